@@ -7,9 +7,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// warnOfShownKeys tells an operator whose access log would show the header
-// X-Api-Key. Caddy copies each request for its logs before any handler runs, so
-// nothing but a filter of the log itself keeps the header out.
+// warnOfShownKeys warns an operator whose access log would show the header X-Api-Key. Caddy copies each request for its
+// logs before any handler runs, so only a filter of the log itself can keep the header out.
 func warnOfShownKeys(ctx caddy.Context) {
 	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	if !ok || server.Logs == nil {
@@ -33,8 +32,8 @@ func warnOfShownKeys(ctx caddy.Context) {
 	}
 }
 
-// accessLog is the name of an access log, as a module whose logger leads to the
-// same places.
+// accessLog is the name of an access log. It is a module, since the logger of a module with that name writes to the
+// same outputs.
 type accessLog string
 
 func (l accessLog) CaddyModule() caddy.ModuleInfo {
@@ -45,10 +44,10 @@ func (l accessLog) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: caddy.ModuleID(id)}
 }
 
-// showsKeys has a log encode a request, which writes nothing, and looks whether
-// it asks for the header. Filters that delete or replace it do not.
+// showsKeys makes a log encode a request, without writing anything, and reports whether it reads the header. Filters
+// that delete or replace the header do not read it.
 func showsKeys(core zapcore.Core) (shown bool) {
-	if !core.Enabled(zapcore.ErrorLevel) { // the highest of access logs
+	if !core.Enabled(zapcore.ErrorLevel) { // the highest level of access logs
 		return false
 	}
 	values := zapcore.ArrayMarshalerFunc(func(zapcore.ArrayEncoder) error {

@@ -1,4 +1,4 @@
-// Package apiauth holds the middleware api_auth and its providers.
+// Package apiauth contains the middleware api_auth and its providers.
 package apiauth
 
 import (
@@ -18,21 +18,20 @@ func init() {
 	caddy.RegisterModule(Handler{})
 }
 
-// userPrefix begins the placeholders of the user.
+// userPrefix is the prefix of the placeholders of the user.
 const userPrefix = "http.auth.user."
 
-// Handler lets a request pass only with a good credential. What a credential
-// is, its one provider decides: any module of http.authentication.providers.
-// Caddy's own directive basic_auth does the same for several providers; this
-// one passes the provider's error on, so that api_errors tells the client why.
+// Handler lets a request pass only with a valid credential. Its provider decides what a credential is: any module of
+// http.authentication.providers. Caddy's own directive basic_auth does the same for several providers; this one passes
+// the error of the provider on, so that api_errors tells the client the reason.
 //
 // Placeholders:
 //
 //	{http.auth.user.id}   the user
-//	{http.auth.user.*}    what else the provider tells; see the provider
+//	{http.auth.user.*}    other values, which depend on the provider
 //
-// Errors: 401 invalid_api_key (with WWW-Authenticate: Bearer) for a missing or
-// bad credential; 503 while the provider's database cannot be reached.
+// Errors: 401 invalid_api_key (with WWW-Authenticate: Bearer) for a missing or invalid credential; 503 while the
+// database of the provider cannot be reached.
 type Handler struct {
 	// The provider that checks the credential. Required.
 	ProviderRaw json.RawMessage `json:"provider,omitempty" caddy:"namespace=http.authentication.providers inline_key=provider"`
@@ -91,7 +90,7 @@ func refuse(w http.ResponseWriter, err error) error {
 
 // authenticate returns the placeholders of the user.
 func (h *Handler) authenticate(w http.ResponseWriter, r *http.Request) (caddy.ReplacerFunc, error) {
-	if ours, ok := h.provider.(*GatewayKey); ok { // which knows its user without a table of metadata
+	if ours, ok := h.provider.(*GatewayKey); ok { // avoids a map of metadata
 		identity, err := ours.identify(r)
 		if err != nil {
 			return nil, err

@@ -11,9 +11,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Unchecked reports whether the handler that ctx provisions has no gateway_key before
-// it, so that no request comes to it with a key that was checked. What cannot be seen,
-// such as who invokes a named route, is not reported.
+// Unchecked reports whether the handler that ctx provisions has no gateway_key before it, so that no request reaches it
+// with a checked key. It returns false if that cannot be determined, such as for a named route, whose invokers are
+// unknown.
 func Unchecked(ctx caddy.Context) bool {
 	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	if !ok {
@@ -42,11 +42,12 @@ func Unchecked(ctx caddy.Context) bool {
 	return false
 }
 
-// routesCheck looks for the check in provisioned routes that one of group may come behind.
+// routesCheck reports whether provisioned routes check the key. Routes that a request does not leave, or that exclude
+// the route of the handler since they are in the same group, do not count.
 func routesCheck(routes caddyhttp.RouteList, group string) bool {
 	return slices.ContainsFunc(routes, func(r caddyhttp.Route) bool {
 		if r.Terminal || group != "" && r.Group == group {
-			return false // what goes there comes no further
+			return false // a request that matches it does not get to the handler
 		}
 		return slices.ContainsFunc(r.Handlers, func(h caddyhttp.MiddlewareHandler) bool {
 			switch h := h.(type) {
@@ -57,7 +58,7 @@ func routesCheck(routes caddyhttp.RouteList, group string) bool {
 			case *caddyhttp.Subroute:
 				return routesCheck(h.Routes, "")
 			case *caddyhttp.Invoke:
-				return true // what it does cannot be seen yet
+				return true // what it invokes is not known yet
 			}
 			return false
 		})
@@ -69,8 +70,7 @@ func isGatewayKey(p caddyauth.Authenticator) bool {
 	return ok
 }
 
-// rawCheck looks for the check in the handlers before module of a route that is being
-// provisioned.
+// rawCheck reports whether the handlers before module check the key, in a route that is being provisioned.
 func rawCheck(handlers []json.RawMessage, module caddy.Module) bool {
 	name := module.CaddyModule().ID.Name()
 	last := -1
@@ -82,7 +82,7 @@ func rawCheck(handlers []json.RawMessage, module caddy.Module) bool {
 	return slices.ContainsFunc(handlers[:max(last, 0)], func(h json.RawMessage) bool { return checks(gjson.ParseBytes(h)) })
 }
 
-// checks looks into a handler and those within.
+// checks reports whether a handler, or one within it, checks the key.
 func checks(v gjson.Result) (found bool) {
 	switch v.Get("handler").Str {
 	case "api_auth":

@@ -23,12 +23,10 @@ func init() {
 // identityVar is the request variable that holds the *keychain.Identity.
 const identityVar = "tollgate.gateway_key"
 
-// GatewayKey checks the gateway keys (ak-…) that the keychain issues. A key is
-// sent as `Authorization: Bearer ak-…` or as `x-api-key: ak-…`; when both are
-// sent, Authorization decides, whatever its scheme. A header that is sent twice is
-// refused: which of the two counts, another server may see otherwise. A key that
-// was revoked is refused at once on the node where that was done, within 5 seconds
-// on others.
+// GatewayKey checks the gateway keys (ak-…) that the keychain issues. A key is sent as `Authorization: Bearer ak-…` or
+// as `x-api-key: ak-…`. If both are sent, Authorization is used, whatever its scheme. A header that is sent twice is
+// refused, since another server may use the other value. A revoked key is refused at once on the node where it was
+// revoked, and within 5 seconds on others.
 //
 // Caddy's logs redact Authorization but not X-Api-Key. The global option
 //
@@ -38,22 +36,22 @@ const identityVar = "tollgate.gateway_key"
 //		}
 //	}
 //
-// keeps it out of them; a site whose access log has no such filter is warned of.
+// keeps it out of them. A warning is logged for a site whose access log has no such filter.
 //
 // Placeholders, beside {http.auth.user.id}:
 //
 //	{http.auth.user.key_id}                 id of the key, not secret
 //	{http.auth.user.key_label}              its label
-//	{http.auth.user.rate_limit_per_minute}  the tightest limit on it; empty: none
+//	{http.auth.user.rate_limit_per_minute}  the tightest limit on it; empty if there is none
 //
 // The operator's limits are shared by several keys. These are for budgets that count them:
 //
 //	{http.auth.user.operator_key_id}                   the key that the operator's limits were set on
-//	{http.auth.user.operator_key_rate_limit}           requests a minute of all keys that share them
-//	{http.auth.user.operator_user_rate_limit}          requests a minute of all keys of the user
+//	{http.auth.user.operator_key_rate_limit}           requests per minute of all keys that share them
+//	{http.auth.user.operator_user_rate_limit}          requests per minute of all keys of the user
 //	{http.auth.user.operator_team_id}                  the team that the operator's limits were set on
-//	{http.auth.user.operator_team_rate_limit}          requests a minute of all that count for the team
-//	{http.auth.user.operator_organisation_rate_limit}  requests a minute of all users together
+//	{http.auth.user.operator_team_rate_limit}          requests per minute of all that count for the team
+//	{http.auth.user.operator_organisation_rate_limit}  requests per minute of all users together
 type GatewayKey struct {
 	app *gateway.App
 }
@@ -66,7 +64,7 @@ func (GatewayKey) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision gets the keychain.
+// Provision gets the app with the keychain.
 func (g *GatewayKey) Provision(ctx caddy.Context) (err error) {
 	if g.app, err = gateway.From(ctx); err != nil {
 		return err
@@ -89,7 +87,7 @@ func (g *GatewayKey) Authenticate(_ http.ResponseWriter, r *http.Request) (caddy
 	return caddyauth.User{ID: identity.UserID, Metadata: values}, true, nil
 }
 
-// identify finds whose key was sent and notes it for the handlers behind.
+// identify returns whose key was sent, and stores that for the handlers that follow.
 func (g *GatewayKey) identify(r *http.Request) (*keychain.Identity, error) {
 	key, err := credential(r.Header)
 	hide(r.Header)
@@ -112,13 +110,13 @@ func (g *GatewayKey) identify(r *http.Request) (*keychain.Identity, error) {
 	return identity, nil
 }
 
-// userNames are the names of userValue beside id.
+// userNames are the names of userValue other than id.
 var userNames = []string{
 	"key_id", "key_label", "rate_limit_per_minute", "operator_key_id", "operator_key_rate_limit", "operator_user_rate_limit",
 	"operator_team_id", "operator_team_rate_limit", "operator_organisation_rate_limit",
 }
 
-// userValue is the placeholder {http.auth.user.<name>} of who sent a key.
+// userValue returns the value of the placeholder {http.auth.user.<name>} for the owner of a key.
 func userValue(identity *keychain.Identity, name string) (any, bool) {
 	switch name {
 	case "id":
@@ -151,7 +149,7 @@ func userValue(identity *keychain.Identity, name string) (any, bool) {
 	return nil, false
 }
 
-// number is empty where there is none.
+// number formats a number, or returns "" for nil.
 func number(n *int64) string {
 	if n == nil {
 		return ""
@@ -159,15 +157,14 @@ func number(n *int64) string {
 	return strconv.FormatInt(*n, 10)
 }
 
-// Identity is who sent a request that passed api_auth gateway_key.
+// Identity returns the owner of the key of a request that passed api_auth gateway_key.
 func Identity(r *http.Request) (*keychain.Identity, bool) {
 	identity, ok := caddyhttp.GetVar(r.Context(), identityVar).(*keychain.Identity)
 	return identity, ok
 }
 
-// hide moves a key out of X-Api-Key into Authorization, of which Caddy knows that
-// it is secret, so that handlers behind that log or pass on headers need to know
-// of one only. Access logs have a copy from before; see warnOfShownKeys.
+// hide moves a key from X-Api-Key to Authorization, which Caddy treats as secret, so that handlers that log or pass on
+// headers need to know only one of them. Access logs use an earlier copy; see warnOfShownKeys.
 func hide(h http.Header) {
 	values := h["X-Api-Key"]
 	if len(values) == 0 {
@@ -179,8 +176,8 @@ func hide(h http.Header) {
 	}
 }
 
-// credential is the key of a request; empty: none. An Authorization with anything in
-// it decides: one of another scheme, or without a key, hides an x-api-key.
+// credential returns the key of a request, or "" if there is none. An Authorization header that is not blank takes
+// precedence over x-api-key, even if it has another scheme or no key.
 func credential(h http.Header) (string, error) {
 	for _, name := range [...]string{"Authorization", "X-Api-Key"} {
 		if len(h[name]) > 1 {

@@ -27,7 +27,7 @@ func init() {
 	caddy.RegisterModule(new(OAuth))
 }
 
-// What is wrong with an access token beside what is wrong with any.
+// Faults of an access token that other tokens do not have.
 const (
 	errBound    jwt.Error = "the token is bound to a key of its client: send it as Authorization: DPoP with a proof of that key"
 	errUnbound  jwt.Error = "the token is bound to no key: send it as Authorization: Bearer"
@@ -38,80 +38,75 @@ const (
 // accessTypes are the values of typ that RFC 9068 allows.
 var accessTypes = []string{"at+jwt"}
 
-// OAuth checks access tokens of an OAuth authorization server, sent as `Authorization:
-// Bearer …`, for the service behind it.
+// OAuth checks access tokens of an OAuth authorization server, sent as `Authorization: Bearer …`, for the service
+// behind it.
 //
-// A token is checked in one of three ways. Where the authorization server of the issuer
-// is served by this process, it is asked, and what was revoked is refused at once. With
-// introspection the server is asked by RFC 7662. Else the token is a JWT by RFC 9068,
-// checked with the keys of the issuer as user_jwt has them: one that was revoked is good
-// until its end.
+// A token is checked in one of three ways. If the authorization server of the issuer is served by this process, it is
+// called directly, and a revoked token is refused at once. With introspection, the server is asked as described in RFC
+// 7662. Otherwise the token must be a JWT as described in RFC 9068 and is checked with the keys of the issuer, as
+// user_jwt does; a revoked token is then accepted until it expires.
 //
-// The client is told where to get a token (RFC 9728): by the challenge, and by the
-// metadata document of the resource, which is served at
-// /.well-known/oauth-protected-resource and the path of the resource behind it, where
-// the matcher of api_auth lets a request for it come here.
+// The client learns where to get a token (RFC 9728) from the challenge and from the metadata document of the resource.
+// That is served at /.well-known/oauth-protected-resource followed by the path of the resource, if the matcher of
+// api_auth includes that path.
 //
-// A token that is bound to a key of its client (RFC 9449) is sent as `Authorization: DPoP
-// …` with a proof of that key for this request, at most a minute old, in the header DPoP.
-// Its htu is the path of the request at the origin of the first audience, or at the host
-// that was asked where that is no URL of the web. A proof is good once, on all nodes that
-// share counters. As Bearer such a token is refused, and so is one that is bound otherwise.
+// A token that is bound to a key of its client (RFC 9449) is sent as `Authorization: DPoP …` with a proof of that key
+// for this request, at most a minute old, in the header DPoP. Its htu is the path of the request at the origin of the
+// first audience, or at the requested host if the audience is not an http or https URL. A proof can be used once, on
+// all nodes that share counters. Sent as Bearer, such a token is refused, and so is a token that is bound in another
+// way.
 //
 // Placeholders, beside {http.auth.user.id}, the claim sub:
 //
 //	{http.auth.user.issuer}        the claim iss
 //	{http.auth.user.client_id}     the client
-//	{http.auth.user.scope}         what the token is for
+//	{http.auth.user.scope}         the scope of the token
 //	{http.auth.user.claim.<name>}  any other claim that is a string
 //
-// A route that needs a stronger or a newer sign-in says so by acr and max_age; the client is told
-// to ask for it (RFC 9470).
+// A route that needs a stronger or a more recent sign-in has the options acr and max_age; the client is told to ask for
+// it (RFC 9470).
 //
-// Errors: 401 invalid_token, 401 insufficient_user_authentication, 403 insufficient_scope and
-// 401 invalid_dpop_proof, with the challenge of RFC 6750, or that of RFC 9449 for a token that was sent
-// as DPoP; 503 while the token cannot be checked.
+// Errors: 401 invalid_token, 401 insufficient_user_authentication, 403 insufficient_scope and 401 invalid_dpop_proof,
+// with the challenge of RFC 6750, or that of RFC 9449 for a token that was sent as DPoP; 503 while the token cannot be
+// checked.
 type OAuth struct {
 	// Issuer is the authorization server: exactly the claim iss. Required.
 	Issuer string `json:"issuer,omitempty"`
 
-	// Audiences of which the token must name one in aud, the first of which is the
-	// resource that the metadata document is about. Required.
+	// Audiences, of which the token must name one in aud. The first one is the resource that the metadata document is
+	// about. Required.
 	Audiences []string `json:"audiences,omitempty"`
 
 	// Scopes that the token must have, all of them. Default: none.
 	Scopes []string `json:"scopes,omitempty"`
 
-	// ACR are the authentication context classes of which the token must have one (RFC 9470), such
-	// as 2 of this product's authorization server for two factors. Default: none is asked for.
+	// ACR are the authentication context classes of which the token must have one (RFC 9470), such as 2, which means
+	// two factors for this product's authorization server. Default: any.
 	ACR []string `json:"acr,omitempty"`
 
-	// MaxAge is how long ago the person may have signed in (RFC 9470). Default: any time.
+	// MaxAge is how long ago the user may have signed in (RFC 9470). Default: any time.
 	MaxAge caddy.Duration `json:"max_age,omitempty"`
 
-	// JWKSURL is where the keys are. Default: what
-	// <issuer>/.well-known/openid-configuration says.
+	// JWKSURL is the URL of the keys. Default: the one in <issuer>/.well-known/openid-configuration.
 	JWKSURL string `json:"jwks_url,omitempty"`
 
-	// Introspection has the authorization server asked about each token.
+	// Introspection makes the authorization server check each token.
 	Introspection *Introspection `json:"introspection,omitempty"`
 
 	// Algorithms that are accepted. Default: RS256, PS256, ES256, ES384 and EdDSA.
 	Algorithms []string `json:"algorithms,omitempty"`
 
-	// Types are the accepted values of the header typ; an empty one: it may be
-	// absent. Default: at+jwt.
+	// Types are the accepted values of the header typ; an empty value means that it may be absent. Default: at+jwt.
 	Types []string `json:"types,omitempty"`
 
 	// Leeway for clocks that differ, at most 5m. Default: 30s.
 	Leeway caddy.Duration `json:"leeway,omitempty"`
 
-	// ResourceMetadata is the URL of the metadata document that the challenge names;
-	// "off": none is named or served. Default: that of the first audience, which is
-	// served here.
+	// ResourceMetadata is the URL of the metadata document in the challenge. With "off", there is none, and none is
+	// served. Default: that of the first audience, which is served here.
 	ResourceMetadata string `json:"resource_metadata,omitempty"`
 
-	// ResourceName is what people call the service, for the document. Default: none.
+	// ResourceName is the name of the service in the document. Default: none.
 	ResourceName string `json:"resource_name,omitempty"`
 
 	app      *tollgate.App
@@ -122,7 +117,7 @@ type OAuth struct {
 	proofs   dpop.Verifier
 }
 
-// proofLife is how far from now a proof may have been made.
+// proofLife is the greatest difference between now and the time of a proof.
 const proofLife = time.Minute
 
 // CaddyModule returns the Caddy module information.
@@ -133,7 +128,7 @@ func (*OAuth) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision resolves placeholders and sets defaults. Nothing is fetched.
+// Provision resolves placeholders and sets defaults. It fetches nothing.
 func (o *OAuth) Provision(ctx caddy.Context) (err error) {
 	if o.app, err = tollgate.From(ctx); err != nil {
 		return err
@@ -202,8 +197,7 @@ func (o *OAuth) resolve() error {
 	return errors.Join(errs...)
 }
 
-// check refuses settings that contradict each other or would let a token of another
-// service pass.
+// check returns an error for settings that contradict each other or would accept a token of another service.
 func (o *OAuth) check() error {
 	switch {
 	case o.Issuer == "":
@@ -236,12 +230,12 @@ func (o *OAuth) check() error {
 	return nil
 }
 
-// keys are those of the issuer.
+// keys returns the keys of the issuer.
 func (o *OAuth) keys() (jwks.Finder, error) {
 	return pooled(o.Issuer, o.JWKSURL, &o.pooled)
 }
 
-// Cleanup gives the keys back. Requests that are under way may go on with them.
+// Cleanup releases the keys. Requests in progress may still use them.
 func (o *OAuth) Cleanup() error {
 	if o.cache != nil {
 		o.cache.Close()
@@ -295,10 +289,10 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 	return known.user, true, nil
 }
 
-// insufficientAuthentication is the error of RFC 9470 section 3.
+// insufficientAuthentication is the error code of RFC 9470 section 3.
 const insufficientAuthentication = "insufficient_user_authentication"
 
-// insufficient says why a sign-in is not strong or new enough, and is empty where it is.
+// insufficient returns why a sign-in is not strong or recent enough, or "" if it is.
 func (o *OAuth) insufficient(known *granted) string {
 	switch acr, _ := known.subject.Claims["acr"].(string); {
 	case len(o.ACR) > 0 && !slices.Contains(o.ACR, acr):
@@ -309,7 +303,7 @@ func (o *OAuth) insufficient(known *granted) string {
 	return ""
 }
 
-// signedInAt returns the time of the claim auth_time. It is zero where there is none.
+// signedInAt returns the time of the claim auth_time, or the zero time if there is none.
 func signedInAt(claim any) time.Time {
 	switch seconds := claim.(type) {
 	case float64:
@@ -326,14 +320,14 @@ func signedInAt(claim any) time.Time {
 	return time.Time{}
 }
 
-// granted is who a good token names, and what it lacks.
+// granted is the user of a valid token, and what the token lacks.
 type granted struct {
 	verified
-	key     string // the thumbprint of the key that the token is bound to; empty: none
-	missing string // the first scope that it should have; empty: it has all
+	key     string // the thumbprint of the key that the token is bound to; empty if it is not bound
+	missing string // the first required scope that it does not have; empty if it has all
 }
 
-// find checks a token: by the authorization server, where it is in this process.
+// find checks a token. It calls the authorization server directly if that is in this process.
 func (o *OAuth) find(ctx context.Context, text string) (*granted, error) {
 	issuer := o.app.Issuer(o.Issuer)
 	if issuer == nil {
@@ -360,8 +354,7 @@ func (o *OAuth) verify(ctx context.Context, text string) (*granted, int64, time.
 	return g, size, token.Expires, err
 }
 
-// grant reads the claims of a token that is good, whoever found that out; size is how
-// much memory they take.
+// grant evaluates the claims of a token whose validity has been checked. size is their approximate size in memory.
 func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, size int64, err error) {
 	text := func(name string) string {
 		value, _ := claims[name].(string)
@@ -404,7 +397,7 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 	return g, size, nil
 }
 
-// named reports whether aud, a text or a list, has one of the audiences.
+// named reports whether the claim aud, a string or a list, contains one of the audiences.
 func named(aud any, audiences []string) bool {
 	switch aud := aud.(type) {
 	case string:

@@ -90,7 +90,7 @@ func (i *Introspection) unmarshal(d *caddyfile.Dispenser) error {
 		switch {
 		case isText:
 			if !d.AllArgs(text) || *text == "" {
-				return d.Errf("%s takes one argument", option) // which may be a secret
+				return d.Errf("%s takes one argument", option) // the argument may be a secret, so that it is not quoted
 			}
 		case option == "cache":
 			i.Cache, err = unmarshalTime(d, 0, time.Minute)
@@ -104,7 +104,7 @@ func (i *Introspection) unmarshal(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// unmarshalTime reads an option that is a time.
+// unmarshalTime parses an option that is a duration.
 func unmarshalTime(d *caddyfile.Dispenser, least, most time.Duration) (caddy.Duration, error) {
 	option, text := d.Val(), ""
 	if !d.AllArgs(&text) {

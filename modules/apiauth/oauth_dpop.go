@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
-// accessTokenOf is the access token of a request, and whether it was sent as a bound one.
+// accessTokenOf returns the access token of a request, and whether it was sent with the scheme DPoP.
 func accessTokenOf(h http.Header) (token string, bound bool, err error) {
 	values := h["Authorization"]
 	if len(values) > 1 {
@@ -31,8 +31,7 @@ func accessTokenOf(h http.Header) (token string, bound bool, err error) {
 	return token, false, err
 }
 
-// boundTo is the thumbprint of the key that a claim cnf names (RFC 9449 section 6.1);
-// empty: there is no claim.
+// boundTo returns the thumbprint of the key in a claim cnf (RFC 9449 section 6.1), or "" if there is no claim.
 func boundTo(cnf any) (key string, err error) {
 	switch cnf := cnf.(type) {
 	case nil:
@@ -45,7 +44,8 @@ func boundTo(cnf any) (key string, err error) {
 	return "", errConfirm
 }
 
-// prove has a bound token come with a proof of its key for this request.
+// prove checks that a bound token was sent with a proof of its key for this request, and that any other token was sent
+// as a bearer token.
 func (o *OAuth) prove(r *http.Request, token string, sentBound bool, key string) error {
 	switch {
 	case key == "" && !sentBound:
@@ -68,11 +68,11 @@ func (o *OAuth) prove(r *http.Request, token string, sentBound bool, key string)
 	return nil
 }
 
-// errOtherKey is what is wrong with a proof of another key than the token's.
+// errOtherKey means that the proof is of another key than the one that the token is bound to.
 var errOtherKey = &dpop.Error{Reason: "key", Text: "the proof is of another key than the token"}
 
-// address is the public URL of a request, which the proof has in htu: as the client asked,
-// before any rewrite, at the origin of the resource.
+// address returns the public URL of a request, which the proof must have in htu: the path as the client sent it, before
+// any rewrite, at the origin of the resource.
 func (res *resource) address(r *http.Request) string {
 	at := r.URL
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
@@ -84,7 +84,7 @@ func (res *resource) address(r *http.Request) string {
 	return origin.Of(edge.Request(r)) + at.EscapedPath()
 }
 
-// originOf is the origin of a URL of the web; empty: it is none.
+// originOf returns the origin of an http or https URL, or "" for any other audience.
 func originOf(audience string) string {
 	u, err := url.Parse(audience)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {

@@ -20,11 +20,11 @@ import (
 
 const (
 	introspectionTime = 5 * time.Second
-	// maxIntrospection bounds an answer, in bytes.
+	// maxIntrospection bounds a response, in bytes.
 	maxIntrospection = 64 << 10
 )
 
-// Introspection is how an authorization server is asked about tokens (RFC 7662).
+// Introspection configures requests to an authorization server about tokens (RFC 7662).
 type Introspection struct {
 	// URL of the endpoint: https, or http on a loopback address. Required.
 	URL string `json:"url,omitempty"`
@@ -34,7 +34,7 @@ type Introspection struct {
 	ClientID     string `json:"client_id,omitempty"`
 	ClientSecret string `json:"client_secret,omitempty"`
 
-	// Cache is how long an answer counts, at most 1m. Default: 0, each request asks.
+	// Cache is how long a response is cached, at most 1m. Default: 0, every request asks.
 	Cache caddy.Duration `json:"cache,omitempty"`
 
 	client *http.Client
@@ -65,7 +65,7 @@ func (i *Introspection) close() {
 	}
 }
 
-// introspect has the server check a token.
+// introspect checks a token at the server.
 func (o *OAuth) introspect(ctx context.Context, text string) (*granted, int64, time.Time, error) {
 	claims, err := o.Introspection.ask(ctx, text)
 	if err != nil {
@@ -89,7 +89,8 @@ func (o *OAuth) introspect(ctx context.Context, text string) (*granted, int64, t
 	return g, size, until, err
 }
 
-// ask sends a token to the endpoint. The error is that of a server that gives no answer.
+// ask sends a token to the introspection endpoint and returns the response. An error means that the server does not
+// answer properly.
 func (i *Introspection) ask(ctx context.Context, text string) (map[string]any, error) {
 	form := url.Values{"token": {text}, "token_type_hint": {"access_token"}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, i.URL, strings.NewReader(form.Encode()))

@@ -14,20 +14,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
 )
 
-// wellKnown is where the metadata of a protected resource is (RFC 9728 section 3).
+// wellKnown is the path of the metadata of a protected resource (RFC 9728 section 3).
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// resource is what clients are told of a protected service.
+// resource is what clients are told about a protected service.
 type resource struct {
-	metadata string   // the URL of the document; empty: none
-	paths    []string // at which it is served here; none: it is elsewhere
+	metadata string   // the URL of the document; empty if there is none
+	paths    []string // the paths of the document here; empty if it is served elsewhere
 	document []byte
-	scope    string // of a challenge
-	stronger string // what a challenge says of the sign-in that is needed (RFC 9470)
-	origin   string // of the first audience; empty: it is no URL of the web
+	scope    string // for challenges
+	stronger string // the parameters of a challenge for a stronger sign-in (RFC 9470)
+	origin   string // of the first audience; empty if that is not an http or https URL
 }
 
-// newResource makes what clients are told by the settings.
+// newResource returns the resource for the settings.
 func newResource(o *OAuth) (*resource, error) {
 	res := &resource{scope: strings.Join(o.Scopes, " "), stronger: stronger(o), origin: originOf(o.Audiences[0])}
 	if o.ResourceMetadata == "off" {
@@ -42,7 +42,7 @@ func newResource(o *OAuth) (*resource, error) {
 	}
 	u, err := url.Parse(o.Audiences[0])
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return res, nil // no URL that has a document
+		return res, nil // the audience has no document
 	}
 	path := strings.TrimSuffix(u.EscapedPath(), "/")
 	res.metadata = u.Scheme + "://" + u.Host + wellKnown + path
@@ -58,8 +58,7 @@ func newResource(o *OAuth) (*resource, error) {
 	return res, err
 }
 
-// stronger returns the parameters of a challenge for a stronger or newer sign-in (RFC 9470 section
-// 3).
+// stronger returns the parameters of a challenge for a stronger or more recent sign-in (RFC 9470 section 3).
 func stronger(o *OAuth) string {
 	var words []string
 	if len(o.ACR) > 0 {
@@ -71,9 +70,8 @@ func stronger(o *OAuth) string {
 	return strings.Join(words, ", ")
 }
 
-// challenge says what is missing (RFC 6750 section 3, RFC 9728 section 5.1), under the scheme DPoP
-// where the token was sent as one that is bound (RFC 9449 section 7.1). The error and its description
-// are ASCII without quotes.
+// challenge sets the challenge of a response (RFC 6750 section 3, RFC 9728 section 5.1). It has the scheme DPoP if the
+// token was sent with that (RFC 9449 section 7.1). code and description must be ASCII without quotes.
 func (res *resource) challenge(w http.ResponseWriter, bound bool, code, description string) {
 	var words []string
 	scheme := "Bearer "
@@ -96,8 +94,8 @@ func (res *resource) challenge(w http.ResponseWriter, bound bool, code, descript
 	w.Header().Set("WWW-Authenticate", strings.TrimSpace(scheme+strings.Join(words, ", ")))
 }
 
-// serve answers a request for the metadata, which is for everybody, and the question of a
-// browser whether a page may send it with the headers of its protocol.
+// serve answers a request for the metadata document, which is public, and the preflight request for it. It returns
+// false for any other request.
 func (o *OAuth) serve(w http.ResponseWriter, r *http.Request) bool {
 	if !slices.Contains(o.resource.paths, r.URL.Path) {
 		return false
@@ -117,7 +115,7 @@ func (o *OAuth) serve(w http.ResponseWriter, r *http.Request) bool {
 	}
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "public, max-age=300")
-	h.Set("Access-Control-Allow-Origin", "*") // pages may be clients, too
-	_, _ = w.Write(o.resource.document)       // nobody to tell when the client is gone
+	h.Set("Access-Control-Allow-Origin", "*") // web pages may be clients, too
+	_, _ = w.Write(o.resource.document)       // an error means that the client is gone
 	return true
 }

@@ -32,9 +32,9 @@ const (
 
 	defaultLeeway = 30 * time.Second
 	maxLeeway     = 5 * time.Minute
-	minSecret     = 32 // of hs256, in bytes: as long as the digest (RFC 7518, 3.2)
+	minSecret     = 32 // of hs256, in bytes: as long as the digest (RFC 7518 section 3.2)
 	maxPublicKeys = 16
-	// maxClaim bounds a claim that becomes a placeholder, in bytes.
+	// maxClaim bounds the length of a claim that becomes a placeholder, in bytes.
 	maxClaim = 1 << 10
 
 	errSeveral jwt.Error = "more than one Authorization header was sent"
@@ -46,41 +46,38 @@ var (
 	defaultTypes      = []string{"", "JWT", "at+jwt"}
 )
 
-// UserJWT checks JSON Web Tokens of users, sent as `Authorization: Bearer …`:
-// those of an identity provider, and local ones.
+// UserJWT checks JSON Web Tokens of users, sent as `Authorization: Bearer …`: those of an identity provider, and local
+// ones.
 //
-// The keys of the provider come from a URL (jwks_url, or what the discovery
-// document of the issuer names), from files, or are one shared secret. Those of
-// a URL are kept as long as its Cache-Control says (1 minute to 24 hours, else 10
-// minutes), fetched anew before that ends, and used for 24 hours more while the
-// provider is down. A key id that is not known leads to a fetch, once in 10
-// seconds. Before the first fetch has succeeded the answer is 503. URLs are
-// https, or http on a loopback address.
+// The keys of the provider come from a URL (jwks_url, or the one in the discovery document of the issuer) or from
+// files, or are one shared secret. Keys from a URL are cached as long as its Cache-Control says (1 minute to 24 hours,
+// otherwise 10 minutes), fetched again before that ends, and used for 24 more hours while the provider is down. An
+// unknown key id causes a fetch, at most once in 10 seconds. Until the first fetch has succeeded the response is 503.
+// URLs must be https, or http on a loopback address.
 //
-// Local tokens have the issuer "tollgate" and are signed with a key of the app's
-// keyring: tollgate keychain token <user> prints one. They are accepted in every
-// configuration but with disable_local, which needs no app tollgate.
+// Local tokens have the issuer "tollgate" and are signed with a key of the app's keyring: tollgate keychain token
+// <user> prints one. They are accepted in every configuration except with disable_local, which does not need the app
+// tollgate.
 //
 // Placeholders, beside {http.auth.user.id}:
 //
 //	{http.auth.user.issuer}        the claim iss
 //	{http.auth.user.claim.<name>}  any other claim that is a string, such as email
 //
-// A token that is bound to a key of its client (RFC 7800) is refused: nobody would ask for
-// a proof of the key. The provider oauth does.
+// A token that is bound to a key of its client (RFC 7800) is refused, since this provider does not check proofs of the
+// key. The provider oauth does.
 //
-// Errors: 401 invalid_token with the challenge of RFC 6750; 503 while there are
-// no keys.
+// Errors: 401 invalid_token with the challenge of RFC 6750; 503 while there are no keys.
 type UserJWT struct {
-	// Issuer is the one accepted value of iss. Required with keys of a URL.
+	// Issuer is the only accepted value of iss. Required with keys from a URL.
 	Issuer string `json:"issuer,omitempty"`
 
 	// Audiences of which the token must name one in aud. Required unless only
 	// local tokens are accepted.
 	Audiences []string `json:"audiences,omitempty"`
 
-	// JWKSURL is where the keys are. Default, with an issuer and no other keys:
-	// what <issuer>/.well-known/openid-configuration says.
+	// JWKSURL is the URL of the keys. Default, with an issuer and no other keys: the one in
+	// <issuer>/.well-known/openid-configuration.
 	JWKSURL string `json:"jwks_url,omitempty"`
 
 	// PublicKeys are PEM files, each with one public key or certificate.
@@ -90,21 +87,21 @@ type UserJWT struct {
 	// {env.NAME} or {file.path}.
 	HS256 string `json:"hs256,omitempty"`
 
-	// Algorithms that are accepted. Default: RS256, PS256, ES256, ES384 and EdDSA
-	// for public keys; HS256 for hs256, where it is the only one.
+	// Algorithms that are accepted. Default: RS256, PS256, ES256, ES384 and EdDSA for public keys; HS256 for hs256,
+	// which allows no other.
 	Algorithms []string `json:"algorithms,omitempty"`
 
 	// Leeway for clocks that differ, at most 5m. Default: 30s.
 	Leeway caddy.Duration `json:"leeway,omitempty"`
 
-	// UserClaim holds the user's id, 1 to 200 characters. Default: sub.
+	// UserClaim is the claim with the user's id, 1 to 200 characters. Default: sub.
 	UserClaim string `json:"user_claim,omitempty"`
 
-	// RequiredClaims by name; each is one of the values, or a list with one.
+	// RequiredClaims are claims by name. Each must be one of the values, or a list that contains one.
 	RequiredClaims map[string][]string `json:"required_claims,omitempty"`
 
-	// Types are the accepted values of the header typ; an empty one: it may be
-	// absent. Default: absent, JWT and at+jwt.
+	// Types are the accepted values of the header typ; an empty value means that it may be absent. Default: absent, JWT
+	// and at+jwt.
 	Types []string `json:"types,omitempty"`
 
 	// DisableLocal refuses the tokens that Tollgate signs itself.
@@ -115,17 +112,17 @@ type UserJWT struct {
 	pooled   *jwks.Address
 }
 
-// User is who sent a request that passed api_auth user_jwt.
+// User is the user of a request that passed api_auth user_jwt or oauth.
 type User struct {
 	ID      string
 	Issuer  string
 	Expires time.Time
-	// Claims are those of the token. They must not be changed.
+	// Claims are the claims of the token. They must not be modified.
 	Claims map[string]any
 }
 
-// Subject is who sent a request that passed api_auth user_jwt. The value is
-// shared between requests and must not be changed.
+// Subject returns the user of a request that passed api_auth user_jwt or oauth. The value is shared between requests
+// and must not be modified.
 func Subject(r *http.Request) (*User, bool) {
 	user, ok := caddyhttp.GetVar(r.Context(), userVar).(*User)
 	return user, ok
@@ -142,8 +139,8 @@ func (*UserJWT) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision resolves placeholders, reads key files and sets defaults. Keys of a
-// URL are fetched when the first token needs them.
+// Provision resolves placeholders, reads key files and sets defaults. Keys from a URL are fetched when the first token
+// needs them.
 func (u *UserJWT) Provision(ctx caddy.Context) error {
 	if err := u.resolve(); err != nil {
 		return err
@@ -214,8 +211,8 @@ func (u *UserJWT) resolve() error {
 	return err
 }
 
-// check refuses settings that contradict each other or would let nobody in. It
-// runs before the keys are loaded, which rely on it.
+// check returns an error for settings that contradict each other or would accept no token. It runs before the keys are
+// loaded, which relies on it.
 func (u *UserJWT) check() error {
 	given := 0
 	for _, is := range []bool{u.JWKSURL != "", len(u.PublicKeys) > 0, u.HS256 != ""} {
@@ -265,8 +262,8 @@ func (u *UserJWT) check() error {
 	return nil
 }
 
-// provisionKeys are the keys of the identity provider, or where to get them; nil:
-// only local tokens are accepted.
+// provisionKeys returns the keys of the identity provider, or their source. It returns nil if only local tokens are
+// accepted.
 func (u *UserJWT) provisionKeys() (jwks.Finder, error) {
 	switch {
 	case u.HS256 != "":
@@ -289,7 +286,7 @@ func (u *UserJWT) provisionKeys() (jwks.Finder, error) {
 	return nil, nil
 }
 
-// Cleanup gives the keys back. Requests that are under way may go on with them.
+// Cleanup releases the keys. Requests in progress may still use them.
 func (u *UserJWT) Cleanup() error {
 	if u.cache != nil {
 		u.cache.Close()
@@ -324,13 +321,13 @@ func (u *UserJWT) Authenticate(w http.ResponseWriter, r *http.Request) (caddyaut
 	return known.user, true, nil
 }
 
-// verified is who a good token names.
+// verified is the user of a valid token.
 type verified struct {
 	user    caddyauth.User
 	subject *User
 }
 
-// verify checks a token.
+// verify checks a token. It returns its user, the approximate size of that in bytes, and when the token expires.
 func (u *UserJWT) verify(ctx context.Context, text string) (*verified, int64, time.Time, error) {
 	token, err := u.verifier.Verify(ctx, text)
 	if err != nil {
@@ -348,15 +345,15 @@ func (u *UserJWT) verify(ctx context.Context, text string) (*verified, int64, ti
 			v.user.Metadata["claim."+name] = text
 		}
 	}
-	size := 400 + int64(4*len(text)) // the claims are not longer than the token, but for what Go adds
+	size := 400 + int64(4*len(text)) // the claims are no longer than the token, apart from the overhead of Go
 	for name, value := range v.user.Metadata {
 		size += int64(len(name) + len(value) + 64)
 	}
 	return v, size, token.Expires, nil
 }
 
-// bearer is the token of a request; empty: none. Of several credentials nobody
-// knows which one another server would take, so they are refused.
+// bearer returns the bearer token of a request, or "" if there is none. More than one Authorization header is refused,
+// since another server may use another one of them.
 func bearer(h http.Header) (string, error) {
 	values := h["Authorization"]
 	if len(values) > 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
 )
 
-// sources keeps the keys of identity providers across reloads, by jwks.Address.
+// sources caches the keys of identity providers across reloads, by jwks.Address.
 var sources = caddy.NewUsagePool()
 
 // pooledSource is a source in the pool.
@@ -22,8 +22,8 @@ func (s pooledSource) Destruct() error {
 	return nil
 }
 
-// pooled are the keys of an issuer, or those at jwksURL. Whoever cleans up gives back what
-// stands at kept.
+// pooled returns the keys of an issuer, or those at jwksURL, from the pool. It stores their address in kept; the caller
+// must release that in Cleanup.
 func pooled(issuer, jwksURL string, kept **jwks.Address) (jwks.Finder, error) {
 	at, name := jwks.Address{JWKS: jwksURL}, "jwks_url"
 	if at.JWKS == "" {
@@ -40,8 +40,8 @@ func pooled(issuer, jwksURL string, kept **jwks.Address) (jwks.Finder, error) {
 	return source, nil
 }
 
-// takeSource is the source of an address, shared with all that use it; each take
-// needs one sources.Delete.
+// takeSource returns the source of an address, which is shared by all its users. Each call must be followed by one
+// sources.Delete.
 func takeSource(at jwks.Address) (*jwks.Source, error) {
 	loaded, _, err := sources.LoadOrNew(at, func() (caddy.Destructor, error) {
 		return pooledSource{jwks.NewSource(at, func() *zap.Logger { return caddy.Log().Named("http.authentication.providers.user_jwt") })}, nil
@@ -52,8 +52,8 @@ func takeSource(at jwks.Address) (*jwks.Source, error) {
 	return loaded.(pooledSource).Source, nil
 }
 
-// localKeys are the keys of local tokens, which the keyring derives: each is tried,
-// so that those of an older master key serve on.
+// localKeys returns the keys of local tokens, which are derived from the keyring. All of them are tried, so that those
+// of an older master key remain valid.
 type localKeys func() ([][]byte, error)
 
 // Find implements jwks.Finder.

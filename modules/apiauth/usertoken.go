@@ -10,32 +10,32 @@ import (
 )
 
 const (
-	// UserTokens is the label of the keys that sign user tokens, in the keyring.
+	// UserTokens is the label in the keyring of the keys that sign user tokens.
 	UserTokens = "user tokens"
 	// UserTokenIssuer is the claim iss of the user tokens that Tollgate signs.
 	UserTokenIssuer = "tollgate"
-	// MaxUserTokenTTL is how long such a token lives at most.
+	// MaxUserTokenTTL is the longest life of such a token.
 	MaxUserTokenTTL = 30 * 24 * time.Hour
-	// MaxUserID is the length of a user id in characters, at most.
+	// MaxUserID is the greatest length of a user id, in characters.
 	MaxUserID = 200
 )
 
-// ValidUserID reports whether an id may name a user: 1 to 200 characters, no
-// control characters, valid UTF-8.
+// ValidUserID reports whether an id is a valid user id: 1 to 200 characters, valid UTF-8 and without control
+// characters.
 func ValidUserID(id string) bool {
 	if n := utf8.RuneCountInString(id); n == 0 || n > MaxUserID {
 		return false
 	}
 	for _, r := range id {
-		if r < 0x20 || r == 0x7f || r == utf8.RuneError { // which also stands for what was not UTF-8
+		if r < 0x20 || r == 0x7f || r == utf8.RuneError { // the latter also stands for invalid UTF-8
 			return false
 		}
 	}
 	return true
 }
 
-// SignUserToken makes a token with which user signs in until ttl after now. keys
-// are those that the keyring derives for UserTokens.
+// SignUserToken returns a token for a user that is valid until ttl after now, and when it expires. keys are the keys
+// that the keyring derives for UserTokens.
 func SignUserToken(keys [][]byte, user string, now time.Time, ttl time.Duration) (token string, expires time.Time, err error) {
 	if !ValidUserID(user) {
 		return "", time.Time{}, fmt.Errorf("a user id has 1 to %d characters and no control characters", MaxUserID)

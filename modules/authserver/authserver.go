@@ -1,5 +1,4 @@
-// Package authserver serves the OAuth authorization server, and has the commands that
-// look after it.
+// Package authserver is the Caddy module of the OAuth authorization server, and provides its commands.
 package authserver
 
 import (
@@ -35,37 +34,34 @@ func init() {
 	caddy.RegisterModule(new(Handler))
 }
 
-// serviceName is the authorization server among the services that a database can be
-// given to.
+// serviceName is the name of the authorization server among the services that can have a database.
 const serviceName = "authserver"
 
-// The listeners.
+// The values of Handler.Listener.
 const (
 	publicListener = "public"
 	adminListener  = "admin"
 )
 
-// Handler serves one listener of the OAuth authorization server: the endpoints for
-// clients and people, or the administration API and the metrics. What the server is and
-// does stands in a file of keys and in the environment; see the reference.
+// Handler serves one listener of the OAuth authorization server: the endpoints for clients and users, or the
+// administration API and the metrics. The server is configured by a file of keys and by environment variables; see the
+// reference.
 //
-// A path that is not of the server goes to the next handler; with admin.enabled off the
-// listener admin has none. Handlers with the same
-// database and the same keys are one server, whose memory survives a reload.
+// A path that the server does not have goes to the next handler. If admin.enabled is off, the listener admin has no
+// paths. Handlers with the same database and the same keys share one server, whose memory survives a reload.
 //
-// The address of a client is the server's, by its trusted_proxies. The listeners, time
-// limits and logs are those of the Caddyfile: the keys for them (server.address and its
-// time limits, admin.address, observability.logging) are read by the configuration
-// adapter authserver alone. The database is the app's too; storage keys that name
-// another one are an error.
+// The address of a client is determined by Caddy, with trusted_proxies. The listeners, timeouts and logs are those of
+// the Caddyfile: the keys for them (server.address and its timeouts, admin.address, observability.logging) are used
+// only by the configuration adapter authserver. The database is that of the app, too; storage keys that name another
+// one are an error.
 //
-// Where it serves its issuer, api_auth oauth asks it about tokens.
+// If this handler serves its issuer, api_auth oauth checks tokens by calling it directly.
 //
-// What observability.tracing and observability.metrics send to a collector is sent by the
-// server itself; a trace that the directive tracing has begun is gone on with.
+// The server itself sends what observability.tracing and observability.metrics export to a collector. It continues a
+// trace that the directive tracing has begun.
 //
-// Metrics: authserver_http_requests_total{method,route,status},
-// authserver_http_request_duration_seconds, and those of metrics.go.
+// Metrics: authserver_http_requests_total{method,route,status}, authserver_http_request_duration_seconds, and those of
+// metrics.go.
 //
 // In the Caddyfile:
 //
@@ -74,32 +70,32 @@ const (
 //		listener public | admin   # public
 //	}
 type Handler struct {
-	// Config is the file with the keys; a relative path counts from the working
-	// directory, in a Caddyfile from its folder. Default: none, only the environment.
+	// Config is the file of keys. A relative path is relative to the working directory, or to the folder of the
+	// Caddyfile. Default: no file, only environment variables.
 	Config string `json:"config,omitempty"`
 
 	// Listener is public or admin. Default: public.
 	Listener string `json:"listener,omitempty"`
 
-	// Revision is a digest of the file when the configuration was adapted, so that a
-	// reload sees that it has changed. It is not checked.
+	// Revision is a digest of the file at the time when the configuration was adapted, so that a reload notices that
+	// the file has changed. It is not checked.
 	Revision string `json:"revision,omitempty"`
 
 	app     *tollgate.App
 	server  *authserver.Server
 	site    http.Handler
-	off     bool   // by admin.enabled
-	scrape  string // the path of the metrics; empty: none
+	off     bool   // admin.enabled is off
+	scrape  string // the path of the metrics; empty if they are not served
 	metrics http.Handler
-	tracer  *otlp.Tracer // nil: nothing is followed
+	tracer  *otlp.Tracer // nil if requests are not traced
 	issuer  string
 }
 
-// node is the server on one database with one configuration.
+// node is a server with one configuration on one database, which several handlers share.
 type node struct {
 	server *authserver.Server
 	sent   telemetry
-	logger atomic.Pointer[zap.Logger] // of the newest configuration
+	logger atomic.Pointer[zap.Logger] // of the latest configuration
 	newest tollgate.Newest
 }
 
@@ -110,7 +106,7 @@ func (n *node) close() error {
 	return n.sent.close()
 }
 
-// nodes are the servers by their databases and keys.
+// nodes are the servers, by their databases and keys.
 var nodes = caddy.NewUsagePool()
 
 type nodeKey struct {
@@ -119,15 +115,15 @@ type nodeKey struct {
 	networks string
 }
 
-// locked is who failed to sign in, which outlives a changed key that is none of its rules.
+// locked is a lockout, which survives a change of keys that do not affect its rules.
 type locked struct {
 	*lockout.Lockout
-	logger atomic.Pointer[zap.Logger] // of the newest configuration
+	logger atomic.Pointer[zap.Logger] // of the latest configuration
 }
 
 func (*locked) close() error { return nil }
 
-// lockouts are those of the servers, by their databases and rules.
+// lockouts are the lockouts of the servers, by their databases and rules.
 var lockouts = caddy.NewUsagePool()
 
 type lockoutKey struct {
@@ -135,7 +131,7 @@ type lockoutKey struct {
 	rules any
 }
 
-// spare stands in for session.secret where there is none, as long as the process runs.
+// spare is used in place of session.secret if that is not set. It lasts as long as the process.
 var spare = sync.OnceValue(func() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
@@ -150,7 +146,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision reads the keys and makes the server. Nothing is opened.
+// Provision loads the keys and creates the server. It opens neither the database nor a connection.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.Validate(); err != nil {
 		return err
@@ -217,7 +213,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// traceID is that of the trace which the directive tracing has begun, or taken up.
+// traceID returns the id of the trace that the directive tracing has begun or continued, or "".
 func traceID(ctx context.Context) string {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.HasTraceID() {
@@ -226,7 +222,7 @@ func traceID(ctx context.Context) string {
 	return span.TraceID().String()
 }
 
-// spanID is that of the span that a request is.
+// spanID returns the id of the span of a request, or "".
 func spanID(ctx context.Context) string {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.HasSpanID() {

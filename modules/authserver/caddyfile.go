@@ -48,8 +48,8 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// revision is a digest of a file as it is now; empty: it cannot be read, which is told
-// when it is needed.
+// revision returns a digest of the current content of a file, or "" if it cannot be read, which is reported when it is
+// loaded.
 func revision(file string) string {
 	if file == "" {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// command is the command line of the service.
+// command is the command of the service.
 var command = caddycmd.Command{
 	Name:  serviceName,
 	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
@@ -34,7 +34,7 @@ the server has.
 	CobraFunc: commands,
 }
 
-// options are the flags that every subcommand takes.
+// options are the flags of all subcommands.
 type options struct{ cli.Flags }
 
 func commands(root *cobra.Command) {
@@ -43,13 +43,13 @@ func commands(root *cobra.Command) {
 	cli.Group(root, checkCommand(o), userCommand(o), importCommand(o), exportCommand(o), reencryptCommand(o))
 }
 
-// session is the open database with what a subcommand needs to answer.
+// session is the open database with what a subcommand needs for its output.
 type session struct {
 	*cli.Session
 	*kernel.Server
 }
 
-// run makes a subcommand of a function that works on the open database.
+// run returns a subcommand that opens the database and calls work. Afterwards it writes the audit events.
 func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if ext := filepath.Ext(o.Config); o.Adapter == "" && (strings.EqualFold(ext, ".yaml") || strings.EqualFold(ext, ".yml")) {

@@ -40,7 +40,7 @@ a file there is the environment alone.
 				answer.Keys[k.Name] = k.Shown(keys)
 			}
 			return s.Answer(answer, func(w io.Writer) {
-				_ = keys.Print(w) // nobody to tell when there is no output
+				_ = keys.Print(w) // a failure means that the output is closed
 				for _, warning := range answer.Warnings {
 					s.Note("warning: %s", warning)
 				}
@@ -49,14 +49,14 @@ a file there is the environment alone.
 	}
 }
 
-// checked is the answer for programs.
+// checked is the JSON output of the command.
 type checked struct {
 	Keys     map[string]string `json:"keys,omitempty"`
 	Warnings []string          `json:"warnings,omitempty"`
 	Faults   []string          `json:"faults,omitempty"`
 }
 
-// refused tells the faults, and ends with how many there are.
+// refused prints the faults and returns an error with their number. It returns any other error as it is.
 func refused(s *cli.Session, err error) error {
 	var faults config.Errors
 	if !errors.As(err, &faults) {

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// importEvery is after how many records the operator is told how far it is.
+// importEvery is the number of records after which the progress is printed.
 const importEvery = 10_000
 
 func importCommand(o *options) *cobra.Command {
@@ -78,7 +78,7 @@ Passwords and secrets are hashed anew when they are used the first time.
 	return cmd
 }
 
-// inputOf opens a file, or is standard input.
+// inputOf opens a file, or returns the standard input for "-".
 func inputOf(cmd *cobra.Command, name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(cmd.InOrStdin()), nil
@@ -86,7 +86,7 @@ func inputOf(cmd *cobra.Command, name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
-// imported counts what became of records, by their outcomes.
+// imported counts records by kind and outcome.
 type imported struct {
 	Clients map[string]int `json:"clients"`
 	Users   map[string]int `json:"users"`

@@ -11,10 +11,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 )
 
-// shownInvitation is the answer of the command.
+// shownInvitation is the JSON output of the command.
 type shownInvitation struct {
 	shownUser
-	// Link is what the operator hands over; empty: it is mailed.
+	// Link is the link that the operator passes on, or empty if it is mailed.
 	Link string `json:"link,omitempty"`
 }
 
@@ -56,8 +56,7 @@ instead, for the operator to hand over, and needs no mail server.
 	return cmd
 }
 
-// keys returns those of the server in the configuration. It is an error where it has servers with
-// several issuers.
+// keys returns the keys of the server in the configuration. It is an error if there are servers with different issuers.
 func (s *session) keys() (*config.Config, error) {
 	all, _, err := configured(s)
 	if err != nil {

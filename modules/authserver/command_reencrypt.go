@@ -49,15 +49,15 @@ of all of them.
 	}
 }
 
-// reseal seals anew what the servers of the configuration keep, which have one database.
+// reseal seals again the secrets of all servers of the configuration, which share one database.
 func reseal(s *session) (all encryption.Resealed, err error) {
 	list, err := sealers(s)
 	if err != nil {
 		return all, err
 	}
 	rewritten := 0
-	// Where the keys of one server open what those of another do not, that one knows it only
-	// when the other has sealed it anew.
+	// A server may not have a key that another one has. Once that one has sealed the texts again, the first can open
+	// them, so this is repeated while it helps.
 	for again := true; again; {
 		all = encryption.Resealed{}
 		again = false
@@ -76,7 +76,7 @@ func reseal(s *session) (all encryption.Resealed, err error) {
 	return all, nil
 }
 
-// resealBy does it with the keys of one server; before is what was rewritten until then.
+// resealBy seals again with the keys of one server. before is the number of texts that were sealed again until then.
 func resealBy(s *session, keys *config.Config, before int) (done encryption.Resealed, err error) {
 	server, end, err := offline(s, keys)
 	if err != nil {
@@ -88,7 +88,8 @@ func resealBy(s *session, keys *config.Config, before int) (done encryption.Rese
 	})
 }
 
-// configured lists the keys of all servers of the configuration, each once. There is at least one.
+// configured returns the distinct keys of all servers of the configuration, of which there is at least one, and the
+// names of their files.
 func configured(s *session) (list []*config.Config, names map[*config.Config]string, err error) {
 	known := make(map[[32]byte]bool)
 	names = make(map[*config.Config]string)
@@ -111,8 +112,8 @@ func configured(s *session) (list []*config.Config, names map[*config.Config]str
 	return list, names, err
 }
 
-// sealers lists the keys of all servers of the configuration that seal something, or those of the
-// first where none does. Two that would undo what the other does are an error.
+// sealers returns the keys of those servers of the configuration that seal something, or those of the first server if
+// none does. Two servers that would undo each other's work are an error.
 func sealers(s *session) (list []*config.Config, err error) {
 	all, names, err := configured(s)
 	if err != nil {
@@ -135,7 +136,8 @@ func sealers(s *session) (list []*config.Config, err error) {
 	return list, nil
 }
 
-// offline is a server with these keys, on the database of a session, that serves nobody.
+// offline returns a server with the given keys, on the database of a session, that serves no requests, and the function
+// that closes it.
 func offline(s *session, keys *config.Config) (*authserver.Server, func() error, error) {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails

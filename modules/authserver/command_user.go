@@ -18,7 +18,7 @@ import (
 
 var errNoPassword = errors.New("the password is empty: pipe it in, or make one with --generate, or give none with --no-password")
 
-// operator is who does what is done by commands, as the audit feed has it.
+// operator is the actor in the audit feed of what commands do.
 const operator = "admin"
 
 func userCommand(o *options) *cobra.Command {
@@ -28,10 +28,10 @@ func userCommand(o *options) *cobra.Command {
 		userStatusCommand(o, "enable", "Lets a user in again; what has ended stays so", (*people).Enable))
 }
 
-// people are the users.
+// people is a short name for the users.
 type people = users.Users
 
-// shownUser is a user in the answers.
+// shownUser is a user in the output.
 type shownUser struct {
 	ID            string    `json:"id"`
 	Email         string    `json:"email"`
@@ -42,7 +42,7 @@ type shownUser struct {
 	Status        string    `json:"status"`
 	Provider      string    `json:"provider"`
 	CreatedAt     time.Time `json:"created_at"`
-	// Password is one that was made, shown this once; empty: none was.
+	// Password is a generated password, which is only shown in this output.
 	Password string `json:"password,omitempty"`
 }
 
@@ -50,7 +50,7 @@ func shown(u *users.User) shownUser {
 	return shownUser{u.ID, u.Email, u.EmailVerified, u.Name, u.Role, cli.List(u.Groups), u.Status, u.Provider, time.UnixMicro(u.CreatedAt).UTC(), ""}
 }
 
-// tell answers with a user: a password that was made, or else the id.
+// tell prints a user: the generated password, or else the id.
 func tell(s *session, u *users.User, made, note string) error {
 	answer, text := shown(u), u.ID
 	if answer.Password = made; made != "" {
@@ -62,14 +62,14 @@ func tell(s *session, u *users.User, made, note string) error {
 	})
 }
 
-// runUsers makes a subcommand of a function that works on the users.
+// runUsers returns a subcommand that calls work with the users.
 func (o *options) runUsers(work func(s *session, p *people, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return o.run(func(s *session, cmd *cobra.Command, args []string) error {
 		return work(s, authserver.OfflineUsers(s.Server), cmd, args)
 	})
 }
 
-// newPassword is one that is typed or, if it is to be, made.
+// newPassword reads a password, or generates one.
 func newPassword(cmd *cobra.Command, generate bool) (pass, made string, err error) {
 	if generate {
 		made = password.Generate()
@@ -168,7 +168,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// userResetCommand lets somebody in again who has lost what they prove to have.
+// userResetCommand removes the second factors of a user who has lost them.
 func userResetCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "reset-factors <email>", Args: cobra.ExactArgs(1),
@@ -191,7 +191,7 @@ func userResetCommand(o *options) *cobra.Command {
 	}
 }
 
-// userStatusCommand is disable and enable.
+// userStatusCommand returns the command disable or enable.
 func userStatusCommand(o *options, name, short string, set func(p *people, ctx context.Context, id, by string, may ...func(u *users.User) error) (*users.User, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " <email>", Args: cobra.ExactArgs(1), Short: short,

@@ -13,11 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// namespace of the metrics, which are named as the rooms name them.
+// namespace is the prefix of the names of the metrics.
 const namespace = "authserver"
 
-// metric is a row of what the rooms count, with the labels that it may have, and blanks
-// between them.
+// metric describes a metric. label contains the names of its labels, separated by spaces.
 type metric struct{ name, label, help string }
 
 var (
@@ -61,7 +60,7 @@ var (
 	})
 )
 
-// tracked is how many identities the lockouts know.
+// tracked is the number of identities in the lockouts.
 var tracked = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 	Namespace: namespace, Name: "lockout_tracked", Help: "Identities with failed logins that are remembered.",
 }, func() float64 {
@@ -85,7 +84,7 @@ type vector[T any] struct {
 	labels int
 }
 
-// of is the metric of values of its labels.
+// of returns the metric with the given label values, separated by spaces.
 func (v *vector[T]) of(label string) (T, error) {
 	switch v.labels {
 	case 0:
@@ -102,7 +101,7 @@ func countersOf(rows ...metric) map[string]*vector[prometheus.Counter] {
 		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: m.name, Help: m.help}, m.labels())
 		all[m.name] = &vector[prometheus.Counter]{vec, vec.GetMetricWithLabelValues, len(m.labels())}
 		if m.label == "" {
-			vec.WithLabelValues() // it is 0, not absent
+			vec.WithLabelValues() // so that it is 0 and not absent
 		}
 	}
 	return all
@@ -117,7 +116,7 @@ func histogramsOf(rows ...metric) map[string]*vector[prometheus.Observer] {
 	return all
 }
 
-// collectors are all metrics, which live for the process.
+// collectors returns all metrics. They last as long as the process.
 func collectors() []prometheus.Collector {
 	all := make([]prometheus.Collector, 0, 3+len(counted)+len(observed))
 	all = append(all, requests, requestSeconds, tracked)
@@ -130,7 +129,7 @@ func collectors() []prometheus.Collector {
 	return all
 }
 
-// meter is kernel.Meter.
+// meter implements kernel.Meter.
 type meter struct{}
 
 // Count implements kernel.Meter.
@@ -151,7 +150,7 @@ func (meter) Observe(name, label string, took time.Duration) {
 	}
 }
 
-// recorder remembers the status of an answer.
+// recorder records the status of a response.
 type recorder struct {
 	caddyhttp.ResponseWriterWrapper
 	status int

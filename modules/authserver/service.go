@@ -35,7 +35,7 @@ func init() {
 	})
 }
 
-// keyFolder is where a handler keeps its signing keys.
+// keyFolder returns the folder of the signing keys of a handler.
 func keyFolder(_ *tollgate.App, handler json.RawMessage) (string, error) {
 	var h Handler
 	if err := json.Unmarshal(handler, &h); err != nil {

@@ -20,15 +20,14 @@ func init() {
 	caddy.RegisterModule(new(Storage))
 }
 
-// Storage is the database that the storage keys of the authorization server name. The
-// configuration adapter authserver puts it in, so that a password in the file is in no
-// other configuration.
+// Storage is the database that the storage keys of the authorization server configure. The configuration adapter
+// authserver uses it, so that a password in the file of keys does not get into another configuration.
 //
 // In the Caddyfile, in the option tollgate:
 //
 //	database authserver authserver_config [<file>]
 type Storage struct {
-	// Config is the file with the keys. Default: none, only the environment.
+	// Config is the file of keys. Default: no file, only environment variables.
 	Config string `json:"config,omitempty"`
 
 	keys config.Storage
@@ -42,7 +41,7 @@ func (*Storage) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision reads the keys.
+// Provision loads the keys.
 func (s *Storage) Provision(caddy.Context) error {
 	keys, err := loadKeys(s.Config)
 	if err != nil {
@@ -58,7 +57,7 @@ func (s *Storage) Provision(caddy.Context) error {
 	return err
 }
 
-// Open returns the database, not started; nothing is reached for yet.
+// Open returns the database without starting it. It does not connect.
 func (s *Storage) Open(logger *zap.Logger) (*store.DB, error) {
 	if s.keys.Driver == config.SQLite {
 		return store.NewSQLite(store.SQLiteOptions{Path: s.keys.SQLite.Path, NoWAL: !s.keys.SQLite.WAL}, logger)
@@ -69,21 +68,21 @@ func (s *Storage) Open(logger *zap.Logger) (*store.DB, error) {
 	}, logger)
 }
 
-// storageKey is what makes two configurations the same database. It holds a digest of
-// the DSN, so that printing it gives no password away.
+// storageKey identifies a database and its settings. It contains only a digest of the DSN, so that printing it does not
+// reveal the password.
 type storageKey struct {
 	keys config.Storage
 	dsn  [sha256.Size]byte
 }
 
-// Key identifies the database and its settings. It is comparable.
+// Key returns a comparable value that identifies the database and its settings.
 func (s *Storage) Key() any {
 	key := storageKey{s.keys, sha256.Sum256([]byte(s.keys.Postgres.DSN))}
 	key.keys.Postgres.DSN = ""
 	return key
 }
 
-// Dir is the folder of the database file; empty: it is not a file.
+// Dir returns the folder of the database file, or "" if the database is not a file.
 func (s *Storage) Dir() string {
 	if s.keys.Driver != config.SQLite {
 		return ""
@@ -91,7 +90,7 @@ func (s *Storage) Dir() string {
 	return filepath.Dir(s.keys.SQLite.Path)
 }
 
-// File is the database file; empty: it is not one.
+// File returns the database file, or "" if the database is not a file.
 func (s *Storage) File() string {
 	if s.keys.Driver != config.SQLite {
 		return ""
@@ -114,7 +113,7 @@ func (s *Storage) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// loadKeys reads a file of keys, and the environment.
+// loadKeys loads a file of keys and the environment.
 func loadKeys(file string) (*config.Config, error) {
 	file = caddy.NewReplacer().ReplaceKnown(file, "")
 	keys, err := config.Load(file)
@@ -124,8 +123,8 @@ func loadKeys(file string) (*config.Config, error) {
 	return keys, nil
 }
 
-// ownStorage is an error where storage keys are given and the database is another one,
-// which would be taken for theirs.
+// ownStorage returns an error if storage keys are set although the app configures another database, which might be
+// mistaken for theirs.
 func ownStorage(app *tollgate.App, keys *config.Config) error {
 	if _, own := app.Storage(serviceName).(*Storage); own {
 		return nil

@@ -12,14 +12,13 @@ import (
 	sender "github.com/tollgate-gateway/tollgate/modules/otlp"
 )
 
-// telemetry is what a node sends to collectors. What is off is nil, and costs a request
-// nothing.
+// telemetry exports metrics and traces of a node to collectors. What is disabled is nil and costs requests nothing.
 type telemetry struct {
 	tracer  *otlp.Tracer
-	pushing *pushing // nil: no metrics are sent
+	pushing *pushing // nil if no metrics are exported
 }
 
-// pushing is metrics that are sent from the start of the node on.
+// pushing exports metrics once the node has started.
 type pushing struct {
 	to      otlp.Collector
 	service otlp.Service
@@ -28,7 +27,7 @@ type pushing struct {
 	metrics *otlp.Metrics
 }
 
-// provision makes what the keys ask for. Nothing is sent yet.
+// provision creates what the keys enable. It sends nothing yet.
 func (t *telemetry) provision(keys *config.Config, version string) (kernel.Tracer, error) {
 	service := otlp.Service{Name: namespace, Version: version}
 	if m := keys.Observability.Metrics; m.Provider == "otel" || m.Provider == "both" {
@@ -37,7 +36,7 @@ func (t *telemetry) provision(keys *config.Config, version string) (kernel.Trace
 	}
 	traces := keys.Observability.Tracing
 	if !traces.Enabled {
-		return nil, nil //nolint:nilnil // nobody follows
+		return nil, nil //nolint:nilnil // requests are not traced
 	}
 	sender.TellUnsent()
 	var err error
@@ -45,7 +44,7 @@ func (t *telemetry) provision(keys *config.Config, version string) (kernel.Trace
 	return t.tracer, err
 }
 
-// start begins to send metrics, once.
+// start starts the export of metrics, once.
 func (t *telemetry) start() error {
 	p := t.pushing
 	if p == nil {
@@ -56,7 +55,7 @@ func (t *telemetry) start() error {
 	if p.metrics != nil {
 		return nil
 	}
-	own := prometheus.NewRegistry() // of a configuration there is another one after each reload
+	own := prometheus.NewRegistry() // the registry of a configuration is replaced at each reload
 	for _, c := range collectors() {
 		if err := own.Register(c); err != nil {
 			return err
@@ -67,7 +66,7 @@ func (t *telemetry) start() error {
 	return err
 }
 
-// close sends the rest.
+// close sends the remaining data.
 func (t *telemetry) close() error {
 	var traces, metrics error
 	if t.tracer != nil {

@@ -1,4 +1,4 @@
-// Package oidc is the option oidc of services whose people sign in at an OpenID provider.
+// Package oidc is the option oidc of services whose users sign in at an OpenID provider.
 package oidc
 
 import (
@@ -17,31 +17,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// Provider is an OpenID provider at which people sign in, and what the service is to it. {env.*} and {file.*} are
-// resolved in issuer, client_id and client_secret.
+// Provider is an OpenID provider at which users sign in, and the client that the service is there. {env.*} and {file.*}
+// are resolved in issuer, client_id and client_secret.
 type Provider struct {
-	// The issuer, exactly as its tokens name it.
+	// The issuer, exactly as in its tokens.
 	Issuer string `json:"issuer,omitempty"`
 
-	// The client that the service is. The secret is for a confidential client. Default: a public one.
+	// The client of the service. The secret is for a confidential client. Default: a public client.
 	ClientID     string `json:"client_id,omitempty"`
 	ClientSecret string `json:"client_secret,omitempty"`
 
 	// Scopes to ask for. Default: openid, profile, email.
 	Scopes []string `json:"scopes,omitempty"`
 
-	// Label is what the provider is called on the page to sign in. Default: single sign-on.
+	// Label is the name of the provider on the sign-in page. Default: single sign-on.
 	Label string `json:"label,omitempty"`
 
-	// GroupsClaim is the claim with the groups of a person. Default: groups.
+	// GroupsClaim is the claim with the groups of a user. Default: groups.
 	GroupsClaim string `json:"groups_claim,omitempty"`
 
-	// Groups are those of the service that a group of the provider stands for. Whoever signs in is in these, of all that
-	// are named, and in no others.
+	// Groups maps a group of the provider to groups of the service. Of all groups of the service that are named here, a
+	// user is in those that the groups of the provider map to, and in no others.
 	Groups map[string][]string `json:"groups,omitempty"`
 }
 
-// Unmarshal reads the option. Syntax:
+// Unmarshal parses the option. Syntax:
 //
 //	oidc <issuer> <client_id> [<client_secret>] {
 //		scopes       <scope>...
@@ -90,11 +90,11 @@ func Unmarshal(d *caddyfile.Dispenser) (*Provider, error) {
 	return p, nil
 }
 
-// Called is what the provider is called.
+// Called returns the name of the provider.
 func (p *Provider) Called() string { return cmp.Or(p.Label, "single sign-on") }
 
-// Make makes the provider, which asks nobody yet. key is a secret of the service, the same on all nodes; same tells
-// whether two providers are one.
+// Make returns the provider, which sends no requests yet. key returns a secret of the service that is the same on all
+// nodes. same is equal for two providers with the same settings.
 func (p *Provider) Make(app *tollgate.App, key func() []byte) (made *oidclogin.Provider, same [sha256.Size]byte, err error) {
 	resolved := *p
 	for _, text := range []*string{&resolved.Issuer, &resolved.ClientID, &resolved.ClientSecret} {

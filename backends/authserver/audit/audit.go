@@ -1,5 +1,4 @@
-// Package audit is the feed of what happened: events are written down in batches, and
-// read page by page.
+// Package audit implements the audit feed: events are stored in batches and read in pages.
 package audit
 
 import (
@@ -14,33 +13,32 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Feed writes events down. Nothing waits for it: an event that cannot be stored is logged
-// in full, and counted.
+// Feed stores events. Nothing waits for it: an event that cannot be stored is logged in full and counted.
 type Feed struct {
 	*kernel.Server
 	batch *kernel.Batch[Record]
 }
 
-// Record is a row.
+// Record is a row of authserver_audit.
 type Record struct {
 	ID        int64
 	Action    string
 	Actor     string
 	Client    string
 	Address   string
-	Detail    string // pairs with blanks between, see Pairs
+	Detail    string // names and values separated by spaces, see Pairs
 	Trace     string
 	CreatedAt time.Time
 }
 
-// New makes a feed.
+// New returns a feed.
 func New(s *kernel.Server) *Feed {
 	f := &Feed{Server: s}
 	f.batch = kernel.NewBatch(f.store, f.lost)
 	return f
 }
 
-// Add takes an event, now. It is what kernel.Server.Audit is.
+// Add queues an event. It is the function for kernel.Server.Audit.
 func (f *Feed) Add(ctx context.Context, e kernel.Event) {
 	r := Record{Action: e.Action, Actor: e.Actor, Client: e.Client, Address: cmp.Or(e.Address, kernel.AddressOf(ctx)), Detail: Pairs(e.Detail), Trace: f.TraceID(ctx), CreatedAt: f.Now()}
 	if !f.batch.Add(r) {
@@ -54,10 +52,10 @@ func (f fault) Error() string { return string(f) }
 
 const errFull = fault("too many events wait")
 
-// Run writes what comes until the context ends.
+// Run writes queued events until the context is done.
 func (f *Feed) Run(ctx context.Context) { f.batch.Run(ctx) }
 
-// Flush writes what waits.
+// Flush writes the queued events.
 func (f *Feed) Flush(ctx context.Context) error { return f.batch.Flush(ctx) }
 
 const (
@@ -95,8 +93,7 @@ func (f *Feed) lost(rows []Record, err error) {
 	}
 }
 
-// Pairs writes names and values as name=value with blanks between; a value that has
-// blanks or quotes is quoted.
+// Pairs formats names and values as name=value, separated by spaces. A value that contains spaces or quotes is quoted.
 func Pairs(pairs []string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -119,22 +116,22 @@ func Pairs(pairs []string) string {
 	return b.String()
 }
 
-// Query narrows List.
+// Query selects events.
 type Query struct {
-	Since, Until time.Time // both are in it
-	// Action is one, or the beginning of several where it ends in a dot.
+	Since, Until time.Time // both inclusive
+	// Action is an action, or the prefix of several if it ends with a dot.
 	Action, Actor, Client string
 }
 
-// Listing has the events of a query.
+// Listing returns the query of the events.
 func (q Query) Listing() kernel.Listing {
 	l := kernel.Listing{Columns: "id, " + columns, Table: "authserver_audit", At: "created_at", ID: "id"}
 	since, until := q.Since.UnixMicro(), q.Until.UnixMicro()
 	choices := q.choices()
 	if len(choices) == 1 {
 		one := choices[0]
-		// Not =, with which a planner that takes the value for a frequent one goes through all
-		// events from the latest on: there may have been none of it for weeks.
+		// Not =, with which the planner might assume that the value is frequent and scan all events backwards from the
+		// latest: there may have been none with it for weeks.
 		pair := "(" + one.column + ", created_at)"
 		l.And(pair+" >= (?, ?) AND "+pair+" <= (?, ?)", one.value, since, one.value, until)
 		l.Along = one.column
@@ -145,18 +142,18 @@ func (q Query) Listing() kernel.Listing {
 		}
 	}
 	if q.Actor != "" {
-		l.And("actor_id <> ''") // as its index has it
+		l.And("actor_id <> ''") // matches the condition of the partial index
 	}
 	if q.Client != "" {
 		l.And("client_id <> ''")
 	}
 	if strings.HasSuffix(q.Action, ".") {
-		l.And("action >= ? AND action < ?", q.Action, q.Action[:len(q.Action)-1]+"/") // the sign behind the dot
+		l.And("action >= ? AND action < ?", q.Action, q.Action[:len(q.Action)-1]+"/") // '/' is the character after '.'
 	}
 	return l
 }
 
-// choice is a column that has one value in all events of a query.
+// choice is a column that has the same value in all events of a query.
 type choice struct{ column, value string }
 
 func (q Query) choices() (list []choice) {
@@ -168,7 +165,7 @@ func (q Query) choices() (list []choice) {
 	return list
 }
 
-// List is a page of events, the latest first, and whether there are more.
+// List returns a page of events, the latest first, and whether there are more.
 func (f *Feed) List(ctx context.Context, q Query, limit, offset int) (list []Record, more bool, err error) {
 	if err := f.Flush(ctx); err != nil {
 		return nil, false, err
@@ -188,7 +185,7 @@ func scan(r store.Row) (one Record, err error) {
 	return one, err
 }
 
-// Sweep removes what is older than that.
+// Sweep removes events that are older than age.
 func (f *Feed) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	n, err := f.DB.Purge(ctx, sweepRows, "DELETE FROM authserver_audit WHERE id IN (SELECT id FROM authserver_audit WHERE created_at < ? LIMIT ?)", f.Now().Add(-age).UnixMicro())
 	return int(n), err

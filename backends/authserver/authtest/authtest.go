@@ -1,5 +1,5 @@
-// Package authtest gives the tests of the authorization server's rooms a kernel on a
-// database of each engine, with a clock that is set and the events that were told.
+// Package authtest provides the tests of the authorization server with a kernel on a database of each engine, a clock
+// that can be set, and the recorded audit events.
 package authtest
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-// Issuer of all tests.
+// Issuer is the issuer in all tests.
 const Issuer = "https://as.example"
 
 var databases = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}}
 
-// Quick hashes the passwords and secrets of tests, which are no secrets.
+// Quick hashes the passwords and secrets of tests quickly, since they need no protection.
 var Quick = password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}}
 
-// Kernel is one for a test.
+// Kernel is a kernel for a test.
 type Kernel struct {
 	*kernel.Server
 	Clock  *Clock
@@ -43,19 +43,19 @@ func OnBoth(t *testing.T, test func(t *testing.T, k Kernel)) {
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) { test(t, On(t, db)) })
 }
 
-// SQLite is a kernel on a database of SQLite.
+// SQLite returns a kernel on an SQLite database.
 func SQLite(tb testing.TB) Kernel {
 	tb.Helper()
 	return On(tb, databases.SQLite(tb))
 }
 
-// Postgres is a kernel on a database of PostgreSQL.
+// Postgres returns a kernel on a PostgreSQL database.
 func Postgres(tb testing.TB) Kernel {
 	tb.Helper()
 	return On(tb, databases.Postgres(tb))
 }
 
-// On is a kernel, as of another node, on a database that there is.
+// On returns a kernel on an existing database, like that of another node.
 func On(tb testing.TB, db *store.DB) Kernel {
 	tb.Helper()
 	k := Kernel{Clock: NewClock(), Events: new(Events)}
@@ -75,7 +75,7 @@ func On(tb testing.TB, db *store.DB) Kernel {
 	return k
 }
 
-// address is the client's, whatever connection it is on.
+// address returns the client address of a request.
 func address(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -84,30 +84,30 @@ func address(r *http.Request) string {
 	return host
 }
 
-// Clock is a time that is set. It is safe for concurrent use.
+// Clock is a clock that can be set. It is safe for concurrent use.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// NewClock is a clock at the present, in whole seconds.
+// NewClock returns a clock at the current time, in whole seconds.
 func NewClock() *Clock { return &Clock{now: time.Now().Truncate(time.Second)} }
 
-// Now is what the clock shows.
+// Now returns the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Pass lets time pass.
+// Pass moves the clock forward.
 func (c *Clock) Pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// Events are what was told to the audit feed.
+// Events records audit events.
 type Events struct {
 	mu  sync.Mutex
 	all []kernel.Event
@@ -119,7 +119,7 @@ func (es *Events) add(e kernel.Event) {
 	es.all = append(es.all, e)
 }
 
-// Count is how many events of an action there were.
+// Count returns how many events of an action there were.
 func (es *Events) Count(action string) int {
 	es.mu.Lock()
 	defer es.mu.Unlock()
@@ -132,15 +132,15 @@ func (es *Events) Count(action string) int {
 	return n
 }
 
-// All are the events so far.
+// All returns the events so far.
 func (es *Events) All() []kernel.Event {
 	es.mu.Lock()
 	defer es.mu.Unlock()
 	return slices.Clone(es.all)
 }
 
-// Durable is a kernel on a database of SQLite whose commits survive the loss of power,
-// as they do by default.
+// Durable returns a kernel on an SQLite database whose commits survive a power failure, which is the default outside of
+// tests.
 func Durable(tb testing.TB) Kernel {
 	tb.Helper()
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(tb.TempDir(), "durable.db")}, zap.NewNop())

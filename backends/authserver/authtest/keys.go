@@ -9,22 +9,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 )
 
-// Flip is how a key of the configuration is seen to be alive: a server that has one value
-// of it, and one that has another, are not the same to those who use them.
+// Flip describes a test that a key of the configuration has an effect: servers with two different values of the key
+// must be observably different.
 type Flip struct {
-	// First is the value that it has before, Other the one that it has then, as YAML.
-	// First empty: the key is left out.
+	// First and Other are the two values of the key, as YAML. If First is empty, the key is left out.
 	First, Other string
-	// With are further keys, without which this one says nothing.
+	// With are further keys that this one needs to have an effect.
 	With Settings
-	// See is what somebody sees of a server with these settings.
+	// See returns what can be observed of a server with the given settings.
 	See func(t *testing.T, s Settings) string
-	// Want is what is seen with First, and with Other.
+	// Want is what See must return with First and with Other.
 	Want [2]string
 }
 
-// Flips flips the keys of tables by their names, each in a test of its own. The tables have
-// all keys that act in the rooms, or all that act outside, and no others.
+// Flips tests the keys of the tables, each in a subtest. If outside is set, the tables must contain exactly the keys
+// for which isOutside is true, and otherwise exactly the others.
 func Flips(t *testing.T, outside bool, tables ...map[string]Flip) {
 	t.Helper()
 	all := make(map[string]Flip)
@@ -56,8 +55,8 @@ func Flips(t *testing.T, outside bool, tables ...map[string]Flip) {
 	}
 }
 
-// isOutside reports whether a key of the configuration acts outside the rooms of the server:
-// in its listeners, its database, and what it tells of itself.
+// isOutside reports whether a key of the configuration takes effect outside of the server's packages: in its listeners,
+// its database or its telemetry.
 func isOutside(key string) bool {
 	for _, prefix := range []string{
 		"storage.", "observability.", "counters.", "server.address", "server.idle_timeout", "server.read_timeout", "server.write_timeout", "server.shutdown_wait", "admin.address", "admin.enabled",
@@ -69,10 +68,10 @@ func isOutside(key string) bool {
 	return false
 }
 
-// Settings are values of keys, as YAML; an empty one leaves its key out.
+// Settings are values of keys, as YAML. An empty value leaves its key out.
 type Settings map[string]string
 
-// And are these settings with more.
+// And returns these settings with additional ones, which take precedence.
 func (s Settings) And(more Settings) Settings {
 	all := make(Settings, len(s)+len(more))
 	maps.Copy(all, s)
@@ -80,7 +79,7 @@ func (s Settings) And(more Settings) Settings {
 	return all
 }
 
-// Text is a file with the settings. JSON is YAML.
+// Text returns a configuration file with the settings, as JSON, which is valid YAML.
 func (s Settings) Text(tb testing.TB) string {
 	tb.Helper()
 	file := make(map[string]any)

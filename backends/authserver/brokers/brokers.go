@@ -1,5 +1,5 @@
-// Package brokers knows the providers whose tokens this server hands on: their rows, what
-// each protocol needs of their configuration, and how they are asked for tokens.
+// Package brokers manages the providers whose tokens this server hands on: their rows, the configuration of each
+// protocol, and the requests for tokens.
 package brokers
 
 import (
@@ -25,43 +25,42 @@ import (
 
 // The protocols of providers.
 const (
-	OAuth          = "oauth"           // each person connects an account of theirs
-	APIKey         = "api_key"         // each person has a key, which an administrator stores
-	ServiceAccount = "service_account" // this server has a key for all
+	OAuth          = "oauth"           // each user connects an account
+	APIKey         = "api_key"         // each user has a key, which an administrator stores
+	ServiceAccount = "service_account" // this server has one key for all users
 )
 
-// Errors of changes.
+// The errors of changes.
 var (
 	ErrUnknown = errors.New("there is no such provider")
 	ErrExists  = errors.New("a provider with this slug is there already")
 	ErrInUse   = errors.New("resources use this provider: change or delete them first")
 )
 
-// Provider is a row.
+// Provider is a row of authserver_brokers.
 type Provider struct {
 	ID, Slug, DisplayName, Protocol string
-	// Config is config_data without what is secret. What it must be like is said by the
-	// protocol, and looked at when the provider is used.
+	// Config is config_data without its secret. It is checked according to the protocol when the provider is used.
 	Config    json.RawMessage
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
-	secret string // client_secret, sealed; empty: none
+	secret string // the sealed client_secret, or empty
 }
 
-// Options of the room.
+// Options are the settings of Brokers.
 type Options struct {
-	// Encryptor seals secrets; nil: a provider must not have one in its row.
+	// Encryptor seals secrets. If it is nil, a provider cannot have a secret in its row.
 	Encryptor encryption.Encryptor
-	// Networks are those that providers may be in, beside public ones.
+	// Networks are the private networks that providers may be in; public ones are always allowed.
 	Networks []netip.Prefix
-	// Env looks variables up. Default: os.LookupEnv.
+	// Env looks up environment variables. Default: os.LookupEnv.
 	Env func(name string) (string, bool)
-	// Timeout is of a request to a provider. Default: 10 s.
+	// Timeout bounds a request to a provider. Default: 10 s.
 	Timeout time.Duration
 }
 
-// Brokers is the room.
+// Brokers manages all providers.
 type Brokers struct {
 	*kernel.Server
 	options Options
@@ -72,11 +71,11 @@ type Brokers struct {
 const (
 	topic = "brokers"
 	most  = 1000
-	// maxName and maxConfig bound a provider, in bytes.
+	// maxName and maxConfig bound the size of a provider, in bytes.
 	maxName, maxConfig = 1020, 64 << 10
 )
 
-// Sealed is where the secrets are.
+// Sealed is the column of the secrets.
 var Sealed = encryption.Column{Table: "authserver_brokers", ID: "id", Column: "secret"}
 
 func place(id string) []byte { return encryption.Place(Sealed.Table, id, Sealed.Column) }
@@ -86,7 +85,7 @@ type snapshot struct {
 	byName map[string]*Provider
 }
 
-// New makes the room.
+// New returns the providers of a server.
 func New(s *kernel.Server, o Options) *Brokers {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
@@ -116,7 +115,7 @@ func (b *Brokers) read(ctx context.Context, _ string) (*snapshot, error) {
 	return s, err
 }
 
-// All are all providers, by slug. They are not to be changed.
+// All returns all providers, ordered by slug. They must not be modified.
 func (b *Brokers) All(ctx context.Context) ([]*Provider, error) {
 	s, err := b.list.Get(ctx, "")
 	if err != nil {
@@ -125,7 +124,7 @@ func (b *Brokers) All(ctx context.Context) ([]*Provider, error) {
 	return s.all, nil
 }
 
-// Find is the provider with an id or a slug; the error is ErrUnknown where there is none.
+// Find returns the provider with an id or a slug. If there is none, the error is ErrUnknown.
 func (b *Brokers) Find(ctx context.Context, name string) (*Provider, error) {
 	s, err := b.list.Get(ctx, "")
 	if err != nil {
@@ -150,7 +149,7 @@ func scan(r store.Row) (*Provider, error) {
 
 var slug = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// Check says what is wrong with a provider but for its configuration; nil: nothing.
+// Check returns an error if a provider is invalid. It does not check the configuration of the protocol.
 func (p *Provider) Check() error {
 	refuse := func(member, message string) error {
 		return apierror.New(http.StatusBadRequest, "invalid_value", "%s %s", member, message).With(member)
@@ -172,10 +171,10 @@ func (p *Provider) Check() error {
 	return nil
 }
 
-// clientSecret is the member of config_data that is kept apart.
+// clientSecret is the member of config_data that is stored separately.
 const clientSecret = "client_secret"
 
-// seal takes the secret out of the configuration. One that is left out stays as it was.
+// seal moves the secret from the configuration to its sealed form. If it is left out, the stored secret is kept.
 func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 	members := make(map[string]json.RawMessage)
 	if len(p.Config) > 0 {
@@ -187,7 +186,7 @@ func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 		members = make(map[string]json.RawMessage)
 	}
 	for name := range members {
-		if name != clientSecret && strings.EqualFold(name, clientSecret) { // it would stay in the configuration, which is told
+		if name != clientSecret && strings.EqualFold(name, clientSecret) { // it would stay in the configuration, which the API shows
 			return apierror.New(http.StatusBadRequest, "invalid_value", "config_data has %s, which is called client_secret", name).With("config_data." + name)
 		}
 	}
@@ -213,7 +212,7 @@ func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 	return err
 }
 
-// Create stores a provider and gives it an id.
+// Create stores a provider with a new id.
 func (b *Brokers) Create(ctx context.Context, p *Provider) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -241,8 +240,8 @@ func exists(err error) error {
 	return err
 }
 
-// Edit changes a provider: edit gets it as it is stored, and may refuse. Where another one
-// changes it meanwhile, it is called again.
+// Edit changes a provider. edit gets the stored provider and may forbid the change by returning an error. It is called
+// again if the provider is changed concurrently.
 func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) error) (*Provider, error) {
 	for {
 		var p *Provider
@@ -263,7 +262,7 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 		if err := p.Check(); err != nil {
 			return nil, err
 		}
-		if err := b.seal(ctx, p); err != nil { // it may ask another server, so not in the transaction
+		if err := b.seal(ctx, p); err != nil { // it may call another server, which a transaction must not wait for
 			return nil, err
 		}
 		p.UpdatedAt = b.Now().Truncate(time.Microsecond)
@@ -273,7 +272,7 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 		var changed int64
 		err = exists(b.Change(ctx, topic, "", func(c store.Conn) (err error) {
 			changed, err = c.Exec("UPDATE authserver_brokers SET slug = ?, display_name = ?, config = ?, secret = ?, updated_at = ? WHERE id = ? AND updated_at = ? AND secret = ?",
-				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, was.UnixMicro(), secret) // which may be sealed anew
+				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, was.UnixMicro(), secret) // the secret may be sealed again in the meantime
 			return err
 		}))
 		if err != nil {
@@ -285,8 +284,8 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 	}
 }
 
-// Delete removes a provider that no resource uses, with the connections to it. What may be
-// given gets it as it is stored, and may refuse.
+// Delete removes a provider that no resource uses, with the connections to it. Each function of may is called with the
+// stored provider and can forbid the removal by returning an error.
 func (b *Brokers) Delete(ctx context.Context, id string, may ...func(p *Provider) error) error {
 	return b.Change(ctx, topic, "", func(c store.Conn) error {
 		for _, allow := range may {
@@ -316,14 +315,14 @@ func (b *Brokers) Delete(ctx context.Context, id string, may ...func(p *Provider
 	})
 }
 
-// Seed stores the providers whose slug is not there yet.
+// Seed stores those providers whose slug does not exist yet.
 func (b *Brokers) Seed(ctx context.Context, list []Provider) error {
 	for i := range list {
 		p := list[i]
 		_, err := b.Find(ctx, p.Slug)
 		if errors.Is(err, ErrUnknown) {
 			if err = b.Create(ctx, &p); errors.Is(err, ErrExists) {
-				err = nil // another node was faster
+				err = nil // another node has stored it
 			}
 		}
 		if err != nil {

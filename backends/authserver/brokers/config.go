@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// ConfigError tells what is wrong with the configuration of a provider.
+// ConfigError is a fault in the configuration of a provider.
 type ConfigError struct{ Slug, Fault string }
 
 // Error implements error.
@@ -29,40 +29,39 @@ func (p *Provider) fault(format string, args ...any) error {
 	return &ConfigError{p.Slug, fmt.Sprintf(format, args...)}
 }
 
-// OAuthConfig is config_data of the protocol oauth.
+// OAuthConfig is the config_data of the protocol oauth.
 type OAuthConfig struct {
 	ClientID     string `json:"client_id"`
-	SecretRef    string `json:"client_secret_ref"` // a variable
+	SecretRef    string `json:"client_secret_ref"` // the name of a variable
 	AuthorizeURL string `json:"authorize_url"`
 	TokenURL     string `json:"token_url"`
 	RevokeURL    string `json:"revoke_url"`
-	// ResponseFormat is standard (JSON, the default), form, or slack: JSON whose token is
-	// in authed_user.
+	// ResponseFormat is standard (JSON, the default), form, or slack, which is JSON with the token in authed_user.
 	ResponseFormat string `json:"response_format"`
 	// ExtraAuthParams are added to the authorization request.
 	ExtraAuthParams map[string]string `json:"extra_auth_params"`
 	// TokenAuthMethod is client_secret_post (the default) or client_secret_basic.
 	TokenAuthMethod string `json:"token_auth_method"`
-	// ScopeSeparator stands between the words of a scope. Default: a blank.
+	// ScopeSeparator separates the scopes of a request. Default: a space.
 	ScopeSeparator string `json:"scope_separator"`
 
 	slug   string
 	secret string
 }
 
-// APIKeyConfig is config_data of the protocol api_key.
+// APIKeyConfig is the config_data of the protocol api_key.
 type APIKeyConfig struct {
 	HeaderName   string `json:"header_name"`
 	HeaderPrefix string `json:"header_prefix"`
-	// IssuanceInstructionsURL tells people how to get a key.
+	// IssuanceInstructionsURL is a page that tells users how to get a key.
 	IssuanceInstructionsURL string `json:"issuance_instructions_url"`
 }
 
-// ServiceAccountConfig is config_data of the protocol service_account.
+// ServiceAccountConfig is the config_data of the protocol service_account.
 type ServiceAccountConfig struct {
 	TokenURL  string `json:"token_url"`
 	Email     string `json:"sa_email"`
-	KeyRef    string `json:"sa_key_ref"` // a variable with a key in PEM
+	KeyRef    string `json:"sa_key_ref"` // the name of a variable with a PEM key
 	Algorithm string `json:"algorithm"`  // RS256 or ES256
 	TTL       int    `json:"token_ttl_seconds"`
 
@@ -70,11 +69,10 @@ type ServiceAccountConfig struct {
 	key  any
 }
 
-// own are the parameters of an authorization request that a provider's configuration must
-// not set.
+// own are the parameters of an authorization request that the configuration of a provider must not set.
 var own = []string{"client_id", "redirect_uri", "response_type", "state", "scope", "code_challenge", "code_challenge_method"}
 
-// decode reads the configuration of a protocol, in which nothing else may stand.
+// decode decodes the configuration of a protocol, which must not have unknown members.
 func (p *Provider) decode(protocol string, into any) error {
 	if p.Protocol != protocol {
 		return p.fault("the provider is of the protocol %s", p.Protocol)
@@ -87,8 +85,8 @@ func (p *Provider) decode(protocol string, into any) error {
 	return nil
 }
 
-// OAuth is the configuration of a provider of that protocol, with its secret. The error is
-// a *ConfigError where it cannot be used.
+// OAuth returns the configuration of a provider of the protocol oauth, with its secret. The error is a *ConfigError if
+// the configuration cannot be used.
 func (b *Brokers) OAuth(ctx context.Context, p *Provider) (*OAuthConfig, error) {
 	c, err := b.oauth(p)
 	if err == nil && c.SecretRef == "" {
@@ -99,7 +97,7 @@ func (b *Brokers) OAuth(ctx context.Context, p *Provider) (*OAuthConfig, error) 
 	return c, err
 }
 
-// oauth is OAuth but for a secret that is sealed.
+// oauth is OAuth without opening a sealed secret.
 func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 	c = &OAuthConfig{slug: p.Slug}
 	if err := p.decode(OAuth, c); err != nil {
@@ -155,8 +153,8 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 	return c, nil
 }
 
-// envPrefix begins the names of all variables that a provider may name, so that none of
-// the server's own secrets can be sent to one.
+// envPrefix begins the names of the variables that a provider may refer to, so that none of the server's own secrets
+// can be sent to a provider.
 const envPrefix = "CONNECTOR_"
 
 func (b *Brokers) variable(p *Provider, member, name string) (string, error) {
@@ -170,7 +168,7 @@ func (b *Brokers) variable(p *Provider, member, name string) (string, error) {
 	return value, nil
 }
 
-// APIKey is the configuration of a provider of that protocol.
+// APIKey returns the configuration of a provider of the protocol api_key.
 func (b *Brokers) APIKey(p *Provider) (*APIKeyConfig, error) {
 	c := new(APIKeyConfig)
 	if err := p.decode(APIKey, c); err != nil {
@@ -184,7 +182,7 @@ func (b *Brokers) APIKey(p *Provider) (*APIKeyConfig, error) {
 	return c, nil
 }
 
-// ServiceAccount is the configuration of a provider of that protocol, with its key.
+// ServiceAccount returns the configuration of a provider of the protocol service_account, with its key.
 func (b *Brokers) ServiceAccount(p *Provider) (*ServiceAccountConfig, error) {
 	c := &ServiceAccountConfig{slug: p.Slug}
 	if err := p.decode(ServiceAccount, c); err != nil {
@@ -213,14 +211,14 @@ func (b *Brokers) ServiceAccount(p *Provider) (*ServiceAccountConfig, error) {
 	default:
 		return nil, p.fault("algorithm must be RS256 or ES256")
 	}
-	if err != nil { // its text may have parts of the key
+	if err != nil { // not wrapped, since it may contain parts of the key
 		return nil, p.fault("sa_key_ref: the variable %s holds no key for %s in PEM", c.KeyRef, c.Algorithm)
 	}
 	return c, nil
 }
 
-// Usable is a *ConfigError where a provider cannot be used. It opens no secret: what keeps
-// one from being opened is no fault of the provider's.
+// Usable returns a *ConfigError if a provider cannot be used. It does not open a sealed secret, since a failure of that
+// is no fault of the provider.
 func (b *Brokers) Usable(p *Provider) (err error) {
 	switch p.Protocol {
 	case OAuth:
@@ -235,8 +233,8 @@ func (b *Brokers) Usable(p *Provider) (err error) {
 
 const maxURL = 2048
 
-// checkURL says what is wrong with an address to which a browser is led; empty: nothing. Without TLS it must be on
-// this machine, or in a network that the operator has named.
+// checkURL returns what is wrong with a URL to which a browser is redirected, or "". Without TLS it must be on this
+// machine, or in a network that the operator has named.
 func (b *Brokers) checkURL(text string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -255,8 +253,8 @@ func (b *Brokers) checkURL(text string) string {
 	return "must begin with https://"
 }
 
-// checkAsked is checkURL for an address that this server asks itself. It refuses what the connection would be refused
-// for later: an address that is neither public nor in a network that the operator has named.
+// checkAsked is checkURL for a URL that this server requests itself. It also refuses what would fail when connecting:
+// an address that is neither public nor in a network that the operator has named.
 func (b *Brokers) checkAsked(text string) string {
 	if fault := b.checkURL(text); fault != "" {
 		return fault
@@ -272,7 +270,7 @@ func (b *Brokers) checkAsked(text string) string {
 	return ""
 }
 
-// literal returns the addresses of a host that is one, or localhost; none for any other name.
+// literal returns the addresses of a host that is an IP address or localhost, and nil for any other name.
 func literal(host string) []netip.Addr {
 	if host == "localhost" {
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}

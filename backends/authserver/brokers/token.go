@@ -18,29 +18,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// Credential is what a provider gives for a person.
+// Credential is what a provider issues for a user.
 type Credential struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token,omitempty"`
-	// Expires is when the access token does, in Unix microseconds; 0: it is not known.
+	// Expires is when the access token expires, in microseconds since 1970, or zero if unknown.
 	Expires int64 `json:"expires_at,omitempty"`
 }
 
-// Granted is an answer of a token endpoint.
+// Granted is a response of a token endpoint.
 type Granted struct {
 	Credential
-	Scope []string // nil: it says nothing, and it is what was asked for
+	Scope []string // nil if the response has no scope, which means the requested one
 }
 
-// UpstreamError tells that a provider has refused, or not answered.
+// UpstreamError means that a provider has refused a request, or not answered.
 type UpstreamError struct {
 	Slug string
-	// Code is the OAuth error; empty: there is none, as where nobody answers.
+	// Code is the OAuth error code. It is empty if there is none, such as when the provider does not answer.
 	Code  string
 	cause error
 }
 
-// Error implements error. It has nothing of what the provider said but the code.
+// Error implements error. It contains nothing of the provider's response except the code.
 func (e *UpstreamError) Error() string {
 	if e.Code != "" {
 		return fmt.Sprintf("provider %s: %s", e.Slug, e.Code)
@@ -48,26 +48,25 @@ func (e *UpstreamError) Error() string {
 	return fmt.Sprintf("provider %s: %s", e.Slug, e.cause)
 }
 
-// Unwrap is why nobody answered.
+// Unwrap returns the reason why the provider did not answer.
 func (e *UpstreamError) Unwrap() error { return e.cause }
 
-// gone are the codes by which providers say that a refresh token is no longer good; Slack
-// has its own.
+// gone are the error codes for a refresh token that is no longer valid, including those of Slack.
 var gone = map[string]bool{
 	kernel.InvalidGrant: true, "invalid_refresh_token": true, "token_revoked": true, "token_expired": true, "account_inactive": true, "bad_refresh_token": true,
 }
 
-// Gone reports whether a provider says that a person's grant has ended.
+// Gone reports whether an error means that the provider has ended a user's grant.
 func Gone(err error) bool {
 	e, ok := errors.AsType[*UpstreamError](err)
 	return ok && gone[e.Code]
 }
 
-// AuthorizeAt is where a browser begins.
+// AuthorizeAt returns the URL of an authorization request.
 func (c *OAuthConfig) AuthorizeAt(redirect, state, challenge string, scope []string) string {
 	u, err := url.Parse(c.AuthorizeURL)
 	if err != nil {
-		panic(err) // it was checked
+		panic(err) // it has been checked
 	}
 	q := u.Query()
 	for name, value := range c.ExtraAuthParams {
@@ -85,12 +84,12 @@ func (c *OAuthConfig) AuthorizeAt(redirect, state, challenge string, scope []str
 	return u.String()
 }
 
-// Redeem exchanges a code.
+// Redeem exchanges an authorization code.
 func (b *Brokers) Redeem(ctx context.Context, c *OAuthConfig, code, verifier, redirect string) (Granted, error) {
 	return b.ask(ctx, c, url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {redirect}})
 }
 
-// Renew exchanges a refresh token. Where the answer has none, the one that was sent stays.
+// Renew exchanges a refresh token. If the response has no new one, the present one is kept.
 func (b *Brokers) Renew(ctx context.Context, c *OAuthConfig, refresh string) (Granted, error) {
 	granted, err := b.ask(ctx, c, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}})
 	if granted.Refresh == "" {
@@ -99,8 +98,7 @@ func (b *Brokers) Renew(ctx context.Context, c *OAuthConfig, refresh string) (Gr
 	return granted, err
 }
 
-// Revoke tells the provider that a credential is of no more use (RFC 7009), where it has
-// an address for that.
+// Revoke revokes a credential at the provider (RFC 7009), if the provider has a revoke_url.
 func (b *Brokers) Revoke(ctx context.Context, c *OAuthConfig, what Credential) error {
 	if c.RevokeURL == "" {
 		return nil
@@ -119,7 +117,7 @@ func (b *Brokers) Revoke(ctx context.Context, c *OAuthConfig, what Credential) e
 const (
 	maxAnswer = 256 << 10
 	maxToken  = 64 << 10
-	// longest bounds what a provider says of the life of a token.
+	// longest bounds the life of a token that a provider reports.
 	longest = 10 * 365 * 24 * time.Hour
 )
 
@@ -145,11 +143,11 @@ func (b *Brokers) send(slug string, request *http.Request) (status int, answer [
 	response, err := b.client.Do(request)
 	if err != nil {
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
-			err = wrapped.Err // without the address
+			err = wrapped.Err // without the URL
 		}
 		return 0, nil, &UpstreamError{Slug: slug, cause: err}
 	}
-	defer func() { _ = response.Body.Close() }() // it was read
+	defer func() { _ = response.Body.Close() }() // the body has been read
 	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err == nil && len(answer) > maxAnswer {
 		err = fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
@@ -160,7 +158,7 @@ func (b *Brokers) send(slug string, request *http.Request) (status int, answer [
 	return response.StatusCode, answer, nil
 }
 
-// ask asks the token endpoint.
+// ask sends a request to the token endpoint.
 func (b *Brokers) ask(ctx context.Context, c *OAuthConfig, form url.Values) (g Granted, err error) {
 	status, answer, err := b.post(ctx, c, c.TokenURL, form)
 	if err != nil {
@@ -169,22 +167,22 @@ func (b *Brokers) ask(ctx context.Context, c *OAuthConfig, form url.Values) (g G
 	return b.granted(c, status, answer)
 }
 
-// answered is what a token endpoint says, in any of the formats.
+// answered is a response of a token endpoint, in any of the formats.
 type answered struct {
 	OK      *bool           `json:"ok"` // of Slack
 	Error   string          `json:"error"`
 	Access  string          `json:"access_token"`
 	Refresh string          `json:"refresh_token"`
-	Expires json.RawMessage `json:"expires_in"` // a number, or a text with one
+	Expires json.RawMessage `json:"expires_in"` // a number, or a string with one
 	Scope   *string         `json:"scope"`
 	Type    string          `json:"token_type"`
 	User    *answered       `json:"authed_user"` // of Slack
 }
 
-// word is an error code that may be told on.
+// word matches the error codes that may be passed on.
 var word = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 
-// granted reads an answer of the token endpoint.
+// granted parses a response of the token endpoint.
 func (b *Brokers) granted(c *OAuthConfig, status int, text []byte) (g Granted, err error) {
 	var a answered
 	if c.ResponseFormat == "form" && !strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
@@ -231,7 +229,7 @@ func (b *Brokers) granted(c *OAuthConfig, status int, text []byte) (g Granted, e
 	return g, nil
 }
 
-// words are those of a scope, with the provider's separator or the common ones.
+// words splits a scope at the provider's separator and the common ones.
 func words(scope, separator string) []string {
 	list := make([]string, 0, 8)
 	for part := range strings.SplitSeq(scope, separator) {
@@ -242,10 +240,10 @@ func words(scope, separator string) []string {
 	return list
 }
 
-// jwtBearer is the grant of RFC 7523 section 2.1.
+// jwtBearer is the grant type of RFC 7523 section 2.1.
 const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer" //nolint:gosec // G101: a grant
 
-// Assert gets a token for a service account (RFC 7523).
+// Assert requests a token for a service account (RFC 7523).
 func (b *Brokers) Assert(ctx context.Context, c *ServiceAccountConfig, scope []string) (g Granted, err error) {
 	now := b.Now()
 	claims := jwt.MapClaims{

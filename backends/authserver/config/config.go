@@ -1,6 +1,6 @@
-// Package config reads the configuration of the authorization server: built-in
-// defaults, below a YAML file, below environment variables. Every key is one row of one
-// table, which the loader, the documents and the tests read.
+// Package config reads the configuration of the authorization server: a YAML file overrides the defaults, and
+// environment variables override the file. All keys are in one table, which the loader, the documentation and the tests
+// use.
 package config
 
 import (
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Config is the whole configuration; Load fills it. What a key means, its default, its
-// environment variable and its rule stand in its row of the table.
+// Config is the whole configuration, as Load returns it. The meaning of a key, its default, its environment variable
+// and its rule are in the table; see Keys.
 type Config struct {
 	Server            Server
 	Storage           Storage
@@ -36,27 +36,26 @@ type Config struct {
 	Accounts          Accounts
 	Counters          Counters
 
-	// ClientSecretPepper is what client secrets are hashed with (HMAC-SHA256); empty:
-	// a slow password hash.
+	// ClientSecretPepper is the key of HMAC-SHA256 with which client secrets are hashed. If it is empty, a slow
+	// password hash is used.
 	ClientSecretPepper string
 
-	// Clients, Resources and BrokerProviders are made in the database where their id or
-	// slug is not there yet.
+	// Clients, Resources and BrokerProviders are created in the database if their id or slug does not exist yet.
 	Clients         []Client
 	Resources       []Resource
 	BrokerProviders []BrokerProvider
 
 	issuer *url.URL
-	given  map[string]bool // the keys that the file or the environment has
+	given  map[string]bool // the keys that are set by the file or the environment
 }
 
-// Server is the public listener, and who the server is.
+// Server configures the public listener, and the identity of the server.
 type Server struct {
 	Address        string
 	AllowNetworks  []string
 	AllowedOrigins []string
 	IdleTimeout    time.Duration
-	Issuer         string // byte for byte what tokens and metadata have
+	Issuer         string // exactly as in tokens and metadata
 	ReadTimeout    time.Duration
 	ShutdownWait   time.Duration
 	WriteTimeout   time.Duration
@@ -68,7 +67,7 @@ const (
 	Postgres = "postgres"
 )
 
-// Storage is where the data are.
+// Storage configures the database.
 type Storage struct {
 	Driver   string
 	Postgres struct {
@@ -91,7 +90,7 @@ const (
 	PostgresKey = "postgres_key"
 )
 
-// Signing is the keys that sign tokens.
+// Signing configures the keys that sign tokens.
 type Signing struct {
 	Algorithm   string // ES256 or RS256
 	KeyPath     string
@@ -120,19 +119,19 @@ const (
 	AdminOnly         = "admin_only"
 )
 
-// DCR is dynamic client registration, and the lifetimes of tokens of people.
+// DCR configures dynamic client registration, and the lifetimes of the tokens of users.
 type DCR struct {
 	ApprovedRedirects    []string
 	DefaultRefreshExpiry time.Duration
 	DefaultTokenExpiry   time.Duration
-	IdleClientExpiry     time.Duration // 0: never
+	IdleClientExpiry     time.Duration // 0 means never
 	Mode                 string
-	RateLimit            float64 // requests a second of one address
+	RateLimit            float64 // requests per second of an address
 	RateLimitBurst       int
-	UnusedClientExpiry   time.Duration // 0: never
+	UnusedClientExpiry   time.Duration // 0 means never
 }
 
-// CIMD is clients that are known by the URL of their metadata document.
+// CIMD configures clients that are identified by the URL of their metadata document.
 type CIMD struct {
 	AllowPrivateAddresses bool
 	CacheTTL              time.Duration
@@ -141,7 +140,7 @@ type CIMD struct {
 	RequireHTTPS          bool
 }
 
-// Session is the login session of a browser.
+// Session configures the login sessions of browsers.
 type Session struct {
 	CookieName string
 	FailClosed bool
@@ -159,19 +158,19 @@ const (
 	Required = "required"
 )
 
-// RateLimit bounds requests of an address, and wrong passwords.
+// RateLimit bounds the requests and the wrong passwords from an address.
 type RateLimit struct {
-	AuthFailMax          int // 0: no lockout
+	AuthFailMax          int // 0 disables the lockout
 	AuthFailWindow       time.Duration
 	AuthLockout          time.Duration
-	AuthSprayFactor      int // 0: no address is locked
+	AuthSprayFactor      int // 0 disables locking addresses
 	Burst                int
-	Enabled              bool // of requests; the lockout is there all the same
+	Enabled              bool // of requests only; the lockout does not depend on it
 	MaxTrackedIdentities int
 	RequestsPerSecond    float64
 }
 
-// Admin is the administration API and its listener.
+// Admin configures the administration API and its listener.
 type Admin struct {
 	Address              string
 	APIKey               string
@@ -179,10 +178,10 @@ type Admin struct {
 	AuditMaxLookback     time.Duration
 	Burst                int
 	Enabled              bool
-	RequestsPerSecond    float64 // 0: no limit
+	RequestsPerSecond    float64 // 0 means no limit
 }
 
-// OAuth is rules of the authorization and token endpoints.
+// OAuth configures the authorization and token endpoints.
 type OAuth struct {
 	CodeExpiry         time.Duration
 	DefaultClientScope string
@@ -191,11 +190,11 @@ type OAuth struct {
 	StateMaxAge        time.Duration
 }
 
-// OIDC is the upstream provider that people may sign in with.
+// OIDC configures the upstream provider at which users may sign in.
 type OIDC struct {
 	ClientID           string
 	ClientSecret       string
-	ClientSecretEnv    Ref // the earlier name of ClientSecretRef, which has it too
+	ClientSecretEnv    Ref // the former name of ClientSecretRef; its value is copied there
 	ClientSecretRef    Ref
 	ConnectorID        string
 	DisplayName        string
@@ -207,7 +206,7 @@ type OIDC struct {
 	ShowLocalLogin     bool
 }
 
-// Observability is logs, metrics and traces.
+// Observability configures logs, metrics and traces.
 type Observability struct {
 	Logging struct {
 		AddSource bool
@@ -240,13 +239,13 @@ const (
 	KMSTransitEncrypt = "kms_transit_encrypt"
 )
 
-// DataEncryption seals what is secret in the database.
+// DataEncryption configures how secrets in the database are sealed.
 type DataEncryption struct {
 	AESMaster struct {
 		Key    Ref // 64 hex characters
-		OldKey Ref // decrypts only
+		OldKey Ref // only for opening
 	}
-	Driver            string // empty: what has to be sealed is refused
+	Driver            string // if it is empty, secrets cannot be stored
 	KMSTransitEncrypt struct {
 		Address string
 		AppRole struct {
@@ -260,8 +259,8 @@ type DataEncryption struct {
 	}
 }
 
-// SealsAs reports whether what two servers seal in a database is sealed with the same keys,
-// whatever else each of them can open.
+// SealsAs reports whether two servers that share a database seal with the same keys, whatever else each of them can
+// open.
 func (c *Config) SealsAs(other *Config) bool {
 	if c.DataEncryption.sealer() != other.DataEncryption.sealer() {
 		return false
@@ -270,7 +269,7 @@ func (c *Config) SealsAs(other *Config) bool {
 		c.Signing.PostgresKey.EncryptionKey.Secret == other.Signing.PostgresKey.EncryptionKey.Secret
 }
 
-// sealer names the newest key of the driver.
+// sealer identifies the newest key of the driver.
 func (d *DataEncryption) sealer() [4]string {
 	if far := d.KMSTransitEncrypt; d.Driver == KMSTransitEncrypt {
 		return [4]string{d.Driver, far.Address, far.MountPath, far.KeyName}
@@ -278,13 +277,13 @@ func (d *DataEncryption) sealer() [4]string {
 	return [4]string{d.Driver, d.AESMaster.Key.Secret}
 }
 
-// ClientCredentials is the grant of machines.
+// ClientCredentials configures the client_credentials grant.
 type ClientCredentials struct {
 	Enabled     bool
 	TokenExpiry time.Duration
 }
 
-// DPoP is sender-constrained tokens.
+// DPoP configures sender-constrained tokens.
 type DPoP struct {
 	Enabled       bool
 	NonceTTL      time.Duration
@@ -292,7 +291,7 @@ type DPoP struct {
 	RequireNonce  bool
 }
 
-// TokenExchange is RFC 8693.
+// TokenExchange configures the token-exchange grant (RFC 8693).
 type TokenExchange struct {
 	AllowSelfExchange bool
 	Enabled           bool
@@ -300,12 +299,12 @@ type TokenExchange struct {
 	TokenExpiry       time.Duration
 }
 
-// Agents is clients that say that they are agents.
+// Agents configures clients that declare themselves to be agents.
 type Agents struct {
 	EnableJWKSListing bool
 }
 
-// Connect is the flow that connects a user with an upstream.
+// Connect configures the connection of users to upstream providers.
 type Connect struct {
 	AllowedReturnURLs []string
 	RedirectBaseURL   string
@@ -318,7 +317,7 @@ const (
 	Strict  = "strict"
 )
 
-// XAA is enterprise-managed authorization.
+// XAA configures enterprise-managed authorization.
 type XAA struct {
 	Enabled         bool
 	JWKSCacheTTL    time.Duration
@@ -328,28 +327,28 @@ type XAA struct {
 	TokenExpiry     time.Duration
 }
 
-// Pages is what people see.
+// Pages configures the pages for users.
 type Pages struct {
-	// Folder has templates that stand in for the built-in ones; empty: none.
+	// Folder contains templates that replace the built-in ones. It may be empty.
 	Folder string
 }
 
-// Mail is the server that sends mails to people.
+// Mail configures the SMTP server.
 type Mail struct {
-	URL      string // smtp:// or smtps://; empty: no mails are sent
+	URL      string // smtp:// or smtps://; no mails are sent if it is empty
 	From     string
 	User     string
 	Password string
 }
 
-// Accounts is what people may do with their accounts by themselves.
+// Accounts configures what users may do with their accounts.
 type Accounts struct {
 	// Registration is RegistrationOff or RegistrationOpen.
 	Registration        string
-	RegistrationDomains []string      // in lower case; empty: all
-	DeletionGrace       time.Duration // 0: users cannot delete their accounts
-	PasswordLength      int           // characters that a new password has at least
-	LeakedPasswords     string        // a file of hashes; empty: none
+	RegistrationDomains []string      // in lower case; empty allows all
+	DeletionGrace       time.Duration // 0 means that users cannot delete their accounts
+	PasswordLength      int           // the least number of characters of a new password
+	LeakedPasswords     string        // a file of hashes; may be empty
 }
 
 // The values of Accounts.Registration.
@@ -358,24 +357,24 @@ const (
 	RegistrationOpen = "open"
 )
 
-// Counters is what nodes count together, such as assertions that are good once.
+// Counters configures what nodes count together, such as assertions that can be used once.
 type Counters struct {
-	Redis Ref // without it PostgreSQL keeps what is good once, or the process
+	Redis Ref // if unset, single-use values are kept in PostgreSQL or in the process
 }
 
-// Ref is a key whose value is the name of an environment variable. The secret in it is
-// read once, at load.
+// Ref is a key whose value is the name of an environment variable. The secret in the variable is read once, when the
+// configuration is loaded.
 type Ref struct {
 	Name   string
 	Secret string
 }
 
-// Localhost reports whether the host of the issuer is localhost, a name below it or a loopback address:
-// a try on one's own machine.
+// Localhost reports whether the host of the issuer is localhost, a name below it or a loopback address, as it is while
+// trying out the server.
 func (c *Config) Localhost() bool { return c.issuer != nil && localhost(c.issuer.Hostname()) }
 
-// IssuerPath is the path of the issuer, empty where it has none: a metadata document is
-// served with it behind its well-known path.
+// IssuerPath returns the path of the issuer, or "" if it has none. Metadata documents are also served at their
+// well-known path followed by it.
 func (c *Config) IssuerPath() string {
 	if c.issuer == nil {
 		return ""
@@ -383,25 +382,25 @@ func (c *Config) IssuerPath() string {
 	return c.issuer.EscapedPath()
 }
 
-// Networks is server.allow_networks.
+// Networks returns server.allow_networks.
 func (c *Config) Networks() []netip.Prefix {
 	list := make([]netip.Prefix, 0, len(c.Server.AllowNetworks))
 	for _, text := range c.Server.AllowNetworks {
-		if prefix, err := netip.ParsePrefix(text); err == nil { // as Load has checked
+		if prefix, err := netip.ParsePrefix(text); err == nil { // Load has checked this
 			list = append(list, prefix)
 		}
 	}
 	return list
 }
 
-// Given reports whether the file or the environment has a key.
+// Given reports whether a key is set by the file or the environment.
 func (c *Config) Given(key string) bool { return c.given[key] }
 
-// secretLeast is how long a secret that signs has to be.
+// secretLeast is the least number of characters of a secret that signs.
 const secretLeast = 32
 
-// Warnings are what an operator should know and that stops nothing, for the log at
-// start and the notices of the administration API.
+// Warnings returns what an operator should know although the server works. They are logged at the start and shown in
+// the notices of the administration API.
 func (c *Config) Warnings() []string {
 	var w []string
 	add := func(on bool, text string) {
@@ -424,8 +423,8 @@ func (c *Config) Warnings() []string {
 	return w
 }
 
-// localhost reports whether a host is this machine by name or address. The names below
-// localhost are (RFC 6761 section 6.3).
+// localhost reports whether a host is this machine, by name or address. Names below localhost are, too (RFC 6761
+// section 6.3).
 func localhost(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true

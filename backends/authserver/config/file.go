@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// sections are the keys of the file that have keys below them.
+// sections are the keys of the file that contain other keys.
 var sections = func() map[string]bool {
 	s := make(map[string]bool)
 	for i := range keys {
@@ -24,7 +24,7 @@ var sections = func() map[string]bool {
 	return s
 }()
 
-// byName are the keys.
+// byName maps names to keys.
 var byName = func() map[string]*Key {
 	m := make(map[string]*Key, len(keys))
 	for i := range keys {
@@ -33,8 +33,8 @@ var byName = func() map[string]*Key {
 	return m
 }()
 
-// file reads the YAML text: a mapping of sections. Aliases and tags are not read, so that
-// a small text cannot stand for a large one.
+// file reads the YAML text, a mapping of sections. Aliases and tags are refused, so that a small text cannot expand to
+// a large one.
 func (l *loader) file(text []byte) {
 	l.leaves = make(map[string]leaf)
 	if len(text) > maxFile {
@@ -51,7 +51,7 @@ func (l *loader) file(text []byte) {
 	}
 }
 
-// document is the one document of a text; nil: it is empty.
+// document returns the only document of a text, or nil if it is empty.
 func document(text []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var first, second yaml.Node
@@ -70,10 +70,10 @@ func document(text []byte) (*yaml.Node, error) {
 	return first.Content[0], nil
 }
 
-// null reports whether a node says nothing, as a key without a value does.
+// null reports whether a node is null, such as the value of a key without a value.
 func null(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// plain refuses what is not read.
+// plain returns an error for a node with an alias or a tag.
 func plain(n *yaml.Node) error {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -84,7 +84,7 @@ func plain(n *yaml.Node) error {
 	return nil
 }
 
-// at notes what is wrong at a place of the file.
+// at records a fault at a place of the file.
 func (l *loader) at(name string, n *yaml.Node, format string, args ...any) {
 	if name == "" {
 		name = "the file"
@@ -130,7 +130,7 @@ func (l *loader) section(prefix string, n *yaml.Node) {
 	}
 }
 
-// leaf reads the value of a key. Nothing at all leaves its default.
+// leaf reads the value of a key. A null value is ignored.
 func (l *loader) leaf(k *Key, n *yaml.Node) {
 	err := plain(n)
 	read := leaf{line: n.Line}
@@ -167,8 +167,8 @@ func (l *loader) leaf(k *Key, n *yaml.Node) {
 	l.leaves[k.Name] = read
 }
 
-// expand puts variables in their places in a value: {$NAME}, or {$NAME:default} for one
-// that may not be set, as in a Caddyfile. What a variable holds is not looked at again.
+// expand replaces variables in a value: {$NAME}, or {$NAME:default} for a variable that may be unset, as in a
+// Caddyfile. The values of variables are not expanded again.
 func (l *loader) expand(text string) (string, error) {
 	var out strings.Builder
 	for {
@@ -192,5 +192,5 @@ func (l *loader) expand(text string) (string, error) {
 	}
 }
 
-// variable is the name of an environment variable.
+// variable matches the name of an environment variable.
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)

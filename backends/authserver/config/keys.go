@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Key is one row of the table: one leaf of the YAML file.
+// Key is an entry of the table: one leaf of the YAML file.
 type Key struct {
-	// Name is its path, such as server.address.
+	// Name is the path of the key, such as server.address.
 	Name string
-	// Default is its value where neither the file nor the environment has it, in the
-	// spelling of the environment; empty: none, which is also false, 0 and an empty list.
+	// Default is the value if neither the file nor the environment sets it, as it would be written in the environment.
+	// The empty string means false, 0 or an empty list.
 	Default string
-	// Env is its environment variable. Empty: AUTHSERVER_ and the name in capitals, with
-	// _ for each point; none: there is none.
+	// Env is the environment variable. If it is empty, that is AUTHSERVER_ followed by the name in capitals, with _ in
+	// place of each dot. The value "none" means that there is no variable.
 	Env string
-	// Secret: its value is never shown.
+	// Secret is set if the value must never be shown.
 	Secret bool
-	// Own: it is one more than the contract has.
+	// Own is set for a key that is an addition to the contract.
 	Own bool
-	// Rule is what it means and what must hold of it.
+	// Rule describes the meaning of the key and its permitted values.
 	Rule string
 
-	at    func(c *Config) any // where its value is: a pointer, which gives its type
+	at    func(c *Config) any // returns a pointer to the value, which determines its type
 	check check
 }
 
 const none = "none"
 
-// Variable is the environment variable; empty: there is none.
+// Variable returns the name of the environment variable, or "" if there is none.
 func (k *Key) Variable() string {
 	switch k.Env {
 	case "":
@@ -39,7 +39,7 @@ func (k *Key) Variable() string {
 	return k.Env
 }
 
-// Keys is the table.
+// Keys returns the table.
 func Keys() []Key { return keys }
 
 var keys = []Key{

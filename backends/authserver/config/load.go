@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// Errors are all that is wrong with a configuration, sorted; each names the key and its
-// variable. None has the value of a secret.
+// Errors are all faults of a configuration, sorted. Each one names the key and its variable. None contains the value of
+// a secret.
 type Errors []string
 
 func (f Errors) Error() string { return strings.Join(f, "\n") }
 
-// maxFile bounds the file, in bytes.
+// maxFile bounds the size of the file, in bytes.
 const maxFile = 1 << 20
 
-// Load reads the file, where path names one, and the environment of the process. The
-// error is Errors where the configuration is at fault.
+// Load reads the file with the given path, unless that is empty, and the environment of the process. The error is of
+// the type Errors if the configuration is invalid.
 func Load(path string) (*Config, error) {
 	text, err := readFile(path)
 	if err != nil {
@@ -32,7 +32,7 @@ func Load(path string) (*Config, error) {
 	return Parse(text, os.LookupEnv)
 }
 
-// readFile is the text of one; no path: none.
+// readFile returns the text of a file, or nil if path is empty.
 func readFile(path string) (text []byte, err error) {
 	if path == "" {
 		return nil, nil
@@ -41,15 +41,15 @@ func readFile(path string) (text []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // only read from
 	if text, err = io.ReadAll(io.LimitReader(file, maxFile+1)); err != nil {
 		err = fmt.Errorf("reading %s: %w", path, err)
 	}
 	return text, err
 }
 
-// KeyFolder is the folder of the signing keys; empty: they are not in files. It needs no
-// secret, as commands have none, and asks no rule.
+// KeyFolder returns the folder of the signing keys, or "" if they are not in files. It needs no secrets, which commands
+// do not have, and applies no rules.
 func KeyFolder(path string) (string, error) {
 	text, err := readFile(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func KeyFolder(path string) (string, error) {
 	return l.Signing.KeyPath, nil
 }
 
-// Parse is Load of a text and an environment. A variable that is empty is not set.
+// Parse is Load for the text of a file and the variables that lookup returns. An empty variable counts as unset.
 func Parse(text []byte, lookup func(name string) (string, bool)) (*Config, error) {
 	l := newLoader(lookup)
 	l.file(text)
@@ -92,7 +92,7 @@ func Parse(text []byte, lookup func(name string) (string, bool)) (*Config, error
 	return l.Config, nil
 }
 
-// defaults is what there is without a file and an environment. The rules do not matter.
+// defaults is the configuration without a file and an environment. The rules are not applied to it.
 var defaults = func() *Config {
 	c := new(Config)
 	for i := range keys {
@@ -103,13 +103,13 @@ var defaults = func() *Config {
 	return c
 }()
 
-// loader is a configuration on its way.
+// loader is a configuration that is being loaded.
 type loader struct {
 	*Config
 	env    func(name string) string
-	leaves map[string]leaf // what the file has, by key
+	leaves map[string]leaf // the values of the file, by key
 	lists  seedNodes
-	unread map[string]bool // keys whose value did not parse: no rule is asked
+	unread map[string]bool // keys whose value did not parse, to which no rule is applied
 	faults Errors
 }
 
@@ -122,14 +122,14 @@ func newLoader(lookup func(name string) (string, bool)) *loader {
 	return l
 }
 
-// leaf is a value of the file: one word, or a list.
+// leaf is a value of the file: a text or a list.
 type leaf struct {
 	text string
 	list []string
 	line int
 }
 
-// fault notes what is wrong with a key, and where its value is in the file, if it is there.
+// fault records a fault of a key, with the line of its value if that is from the file.
 func (l *loader) fault(k *Key, format string, args ...any) {
 	text := k.String() + ": " + fmt.Sprintf(format, args...)
 	if read, ok := l.leaves[k.Name]; ok && (k.Variable() == "" || l.env(k.Variable()) == "") {
@@ -138,7 +138,7 @@ func (l *loader) fault(k *Key, format string, args ...any) {
 	l.faults = append(l.faults, text)
 }
 
-// String is the key with its variable.
+// String returns the name of the key and its variable.
 func (k *Key) String() string {
 	if v := k.Variable(); v != "" {
 		return k.Name + " (" + v + ")"
@@ -146,7 +146,7 @@ func (k *Key) String() string {
 	return k.Name
 }
 
-// key gives a key its value.
+// key sets the value of a key.
 func (l *loader) key(k *Key) {
 	at := k.at(l.Config)
 	if err := set(at, k.Default); err != nil {
@@ -186,11 +186,11 @@ func (l *loader) key(k *Key) {
 	}
 }
 
-// nameOfVariable is what is told again: another text may be the secret itself, in the wrong
-// place. A master key in capitals is longer.
+// nameOfVariable matches the names that may appear in an error. Any other text may be the secret itself, in the wrong
+// place; a master key in capitals is longer.
 var nameOfVariable = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,50}$`)
 
-// rule checks a key whose value parsed.
+// rule applies the rule of a key whose value parsed.
 func (l *loader) rule(k *Key) {
 	if l.unread[k.Name] {
 		return
@@ -203,7 +203,7 @@ func (l *loader) rule(k *Key) {
 	}
 }
 
-// normalize moves what has an earlier name, and fills what follows from other keys.
+// normalize moves the values of former names, and sets values that follow from other keys.
 func (l *loader) normalize() {
 	if o := &l.OIDC; o.ClientSecretRef.Name == "" {
 		o.ClientSecretRef = o.ClientSecretEnv
@@ -216,7 +216,7 @@ func (l *loader) normalize() {
 	}
 }
 
-// set parses text into the value of a key. An empty one is the zero value.
+// set parses text into the value of a key. The empty text is the zero value.
 func set(at any, text string) (err error) {
 	switch v := at.(type) {
 	case *string:

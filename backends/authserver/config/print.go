@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Text is the value of a key in the spelling of the environment. It is the secret where
-// the key is one; Shown is for people.
+// Text returns the value of a key as it would be written in the environment. It includes secrets; use Shown for
+// display.
 func (k *Key) Text(c *Config) string {
 	switch v := k.at(c).(type) {
 	case *string:
@@ -32,7 +32,7 @@ func (k *Key) Text(c *Config) string {
 	return ""
 }
 
-// Shown is Text, but of a secret only whether it is set.
+// Shown is Text, but returns only whether it is set if the value is secret.
 func (k *Key) Shown(c *Config) string {
 	text := k.Text(c)
 	switch {
@@ -44,7 +44,7 @@ func (k *Key) Shown(c *Config) string {
 	return "(set)"
 }
 
-// spell is a duration as people write it: 1h, not 1h0m0s.
+// spell formats a duration briefly: 1h, not 1h0m0s.
 func spell(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -56,11 +56,11 @@ func spell(d time.Duration) string {
 	return text
 }
 
-// Digest is that of all that was read, secrets included: two configurations with the
-// same one are the same.
+// Digest returns a digest of the whole configuration, including secrets. Configurations with equal digests are the
+// same.
 func (c *Config) Digest() [sha256.Size]byte {
 	h := sha256.New()
-	text := json.NewEncoder(h) // never fails: of strings, and of what was JSON
+	text := json.NewEncoder(h) // never fails for strings and what was JSON
 	for i := range keys {
 		_ = text.Encode([]string{keys[i].Name, keys[i].Text(c)})
 		if ref, ok := keys[i].at(c).(*Ref); ok {
@@ -73,7 +73,7 @@ func (c *Config) Digest() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Print writes the effective configuration without secrets, a key a line.
+// Print writes the effective configuration without secrets, one key per line.
 func (c *Config) Print(w io.Writer) error {
 	for i := range keys {
 		k := &keys[i]

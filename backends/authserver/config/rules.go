@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// check is a rule of a key: its value, as the pointer of its row, against the whole
-// configuration. It returns what is wrong, without the value of a secret.
+// check is the rule of a key. It is called with the whole configuration and a pointer to the value of the key, and
+// returns what is wrong, or "". It must not return the value of a secret.
 type check func(c *Config, value any) string
 
-// condition is when another key is required.
+// condition is a condition under which a key is required.
 type condition struct {
 	text  string
 	holds func(c *Config) bool
@@ -46,7 +46,7 @@ var (
 
 	sealedByMaster = condition{"data_encryption.driver is aes_master", func(c *Config) bool { return c.DataEncryption.Driver == AESMaster }}
 	sealedByKMS    = condition{"data_encryption.driver is kms_transit_encrypt", func(c *Config) bool { return c.DataEncryption.Driver == KMSTransitEncrypt }}
-	// A server that seals no longer, but is configured, opens what it has sealed.
+	// A server that no longer seals with it still opens what it has sealed.
 	openedByKMS = condition{"data_encryption.driver is kms_transit_encrypt or its address is set", func(c *Config) bool {
 		return sealedByKMS.holds(c) || c.DataEncryption.KMSTransitEncrypt.Address != ""
 	}}
@@ -58,7 +58,7 @@ var (
 	}}
 )
 
-// required refuses an empty value where when holds; another one is checked further.
+// required refuses an empty value if the condition holds. It applies further checks to any other value.
 func required(when condition, further ...check) check {
 	return func(c *Config, value any) string {
 		empty := false
@@ -78,7 +78,7 @@ func required(when condition, further ...check) check {
 	}
 }
 
-// all is the first of several faults.
+// all returns the first fault of several checks.
 func all(checks ...check) check {
 	return func(c *Config, value any) string {
 		for _, check := range checks {
@@ -99,7 +99,7 @@ func oneOf(values ...string) check {
 	}
 }
 
-// number is the value of an int, a float or a duration.
+// number returns the value of an int, a float or a duration.
 func number(value any) float64 {
 	switch v := value.(type) {
 	case *int:
@@ -144,7 +144,7 @@ func atMost(high time.Duration) check {
 	}
 }
 
-// limited is positive while the limit on requests is on.
+// limited requires a positive value while the limit on requests is enabled.
 func limited(c *Config, value any) string {
 	if !c.RateLimit.Enabled {
 		return ""
@@ -155,7 +155,7 @@ func limited(c *Config, value any) string {
 	return ""
 }
 
-// exchanged is a check while token exchange is on.
+// exchanged applies a check while token exchange is enabled.
 func exchanged(rule check) check {
 	return func(c *Config, value any) string {
 		if !c.TokenExchange.Enabled {
@@ -165,7 +165,7 @@ func exchanged(rule check) check {
 	}
 }
 
-// keptConns: no more connections are kept than there may be.
+// keptConns checks that no more connections are kept than there may be.
 func keptConns(c *Config, value any) string {
 	if *value.(*int) > c.Storage.Postgres.MaxConns {
 		return "must be at most storage.postgres.max_conns"
@@ -191,7 +191,7 @@ func listenAddress(_ *Config, value any) string {
 	return ""
 }
 
-// ownAddress: the two listeners are not the same.
+// ownAddress checks that the two listeners have different addresses.
 func ownAddress(c *Config, value any) string {
 	if c.Admin.Enabled && c.Admin.Address == c.Server.Address {
 		return "is that of server.address"
@@ -199,7 +199,7 @@ func ownAddress(c *Config, value any) string {
 	return listenAddress(c, value)
 }
 
-// absolute is an http or https URL that a program can follow.
+// absolute parses an http or https URL without user information and fragment.
 func absolute(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
@@ -216,7 +216,7 @@ func address(_ *Config, value any) string {
 	return ""
 }
 
-// mailServer is where mails are sent on. It must not hold a password, which the log would show.
+// mailServer checks the address of the mail server. It must not contain a password, which would be logged.
 func mailServer(c *Config, value any) string {
 	text := *value.(*string)
 	if text == "" {
@@ -241,7 +241,7 @@ func sender(_ *Config, value any) string {
 	return ""
 }
 
-// registration needs mails.
+// registration checks that open registration has a mail server.
 func registration(c *Config, value any) string {
 	if *value.(*string) == RegistrationOpen && c.Mail.URL == "" {
 		return "needs mail.url: whoever registers has to confirm their mail address"
@@ -258,7 +258,7 @@ func mailDomains(_ *Config, value any) string {
 	return ""
 }
 
-// collector is where telemetry is sent to.
+// collector checks the address of a telemetry collector.
 func collector(_ *Config, value any) string {
 	text := *value.(*string)
 	_, isURL := absolute(text)
@@ -300,7 +300,7 @@ func networks(_ *Config, value any) string {
 	return ""
 }
 
-// redirects are whole URIs; which schemes are good is told where a client registers.
+// redirects checks that values are absolute URIs. Which schemes are allowed is checked when a client is registered.
 func redirects(_ *Config, value any) string {
 	for _, text := range *value.(*[]string) {
 		if u, err := url.Parse(text); err != nil || u.Scheme == "" || u.Fragment != "" {
@@ -329,7 +329,7 @@ func onlyLocal(refused bool) check {
 	}
 }
 
-// token is that of RFC 9110 section 5.6.2, which the name of a cookie is.
+// token matches a token of RFC 9110 section 5.6.2, which the name of a cookie must be.
 var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$")
 
 func cookieName(_ *Config, value any) string {
@@ -339,7 +339,7 @@ func cookieName(_ *Config, value any) string {
 	return ""
 }
 
-// scopeToken is that of RFC 6749 section 3.3.
+// scopeToken matches a scope token of RFC 6749 section 3.3.
 var scopeToken = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]{1,256}$`)
 
 func scopeWords(_ *Config, value any) string {
@@ -366,7 +366,7 @@ func scrapePath(_ *Config, value any) string {
 	return ""
 }
 
-// keyStore: keys in the database are sealed.
+// keyStore checks that keys in the database are sealed.
 func keyStore(c *Config, value any) string {
 	if *value.(*string) == PostgresKey && c.DataEncryption.Driver == "" {
 		return "postgres_key keeps the keys sealed: set data_encryption.driver"
@@ -386,7 +386,7 @@ func kmsToken(c *Config, value any) string {
 	return ""
 }
 
-// masterKey is 32 bytes in hex, in the variable that is named.
+// masterKey checks that the named variable contains 32 bytes in hex.
 func masterKey(_ *Config, value any) string {
 	ref := value.(*Ref)
 	if raw, err := hex.DecodeString(ref.Secret); ref.Secret != "" && (err != nil || len(raw) != 32) {
@@ -395,7 +395,7 @@ func masterKey(_ *Config, value any) string {
 	return ""
 }
 
-// oldKey: the key before another one, which would not be used without that.
+// oldKey checks that there is a current master key if there is an old one, which would not be used otherwise.
 func oldKey(c *Config, value any) string {
 	if value.(*Ref).Name != "" && c.DataEncryption.AESMaster.Key.Name == "" {
 		return "needs data_encryption.aes_master.key_env, which is to name this one where it is the only master key"
@@ -410,7 +410,7 @@ func oidcSecret(c *Config, value any) string {
 	return ""
 }
 
-// oneName: the deprecated key and the one that took its place say the same.
+// oneName checks that the deprecated key and its successor have the same value if both are set.
 func oneName(c *Config, value any) string {
 	if old := value.(*Ref); old.Name != "" && old.Name != c.OIDC.ClientSecretRef.Name {
 		return "is the earlier name of oidc.client_secret_ref, which is set too"
@@ -418,7 +418,7 @@ func oneName(c *Config, value any) string {
 	return ""
 }
 
-// stateSecret is long enough, and there as soon as a user can be sent to an upstream.
+// stateSecret checks that the secret is long enough, and that it is set if users can be sent to an upstream provider.
 func stateSecret(c *Config, value any) string {
 	switch text := *value.(*string); {
 	case text == "" && len(c.BrokerProviders) > 0:

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// Client is an entry of clients: the body of POST /admin/clients with the client_id, which
-// others know beforehand. It has no secret: one is shown once, by the administration.
+// Client is an entry of clients: the body of POST /admin/clients with a client_id that is known beforehand. It has no
+// secret, since a secret is only shown once, by the administration API.
 type Client struct {
 	ID         string          `json:"client_id"`
 	Name       string          `json:"client_name,omitempty"`
@@ -46,14 +46,14 @@ type Resource struct {
 	Policy Policy `json:"policy,omitzero"`
 }
 
-// Scope is one that a resource declares.
+// Scope is a scope that a resource declares.
 type Scope struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	Upstream    Words  `json:"upstream,omitempty"` // of a broker resource
+	Upstream    Words  `json:"upstream,omitempty"` // only of a broker resource
 }
 
-// Policy is who may do what with a resource.
+// Policy defines who may do what with a resource.
 type Policy struct {
 	Exchange struct {
 		AllowedClientIDs []string `json:"allowed_client_ids,omitempty"`
@@ -72,10 +72,10 @@ type BrokerProvider struct {
 	Slug        string          `json:"slug"`
 	DisplayName string          `json:"display_name,omitempty"`
 	Protocol    string          `json:"protocol"`              // oauth, api_key or service_account
-	ConfigData  json.RawMessage `json:"config_data,omitempty"` // by protocol; read at first use
+	ConfigData  json.RawMessage `json:"config_data,omitempty"` // depends on the protocol; decoded when it is first used
 }
 
-// Words is a string or a list of them.
+// Words is a string or an array of strings.
 type Words []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -93,10 +93,10 @@ const (
 	maxSeedDepth = 10
 )
 
-// seedNodes are the lists of the file as they were written.
+// seedNodes are the lists of the file as YAML nodes.
 type seedNodes struct{ clients, resources, providers *yaml.Node }
 
-// of is the place of a list; nil: name is none.
+// of returns a pointer to the node of a list, or nil if there is no list of that name.
 func (s *seedNodes) of(name string) **yaml.Node {
 	switch name {
 	case "clients":
@@ -140,7 +140,7 @@ func (l *loader) seeds() {
 	})
 }
 
-// entries reads one list, each entry strictly.
+// entries decodes a list. Entries must not have unknown members.
 func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) []T {
 	switch {
 	case n == nil || null(n):
@@ -165,7 +165,7 @@ func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) 
 	return list
 }
 
-// decode reads a node as the JSON that it stands for.
+// decode decodes a node as the equivalent JSON.
 func (l *loader) decode(n *yaml.Node, into any) error {
 	value, err := l.plainValue(n, maxSeedDepth)
 	if err != nil {
@@ -175,7 +175,7 @@ func (l *loader) decode(n *yaml.Node, into any) error {
 	if !ok {
 		return errors.New("must be a section with keys")
 	}
-	if slug, ok := object["BrokerProviderSlug"]; ok { // its other spelling
+	if slug, ok := object["BrokerProviderSlug"]; ok { // an alternative spelling
 		if object["broker_provider_slug"] != nil {
 			return errors.New("BrokerProviderSlug and broker_provider_slug are the same")
 		}
@@ -194,7 +194,7 @@ func (l *loader) decode(n *yaml.Node, into any) error {
 	return nil
 }
 
-// plainValue is a node as encoding/json has values.
+// plainValue returns the value of a node in the types of encoding/json.
 func (l *loader) plainValue(n *yaml.Node, depth int) (any, error) {
 	if err := plain(n); err != nil {
 		return nil, err
@@ -242,10 +242,10 @@ func (l *loader) plainValue(n *yaml.Node, depth int) (any, error) {
 	return nil, errors.New("is nothing that can be read")
 }
 
-// slug is a name that stands in a path and in a parameter.
+// slug matches a name that can be used in a path and in a parameter.
 var slug = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// check refuses what no client can be; the rest is told where the server is made.
+// check returns an error for an invalid entry. The remaining checks are made when the server is created.
 func (c *Client) check() error {
 	if c.AuthMethod == "" {
 		c.AuthMethod = "none"

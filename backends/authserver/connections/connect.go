@@ -26,34 +26,34 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Start is a person who wants to connect a provider.
+// Start is a user's request to connect a provider.
 type Start struct {
 	User, Provider string
-	Resource       string // slug or URI; empty: the one that uses the provider
-	ReturnURL      string // empty: the one that is allowed
-	Scope          string // as this server names them; empty: all of the resource
+	Resource       string // slug or URI; empty for the only resource that uses the provider
+	ReturnURL      string // empty for the only allowed one
+	Scope          string // in the terms of this server; empty for all scopes of the resource
 }
 
-// pendingLife is how long a person may be at the provider.
+// pendingLife is how long a user may take at the provider.
 const pendingLife = 10 * time.Minute
 
-// pending is a person who is at a provider.
+// pending is a connection that a user is about to make at a provider.
 type pending struct {
 	user, provider, back string
-	scope                []string // asked for, in the provider's words
+	scope                []string // the requested scope, in the provider's terms
 	until                int64
 }
 
 func refuse(code, format string, args ...any) error { return kernel.Refuse(code, format, args...) }
 
-// Path of the pages of the flow.
+// Path is the prefix of the pages of the flow.
 const Path = "/connect/"
 
 func (x *Connections) redirect(p *brokers.Provider) string {
 	return strings.TrimSuffix(x.options.Base, "/") + Path + url.PathEscape(p.Slug) + "/callback"
 }
 
-// mac signs a text of the flow. A label tells apart what for.
+// mac returns a MAC of a text of the flow. The label separates its uses.
 func (x *Connections) mac(label string, parts ...string) string {
 	h := hmac.New(sha256.New, []byte(x.options.StateSecret))
 	h.Write([]byte(label))
@@ -73,7 +73,7 @@ func digest(text string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// provider is one that people can connect.
+// provider returns a provider that users can connect, and its configuration.
 func (x *Connections) provider(ctx context.Context, slug string) (*brokers.Provider, *brokers.OAuthConfig, error) {
 	p, err := x.options.Brokers.Find(ctx, slug)
 	if errors.Is(err, brokers.ErrUnknown) || err == nil && p.Slug != slug {
@@ -98,14 +98,14 @@ func (x *Connections) provider(ctx context.Context, slug string) (*brokers.Provi
 	return p, c, err
 }
 
-// misconfigured is what people are told of a provider that cannot be used; the operator
-// is told why.
+// misconfigured returns what users are told of a provider that cannot be used; the reason is logged for the operator.
 func (x *Connections) misconfigured(p *brokers.Provider, why error) error {
 	x.Logger().Error("a provider cannot be used", zap.String("provider", p.Slug), zap.Error(why))
 	return apierror.New(http.StatusServiceUnavailable, kernel.Unavailable, "%s cannot be connected at the moment: its settings here are not complete", p.Slug)
 }
 
-// Begin is where the person goes to connect a provider. The error tells what is wrong.
+// Begin starts a connection and returns where to redirect the browser: the authorization endpoint of the provider. An
+// error is to be shown to the user.
 func (x *Connections) Begin(ctx context.Context, s Start) (location string, err error) {
 	p, config, err := x.provider(ctx, s.Provider)
 	if err != nil {
@@ -141,32 +141,32 @@ func (x *Connections) Begin(ctx context.Context, s Start) (location string, err 
 	return config.AuthorizeAt(x.redirect(p), random+"."+w.sign(x, random), base64.RawURLEncoding.EncodeToString(challenge[:]), w.scope), err
 }
 
-// resource is the one of a provider that is meant.
+// resource returns the resource of a provider that a request means.
 func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name string) (*resources.Resource, error) {
 	all, err := x.options.Catalog.All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var of []*resources.Resource
+	var using []*resources.Resource
 	for _, r := range all {
 		if r.Kind == resources.Broker && r.Provider == p.ID {
-			of = append(of, r)
+			using = append(using, r)
 		}
 	}
 	if name == "" {
-		if len(of) != 1 {
-			return nil, refuse(kernel.InvalidRequest, "resource is required: %d resources use %s", len(of), p.Slug)
+		if len(using) != 1 {
+			return nil, refuse(kernel.InvalidRequest, "resource is required: %d resources use %s", len(using), p.Slug)
 		}
-		return of[0], nil
+		return using[0], nil
 	}
-	at := slices.IndexFunc(of, func(r *resources.Resource) bool { return r.Slug == name || r.URI != "" && kernel.SameURI(r.URI, name) })
+	at := slices.IndexFunc(using, func(r *resources.Resource) bool { return r.Slug == name || r.URI != "" && kernel.SameURI(r.URI, name) })
 	if at < 0 {
 		return nil, refuse(kernel.InvalidTarget, "there is no such resource of %s", p.Slug)
 	}
-	return of[at], nil
+	return using[at], nil
 }
 
-// back is where the person is sent in the end.
+// back returns the URL to which the browser is redirected in the end.
 func (x *Connections) back(r *resources.Resource, asked string) (string, error) {
 	allowed := slices.Concat(r.Policy.Connect.AllowedReturnURLs, x.options.ReturnURLs)
 	if asked == "" {
@@ -183,8 +183,8 @@ func (x *Connections) back(r *resources.Resource, asked string) (string, error) 
 
 const maxReturn = 2048
 
-// returns reports whether an entry of a list allows a URL: it is the same, where an empty path equals "/", or it is below
-// the entry where that ends with /*.
+// returns reports whether an entry of a list allows a URL. The URL must equal the entry, where an empty path equals
+// "/", or be below the entry if that ends with /*.
 func returns(entry, asked string) bool {
 	if asked = kernel.Rooted(asked); kernel.Rooted(entry) == asked && !strings.HasSuffix(entry, "/*") {
 		return true
@@ -198,7 +198,7 @@ func returns(entry, asked string) bool {
 	if errors.Join(err, err2) != nil || u.User != nil || u.Opaque != "" || u.Scheme != base.Scheme || u.Host != base.Host {
 		return false
 	}
-	// What browsers and servers may read as another path is none below.
+	// Paths that browsers or servers may interpret differently are not allowed.
 	plain := u.EscapedPath()
 	if strings.ContainsAny(asked, "\\#") || strings.ContainsFunc(asked, func(c rune) bool { return c <= ' ' || c == 0x7f }) ||
 		strings.Contains(strings.ToLower(plain), "%2f") || strings.Contains(strings.ToLower(plain), "%5c") || strings.Contains(u.Path, "//") {
@@ -211,18 +211,18 @@ func returns(entry, asked string) bool {
 	return clean == u.Path && strings.HasPrefix(u.Path, base.Path)
 }
 
-// End is a person who comes back from a provider.
+// End is a user's return from a provider.
 type End struct {
 	User, Provider     string
-	State, Code, Error string // the parameters of the answer
+	State, Code, Error string // the parameters of the response
 	Address            string
 }
 
 var errState = apierror.New(http.StatusBadRequest, kernel.InvalidRequest,
 	"This connection was begun too long ago, or has ended already. Go back to where you came from and begin again.")
 
-// Finish stores what the provider gives for the answer, and is where the person goes then.
-// The error tells that the answer is not good.
+// Finish redeems the code of the provider, stores the credential, and returns where to redirect the browser. An error
+// is to be shown to the user; a refusal of the provider is not an error, but is reported to the return URL.
 func (x *Connections) Finish(ctx context.Context, e End) (location string, err error) {
 	p, config, err := x.provider(ctx, e.Provider)
 	if err != nil {
@@ -234,7 +234,7 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 	}
 	if e.Error != "" || e.Code == "" {
 		code := e.Error
-		if code == "" || !told.MatchString(code) {
+		if code == "" || !errorCode.MatchString(code) {
 			code = kernel.ServerError
 		}
 		return with(w.back, "error", code, "provider", p.Slug), nil
@@ -262,10 +262,10 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 	return with(w.back, "connected", p.Slug), nil
 }
 
-// told is an error code that may be told on.
-var told = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
+// errorCode matches the error codes that may be passed on to the return URL.
+var errorCode = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 
-// take ends the flow that a state is of: each is good once, for who began it.
+// take ends the flow that a state belongs to. A state can be used once, by the user who started the flow.
 func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *pending, random string, err error) {
 	random, signature, ok := strings.Cut(e.State, ".")
 	if !ok || len(e.State) > 256 {
@@ -290,7 +290,7 @@ func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *
 			return errState
 		case w.user != e.User:
 			foreign = true
-			return nil // it stays, for who began it
+			return nil // kept for the user who started it
 		}
 		_, err = c.Exec("DELETE FROM authserver_connecting WHERE digest = ?", digest(random))
 		return err
@@ -306,7 +306,7 @@ func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *
 	return w, random, nil
 }
 
-// with adds parameters to a URL.
+// with sets parameters of a URL.
 func with(to string, pairs ...string) string {
 	u, err := url.Parse(to)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package connections is what people have connected: accounts of theirs at other
-// providers, whose tokens the server keeps sealed, renews, and gives to clients that are
-// allowed to have them, by token exchange alone.
+// Package connections manages the accounts that users have connected at other providers. It keeps their tokens sealed,
+// renews them, and hands them to the clients that may have them, by token exchange only.
 package connections
 
 import (
@@ -25,23 +24,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Options of the room. The rooms are required.
+// Options are the settings of Connections. Brokers and Catalog are required.
 type Options struct {
 	Brokers *brokers.Brokers
 	Catalog *resources.Catalog
-	// Encryptor seals credentials; nil: nothing can be connected.
+	// Encryptor seals the credentials. Nothing can be connected if it is nil.
 	Encryptor encryption.Encryptor
-	// StateSecret signs what a browser carries to a provider and back. Required to connect.
+	// StateSecret signs what the browser carries to a provider and back. It is required for connecting.
 	StateSecret string
-	// Base is where providers send people back to, without a slash at the end. Default: the
-	// issuer.
+	// Base is the base URL to which providers redirect, without a trailing slash. Default: the issuer.
 	Base string
-	// ReturnURLs are those that a person may be sent to in the end, beside those of a
-	// resource; one that ends with /* is for all below it.
+	// ReturnURLs are the URLs to which a user may be redirected in the end, beside those of a resource. An entry that
+	// ends with /* allows all URLs below it.
 	ReturnURLs []string
 }
 
-// Connections is the room.
+// Connections manages all connections.
 type Connections struct {
 	*kernel.Server
 	options Options
@@ -50,12 +48,12 @@ type Connections struct {
 	accounts sync.Mutex
 	tokens   map[string]brokers.Granted // of service accounts, by provider and scope
 	asserted singleflight.Group
-	holder   string        // names this process in leases
-	ended    chan struct{} // closed by Close
+	holder   string        // identifies this process in leases
+	ended    chan struct{} // closed when the server closes
 	under    sync.WaitGroup
 }
 
-// New makes the room.
+// New returns the connections of a server.
 func New(s *kernel.Server, o Options) *Connections {
 	if o.Base == "" {
 		o.Base = s.Issuer
@@ -68,14 +66,14 @@ func New(s *kernel.Server, o Options) *Connections {
 	return x
 }
 
-// Connection is a row. The credential stays sealed.
+// Connection is a row of authserver_connections. Its credential is sealed.
 type Connection struct {
 	ID, User, Provider string
-	Scope              []string // in the provider's words
+	Scope              []string // in the provider's terms
 	Revoked            bool
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
-	ExpiresAt          time.Time // of the access token; zero: it is not known
+	ExpiresAt          time.Time // when the access token expires; zero if unknown
 
 	version    int64
 	credential string
@@ -83,7 +81,7 @@ type Connection struct {
 	leaseUntil int64
 }
 
-// Sealed is where the credentials are. They are bound to the person and the provider.
+// Sealed is the column of the credentials, which are bound to their user and provider.
 var Sealed = encryption.Column{Table: "authserver_connections", ID: "id", Column: "credential", Row: "user_id || ' ' || provider_id"}
 
 func place(user, provider string) []byte {
@@ -104,10 +102,10 @@ func scan(r store.Row) (*Connection, error) {
 	return c, err
 }
 
-// errNone tells that somebody has not connected a provider.
+// errNone means that the user has not connected the provider.
 var errNone = apierror.New(http.StatusNotFound, "not_found", "there is no such connection")
 
-// Of is what a person has connected, the latest first.
+// Of returns the connections of a user, the latest first.
 func (x *Connections) Of(ctx context.Context, user string) (list []*Connection, err error) {
 	err = x.Read(ctx, func(c store.Conn) (err error) {
 		list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND revoked_at = 0 ORDER BY updated_at DESC, id DESC LIMIT ?", user, mostOf)
@@ -116,7 +114,7 @@ func (x *Connections) Of(ctx context.Context, user string) (list []*Connection, 
 	return list, err
 }
 
-// mostOf bounds a list: there are not more providers.
+// mostOf bounds the list; there are no more providers than that.
 const mostOf = 1000
 
 func (x *Connections) find(ctx context.Context, user, provider string) (one *Connection, err error) {
@@ -130,7 +128,7 @@ func (x *Connections) find(ctx context.Context, user, provider string) (one *Con
 	return one, err
 }
 
-// seal makes a credential what is stored of it.
+// seal returns the sealed form of a credential.
 func (x *Connections) seal(ctx context.Context, user, provider string, what brokers.Credential) (string, error) {
 	if x.options.Encryptor == nil {
 		return "", apierror.New(http.StatusUnprocessableEntity, "", "connections: %s", encryption.ErrNone)
@@ -153,7 +151,7 @@ func (x *Connections) open(ctx context.Context, c *Connection) (what brokers.Cre
 	return what, json.Unmarshal(raw, &what)
 }
 
-// put stores a credential in the place of what somebody had connected before.
+// put stores a credential. It replaces an earlier connection of the user to the provider.
 func (x *Connections) put(ctx context.Context, user, provider string, what brokers.Credential, scope []string) error {
 	sealed, err := x.seal(ctx, user, provider, what)
 	if err != nil {
@@ -169,7 +167,7 @@ func (x *Connections) put(ctx context.Context, user, provider string, what broke
 	})
 }
 
-// SetKey stores the key of a person for a provider of the protocol api_key.
+// SetKey stores the key of a user for a provider of the protocol api_key.
 func (x *Connections) SetKey(ctx context.Context, user string, p *brokers.Provider, key string) error {
 	if p.Protocol != brokers.APIKey {
 		return apierror.New(http.StatusUnprocessableEntity, "invalid_value", "only providers of the protocol api_key take keys; %s is of %s", p.Slug, p.Protocol)
@@ -182,13 +180,12 @@ func (x *Connections) SetKey(ctx context.Context, user string, p *brokers.Provid
 
 const maxKey = 8192
 
-// Disconnect removes what a person has connected, and tells the provider as far as it
-// listens.
+// Disconnect removes a connection of a user, and revokes the credential at the provider in the background if possible.
 func (x *Connections) Disconnect(ctx context.Context, user string, p *brokers.Provider) error {
 	return x.remove(ctx, p, "user_id = ? AND provider_id = ?", user, p.ID)
 }
 
-// Remove is Disconnect by the id of a connection; it returns what it was.
+// Remove removes a connection by its id, like Disconnect, and returns it.
 func (x *Connections) Remove(ctx context.Context, id string) (was *Connection, err error) {
 	err = x.Read(ctx, func(c store.Conn) (err error) {
 		was, err = scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE id = ?", id))
@@ -222,7 +219,7 @@ func (x *Connections) remove(ctx context.Context, p *brokers.Provider, where str
 	return err
 }
 
-// background does what nobody waits for, and what the end of the server waits for.
+// background runs a function in a goroutine, which the server waits for when it closes. After that it does nothing.
 func (x *Connections) background(do func()) {
 	select {
 	case <-x.ended:
@@ -232,7 +229,7 @@ func (x *Connections) background(do func()) {
 	x.under.Go(do)
 }
 
-// tell tells a provider that a credential is of no more use.
+// tell revokes the credential of a removed connection at the provider.
 func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseLasts)
 	defer cancel()
@@ -248,13 +245,13 @@ func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
 	}
 }
 
-// Sweep removes what people have begun and not ended.
+// Sweep removes connections that were started and not completed in time.
 func (x *Connections) Sweep(ctx context.Context) (int, error) {
 	n, err := x.DB.Purge(ctx, 1000, "DELETE FROM authserver_connecting WHERE digest IN (SELECT digest FROM authserver_connecting WHERE expires_at <= ? LIMIT ?)", x.Micros())
 	return int(n), err
 }
 
-// upstream are the provider's words for scopes of a resource.
+// upstream returns the provider's names for scopes of a resource.
 func upstream(r *resources.Resource, scope []string) (list []string) {
 	for _, s := range r.Scopes {
 		if !slices.Contains(scope, s.Name) {
@@ -273,8 +270,8 @@ func upstream(r *resources.Resource, scope []string) (list []string) {
 	return list
 }
 
-// Granted are the scopes of resources of a provider, as this server names them, that a
-// connection has all of.
+// Granted returns the scopes of the resources of a provider that a connection fully covers, in the terms of this
+// server.
 func (x *Connections) Granted(ctx context.Context, one *Connection) ([]string, error) {
 	all, err := x.options.Catalog.All(ctx)
 	if err != nil {

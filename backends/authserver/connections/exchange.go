@@ -17,21 +17,20 @@ import (
 )
 
 const (
-	// early is how long before its end an access token is renewed.
+	// early is how long before its expiry an access token is renewed.
 	early = 30 * time.Second
-	// leaseLasts is how long others wait for a process that renews a credential: longer
-	// than a request to the provider takes.
+	// leaseLasts is how long others wait for the process that renews a credential. It is longer than a request to the
+	// provider takes.
 	leaseLasts = 20 * time.Second
-	// leasePoll is how often they look.
+	// leasePoll is how often they check.
 	leasePoll = 50 * time.Millisecond
-	// storeTries is how long a renewed credential is tried to be stored, every storePoll:
-	// the one before it may be good for nothing by then.
+	// storeTries is how long storing a renewed credential is tried, every storePoll: the previous credential may be
+	// invalid by then.
 	storeTries, storePoll = 10 * time.Minute, 200 * time.Millisecond
 )
 
-// Exchange is the token of a person's connection to the provider of a resource, for scopes
-// as this server names them. The error is a *kernel.ConsentError where they have none, or
-// one for less.
+// Exchange returns the token of a user's connection to the provider of a resource, for scopes of this server. The error
+// is a *kernel.ConsentError if the user has no connection, or one with too few scopes.
 func (x *Connections) Exchange(ctx context.Context, user string, r *resources.Resource, scope []string) (answer tokens.Answer, err error) {
 	p, err := x.options.Brokers.Find(ctx, r.Provider)
 	if errors.Is(err, brokers.ErrUnknown) {
@@ -58,7 +57,7 @@ func (x *Connections) Exchange(ctx context.Context, user string, r *resources.Re
 	return answer, nil
 }
 
-// unusable makes of what is wrong with a provider what a client is told.
+// unusable returns what a client is told of an error of a provider.
 func (x *Connections) unusable(p *brokers.Provider, err error) error {
 	if wrong, ok := errors.AsType[*brokers.ConfigError](err); ok {
 		return x.misconfigured(p, wrong)
@@ -69,20 +68,20 @@ func (x *Connections) unusable(p *brokers.Provider, err error) error {
 	return err
 }
 
-// lacking sends the person to where they connect the provider.
+// lacking returns the error that sends the user to the page on which they connect the provider.
 func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Provider, r *resources.Resource) error {
 	to := x.Issuer + Path + url.PathEscape(p.Slug)
 	if p.Protocol == brokers.APIKey {
 		if c, err := x.options.Brokers.APIKey(p); err == nil && c.IssuanceInstructionsURL != "" {
 			to = c.IssuanceInstructionsURL
 		}
-	} else if _, err := x.resource(ctx, p, ""); err != nil { // several use the provider
+	} else if _, err := x.resource(ctx, p, ""); err != nil { // several resources use the provider
 		to += "?" + url.Values{"resource": {r.Slug}}.Encode()
 	}
 	return kernel.RequireConsent(cause, to, "the person has not connected %s, or not for all of this; send them to consent_url", p.Slug)
 }
 
-// personal is the credential of a person, renewed where it ends.
+// personal returns the credential of a user, renewed if it is about to expire.
 func (x *Connections) personal(ctx context.Context, user string, p *brokers.Provider, r *resources.Resource, scope []string) (what brokers.Credential, err error) {
 	one, err := x.find(ctx, user, p.ID)
 	if errors.Is(err, errNone) || err == nil && one.Revoked {
@@ -107,7 +106,7 @@ func (x *Connections) personal(ctx context.Context, user string, p *brokers.Prov
 	return x.open(ctx, one)
 }
 
-// errRevoked tells that the provider has ended a connection.
+// errRevoked means that the provider has ended a connection.
 var errRevoked = errors.New("the provider has ended the connection")
 
 // ends reports whether the access token of a connection has to be renewed.
@@ -115,8 +114,8 @@ func (x *Connections) ends(one *Connection) bool {
 	return !one.ExpiresAt.IsZero() && !x.Now().Add(early).Before(one.ExpiresAt)
 }
 
-// fresh is a connection whose access token is good. Any number of callers, on all nodes,
-// have it renewed once. It is renewed to the end also where the caller leaves.
+// fresh returns the connection with an access token that is valid. Concurrent callers on all nodes cause one renewal,
+// which is completed even if the caller's context ends.
 func (x *Connections) fresh(ctx context.Context, p *brokers.Provider, one *Connection) (*Connection, error) {
 	if !x.ends(one) {
 		return one, nil
@@ -137,7 +136,7 @@ func (x *Connections) fresh(ctx context.Context, p *brokers.Provider, one *Conne
 	}
 }
 
-// renewed waits for another process that renews, or takes the lease and does it.
+// renewed waits while another process renews the credential, or else takes the lease and renews it.
 func (x *Connections) renewed(ctx context.Context, p *brokers.Provider, user string) (*Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*leaseLasts)
 	defer cancel()
@@ -168,7 +167,7 @@ func (x *Connections) renewed(ctx context.Context, p *brokers.Provider, user str
 	}
 }
 
-// lease notes that the refresh token of a version is used; empty: another process does.
+// lease reserves the refresh token of a version for this process. It returns "" if another process is using it.
 func (x *Connections) lease(ctx context.Context, one *Connection) (lease string, err error) {
 	now := x.Now()
 	lease = x.holder + "." + kernel.NewID()
@@ -184,7 +183,7 @@ func (x *Connections) lease(ctx context.Context, one *Connection) (lease string,
 	return lease, nil
 }
 
-// renew exchanges the refresh token and stores what comes, before anybody has it.
+// renew exchanges the refresh token and stores the result before anybody gets it.
 func (x *Connections) renew(ctx context.Context, p *brokers.Provider, one *Connection, lease string) (*Connection, error) {
 	config, err := x.options.Brokers.OAuth(ctx, p)
 	var what brokers.Credential
@@ -192,7 +191,7 @@ func (x *Connections) renew(ctx context.Context, p *brokers.Provider, one *Conne
 		what, err = x.open(ctx, one)
 	}
 	if err == nil && what.Refresh == "" {
-		if x.Now().Before(one.ExpiresAt) { // good yet, if not for long
+		if x.Now().Before(one.ExpiresAt) { // still valid, if not for long
 			x.release(ctx, one, lease)
 			return one, nil
 		}
@@ -216,10 +215,10 @@ func (x *Connections) renew(ctx context.Context, p *brokers.Provider, one *Conne
 	return x.keep(context.WithoutCancel(ctx), p, one, granted)
 }
 
-// keep stores a renewed credential, and does not give up soon: what it takes the place of
-// may be good for nothing any more.
+// keep stores a renewed credential. It keeps trying for a long time, since the previous credential may no longer be
+// valid.
 func (x *Connections) keep(ctx context.Context, p *brokers.Provider, one *Connection, granted brokers.Granted) (*Connection, error) {
-	var told bool
+	var logged bool
 	for began := time.Now(); ; {
 		sealed, err := x.seal(ctx, one.User, one.Provider, granted.Credential)
 		stored := int64(0)
@@ -231,7 +230,7 @@ func (x *Connections) keep(ctx context.Context, p *brokers.Provider, one *Connec
 			})
 		}
 		switch {
-		case err == nil && stored == 0: // somebody has connected anew, or ended it
+		case err == nil && stored == 0: // connected again, or removed, in the meantime
 			now, err := x.find(ctx, one.User, one.Provider)
 			if errors.Is(err, errNone) || err == nil && now.Revoked {
 				return nil, errRevoked
@@ -250,18 +249,18 @@ func (x *Connections) keep(ctx context.Context, p *brokers.Provider, one *Connec
 			x.Logger().Error("a renewed credential could not be stored; the person may have to connect the provider again", zap.String("provider", p.Slug), zap.String("connection", one.ID), zap.Error(err))
 			return nil, err
 		case !told:
-			told = true
+			logged = true
 			x.Logger().Error("a renewed credential cannot be stored yet; it is tried on", zap.String("provider", p.Slug), zap.String("connection", one.ID), zap.Error(err))
 		}
 		select {
 		case <-time.After(storePoll):
-		case <-x.ended: // one more try, and then the database is closed
+		case <-x.ended: // one more attempt before the database is closed
 			began = time.Time{}
 		}
 	}
 }
 
-// release lets others try again.
+// release gives up a lease, so that others can try again.
 func (x *Connections) release(ctx context.Context, one *Connection, lease string) {
 	err := x.Write(store.ReadCommitted(context.WithoutCancel(ctx)), func(c store.Conn) error {
 		_, err := c.Exec("UPDATE authserver_connections SET lease = '', lease_until = 0 WHERE id = ? AND lease = ?", one.ID, lease)
@@ -272,7 +271,7 @@ func (x *Connections) release(ctx context.Context, one *Connection, lease string
 	}
 }
 
-// revoked notes that the provider has ended a connection.
+// revoked records that the provider has ended a connection, and returns errRevoked.
 func (x *Connections) revoked(ctx context.Context, p *brokers.Provider, one *Connection, lease, why string) error {
 	var n int64
 	err := x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
@@ -290,10 +289,10 @@ func (x *Connections) revoked(ctx context.Context, p *brokers.Provider, one *Con
 	return errRevoked
 }
 
-// accountsMost bounds the tokens of service accounts that are remembered.
+// accountsMost bounds how many tokens of service accounts are cached.
 const accountsMost = 10_000
 
-// account is a token of a service account: one for all people, until it ends.
+// account returns a token of a service account. It is shared by all users until it expires.
 func (x *Connections) account(ctx context.Context, p *brokers.Provider, scope []string) (what brokers.Credential, err error) {
 	key := p.ID + " " + p.UpdatedAt.String() + " " + strings.Join(scope, " ")
 	x.accounts.Lock()

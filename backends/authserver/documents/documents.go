@@ -1,6 +1,6 @@
-// Package documents fetches what clients say of themselves at the URL that is their
-// client_id (OAuth Client ID Metadata Document). Anybody may name any URL, so that a fetch
-// leads to public networks alone and is bounded in size, time and number.
+// Package documents fetches the metadata documents of clients from the URL that is their client_id (OAuth Client ID
+// Metadata Document). Since anybody can name any URL, fetches are restricted to public networks and bounded in size,
+// time and number.
 package documents
 
 import (
@@ -25,34 +25,33 @@ import (
 const (
 	maxURL      = 2048
 	maxDocument = 5 << 10
-	// fetchesMost bounds the fetches at the same time, hostPerSecond and hostBurst those
-	// that one host gets.
+	// fetchesMost bounds the concurrent fetches, and hostPerSecond and hostBurst the fetches from one host.
 	fetchesMost   = 32
 	hostPerSecond = 1
 	hostBurst     = 5
-	// leastFresh is how long a document serves that says less.
+	// leastFresh is how long a document is fresh at least, whatever its headers say.
 	leastFresh = time.Minute
 )
 
 // duration is the metric of the fetches.
 const duration = "cimd_fetch_duration_seconds"
 
-// ErrUnavailable tells that a document cannot be had now.
+// ErrUnavailable means that a document cannot be fetched now.
 var ErrUnavailable = errors.New("the document cannot be fetched")
 
-// Options of the room.
+// Options are the settings of Documents.
 type Options struct {
-	// TTL is how long a document serves at most. Default: 1 hour.
+	// TTL is how long a document is fresh at most. Default: 1 hour.
 	TTL time.Duration
-	// Timeout is for a fetch as a whole. Default: 10 s.
+	// Timeout bounds a whole fetch. Default: 10 s.
 	Timeout time.Duration
-	// HTTP has URLs of http, too.
+	// HTTP allows http URLs, too.
 	HTTP bool
-	// Networks are those that a URL may lead to, beside public ones.
+	// Networks are the private networks that a URL may lead to; public ones are always allowed.
 	Networks []netip.Prefix
 }
 
-// Documents fetches them.
+// Documents fetches metadata documents.
 type Documents struct {
 	*kernel.Server
 	options Options
@@ -61,7 +60,7 @@ type Documents struct {
 	hosts   *kernel.Limiter
 }
 
-// New makes the room.
+// New returns a Documents.
 func New(s *kernel.Server, o Options) *Documents {
 	if o.TTL == 0 {
 		o.TTL = time.Hour
@@ -77,27 +76,26 @@ func New(s *kernel.Server, o Options) *Documents {
 	}
 }
 
-// IsURL reports whether a client_id means a document. What this server makes itself never
-// begins so.
+// IsURL reports whether a client_id is the URL of a document. The ids that this server makes never are.
 func IsURL(id string) bool {
 	return strings.HasPrefix(id, "https://") || strings.HasPrefix(id, "http://")
 }
 
-// Document is one that was fetched: JSON whose client_id is the URL.
+// Document is a fetched document: JSON whose client_id is the URL.
 type Document struct {
 	Text []byte
-	// Fresh is until when it serves; the time of the fetch where it must not be stored.
+	// Fresh is when the document has to be fetched again. If it must not be stored, that is the time of the fetch.
 	Fresh time.Time
 }
 
-// Fetch gets the document of a URL. The error is a refusal where the URL or the document
-// is not good or too much is fetched, and ErrUnavailable where none can be had.
+// Fetch fetches the document of a URL. The error is a refusal if the URL or the document is invalid, or if there are
+// too many fetches. It wraps ErrUnavailable if there is no document at the URL.
 func (d *Documents) Fetch(ctx context.Context, id string) (*Document, error) {
 	return d.fetch(ctx, id, d.hosts.Allow)
 }
 
-// Refetch is Fetch for a client that is known: whoever names other URLs of its host does not
-// keep it out.
+// Refetch is Fetch for a client that is known already, which must not be kept out by requests for other URLs of its
+// host.
 func (d *Documents) Refetch(ctx context.Context, id string) (*Document, error) {
 	return d.fetch(ctx, id, d.hosts.Borrow)
 }
@@ -130,12 +128,12 @@ func (d *Documents) fetch(ctx context.Context, id string, allow func(host string
 	return found, err
 }
 
-// refuse is for a client that cannot be one.
+// refuse returns invalid_client.
 func refuse(format string, args ...any) error {
 	return kernel.Refuse(kernel.InvalidClient, format, args...)
 }
 
-// parse refuses a URL that must not be a client_id.
+// parse parses a client_id and returns an error if it must not be the URL of a document.
 func (d *Documents) parse(id string) (*url.URL, error) {
 	if len(id) > maxURL || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '\\' }) {
 		return nil, refuse("client_id must be a URL of at most %d characters of ASCII", maxURL)
@@ -162,8 +160,8 @@ func (d *Documents) parse(id string) (*url.URL, error) {
 	return u, nil
 }
 
-// outsideHost tells of what neither a name, an address nor a port is written with: a user,
-// an escape, a query in the place of a path.
+// outsideHost reports whether a character cannot occur in a host and port. Such a character indicates user information,
+// an escape, or a query without a path.
 func outsideHost(c rune) bool {
 	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]", c)
 }
@@ -208,8 +206,7 @@ func (d *Documents) get(ctx context.Context, id string) (*Document, error) {
 	return &Document{text, now.Add(d.fresh(answer.Header, now))}, check(text, id)
 }
 
-// check refuses what is not the document of a URL. What else answers there tells nothing of
-// itself.
+// check returns an error if a text is not the document of a URL. Nothing of any other text is revealed.
 func check(text []byte, id string) error {
 	var members map[string]json.RawMessage
 	var named string
@@ -224,8 +221,8 @@ func check(text []byte, id string) error {
 	return nil
 }
 
-// fresh is how long an answer serves (RFC 9111 section 4.2): what it says itself, within
-// the bounds, or the upper one where it says nothing. 0: it must not be stored.
+// fresh returns how long a response is fresh (RFC 9111 section 4.2), which is bounded by leastFresh and the TTL.
+// Without freshness headers it is the TTL. Zero means that the response must not be stored.
 func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 	said, ok := time.Duration(0), false
 	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
@@ -258,7 +255,7 @@ func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 	return min(max(said, leastFresh), d.options.TTL)
 }
 
-// age is how long an answer was on its way (RFC 9111 section 5.1).
+// age returns the Age header of a response (RFC 9111 section 5.1).
 func age(h http.Header) time.Duration {
 	seconds, err := strconv.ParseUint(h.Get("Age"), 10, 31)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package encryption seals what must not be readable in the database: private keys,
-// credentials of other servers. A sealed text is bound to its place: table, row and
-// column.
+// Package encryption seals what must not be readable in the database: private keys and the credentials of other
+// servers. A sealed text is bound to its place: its table, row and column.
 package encryption
 
 import (
@@ -16,37 +15,35 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
-// Encryptor seals and opens. A keyring.Keyring is one.
+// Encryptor seals and opens texts. A keyring.Keyring is one.
 type Encryptor interface {
-	// Seal encrypts for a place.
+	// Seal encrypts a text for a place.
 	Seal(ctx context.Context, plaintext, place []byte) (string, error)
-	// Open decrypts what was sealed for that place; the error wraps keyring.ErrOpen
-	// when it cannot.
+	// Open decrypts what was sealed for the given place. The error wraps keyring.ErrOpen if the text cannot be opened.
 	Open(ctx context.Context, sealed string, place []byte) ([]byte, error)
 	// Current reports whether a text was sealed with the newest key.
 	Current(sealed string) bool
 }
 
-// ErrNone is the error of what needs an encryptor where none is configured.
+// ErrNone is the error if no encryptor is configured.
 var ErrNone = errors.New("data_encryption.driver is not set, so nothing can be stored encrypted")
 
-// Place names a column of a row.
+// Place returns the place of a column of a row.
 func Place(table, row, column string) []byte { return []byte(table + "/" + row + "/" + column) }
 
 const (
 	version   = 1
 	idSize    = 4
 	nonceSize = 12
-	// label is the salt of the keys of single values.
+	// label is the salt of the derived keys.
 	label = "tollgate authserver data encryption"
 )
 
-// Master seals with AES-256-GCM under a key for each place, which HKDF-SHA-256 makes of
-// the master key. A sealed text is base64url(version (1) | key id (4) | nonce (12) |
-// ciphertext and tag).
+// Master seals with AES-256-GCM under a separate key for each place, which is derived from the master key with
+// HKDF-SHA-256. A sealed text is base64url(version (1) | key id (4) | nonce (12) | ciphertext and tag).
 type Master struct {
 	current masterKey
-	old     *masterKey // opens only
+	old     *masterKey // only for opening
 }
 
 type masterKey struct {
@@ -54,8 +51,8 @@ type masterKey struct {
 	secret []byte
 }
 
-// NewMaster makes an encryptor of master keys of 64 hex digits. The old one, which may
-// be empty, opens only.
+// NewMaster returns an encryptor with a master key of 64 hex digits. It also opens texts of the old key, which may be
+// empty.
 func NewMaster(current, old string) (*Master, error) {
 	key, err := parse(current)
 	if err != nil {
@@ -76,7 +73,7 @@ func NewMaster(current, old string) (*Master, error) {
 func parse(text string) (k masterKey, err error) {
 	k.secret, err = hex.DecodeString(text)
 	if err != nil || len(k.secret) != 32 {
-		return masterKey{}, errors.New("a master key must have 64 hex digits") // which are not told
+		return masterKey{}, errors.New("a master key must have 64 hex digits") // without the digits
 	}
 	sum := sha256.Sum256(k.secret)
 	copy(k.id[:], sum[:])
@@ -124,7 +121,7 @@ func (m *Master) Current(sealed string) bool {
 	return key == &m.current
 }
 
-// split finds the key of a sealed text by its id; nil: none of ours.
+// split decodes a sealed text and returns the key with its id, or nil if it has no key of this encryptor.
 func (m *Master) split(sealed string) (raw []byte, key *masterKey) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
 	if err != nil || base64.RawURLEncoding.EncodedLen(len(raw)) != len(sealed) || len(raw) < 1+idSize+nonceSize || raw[0] != version {

@@ -10,12 +10,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Missing are sealed texts that nobody can open, because what sealed them is not
-// configured.
+// Missing counts sealed texts that cannot be opened because their key is not configured.
 type Missing struct {
 	Table string
-	// Key is the id of the master key, in hex digits, KeyManagement, or empty where the
-	// texts name none.
+	// Key is the id of the master key in hex, or KeyManagement. It is empty if the texts contain no valid id.
 	Key  string
 	Rows int
 }
@@ -23,16 +21,16 @@ type Missing struct {
 // KeyManagement stands for the keys of a key management server.
 const KeyManagement = "transit"
 
-// headSize is how much of a sealed text tells its key: more than the version and the id of
-// a master key in base64, and the tag of a key management server.
+// headSize is how many characters of a sealed text identify its key: they include the version and the id of a master
+// key in base64, or the tag of a key management server.
 const headSize = 7
 
-// keyOf is the Key of Missing of what begins with a head.
+// keyOf returns the value of Missing.Key for texts that begin with head.
 func keyOf(head string) string {
 	if head+":" == transitTag {
 		return KeyManagement
 	}
-	// The last letter is of the nonce, too.
+	// The last character also encodes bits of the nonce.
 	raw, err := base64.RawURLEncoding.DecodeString(head)
 	if err != nil || len(raw) != 1+idSize || raw[0] != version {
 		return ""
@@ -40,7 +38,7 @@ func keyOf(head string) string {
 	return hex.EncodeToString(raw[1:])
 }
 
-// holder is an Encryptor that knows which keys it has. One that does not has all.
+// holder is an Encryptor that knows which keys it has. Any other one is assumed to have all keys.
 type holder interface{ holds(key string) bool }
 
 func holds(e Encryptor, key string) bool {
@@ -66,13 +64,13 @@ func (c chain) holds(key string) bool {
 	return false
 }
 
-// FindMissing finds the texts whose key e does not have, by what they say of it: none is
-// opened. A nil e has no key.
+// FindMissing counts the texts whose key e does not have. It reads only the key ids and opens no text. A nil e has no
+// key.
 func FindMissing(ctx context.Context, k *kernel.Server, e Encryptor, columns []Column) (list []Missing, err error) {
 	for _, c := range columns {
 		rows := make(map[string]int)
 		query := fmt.Sprintf("SELECT substr(%s, 1, %d) AS head, count(*) FROM %s WHERE %s <> '' GROUP BY head ORDER BY head", c.Column, headSize, c.Table, c.Column)
-		var keys []string // in order
+		var keys []string // in the order of the rows
 		err := k.Read(ctx, func(conn store.Conn) error {
 			clear(rows)
 			keys = nil

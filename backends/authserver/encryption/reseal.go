@@ -10,36 +10,35 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Column is one with sealed texts; an empty one is none. Its names are those of the
-// schema, never of a request.
+// Column is a column with sealed texts; an empty value is not a sealed text. Its names must come from the schema, never
+// from a request.
 type Column struct {
-	// Table, and ID, a text that is unique in it.
+	// Table is the table, and ID a text column that is unique in it.
 	Table, ID string
 	Column    string
-	// Row is what of a row its texts are bound to, as SQL. Default: ID.
+	// Row is the SQL expression for the row part of a place. Default: ID.
 	Row string
 }
 
-// Resealed is what Reseal did.
+// Resealed is the result of Reseal.
 type Resealed struct {
-	// Scanned texts were looked at.
+	// Scanned is the number of texts that were read.
 	Scanned int `json:"scanned"`
-	// Rewritten ones were sealed anew.
+	// Rewritten is the number of texts that were sealed again.
 	Rewritten int `json:"rewritten"`
-	// Failed ones do not open; they stay.
+	// Failed is the number of texts that could not be opened. They are left as they are.
 	Failed int `json:"failed"`
 }
 
-// resealBatch is how many texts are read, and changed by one transaction.
+// resealBatch is how many texts are read at a time and changed in one transaction.
 const resealBatch = 100
 
-// sealedText is one of a row.
+// sealedText is the sealed text of a row.
 type sealedText struct{ id, row, sealed, fresh string }
 
-// Reseal seals anew what was not sealed with the newest key, while others may write, too.
-// What is done is done: a run that ends early is gone on with by another one, which leaves
-// out what is sealed with the newest key already. progress is told after each batch; nil:
-// nobody is.
+// Reseal seals again the texts that are not sealed with the newest key, while others may write to the same columns. If
+// it ends early, its work is kept, and another call skips the texts that are sealed with the newest key already. It
+// calls progress after each batch, unless that is nil.
 func Reseal(ctx context.Context, k *kernel.Server, e Encryptor, columns []Column, progress func(Resealed)) (done Resealed, err error) {
 	if e == nil {
 		return done, ErrNone
@@ -109,7 +108,7 @@ func (c Column) reseal(ctx context.Context, k *kernel.Server, e Encryptor, texts
 	err := k.Write(ctx, func(conn store.Conn) error {
 		changed = 0
 		for _, t := range old {
-			n, err := conn.Exec(update, t.fresh, t.id, t.sealed) // none where it was changed meanwhile
+			n, err := conn.Exec(update, t.fresh, t.id, t.sealed) // changes nothing if the text has been changed in the meantime
 			if err != nil {
 				return err
 			}

@@ -11,16 +11,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit"
 )
 
-// transitTag is before what a key management server has encrypted.
+// transitTag precedes what a key management server has encrypted.
 const transitTag = "transit:"
 
-// Transit has a key management server seal and open. A sealed text is its own, behind a tag.
+// Transit seals and opens by a key management server. A sealed text is the ciphertext of the server after a tag.
 type Transit struct {
 	key    *transit.Key
-	newest atomic.Int64 // version of the key that was seen
+	newest atomic.Int64 // the newest version of the key that has been seen
 }
 
-// NewTransit makes an encryptor of a key of the type aes256-gcm96.
+// NewTransit returns an encryptor with a key of the type aes256-gcm96.
 func NewTransit(key *transit.Key) *Transit { return &Transit{key: key} }
 
 // Seal implements Encryptor.
@@ -49,13 +49,13 @@ func (t *Transit) Open(ctx context.Context, sealed string, place []byte) ([]byte
 	return plaintext, err
 }
 
-// Current implements Encryptor: by the newest version that this process has seen.
+// Current implements Encryptor. It compares with the newest version that this process has seen.
 func (t *Transit) Current(sealed string) bool {
 	text, ok := strings.CutPrefix(sealed, transitTag)
 	return ok && int64(transit.CipherVersion(text)) >= max(1, t.newest.Load())
 }
 
-// Refresh finds out which version is the newest.
+// Refresh determines the newest version of the key.
 func (t *Transit) Refresh(ctx context.Context) error {
 	_, err := t.Seal(ctx, nil, []byte("newest"))
 	return err
@@ -70,11 +70,11 @@ func (t *Transit) seen(text string) {
 	}
 }
 
-// chain seals with the first and opens with any.
+// chain seals with the first encryptor and opens with any.
 type chain []Encryptor
 
-// Chain makes one encryptor of several, which seals with the first and opens what any of
-// them has sealed. Nil ones are left out; of none it is nil.
+// Chain returns an encryptor that seals with the first of several and opens what any of them has sealed. Nil encryptors
+// are ignored; if there are no others, it returns nil.
 func Chain(all ...Encryptor) Encryptor {
 	var c chain
 	for _, e := range all {
@@ -109,10 +109,10 @@ func (c chain) Open(ctx context.Context, sealed string, place []byte) (plaintext
 // Current implements Encryptor.
 func (c chain) Current(sealed string) bool { return c[0].Current(sealed) }
 
-// Refresh finds out which key of the first is the newest.
+// Refresh determines the newest key of the first encryptor.
 func (c chain) Refresh(ctx context.Context) error { return refresh(ctx, c[0]) }
 
-// refresh asks an encryptor that does not know by itself for its newest key.
+// refresh determines the newest key of an encryptor that does not know it itself.
 func refresh(ctx context.Context, e Encryptor) error {
 	if far, ok := e.(interface {
 		Refresh(ctx context.Context) error

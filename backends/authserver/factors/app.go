@@ -21,30 +21,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The numbers that all apps take (RFC 6238 section 4): six digits of HMAC-SHA-1, anew every
-// 30 seconds. The clock of a telephone may be one step off.
+// The parameters that all apps support (RFC 6238 section 4): six digits of HMAC-SHA-1, with a new code every 30
+// seconds. The clock of a phone may be one step off.
 const (
 	codeDigits = 6
 	codePeriod = 30
 	codeSkew   = 1
-	// secretSize is in bytes (RFC 4226 section 4, R6): base32 of it needs no padding.
+	// secretSize is in bytes (RFC 4226 section 4, R6). Its base32 form needs no padding.
 	secretSize = 20
 )
 
-// Draft is an app that is being set up: nothing is stored until a code of it was typed.
+// Draft is an app that is being set up. Nothing is stored until the user has entered a code of it.
 type Draft struct {
-	// Secret is what to type into the app, in groups of four.
+	// Secret is the text to type into the app, in groups of four characters.
 	Secret string
-	// QR is what to point its camera at.
+	// QR is the QR code to scan with the app.
 	QR QR
-	// Signed is what the form carries.
+	// Signed is the signed text that the form carries.
 	Signed string
 }
 
 var errNoApps = apierror.New(http.StatusServiceUnavailable, "temporarily_unavailable",
 	"Apps cannot be used here: their secrets have to be stored encrypted, and data_encryption.driver is not set. Ask the operator.")
 
-// NewApp begins to set up an app for a user, in a browser.
+// NewApp starts the setup of an app for a user, in a browser.
 func (f *Factors) NewApp(u *users.User, browser string) (*Draft, error) {
 	if f.encryptor == nil {
 		return nil, errNoApps
@@ -54,7 +54,7 @@ func (f *Factors) NewApp(u *users.User, browser string) (*Draft, error) {
 	return f.draft(base32.StdEncoding.EncodeToString(raw), f.Now(), u, browser)
 }
 
-// draft is one with a secret.
+// draft returns a draft with a secret.
 func (f *Factors) draft(secret string, begun time.Time, u *users.User, browser string) (*Draft, error) {
 	code, err := newQR(appURL(f.name, u.Email, secret))
 	if err != nil {
@@ -64,7 +64,7 @@ func (f *Factors) draft(secret string, begun time.Time, u *users.User, browser s
 	return &Draft{Secret: groups(secret, " "), QR: code, Signed: f.Signer("app").Sign([]byte(payload), browser, u.ID)}, nil
 }
 
-// Draft is the one that a form carries; it is an error where it is another's, or too old.
+// Draft returns the draft of a form. It is an error if the form is another user's or browser's, or too old.
 func (f *Factors) Draft(signed string, u *users.User, browser string) (*Draft, error) {
 	secret, begun, err := f.open(signed, u, browser)
 	if err != nil {
@@ -85,7 +85,8 @@ func (f *Factors) open(signed string, u *users.User, browser string) (secret str
 	return secret, begun, nil
 }
 
-// AddApp stores the app of a draft, whose present code proves that it has the secret.
+// AddApp stores the app of a draft. The current code proves that the app has the secret. If it is the user's first
+// factor, it returns recovery codes.
 func (f *Factors) AddApp(ctx context.Context, u *users.User, browser, signed, called, code string) (recovery []string, err error) {
 	if f.encryptor == nil {
 		return nil, errNoApps
@@ -108,8 +109,8 @@ func (f *Factors) AddApp(ctx context.Context, u *users.User, browser, signed, ca
 	return f.add(ctx, u.ID, one, "")
 }
 
-// stepOf is the step of time whose code this is: behind the last one that was used, so that
-// a code is good once.
+// stepOf returns the time step that a code belongs to. The step must be after the last one that was used, so that a
+// code can be used once.
 func stepOf(secret, code string, now time.Time, last int64) (step int64, ok bool) {
 	present := now.Unix() / codePeriod
 	for s := present - codeSkew; s <= present+codeSkew; s++ {
@@ -121,7 +122,7 @@ func stepOf(secret, code string, now time.Time, last int64) (step int64, ok bool
 	return step, ok
 }
 
-// code checks the code of an app.
+// code checks the code of an app and uses it up. It returns ErrWrong if no app of the user has that code.
 func (f *Factors) code(ctx context.Context, user, code string) error {
 	list, err := f.Of(ctx, user)
 	if err != nil {
@@ -150,7 +151,7 @@ func (f *Factors) code(ctx context.Context, user, code string) error {
 	return ErrWrong
 }
 
-// use runs a statement that uses something up, and reports whether it was there to be.
+// use runs a statement that uses up a single-use value, and reports whether that existed.
 func (f *Factors) use(ctx context.Context, statement string, args ...any) (used bool, err error) {
 	err = f.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec(statement, args...)
@@ -160,7 +161,7 @@ func (f *Factors) use(ctx context.Context, statement string, args ...any) (used 
 	return used, err
 }
 
-// compact is a code as it is compared: without the spaces and hyphens that make it readable.
+// compact returns a code without spaces and hyphens, in upper case.
 func compact(code string) string {
 	return strings.ToUpper(strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' || r == '\t' || r == '\u00a0' {
@@ -170,7 +171,7 @@ func compact(code string) string {
 	}, code[:min(len(code), 100)]))
 }
 
-// groups is a text in groups of four characters.
+// groups splits a text into groups of four characters.
 func groups(text, between string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i += 4 {
@@ -182,14 +183,13 @@ func groups(text, between string) string {
 	return out.String()
 }
 
-// QR is a code of squares: Path draws the dark ones, each of 1 by 1, as the path of an SVG
-// of Size by Size.
+// QR is a QR code. Path is the path of an SVG image of Size by Size that draws the dark modules, each 1 by 1.
 type QR struct {
 	Size int
 	Path string
 }
 
-// quiet is how many light squares are around a code (ISO/IEC 18004 section 9.1).
+// quiet is the width of the light margin around a code (ISO/IEC 18004 section 9.1).
 const quiet = 4
 
 func newQR(content string) (QR, error) {
@@ -209,16 +209,16 @@ func newQR(content string) (QR, error) {
 	return QR{size + 2*quiet, path.String()}, nil
 }
 
-// appURL is what apps read from a code of squares. Some take a plus for a space, and others
-// do not.
+// appURL returns the URL that apps read from the QR code. Spaces are escaped as %20, since not all apps accept a plus
+// sign.
 func appURL(issuer, account, secret string) string {
 	escape := func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 	return "otpauth://totp/" + escape(issuer) + ":" + escape(account) + "?secret=" + secret + "&issuer=" + escape(issuer)
 }
 
-// ImportApp makes what stores an authenticator app that a user has set up at another server, by its
-// secret in base32 (RFC 4226). The user has no recovery codes with it. The error is 422 where the secret
-// is none, or cannot be sealed here.
+// ImportApp returns a function that stores an authenticator app that a user has set up at another server, with its
+// secret in base32 (RFC 4226). The user gets no recovery codes. The error has status 422 if the secret is invalid or
+// cannot be sealed here.
 func (f *Factors) ImportApp(ctx context.Context, called, secret string) (func(c store.Conn, user string) error, error) {
 	if f.encryptor == nil {
 		return nil, users.Invalid("totp", "the user has an authenticator app, whose secret has to be stored encrypted: set data_encryption.driver")
@@ -240,8 +240,7 @@ func (f *Factors) ImportApp(ctx context.Context, called, secret string) (func(c 
 	}, nil
 }
 
-// AppSecrets returns the secrets of a user's authenticator apps, in base32, for a server that the user moves
-// to.
+// AppSecrets returns the secrets of a user's authenticator apps in base32, for an export to another server.
 func (f *Factors) AppSecrets(ctx context.Context, user string) (secrets []string, err error) {
 	list, err := f.Of(ctx, user)
 	if err != nil {

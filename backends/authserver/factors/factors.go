@@ -1,7 +1,6 @@
-// Package factors is what people prove to have beside their password: an authenticator app
-// (RFC 6238), passkeys (Web Authentication Level 3), and recovery codes for who has lost
-// both. They are asked for behind a password alone: who signs in at another provider proves
-// there what that asks for.
+// Package factors implements second factors: authenticator apps (RFC 6238), passkeys (Web Authentication Level 3), and
+// recovery codes for users who have lost both. They are only asked for after a password. A user who signs in at another
+// provider proves there what that requires.
 package factors
 
 import (
@@ -31,30 +30,30 @@ const (
 	Passkey = "passkey"
 )
 
-// The words of amr (RFC 8176 section 2) for how somebody has signed in.
+// The values of amr (RFC 8176 section 2) for how a user has signed in.
 const (
 	ByPassword = "pwd"
-	ByCode     = "otp" // of an app, or for recovery
+	ByCode     = "otp" // a code of an app, or a recovery code
 	ByKey      = "pop" // a passkey
 	ByTwo      = "mfa"
 )
 
 const (
-	// most is how many factors somebody may have.
+	// most bounds how many factors a user may have.
 	most = 20
-	// nameMost bounds the name of one, in characters.
+	// nameMost bounds the name of a factor, in characters.
 	nameMost = 60
-	// lasts is how long an app or a passkey may take to be set up or used.
+	// lasts is how long setting up or using an app or a passkey may take.
 	lasts = 10 * time.Minute
 )
 
-// guesses are of a user, from wherever they come: a code has six digits.
+// guesses bounds the wrong codes of a user, whatever address they come from, since a code has only six digits.
 var guesses = attempts.Limit{Table: "authserver_attempts", What: "second factor", Most: 5, Within: 15 * time.Minute}
 
-// Factor is an app or a passkey.
+// Factor is an app or a passkey of a user.
 type Factor struct {
 	ID, Kind, Name string
-	// Times are Unix microseconds. UsedAt 0: never.
+	// CreatedAt and UsedAt are in microseconds since 1970. UsedAt is zero if it has never been used.
 	CreatedAt, UsedAt int64
 
 	secret     string
@@ -62,29 +61,29 @@ type Factor struct {
 	credential string
 }
 
-// Factors is the room.
+// Factors manages the second factors of all users.
 type Factors struct {
 	*kernel.Server
 	encryptor encryption.Encryptor
-	party     *webauthn.WebAuthn // nil: browsers would not make passkeys for this address
+	party     *webauthn.WebAuthn // nil if browsers do not support passkeys for the address of the server
 	name      string
 }
 
-// Options of the room.
+// Options are the settings of Factors.
 type Options struct {
-	// Encryptor seals the secrets of apps; nil: nobody can have one.
+	// Encryptor seals the secrets of apps. If it is nil, apps cannot be set up.
 	Encryptor encryption.Encryptor
-	// Name is what apps and browsers call this server. Default: the host of the issuer.
+	// Name is the name of the server in apps and browsers. Default: the host of the issuer.
 	Name string
 }
 
-// Sealed is where the secrets of apps are.
+// Sealed is the column of the secrets of apps.
 var Sealed = encryption.Column{Table: "authserver_factors", ID: "id", Column: "secret"}
 
 func place(id string) []byte { return encryption.Place(Sealed.Table, id, Sealed.Column) }
 
-// New makes the room. Passkeys are bound to the host of the issuer, which must be a name:
-// browsers make none for addresses in numbers, nor without https but on localhost.
+// New returns the factors of a server. Passkeys are bound to the host of the issuer. They are not available if that is
+// an IP address, or not https except on localhost, since browsers do not support them then.
 func New(s *kernel.Server, o Options) (*Factors, error) {
 	issuer, err := url.Parse(s.Issuer)
 	if err != nil {
@@ -106,10 +105,10 @@ func New(s *kernel.Server, o Options) (*Factors, error) {
 	return f, err
 }
 
-// Apps reports whether somebody can have an app: its secret is stored sealed, or not at all.
+// Apps reports whether apps can be set up, which requires an encryptor.
 func (f *Factors) Apps() bool { return f.encryptor != nil }
 
-// Passkeys reports whether somebody can have one.
+// Passkeys reports whether passkeys can be set up.
 func (f *Factors) Passkeys() bool { return f.party != nil }
 
 const columns = "id, kind, name, secret, step, credential, created_at, used_at"
@@ -119,12 +118,12 @@ func scan(r store.Row) (one *Factor, err error) {
 	return one, r.Scan(&one.ID, &one.Kind, &one.Name, &one.secret, &one.step, &one.credential, &one.CreatedAt, &one.UsedAt)
 }
 
-// in are the factors of a user, the oldest first.
+// in returns the factors of a user within a transaction, the oldest first.
 func in(c store.Conn, user string) ([]*Factor, error) {
 	return store.List(c, scan, "SELECT "+columns+" FROM authserver_factors WHERE user_id = ? ORDER BY created_at, id LIMIT ?", text.Storable(user), most)
 }
 
-// Of are the factors of a user, the oldest first.
+// Of returns the factors of a user, the oldest first.
 func (f *Factors) Of(ctx context.Context, user string) (list []*Factor, err error) {
 	err = f.Read(ctx, func(c store.Conn) (err error) {
 		list, err = in(c, user)
@@ -133,13 +132,13 @@ func (f *Factors) Of(ctx context.Context, user string) (list []*Factor, err erro
 	return list, err
 }
 
-// Kinds are those that a user has.
+// Kinds tells which kinds of factors a user has.
 type Kinds struct{ App, Passkey bool }
 
-// Any reports whether there is one.
+// Any reports whether the user has any factor.
 func (k Kinds) Any() bool { return k.App || k.Passkey }
 
-// KindsOf are those among some factors.
+// KindsOf returns the kinds of a list of factors.
 func KindsOf(list []*Factor) (k Kinds) {
 	for _, one := range list {
 		k.App = k.App || one.Kind == App
@@ -154,7 +153,7 @@ var (
 	errTaken = apierror.New(http.StatusConflict, "conflict", "this passkey is there already")
 )
 
-// add stores a factor, and recovery codes with the first one.
+// add stores a factor. If it is the user's first one, it returns new recovery codes.
 func (f *Factors) add(ctx context.Context, user string, one *Factor, handle string) (codes []string, err error) {
 	if one.Name, err = name(one.Name); err != nil {
 		return nil, err
@@ -162,14 +161,14 @@ func (f *Factors) add(ctx context.Context, user string, one *Factor, handle stri
 	err = f.Write(ctx, func(c store.Conn) error {
 		codes = nil
 		var there string
-		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(&there); err != nil { // one at a time
+		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(&there); err != nil { // locks the user, so that factors are added one at a time
 			return err
 		}
-		before, err := in(c, user)
+		present, err := in(c, user)
 		if err != nil {
 			return err
 		}
-		if len(before) >= most {
+		if len(present) >= most {
 			return errMany
 		}
 		_, err = c.Exec("INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -177,7 +176,7 @@ func (f *Factors) add(ctx context.Context, user string, one *Factor, handle stri
 		if store.IsUniqueViolation(err) {
 			return errTaken
 		}
-		if err == nil && len(before) == 0 {
+		if err == nil && len(present) == 0 {
 			codes, err = renew(c, user)
 		}
 		return err
@@ -200,7 +199,7 @@ func name(typed string) (string, error) {
 	return name, nil
 }
 
-// Remove takes a factor from a user. With the last one the recovery codes go.
+// Remove removes a factor of a user, and the recovery codes if it was the last factor.
 func (f *Factors) Remove(ctx context.Context, user, id string) error {
 	var kind string
 	err := f.Write(ctx, func(c store.Conn) error {
@@ -229,7 +228,8 @@ func (f *Factors) Remove(ctx context.Context, user, id string) error {
 	return err
 }
 
-// Reset takes all factors from a user, who has lost them. by is who does, for the audit.
+// Reset removes all factors of a user who has lost them, and returns how many there were. by is the actor in the audit
+// feed.
 func (f *Factors) Reset(ctx context.Context, user, by string) (n int64, err error) {
 	err = f.Write(ctx, func(c store.Conn) (err error) {
 		if _, err := users.In(c, user); err != nil {
@@ -257,15 +257,15 @@ func (f *Factors) note(ctx context.Context, action, by, user, kind string) {
 	f.Audit(ctx, e)
 }
 
-// ErrWrong is the one answer to a code or a passkey that is not good.
+// ErrWrong is the error for every code or passkey that is not accepted.
 var ErrWrong = errors.New("the code or the passkey is not right")
 
-// Proof is what somebody gives: a code of an app or for recovery, or what a browser says for
-// a passkey, with the challenge that it was asked by.
+// Proof is what a user sends to prove a second factor: a code of an app or for recovery, or the response of the browser
+// for a passkey, with the challenge that it answers.
 type Proof struct{ Code, Assertion, Challenge string }
 
-// Check looks at a proof of a user, for a browser, and returns the word for it in amr. It is
-// ErrWrong where it is not good, and a *apierror.Error of 429 while too many were not.
+// Check checks a proof of a user in a browser, and returns its value of amr. The error is ErrWrong if the proof is not
+// accepted, and an *apierror.Error with status 429 after too many wrong ones.
 func (f *Factors) Check(ctx context.Context, u *users.User, browser string, p Proof) (method string, err error) {
 	count := guesses.Of(u.ID)
 	var wait time.Duration
@@ -286,7 +286,7 @@ func (f *Factors) Check(ctx context.Context, u *users.User, browser string, p Pr
 	case errors.Is(err, ErrWrong):
 		f.note(ctx, "user.second_factor_failed", u.ID, u.ID, "")
 		return "", err
-	case err != nil: // it was no guess
+	case err != nil: // does not count as a guess
 		return "", errors.Join(err, f.Write(ctx, count.GiveBack))
 	}
 	return method, f.Write(ctx, count.Forget)
@@ -303,7 +303,7 @@ func (f *Factors) check(ctx context.Context, u *users.User, browser string, p Pr
 	return ByCode, f.recover(ctx, u.ID, digits)
 }
 
-// Jobs are the work in the background.
+// Jobs returns the background jobs.
 func (f *Factors) Jobs() []jobs.Job {
 	return []jobs.Job{{Name: "attempts", Every: time.Hour, Run: func(ctx context.Context) (int, error) {
 		n, err := f.DB.Purge(ctx, 1000, "DELETE FROM authserver_attempts WHERE key IN (SELECT key FROM authserver_attempts WHERE ends_at <= ? LIMIT ?)", f.Micros())

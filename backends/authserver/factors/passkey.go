@@ -17,25 +17,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// maxAnswer bounds what a browser says for a passkey, in bytes.
+// maxAnswer bounds the response of a browser for a passkey, in bytes.
 const maxAnswer = 64 << 10
 
-// Challenge is what a browser is asked.
+// Challenge asks a browser for a passkey.
 type Challenge struct {
-	// Options are those of navigator.credentials.create or get, as JSON (Web Authentication
-	// Level 3, sections 5.1.8 and 5.1.9).
+	// Options are the options of navigator.credentials.create or get, as JSON (Web Authentication Level 3, sections
+	// 5.1.8 and 5.1.9).
 	Options string
-	// Signed is what the form carries.
+	// Signed is the signed text that the form carries.
 	Signed string
 }
 
-// asked is what Signed holds.
+// asked is the content of Challenge.Signed.
 type asked struct {
 	Begun   int64                `json:"begun"`
 	Session webauthn.SessionData `json:"session"`
 }
 
-// holder is a user as the library sees one.
+// holder implements webauthn.User.
 type holder struct {
 	*users.User
 	credentials []webauthn.Credential
@@ -51,7 +51,7 @@ func (h *holder) WebAuthnDisplayName() string {
 	return h.Email
 }
 
-// holder is a user with the passkeys, and the factors that these are.
+// holder returns a user with their passkeys, and the factors of these passkeys in the same order.
 func (f *Factors) holder(ctx context.Context, u *users.User) (*holder, []*Factor, error) {
 	list, err := f.Of(ctx, u.ID)
 	if err != nil {
@@ -75,13 +75,13 @@ func (f *Factors) holder(ctx context.Context, u *users.User) (*holder, []*Factor
 var errNoPasskeys = apierror.New(http.StatusServiceUnavailable, "temporarily_unavailable",
 	"Passkeys cannot be used here: browsers make none for this address. Ask the operator.")
 
-// The labels of what forms carry.
+// The labels of the signed texts.
 const (
 	making = "passkey-new"
 	using  = "passkey"
 )
 
-// sign makes what a form carries of what was asked.
+// sign returns the challenge for a browser.
 func (f *Factors) sign(label string, options any, session *webauthn.SessionData, user, browser string) (*Challenge, error) {
 	raw, err := json.Marshal(options)
 	if err != nil {
@@ -94,7 +94,7 @@ func (f *Factors) sign(label string, options any, session *webauthn.SessionData,
 	return &Challenge{string(raw), f.Signer(label).Sign(kept, browser, user)}, nil
 }
 
-// opened is what a form carries. It is good once, on all nodes.
+// opened returns the session of a signed text, which can be used once, on all nodes.
 func (f *Factors) opened(ctx context.Context, label, signed, user, browser string) (*webauthn.SessionData, error) {
 	raw, ok := f.Signer(label).Open(signed, browser, user)
 	var a asked
@@ -111,7 +111,7 @@ func (f *Factors) opened(ctx context.Context, label, signed, user, browser strin
 	return &a.Session, nil
 }
 
-// NewPasskey asks a browser to make one for a user.
+// NewPasskey returns the challenge for a browser to make a passkey for a user.
 func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string) (*Challenge, error) {
 	if f.party == nil {
 		return nil, errNoPasskeys
@@ -131,7 +131,7 @@ func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string)
 	return f.sign(making, options.Response, session, u.ID, browser)
 }
 
-// AddPasskey stores the passkey that a browser has made.
+// AddPasskey stores a passkey that a browser has made. If it is the user's first factor, it returns recovery codes.
 func (f *Factors) AddPasskey(ctx context.Context, u *users.User, browser, signed, called, made string) (recovery []string, err error) {
 	if f.party == nil {
 		return nil, errNoPasskeys
@@ -155,7 +155,7 @@ func (f *Factors) AddPasskey(ctx context.Context, u *users.User, browser, signed
 	return f.add(ctx, u.ID, &Factor{ID: kernel.NewID(), Kind: Passkey, Name: called, credential: string(raw)}, base64.RawURLEncoding.EncodeToString(credential.ID))
 }
 
-// parse reads what a browser says.
+// parse parses the response of a browser, unless it is too long.
 func parse[T any](said string, read func([]byte) (T, error)) (parsed T, err error) {
 	if len(said) > maxAnswer {
 		return parsed, errors.New("it is too long")
@@ -163,7 +163,7 @@ func parse[T any](said string, read func([]byte) (T, error)) (parsed T, err erro
 	return read([]byte(said))
 }
 
-// Ask asks a browser for a passkey of a user; nil: there is none.
+// Ask returns the challenge for a passkey of a user, or nil if the user has none.
 func (f *Factors) Ask(ctx context.Context, u *users.User, browser string) (*Challenge, error) {
 	if f.party == nil {
 		return nil, nil //nolint:nilnil // see above
@@ -179,7 +179,7 @@ func (f *Factors) Ask(ctx context.Context, u *users.User, browser string) (*Chal
 	return f.sign(using, options.Response, session, u.ID, browser)
 }
 
-// assert checks what a browser says for a passkey.
+// assert checks the response of a browser for a passkey.
 func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p Proof) error {
 	if f.party == nil {
 		return errNoPasskeys
@@ -200,7 +200,7 @@ func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p P
 	if err != nil {
 		return ErrWrong
 	}
-	if used.Authenticator.CloneWarning { // its counter went back: there are two of it (section 6.1.1)
+	if used.Authenticator.CloneWarning { // the counter has gone back, so the authenticator may have been cloned (section 6.1.1)
 		return ErrWrong
 	}
 	raw, err := json.Marshal(used)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// recoveryCodes is how many somebody gets, and recoveryLong how many characters one has:
-	// 80 random bits, so that the digest needs no slow hash.
+	// recoveryCodes is how many codes a user gets, and recoveryLong how many characters a code has. These have 80
+	// random bits, so that the digest needs no slow hash.
 	recoveryCodes = 10
 	recoveryLong  = 16
 )
@@ -22,7 +22,7 @@ func recoveryDigest(code string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// renew puts new codes in the place of those that a user has.
+// renew replaces the recovery codes of a user.
 func renew(c store.Conn, user string) (codes []string, err error) {
 	if _, err := c.Exec("DELETE FROM authserver_recovery WHERE user_id = ?", user); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func renew(c store.Conn, user string) (codes []string, err error) {
 	return codes, nil
 }
 
-// Renew makes new recovery codes for a user, which are shown this once. Those before end.
+// Renew replaces the recovery codes of a user and returns the new ones, which are not stored in clear.
 func (f *Factors) Renew(ctx context.Context, user string) (codes []string, err error) {
 	err = f.Write(ctx, func(c store.Conn) error {
 		list, err := in(c, user)
@@ -57,7 +57,7 @@ func (f *Factors) Renew(ctx context.Context, user string) (codes []string, err e
 	return codes, nil
 }
 
-// Left is how many recovery codes a user has.
+// Left returns how many recovery codes a user has left.
 func (f *Factors) Left(ctx context.Context, user string) (n int64, err error) {
 	err = f.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT COUNT(*) FROM authserver_recovery WHERE user_id = ?", user).Scan(&n)
@@ -65,7 +65,7 @@ func (f *Factors) Left(ctx context.Context, user string) (n int64, err error) {
 	return n, err
 }
 
-// recover uses a recovery code up.
+// recover uses up a recovery code. It returns ErrWrong if the user has no such code.
 func (f *Factors) recover(ctx context.Context, user, code string) error {
 	if len(code) != recoveryLong {
 		return ErrWrong

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Files keeps keys in a folder that only this user can read, each in a file of its own
-// with the name <algorithm>-<Unix microseconds>-<kid>.pem. A key of another name that is
-// put there is as old as its file.
+// Files stores keys in a folder that only the user of this process may read, each in a file with the name
+// <algorithm>-<microseconds since 1970>-<kid>.pem. The creation time of a key with another name is the modification
+// time of its file.
 type Files struct{ Folder string }
 
 const (
@@ -39,7 +39,7 @@ func (f Files) Load(context.Context) ([]Stored, error) {
 		}
 		s, err := f.stored(entry.Name())
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed meanwhile
+			continue // removed in the meantime
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", filepath.Join(f.Folder, entry.Name()), err)
@@ -49,7 +49,7 @@ func (f Files) Load(context.Context) ([]Stored, error) {
 	return list, nil
 }
 
-// stored is a file, which is not read yet.
+// stored returns the key of a file, without reading the file.
 func (f Files) stored(name string) (s Stored, err error) {
 	path := filepath.Join(f.Folder, name)
 	info, err := os.Stat(path)
@@ -83,7 +83,7 @@ func readPEM(path string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// Make implements Store. The file has another name until it is whole.
+// Make implements Store. It writes a temporary file and renames it, so that no reader sees a part of a key.
 func (f Files) Make(ctx context.Context, algorithm string, at time.Time, first bool) error {
 	if first {
 		there, err := f.has(ctx, algorithm)
@@ -102,7 +102,7 @@ func (f Files) Make(ctx context.Context, algorithm string, at time.Time, first b
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(aside.Name()) }() // it has its name by then
+	defer func() { _ = os.Remove(aside.Name()) }() // fails once the file has been renamed
 	err = pem.Encode(aside, &pem.Block{Type: pemType, Bytes: pkcs8})
 	if err == nil {
 		err = aside.Sync()
@@ -117,7 +117,7 @@ func (f Files) Make(ctx context.Context, algorithm string, at time.Time, first b
 	if err := os.Rename(aside.Name(), filepath.Join(f.Folder, name)); err != nil {
 		return err
 	}
-	if folder, err := os.Open(f.Folder); err == nil { // the name survives the loss of power, where the system can do that
+	if folder, err := os.Open(f.Folder); err == nil { // makes the rename durable, if the system supports that
 		_ = folder.Sync()
 		_ = folder.Close()
 	}

@@ -19,10 +19,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwt"
 )
 
-// Type is what the header typ of a token says.
+// Type is the header typ of a token.
 type Type int
 
-// The types.
+// The types of tokens.
 const (
 	AccessToken Type = iota // at+jwt, RFC 9068 section 2.1
 	Plain                   // JWT, of ID tokens
@@ -32,19 +32,19 @@ const (
 
 var typeNames = [types]string{"at+jwt", "JWT", "logout+jwt"}
 
-// key is one that signs or verifies.
+// key is a key that signs and verifies.
 type key struct {
 	Info
 	jwt.Signer
 	public  any
 	verify  func(sum, signature []byte) bool
-	jwk     []byte        // the public one
-	headers [types]string // the first segment of what it signs
+	jwk     []byte        // the public key
+	headers [types]string // the first segments of the tokens that it signs
 }
 
 const rsaBits = 2048
 
-// generate makes a key, in PKCS #8, and tells its id.
+// generate returns a new key in PKCS #8 form, and its id.
 func generate(algorithm string) (pkcs8 []byte, kid string, err error) {
 	var made crypto.Signer
 	switch algorithm {
@@ -65,7 +65,7 @@ func generate(algorithm string) (pkcs8 []byte, kid string, err error) {
 	return pkcs8, kid, err
 }
 
-// parse makes a key of what a store has of it.
+// parse returns the key that a store holds.
 func parse(ctx context.Context, s Stored) (k *key, err error) {
 	k = &key{Info: Info{CreatedAt: s.CreatedAt}}
 	if s.Sign != nil {
@@ -101,12 +101,12 @@ func open(ctx context.Context, s Stored) (public any, signer jwt.Signer, err err
 		return nil, signer, errors.New("it is not PKCS #8")
 	}
 	if signer, err = jwt.NewSigner(private); err == nil {
-		public = private.(crypto.Signer).Public() // as it is of EC or RSA
+		public = private.(crypto.Signer).Public() // true of EC and RSA keys
 	}
 	return public, signer, err
 }
 
-// remote signs where the key is.
+// remote returns a signer for a key that does not leave its store.
 func remote(s Stored) (jwt.Signer, error) {
 	kid, err := jwks.Thumbprint(s.Public)
 	return jwt.Signer{Algorithm: s.Algorithm, KeyID: kid, Signature: func(ctx context.Context, input []byte) ([]byte, error) {
@@ -117,12 +117,12 @@ func remote(s Stored) (jwt.Signer, error) {
 
 func encode(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
 
-// header is the first segment of a token.
+// header returns the first segment of a token.
 func header(algorithm string, typ Type, kid string) string {
 	return encode([]byte(`{"alg":"` + algorithm + `","typ":"` + typeNames[typ] + `","kid":"` + kid + `"}`))
 }
 
-// isHeader reports whether a segment is one that a key of another id than ours would have.
+// isHeader reports whether a segment has the form of a header that this server makes, whatever its key id.
 func isHeader(segment string, typ Type) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(segment)
 	if err != nil {
@@ -137,7 +137,7 @@ func isHeader(segment string, typ Type) bool {
 	return false
 }
 
-// sign makes a token.
+// sign returns a signed token.
 func (k *key) sign(ctx context.Context, typ Type, claims []byte) (string, error) {
 	head := k.headers[typ]
 	size := len(head) + 1 + base64.RawURLEncoding.EncodedLen(len(claims))
@@ -151,7 +151,7 @@ func (k *key) sign(ctx context.Context, typ Type, claims []byte) (string, error)
 	return string(base64.RawURLEncoding.AppendEncode(append(out, '.'), signature)), nil
 }
 
-// verifier checks what a public key has signed.
+// verifier returns a function that verifies the signatures of a key.
 func verifier(public any) func(sum, signature []byte) bool {
 	switch public := public.(type) {
 	case *ecdsa.PublicKey:

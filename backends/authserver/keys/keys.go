@@ -1,5 +1,5 @@
-// Package keys has the keys that tokens are signed with: where they are kept, how one
-// takes the place of another, and the set of the public ones (RFC 7517).
+// Package keys manages the keys that sign tokens: how they are stored, their rotation, and the set of public keys (RFC
+// 7517).
 package keys
 
 import (
@@ -23,91 +23,89 @@ const (
 	RS256 = "RS256"
 )
 
-// Stored is a key as a Store keeps it.
+// Stored is a key in a Store.
 type Stored struct {
-	// Name is that of the key in its store: what was read under a name is not read again.
+	// Name identifies the key in its store. A key that was read under a name is not read again.
 	Name string
-	// Algorithm is ES256 or RS256; empty: it shows when the key is read.
+	// Algorithm is ES256 or RS256. It is empty if it is only known once the key has been read.
 	Algorithm string
 	CreatedAt time.Time
-	// Open reads the private key, in PKCS #8.
+	// Open reads the private key in PKCS #8 form.
 	Open func(ctx context.Context) ([]byte, error)
-	// Sign stands in for Open where the key does not leave its store: it signs a SHA-256
-	// digest. Public is its public key then.
+	// Sign is used instead of Open if the key does not leave its store: it signs a SHA-256 digest. Public is the public
+	// key then.
 	Sign   func(ctx context.Context, digest []byte) ([]byte, error)
 	Public any
 }
 
-// Store keeps private keys. One that has never had a key of an algorithm is given the
-// first.
+// Store stores private keys. The first key of an algorithm is made when it is needed.
 type Store interface {
 	// Load returns all keys.
 	Load(ctx context.Context) ([]Stored, error)
-	// Make adds a key of an algorithm, made at a time, unless first is set and there is one.
+	// Make adds a key of an algorithm with a creation time. If first is set, it does nothing if there is a key already.
 	Make(ctx context.Context, algorithm string, at time.Time, first bool) error
-	// Remove takes one away that is no longer of use.
+	// Remove deletes a key that is no longer used.
 	Remove(ctx context.Context, kid string) error
 }
 
-// Options of the room.
+// Options are the settings of Keys.
 type Options struct {
 	Store Store
-	// Algorithm of new tokens: ES256 or RS256.
+	// Algorithm is the algorithm of new tokens: ES256 or RS256.
 	Algorithm string
-	// Retain is how long a key that was rotated still verifies: the longest life of a
-	// token and ten minutes.
+	// Retain is how long a rotated key still verifies: the longest life of a token plus ten minutes.
 	Retain time.Duration
 }
 
-// Info is what may be told of a key.
+// Info is the public information about a key.
 type Info struct {
 	ID        string
 	Algorithm string
 	CreatedAt time.Time
-	// RotatedAt is when the next one of its algorithm was made; zero: it is active.
+	// RotatedAt is when the next key of its algorithm was made, or zero if it is active.
 	RotatedAt time.Time
 }
 
-// Keys signs and verifies.
+// Keys signs and verifies tokens.
 type Keys struct {
 	*kernel.Server
 	options Options
 	set     atomic.Pointer[set]
 
-	mu     sync.Mutex      // held while the keys are read or one is made
-	read   map[string]*key // by their names in the store
-	looked time.Time       // for a kid that nobody knew
-	failed error           // of the first reading; nil: it did not fail
-	tried  time.Time       // when it failed
+	mu     sync.Mutex      // held while the keys are read or a key is made
+	read   map[string]*key // by the names in the store
+	looked time.Time       // when the keys were last read because of an unknown kid
+	failed error           // the error of the first attempt to read the keys, or nil
+	tried  time.Time       // when that failed
 }
 
-// set is the keys of one moment. It does not change.
+// set holds the keys of one moment. It is not modified.
 type set struct {
 	all      []*key // the youngest first
 	signer   *key
 	byHeader map[string]*key // by the first segment of a token
 	jwks     []byte
-	until    time.Time // from then on one of them is too old; zero: never
+	until    time.Time // when one of them becomes too old; zero if none does
 }
 
-// ErrToken is the error of a token that is not signed by this server.
+// ErrToken means that a token was not signed by this server.
 var ErrToken = errors.New("the token is not of this server")
 
 const topic = "keys"
 
-// New makes the room. The keys are read, and the first one is made, when they are needed.
+// New returns the keys of a server. They are read, and the first one is made, when they are needed.
 func New(s *kernel.Server, o Options) *Keys {
 	ks := &Keys{Server: s, options: o}
 	s.Watch(topic, func(string) {
-		if ks.set.Load() != nil { // others read them when they need them
+		if ks.set.Load() != nil { // otherwise they are read when they are needed
 			go func() { _ = ks.Reload(context.Background()) }()
 		}
 	})
 	return ks
 }
 
-// Reload reads the keys anew: another node may have rotated them. It makes the first
-// one where there is none of the algorithm.
+// Reload reads the keys again, since another node may have rotated them. It makes the first key of the algorithm if
+// there is none.
 func (ks *Keys) Reload(ctx context.Context) error {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -150,7 +148,7 @@ func (ks *Keys) load(ctx context.Context) (*set, error) {
 	return newSet(ks.copies(), ks.options.Algorithm, ks.Now(), ks.options.Retain), nil
 }
 
-// copies are the keys that were read, for a set of their own.
+// copies returns copies of the keys that were read, for a new set.
 func (ks *Keys) copies() []*key {
 	all := make([]*key, 0, len(ks.read))
 	for _, k := range ks.read {
@@ -159,7 +157,7 @@ func (ks *Keys) copies() []*key {
 	return all
 }
 
-// newSet leaves out the keys that are too old.
+// newSet returns a set of keys without those that are too old.
 func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *set {
 	slices.SortFunc(all, func(a, b *key) int {
 		if order := b.CreatedAt.Compare(a.CreatedAt); order != 0 {
@@ -199,7 +197,7 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 	return s
 }
 
-// now are the keys that are good. One that got too old goes without being read.
+// now returns the valid keys. It drops those that have become too old without reading the store.
 func (ks *Keys) now(ctx context.Context) (*set, error) {
 	s := ks.set.Load()
 	if s == nil {
@@ -220,7 +218,7 @@ func (ks *Keys) now(ctx context.Context) (*set, error) {
 	return next, nil
 }
 
-// first reads the keys that nobody has read yet; what fails is not tried again for a second.
+// first reads the keys for the first time. After a failure it returns the same error for a second.
 func (ks *Keys) first(ctx context.Context) (*set, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -243,19 +241,19 @@ func (ks *Keys) within(at time.Time) bool {
 	return !at.IsZero() && now.Sub(at) < time.Second && !now.Before(at)
 }
 
-// Rotate makes a key that signs from now on, on this node; on others that share the
-// store, within five seconds. The one before verifies on. by is who does it.
+// Rotate makes a new key, which signs from now on, and on other nodes that share the store within five seconds. The
+// previous key still verifies. by is the actor in the audit feed.
 func (ks *Keys) Rotate(ctx context.Context, by string) (Info, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
-	if err := ks.reload(ctx); err != nil { // another node may have made a younger one
+	if err := ks.reload(ctx); err != nil { // another node may have made a newer key
 		return Info{}, err
 	}
 	if err := ks.make(ctx, false); err != nil {
 		return Info{}, fmt.Errorf("rotating the signing key: %w", unavailable(err))
 	}
 	made := Info{Algorithm: ks.options.Algorithm}
-	err := ks.reload(context.WithoutCancel(ctx)) // the key signs, whether or not who asked for it is still there
+	err := ks.reload(context.WithoutCancel(ctx)) // the key is in use even if the caller has gone
 	if err == nil {
 		made = ks.set.Load().signer.Info
 	}
@@ -266,13 +264,13 @@ func (ks *Keys) Rotate(ctx context.Context, by string) (Info, error) {
 func (ks *Keys) make(ctx context.Context, first bool) error {
 	now := ks.Now().Truncate(time.Microsecond)
 	if s := ks.set.Load(); s != nil && s.signer != nil && !now.After(s.signer.CreatedAt) {
-		now = s.signer.CreatedAt.Add(time.Microsecond) // the youngest signs, also where the clock was set back
+		now = s.signer.CreatedAt.Add(time.Microsecond) // the newest key signs, even if the clock was set back
 	}
 	return ks.options.Store.Make(ctx, ks.options.Algorithm, now, first)
 }
 
-// Refresh is Reload for who asks often: of a store that is far away it is done now and
-// then, and as soon as it answers again.
+// Refresh is Reload for a caller that calls it often. Keys of a key management server are reloaded only from time to
+// time, or if the server has failed.
 func (ks *Keys) Refresh(ctx context.Context) error {
 	if far, ok := ks.options.Store.(*Transit); ok && !far.due() {
 		return nil
@@ -280,8 +278,8 @@ func (ks *Keys) Refresh(ctx context.Context) error {
 	return ks.Reload(ctx)
 }
 
-// Health is the error of a store that does not sign now; those of this machine and of the
-// database have none of their own.
+// Health returns the error of a key management server that does not sign at the moment. It returns nil for other
+// stores.
 func (ks *Keys) Health() error {
 	if far, ok := ks.options.Store.(*Transit); ok {
 		return far.health()
@@ -289,7 +287,7 @@ func (ks *Keys) Health() error {
 	return nil
 }
 
-// Sweep removes keys from the store that have not verified anything for a day.
+// Sweep removes keys from the store that have been too old to verify for a day.
 func (ks *Keys) Sweep(ctx context.Context) (n int, err error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -310,7 +308,7 @@ func (ks *Keys) Sweep(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// List tells of all keys, the youngest first.
+// List returns all keys, the youngest first.
 func (ks *Keys) List(ctx context.Context) ([]Info, error) {
 	s, err := ks.now(ctx)
 	if err != nil {
@@ -323,7 +321,7 @@ func (ks *Keys) List(ctx context.Context) ([]Info, error) {
 	return list, nil
 }
 
-// JWKS is the JWK set of the public keys. It is not to be changed.
+// JWKS returns the JWK set of the public keys. It must not be modified.
 func (ks *Keys) JWKS(ctx context.Context) ([]byte, error) {
 	s, err := ks.now(ctx)
 	if err != nil {
@@ -332,8 +330,7 @@ func (ks *Keys) JWKS(ctx context.Context) ([]byte, error) {
 	return s.jwks, nil
 }
 
-// Sign makes a JSON Web Signature (RFC 7515) in compact form, with a typ that is one of
-// Types.
+// Sign returns a JSON Web Signature (RFC 7515) in compact form with the given header typ.
 func (ks *Keys) Sign(ctx context.Context, typ Type, claims []byte) (string, error) {
 	s, err := ks.now(ctx)
 	if err != nil {
@@ -343,8 +340,8 @@ func (ks *Keys) Sign(ctx context.Context, typ Type, claims []byte) (string, erro
 	return text, unavailable(err)
 }
 
-// Verify checks that a token is one that Sign has made with a typ, and returns what was
-// signed. A key that is not known here yet is looked for once a second.
+// Verify checks that a token was signed by Sign with the given typ, and returns its payload. For an unknown key id, it
+// reads the keys again, at most once a second. The error is ErrToken if the token is not valid.
 func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byte, err error) {
 	header, rest, ok := strings.Cut(text, ".")
 	if !ok {
@@ -369,7 +366,7 @@ func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byt
 		return nil, ErrToken
 	}
 	mac, err := base64.RawURLEncoding.Strict().DecodeString(signature)
-	if err != nil || base64.RawURLEncoding.EncodedLen(len(mac)) != len(signature) { // line breaks are skipped
+	if err != nil || base64.RawURLEncoding.EncodedLen(len(mac)) != len(signature) { // the decoder skips line breaks
 		return nil, ErrToken
 	}
 	sum := sha256.Sum256([]byte(text[:len(header)+1+len(payload)]))
@@ -383,13 +380,13 @@ func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byt
 	return claims, nil
 }
 
-// look reads the keys anew, at most once a second.
+// look reads the keys again, at most once a second.
 func (ks *Keys) look(ctx context.Context) (*set, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	if !ks.within(ks.looked) {
 		err := ks.reload(ctx)
-		ks.looked = ks.Now() // behind it, as others have waited meanwhile
+		ks.looked = ks.Now() // set after reloading, since others have waited for it
 		if err != nil {
 			return nil, err
 		}

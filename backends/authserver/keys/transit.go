@@ -18,37 +18,37 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit"
 )
 
-// Transit has keys that never leave a key management server. The versions of one key are
-// the keys; the latest signs. The public ones are written down in the database, so that
-// tokens can be verified after a start at which that server does not answer.
+// Transit uses a key that never leaves a key management server. Each version of that key is a signing key, and the
+// latest one signs. The public keys are stored in the database, so that tokens can be verified even if the server does
+// not answer after a start.
 type Transit struct {
 	*kernel.Server
 	Key *transit.Key
-	// Name is that of the key among others in the database.
+	// Name identifies the key in the database.
 	Name string
-	// Algorithm is what the key has to be for.
+	// Algorithm is the algorithm that the key must support.
 	Algorithm string
 
 	mu       sync.Mutex
-	loaded   time.Time // when the server has told the versions
-	unloaded error     // why it did not, the last time
-	unsigned error     // why it did not sign, the last time
-	failures int       // in a row, of signing
-	attempt  time.Time // the last while signing fails
-	written  string    // what the database has, as far as is known
+	loaded   time.Time // when the versions were last loaded
+	unloaded error     // the error of the last attempt to load them
+	unsigned error     // the error of the last attempt to sign
+	failures int       // consecutive failures to sign
+	attempt  time.Time // the last attempt while signing fails
+	written  string    // what the database contains, as far as is known
 }
 
 const (
-	// refreshEvery is how often the versions are asked for.
+	// refreshEvery is how often the versions are loaded.
 	refreshEvery = time.Minute
-	// maxFailures in a row are tried; then one attempt a second tells whether it is over.
+	// maxFailures is the number of consecutive failures after which signing is attempted only once a second.
 	maxFailures = 3
-	// retryAfter is what clients are told to wait.
+	// retryAfter is how long clients are told to wait.
 	retryAfter = 5 * time.Second
 )
 
-// unavailable makes of an error of a key management server one that tells clients when to
-// come again; others stay.
+// unavailable turns an error of a key management server into a 503 that tells clients when to try again. Other errors
+// are returned as they are.
 func unavailable(err error) error {
 	if _, refused := errors.AsType[*transit.RefusedError](err); !refused && !errors.Is(err, transit.ErrUnavailable) {
 		return err
@@ -58,7 +58,7 @@ func unavailable(err error) error {
 	}
 }
 
-// algorithmOf is what a type of key signs with; empty: nothing that tokens have.
+// algorithmOf returns the algorithm of a type of key, or "" if tokens cannot be signed with it.
 func algorithmOf(kind string) string {
 	switch kind {
 	case transit.ECDSAP256:
@@ -69,7 +69,7 @@ func algorithmOf(kind string) string {
 	return ""
 }
 
-// Load implements Store. A server that does not answer has the versions that it told last.
+// Load implements Store. If the server does not answer, it returns the versions that were stored in the database.
 func (t *Transit) Load(ctx context.Context) ([]Stored, error) {
 	info, err := t.Key.Info(ctx)
 	if transit.Missing(err) {
@@ -111,10 +111,10 @@ func (t *Transit) stored(info transit.Info) []Stored {
 	return list
 }
 
-// errPaused is that of attempts that are not made while the server does not sign.
+// errPaused is the error while signing is not attempted after failures.
 var errPaused = fmt.Errorf("%w: it has failed to sign a moment ago", transit.ErrUnavailable)
 
-// errForged is that of an answer that nobody could verify, which is not handed out.
+// errForged is the error for a signature that does not verify, which is not passed on.
 var errForged = fmt.Errorf("%w: what it has signed is not signed by the key", transit.ErrUnavailable)
 
 func (t *Transit) sign(ctx context.Context, v transit.Version, verify func(sum, signature []byte) bool, digest []byte) ([]byte, error) {
@@ -126,7 +126,7 @@ func (t *Transit) sign(ctx context.Context, v transit.Version, verify func(sum, 
 		signature, err = nil, errForged
 	}
 	if ctx.Err() != nil {
-		return signature, err // who asked has left
+		return signature, err // the caller has gone, which says nothing about the server
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +138,7 @@ func (t *Transit) sign(ctx context.Context, v transit.Version, verify func(sum, 
 	return signature, err
 }
 
-// mayTry keeps requests from waiting one by one for a server that is down.
+// mayTry reports whether to attempt to sign, so that requests do not wait one by one for a server that is down.
 func (t *Transit) mayTry() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,35 +153,34 @@ func (t *Transit) mayTry() bool {
 	return true
 }
 
-// probed is what is signed to see whether the server does so: the digest of no token.
+// probed is what is signed to check whether the server signs. It is not the digest of a token.
 var probed = sha256.Sum256([]byte("tollgate authserver"))
 
-// probe finds out whether signing that has failed works again, so that nobody has to ask
-// for a token for it.
+// probe tries to sign again if signing has failed, so that recovery is noticed without a request for a token.
 func (t *Transit) probe(ctx context.Context, list []Stored) {
 	t.mu.Lock()
 	failing := t.unsigned != nil
 	t.mu.Unlock()
 	if failing && len(list) > 0 {
-		_, _ = list[len(list)-1].Sign(ctx, probed[:]) // which notes how it went
+		_, _ = list[len(list)-1].Sign(ctx, probed[:]) // which records the result
 	}
 }
 
-// health is why the server does not do its work; nil: it does.
+// health returns why the server does not work, or nil.
 func (t *Transit) health() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return errors.Join(t.unloaded, t.unsigned)
 }
 
-// due reports whether the versions are to be asked for.
+// due reports whether the versions should be loaded.
 func (t *Transit) due() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.unloaded != nil || t.unsigned != nil || t.Now().Sub(t.loaded) >= refreshEvery || t.Now().Before(t.loaded)
 }
 
-// Make implements Store. The time is the server's own.
+// Make implements Store. The creation time is that of the server.
 func (t *Transit) Make(ctx context.Context, algorithm string, _ time.Time, first bool) error {
 	var err error
 	if first {
@@ -199,11 +198,10 @@ func (t *Transit) Make(ctx context.Context, algorithm string, _ time.Time, first
 	return t.Write(ctx, func(c store.Conn) error { return c.Notify("authserver_"+topic, t.Name) })
 }
 
-// Remove implements Store: what is no longer of use is the server's to say, by its
-// min_decryption_version.
+// Remove implements Store. It does nothing: old versions are retired by min_decryption_version of the server.
 func (*Transit) Remove(context.Context, string) error { return nil }
 
-// known is what the database has of the versions.
+// known is the stored form of the versions.
 type known struct {
 	Type     string         `json:"type"`
 	Latest   int            `json:"latest"`
@@ -216,8 +214,8 @@ type knownVersion struct {
 	CreatedAt int64  `json:"created_at"`
 }
 
-// remember writes down what is not there yet. It is of use later at the earliest, so that
-// it may fail now.
+// remember stores the versions if they have changed. It ignores errors, since they are needed after the next start at
+// the earliest.
 func (t *Transit) remember(ctx context.Context, info transit.Info) {
 	k := known{Type: info.Type, Latest: info.Latest}
 	for _, v := range info.Versions {
@@ -249,7 +247,7 @@ func (t *Transit) remember(ctx context.Context, info transit.Info) {
 	}
 }
 
-// remembered is what was written down, by this server and no other.
+// remembered returns the stored versions. They are signed, so that only those of this server are accepted.
 func (t *Transit) remembered(ctx context.Context) (info transit.Info, found bool) {
 	var text string
 	err := t.Read(ctx, func(c store.Conn) error {

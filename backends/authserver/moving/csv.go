@@ -11,13 +11,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// csvColumns are those that a file of users may have, in any order. email is required.
+// csvColumns are the columns that a file of users may have, in any order. The column email is required.
 var csvColumns = []string{"email", "id", "name", "email_verified", "password_hash", "groups", "totp", "disabled"}
 
-// CSV reads users from comma-separated values (RFC 4180), whose first line names the columns: email,
-// and any of id (the sub of tokens), name, email_verified and disabled (true or false), password_hash
-// (see password.Known), groups (with semicolons between) and totp (the secret of an authenticator app
-// in base32).
+// CSV reads users from comma-separated values (RFC 4180). The first line names the columns: email, and any of id (the
+// sub of tokens), name, email_verified and disabled (true or false), password_hash (see password.Known), groups
+// (separated by semicolons) and totp (the secret of an authenticator app in base32).
 func CSV(file io.Reader, each func(Record) error) error {
 	limited := &io.LimitedReader{R: file}
 	r := csv.NewReader(limited)
@@ -25,7 +24,7 @@ func CSV(file io.Reader, each func(Record) error) error {
 	read := func() ([]string, error) {
 		limited.N = recordMost
 		cells, err := r.Read()
-		if limited.N == 0 { // where it is cut off, it looks like the end of the file
+		if limited.N == 0 { // a truncated line looks like the end of the file
 			err = fmt.Errorf("a line has more than %d bytes; a quotation mark may be missing", recordMost)
 		}
 		return cells, err

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// exported is a line of a file of this program: a client or a user.
+// exported is a line of an export file: a client or a user.
 type exported struct {
 	Client *exportedClient `json:"client,omitempty"`
 	User   *exportedUser   `json:"user,omitempty"`
@@ -39,21 +39,23 @@ type exportedUser struct {
 	Apps     []string `json:"totp,omitempty"`
 }
 
-// Exported counts what was written, and what was left out.
+// Exported counts what was written and what was left out.
 type Exported struct {
 	Clients, Users int
-	// Elsewhere are people who sign in at another provider, and Pending those who have not chosen a
-	// password yet. Both are left out.
+	// Elsewhere counts the users who sign in at another provider, and Pending those who have not chosen a password yet.
+	// Both are left out.
 	Elsewhere, Pending int
-	// WithoutPassword are the users who were written without their password.
+	// WithoutPassword counts the users who were written without their password.
 	WithoutPassword int
 }
 
-// Export writes all clients and all users who sign in with a password, a line of JSON each, in the form
-// that Tollgate reads. It has the hashes of secrets and passwords, and the secrets of authenticator apps
-// in clear. Clients with a metadata document are left out: they are fetched where they are needed. So
-// are passkeys, which are bound to the host, with the passwords of those who have nothing else beside
-// one, and people of other identity providers, who sign in there once more.
+// Export writes all clients, and all users who sign in with a password, as one JSON object per line, in the form that
+// Tollgate reads. The file contains the hashes of secrets and passwords, and the secrets of authenticator apps in
+// clear.
+//
+// Clients with a metadata document are left out, since their documents are fetched when needed. So are users of other
+// identity providers, who sign in there again, and passkeys, which are bound to the host. A user whose only second
+// factors are passkeys is written without the password.
 func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error) {
 	lines := json.NewEncoder(w)
 	err = t.Clients.Each(ctx, func(c *clients.Client) error {
@@ -91,7 +93,7 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 			if err != nil {
 				return err
 			}
-			if len(list) > 0 { // passkeys alone: the password would sign in without a second factor
+			if len(list) > 0 { // only passkeys: the password alone would sign the user in
 				hash = ""
 				n.WithoutPassword++
 			}

@@ -11,9 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 )
 
-// Hydra reads clients of Ory Hydra: the answer of GET /admin/clients, the output of hydra list clients
-// --format json, or rows of its table, one JSON object on each line, which have the hashes of the
-// secrets:
+// Hydra reads clients of Ory Hydra: the response of GET /admin/clients, the output of hydra list clients --format json,
+// or rows of its table as one JSON object per line, which contain the hashes of the secrets:
 //
 //	psql -At -c 'SELECT row_to_json(c) FROM hydra_client c'
 func Hydra(file io.Reader, each func(Record) error) error {
@@ -54,7 +53,7 @@ func Hydra(file io.Reader, each func(Record) error) error {
 	}
 }
 
-// firstByte returns the first byte that is no blank, and leaves it to be read.
+// firstByte returns the first byte that is not white space, without consuming it.
 func firstByte(r *bufio.Reader) (byte, error) {
 	for {
 		next, err := r.Peek(1)
@@ -68,7 +67,7 @@ func firstByte(r *bufio.Reader) (byte, error) {
 	}
 }
 
-// hydraList is a list, or, in a row of the table, texts with bars between.
+// hydraList is a JSON array or, in a row of the table, a text with the values separated by bars.
 type hydraList []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -92,7 +91,7 @@ func (l *hydraList) UnmarshalJSON(raw []byte) error {
 // hydraClient is a client of Hydra's API, or a row of its table.
 type hydraClient struct {
 	ClientID    string          `json:"client_id"`
-	ID          any             `json:"id"` // of a row: the client_id, or a number beside it
+	ID          any             `json:"id"` // of a row: the client_id, or a number
 	Name        string          `json:"client_name"`
 	Secret      string          `json:"client_secret"`
 	Redirects   hydraList       `json:"redirect_uris"`

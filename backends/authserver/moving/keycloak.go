@@ -15,12 +15,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
 
-// keycloakOwn are the clients that each realm comes with.
+// keycloakOwn are the built-in clients of a realm.
 var keycloakOwn = []string{"account", "account-console", "admin-cli", "broker", "realm-management", "security-admin-console"}
 
-// Keycloak reads the export of a realm (kc.sh export, or the realm's partial export with secrets):
-// the arrays "clients" and "users" of one object. Other files of an export, such as
-// realm-users-0.json, have the array "users" alone.
+// Keycloak reads the export of a realm (kc.sh export, or the realm's partial export with secrets): the arrays "clients"
+// and "users" of one object. Other files of an export, such as realm-users-0.json, contain only the array "users".
 func Keycloak(file io.Reader, each func(Record) error) error {
 	return members(file, map[string]func(i int, raw json.RawMessage) error{
 		"clients": func(i int, raw json.RawMessage) error {
@@ -127,7 +126,7 @@ func (c *keycloakClient) record() (r Record) {
 	return r
 }
 
-// notes tell what such a client could do there and cannot here.
+// notes returns what such a client could do in Keycloak and cannot do here.
 func (c *keycloakClient) notes() (notes []string) {
 	if c.Direct {
 		notes = append(notes, "left out the password grant, which OAuth 2.1 has no more")
@@ -157,11 +156,11 @@ type keycloakUser struct {
 	} `json:"federatedIdentities"`
 }
 
-// keycloakKey is the type of a security key that is asked for after the password. It is bound to the
-// host, so it cannot be taken over.
+// keycloakKey is the type of a security key that is used after the password. It is bound to the host, so it cannot be
+// imported.
 const keycloakKey = "webauthn"
 
-// keycloakCredential is Keycloak's CredentialRepresentation. Both texts are JSON.
+// keycloakCredential is Keycloak's CredentialRepresentation. SecretData and credentialData contain JSON.
 type keycloakCredential struct {
 	Type   string `json:"type"`
 	Secret string `json:"secretData"`
@@ -274,7 +273,7 @@ func (c *keycloakCredential) password() (string, error) {
 	return hash, nil
 }
 
-// otp returns the secret of an app, in base32.
+// otp returns the secret of an app in base32.
 func (c *keycloakCredential) otp() (string, error) {
 	var secret struct {
 		Value string `json:"value"`

@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// recordMost bounds one entry of a file, in bytes.
+// recordMost bounds the size of an entry of a file, in bytes.
 const recordMost = 1 << 20
 
-// elements reads the elements of an array, whose opening bracket comes next, one after the other.
+// elements calls each with the elements of an array, whose opening bracket comes next.
 func elements(d *json.Decoder, each func(i int, raw json.RawMessage) error) error {
 	if err := delimiter(d, '['); err != nil {
 		return err
@@ -37,7 +37,7 @@ func delimiter(d *json.Decoder, want json.Delim) error {
 	return err
 }
 
-// members reads the arrays among the members of an object, by their names, and passes over all others.
+// members reads the arrays of an object that are in arrays, by their names, and skips all other members.
 func members(file io.Reader, arrays map[string]func(i int, raw json.RawMessage) error) error {
 	d := json.NewDecoder(file)
 	if err := delimiter(d, '{'); err != nil {
@@ -61,7 +61,7 @@ func members(file io.Reader, arrays map[string]func(i int, raw json.RawMessage) 
 	return delimiter(d, '}')
 }
 
-// skip passes over the next value without keeping it.
+// skip skips the next value without storing it.
 func skip(d *json.Decoder) error {
 	depth := 0
 	for {

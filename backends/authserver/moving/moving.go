@@ -1,6 +1,6 @@
-// Package moving takes clients and users over from other authorization servers: Keycloak, Ory Hydra,
-// another one of this program, and files of comma-separated values. A reader makes neutral records of a file, one after the other,
-// and Apply stores what is not there yet. Secrets and passwords come as the hashes that they are.
+// Package moving imports clients and users from other authorization servers: Keycloak, Ory Hydra, another Tollgate, and
+// CSV files. A Reader turns a file into neutral records, and Apply stores those that do not exist yet. Secrets and
+// passwords are imported as hashes.
 package moving
 
 import (
@@ -21,16 +21,16 @@ import (
 
 // Record is a client or a user of a file.
 type Record struct {
-	// Where says which entry of the file it is, such as "users[3] ann@example.com".
+	// Where identifies the entry of the file, such as "users[3] ann@example.com".
 	Where  string
 	Client *Client
 	User   *User
-	// Skip says why the entry is not for this server, such as an application that came with the
-	// other one. Neither Client nor User is set then.
+	// Skip is the reason why the entry is not for this server, such as a built-in client of the other one. Client and
+	// User are nil then.
 	Skip string
-	// Refused says why the entry cannot be taken, found out by the reader.
+	// Refused is the reason why the reader found that the entry cannot be imported.
 	Refused string
-	// Notes say what of the entry is left out.
+	// Notes tell which parts of the entry are left out.
 	Notes []string
 }
 
@@ -38,8 +38,8 @@ type Record struct {
 type Client struct {
 	clients.Registration
 	Scope string
-	// Source is whether the client named itself; see clients.Client.SelfDeclared. Default:
-	// clients.Admin.
+	// Source is the source of the client, which determines whether its name is self-declared; see
+	// clients.Client.SelfDeclared. Default: clients.Admin.
 	Source string
 	clients.Given
 }
@@ -51,23 +51,23 @@ type User struct {
 	Apps []string
 }
 
-// Reader reads a file, and calls each with its records until that returns an error.
+// Reader reads a file and calls each with its records, until that returns an error.
 type Reader func(file io.Reader, each func(Record) error) error
 
-// Readers are those that there are, by name.
+// Readers returns all readers by name.
 func Readers() map[string]Reader {
 	return map[string]Reader{"keycloak": Keycloak, "hydra": Hydra, "csv": CSV, "tollgate": Tollgate}
 }
 
-// What became of a record.
+// The outcomes of a record.
 const (
 	Taken   = "taken"
-	There   = "there"   // it was there already, and stays as it is
+	There   = "there"   // it exists already and is left as it is
 	Skipped = "skipped" // see Record.Skip
 	Refused = "refused"
 )
 
-// Line is what became of one record.
+// Line is the result of one record.
 type Line struct {
 	Where   string   `json:"where"`
 	Kind    string   `json:"kind,omitempty"` // client or user
@@ -77,26 +77,26 @@ type Line struct {
 	Notes   []string `json:"notes,omitempty"`
 }
 
-// Target is where records are stored.
+// Target stores the records.
 type Target struct {
 	Clients *clients.Clients
 	Users   *users.Users
 	Factors *factors.Factors
 }
 
-// Options of Apply.
+// Options are the settings of Apply.
 type Options struct {
-	// DryRun stores nothing, and tells what would become of each record.
+	// DryRun stores nothing, but reports what would be done with each record.
 	DryRun bool
-	// By is who takes over, for the audit.
+	// By is the actor in the audit feed.
 	By string
-	// Tell is told of each record. Required.
+	// Tell is called with the result of each record. Required.
 	Tell func(Line) error
 }
 
-// Apply reads a file and stores what is not there yet. It can be run again after an interruption. A
-// record that cannot be taken is told, and does not hold others; an error means that the file cannot be
-// read further, or that the database failed.
+// Apply reads a file and stores what does not exist yet. It can be run again after an interruption. A record that
+// cannot be imported is reported and does not stop the import. An error means that the rest of the file cannot be read,
+// or that the database failed.
 func (t *Target) Apply(ctx context.Context, read Reader, file io.Reader, o Options) error {
 	return read(file, func(r Record) error {
 		if err := ctx.Err(); err != nil {
@@ -127,7 +127,7 @@ func (t *Target) take(ctx context.Context, r *Record, o Options) (line Line, err
 		line.Kind, line.ID = "user", r.User.ID
 		line.Outcome, err = t.user(ctx, r.User, o, &line)
 	}
-	if e, told := apierror.From(err); told && e.Status < 500 {
+	if e, refused := apierror.From(err); refused && e.Status < 500 {
 		line.Outcome, line.Why = Refused, e.Message
 		return line, nil
 	}
@@ -156,7 +156,7 @@ func (t *Target) client(ctx context.Context, c *Client, o Options) (outcome stri
 		return Taken, nil
 	}
 	_, err = t.Clients.CreateGiven(ctx, one, c.Given)
-	if store.IsUniqueViolation(err) { // somebody was faster
+	if store.IsUniqueViolation(err) { // stored by somebody else in the meantime
 		return There, nil
 	}
 	if err == nil {
@@ -165,8 +165,8 @@ func (t *Target) client(ctx context.Context, c *Client, o Options) (outcome stri
 	return Taken, err
 }
 
-// user stores a user with their factors and their status in one transaction: who is interrupted leaves
-// nobody who signs in with less than before.
+// user stores a user with their factors and their status in one transaction, so that an interruption does not leave a
+// user who can sign in with less than before.
 func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outcome string, err error) {
 	if err := t.Users.Check(u.New); err != nil {
 		return "", err

@@ -1,5 +1,4 @@
-// Package once has what is good once, such as an assertion or a proof, be so on all nodes
-// of a database.
+// Package once makes what can be used once, such as an assertion or a proof, so on all nodes that share a database.
 package once
 
 import (
@@ -14,18 +13,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Marks are counters whose marks are rows, which all nodes see. What else they count is
-// counted where it was.
+// Marks is a counters.Store whose marks are rows, which all nodes see. It passes everything else to the store that it
+// wraps.
 type Marks struct {
 	counters.Store
 	server *kernel.Server
 }
 
-// New makes the marks of a server, whose counters are of this process alone.
+// New returns the marks of a server whose counters are only in the memory of this process.
 func New(s *kernel.Server) *Marks { return &Marks{s.Counters, s} }
 
-// SetNX implements counters.Store. A mark ends by the clock of who asks for it, as does what
-// it is of: so no clock that is behind or ahead has something be good twice.
+// SetNX implements counters.Store. The mark ends by the clock of the caller, like the value that it is for, so that a
+// clock that is ahead or behind does not allow a second use.
 func (m *Marks) SetNX(ctx context.Context, key string, ttl time.Duration) (first bool, err error) {
 	digest, now := sha256.Sum256([]byte(key)), m.server.Now()
 	var q store.Questions
@@ -42,14 +41,13 @@ func (m *Marks) SetNX(ctx context.Context, key string, ttl time.Duration) (first
 }
 
 const (
-	// slow is how far the clock of another node may be behind that of the one that removes
-	// its marks.
+	// slow is how far the clock of another node may be behind that of the node that removes its marks.
 	slow = 10 * time.Minute
 	// batch is how many marks are removed at a time.
 	batch = 1000
 )
 
-// Sweep removes marks that are of no more use.
+// Sweep removes expired marks.
 func (m *Marks) Sweep(ctx context.Context) (int, error) {
 	n, err := m.server.DB.Purge(ctx, batch, "DELETE FROM authserver_once WHERE digest IN (SELECT digest FROM authserver_once WHERE expires_at <= ? LIMIT ?)", m.server.Now().Add(-slow).UnixMicro())
 	return int(n), err

@@ -1,5 +1,4 @@
-// Package proofs is DPoP at the endpoints (RFC 9449): it looks at the proof of a request,
-// and gives out nonces.
+// Package proofs implements DPoP at the endpoints (RFC 9449): it checks the proof of a request and issues nonces.
 package proofs
 
 import (
@@ -18,20 +17,20 @@ const (
 	UseNonce = "use_dpop_nonce"
 )
 
-// Options of the proofs.
+// Options are the settings of Proofs.
 type Options struct {
-	Lifetime     time.Duration // how far from now a proof may be made
+	Lifetime     time.Duration // the greatest difference between now and the time of a proof
 	NonceLife    time.Duration
 	RequireNonce bool
 }
 
-// Proofs looks at proofs. Nil, DPoP is switched off: no proof counts.
+// Proofs checks proofs. A nil Proofs means that DPoP is disabled and proofs are ignored.
 type Proofs struct {
 	*kernel.Server
 	verifier dpop.Verifier
 }
 
-// New makes what looks at proofs.
+// New returns a Proofs.
 func New(s *kernel.Server, o Options) *Proofs {
 	return &Proofs{s, dpop.Verifier{
 		Lifetime: o.Lifetime, Nonces: dpop.Nonces{Signer: s.Signer("dpop-nonce"), Life: o.NonceLife}, RequireNonce: o.RequireNonce,
@@ -39,9 +38,9 @@ func New(s *kernel.Server, o Options) *Proofs {
 	}}
 }
 
-// Key is the thumbprint of the key that a request to an endpoint proves to have; empty:
-// it has no proof. path is that of the endpoint behind the issuer, token the access token
-// that came along, if any did.
+// Key returns the thumbprint of the key that the proof of a request proves, or "" if there is no proof. path is the
+// path of the endpoint below the issuer, and token the access token of the request, or "". The error is
+// invalid_dpop_proof or use_dpop_nonce if the proof is not accepted.
 func (p *Proofs) Key(w http.ResponseWriter, r *http.Request, path, token string) (jkt string, err error) {
 	if p == nil || !Sent(r) {
 		return "", nil
@@ -66,8 +65,7 @@ func (p *Proofs) Key(w http.ResponseWriter, r *http.Request, path, token string)
 	return proof.Thumbprint, nil
 }
 
-// Greet gives a nonce to who sends a proof, where one is required, whatever the answer
-// will be.
+// Greet adds a nonce to the response if nonces are required and the request has a proof, whatever the outcome will be.
 func (p *Proofs) Greet(w http.ResponseWriter, r *http.Request) {
 	if p != nil && p.verifier.RequireNonce && Sent(r) && w.Header().Get(dpop.NonceHeader) == "" {
 		p.renew(w)
@@ -78,13 +76,13 @@ func (p *Proofs) renew(w http.ResponseWriter) {
 	w.Header().Set(dpop.NonceHeader, p.verifier.Nonces.New(p.Now()))
 }
 
-// header is dpop.Header as net/http writes it.
+// header is dpop.Header in the canonical form of net/http.
 var header = http.CanonicalHeaderKey(dpop.Header)
 
-// Sent reports whether a request has a proof, good or not.
+// Sent reports whether a request has a proof, valid or not.
 func Sent(r *http.Request) bool { return len(r.Header[header]) > 0 }
 
-// Challenge is what is wanted of who calls with a bound token (RFC 9449 section 7.1).
+// Challenge returns the challenge for a request with a bound token (RFC 9449 section 7.1).
 func Challenge(code string) string {
 	return `DPoP error="` + code + `", algs="` + strings.Join(dpop.Algorithms, " ") + `"`
 }

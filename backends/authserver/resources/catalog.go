@@ -9,17 +9,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Options of the room.
+// Options are the settings of a Catalog.
 type Options struct {
 	// RequireScope is oauth.require_scope.
 	RequireScope bool
-	// Own are the scopes that this server declares itself, for any resource, such as
-	// openid.
+	// Own are the scopes of this server itself, such as openid, which are valid for any resource.
 	Own []string
 }
 
-// Catalog is all resources, as they were a moment ago: what another node changes is
-// seen within five seconds.
+// Catalog stores all resources. Reads use a cache: changes by other nodes are seen within five seconds.
 type Catalog struct {
 	*kernel.Server
 	options Options
@@ -28,18 +26,18 @@ type Catalog struct {
 
 const (
 	topic = "resources"
-	// most bounds how many there are.
+	// most bounds the number of resources.
 	most = 10_000
 )
 
-// snapshot is the resources of one moment. It does not change.
+// snapshot holds the resources of one moment. It is not modified.
 type snapshot struct {
-	all    []*Resource          // by slug
-	byName map[string]*Resource // id, slug, URI, and URI with a path; in this order where two are the same
+	all    []*Resource          // ordered by slug
+	byName map[string]*Resource // by id, slug, URI, and URI with a path; the former takes precedence
 	scopes []string             // of all mint resources, sorted
 }
 
-// New makes the room.
+// New returns the catalog of a server.
 func New(s *kernel.Server, o Options) *Catalog {
 	cat := &Catalog{Server: s, options: o}
 	cat.list = kernel.NewCache(1, s.Now, cat.read)
@@ -77,7 +75,7 @@ func (cat *Catalog) read(ctx context.Context, _ string) (*snapshot, error) {
 	return s, nil
 }
 
-// find returns the resource with an id, a slug or a URI, in which an empty path equals "/"; nil: there is none.
+// find returns the resource with an id, a slug or a URI, in which an empty path equals "/", or nil if there is none.
 func (s *snapshot) find(name string) *Resource {
 	if r := s.byName[name]; r != nil {
 		return r
@@ -87,7 +85,7 @@ func (s *snapshot) find(name string) *Resource {
 
 func (cat *Catalog) now(ctx context.Context) (*snapshot, error) { return cat.list.Get(ctx, "") }
 
-// All are all resources, by slug. They are not to be changed.
+// All returns all resources, ordered by slug. They must not be modified.
 func (cat *Catalog) All(ctx context.Context) ([]*Resource, error) {
 	s, err := cat.now(ctx)
 	if err != nil {
@@ -96,7 +94,7 @@ func (cat *Catalog) All(ctx context.Context) ([]*Resource, error) {
 	return s.all, nil
 }
 
-// Scopes are those of all mint resources, sorted, each once.
+// Scopes returns the scopes of all mint resources, sorted and without duplicates.
 func (cat *Catalog) Scopes(ctx context.Context) ([]string, error) {
 	s, err := cat.now(ctx)
 	if err != nil {
@@ -105,8 +103,7 @@ func (cat *Catalog) Scopes(ctx context.Context) ([]string, error) {
 	return s.scopes, nil
 }
 
-// Find is the resource with an id, a slug or a URI; the error is ErrUnknown where there
-// is none.
+// Find returns the resource with an id, a slug or a URI. If there is none, the error is ErrUnknown.
 func (cat *Catalog) Find(ctx context.Context, name string) (*Resource, error) {
 	s, err := cat.now(ctx)
 	if err != nil {
@@ -121,9 +118,8 @@ func (cat *Catalog) Find(ctx context.Context, name string) (*Resource, error) {
 // maxNamed bounds how many resources a request may name.
 const maxNamed = 50
 
-// Resolve finds the mint and broker resources that a request names, by URI or slug, each
-// once, in the order of their names. One that is not there is invalid_target (RFC 8707
-// section 2).
+// Resolve returns the mint and broker resources that a request names by URI or slug, in the order of the names and
+// without duplicates. The error for a resource that does not exist is invalid_target (RFC 8707 section 2).
 func (cat *Catalog) Resolve(ctx context.Context, names []string) ([]*Resource, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -148,8 +144,8 @@ func (cat *Catalog) Resolve(ctx context.Context, names []string) ([]*Resource, e
 	return found, nil
 }
 
-// ByRef finds the resource of a protected resource metadata document (RFC 9728): by its
-// slug, or by the path of its URI without the slash at the front.
+// ByRef returns the resource of a protected resource metadata document (RFC 9728), by its slug or by the path of its
+// URI without the leading slash.
 func (cat *Catalog) ByRef(ctx context.Context, ref string) (*Resource, error) {
 	s, err := cat.now(ctx)
 	if err != nil {
@@ -166,7 +162,7 @@ func (cat *Catalog) ByRef(ctx context.Context, ref string) (*Resource, error) {
 	return nil, ErrUnknown
 }
 
-// path is that of an absolute URI, without the slash at the front.
+// path returns the path of an absolute URI without the leading slash.
 func path(uri string) string {
 	_, rest, ok := strings.Cut(uri, "://")
 	if !ok {

@@ -1,5 +1,5 @@
-// Package resources knows for what tokens can be asked: the protected resources with
-// their scopes (RFC 8707, RFC 9728), and which scopes a request gets.
+// Package resources manages the protected resources that tokens can be requested for, with their scopes (RFC 8707, RFC
+// 9728), and determines which scopes a request gets.
 package resources
 
 import (
@@ -23,10 +23,10 @@ import (
 // The kinds of resources.
 const (
 	Mint   = "mint"   // this server makes the tokens
-	Broker = "broker" // another one does, and this one hands them on
+	Broker = "broker" // an upstream provider makes the tokens, and this server hands them on
 )
 
-// Resource is a row.
+// Resource is a row of authserver_resources.
 type Resource struct {
 	ID          string  `json:"id,omitempty"`
 	Slug        string  `json:"slug"`
@@ -34,22 +34,22 @@ type Resource struct {
 	Kind        string  `json:"backend_kind"`
 	DisplayName string  `json:"display_name"`
 	Scopes      []Scope `json:"scopes"`
-	// Provider is the id of a broker resource's provider.
+	// Provider is the id of the provider of a broker resource.
 	Provider  string    `json:"broker_provider_id,omitempty"`
 	Policy    Policy    `json:"policy"`
 	CreatedAt time.Time `json:"-"`
 	UpdatedAt time.Time `json:"-"`
 }
 
-// Scope is a word that a resource declares.
+// Scope is a scope that a resource declares.
 type Scope struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Upstream is what it is called there; of broker resources.
+	// Upstream is the name of the scope at the provider of a broker resource.
 	Upstream Words `json:"upstream,omitempty"`
 }
 
-// Words are a text or a list of them in JSON.
+// Words is a string or an array of strings in JSON.
 type Words []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -62,7 +62,7 @@ func (w *Words) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(w))
 }
 
-// Policy says who may do what with a resource.
+// Policy defines who may do what with a resource.
 type Policy struct {
 	Exchange struct {
 		AllowedClientIDs []string `json:"allowed_client_ids,omitempty"`
@@ -75,7 +75,7 @@ type Policy struct {
 	} `json:"connect"`
 }
 
-// Names of the scopes, in the order in which they were declared.
+// Names returns the names of the scopes, in the order in which they were declared.
 func (r *Resource) Names() []string {
 	names := make([]string, len(r.Scopes))
 	for i, s := range r.Scopes {
@@ -84,7 +84,7 @@ func (r *Resource) Names() []string {
 	return names
 }
 
-// Errors of changes.
+// The errors of changes.
 var (
 	ErrUnknown = errors.New("there is no such resource")
 	ErrExists  = errors.New("a resource with this slug or uri is there already")
@@ -98,7 +98,7 @@ const (
 	maxName   = 255 // characters
 )
 
-// Check says what is wrong with a resource; nil: nothing.
+// Check returns an error if a resource is invalid.
 func (r *Resource) Check() error {
 	refuse := func(param, message string) error {
 		return apierror.New(400, "invalid_value", "%s %s", param, message).With(param)
@@ -159,7 +159,7 @@ func scan(row store.Row) (*Resource, error) {
 	return r, nil
 }
 
-// Create stores a resource and gives it an id.
+// Create stores a resource with a new id.
 func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 	}))
 }
 
-// alone refuses a resource whose URI another one has, with or without the "/" of an empty path.
+// alone returns ErrExists if another resource has the same URI, with or without the "/" of an empty path.
 func (r *Resource) alone(c store.Conn) error {
 	if r.URI == "" {
 		return nil
@@ -203,12 +203,12 @@ func (r *Resource) alone(c store.Conn) error {
 	return err
 }
 
-// values are the columns from uri to updated_at.
+// values returns the values of the columns from uri to updated_at.
 func (r *Resource) values(now time.Time) []any {
 	scopes, err := json.Marshal(r.Scopes)
 	policy, err2 := json.Marshal(r.Policy)
 	if errors.Join(err, err2) != nil {
-		panic(err) // texts
+		panic(err) // texts can be encoded
 	}
 	if r.Scopes == nil {
 		scopes = []byte("[]")
@@ -223,8 +223,8 @@ func exists(err error) error {
 	return err
 }
 
-// Edit changes a resource in one transaction: edit gets it as it is stored, and may
-// refuse.
+// Edit changes a resource in a transaction. edit gets the stored resource and may forbid the change by returning an
+// error.
 func (cat *Catalog) Edit(ctx context.Context, idOrSlug string, edit func(r *Resource) error) (edited *Resource, err error) {
 	err = exists(cat.Change(ctx, topic, "", func(c store.Conn) error {
 		r, err := in(c, idOrSlug)
@@ -255,7 +255,7 @@ func (cat *Catalog) Edit(ctx context.Context, idOrSlug string, edit func(r *Reso
 	return edited, nil
 }
 
-// in is a resource as it is stored, and stays until the transaction ends.
+// in returns the stored resource and locks it until the transaction ends.
 func in(c store.Conn, idOrSlug string) (*Resource, error) {
 	r, err := scan(c.Row("SELECT "+columns+" FROM authserver_resources WHERE id = ? OR slug = ? ORDER BY id = ? DESC LIMIT 1"+c.Lock(), idOrSlug, idOrSlug, idOrSlug))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -264,7 +264,8 @@ func in(c store.Conn, idOrSlug string) (*Resource, error) {
 	return r, err
 }
 
-// Delete removes a resource. What may be given gets it as it is stored, and may refuse.
+// Delete removes a resource. Each function of may is called with the stored resource and can forbid the removal by
+// returning an error.
 func (cat *Catalog) Delete(ctx context.Context, idOrSlug string, may ...func(r *Resource) error) error {
 	return cat.Change(ctx, topic, "", func(c store.Conn) error {
 		for _, allow := range may {
@@ -284,8 +285,8 @@ func (cat *Catalog) Delete(ctx context.Context, idOrSlug string, may ...func(r *
 	})
 }
 
-// Seed stores the resources whose slug is not there yet. One that is not good is an
-// error, and none is stored then.
+// Seed stores those resources whose slug does not exist yet. If one of the list is invalid, it returns an error and
+// stores none.
 func (cat *Catalog) Seed(ctx context.Context, list []Resource) error {
 	for i := range list {
 		if err := list[i].Check(); err != nil {
@@ -298,7 +299,7 @@ func (cat *Catalog) Seed(ctx context.Context, list []Resource) error {
 		if errors.Is(err, ErrUnknown) {
 			if err = cat.Create(ctx, &r); errors.Is(err, ErrExists) {
 				if again, finding := cat.Find(ctx, r.Slug); finding == nil && again.Slug == r.Slug {
-					err = nil // another node was faster
+					err = nil // another node has stored it
 				}
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// OfflineAccess is accepted and left out: refresh tokens do not depend on it.
+// OfflineAccess is accepted and removed from scopes, since refresh tokens do not depend on it.
 const OfflineAccess = "offline_access"
 
 const (
@@ -29,7 +29,7 @@ func Word(text string) bool {
 	return true
 }
 
-// ParseScope is the words of a scope, each once, without offline_access.
+// ParseScope returns the words of a scope, without duplicates and offline_access. The error is invalid_scope.
 func ParseScope(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -52,15 +52,14 @@ func ParseScope(text string) ([]string, error) {
 	return words, nil
 }
 
-// Scope is what an authorization request for these resources (none: for any) gets of
-// the scope that it asks for. The ceiling is that of the client; empty: it has none.
-// What is refused is invalid_scope.
-func (cat *Catalog) Scope(ctx context.Context, ceiling []string, of []*Resource, asked string) ([]string, error) {
+// Scope returns the scope that an authorization request for these resources gets. Without resources, the scope may be
+// of any. ceiling is the most that the client may ask for; an empty ceiling is no limit. The error is invalid_scope.
+func (cat *Catalog) Scope(ctx context.Context, ceiling []string, targets []*Resource, asked string) ([]string, error) {
 	words, err := ParseScope(asked)
 	if err != nil {
 		return nil, err
 	}
-	declared, err := cat.declared(ctx, of)
+	declared, err := cat.declared(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +75,10 @@ func (cat *Catalog) Scope(ctx context.Context, ceiling []string, of []*Resource,
 	return words, Within(words, ceiling)
 }
 
-// Declared refuses scopes that none of these resources (none: no resource at all)
-// declares.
-func (cat *Catalog) Declared(ctx context.Context, of []*Resource, words []string) error {
-	declared, err := cat.declared(ctx, of)
+// Declared returns invalid_scope if a scope is declared by none of these resources. Without resources, it may be
+// declared by any.
+func (cat *Catalog) Declared(ctx context.Context, targets []*Resource, words []string) error {
+	declared, err := cat.declared(ctx, targets)
 	if err != nil {
 		return err
 	}
@@ -95,15 +94,15 @@ func (cat *Catalog) check(words, declared []string) error {
 	return nil
 }
 
-func (cat *Catalog) declared(ctx context.Context, of []*Resource) ([]string, error) {
-	if len(of) == 0 {
+func (cat *Catalog) declared(ctx context.Context, targets []*Resource) ([]string, error) {
+	if len(targets) == 0 {
 		return cat.Scopes(ctx)
 	}
-	if len(of) == 1 {
-		return of[0].Names(), nil
+	if len(targets) == 1 {
+		return targets[0].Names(), nil
 	}
 	var names []string
-	for _, r := range of {
+	for _, r := range targets {
 		for _, s := range r.Scopes {
 			if !slices.Contains(names, s.Name) {
 				names = append(names, s.Name)
@@ -113,7 +112,7 @@ func (cat *Catalog) declared(ctx context.Context, of []*Resource) ([]string, err
 	return names, nil
 }
 
-// Within refuses words that are not below the ceiling of a client; empty: it has none.
+// Within returns invalid_scope if a word is not in the ceiling of a client. An empty ceiling is no limit.
 func Within(words, ceiling []string) error {
 	if len(ceiling) == 0 {
 		return nil
@@ -126,7 +125,7 @@ func Within(words, ceiling []string) error {
 	return nil
 }
 
-// Cut is those of the words that are below the ceiling of a client; empty: it has none.
+// Cut returns the words that are in the ceiling of a client. An empty ceiling is no limit.
 func Cut(words, ceiling []string) []string {
 	if len(ceiling) == 0 {
 		return words

@@ -23,7 +23,7 @@ import (
 // Type is the header typ of an assertion.
 const Type = "oauth-id-jag+jwt"
 
-// Algorithms may sign assertions.
+// Algorithms are the algorithms that may sign assertions.
 var Algorithms = []string{"ES256", "RS256", "PS256", "EdDSA"}
 
 // InvalidProof is the error code of RFC 9449 section 5.
@@ -31,34 +31,34 @@ const InvalidProof = "invalid_dpop_proof"
 
 const (
 	maxJTI = 256
-	// maxActors bounds the chain of who acts for whom that an assertion brings along.
+	// maxActors bounds the chain of actors in an assertion.
 	maxActors = 10
 )
 
-// Request is an assertion that a client comes with (RFC 7523 section 2.1).
+// Request is a client's request with an assertion (RFC 7523 section 2.1).
 type Request struct {
-	Client    *clients.Client // who has authenticated
+	Client    *clients.Client // the authenticated client
 	Assertion string
 	Scope     string
-	Resources []string // URI or slug
-	JKT       string   // of the proof that came along; empty: none did
+	Resources []string // URIs or slugs
+	JKT       string   // the key of the DPoP proof; empty if there was none
 }
 
-// Result is what was issued, for the audit feed.
+// Result is what was issued, with details for the audit feed.
 type Result struct {
 	tokens.Answer
 	Subject, IdP string
 }
 
-// assertion is one whose signature, times and addressee are good.
+// assertion is an assertion whose signature, times and audience have been checked.
 type assertion struct {
 	idp      *IdP
 	subject  string
 	tenant   string
 	jti      string
-	until    time.Time // from when on it is refused by its age anyway
+	until    time.Time // when it becomes too old to be accepted, or expires
 	act      json.RawMessage
-	scope    []string // nil: it says nothing
+	scope    []string // nil if it has no scope
 	resource []string
 	jkt      string
 }
@@ -67,7 +67,7 @@ func refuseGrant(format string, args ...any) error {
 	return kernel.Refuse(kernel.InvalidGrant, format, args...)
 }
 
-// Redeem issues an access token for an assertion, once.
+// Redeem issues an access token for an assertion, which can be used once.
 func (x *XAA) Redeem(ctx context.Context, r Request) (done Result, err error) {
 	now, err := x.list.Get(ctx, "")
 	if err != nil {
@@ -77,15 +77,15 @@ func (x *XAA) Redeem(ctx context.Context, r Request) (done Result, err error) {
 	if err != nil {
 		return done, err
 	}
-	of, err := x.target(ctx, a, r)
+	targets, err := x.target(ctx, a, r)
 	if err != nil {
 		return done, err
 	}
-	ceiling, err := permitted(now.policies[a.idp.ID], r.Client.ID, of)
+	ceiling, err := permitted(now.policies[a.idp.ID], r.Client.ID, targets)
 	if err != nil {
 		return done, err
 	}
-	scope, err := x.scope(ctx, a, r, of, ceiling)
+	scope, err := x.scope(ctx, a, r, targets, ceiling)
 	if err != nil {
 		return done, err
 	}
@@ -93,13 +93,13 @@ func (x *XAA) Redeem(ctx context.Context, r Request) (done Result, err error) {
 	if err != nil {
 		return done, err
 	}
-	order := tokens.Order{Client: r.Client, Subject: subject, Scope: scope, Resources: of, JKT: r.JKT, Act: actor(a), Life: x.options.Life}
+	order := tokens.Order{Client: r.Client, Subject: subject, Scope: scope, Resources: targets, JKT: r.JKT, Act: actor(a), Life: x.options.Life}
 	done.Answer, err = x.options.Tokens.Assert(ctx, order, func() error { return x.spend(ctx, a) })
 	done.Subject, done.IdP = subject, a.idp.ID
 	return done, err
 }
 
-// verify checks what depends on the assertion, its issuer and its client alone.
+// verify checks all that depends only on the assertion, its issuer and its client.
 func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion, error) {
 	issuer, ok := jwt.Unverified(r.Assertion, "iss")
 	idp := now.idps[issuer]
@@ -131,7 +131,7 @@ func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion,
 	return a, x.claims(a, token, r)
 }
 
-// claims checks and takes over what an ID-JAG has beyond other tokens.
+// claims checks the claims of an ID-JAG that other tokens do not have, and stores them in a.
 func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
 	claims, now := token.Claims, x.Now()
 	if id, _ := claims["client_id"].(string); id != r.Client.ID {
@@ -187,7 +187,7 @@ func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
 	return nil
 }
 
-// text1 is a claim that may be left out and else is a text.
+// text1 returns an optional string claim. It returns false if the claim has another type, is too long or contains NUL.
 func text1(claim any) (string, bool) {
 	if claim == nil {
 		return "", true
@@ -196,7 +196,7 @@ func text1(claim any) (string, bool) {
 	return text, ok && len(text) <= maxURI && strings.IndexByte(text, 0) < 0
 }
 
-// texts is a claim that may be left out and else is a text or a list of them.
+// texts returns an optional claim that is a string or a non-empty array of strings.
 func texts(claim any) (list []string, ok bool) {
 	switch claim := claim.(type) {
 	case nil:
@@ -216,7 +216,7 @@ func texts(claim any) (list []string, ok bool) {
 	return nil, false
 }
 
-// actors is a claim act (RFC 8693 section 4.1) with what names actors, and nothing else.
+// actors returns a claim act (RFC 8693 section 4.1), reduced to the members that identify actors.
 func actors(claim any, depth int) (json.RawMessage, bool) {
 	if claim == nil {
 		return nil, true
@@ -242,7 +242,7 @@ func actors(claim any, depth int) (json.RawMessage, bool) {
 	return encode(kept), ok
 }
 
-// actor is the claim act of what is issued: the identity provider, before who acted there.
+// actor returns the claim act of the new token: the identity provider, followed by the actors of the assertion.
 func actor(a *assertion) json.RawMessage {
 	act := map[string]any{"sub": a.idp.Issuer}
 	if a.act != nil {
@@ -251,52 +251,52 @@ func actor(a *assertion) json.RawMessage {
 	return encode(act)
 }
 
-// encode is JSON as tokens have it.
+// encode returns the JSON form of a value in a token.
 func encode(v any) json.RawMessage {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // texts
+		panic(err) // texts can be encoded
 	}
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// target is the resources of what is issued: those of the assertion, or of the request,
-// which may name fewer.
+// target returns the resources of the new token: those of the assertion, or those of the request, which must be among
+// them.
 func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources.Resource, error) {
 	said, err := x.options.Catalog.Resolve(ctx, a.resource)
 	if err != nil {
 		return nil, err
 	}
-	of, err := x.options.Catalog.Resolve(ctx, r.Resources)
+	targets, err := x.options.Catalog.Resolve(ctx, r.Resources)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case len(of) == 0:
-		of = said
-	// By their ids: the catalog may have been read anew between the two.
-	case len(said) > 0 && slices.ContainsFunc(of, func(one *resources.Resource) bool {
+	case len(targets) == 0:
+		targets = said
+	// Compared by id, since the catalog may have been reloaded between the two calls.
+	case len(said) > 0 && slices.ContainsFunc(targets, func(one *resources.Resource) bool {
 		return !slices.ContainsFunc(said, func(other *resources.Resource) bool { return one.ID == other.ID })
 	}):
 		return nil, kernel.Refuse(kernel.InvalidTarget, "the assertion is for another resource")
 	}
 	switch {
-	case len(of) == 0 && x.options.RequireResource:
+	case len(targets) == 0 && x.options.RequireResource:
 		return nil, kernel.Refuse(kernel.InvalidTarget, "neither the assertion nor the request names a resource")
-	case slices.ContainsFunc(of, func(one *resources.Resource) bool { return one.Kind != resources.Mint }):
+	case slices.ContainsFunc(targets, func(one *resources.Resource) bool { return one.Kind != resources.Mint }):
 		return nil, kernel.Refuse(kernel.InvalidTarget, "this server makes no tokens for the resource")
 	}
-	return of, nil
+	return targets, nil
 }
 
-// permitted is the scopes that the policies of an identity provider let a client have for
-// resources; nil: any.
-func permitted(policies []*Policy, client string, of []*resources.Resource) (scopes []string, err error) {
+// permitted returns the scopes that the policies of an identity provider allow a client for resources; nil means any.
+// It returns access_denied if there are policies and none of them applies.
+func permitted(policies []*Policy, client string, targets []*resources.Resource) (scopes []string, err error) {
 	matches := 0
 	for _, p := range policies {
-		if !p.Enabled || len(p.ClientIDs) > 0 && !slices.Contains(p.ClientIDs, client) || !p.covers(of) {
+		if !p.Enabled || len(p.ClientIDs) > 0 && !slices.Contains(p.ClientIDs, client) || !p.covers(targets) {
 			continue
 		}
 		if len(p.Scopes) == 0 {
@@ -311,20 +311,21 @@ func permitted(policies []*Policy, client string, of []*resources.Resource) (sco
 	return scopes, nil
 }
 
-// covers reports whether a policy is for all of these resources.
-func (p *Policy) covers(of []*resources.Resource) bool {
+// covers reports whether a policy applies to all of the resources.
+func (p *Policy) covers(targets []*resources.Resource) bool {
 	if len(p.Resources) == 0 {
 		return true
 	}
-	return len(of) > 0 && !slices.ContainsFunc(of, func(r *resources.Resource) bool {
+	return len(targets) > 0 && !slices.ContainsFunc(targets, func(r *resources.Resource) bool {
 		return !slices.ContainsFunc(p.Resources, func(name string) bool {
 			return name == r.ID || name == r.Slug || r.URI != "" && kernel.SameURI(name, r.URI)
 		})
 	})
 }
 
-// scope is what is left of all who have a say.
-func (x *XAA) scope(ctx context.Context, a *assertion, r Request, of []*resources.Resource, policy []string) (scope []string, err error) {
+// scope returns the scope of the new token: what the resources declare, reduced to what the client, the policies, the
+// request and the assertion allow.
+func (x *XAA) scope(ctx context.Context, a *assertion, r Request, targets []*resources.Resource, policy []string) (scope []string, err error) {
 	asked, err := resources.ParseScope(r.Scope)
 	if err != nil {
 		return nil, err
@@ -332,9 +333,9 @@ func (x *XAA) scope(ctx context.Context, a *assertion, r Request, of []*resource
 	if scope, err = x.options.Catalog.Scopes(ctx); err != nil {
 		return nil, err
 	}
-	if len(of) > 0 {
+	if len(targets) > 0 {
 		scope = nil
-		for _, one := range of {
+		for _, one := range targets {
 			scope = append(scope, one.Names()...)
 		}
 	}
@@ -354,7 +355,7 @@ func (x *XAA) scope(ctx context.Context, a *assertion, r Request, of []*resource
 	return scope, nil
 }
 
-// subject is who the token is about.
+// subject returns the subject of the new token.
 func (x *XAA) subject(ctx context.Context, a *assertion) (string, error) {
 	user, err := x.mapped(ctx, a.idp.ID, a.subject)
 	if err != nil {
@@ -376,7 +377,7 @@ func (x *XAA) subject(ctx context.Context, a *assertion) (string, error) {
 	return a.idp.Issuer + ":" + a.subject, nil
 }
 
-// spend uses an assertion up, for all nodes.
+// spend uses an assertion up on all nodes.
 func (x *XAA) spend(ctx context.Context, a *assertion) error {
 	h := sha256.New()
 	h.Write([]byte(a.idp.Issuer + "\x00" + a.jti))

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Errors of changes.
+// The errors of changes.
 var (
 	ErrUnknown = errors.New("there is no such row")
 	ErrExists  = errors.New("there is one already")
@@ -43,14 +43,14 @@ func checkName(name string) error {
 	return nil
 }
 
-// IdP is an identity provider.
+// IdP is a trusted identity provider.
 type IdP struct {
 	ID, Name string
 	// Issuer is the claim iss of its assertions, byte for byte.
 	Issuer string
-	// JWKSURI is where its keys are; empty: where its discovery document says.
+	// JWKSURI is the address of its keys. If it is empty, the discovery document of the issuer names it.
 	JWKSURI string
-	// Audience is the claim aud of its assertions; empty: the issuer of this server.
+	// Audience is the claim aud of its assertions. If it is empty, that is the issuer of this server.
 	Audience             string
 	Enabled              bool
 	CreatedAt, UpdatedAt time.Time
@@ -63,7 +63,7 @@ func (i *IdP) address() jwks.Address {
 	return jwks.Address{Issuer: i.Issuer}
 }
 
-// Check says what is wrong with it; nil: nothing.
+// Check returns an error if the identity provider is invalid.
 func (i *IdP) Check() error {
 	for member, uri := range map[string]string{"issuer": i.Issuer, "jwks_uri": i.JWKSURI} {
 		if uri == "" && member == "jwks_uri" {
@@ -89,17 +89,17 @@ func scanIdP(r store.Row) (*IdP, error) {
 	return i, err
 }
 
-// Policy is what assertions of an identity provider may be used for.
+// Policy defines what the assertions of an identity provider may be used for.
 type Policy struct {
 	ID, Name string
-	IdP      string // its id
-	// ClientIDs, Scopes and Resources (URI, slug or id) are what it is for; empty: any.
+	IdP      string // the id of the identity provider
+	// ClientIDs, Scopes and Resources (URIs, slugs or ids) are what it allows. An empty list allows any.
 	ClientIDs, Scopes, Resources []string
 	Enabled                      bool
 	CreatedAt, UpdatedAt         time.Time
 }
 
-// Check says what is wrong with it; nil: nothing.
+// Check returns an error if the policy is invalid. It does not check whether the objects that it refers to exist.
 func (p *Policy) Check() error {
 	for member, list := range map[string][]string{"client_ids": p.ClientIDs, "scopes": p.Scopes, "resources": p.Resources} {
 		if len(list) > maxEntries || slices.ContainsFunc(list, func(s string) bool { return s == "" || len(s) > maxURI }) {
@@ -130,7 +130,7 @@ func scanPolicy(r store.Row) (*Policy, error) {
 	return p, nil
 }
 
-// Mapping says who a subject of an identity provider is here.
+// Mapping maps a subject of an identity provider to a user of this server.
 type Mapping struct {
 	ID, IdP, Subject, User string
 	CreatedAt              time.Time
@@ -152,7 +152,7 @@ func text(list []string) string {
 	}
 	raw, err := json.Marshal(list)
 	if err != nil {
-		panic(err) // texts
+		panic(err) // texts can be encoded
 	}
 	return string(raw)
 }
@@ -164,7 +164,7 @@ func flag(on bool) int {
 	return 0
 }
 
-// one reads a row, or is ErrUnknown.
+// one returns a row by its id, or ErrUnknown.
 func one[T any](ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query, id string) (found *T, err error) {
 	err = x.Read(ctx, func(c store.Conn) error {
 		found, err = scan(c.Row(query, id))
@@ -184,7 +184,8 @@ func page[T any](ctx context.Context, x *XAA, scan func(r store.Row) (*T, error)
 	return list, err
 }
 
-// change runs statements that must change a row, and tells the others.
+// change runs fn in a transaction and invalidates the caches of all nodes. It returns ErrUnknown if fn has changed no
+// row, and ErrExists if a unique value exists already.
 func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err error)) error {
 	err := x.Change(ctx, topic, "", func(c store.Conn) error {
 		n, err := fn(c)
@@ -199,11 +200,11 @@ func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err er
 	return err
 }
 
-// there refuses a reference to a row that is not there.
+// there returns an error for a reference to a row that does not exist.
 func there(c store.Conn, table, id, member string) error {
 	var n int
 	var err error
-	if strings.IndexByte(id, 0) < 0 { // PostgreSQL has no such text
+	if strings.IndexByte(id, 0) < 0 { // PostgreSQL cannot store such text
 		err = c.Row("SELECT count(*) FROM "+table+" WHERE id = ?", id).Scan(&n)
 	}
 	if err == nil && n == 0 {
@@ -217,17 +218,17 @@ const (
 	onePolicy = "SELECT " + policyColumns + " FROM authserver_xaa_policies WHERE id = ?"
 )
 
-// IdPs is a page of them, the oldest first.
+// IdPs returns a page of the identity providers, the oldest first.
 func (x *XAA) IdPs(ctx context.Context, limit, offset int) ([]*IdP, error) {
 	return page(ctx, x, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps ORDER BY created_at, id LIMIT ? OFFSET ?", limit, offset)
 }
 
-// IdP is one by its id.
+// IdP returns an identity provider by its id.
 func (x *XAA) IdP(ctx context.Context, id string) (*IdP, error) {
 	return one(ctx, x, scanIdP, oneIdP, id)
 }
 
-// CreateIdP stores one and gives it an id.
+// CreateIdP stores an identity provider with a new id.
 func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 	if err := i.Check(); err != nil {
 		return err
@@ -243,7 +244,7 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 	})
 }
 
-// allowed refuses where one of may does, which get a row as it is stored.
+// allowed calls each function of may with the stored row and returns the first error.
 func allowed[T any](c store.Conn, scan func(r store.Row) (*T, error), query, id string, may []func(one *T) error) error {
 	for _, allow := range may {
 		one, err := scan(c.Row(query+c.Lock(), id))
@@ -260,7 +261,8 @@ func allowed[T any](c store.Conn, scan func(r store.Row) (*T, error), query, id 
 	return nil
 }
 
-// ReplaceIdP stores what one is now. What may be given gets it as it was, and may refuse.
+// ReplaceIdP replaces an identity provider. Each function of may is called with the stored one and can forbid the
+// change by returning an error.
 func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP, may ...func(i *IdP) error) error {
 	if err := i.Check(); err != nil {
 		return err
@@ -274,7 +276,7 @@ func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP, may ...func(i *IdP) error)
 	})
 }
 
-// DeleteIdP removes one with its policies and mappings. For may see ReplaceIdP.
+// DeleteIdP removes an identity provider with its policies and mappings. For may see ReplaceIdP.
 func (x *XAA) DeleteIdP(ctx context.Context, id string, may ...func(i *IdP) error) error {
 	return x.change(ctx, func(c store.Conn) (int64, error) {
 		if err := allowed(c, scanIdP, oneIdP, id, may); err != nil {
@@ -284,17 +286,17 @@ func (x *XAA) DeleteIdP(ctx context.Context, id string, may ...func(i *IdP) erro
 	})
 }
 
-// Policies is a page of those of an identity provider (empty: of all), the oldest first.
+// Policies returns a page of the policies of an identity provider, or of all of them if idp is empty, the oldest first.
 func (x *XAA) Policies(ctx context.Context, idp string, limit, offset int) ([]*Policy, error) {
 	return page(ctx, x, scanPolicy, "SELECT "+policyColumns+" FROM authserver_xaa_policies WHERE ? = '' OR idp_id = ? ORDER BY created_at, id LIMIT ? OFFSET ?", idp, idp, limit, offset)
 }
 
-// Policy is one by its id.
+// Policy returns a policy by its id.
 func (x *XAA) Policy(ctx context.Context, id string) (*Policy, error) {
 	return one(ctx, x, scanPolicy, onePolicy, id)
 }
 
-// checkPolicy is Check, and that there is what it names.
+// checkPolicy returns an error if a policy is invalid, or if a resource that it names does not exist.
 func (x *XAA) checkPolicy(ctx context.Context, p *Policy) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -309,7 +311,7 @@ func (x *XAA) checkPolicy(ctx context.Context, p *Policy) error {
 	return nil
 }
 
-// CreatePolicy stores one and gives it an id.
+// CreatePolicy stores a policy with a new id.
 func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	if err := x.checkPolicy(ctx, p); err != nil {
 		return err
@@ -325,7 +327,8 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	})
 }
 
-// ReplacePolicy stores what one is now. What may be given gets it as it was, and may refuse.
+// ReplacePolicy replaces a policy. Each function of may is called with the stored one and can forbid the change by
+// returning an error.
 func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, may ...func(p *Policy) error) error {
 	if err := x.checkPolicy(ctx, p); err != nil {
 		return err
@@ -342,7 +345,7 @@ func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, may ...func(p *Polic
 	})
 }
 
-// DeletePolicy removes one. For may see ReplacePolicy.
+// DeletePolicy removes a policy. For may see ReplacePolicy.
 func (x *XAA) DeletePolicy(ctx context.Context, id string, may ...func(p *Policy) error) error {
 	return x.change(ctx, func(c store.Conn) (int64, error) {
 		if err := allowed(c, scanPolicy, onePolicy, id, may); err != nil {
@@ -352,7 +355,7 @@ func (x *XAA) DeletePolicy(ctx context.Context, id string, may ...func(p *Policy
 	})
 }
 
-// Mappings has those of an identity provider; empty: of all.
+// Mappings returns the query of the mappings of an identity provider, or of all of them if idp is empty.
 func Mappings(idp string) kernel.Listing {
 	l := kernel.Listing{Columns: mappingColumns, Table: "authserver_xaa_subjects", At: "created_at", ID: "id"}
 	if idp != "" {
@@ -361,7 +364,7 @@ func Mappings(idp string) kernel.Listing {
 	return l
 }
 
-// Mappings is a page of those of an identity provider; empty: of all.
+// Mappings returns a page of the mappings of an identity provider, or of all of them if idp is empty.
 func (x *XAA) Mappings(ctx context.Context, idp string, p kernel.Page) (list []*Mapping, err error) {
 	err = x.Read(ctx, func(c store.Conn) error {
 		list, err = kernel.Rows(c, Mappings(idp), p, scanMapping)
@@ -370,19 +373,19 @@ func (x *XAA) Mappings(ctx context.Context, idp string, p kernel.Page) (list []*
 	return list, err
 }
 
-// TotalMappings is how many Mappings has on all pages, at most so many.
-func (x *XAA) TotalMappings(ctx context.Context, idp string, most int) (n int, err error) {
+// TotalMappings returns how many mappings there are on all pages, but at most limit.
+func (x *XAA) TotalMappings(ctx context.Context, idp string, limit int) (n int, err error) {
 	err = x.Read(ctx, func(c store.Conn) error {
-		n, err = kernel.CountRows(c, Mappings(idp), most)
+		n, err = kernel.CountRows(c, Mappings(idp), limit)
 		return err
 	})
 	return n, err
 }
 
-// Place is that of a mapping in a list.
+// Place returns the position of a mapping in a list.
 func (m *Mapping) Place() kernel.Place { return kernel.Place{At: m.CreatedAt.UnixMicro(), ID: m.ID} }
 
-// CreateMapping stores one and gives it an id.
+// CreateMapping stores a mapping with a new id.
 func (x *XAA) CreateMapping(ctx context.Context, m *Mapping) error {
 	if m.Subject == "" || len(m.Subject) > maxSubject || strings.IndexByte(m.Subject, 0) >= 0 {
 		return refuse("idp_subject", "must have 1 to 1024 characters")
@@ -397,7 +400,7 @@ func (x *XAA) CreateMapping(ctx context.Context, m *Mapping) error {
 	})
 }
 
-// DeleteMapping removes one, and returns it.
+// DeleteMapping removes a mapping and returns it.
 func (x *XAA) DeleteMapping(ctx context.Context, id string) (m *Mapping, err error) {
 	err = x.change(ctx, func(c store.Conn) (int64, error) {
 		m, err = scanMapping(c.Row("DELETE FROM authserver_xaa_subjects WHERE id = ? RETURNING "+mappingColumns, id))
@@ -409,7 +412,7 @@ func (x *XAA) DeleteMapping(ctx context.Context, id string) (m *Mapping, err err
 	return m, err
 }
 
-// mapped is the user that a subject is mapped to; empty: none.
+// mapped returns the user that a subject is mapped to, or "" if there is none.
 func (x *XAA) mapped(ctx context.Context, idp, subject string) (user string, err error) {
 	err = x.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT user_id FROM authserver_xaa_subjects WHERE idp_id = ? AND idp_subject = ?", idp, subject).Scan(&user)

@@ -1,7 +1,7 @@
-// Package xaa is enterprise-managed authorization (cross-app access): identity providers
-// that an administrator trusts say by an assertion (ID-JAG, Identity Assertion JWT
-// Authorization Grant) that one of their people may use a client here, and the client gets
-// a token for it, as policies and mappings of subjects allow.
+// Package xaa implements enterprise-managed authorization (cross-app access): an identity provider that an
+// administrator trusts states by an assertion (ID-JAG, Identity Assertion JWT Authorization Grant) that one of its
+// users may use a client here. The client exchanges it for an access token, as far as the policies and the mappings of
+// subjects allow.
 package xaa
 
 import (
@@ -18,29 +18,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Options of the room. The rooms are required.
+// Options are the settings of XAA. Clients, Catalog, Tokens and Active are required.
 type Options struct {
 	Clients *clients.Clients
 	Catalog *resources.Catalog
 	Tokens  *tokens.Tokens
-	// Active reports whether a user is there and may be signed in.
+	// Active reports whether a user exists and is active.
 	Active func(ctx context.Context, user string) (bool, error)
 
-	// Networks are those that keys may be fetched from, beside public ones.
+	// Networks are the private networks that keys may be fetched from; public ones are always allowed.
 	Networks []netip.Prefix
-	// KeysTTL is how long keys of an identity provider serve at most. Default: 1 hour.
+	// KeysTTL is how long the keys of an identity provider are cached. Default: 1 hour.
 	KeysTTL time.Duration
 	// MaxAge is how old an assertion may be. Default: 5 min.
 	MaxAge time.Duration
-	// RequireResource refuses who names no resource.
+	// RequireResource refuses requests that name no resource.
 	RequireResource bool
 	// Strict refuses subjects that are not mapped to a user.
 	Strict bool
-	// Life is that of the access tokens. Default: 1 hour.
+	// Life is the life of the access tokens. Default: 1 hour.
 	Life time.Duration
 }
 
-// XAA is the room.
+// XAA implements the grant and stores its rows.
 type XAA struct {
 	*kernel.Server
 	options Options
@@ -53,13 +53,13 @@ type XAA struct {
 
 const (
 	topic = "xaa"
-	// idpsMost and policiesMost bound how many there are.
+	// idpsMost and policiesMost bound the number of rows.
 	idpsMost, policiesMost = 1000, 10_000
-	// keysGap is the least time between two fetches of keys.
+	// keysGap is the least time between two fetches of the keys of a provider.
 	keysGap = 30 * time.Second
 )
 
-// New makes the room.
+// New returns an XAA.
 func New(s *kernel.Server, o Options) *XAA {
 	byDefault := func(d *time.Duration, value time.Duration) {
 		if *d == 0 {
@@ -76,7 +76,7 @@ func New(s *kernel.Server, o Options) *XAA {
 	return x
 }
 
-// snapshot is the identity providers and policies of one moment. It does not change.
+// snapshot holds the identity providers and policies of one moment. It is not modified.
 type snapshot struct {
 	idps     map[string]*IdP      // by issuer
 	policies map[string][]*Policy // by the id of the identity provider
@@ -105,7 +105,7 @@ func (x *XAA) read(ctx context.Context, _ string) (*snapshot, error) {
 	return s, nil
 }
 
-// source is the keys of an identity provider.
+// source returns the keys of an identity provider.
 func (x *XAA) source(idp *IdP) *jwks.Source {
 	at := idp.address()
 	x.mu.Lock()
@@ -123,7 +123,7 @@ func (x *XAA) source(idp *IdP) *jwks.Source {
 	return made
 }
 
-// prune forgets the keys of those who are not there any more.
+// prune drops the keys of identity providers that no longer exist.
 func (x *XAA) prune(s *snapshot) {
 	known := make(map[jwks.Address]bool, len(s.idps))
 	for _, idp := range s.idps {
@@ -139,7 +139,7 @@ func (x *XAA) prune(s *snapshot) {
 	}
 }
 
-// end ends the fetches.
+// end stops all fetches.
 func (x *XAA) end() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -149,7 +149,7 @@ func (x *XAA) end() {
 	}
 }
 
-// RefreshKeys fetches the keys of an identity provider now.
+// RefreshKeys fetches the keys of an identity provider now. The error is a *KeysError if that fails.
 func (x *XAA) RefreshKeys(ctx context.Context, id string) error {
 	idp, err := x.IdP(ctx, id)
 	if err != nil {
@@ -161,11 +161,11 @@ func (x *XAA) RefreshKeys(ctx context.Context, id string) error {
 	return nil
 }
 
-// KeysError tells that the keys of an identity provider could not be fetched.
+// KeysError means that the keys of an identity provider could not be fetched.
 type KeysError struct{ Cause error }
 
 // Error implements error.
 func (e *KeysError) Error() string { return "the keys could not be fetched: " + e.Cause.Error() }
 
-// Unwrap is for errors.Is.
+// Unwrap returns the cause.
 func (e *KeysError) Unwrap() error { return e.Cause }
