@@ -135,7 +135,9 @@ func New(o Options) (*Server, error) {
 	if len(key) == 0 {
 		return nil, errors.New("authserver: neither session.secret nor a key")
 	}
-	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, passwords: o.Passwords, networks: slices.Concat(o.Networks, o.Config.Networks()), version: cmp.Or(o.Version, "unknown"), begun: o.Now(), bar: o.Bar, signedOut: o.SignedOut}
+	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, passwords: o.Passwords,
+		networks: slices.Concat(o.Networks, o.Config.Networks()), version: cmp.Or(o.Version, "unknown"), begun: o.Now(),
+		bar: o.Bar, signedOut: o.SignedOut}
 	if s.mail = o.Mail; s.mail == nil && s.config.Mail.URL != "" {
 		var err error
 		if s.mail, err = smtp(&s.config.Mail); err != nil {
@@ -143,7 +145,8 @@ func New(o Options) (*Server, error) {
 		}
 	}
 	s.kernel = &kernel.Server{
-		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter, Tracer: o.Tracer, Trace: o.Trace, Span: o.Span,
+		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address,
+		Key: key, Meter: o.Meter, Tracer: o.Tracer, Trace: o.Trace, Span: o.Span,
 	}
 	// On SQLite there is no other node: one process serves the file.
 	if _, alone := o.Counters.(*counters.Memory); alone && o.DB.Dialect() == store.Postgres {
@@ -243,7 +246,8 @@ func (s *Server) Start() error {
 		s.kernel.Logger().Warn(warning)
 	}
 	s.seeding.Store(len(s.config.Clients)+len(s.config.Resources)+len(s.config.BrokerProviders) > 0)
-	endJobs, endWriting := jobs.New(jobs.Options{Jobs: s.jobs, Observe: s.observe, Logger: s.kernel.Logger}).Start(), s.write()
+	endJobs, endWriting := jobs.New(jobs.Options{Jobs: s.jobs, Observe: s.observe, Logger: s.kernel.Logger}).Start(),
+		s.write()
 	s.end = func() {
 		endJobs()
 		endWriting()

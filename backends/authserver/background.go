@@ -29,7 +29,8 @@ func (s *Server) ownJobs() []jobs.Job {
 		{Name: "keys", Every: keysEvery, Run: func(ctx context.Context) (int, error) { return 0, s.rooms.keys.Refresh(ctx) }},
 		{Name: "sweep", Every: sweepEvery, Run: s.sweep},
 		{Name: "unused", Every: sweepEvery, Run: s.rooms.clients.SweepUnused},
-		{Name: "pushed", Every: time.Minute, Run: s.rooms.authorize.Sweep}, // anybody may push requests, so that they pile up quickly
+		// anybody may push requests, so that they pile up quickly
+		{Name: "pushed", Every: time.Minute, Run: s.rooms.authorize.Sweep},
 		{Name: "secrets", Every: 24 * time.Hour, Run: s.warn},
 	}
 }
@@ -89,7 +90,8 @@ func (s *Server) seedClients() ([]*clients.Client, error) {
 	var faults []error
 	for i, c := range s.config.Clients {
 		made, err := s.rooms.clients.Client(&clients.Registration{
-			Name: c.Name, Redirects: c.Redirects, Grants: c.Grants, Responses: c.Responses, AuthMethod: c.AuthMethod, Agent: c.Agent, AgentText: c.AgentText,
+			Name: c.Name, Redirects: c.Redirects, Grants: c.Grants, Responses: c.Responses, AuthMethod: c.AuthMethod,
+			Agent: c.Agent, AgentText: c.AgentText,
 			Metadata: clients.Metadata{JWKS: c.JWKS, Logout: c.Logout, BackchannelLogout: c.Told, FirstParty: c.FirstParty},
 		}, clients.Admin)
 		if err == nil {

@@ -27,7 +27,8 @@ func (s *Server) warn(ctx context.Context) (int, error) {
 		s.kernel.Logger().Warn(pepperGone, zap.Int("clients", clients))
 	}
 	for _, m := range missing {
-		s.kernel.Logger().Warn("sealed rows need a key that is not configured", zap.String("table", m.Table), zap.Int("rows", m.Rows), zap.String("key", m.Key), zap.String("remedy", remedy(m)))
+		s.kernel.Logger().Warn("sealed rows need a key that is not configured", zap.String("table", m.Table), zap.Int("rows",
+			m.Rows), zap.String("key", m.Key), zap.String("remedy", remedy(m)))
 	}
 	return 0, nil
 }
@@ -121,7 +122,8 @@ func (s *Server) notices(ctx context.Context) (notices []admin.Notice, err error
 		case "":
 			key = "no key that is known"
 		}
-		add("", "Rows of %s that nobody can read: %d. They are sealed with %s. What to do: %s.", m.Table, m.Rows, key, remedy(m))
+		add("", "Rows of %s that nobody can read: %d. They are sealed with %s. What to do: %s.",
+			m.Table, m.Rows, key, remedy(m))
 	}
 	if clients > 0 {
 		add("clients", "%s", pepperGone)

@@ -101,8 +101,10 @@ func (s *Server) wire() error {
 	}
 	r.clients = clients.New(k, clients.Options{
 		Documents: s.documents(), Hasher: s.passwords,
-		Pepper: []byte(c.ClientSecretPepper), Grants: registered, Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects, UnusedLife: c.DCR.UnusedClientExpiry, IdleLife: c.DCR.IdleClientExpiry,
-		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope), Endpoints: []string{k.Issuer + protocol.TokenPath, k.Issuer + protocol.PushPath}, Networks: s.networks,
+		Pepper: []byte(c.ClientSecretPepper), Grants: registered, Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects,
+		UnusedLife: c.DCR.UnusedClientExpiry, IdleLife: c.DCR.IdleClientExpiry,
+		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope),
+		Endpoints:    []string{k.Issuer + protocol.TokenPath, k.Issuer + protocol.PushPath}, Networks: s.networks,
 	})
 	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})
 	_, err := s.seedClients()
@@ -113,7 +115,8 @@ func (s *Server) wire() error {
 	if r.encryptor, err = s.encryptor(); err != nil {
 		return err
 	}
-	longest := max(c.DCR.DefaultTokenExpiry, c.ClientCredentials.TokenExpiry, c.TokenExchange.TokenExpiry, c.XAA.TokenExpiry)
+	longest := max(c.DCR.DefaultTokenExpiry, c.ClientCredentials.TokenExpiry, c.TokenExchange.TokenExpiry,
+		c.XAA.TokenExpiry)
 	retain := longest + keyMargin
 	if c.Signing.KeyStore == config.KMSTransit {
 		retain = forever
@@ -131,7 +134,8 @@ func (s *Server) wire() error {
 		}
 	}
 	if c.DPoP.Enabled {
-		r.proofs = proofs.New(k, proofs.Options{Lifetime: c.DPoP.ProofLifetime, NonceLife: c.DPoP.NonceTTL, RequireNonce: c.DPoP.RequireNonce})
+		r.proofs = proofs.New(k, proofs.Options{Lifetime: c.DPoP.ProofLifetime, NonceLife: c.DPoP.NonceTTL,
+			RequireNonce: c.DPoP.RequireNonce})
 	}
 	r.openid = &openid.OpenID{
 		Server: k, Users: r.users, Clients: r.clients, Keys: r.keys, Proofs: r.proofs,
@@ -150,13 +154,17 @@ func (s *Server) wire() error {
 		return err
 	}
 	rules := loginRules(c)
-	rules.MaxAge, rules.FailClosed, rules.Lockout, rules.Factors = c.Session.MaxAge, c.Session.FailClosed, s.lockout, r.factors
+	rules.MaxAge, rules.FailClosed, rules.Lockout, rules.Factors = c.Session.MaxAge, c.Session.FailClosed, s.lockout,
+		r.factors
 	r.login = login.New(k, r.users, rules)
 	r.consents = &consent.Consents{Server: k}
-	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents, Tokens: r.tokens, Own: openid.Scopes, Hinted: r.openid.Hinted, DPoP: c.DPoP.Enabled, SecondFactor: c.Session.SecondFactor == config.Required}
+	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents,
+		Tokens: r.tokens, Own: openid.Scopes, Hinted: r.openid.Hinted, DPoP: c.DPoP.Enabled,
+		SecondFactor: c.Session.SecondFactor == config.Required}
 	r.brokers = brokers.New(k, brokers.Options{Encryptor: r.encryptor, Networks: s.networks})
 	r.connected = connections.New(k, connections.Options{
-		Brokers: r.brokers, Catalog: r.catalog, Encryptor: r.encryptor, StateSecret: c.Connect.StateSecret, Base: c.Connect.RedirectBaseURL, ReturnURLs: c.Connect.AllowedReturnURLs,
+		Brokers: r.brokers, Catalog: r.catalog, Encryptor: r.encryptor, StateSecret: c.Connect.StateSecret,
+		Base: c.Connect.RedirectBaseURL, ReturnURLs: c.Connect.AllowedReturnURLs,
 	})
 	if c.TokenExchange.Enabled {
 		r.exchange = exchange.New(k, exchange.Options{
@@ -173,21 +181,27 @@ func (s *Server) wire() error {
 	r.accounts = &account.Accounts{
 		Server: k, Users: r.users, Login: r.login, Consents: r.consents, Tokens: r.tokens, Catalog: r.catalog, Feed: r.audit,
 		Mail: s.mail, Site: s.host(), Grace: c.Accounts.DeletionGrace,
-		Registration: account.Registration{Open: c.Accounts.Registration == config.RegistrationOpen, Domains: c.Accounts.RegistrationDomains},
+		Registration: account.Registration{Open: c.Accounts.Registration == config.RegistrationOpen,
+			Domains: c.Accounts.RegistrationDomains},
 	}
 	if r.pages, err = web.New(k, web.Options{
-		Login: r.login, Factors: r.factors, Accounts: r.accounts, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Brokers: r.brokers, Connections: r.connected, Mount: path,
-		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure, NoPassword: !c.OIDC.ShowLocalLogin, Users: r.users, Upstream: upstream,
+		Login: r.login, Factors: r.factors, Accounts: r.accounts, Authorize: r.authorize, OpenID: r.openid, Device: r.devices,
+		Brokers: r.brokers, Connections: r.connected, Mount: path,
+		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure,
+		NoPassword: !c.OIDC.ShowLocalLogin, Users: r.users, Upstream: upstream,
 		Brand: s.brand(), Bar: s.bar, SignedOut: s.tellSignedOut(),
 	}); err != nil {
 		return err
 	}
 	r.protocol = protocol.New(k, protocol.Options{
-		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize, Grants: grants, Enterprise: r.xaa, Exchange: r.exchange, Proofs: r.proofs,
-		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Documents: c.CIMD.Enabled, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
+		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize,
+		Grants: grants, Enterprise: r.xaa, Exchange: r.exchange, Proofs: r.proofs,
+		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Documents: c.CIMD.Enabled,
+		Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
 		Registrations: kernel.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
 	})
-	s.jobs = slices.Concat(s.jobs, r.accounts.Jobs(), r.openid.Jobs(), r.login.Jobs(), r.factors.Jobs(), r.devices.Jobs(), s.ownJobs())
+	s.jobs = slices.Concat(s.jobs, r.accounts.Jobs(), r.openid.Jobs(), r.login.Jobs(), r.factors.Jobs(), r.devices.Jobs(),
+		s.ownJobs())
 	s.public = newSite(k, s.health(), r.protocol.Routes(), web.Routes(r.pages, path), r.protocol.Share(r.openid.Routes()))
 	s.public.mount = path
 	if c.RateLimit.Enabled {
@@ -208,7 +222,8 @@ func (s *Server) documents() *documents.Documents {
 	if c.AllowPrivateAddresses {
 		networks = everywhere
 	}
-	return documents.New(s.kernel, documents.Options{TTL: c.CacheTTL, Timeout: c.FetchTimeout, HTTP: !c.RequireHTTPS, Networks: networks})
+	return documents.New(s.kernel, documents.Options{TTL: c.CacheTTL, Timeout: c.FetchTimeout, HTTP: !c.RequireHTTPS,
+		Networks: networks})
 }
 
 // enterprise returns enterprise-managed authorization, or nil if it is not enabled.
@@ -223,7 +238,8 @@ func (s *Server) enterprise() *xaa.XAA {
 			u, err := s.tokenUser(ctx, id)
 			return u.Active, err
 		},
-		Networks: s.networks, KeysTTL: c.JWKSCacheTTL, MaxAge: c.MaxAssertionAge, RequireResource: c.RequireResource, Strict: c.SubjectMode == config.Strict, Life: c.TokenExpiry,
+		Networks: s.networks, KeysTTL: c.JWKSCacheTTL, MaxAge: c.MaxAssertionAge, RequireResource: c.RequireResource,
+		Strict: c.SubjectMode == config.Strict, Life: c.TokenExpiry,
 	})
 }
 
@@ -234,8 +250,10 @@ func (s *Server) upstream() (*web.Upstream, error) {
 		return nil, nil //nolint:nilnil // see above
 	}
 	o := oidclogin.Options{
-		Issuer: c.Issuer, ClientID: c.ClientID, Secret: cmp.Or(c.ClientSecretRef.Secret, c.ClientSecret), Scopes: c.Scopes, Lasts: s.config.OAuth.StateMaxAge,
-		Networks: s.networks, Key: func() []byte { return s.kernel.Key }, Counters: func() counters.Store { return s.kernel.Counters }, Now: s.kernel.Now,
+		Issuer: c.Issuer, ClientID: c.ClientID, Secret: cmp.Or(c.ClientSecretRef.Secret, c.ClientSecret), Scopes: c.Scopes,
+		Lasts:    s.config.OAuth.StateMaxAge,
+		Networks: s.networks, Key: func() []byte { return s.kernel.Key },
+		Counters: func() counters.Store { return s.kernel.Counters }, Now: s.kernel.Now,
 	}
 	if c.IncludeGroupsScope {
 		o.Wishes = []string{"groups"}
@@ -264,12 +282,14 @@ var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustPa
 // loginRules returns the settings of the lockout.
 func loginRules(c *config.Config) login.Options {
 	return login.Options{
-		Failures: c.RateLimit.AuthFailMax, Spray: c.RateLimit.AuthSprayFactor * c.RateLimit.AuthFailMax, Window: c.RateLimit.AuthFailWindow, Lock: c.RateLimit.AuthLockout, Identities: c.RateLimit.MaxTrackedIdentities,
+		Failures: c.RateLimit.AuthFailMax, Spray: c.RateLimit.AuthSprayFactor * c.RateLimit.AuthFailMax,
+		Window: c.RateLimit.AuthFailWindow, Lock: c.RateLimit.AuthLockout, Identities: c.RateLimit.MaxTrackedIdentities,
 	}
 }
 
 // sameSites maps the values of session.same_site.
-var sameSites = map[string]http.SameSite{"lax": http.SameSiteLaxMode, "strict": http.SameSiteStrictMode, "none": http.SameSiteNoneMode}
+var sameSites = map[string]http.SameSite{"lax": http.SameSiteLaxMode, "strict": http.SameSiteStrictMode,
+	"none": http.SameSiteNoneMode}
 
 // issuerPath returns the path of the issuer without a trailing slash, or "" if it has none.
 func (s *Server) issuerPath() string {
@@ -320,8 +340,10 @@ func (s *Server) openIDMetadata() map[string]any {
 func (s *Server) administration() *admin.API {
 	c, r := s.config, &s.rooms
 	o := admin.Options{
-		Clients: r.clients, Catalog: r.catalog, Users: r.users, Factors: r.factors, Accounts: r.accounts, Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers, Connections: r.connected,
-		APIKey: c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
+		Clients: r.clients, Catalog: r.catalog, Users: r.users, Factors: r.factors, Accounts: r.accounts,
+		Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers,
+		Connections: r.connected,
+		APIKey:      c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
 		Version: s.version, Begun: s.begun, Config: s.effective, Notices: s.notices,
 		Bar: s.bar,
 	}

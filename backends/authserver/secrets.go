@@ -100,12 +100,14 @@ func (s *Server) keyStore() (keys.Store, error) {
 	case config.KMSTransit:
 		k := &c.KMSTransit
 		client, err := s.kms(transit.Options{
-			Address: k.Address, Token: k.Token, Timeout: k.Timeout, AppRole: transit.AppRole{Mount: k.AppRole.Mount, RoleID: k.AppRole.RoleID, SecretID: k.AppRole.SecretID},
+			Address: k.Address, Token: k.Token, Timeout: k.Timeout,
+			AppRole: transit.AppRole{Mount: k.AppRole.Mount, RoleID: k.AppRole.RoleID, SecretID: k.AppRole.SecretID},
 		})
 		if err != nil {
 			return nil, err
 		}
-		return &keys.Transit{Server: s.kernel, Key: client.Key(k.Mount, k.KeyName), Name: k.Address + " " + k.Mount + "/" + k.KeyName, Algorithm: c.Algorithm}, nil
+		return &keys.Transit{Server: s.kernel, Key: client.Key(k.Mount, k.KeyName), Name: k.Address + " " + k.Mount + "/" +
+			k.KeyName, Algorithm: c.Algorithm}, nil
 	case config.PostgresKey:
 		own, err := masterOf(c.PostgresKey.EncryptionKey.Secret, "")
 		if err != nil {
@@ -133,7 +135,8 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 	}
 	defer s.survey.forget()
 	defer func() {
-		detail := []string{"scanned", strconv.Itoa(all.Scanned), "rewritten", strconv.Itoa(all.Rewritten), "failed", strconv.Itoa(all.Failed)}
+		detail := []string{"scanned", strconv.Itoa(all.Scanned), "rewritten", strconv.Itoa(all.Rewritten), "failed",
+			strconv.Itoa(all.Failed)}
 		if err != nil {
 			detail = append(detail, "ended", "early")
 		}
@@ -142,7 +145,8 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 	for _, one := range s.rooms.sealed {
 		previous := all
 		add := func(done encryption.Resealed) {
-			all = encryption.Resealed{Scanned: previous.Scanned + done.Scanned, Rewritten: previous.Rewritten + done.Rewritten, Failed: previous.Failed + done.Failed}
+			all = encryption.Resealed{Scanned: previous.Scanned + done.Scanned, Rewritten: previous.Rewritten + done.Rewritten,
+				Failed: previous.Failed + done.Failed}
 		}
 		done, err := encryption.Reseal(ctx, s.kernel, one.by, one.columns, func(done encryption.Resealed) {
 			if add(done); progress != nil {
@@ -166,7 +170,8 @@ func (s *Server) checkKeys() error {
 	defer cancel()
 	err := s.rooms.keys.Reload(ctx)
 	if errors.Is(err, transit.ErrUnavailable) {
-		s.kernel.Logger().Error("the key management server does not answer: no tokens are issued until it does", zap.Error(err))
+		s.kernel.Logger().Error("the key management server does not answer: no tokens are issued until it does",
+			zap.Error(err))
 		return nil
 	}
 	return err

@@ -100,7 +100,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, whole *http.Request) {
 	if whole.Pattern = r.Pattern; err != nil {
 		e, ok := apierror.From(err)
 		if !ok || e.Status >= http.StatusInternalServerError {
-			s.kernel.Logger().Error("request failed", zap.String("path", r.Pattern), zap.String("trace_id", s.kernel.TraceID(r.Context())), zap.String("span_id", s.kernel.SpanID(r.Context())), zap.Error(err))
+			s.kernel.Logger().Error("request failed", zap.String("path", r.Pattern), zap.String("trace_id",
+				s.kernel.TraceID(r.Context())), zap.String("span_id", s.kernel.SpanID(r.Context())), zap.Error(err))
 		}
 		s.refuse(w, err)
 	}
@@ -112,7 +113,8 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 		return apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path")
 	}
 	route, ok := p.methods[r.Method]
-	free := p.free || ok && r.Method == http.MethodOptions // a web page could not read why its preflight request was refused
+	// a web page could not read why its preflight request was refused
+	free := p.free || ok && r.Method == http.MethodOptions
 	if s.limiter != nil && !free && !s.limiter.Allow(kernel.Network(s.kernel.Address(r))) {
 		p.tell(w, r)
 		return kernel.TooMany()

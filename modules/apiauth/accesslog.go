@@ -54,7 +54,10 @@ func showsKeys(core zapcore.Core) (shown bool) {
 		shown = true
 		return nil
 	})
-	headers := zapcore.ObjectMarshalerFunc(func(enc zapcore.ObjectEncoder) error { return enc.AddArray("X-Api-Key", values) })
+	headers := zapcore.ObjectMarshalerFunc(func(enc zapcore.ObjectEncoder) error {
+		return enc.AddArray("X-Api-Key",
+			values)
+	})
 	core.With([]zap.Field{zap.Object("request", zapcore.ObjectMarshalerFunc(func(enc zapcore.ObjectEncoder) error {
 		return enc.AddObject("headers", headers)
 	}))})

@@ -79,7 +79,8 @@ func rawCheck(handlers []json.RawMessage, module caddy.Module) bool {
 			last = i
 		}
 	}
-	return slices.ContainsFunc(handlers[:max(last, 0)], func(h json.RawMessage) bool { return checks(gjson.ParseBytes(h)) })
+	return slices.ContainsFunc(handlers[:max(last, 0)],
+		func(h json.RawMessage) bool { return checks(gjson.ParseBytes(h)) })
 }
 
 // checks reports whether a handler, or one within it, checks the key.

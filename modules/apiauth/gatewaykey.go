@@ -112,7 +112,8 @@ func (g *GatewayKey) identify(r *http.Request) (*keychain.Identity, error) {
 
 // userNames are the names of userValue other than id.
 var userNames = []string{
-	"key_id", "key_label", "rate_limit_per_minute", "operator_key_id", "operator_key_rate_limit", "operator_user_rate_limit",
+	"key_id", "key_label", "rate_limit_per_minute", "operator_key_id", "operator_key_rate_limit",
+	"operator_user_rate_limit",
 	"operator_team_id", "operator_team_rate_limit", "operator_organisation_rate_limit",
 }
 
@@ -181,7 +182,8 @@ func hide(h http.Header) {
 func credential(h http.Header) (string, error) {
 	for _, name := range [...]string{"Authorization", "X-Api-Key"} {
 		if len(h[name]) > 1 {
-			return "", apierror.New(http.StatusUnauthorized, "invalid_api_key", "more than one %s header was sent: send one", name)
+			return "", apierror.New(http.StatusUnauthorized, "invalid_api_key", "more than one %s header was sent: send one",
+				name)
 		}
 	}
 	if values := h["Authorization"]; len(values) > 0 {

@@ -167,9 +167,10 @@ func (o *OAuth) setUp() (err error) {
 		if err != nil {
 			return err
 		}
-		o.verifier = jwt.Verifier{Types: o.Types, Leeway: time.Duration(o.Leeway), ValidSubject: ValidUserID, Now: time.Now, Issuers: []*jwt.Issuer{{
-			Name: o.Issuer, Audiences: o.Audiences, Algorithms: o.Algorithms, SubjectClaim: "sub", Keys: source,
-		}}}
+		o.verifier = jwt.Verifier{Types: o.Types, Leeway: time.Duration(o.Leeway), ValidSubject: ValidUserID, Now: time.Now,
+			Issuers: []*jwt.Issuer{{
+				Name: o.Issuer, Audiences: o.Audiences, Algorithms: o.Algorithms, SubjectClaim: "sub", Keys: source,
+			}}}
 	}
 	o.cache, err = jwt.NewCache(time.Now, verify)
 	return err
@@ -177,7 +178,8 @@ func (o *OAuth) setUp() (err error) {
 
 // resolve replaces {env.*} and {file.*} in the settings.
 func (o *OAuth) resolve() error {
-	texts := map[string]*string{"issuer": &o.Issuer, "jwks_url": &o.JWKSURL, "resource_metadata": &o.ResourceMetadata, "resource_name": &o.ResourceName}
+	texts := map[string]*string{"issuer": &o.Issuer, "jwks_url": &o.JWKSURL, "resource_metadata": &o.ResourceMetadata,
+		"resource_name": &o.ResourceName}
 	for i := range o.Audiences {
 		texts[fmt.Sprintf("audience %d", i+1)] = &o.Audiences[i]
 	}
@@ -211,19 +213,22 @@ func (o *OAuth) check() error {
 	}
 	for _, algorithm := range o.Algorithms {
 		if !slices.Contains(publicAlgorithms, algorithm) {
-			return fmt.Errorf("the algorithm %q cannot be used with public keys; there are: %s", algorithm, strings.Join(publicAlgorithms, " "))
+			return fmt.Errorf("the algorithm %q cannot be used with public keys; there are: %s",
+				algorithm, strings.Join(publicAlgorithms, " "))
 		}
 	}
 	if o.MaxAge < 0 {
 		return errors.New("max_age must not be negative")
 	}
 	for _, class := range o.ACR {
-		if class == "" || strings.ContainsFunc(class, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+		if class == "" || strings.ContainsFunc(class,
+			func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
 			return fmt.Errorf("%q is not an authentication context class", class)
 		}
 	}
 	for _, scope := range o.Scopes {
-		if strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) || scope == "" {
+		if strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) ||
+			scope == "" {
 			return fmt.Errorf("%q is not a scope", scope)
 		}
 	}
@@ -375,7 +380,8 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 		return nil, 0, jwt.ErrSubject
 	}
 	g = &granted{key: key, verified: verified{
-		user:    caddyauth.User{ID: subject, Metadata: map[string]string{"issuer": o.Issuer, "client_id": text("client_id"), "scope": text("scope")}},
+		user: caddyauth.User{ID: subject, Metadata: map[string]string{"issuer": o.Issuer, "client_id": text("client_id"),
+			"scope": text("scope")}},
 		subject: &User{ID: subject, Issuer: o.Issuer, Expires: expires, Claims: claims},
 	}}
 	have := strings.Fields(text("scope"))

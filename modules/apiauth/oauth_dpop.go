@@ -55,7 +55,8 @@ func (o *OAuth) prove(r *http.Request, token string, sentBound bool, key string)
 	case !sentBound:
 		return errBound
 	}
-	proof, err := o.proofs.Verify(r.Context(), r.Header[http.CanonicalHeaderKey(dpop.Header)], dpop.Request{Method: r.Method, URL: o.resource.address(r), Token: token})
+	proof, err := o.proofs.Verify(r.Context(), r.Header[http.CanonicalHeaderKey(dpop.Header)],
+		dpop.Request{Method: r.Method, URL: o.resource.address(r), Token: token})
 	if errors.Is(err, counters.ErrUnavailable) {
 		return apierror.Unavailable("the check of proofs", err)
 	}

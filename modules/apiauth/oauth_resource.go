@@ -34,14 +34,16 @@ func newResource(o *OAuth) (*resource, error) {
 		return res, nil
 	}
 	if o.ResourceMetadata != "" {
-		if err := (jwks.Address{JWKS: o.ResourceMetadata}).Check(); err != nil || strings.ContainsAny(o.ResourceMetadata, "\"\\") {
+		if err := (jwks.Address{JWKS: o.ResourceMetadata}).Check(); err != nil || strings.ContainsAny(o.ResourceMetadata,
+			"\"\\") {
 			return nil, errors.New("resource_metadata must be off, or a URL: https, or http on a loopback address")
 		}
 		res.metadata = o.ResourceMetadata
 		return res, nil
 	}
 	u, err := url.Parse(o.Audiences[0])
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
+		u.User != nil {
 		return res, nil // the audience has no document
 	}
 	path := strings.TrimSuffix(u.EscapedPath(), "/")

@@ -183,7 +183,8 @@ func (u *UserJWT) Provision(ctx caddy.Context) error {
 	}
 	if keys != nil {
 		u.verifier.Issuers = append(u.verifier.Issuers, &jwt.Issuer{
-			Name: u.Issuer, Audiences: u.Audiences, Algorithms: u.Algorithms, Claims: u.RequiredClaims, SubjectClaim: u.UserClaim, Keys: keys,
+			Name: u.Issuer, Audiences: u.Audiences, Algorithms: u.Algorithms, Claims: u.RequiredClaims,
+			SubjectClaim: u.UserClaim, Keys: keys,
 		})
 	}
 	u.cache, err = jwt.NewCache(time.Now, u.verify)
@@ -256,7 +257,8 @@ func (u *UserJWT) check() error {
 	}
 	for _, algorithm := range u.Algorithms {
 		if !slices.Contains(possible, algorithm) {
-			return fmt.Errorf("the algorithm %q cannot be used with these keys; there are: %s", algorithm, strings.Join(possible, " "))
+			return fmt.Errorf("the algorithm %q cannot be used with these keys; there are: %s",
+				algorithm, strings.Join(possible, " "))
 		}
 	}
 	return nil

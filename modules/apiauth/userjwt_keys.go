@@ -44,7 +44,8 @@ func pooled(issuer, jwksURL string, kept **jwks.Address) (jwks.Finder, error) {
 // sources.Delete.
 func takeSource(at jwks.Address) (*jwks.Source, error) {
 	loaded, _, err := sources.LoadOrNew(at, func() (caddy.Destructor, error) {
-		return pooledSource{jwks.NewSource(at, func() *zap.Logger { return caddy.Log().Named("http.authentication.providers.user_jwt") })}, nil
+		return pooledSource{jwks.NewSource(at,
+			func() *zap.Logger { return caddy.Log().Named("http.authentication.providers.user_jwt") })}, nil
 	})
 	if err != nil {
 		return nil, err

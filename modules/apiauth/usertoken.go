@@ -36,7 +36,9 @@ func ValidUserID(id string) bool {
 
 // SignUserToken returns a token for a user that is valid until ttl after now, and when it expires. keys are the keys
 // that the keyring derives for UserTokens.
-func SignUserToken(keys [][]byte, user string, now time.Time, ttl time.Duration) (token string, expires time.Time, err error) {
+func SignUserToken(
+	keys [][]byte, user string, now time.Time, ttl time.Duration,
+) (token string, expires time.Time, err error) {
 	if !ValidUserID(user) {
 		return "", time.Time{}, fmt.Errorf("a user id has 1 to %d characters and no control characters", MaxUserID)
 	}

@@ -175,22 +175,25 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	locks.logger.Store(ctx.Logger())
-	n, err := tollgate.Share(h.app, nodes, nodeKey{db, keys.Digest(), fmt.Sprint(h.app.AllowedNetworks())}, func() (*node, error) {
-		n := new(node)
-		n.logger.Store(ctx.Logger())
-		version := tollgate.Version()
-		tracer, err := n.sent.provision(keys, version)
-		if err != nil {
-			return nil, err
-		}
-		n.server, err = authserver.New(authserver.Options{
-			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: edge.Address, Stopping: tollgate.Stopping, Meter: meter{}, Tracer: tracer, Trace: traceID, Span: spanID, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
-			Bar: n.newest.Bar(serviceName), SignedOut: func(ctx context.Context, issuer, subject string) {
-				n.newest.SignedOut(ctx, serviceName, issuer, subject)
-			},
-		})
-		return n, err
-	}, (*node).close)
+	n, err := tollgate.Share(h.app, nodes, nodeKey{db, keys.Digest(), fmt.Sprint(h.app.AllowedNetworks())},
+		func() (*node, error) {
+			n := new(node)
+			n.logger.Store(ctx.Logger())
+			version := tollgate.Version()
+			tracer, err := n.sent.provision(keys, version)
+			if err != nil {
+				return nil, err
+			}
+			n.server, err = authserver.New(authserver.Options{
+				Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: edge.Address,
+				Stopping: tollgate.Stopping, Meter: meter{}, Tracer: tracer, Trace: traceID, Span: spanID,
+				Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
+				Bar: n.newest.Bar(serviceName), SignedOut: func(ctx context.Context, issuer, subject string) {
+					n.newest.SignedOut(ctx, serviceName, issuer, subject)
+				},
+			})
+			return n, err
+		}, (*node).close)
 	if err != nil {
 		return err
 	}
@@ -207,7 +210,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.Listener == adminListener && !h.off {
 		h.site = n.server.Admin()
 		if provider := keys.Observability.Metrics.Provider; provider == "prometheus" || provider == "both" {
-			h.scrape, h.metrics = keys.Observability.Metrics.Path, promhttp.HandlerFor(ctx.GetMetricsRegistry(), promhttp.HandlerOpts{})
+			h.scrape, h.metrics = keys.Observability.Metrics.Path, promhttp.HandlerFor(ctx.GetMetricsRegistry(),
+				promhttp.HandlerOpts{})
 		}
 	}
 	return nil
@@ -243,14 +247,16 @@ func (h *Handler) Validate() error {
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
 	if h.Listener == adminListener {
-		p := tollgate.Presence{Service: serviceName, Title: "Accounts administration", Summary: "Users, applications, keys and the audit of the authorization server."}
+		p := tollgate.Presence{Service: serviceName, Title: "Accounts administration",
+			Summary: "Users, applications, keys and the audit of the authorization server."}
 		if !h.off {
 			p.Path = "/admin/ui/"
 		}
 		p.Visible = func(r *http.Request) bool { return loopback.Direct(r, edge.Address(r)) }
 		return p
 	}
-	p := tollgate.Presence{Service: serviceName, Title: "Accounts", Summary: "Where people sign in, and applications get their tokens (OAuth, OpenID Connect).", Path: "/"}
+	p := tollgate.Presence{Service: serviceName, Title: "Accounts",
+		Summary: "Where people sign in, and applications get their tokens (OAuth, OpenID Connect).", Path: "/"}
 	if issuer, err := url.Parse(h.issuer); err == nil {
 		p.Path = strings.TrimSuffix(issuer.Path, "/") + "/"
 	}

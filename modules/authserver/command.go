@@ -50,9 +50,12 @@ type session struct {
 }
 
 // run returns a subcommand that opens the database and calls work. Afterwards it writes the audit events.
-func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+func (o *options) run(
+	work func(s *session, cmd *cobra.Command, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if ext := filepath.Ext(o.Config); o.Adapter == "" && (strings.EqualFold(ext, ".yaml") || strings.EqualFold(ext, ".yml")) {
+		if ext := filepath.Ext(o.Config); o.Adapter == "" && (strings.EqualFold(ext, ".yaml") ||
+			strings.EqualFold(ext, ".yml")) {
 			o.Adapter = serviceName
 		}
 		return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {

@@ -129,7 +129,8 @@ func (i *imported) show(dry bool) error {
 			name   string
 			counts map[string]int
 		}{{"Clients", i.Clients}, {"Users", i.Users}, {"Others", i.Others}} {
-			cli.Row(w, row.name, row.counts[moving.Taken], row.counts[moving.There], row.counts[moving.Skipped], row.counts[moving.Refused])
+			cli.Row(w, row.name, row.counts[moving.Taken], row.counts[moving.There], row.counts[moving.Skipped],
+				row.counts[moving.Refused])
 		}
 	})
 }

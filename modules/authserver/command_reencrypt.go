@@ -42,7 +42,8 @@ of all of them.
 				cli.Row(w, "Cannot be opened:", done.Failed)
 			})
 			if err == nil && done.Failed > 0 {
-				err = fmt.Errorf("%d sealed texts open with none of the configured keys; add what they were sealed with", done.Failed)
+				err = fmt.Errorf("%d sealed texts open with none of the configured keys; add what they were sealed with",
+					done.Failed)
 			}
 			return err
 		}),
@@ -125,7 +126,8 @@ func sealers(s *session) (list []*config.Config, err error) {
 		}
 		for _, other := range list {
 			if !keys.SealsAs(other) {
-				return nil, fmt.Errorf("%s and %s seal what is in one database with different keys: give both the same", names[other], names[keys])
+				return nil, fmt.Errorf("%s and %s seal what is in one database with different keys: give both the same",
+					names[other], names[keys])
 			}
 		}
 		list = append(list, keys)

@@ -110,7 +110,8 @@ func countersOf(rows ...metric) map[string]*vector[prometheus.Counter] {
 func histogramsOf(rows ...metric) map[string]*vector[prometheus.Observer] {
 	all := make(map[string]*vector[prometheus.Observer], len(rows))
 	for _, m := range rows {
-		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: m.name, Help: m.help, Buckets: buckets}, m.labels())
+		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: m.name, Help: m.help,
+			Buckets: buckets}, m.labels())
 		all[m.name] = &vector[prometheus.Observer]{vec, vec.GetMetricWithLabelValues, len(m.labels())}
 	}
 	return all
@@ -170,7 +171,8 @@ func (r *recorder) done(method, route string, begin time.Time) {
 		r.status = http.StatusOK
 	}
 	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions:
 	default:
 		method = "other"
 	}

@@ -64,7 +64,8 @@ func (s *Storage) Open(logger *zap.Logger) (*store.DB, error) {
 	}
 	p := s.keys.Postgres
 	return store.NewPostgres(store.PostgresOptions{
-		DSN: p.DSN, MaxConns: p.MaxConns, MinConns: p.MinConns, MaxIdleTime: p.MaxConnIdleTime, MaxLifetime: p.MaxConnLifetime,
+		DSN: p.DSN, MaxConns: p.MaxConns, MinConns: p.MinConns, MaxIdleTime: p.MaxConnIdleTime,
+		MaxLifetime: p.MaxConnLifetime,
 	}, logger)
 }
 

@@ -40,7 +40,8 @@ func (t *telemetry) provision(keys *config.Config, version string) (kernel.Trace
 	}
 	sender.TellUnsent()
 	var err error
-	t.tracer, err = otlp.NewTracer(otlp.Collector{Endpoint: traces.Endpoint, Insecure: traces.Insecure}, service, traces.SampleRate)
+	t.tracer, err = otlp.NewTracer(otlp.Collector{Endpoint: traces.Endpoint, Insecure: traces.Insecure}, service,
+		traces.SampleRate)
 	return t.tracer, err
 }
 

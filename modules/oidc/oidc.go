@@ -95,7 +95,9 @@ func (p *Provider) Called() string { return cmp.Or(p.Label, "single sign-on") }
 
 // Make returns the provider, which sends no requests yet. key returns a secret of the service that is the same on all
 // nodes. same is equal for two providers with the same settings.
-func (p *Provider) Make(app *tollgate.App, key func() []byte) (made *oidclogin.Provider, same [sha256.Size]byte, err error) {
+func (p *Provider) Make(
+	app *tollgate.App, key func() []byte,
+) (made *oidclogin.Provider, same [sha256.Size]byte, err error) {
 	resolved := *p
 	for _, text := range []*string{&resolved.Issuer, &resolved.ClientID, &resolved.ClientSecret} {
 		if *text, err = placeholder.Resolve(*text); err != nil {
@@ -107,7 +109,8 @@ func (p *Provider) Make(app *tollgate.App, key func() []byte) (made *oidclogin.P
 		return nil, same, err
 	}
 	made, err = oidclogin.New(oidclogin.Options{
-		Issuer: resolved.Issuer, ClientID: resolved.ClientID, Secret: resolved.ClientSecret, Scopes: p.Scopes, GroupsClaim: p.GroupsClaim, Groups: p.Groups,
+		Issuer: resolved.Issuer, ClientID: resolved.ClientID, Secret: resolved.ClientSecret, Scopes: p.Scopes,
+		GroupsClaim: p.GroupsClaim, Groups: p.Groups,
 		Networks: app.AllowedNetworks(), Key: key, Counters: func() counters.Store { return app.Counters() },
 	})
 	if err != nil {

@@ -54,7 +54,9 @@ func (a *Accounts) Activity(ctx context.Context, user string) ([]audit.Record, e
 // SetPassword replaces the password of a signed-in user. It ends all of their sessions and tokens, and returns the
 // cookie of a new session for this browser. The error has status 422 if the present password is wrong or the next one
 // is not allowed, and 429 while the lockout of sign-ins holds.
-func (a *Accounts) SetPassword(ctx context.Context, s *login.Session, present, next, address string) (cookie string, err error) {
+func (a *Accounts) SetPassword(
+	ctx context.Context, s *login.Session, present, next, address string,
+) (cookie string, err error) {
 	if err := a.Login.Confirm(ctx, s.User, present, address); err != nil {
 		return "", err
 	}

@@ -67,7 +67,8 @@ func (a *Accounts) compose(kind, secret string, ends time.Time) *mail.Message {
 	words := letterTexts[kind]
 	text := words.before + "\n\n"
 	if secret != "" {
-		text += a.address(kind, secret) + "\n\nThe link works once, until " + ends.UTC().Format("2 January 2006, 15:04 MST") + ".\n\n"
+		text += a.address(kind, secret) + "\n\nThe link works once, until " + ends.UTC().Format("2 January 2006, 15:04 MST") +
+			".\n\n"
 	}
 	return &mail.Message{
 		Subject: words.subject + " – " + a.Site, Text: text + words.after + "\n\n" + a.Site + "\n" + a.Issuer + "\n",

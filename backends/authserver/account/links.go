@@ -85,7 +85,8 @@ type Link struct {
 }
 
 // errLink is the error for every secret that is not that of a valid link.
-var errLink = apierror.New(http.StatusGone, "gone", "this link was used already, is too old, or a newer mail has another one")
+var errLink = apierror.New(http.StatusGone, "gone",
+	"this link was used already, is too old, or a newer mail has another one")
 
 func gone(err error) error {
 	if errors.Is(err, maillink.ErrGone) {
@@ -125,14 +126,15 @@ func EndUser(c store.Conn, user string) error { return links.Drop(c, user) }
 
 // proof returns the proof that a link was opened, which uses the link up.
 func (a *Accounts) proof(l Link, secret string) users.Proof {
-	return users.Proof{User: l.User.ID, Pending: l.Kind != LinkReset && l.Kind != LinkAddress, Take: func(c store.Conn) error {
-		taken, err := links.Take(c, secret, a.Now(), l.Kind)
-		if err != nil {
-			return gone(err)
-		}
-		_, err = owner(c, taken)
-		return err
-	}}
+	return users.Proof{User: l.User.ID, Pending: l.Kind != LinkReset && l.Kind != LinkAddress,
+		Take: func(c store.Conn) error {
+			taken, err := links.Take(c, secret, a.Now(), l.Kind)
+			if err != nil {
+				return gone(err)
+			}
+			_, err = owner(c, taken)
+			return err
+		}}
 }
 
 // Forgot mails a link to the user with an address, by which they can choose a new password. It does not reveal whether
@@ -243,7 +245,9 @@ func (a *Accounts) SetAddress(ctx context.Context, secret string) error {
 // Invite creates a pending user, or takes an existing pending one, and makes a link by which they choose a password.
 // The link is mailed or, if show is set, returned for the operator to pass on. The error has status 409 if there is an
 // account with the address, and 422 if the address or name is invalid.
-func (a *Accounts) Invite(ctx context.Context, email, name string, show bool) (u *users.User, address string, err error) {
+func (a *Accounts) Invite(
+	ctx context.Context, email, name string, show bool,
+) (u *users.User, address string, err error) {
 	err = a.Write(ctx, func(c store.Conn) error {
 		var isNew bool
 		if u, isNew, err = a.Users.Pend(c, email, name); err != nil {
@@ -252,7 +256,8 @@ func (a *Accounts) Invite(ctx context.Context, email, name string, show bool) (u
 		if !isNew && u.Status != users.Pending {
 			return apierror.New(http.StatusConflict, "conflict", "there is a user with this mail address already")
 		}
-		id, err := links.Ask(c, LinkInvite, a.Now().Add(inviteLasts), "SELECT id AS user_id, email FROM authserver_users WHERE id = ?", u.ID)
+		id, err := links.Ask(c, LinkInvite, a.Now().Add(inviteLasts),
+			"SELECT id AS user_id, email FROM authserver_users WHERE id = ?", u.ID)
 		if err != nil || !show {
 			return err
 		}

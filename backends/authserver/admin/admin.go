@@ -137,7 +137,8 @@ func (c *call) rows(order string) (p kernel.Page, err error) {
 	if text := c.Text("cursor"); text != "" {
 		var ok bool
 		if p.After, ok = kernel.ParsePlace(text); !ok || p.Offset > 0 {
-			return p, apierror.New(http.StatusBadRequest, "invalid_value", "cursor must be next of the page before, unchanged, without offset")
+			return p, apierror.New(http.StatusBadRequest, "invalid_value",
+				"cursor must be next of the page before, unchanged, without offset")
 		}
 	}
 	p.Limit++ // one more, to detect a next page
@@ -153,7 +154,8 @@ const countMost = 10_000
 // answer returns the response for a page: the rows as tell converts them, a cursor in next if there are more, and the
 // number of rows of all pages if that is requested. found may contain one row beyond the page, see rows, which is cut
 // off.
-func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, found []T, p kernel.Page, tell func(T) U, count func(limit int) (int, error)) (map[string]any, error) {
+func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, found []T, p kernel.Page, tell func(T) U,
+	count func(limit int) (int, error)) (map[string]any, error) {
 	found, more := store.Cut(found, p.Limit-1)
 	rows := make([]U, len(found))
 	for i, one := range found {
@@ -191,7 +193,8 @@ func (c *call) address() string { return c.api.Address(c.R) }
 
 // note records what was done in the audit feed.
 func (c *call) note(action, client string, detail ...string) {
-	c.api.Audit(c.R.Context(), kernel.Event{Action: action, Actor: by, Client: client, Address: c.address(), Detail: detail})
+	c.api.Audit(c.R.Context(), kernel.Event{Action: action, Actor: by, Client: client, Address: c.address(),
+		Detail: detail})
 }
 
 // list returns the response for a page of a list.
@@ -238,7 +241,8 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 	if a.APIKey == "" { // a developer's machine, whose browser may show any site
 		switch {
 		case !loopback.Direct(r, a.Address(r)):
-			return apierror.New(http.StatusForbidden, "forbidden", "without admin.api_key the administration is for programs on this machine that ask it directly, by localhost or an IP address: set the key to reach it through a proxy or from elsewhere")
+			return apierror.New(http.StatusForbidden, "forbidden",
+				"without admin.api_key the administration is for programs on this machine that ask it directly, by localhost or an IP address: set the key to reach it through a proxy or from elsewhere")
 		case a.origin.Check(r) != nil:
 			return apierror.New(http.StatusForbidden, "forbidden", "pages of other sites are not let in")
 		}

@@ -37,7 +37,8 @@ type brokerBody struct {
 // tellProvider returns a provider as it is shown.
 func tellProvider(p *brokers.Provider) map[string]any {
 	return map[string]any{
-		"id": p.ID, "slug": p.Slug, "display_name": p.DisplayName, "protocol": p.Protocol, "config_data": p.Config, "created_at": stamp(p.CreatedAt), "updated_at": stamp(p.UpdatedAt),
+		"id": p.ID, "slug": p.Slug, "display_name": p.DisplayName, "protocol": p.Protocol, "config_data": p.Config,
+		"created_at": stamp(p.CreatedAt), "updated_at": stamp(p.UpdatedAt),
 	}
 }
 
@@ -111,7 +112,8 @@ func (a *API) patchBroker(c *call) (any, error) {
 			return err
 		}
 		if body.Protocol != nil && *body.Protocol != p.Protocol {
-			return apierror.New(http.StatusBadRequest, "invalid_value", "protocol cannot be changed: make another provider").With("protocol")
+			return apierror.New(http.StatusBadRequest, "invalid_value",
+				"protocol cannot be changed: make another provider").With("protocol")
 		}
 		body.apply(p)
 		return nil
@@ -196,8 +198,9 @@ func (a *API) tellConnection(c *call, one *connections.Connection) (map[string]a
 		provider = p.Slug
 	}
 	response := map[string]any{
-		"id": one.ID, "user_id": one.User, "provider": provider, "provider_id": one.Provider, "scopes_granted": scopes, "upstream_scopes": words(one.Scope),
-		"created_at": stamp(one.CreatedAt), "updated_at": stamp(one.UpdatedAt), "expires_at": nil,
+		"id": one.ID, "user_id": one.User, "provider": provider, "provider_id": one.Provider, "scopes_granted": scopes,
+		"upstream_scopes": words(one.Scope),
+		"created_at":      stamp(one.CreatedAt), "updated_at": stamp(one.UpdatedAt), "expires_at": nil,
 	}
 	if one.ExpiresAt != (time.Time{}) {
 		response["expires_at"] = stamp(one.ExpiresAt)

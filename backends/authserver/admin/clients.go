@@ -58,8 +58,10 @@ type made struct {
 
 func tellClient(c *clients.Client) client {
 	response := client{
-		ID: c.ID, Name: c.Name, Redirects: words(c.Redirects), Grants: words(c.Grants), Responses: words(c.Responses), AuthMethod: c.AuthMethod,
-		Scope: strings.Join(c.Scope, " "), Agent: c.Agent, AgentText: c.AgentText, FirstParty: c.FirstParty(), Status: c.Status, Source: c.Source,
+		ID: c.ID, Name: c.Name, Redirects: words(c.Redirects), Grants: words(c.Grants), Responses: words(c.Responses),
+		AuthMethod: c.AuthMethod,
+		Scope:      strings.Join(c.Scope, " "), Agent: c.Agent, AgentText: c.AgentText, FirstParty: c.FirstParty(),
+		Status: c.Status, Source: c.Source,
 		IssuedAt: stamp(c.IssuedAt), UpdatedAt: stamp(c.UpdatedAt),
 	}
 	if c.Source == clients.Document {
@@ -105,7 +107,8 @@ func (a *API) client(c *call) (any, error) {
 // tellWhole returns a client with the members that only the response about a single client has.
 func tellWhole(c *clients.Client) client {
 	response := tellClient(c)
-	response.JWKS, response.JWKSURI, response.Logout, response.Told = c.Metadata.JWKS, c.Metadata.JWKSURI, c.Metadata.Logout, c.Metadata.BackchannelLogout
+	response.JWKS, response.JWKSURI, response.Logout, response.Told = c.Metadata.JWKS, c.Metadata.JWKSURI,
+		c.Metadata.Logout, c.Metadata.BackchannelLogout
 	return response
 }
 
@@ -134,8 +137,10 @@ func (a *API) createClient(c *call) (any, error) {
 		return nil, err
 	}
 	one, err := a.Clients.Client(&clients.Registration{
-		Name: body.Name, Redirects: body.Redirects, Grants: body.Grants, Responses: body.Responses, AuthMethod: body.AuthMethod, Agent: body.Agent, AgentText: body.AgentText,
-		Metadata: clients.Metadata{JWKS: body.JWKS, JWKSURI: body.JWKSURI, Logout: body.Logout, BackchannelLogout: body.Told, FirstParty: body.FirstParty},
+		Name: body.Name, Redirects: body.Redirects, Grants: body.Grants, Responses: body.Responses,
+		AuthMethod: body.AuthMethod, Agent: body.Agent, AgentText: body.AgentText,
+		Metadata: clients.Metadata{JWKS: body.JWKS, JWKSURI: body.JWKSURI, Logout: body.Logout, BackchannelLogout: body.Told,
+			FirstParty: body.FirstParty},
 	}, clients.Admin)
 	if err == nil {
 		one.Scope, err = resources.ParseScope(body.Scope)
@@ -144,11 +149,13 @@ func (a *API) createClient(c *call) (any, error) {
 		return nil, err
 	}
 	if len(body.Secret) > 0 && len(body.Secret) < secretLeast {
-		return nil, apierror.New(http.StatusBadRequest, clients.InvalidMetadata, "client_secret must have at least %d characters; leave it out, and one is made", secretLeast).With("client_secret")
+		return nil, apierror.New(http.StatusBadRequest, clients.InvalidMetadata,
+			"client_secret must have at least %d characters; leave it out, and one is made", secretLeast).With("client_secret")
 	}
 	secret, err := a.Clients.CreateGiven(c.R.Context(), one, clients.Given{ID: body.ID, Secret: body.Secret})
 	if store.IsUniqueViolation(err) {
-		return nil, apierror.New(http.StatusConflict, "conflict", "there is a client with this client_id already").With("client_id")
+		return nil, apierror.New(http.StatusConflict, "conflict",
+			"there is a client with this client_id already").With("client_id")
 	}
 	if err != nil {
 		return nil, err
@@ -158,7 +165,9 @@ func (a *API) createClient(c *call) (any, error) {
 	c.Status = http.StatusCreated
 	response := tellClient(one)
 	return made{
-		response.Name, response.Redirects, response.Grants, response.Responses, response.AuthMethod, response.Scope, response.Agent, response.AgentText, response.FirstParty, response.ID, secret, response.Status, response.Source, response.IssuedAt,
+		response.Name, response.Redirects, response.Grants, response.Responses, response.AuthMethod, response.Scope,
+		response.Agent, response.AgentText, response.FirstParty, response.ID, secret, response.Status, response.Source,
+		response.IssuedAt,
 	}, nil
 }
 
@@ -182,8 +191,10 @@ func (a *API) patchClient(c *call) (any, error) {
 		if err := may(one); err != nil {
 			return err
 		}
-		if one.Source == clients.Document && (body.Name != nil || body.Redirects != nil || body.Grants != nil || body.Told != nil) {
-			return apierror.New(http.StatusConflict, "in_document", "this is said by the metadata document of the client; scope alone is set here")
+		if one.Source == clients.Document && (body.Name != nil || body.Redirects != nil || body.Grants != nil ||
+			body.Told != nil) {
+			return apierror.New(http.StatusConflict, "in_document",
+				"this is said by the metadata document of the client; scope alone is set here")
 		}
 		if body.Name != nil {
 			one.Name = *body.Name
@@ -202,7 +213,8 @@ func (a *API) patchClient(c *call) (any, error) {
 		}
 		if body.FirstParty != nil {
 			if *body.FirstParty && one.SelfDeclared() {
-				return apierror.New(http.StatusConflict, "self_declared", "first_party is for clients that an administrator made; this one registered itself or is known by its metadata document")
+				return apierror.New(http.StatusConflict, "self_declared",
+					"first_party is for clients that an administrator made; this one registered itself or is known by its metadata document")
 			}
 			one.Metadata.FirstParty = *body.FirstParty
 		}
@@ -243,7 +255,8 @@ func (a *API) deleteClient(c *call) (any, error) {
 			return nil, err
 		}
 		if live > 0 {
-			return nil, apierror.New(http.StatusConflict, "live_tokens", "the client has %d tokens that are good; add ?force=true to revoke them", live)
+			return nil, apierror.New(http.StatusConflict, "live_tokens",
+				"the client has %d tokens that are good; add ?force=true to revoke them", live)
 		}
 	}
 	if _, err := a.Tokens.RevokeClient(ctx, id); err != nil {

@@ -86,7 +86,8 @@ func (f *fields) broker(c *call, a *API) error {
 	given := f.Provider
 	if f.Named != nil {
 		if f.Provider != nil {
-			return apierror.New(http.StatusBadRequest, "invalid_value", "broker_provider_slug and broker_provider_id name the same: give one of them").With("broker_provider_slug")
+			return apierror.New(http.StatusBadRequest, "invalid_value",
+				"broker_provider_slug and broker_provider_id name the same: give one of them").With("broker_provider_slug")
 		}
 		given = f.Named
 	}
@@ -95,7 +96,8 @@ func (f *fields) broker(c *call, a *API) error {
 	}
 	p, err := a.Brokers.Find(c.R.Context(), *given)
 	if errors.Is(err, brokers.ErrUnknown) {
-		return apierror.New(http.StatusBadRequest, "invalid_value", "broker_provider_id: there is no such provider").With("broker_provider_id")
+		return apierror.New(http.StatusBadRequest, "invalid_value",
+			"broker_provider_id: there is no such provider").With("broker_provider_id")
 	}
 	if err == nil {
 		f.Provider = &p.ID
@@ -179,9 +181,12 @@ type policy struct {
 }
 
 var policies = []policy{
-	{"exchange/allowed-clients", "allowed_client_ids", "client_id", "exchange", func(p *resources.Policy) *[]string { return &p.Exchange.AllowedClientIDs }},
-	{"runtime/client-ids", "client_ids", "client_id", "runtime", func(p *resources.Policy) *[]string { return &p.Runtime.ClientIDs }},
-	{"connect/allowed-return-urls", "allowed_return_urls", "url", "connect", func(p *resources.Policy) *[]string { return &p.Connect.AllowedReturnURLs }},
+	{"exchange/allowed-clients", "allowed_client_ids", "client_id", "exchange",
+		func(p *resources.Policy) *[]string { return &p.Exchange.AllowedClientIDs }},
+	{"runtime/client-ids", "client_ids", "client_id", "runtime",
+		func(p *resources.Policy) *[]string { return &p.Runtime.ClientIDs }},
+	{"connect/allowed-return-urls", "allowed_return_urls", "url", "connect",
+		func(p *resources.Policy) *[]string { return &p.Connect.AllowedReturnURLs }},
 }
 
 func (a *API) policy(p policy) func(c *call) (any, error) {
@@ -207,7 +212,8 @@ func (a *API) addPolicy(p policy) func(c *call) (any, error) {
 		}
 		value := body[p.member]
 		if value == "" || len(body) != 1 || len(value) > maxPolicyValue {
-			return nil, apierror.New(http.StatusBadRequest, "invalid_value", "the body must be an object with %s alone, of at most 2048 characters", p.member)
+			return nil, apierror.New(http.StatusBadRequest, "invalid_value",
+				"the body must be an object with %s alone, of at most 2048 characters", p.member)
 		}
 		c.Status = http.StatusCreated
 		return a.editPolicy(c, p, value, "added", func(list []string) ([]string, error) {
@@ -239,7 +245,9 @@ func (a *API) removePolicy(p policy) func(c *call) (any, error) {
 	}
 }
 
-func (a *API) editPolicy(c *call, p policy, value, done string, edit func(list []string) ([]string, error)) (any, error) {
+func (a *API) editPolicy(
+	c *call, p policy, value, done string, edit func(list []string) ([]string, error),
+) (any, error) {
 	var previous int
 	var now []string
 	r, err := a.Catalog.Edit(c.R.Context(), c.Path("id"), func(r *resources.Resource) (err error) {

@@ -46,7 +46,8 @@ func (a *API) rotateKey(c *call) (any, error) {
 
 func (a *API) reseal(c *call) (any, error) {
 	if a.Reseal == nil {
-		return nil, apierror.New(http.StatusConflict, "no_encryption", "nothing is stored encrypted: data_encryption.driver is not set")
+		return nil, apierror.New(http.StatusConflict, "no_encryption",
+			"nothing is stored encrypted: data_encryption.driver is not set")
 	}
 	return a.Reseal(c.R.Context())
 }
@@ -156,7 +157,8 @@ func (a *API) stats(c *call) (any, error) {
 			{"resources", "authserver_resources", nil, ""},
 			{"consents", "authserver_consents", nil, ""},
 			{"tokens_live", "authserver_issuances WHERE revoked_at = 0 AND expires_at > ?", []any{now}, " ORDER BY id DESC"},
-			{"families_live", "authserver_families WHERE revoked_at = 0 AND expires_at > ? AND present <> ''", []any{now}, " ORDER BY expires_at DESC"},
+			{"families_live", "authserver_families WHERE revoked_at = 0 AND expires_at > ? AND present <> ''", []any{now},
+				" ORDER BY expires_at DESC"},
 		} {
 			rows, args := one.rows, one.args
 			if limit > 0 {
@@ -185,7 +187,8 @@ func (a *API) status(c *call) (any, error) {
 		parts["keys"] = "error"
 	}
 	return map[string]any{
-		"version": a.Version, "started_at": stamp(a.Begun), "uptime_seconds": int64(a.Now().Sub(a.Begun) / time.Second), "subsystems": parts,
+		"version": a.Version, "started_at": stamp(a.Begun), "uptime_seconds": int64(a.Now().Sub(a.Begun) / time.Second),
+		"subsystems": parts,
 	}, nil
 }
 

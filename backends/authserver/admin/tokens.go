@@ -29,9 +29,11 @@ type issuance struct {
 
 func tellIssuance(i tokens.Issuance) issuance {
 	response := issuance{
-		ID: strconv.FormatInt(i.ID, 10), JTI: i.JTI, User: i.User, Client: i.Client, ConsentClient: i.ConsentClient, Resource: i.Resource,
-		Scopes: strings.Fields(i.Scope), Kind: i.Kind, Parent: i.Parent, IssuedAt: stamp(i.IssuedAt), ExpiresAt: stamp(i.ExpiresAt),
-		JKT: i.JKT, Agent: i.Agent, Chain: strings.Fields(i.Chain),
+		ID: strconv.FormatInt(i.ID, 10), JTI: i.JTI, User: i.User, Client: i.Client, ConsentClient: i.ConsentClient,
+		Resource: i.Resource,
+		Scopes:   strings.Fields(i.Scope), Kind: i.Kind, Parent: i.Parent, IssuedAt: stamp(i.IssuedAt),
+		ExpiresAt: stamp(i.ExpiresAt),
+		JKT:       i.JKT, Agent: i.Agent, Chain: strings.Fields(i.Chain),
 	}
 	if !i.RevokedAt.IsZero() {
 		at := stamp(i.RevokedAt)
@@ -59,7 +61,8 @@ func (a *API) issuances(c *call) (any, error) {
 }
 
 func (c *call) filter() (f tokens.IssuanceFilter, err error) {
-	f = tokens.IssuanceFilter{User: c.Text("user"), Client: c.Text("client"), JTI: c.Text("jti"), Resource: c.Text("resource")}
+	f = tokens.IssuanceFilter{User: c.Text("user"), Client: c.Text("client"), JTI: c.Text("jti"),
+		Resource: c.Text("resource")}
 	f.Since, err = c.Time("since")
 	return f, err
 }
@@ -79,7 +82,8 @@ func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any,
 	if err != nil {
 		return nil, err
 	}
-	response, err := answer(c, name, found, p, tellIssuance, func(limit int) (int, error) { return a.Tokens.TotalIssuances(ctx, f, limit) })
+	response, err := answer(c, name, found, p, tellIssuance,
+		func(limit int) (int, error) { return a.Tokens.TotalIssuances(ctx, f, limit) })
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,8 @@ func (a *API) createUser(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	u, err := a.Users.Create(c.R.Context(), users.New{Email: body.Email, Name: body.Name, Password: body.Password, Role: body.Role}, by)
+	u, err := a.Users.Create(c.R.Context(), users.New{Email: body.Email, Name: body.Name, Password: body.Password,
+		Role: body.Role}, by)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,8 @@ func (a *API) patchUser(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := a.Users.Update(c.R.Context(), c.Path("id"), users.Change{Email: body.Email, Name: body.Name, Password: body.Password, Role: body.Role, May: may}, by)
+	u, err := a.Users.Update(c.R.Context(), c.Path("id"),
+		users.Change{Email: body.Email, Name: body.Name, Password: body.Password, Role: body.Role, May: may}, by)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +123,9 @@ func (a *API) deleteUser(c *call) (any, error) {
 	return nil, a.Users.Delete(c.R.Context(), c.Path("id"), by, may)
 }
 
-func (a *API) setUser(set func(ctx context.Context, id, by string, may ...func(u *users.User) error) (*users.User, error)) func(c *call) (any, error) {
+func (a *API) setUser(
+	set func(ctx context.Context, id, by string, may ...func(u *users.User) error) (*users.User, error),
+) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
 		may, err := matching(c, userTag)
 		if err != nil {
@@ -239,6 +243,7 @@ func (a *API) revokeConsent(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.note("consent_grant.revoked_admin", g.Client, "user", g.User, "resource", g.Resource, "scope", strings.Join(g.Scope, " "))
+	c.note("consent_grant.revoked_admin", g.Client, "user", g.User, "resource", g.Resource, "scope",
+		strings.Join(g.Scope, " "))
 	return nil, nil
 }

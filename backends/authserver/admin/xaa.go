@@ -41,7 +41,8 @@ type idpBody struct {
 }
 
 func (b *idpBody) row(id string) *xaa.IdP {
-	return &xaa.IdP{ID: id, Name: b.Name, Issuer: b.Issuer, JWKSURI: b.JWKSURI, Audience: b.Audience, Enabled: b.Enabled == nil || *b.Enabled}
+	return &xaa.IdP{ID: id, Name: b.Name, Issuer: b.Issuer, JWKSURI: b.JWKSURI, Audience: b.Audience,
+		Enabled: b.Enabled == nil || *b.Enabled}
 }
 
 func tellIdP(i *xaa.IdP) map[string]any {
@@ -151,12 +152,14 @@ type policyBody struct {
 }
 
 func (b *policyBody) row(id string) *xaa.Policy {
-	return &xaa.Policy{ID: id, Name: b.Name, IdP: b.IdP, ClientIDs: b.ClientIDs, Scopes: b.Scopes, Resources: b.Resources, Enabled: b.Enabled == nil || *b.Enabled}
+	return &xaa.Policy{ID: id, Name: b.Name, IdP: b.IdP, ClientIDs: b.ClientIDs, Scopes: b.Scopes, Resources: b.Resources,
+		Enabled: b.Enabled == nil || *b.Enabled}
 }
 
 func tellXAAPolicy(p *xaa.Policy) map[string]any {
 	return map[string]any{
-		"id": p.ID, "name": p.Name, "idp_id": p.IdP, "client_ids": words(p.ClientIDs), "scopes": words(p.Scopes), "resources": words(p.Resources), "enabled": p.Enabled,
+		"id": p.ID, "name": p.Name, "idp_id": p.IdP, "client_ids": words(p.ClientIDs), "scopes": words(p.Scopes),
+		"resources": words(p.Resources), "enabled": p.Enabled,
 		"created_at": stamp(p.CreatedAt), "updated_at": stamp(p.UpdatedAt),
 	}
 }
@@ -226,7 +229,8 @@ func (a *API) deleteXAAPolicy(c *call) (any, error) {
 }
 
 func tellMapping(m *xaa.Mapping) map[string]any {
-	return map[string]any{"id": m.ID, "idp_id": m.IdP, "idp_subject": m.Subject, "local_user_id": m.User, "created_at": stamp(m.CreatedAt)}
+	return map[string]any{"id": m.ID, "idp_id": m.IdP, "idp_subject": m.Subject, "local_user_id": m.User,
+		"created_at": stamp(m.CreatedAt)}
 }
 
 func (a *API) mappings(c *call) (any, error) {
@@ -239,7 +243,8 @@ func (a *API) mappings(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := answer(c, "subject_mappings", found, p, tellMapping, func(limit int) (int, error) { return a.XAA.TotalMappings(ctx, idp, limit) })
+	response, err := answer(c, "subject_mappings",
+		found, p, tellMapping, func(limit int) (int, error) { return a.XAA.TotalMappings(ctx, idp, limit) })
 	if err != nil {
 		return nil, err
 	}

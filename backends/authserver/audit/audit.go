@@ -40,7 +40,8 @@ func New(s *kernel.Server) *Feed {
 
 // Add queues an event. It is the function for kernel.Server.Audit.
 func (f *Feed) Add(ctx context.Context, e kernel.Event) {
-	r := Record{Action: e.Action, Actor: e.Actor, Client: e.Client, Address: cmp.Or(e.Address, kernel.AddressOf(ctx)), Detail: Pairs(e.Detail), Trace: f.TraceID(ctx), CreatedAt: f.Now()}
+	r := Record{Action: e.Action, Actor: e.Actor, Client: e.Client, Address: cmp.Or(e.Address, kernel.AddressOf(ctx)),
+		Detail: Pairs(e.Detail), Trace: f.TraceID(ctx), CreatedAt: f.Now()}
 	if !f.batch.Add(r) {
 		f.lost([]Record{r}, errFull)
 	}
@@ -76,7 +77,8 @@ func (f *Feed) store(ctx context.Context, rows []Record) error {
 			for _, r := range part[:n] {
 				args = append(args, r.Action, r.Actor, r.Client, r.Address, r.Detail, r.Trace, r.CreatedAt.UnixMicro())
 			}
-			if _, err := c.Exec("INSERT INTO authserver_audit ("+columns+") VALUES "+places+strings.Repeat(","+places, n-1), args...); err != nil {
+			if _, err := c.Exec("INSERT INTO authserver_audit ("+columns+") VALUES "+places+strings.Repeat(","+places, n-1),
+				args...); err != nil {
 				return err
 			}
 			part = part[n:]
@@ -88,8 +90,10 @@ func (f *Feed) store(ctx context.Context, rows []Record) error {
 func (f *Feed) lost(rows []Record, err error) {
 	for _, r := range rows {
 		f.Count("audit_events_dropped_total", "")
-		f.Logger().Error("an audit event could not be written down", zap.String("action", r.Action), zap.String("actor", r.Actor), zap.String("client", r.Client),
-			zap.String("ip", r.Address), zap.String("detail", r.Detail), zap.String("trace_id", r.Trace), zap.Time("at", r.CreatedAt), zap.Error(err))
+		f.Logger().Error("an audit event could not be written down", zap.String("action", r.Action), zap.String("actor",
+			r.Actor), zap.String("client", r.Client),
+			zap.String("ip", r.Address), zap.String("detail", r.Detail), zap.String("trace_id", r.Trace), zap.Time("at",
+				r.CreatedAt), zap.Error(err))
 	}
 }
 
@@ -187,6 +191,8 @@ func scan(r store.Row) (one Record, err error) {
 
 // Sweep removes events that are older than age.
 func (f *Feed) Sweep(ctx context.Context, age time.Duration) (int, error) {
-	n, err := f.DB.Purge(ctx, sweepRows, "DELETE FROM authserver_audit WHERE id IN (SELECT id FROM authserver_audit WHERE created_at < ? LIMIT ?)", f.Now().Add(-age).UnixMicro())
+	n, err := f.DB.Purge(ctx, sweepRows,
+		"DELETE FROM authserver_audit WHERE id IN (SELECT id FROM authserver_audit WHERE created_at < ? LIMIT ?)",
+		f.Now().Add(-age).UnixMicro())
 	return int(n), err
 }

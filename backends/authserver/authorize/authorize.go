@@ -116,7 +116,8 @@ func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (st
 	}
 	switch {
 	case r.Two && len(by.Methods) == 0:
-		return 0, "", s.refusal(r, kernel.Refuse(unmetAuthentication, "the person signs in at another server, which does not tell of a second factor"))
+		return 0, "", s.refusal(r, kernel.Refuse(unmetAuthentication,
+			"the person signs in at another server, which does not tell of a second factor"))
 	case !s.Needs(r, by):
 	case r.Silent && r.Two:
 		return 0, "", s.refusal(r, kernel.Refuse(unmetAuthentication, "the person has not proved a second factor"))
@@ -141,7 +142,8 @@ func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (st
 		if ids, err = s.Consents.Approve(ctx, by.User.ID, client, needs, needs); err != nil {
 			return 0, "", s.refusal(r, err)
 		}
-		s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: by.User.ID, Client: r.Client, Detail: []string{"scope", strings.Join(r.Scope, " "), "by", "first_party"}})
+		s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: by.User.ID, Client: r.Client,
+			Detail: []string{"scope", strings.Join(r.Scope, " "), "by", "first_party"}})
 		fallthrough
 	case covered:
 		location, err = s.issue(ctx, r, s.grant(r, by, r.Scope, ids))
@@ -216,7 +218,9 @@ func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent
 
 // Allow stores what the user approved and returns the redirect with a new code. Sending the same form twice makes two
 // codes, of which the client gets one.
-func (s *Authorize) Allow(ctx context.Context, r *Request, client *clients.Client, by *login.Session, approved []string, address string) (location string, err error) {
+func (s *Authorize) Allow(
+	ctx context.Context, r *Request, client *clients.Client, by *login.Session, approved []string, address string,
+) (location string, err error) {
 	g, err := s.Grant(ctx, r, client, by, approved, address)
 	if _, refused := apierror.From(err); err != nil && !refused {
 		return "", s.refusal(r, err)
@@ -228,7 +232,9 @@ func (s *Authorize) Allow(ctx context.Context, r *Request, client *clients.Clien
 }
 
 // Grant stores what the user approved as consents, and returns the resulting grant.
-func (s *Authorize) Grant(ctx context.Context, r *Request, client *clients.Client, by *login.Session, approved []string, address string) (g tokens.Grant, err error) {
+func (s *Authorize) Grant(
+	ctx context.Context, r *Request, client *clients.Client, by *login.Session, approved []string, address string,
+) (g tokens.Grant, err error) {
 	for _, word := range approved {
 		if !slices.Contains(r.Scope, word) {
 			return g, page("the form approves what was not asked for")
@@ -245,14 +251,16 @@ func (s *Authorize) Grant(ctx context.Context, r *Request, client *clients.Clien
 	asked := s.divide(list, r.Scope)
 	granted := slices.Clone(asked)
 	for i := range granted { // a resource of which nothing was approved loses what was granted before
-		granted[i].Scope = slices.DeleteFunc(slices.Clone(asked[i].Scope), func(word string) bool { return !slices.Contains(approved, word) })
+		granted[i].Scope = slices.DeleteFunc(slices.Clone(asked[i].Scope),
+			func(word string) bool { return !slices.Contains(approved, word) })
 	}
 	ids, err := s.Consents.Approve(ctx, by.User.ID, client, asked, granted)
 	if err != nil {
 		return g, err
 	}
 	s.Count(decisions, "granted")
-	s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: by.User.ID, Client: r.Client, Address: address, Detail: []string{"scope", strings.Join(approved, " ")}})
+	s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: by.User.ID, Client: r.Client, Address: address,
+		Detail: []string{"scope", strings.Join(approved, " ")}})
 	return s.grant(r, by, approved, ids), nil
 }
 

@@ -45,7 +45,8 @@ func (s *Authorize) Push(ctx context.Context, client *clients.Client, values url
 
 // parameters are the known parameters of an authorization request.
 var parameters = []string{
-	"response_type", "client_id", "redirect_uri", "scope", "state", "resource", "response_mode", "code_challenge", "code_challenge_method", "nonce", "login_hint", "id_token_hint",
+	"response_type", "client_id", "redirect_uri", "scope", "state", "resource", "response_mode", "code_challenge",
+	"code_challenge_method", "nonce", "login_hint", "id_token_hint",
 	"dpop_jkt", "prompt", "max_age", "acr_values",
 }
 
@@ -77,7 +78,8 @@ func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, 
 	var request string
 	err := s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		digest, client := secret.Hash(strings.TrimPrefix(given[0], pushedPrefix)), asked{values}.one("client_id")
-		err := c.Row("SELECT request FROM authserver_pushed WHERE digest = ? AND client_id = ? AND expires_at > ?"+c.Lock(), digest, client, s.Micros()).Scan(&request)
+		err := c.Row("SELECT request FROM authserver_pushed WHERE digest = ? AND client_id = ? AND expires_at > ?"+
+			c.Lock(), digest, client, s.Micros()).Scan(&request)
 		if err != nil {
 			return err
 		}

@@ -19,13 +19,14 @@ import (
 
 // The errors of RFC 6749 section 4.1.2.1 and its extensions that only this endpoint returns, and its limits.
 const (
-	unsupportedResponse       = "unsupported_response_type"
-	requestNotSupported       = "request_not_supported" // OpenID Connect Core 3.1.2.6
-	pushedNotSupported        = "request_uri_not_supported"
-	loginRequired             = "login_required"
-	consentRequired           = "consent_required"
-	interactionRequired       = "interaction_required"
-	unmetAuthentication       = "unmet_authentication_requirements" // OpenID Connect Core Unmet Authentication Requirements 1.0
+	unsupportedResponse = "unsupported_response_type"
+	requestNotSupported = "request_not_supported" // OpenID Connect Core 3.1.2.6
+	pushedNotSupported  = "request_uri_not_supported"
+	loginRequired       = "login_required"
+	consentRequired     = "consent_required"
+	interactionRequired = "interaction_required"
+	// OpenID Connect Core Unmet Authentication Requirements 1.0
+	unmetAuthentication       = "unmet_authentication_requirements"
 	maxState                  = 2048
 	maxNonce                  = 2048
 	maxHint                   = 254
@@ -131,7 +132,9 @@ func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, err
 }
 
 // client finds the client of a request and sets the redirect URI.
-func (s *Authorize) client(ctx context.Context, r *Request, redirect string, find func(ctx context.Context, id string) (*clients.Client, error)) (*clients.Client, error) {
+func (s *Authorize) client(
+	ctx context.Context, r *Request, redirect string, find func(ctx context.Context, id string) (*clients.Client, error),
+) (*clients.Client, error) {
 	if r.Client == "" {
 		return nil, page("the request does not say by client_id which application it is from")
 	}
@@ -282,7 +285,8 @@ func (s *Authorize) scope(ctx context.Context, r *Request, client *clients.Clien
 	for _, name := range a.Values["resource"] {
 		u, err := url.Parse(name)
 		if err != nil || strings.Contains(name, "#") || u.Opaque != "" && u.Host != "" {
-			return kernel.Refuse(kernel.InvalidTarget, "resource must be an absolute URI without fragment, or the slug of a resource")
+			return kernel.Refuse(kernel.InvalidTarget,
+				"resource must be an absolute URI without fragment, or the slug of a resource")
 		}
 	}
 	found, err := s.Catalog.Resolve(ctx, a.Values["resource"])

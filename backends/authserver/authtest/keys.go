@@ -59,7 +59,8 @@ func Flips(t *testing.T, outside bool, tables ...map[string]Flip) {
 // its database or its telemetry.
 func isOutside(key string) bool {
 	for _, prefix := range []string{
-		"storage.", "observability.", "counters.", "server.address", "server.idle_timeout", "server.read_timeout", "server.write_timeout", "server.shutdown_wait", "admin.address", "admin.enabled",
+		"storage.", "observability.", "counters.", "server.address", "server.idle_timeout", "server.read_timeout",
+		"server.write_timeout", "server.shutdown_wait", "admin.address", "admin.enabled",
 	} {
 		if strings.HasPrefix(key, prefix) {
 			return true

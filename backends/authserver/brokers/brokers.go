@@ -186,20 +186,25 @@ func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 		members = make(map[string]json.RawMessage)
 	}
 	for name := range members {
-		if name != clientSecret && strings.EqualFold(name, clientSecret) { // it would stay in the configuration, which the API shows
-			return apierror.New(http.StatusBadRequest, "invalid_value", "config_data has %s, which is called client_secret", name).With("config_data." + name)
+		// it would stay in the configuration, which the API shows
+		if name != clientSecret && strings.EqualFold(name, clientSecret) {
+			return apierror.New(http.StatusBadRequest, "invalid_value", "config_data has %s, which is called client_secret",
+				name).With("config_data." + name)
 		}
 	}
 	if raw, ok := members[clientSecret]; ok {
 		var secret string
 		if err := json.Unmarshal(raw, &secret); err != nil {
-			return apierror.New(http.StatusBadRequest, "invalid_value", "config_data.client_secret must be a text").With("config_data.client_secret")
+			return apierror.New(http.StatusBadRequest, "invalid_value",
+				"config_data.client_secret must be a text").With("config_data.client_secret")
 		}
 		delete(members, clientSecret)
 		p.secret = ""
 		if secret != "" {
 			if b.options.Encryptor == nil {
-				return apierror.New(http.StatusUnprocessableEntity, "", "config_data.client_secret: %s; name a variable by client_secret_ref instead", encryption.ErrNone).With("config_data.client_secret")
+				return apierror.New(http.StatusUnprocessableEntity, "",
+					"config_data.client_secret: %s; name a variable by client_secret_ref instead",
+					encryption.ErrNone).With("config_data.client_secret")
 			}
 			var err error
 			if p.secret, err = b.options.Encryptor.Seal(ctx, []byte(secret), place(p.ID)); err != nil {
@@ -228,7 +233,8 @@ func (b *Brokers) Create(ctx context.Context, p *Provider) error {
 			return err
 		}
 		_, err := c.Exec("INSERT INTO authserver_brokers ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-			p.ID, p.Slug, p.DisplayName, p.Protocol, string(p.Config), p.secret, p.CreatedAt.UnixMicro(), p.UpdatedAt.UnixMicro())
+			p.ID, p.Slug, p.DisplayName, p.Protocol, string(p.Config), p.secret, p.CreatedAt.UnixMicro(),
+			p.UpdatedAt.UnixMicro())
 		return err
 	}))
 }
@@ -272,7 +278,8 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 		var changed int64
 		err = exists(b.Change(ctx, topic, "", func(c store.Conn) (err error) {
 			changed, err = c.Exec("UPDATE authserver_brokers SET slug = ?, display_name = ?, config = ?, secret = ?, updated_at = ? WHERE id = ? AND updated_at = ? AND secret = ?",
-				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, was.UnixMicro(), secret) // the secret may be sealed again in the meantime
+				// the secret may be sealed again in the meantime
+				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, was.UnixMicro(), secret)
 			return err
 		}))
 		if err != nil {

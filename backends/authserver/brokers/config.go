@@ -70,7 +70,8 @@ type ServiceAccountConfig struct {
 }
 
 // own are the parameters of an authorization request that the configuration of a provider must not set.
-var own = []string{"client_id", "redirect_uri", "response_type", "state", "scope", "code_challenge", "code_challenge_method"}
+var own = []string{"client_id", "redirect_uri", "response_type", "state", "scope", "code_challenge",
+	"code_challenge_method"}
 
 // decode decodes the configuration of a protocol, which must not have unknown members.
 func (p *Provider) decode(protocol string, into any) error {
@@ -106,7 +107,8 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 	for _, one := range [...]struct {
 		member, address string
 		check           func(address string) (fault string)
-	}{{"authorize_url", c.AuthorizeURL, b.checkURL}, {"token_url", c.TokenURL, b.checkAsked}, {"revoke_url", c.RevokeURL, b.checkAsked}} {
+	}{{"authorize_url", c.AuthorizeURL, b.checkURL}, {"token_url", c.TokenURL, b.checkAsked},
+		{"revoke_url", c.RevokeURL, b.checkAsked}} {
 		if one.address == "" && one.member == "revoke_url" {
 			continue
 		}
@@ -240,7 +242,8 @@ func (b *Brokers) checkURL(text string) string {
 	switch {
 	case text == "":
 		return "is missing"
-	case err != nil || len(text) > maxURL || u.Host == "" || u.User != nil || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http":
+	case err != nil || len(text) > maxURL || u.Host == "" || u.User != nil || u.Fragment != "" || u.Scheme != "https" &&
+		u.Scheme != "http":
 		return "must be a URL of https without a user and a fragment"
 	case u.Scheme == "https":
 		return ""
@@ -264,8 +267,10 @@ func (b *Brokers) checkAsked(text string) string {
 		return "must be a URL"
 	}
 	at := literal(u.Hostname())
-	if len(at) > 0 && !slices.ContainsFunc(at, func(one netip.Addr) bool { return outbound.Allowed(one, b.options.Networks) }) {
-		return "leads to " + u.Hostname() + ", which is not public: add its network to server.allow_networks, or to allow_networks of the Caddyfile"
+	if len(at) > 0 && !slices.ContainsFunc(at,
+		func(one netip.Addr) bool { return outbound.Allowed(one, b.options.Networks) }) {
+		return "leads to " + u.Hostname() +
+			", which is not public: add its network to server.allow_networks, or to allow_networks of the Caddyfile"
 	}
 	return ""
 }

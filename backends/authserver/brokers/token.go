@@ -53,7 +53,8 @@ func (e *UpstreamError) Unwrap() error { return e.cause }
 
 // gone are the error codes for a refresh token that is no longer valid, including those of Slack.
 var gone = map[string]bool{
-	kernel.InvalidGrant: true, "invalid_refresh_token": true, "token_revoked": true, "token_expired": true, "account_inactive": true, "bad_refresh_token": true,
+	kernel.InvalidGrant: true, "invalid_refresh_token": true, "token_revoked": true, "token_expired": true,
+	"account_inactive": true, "bad_refresh_token": true,
 }
 
 // Gone reports whether an error means that the provider has ended a user's grant.
@@ -73,7 +74,8 @@ func (c *OAuthConfig) AuthorizeAt(redirect, state, challenge string, scope []str
 		q.Set(name, value)
 	}
 	for name, value := range map[string]string{
-		"client_id": c.ClientID, "redirect_uri": redirect, "response_type": "code", "state": state, "scope": strings.Join(scope, c.ScopeSeparator),
+		"client_id": c.ClientID, "redirect_uri": redirect, "response_type": "code",
+		"state": state, "scope": strings.Join(scope, c.ScopeSeparator),
 		"code_challenge": challenge, "code_challenge_method": "S256",
 	} {
 		if q.Set(name, value); value == "" {
@@ -86,7 +88,8 @@ func (c *OAuthConfig) AuthorizeAt(redirect, state, challenge string, scope []str
 
 // Redeem exchanges an authorization code.
 func (b *Brokers) Redeem(ctx context.Context, c *OAuthConfig, code, verifier, redirect string) (Granted, error) {
-	return b.ask(ctx, c, url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {redirect}})
+	return b.ask(ctx, c, url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier},
+		"redirect_uri": {redirect}})
 }
 
 // Renew exchanges a refresh token. If the response has no new one, the present one is kept.
@@ -122,7 +125,9 @@ const (
 )
 
 // post sends a form with the client's credentials.
-func (b *Brokers) post(ctx context.Context, c *OAuthConfig, to string, form url.Values) (status int, answer []byte, err error) {
+func (b *Brokers) post(
+	ctx context.Context, c *OAuthConfig, to string, form url.Values,
+) (status int, answer []byte, err error) {
 	if c.TokenAuthMethod == "client_secret_post" {
 		form.Set("client_id", c.ClientID)
 		form.Set("client_secret", c.secret)
@@ -188,7 +193,8 @@ func (b *Brokers) granted(c *OAuthConfig, status int, text []byte) (g Granted, e
 	if c.ResponseFormat == "form" && !strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
 		values, wrong := url.ParseQuery(string(text))
 		if err = wrong; err == nil {
-			a = answered{Error: values.Get("error"), Access: values.Get("access_token"), Refresh: values.Get("refresh_token"), Expires: json.RawMessage(values.Get("expires_in"))}
+			a = answered{Error: values.Get("error"), Access: values.Get("access_token"), Refresh: values.Get("refresh_token"),
+				Expires: json.RawMessage(values.Get("expires_in"))}
 			if values.Has("scope") {
 				scope := values.Get("scope")
 				a.Scope = &scope
@@ -247,7 +253,8 @@ const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer" //nolint:gosec /
 func (b *Brokers) Assert(ctx context.Context, c *ServiceAccountConfig, scope []string) (g Granted, err error) {
 	now := b.Now()
 	claims := jwt.MapClaims{
-		"iss": c.Email, "sub": c.Email, "aud": c.TokenURL, "iat": now.Unix(), "exp": now.Add(time.Duration(c.TTL) * time.Second).Unix(), "jti": kernel.NewID(),
+		"iss": c.Email, "sub": c.Email, "aud": c.TokenURL, "iat": now.Unix(),
+		"exp": now.Add(time.Duration(c.TTL) * time.Second).Unix(), "jti": kernel.NewID(),
 	}
 	if len(scope) > 0 {
 		claims["scope"] = strings.Join(scope, " ")

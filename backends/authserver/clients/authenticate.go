@@ -144,7 +144,8 @@ func read(authorization []string, form kernel.Form) (sent credentials, err error
 		return credentials{id: named, method: MethodBasic, secret: secret}, nil
 	case assertion != "" || kind != "":
 		if kind != AssertionType || assertion == "" {
-			return sent, kernel.Refuse(kernel.InvalidRequest, "client_assertion needs the client_assertion_type %s", AssertionType)
+			return sent, kernel.Refuse(kernel.InvalidRequest, "client_assertion needs the client_assertion_type %s",
+				AssertionType)
 		}
 		return credentials{id: id, method: MethodKey, assertion: assertion}, nil
 	case id == "":
@@ -212,7 +213,8 @@ func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, 
 			Name: id, Audiences: append([]string{cs.Issuer}, cs.options.Endpoints...), SoleAudience: true,
 			Algorithms: AssertionAlgorithms, SubjectClaim: "sub", Keys: set,
 		}},
-		Types: []string{"", "JWT", "client-authentication+jwt"}, Leeway: kernel.Skew, Now: cs.Now, ValidSubject: func(s string) bool { return s == id },
+		Types: []string{"", "JWT", "client-authentication+jwt"}, Leeway: kernel.Skew, Now: cs.Now,
+		ValidSubject: func(s string) bool { return s == id },
 	}
 	token, err := verifier.Verify(ctx, sent.assertion)
 	if err != nil {

@@ -106,7 +106,8 @@ func (cs *Clients) noDocument(id string, known *Client, err error) error {
 	}
 	cs.Logger().Info("the metadata document of a client could not be fetched", zap.String("client_id", id), zap.Error(err))
 	if known != nil {
-		return kernel.Refuse(kernel.Unavailable, "the metadata document of the client cannot be fetched at the moment, try again shortly")
+		return kernel.Refuse(kernel.Unavailable,
+			"the metadata document of the client cannot be fetched at the moment, try again shortly")
 	}
 	return kernel.Refuse(kernel.InvalidClient, "no metadata document of the client could be fetched from its client_id")
 }
@@ -115,7 +116,8 @@ func (cs *Clients) noDocument(id string, known *Client, err error) error {
 func (cs *Clients) documented(document *documents.Document) (*Client, error) {
 	r, err := ParseRegistration(document.Text)
 	if err != nil {
-		return nil, kernel.Refuse(kernel.InvalidClient, "the document of the client has members of other types than those of RFC 7591")
+		return nil, kernel.Refuse(kernel.InvalidClient,
+			"the document of the client has members of other types than those of RFC 7591")
 	}
 	switch {
 	case r.Name == "":
@@ -125,12 +127,14 @@ func (cs *Clients) documented(document *documents.Document) (*Client, error) {
 	case r.AuthMethod == "":
 		r.AuthMethod = MethodNone
 	case r.AuthMethod != MethodNone && r.AuthMethod != MethodKey:
-		return nil, kernel.Refuse(kernel.InvalidClient, "the token_endpoint_auth_method of the document of the client must be none or private_key_jwt")
+		return nil, kernel.Refuse(kernel.InvalidClient,
+			"the token_endpoint_auth_method of the document of the client must be none or private_key_jwt")
 	}
 	if r.Grants == nil {
 		r.Grants = []string{GrantCode, GrantRefresh}
 	}
-	r.Grants = slices.DeleteFunc(r.Grants, func(g string) bool { return !withUser(g) || !slices.Contains(cs.options.Grants, g) })
+	r.Grants = slices.DeleteFunc(r.Grants,
+		func(g string) bool { return !withUser(g) || !slices.Contains(cs.options.Grants, g) })
 	r.Responses = nil // they are derived from the grants
 	c, err := cs.Client(r, Document)
 	if refusal, ok := apierror.From(err); ok {
@@ -170,7 +174,8 @@ func (cs *Clients) put(ctx context.Context, c *Client) (*Client, error) {
 			done = "client.updated"
 		}
 		_, err = conn.Exec("UPDATE authserver_clients SET name = ?, auth_method = ?, redirects = ?, grants = ?, responses = ?, agent_text = ?, metadata = ?, updated_at = ?, fresh_until = ? WHERE id = ?",
-			c.Name, c.AuthMethod, text(c.Redirects), text(c.Grants), text(c.Responses), c.AgentText, text(c.Metadata), c.UpdatedAt.UnixMicro(), c.FreshUntil.UnixMicro(), c.ID)
+			c.Name, c.AuthMethod, text(c.Redirects), text(c.Grants), text(c.Responses), c.AgentText, text(c.Metadata),
+			c.UpdatedAt.UnixMicro(), c.FreshUntil.UnixMicro(), c.ID)
 		return err
 	})
 	if store.IsUniqueViolation(err) { // another node was faster
@@ -190,7 +195,8 @@ func (cs *Clients) put(ctx context.Context, c *Client) (*Client, error) {
 
 // same reports whether a document has not changed anything.
 func same(c, known *Client) bool {
-	return c.Name == known.Name && c.AuthMethod == known.AuthMethod && c.AgentText == known.AgentText && text(c.Metadata) == text(known.Metadata) &&
+	return c.Name == known.Name && c.AuthMethod == known.AuthMethod && c.AgentText == known.AgentText &&
+		text(c.Metadata) == text(known.Metadata) &&
 		slices.Equal(c.Redirects, known.Redirects) && slices.Equal(c.Grants, known.Grants)
 }
 
@@ -204,10 +210,12 @@ const unused = "source = '" + Document + "' AND status = '" + Active + "' AND sc
 // to remove.
 func makeRoom(conn store.Conn, now time.Time) error {
 	var n int
-	if err := conn.Row("SELECT count(*) FROM authserver_clients WHERE source = '" + Document + "'").Scan(&n); err != nil || n < documentsMost {
+	if err := conn.Row("SELECT count(*) FROM authserver_clients WHERE source = '" + Document + "'").Scan(&n); err != nil ||
+		n < documentsMost {
 		return err
 	}
-	gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+unused+" ORDER BY fresh_until LIMIT ?)",
+	gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+
+		unused+" ORDER BY fresh_until LIMIT ?)",
 		now.Add(documentsIdle).UnixMicro(), documentsRoom)
 	if err == nil && gone == 0 {
 		err = kernel.Refuse(kernel.Unavailable, "there are too many clients with metadata documents")
@@ -219,7 +227,8 @@ func makeRoom(conn store.Conn, now time.Time) error {
 // for a day.
 func (cs *Clients) Sweep(ctx context.Context) (n int, err error) {
 	err = cs.Write(ctx, func(conn store.Conn) error {
-		gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+unused+" LIMIT ?)",
+		gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+
+			unused+" LIMIT ?)",
 			cs.Now().Add(-documentsIdle).UnixMicro(), documentsMost)
 		n = int(gone)
 		return err

@@ -14,7 +14,8 @@ func (cs *Clients) Each(ctx context.Context, fn func(c *Client) error) error {
 	for after := ""; ; {
 		var list []*Client
 		err := cs.Read(ctx, func(c store.Conn) (err error) {
-			list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_clients WHERE id > ? ORDER BY id LIMIT ?", after, eachRows)
+			list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_clients WHERE id > ? ORDER BY id LIMIT ?",
+				after, eachRows)
 			return err
 		})
 		if err != nil || len(list) == 0 {

@@ -82,7 +82,8 @@ func portless(uri string) (bare string, ok bool) {
 // private-use scheme of an application (RFC 8252 section 7.1), with or without a dot, since some editors use one
 // without.
 var refusedSchemes = []string{
-	"javascript", "data", "vbscript", "file", "blob", "about", "filesystem", "view-source", "ws", "wss", "ftp", "mailto", "tel",
+	"javascript", "data", "vbscript", "file", "blob", "about", "filesystem", "view-source", "ws", "wss", "ftp", "mailto",
+	"tel",
 }
 
 // maxURI bounds the length of the URIs of a registration, in bytes.
@@ -118,7 +119,8 @@ func redirectFault(uri string) string {
 			return "must be https, or http to 127.0.0.1, [::1] or localhost"
 		}
 	case slices.Contains(refusedSchemes, scheme):
-		return "must not have the scheme " + scheme + ": it must be https, http to a loopback address, or the scheme of an application, such as com.example.app:/callback"
+		return "must not have the scheme " + scheme +
+			": it must be https, http to a loopback address, or the scheme of an application, such as com.example.app:/callback"
 	}
 	return ""
 }

@@ -57,7 +57,8 @@ const (
 func ParseRegistration(document []byte) (*Registration, error) {
 	r := new(Registration)
 	if err := json.Unmarshal(document, r); err != nil {
-		return nil, kernel.Refuse(InvalidMetadata, "the body must be a JSON object with the members of RFC 7591, of the types that they have there")
+		return nil, kernel.Refuse(InvalidMetadata,
+			"the body must be a JSON object with the members of RFC 7591, of the types that they have there")
 	}
 	return r, nil
 }
@@ -122,7 +123,8 @@ func (cs *Clients) Check(c *Client) error {
 	switch c.AuthMethod {
 	case MethodBasic, MethodPost, MethodNone, MethodKey:
 	default:
-		return refuse("token_endpoint_auth_method", "must be none, client_secret_basic, client_secret_post or private_key_jwt")
+		return refuse("token_endpoint_auth_method",
+			"must be none, client_secret_basic, client_secret_post or private_key_jwt")
 	}
 	if c.Public() && (c.May(GrantClient) || c.May(GrantExchange) || c.May(GrantJWT)) {
 		return refuse("token_endpoint_auth_method", "must not be none for these grant_types")
@@ -156,7 +158,8 @@ func checkRedirects(member string, uris []string) error {
 
 func checkTexts(c *Client) error {
 	for member, value := range map[string]string{
-		"client_name": c.Name, "agent_description": c.AgentText, "software_id": c.Metadata.SoftwareID, "software_version": c.Metadata.SoftwareVersion,
+		"client_name": c.Name, "agent_description": c.AgentText, "software_id": c.Metadata.SoftwareID,
+		"software_version": c.Metadata.SoftwareVersion,
 	} {
 		if len([]rune(value)) > maxText || strings.ContainsFunc(value, misleads) {
 			return refuse(member, "must have at most 255 characters and none of control or format")
@@ -176,11 +179,13 @@ func (m *Metadata) check(c *Client) error {
 	if m.ApplicationType != "" && m.ApplicationType != "web" && m.ApplicationType != "native" {
 		return refuse("application_type", "must be web or native")
 	}
-	for member, uri := range map[string]string{"client_uri": m.ClientURI, "logo_uri": m.LogoURI, "tos_uri": m.TermsURI, "policy_uri": m.PolicyURI, "jwks_uri": m.JWKSURI} {
+	for member, uri := range map[string]string{"client_uri": m.ClientURI, "logo_uri": m.LogoURI, "tos_uri": m.TermsURI,
+		"policy_uri": m.PolicyURI, "jwks_uri": m.JWKSURI} {
 		if uri == "" {
 			continue
 		}
-		if u, err := url.Parse(uri); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(uri) > maxURI || u.User != nil {
+		if u, err := url.Parse(uri); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
+			len(uri) > maxURI || u.User != nil {
 			return refuse(member, "must be a URL of https or http, of at most 2048 characters")
 		}
 	}
@@ -190,8 +195,10 @@ func (m *Metadata) check(c *Client) error {
 	if err := checkRedirects("post_logout_redirect_uris", m.Logout); err != nil {
 		return err
 	}
-	if m.BackchannelLogout != "" && (len(m.BackchannelLogout) > maxURI || (jwks.Address{JWKS: m.BackchannelLogout}).Check() != nil) {
-		return refuse("backchannel_logout_uri", "must begin with https://, or with http:// on this machine, and have at most 2048 characters")
+	if m.BackchannelLogout != "" && (len(m.BackchannelLogout) > maxURI ||
+		(jwks.Address{JWKS: m.BackchannelLogout}).Check() != nil) {
+		return refuse("backchannel_logout_uri",
+			"must begin with https://, or with http:// on this machine, and have at most 2048 characters")
 	}
 	if string(m.JWKS) == "null" {
 		m.JWKS = nil
@@ -277,7 +284,8 @@ func (cs *Clients) registered(mode string, document []byte) (*Client, error) {
 	if mode == ApprovedRedirects {
 		for _, uri := range c.Redirects {
 			if !matchAny(cs.options.Approved, uri) {
-				return nil, kernel.Refuse(InvalidRedirect, "redirect_uris: %s is not among those that this server has approved", strconv.Quote(cut(uri)))
+				return nil, kernel.Refuse(InvalidRedirect, "redirect_uris: %s is not among those that this server has approved",
+					strconv.Quote(cut(uri)))
 			}
 		}
 	}
@@ -293,7 +301,8 @@ func (cs *Clients) Manages(ctx context.Context, id, token string) (*Client, erro
 	}
 	sum := secret.Hash(token)
 	if c == nil || !c.Active() || sum == "" || c.Registration == "" || !hmac.Equal([]byte(sum), []byte(c.Registration)) {
-		return nil, apierror.New(http.StatusUnauthorized, "invalid_token", "the registration access token is not that of this client")
+		return nil, apierror.New(http.StatusUnauthorized, "invalid_token",
+			"the registration access token is not that of this client")
 	}
 	cs.see(c)
 	return c, nil
@@ -332,7 +341,8 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 		case c.Secret == "":
 			c.Secret, clear = stored, made
 		}
-		c.Name, c.AuthMethod, c.Redirects, c.Grants, c.Responses = fresh.Name, fresh.AuthMethod, fresh.Redirects, fresh.Grants, fresh.Responses
+		c.Name, c.AuthMethod, c.Redirects, c.Grants, c.Responses = fresh.Name, fresh.AuthMethod, fresh.Redirects,
+			fresh.Grants, fresh.Responses
 		c.AgentText, c.Metadata = fresh.AgentText, fresh.Metadata
 		if !alone && !cs.userInLoop(c) {
 			c.Scope = nil // it was a limit for what users can grant
@@ -416,7 +426,8 @@ func (cs *Clients) SetMode(ctx context.Context, mode string, may ...func(now str
 	switch mode {
 	case Open, ApprovedRedirects, AdminOnly, "":
 	default:
-		return apierror.New(http.StatusBadRequest, "invalid_value", "mode must be open, approved_redirects or admin_only").With("mode")
+		return apierror.New(http.StatusBadRequest, "invalid_value",
+			"mode must be open, approved_redirects or admin_only").With("mode")
 	}
 	return cs.Change(ctx, "settings", modeSetting, func(c store.Conn) error {
 		for _, allow := range may {
@@ -449,7 +460,8 @@ func digest(texts ...string) string {
 // Agents returns the active clients that are agents, at most limit of them.
 func (cs *Clients) Agents(ctx context.Context, limit int) (list []*Client, err error) {
 	err = cs.Read(ctx, func(c store.Conn) error {
-		list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_clients WHERE agent = 1 AND status = ? ORDER BY issued_at, id LIMIT ?", Active, limit)
+		list, err = store.List(c, scan, "SELECT "+
+			columns+" FROM authserver_clients WHERE agent = 1 AND status = ? ORDER BY issued_at, id LIMIT ?", Active, limit)
 		return err
 	})
 	return list, err

@@ -22,7 +22,8 @@ func scan(r store.Row) (*Client, error) {
 	c := new(Client)
 	var redirects, grants, responses, scope, metadata string
 	var issued, updated, fresh, seen int64
-	err := r.Scan(&c.ID, &c.Name, &c.Secret, &c.AuthMethod, &redirects, &grants, &responses, &scope, &c.Agent, &c.AgentText,
+	err := r.Scan(&c.ID, &c.Name, &c.Secret, &c.AuthMethod, &redirects, &grants, &responses, &scope, &c.Agent,
+		&c.AgentText,
 		&metadata, &c.Status, &c.Source, &c.Registration, &issued, &updated, &fresh, &seen)
 	if err != nil {
 		return nil, err
@@ -165,8 +166,10 @@ func insert(conn store.Conn, c *Client) error {
 	if !c.FreshUntil.IsZero() {
 		fresh = c.FreshUntil.UnixMicro()
 	}
-	_, err := conn.Exec("INSERT INTO authserver_clients ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
-		c.ID, c.Name, c.Secret, c.AuthMethod, text(c.Redirects), text(c.Grants), text(c.Responses), strings.Join(c.Scope, " "), flag(c.Agent), c.AgentText,
+	_, err := conn.Exec("INSERT INTO authserver_clients ("+
+		columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+		c.ID, c.Name, c.Secret, c.AuthMethod, text(c.Redirects), text(c.Grants), text(c.Responses),
+		strings.Join(c.Scope, " "), flag(c.Agent), c.AgentText,
 		text(c.Metadata), c.Status, c.Source, c.Registration, c.IssuedAt.UnixMicro(), c.UpdatedAt.UnixMicro(), fresh)
 	return err
 }

@@ -40,7 +40,8 @@ func (cs *Clients) writeSeen(ctx context.Context, ids []string) error {
 	now := cs.Now()
 	err := cs.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		for _, id := range ids {
-			if _, err := c.Exec("UPDATE authserver_clients SET seen_at = ? WHERE id = ? AND seen_at <= ?", now.UnixMicro(), id, now.Add(-seenEvery).UnixMicro()); err != nil {
+			if _, err := c.Exec("UPDATE authserver_clients SET seen_at = ? WHERE id = ? AND seen_at <= ?",
+				now.UnixMicro(), id, now.Add(-seenEvery).UnixMicro()); err != nil {
 				return err
 			}
 		}
@@ -62,7 +63,8 @@ func (cs *Clients) Flush(ctx context.Context) error { return cs.seen.Flush(ctx) 
 // granted or issued to them, and no administrator has given them a scope of their own, suspended them or named them in
 // a policy.
 const idle = "source = '" + DCR + "' AND status = '" + Active + "'" +
-	" AND (scope = '' OR NOT (grants LIKE '%\"" + GrantClient + "\"%' OR grants LIKE '%\"" + GrantExchange + "\"%' OR grants LIKE '%\"" + GrantJWT + "\"%'))" +
+	" AND (scope = '' OR NOT (grants LIKE '%\"" + GrantClient + "\"%' OR grants LIKE '%\"" + GrantExchange +
+	"\"%' OR grants LIKE '%\"" + GrantJWT + "\"%'))" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_consents o WHERE o.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_families f WHERE f.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_issuances i WHERE i.client_id = c.id)" +
@@ -75,17 +77,20 @@ func (cs *Clients) SweepUnused(ctx context.Context) (total int, err error) {
 	now := cs.Now()
 	before := func(d time.Duration) int64 { return now.Add(-d).UnixMicro() }
 	if d := cs.options.UnusedLife; d > 0 {
-		total, err = cs.removeIdle(ctx, unusedMost, "never_used", "seen_at = 0 AND issued_at < ? AND updated_at < ?", before(d), before(d))
+		total, err = cs.removeIdle(ctx, unusedMost, "never_used", "seen_at = 0 AND issued_at < ? AND updated_at < ?",
+			before(d), before(d))
 	}
 	if d := cs.options.IdleLife; err == nil && d > 0 {
 		var n int
-		n, err = cs.removeIdle(ctx, unusedMost-total, "idle", "seen_at > 0 AND seen_at < ? AND updated_at < ?", before(d), before(d))
+		n, err = cs.removeIdle(ctx, unusedMost-total, "idle", "seen_at > 0 AND seen_at < ? AND updated_at < ?",
+			before(d), before(d))
 		total += n
 	}
 	if err == nil && cs.options.UnusedLife > 0 {
 		var excess, n int
 		if excess, err = cs.excess(ctx); err == nil {
-			n, err = cs.removeIdle(ctx, min(excess, unusedMost-total), "too_many", "seen_at < ? AND issued_at < ? AND updated_at < ?", before(selfLeast), before(selfLeast), before(selfLeast))
+			n, err = cs.removeIdle(ctx, min(excess, unusedMost-total), "too_many",
+				"seen_at < ? AND issued_at < ? AND updated_at < ?", before(selfLeast), before(selfLeast), before(selfLeast))
 			total += n
 		}
 	}
@@ -98,14 +103,17 @@ func (cs *Clients) SweepUnused(ctx context.Context) (total int, err error) {
 // excess returns by how many the number of self-registered clients exceeds SelfMost.
 func (cs *Clients) excess(ctx context.Context) (n int, err error) {
 	err = cs.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT count(*) FROM authserver_clients WHERE source = '" + DCR + "' AND status = '" + Active + "'").Scan(&n)
+		return c.Row("SELECT count(*) FROM authserver_clients WHERE source = '" + DCR + "' AND status = '" + Active +
+			"'").Scan(&n)
 	})
 	return max(0, n-cs.options.SelfMost), err
 }
 
 // removeIdle removes at most limit idle clients that match a condition. It searches outside of the write transaction,
 // which checks each of them again.
-func (cs *Clients) removeIdle(ctx context.Context, limit int, reason, where string, args ...any) (total int, err error) {
+func (cs *Clients) removeIdle(
+	ctx context.Context, limit int, reason, where string, args ...any,
+) (total int, err error) {
 	if limit <= 0 {
 		return 0, nil
 	}
@@ -113,7 +121,8 @@ func (cs *Clients) removeIdle(ctx context.Context, limit int, reason, where stri
 	var found []string
 	err = cs.Read(ctx, func(c store.Conn) (err error) {
 		found, err = store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
-			"SELECT id FROM authserver_clients c WHERE "+where+" ORDER BY seen_at, issued_at LIMIT ?", append(slices.Clone(args), limit)...)
+			"SELECT id FROM authserver_clients c WHERE "+where+" ORDER BY seen_at, issued_at LIMIT ?",
+			append(slices.Clone(args), limit)...)
 		return err
 	})
 	if err != nil {

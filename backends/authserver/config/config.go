@@ -408,7 +408,8 @@ func (c *Config) Warnings() []string {
 			w = append(w, text)
 		}
 	}
-	add(!c.Localhost() && c.issuer.Scheme == "http", "server.issuer is not https: tokens and passwords can be read on the way")
+	add(!c.Localhost() && c.issuer.Scheme == "http",
+		"server.issuer is not https: tokens and passwords can be read on the way")
 	add(!c.Localhost() && c.issuer.Scheme == "https" && !c.Session.Secure && c.Session.SameSite != "none",
 		"session.secure is off although server.issuer is https: the session cookie is also sent in the clear")
 	add(c.DCR.Mode == Open && !c.Localhost(), "dcr.mode is open: anybody who reaches the server may register a client")
@@ -417,8 +418,10 @@ func (c *Config) Warnings() []string {
 	add(c.Session.Secret == "", "session.secret is not set: logins and pages in use end with the process, and several nodes do not know each other's")
 	add(c.Session.Secret != "" && len(c.Session.Secret) < secretLeast,
 		"session.secret has fewer than 32 characters: who guesses it can make what this server hands to browsers; make one with: openssl rand -hex 32")
-	add(c.Admin.Enabled && c.Admin.APIKey == "", "admin.api_key is not set: the administration API is open to every program of this machine")
-	add(c.CIMD.Enabled && c.CIMD.AllowPrivateAddresses, "cimd.allow_private_addresses is on: metadata documents of clients are fetched from any address, which is for development alone")
+	add(c.Admin.Enabled && c.Admin.APIKey == "",
+		"admin.api_key is not set: the administration API is open to every program of this machine")
+	add(c.CIMD.Enabled && c.CIMD.AllowPrivateAddresses,
+		"cimd.allow_private_addresses is on: metadata documents of clients are fetched from any address, which is for development alone")
 	add(c.OIDC.ClientSecretEnv.Name != "", "oidc.client_secret_env is deprecated: call it oidc.client_secret_ref")
 	return w
 }

@@ -56,53 +56,65 @@ var keys = []Key{
 		Rule: "CORS origins; empty means no CORS",
 	},
 	{
-		Name: "server.idle_timeout", Default: "120s", at: func(c *Config) any { return &c.Server.IdleTimeout }, check: positive,
-		Rule: "how long a connection without a request is kept",
+		Name: "server.idle_timeout", Default: "120s", at: func(c *Config) any { return &c.Server.IdleTimeout },
+		check: positive,
+		Rule:  "how long a connection without a request is kept",
 	},
 	{
-		Name: "server.issuer", Default: "http://localhost:9000", at: func(c *Config) any { return &c.Server.Issuer }, check: issuer,
-		Rule: "who the server is, byte for byte as in tokens and metadata: an http or https URL without a query, a fragment, or a slash at its end",
+		Name: "server.issuer", Default: "http://localhost:9000", at: func(c *Config) any { return &c.Server.Issuer },
+		check: issuer,
+		Rule:  "who the server is, byte for byte as in tokens and metadata: an http or https URL without a query, a fragment, or a slash at its end",
 	},
 	{
-		Name: "server.read_timeout", Default: "30s", at: func(c *Config) any { return &c.Server.ReadTimeout }, check: positive,
-		Rule: "how long reading a request may take",
+		Name: "server.read_timeout", Default: "30s", at: func(c *Config) any { return &c.Server.ReadTimeout },
+		check: positive,
+		Rule:  "how long reading a request may take",
 	},
 	{
-		Name: "server.shutdown_wait", Default: "10s", at: func(c *Config) any { return &c.Server.ShutdownWait }, check: positive,
-		Rule: "how long requests may go on when the server stops or reloads",
+		Name: "server.shutdown_wait", Default: "10s", at: func(c *Config) any { return &c.Server.ShutdownWait },
+		check: positive,
+		Rule:  "how long requests may go on when the server stops or reloads",
 	},
 	{
-		Name: "server.write_timeout", Default: "30s", at: func(c *Config) any { return &c.Server.WriteTimeout }, check: positive,
-		Rule: "how long an answer may take",
+		Name: "server.write_timeout", Default: "30s", at: func(c *Config) any { return &c.Server.WriteTimeout },
+		check: positive,
+		Rule:  "how long an answer may take",
 	},
 
 	{
-		Name: "storage.driver", Default: "sqlite", at: func(c *Config) any { return &c.Storage.Driver }, check: oneOf(SQLite, Postgres),
-		Rule: "`sqlite` or `postgres`",
+		Name: "storage.driver", Default: "sqlite", at: func(c *Config) any { return &c.Storage.Driver },
+		check: oneOf(SQLite, Postgres),
+		Rule:  "`sqlite` or `postgres`",
 	},
 	{
-		Name: "storage.postgres.dsn", Secret: true, at: func(c *Config) any { return &c.Storage.Postgres.DSN }, check: required(onPostgres),
-		Rule: "required when driver is `postgres`",
+		Name: "storage.postgres.dsn", Secret: true, at: func(c *Config) any { return &c.Storage.Postgres.DSN },
+		check: required(onPostgres),
+		Rule:  "required when driver is `postgres`",
 	},
 	{
-		Name: "storage.postgres.max_conn_idle_time", Default: "30m", at: func(c *Config) any { return &c.Storage.Postgres.MaxConnIdleTime }, check: positive,
+		Name: "storage.postgres.max_conn_idle_time", Default: "30m",
+		at: func(c *Config) any { return &c.Storage.Postgres.MaxConnIdleTime }, check: positive,
 		Rule: "an idle connection is closed after this time",
 	},
 	{
-		Name: "storage.postgres.max_conn_lifetime", Default: "1h", at: func(c *Config) any { return &c.Storage.Postgres.MaxConnLifetime }, check: positive,
+		Name: "storage.postgres.max_conn_lifetime", Default: "1h",
+		at: func(c *Config) any { return &c.Storage.Postgres.MaxConnLifetime }, check: positive,
 		Rule: "a connection is closed after this time",
 	},
 	{
-		Name: "storage.postgres.max_conns", Default: "25", at: func(c *Config) any { return &c.Storage.Postgres.MaxConns }, check: between(1, 1000),
-		Rule: "connections of this process, 1 to 1000",
+		Name: "storage.postgres.max_conns", Default: "25", at: func(c *Config) any { return &c.Storage.Postgres.MaxConns },
+		check: between(1, 1000),
+		Rule:  "connections of this process, 1 to 1000",
 	},
 	{
-		Name: "storage.postgres.min_conns", Default: "5", at: func(c *Config) any { return &c.Storage.Postgres.MinConns }, check: keptConns,
-		Rule: "connections that are kept, at most max_conns",
+		Name: "storage.postgres.min_conns", Default: "5", at: func(c *Config) any { return &c.Storage.Postgres.MinConns },
+		check: keptConns,
+		Rule:  "connections that are kept, at most max_conns",
 	},
 	{
-		Name: "storage.sqlite.path", Default: "data/authserver.db", at: func(c *Config) any { return &c.Storage.SQLite.Path }, check: required(onSQLite),
-		Rule: "required when driver is `sqlite`",
+		Name: "storage.sqlite.path", Default: "data/authserver.db", at: func(c *Config) any { return &c.Storage.SQLite.Path },
+		check: required(onSQLite),
+		Rule:  "required when driver is `sqlite`",
 	},
 	{
 		Name: "storage.sqlite.wal", Default: "true", at: func(c *Config) any { return &c.Storage.SQLite.WAL },
@@ -110,51 +122,63 @@ var keys = []Key{
 	},
 
 	{
-		Name: "signing.algorithm", Default: "ES256", at: func(c *Config) any { return &c.Signing.Algorithm }, check: oneOf("ES256", "RS256"),
-		Rule: "`ES256` or `RS256`",
+		Name: "signing.algorithm", Default: "ES256", at: func(c *Config) any { return &c.Signing.Algorithm },
+		check: oneOf("ES256", "RS256"),
+		Rule:  "`ES256` or `RS256`",
 	},
 	{
-		Name: "signing.key_path", Default: "data/keys", at: func(c *Config) any { return &c.Signing.KeyPath }, check: required(keysInFiles),
-		Rule: "key-file directory; required when key_store is `keyfile`",
+		Name: "signing.key_path", Default: "data/keys", at: func(c *Config) any { return &c.Signing.KeyPath },
+		check: required(keysInFiles),
+		Rule:  "key-file directory; required when key_store is `keyfile`",
 	},
 	{
-		Name: "signing.key_store", Default: "keyfile", at: func(c *Config) any { return &c.Signing.KeyStore }, check: all(oneOf(KeyFile, KMSTransit, PostgresKey), keyStore),
-		Rule: "`keyfile`, `kms_transit` or `postgres_key`",
+		Name: "signing.key_store", Default: "keyfile", at: func(c *Config) any { return &c.Signing.KeyStore },
+		check: all(oneOf(KeyFile, KMSTransit, PostgresKey), keyStore),
+		Rule:  "`keyfile`, `kms_transit` or `postgres_key`",
 	},
 	{
-		Name: "signing.postgres_key.encryption_key_env", Env: "AUTHSERVER_SIGNING_PG_ENCRYPTION_KEY_ENV", at: func(c *Config) any { return &c.Signing.PostgresKey.EncryptionKey }, check: masterKey,
+		Name: "signing.postgres_key.encryption_key_env", Env: "AUTHSERVER_SIGNING_PG_ENCRYPTION_KEY_ENV",
+		at: func(c *Config) any { return &c.Signing.PostgresKey.EncryptionKey }, check: masterKey,
 		Rule: "name of the env var holding the key-encryption key; relevant only when data_encryption.driver is `aes_master`",
 	},
 	{
-		Name: "signing.kms_transit.address", Env: "AUTHSERVER_KMS_ADDR", at: func(c *Config) any { return &c.Signing.KMSTransit.Address }, check: required(keysInKMS, address),
+		Name: "signing.kms_transit.address", Env: "AUTHSERVER_KMS_ADDR",
+		at: func(c *Config) any { return &c.Signing.KMSTransit.Address }, check: required(keysInKMS, address),
 		Rule: "key-management server address; required when key_store is `kms_transit`",
 	},
 	{
-		Name: "signing.kms_transit.approle.mount", Default: "approle", Env: "AUTHSERVER_KMS_APPROLE_MOUNT", at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.Mount }, check: required(keysInKMS),
+		Name: "signing.kms_transit.approle.mount", Default: "approle", Env: "AUTHSERVER_KMS_APPROLE_MOUNT",
+		at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.Mount }, check: required(keysInKMS),
 		Rule: "auth mount",
 	},
 	{
-		Name: "signing.kms_transit.approle.role_id", Env: "AUTHSERVER_KMS_APPROLE_ROLE_ID", at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.RoleID },
+		Name: "signing.kms_transit.approle.role_id", Env: "AUTHSERVER_KMS_APPROLE_ROLE_ID",
+		at:   func(c *Config) any { return &c.Signing.KMSTransit.AppRole.RoleID },
 		Rule: "role to log in as; mutually exclusive with token",
 	},
 	{
-		Name: "signing.kms_transit.approle.secret_id", Env: "AUTHSERVER_KMS_APPROLE_SECRET_ID", Secret: true, at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.SecretID }, check: required(appRole),
+		Name: "signing.kms_transit.approle.secret_id", Env: "AUTHSERVER_KMS_APPROLE_SECRET_ID", Secret: true,
+		at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.SecretID }, check: required(appRole),
 		Rule: "required when role_id is set",
 	},
 	{
-		Name: "signing.kms_transit.key_name", Default: "authserver-signing", Env: "AUTHSERVER_KMS_TRANSIT_KEY_NAME", at: func(c *Config) any { return &c.Signing.KMSTransit.KeyName }, check: required(keysInKMS),
+		Name: "signing.kms_transit.key_name", Default: "authserver-signing", Env: "AUTHSERVER_KMS_TRANSIT_KEY_NAME",
+		at: func(c *Config) any { return &c.Signing.KMSTransit.KeyName }, check: required(keysInKMS),
 		Rule: "name of the signing key",
 	},
 	{
-		Name: "signing.kms_transit.mount", Default: "transit", Env: "AUTHSERVER_KMS_TRANSIT_MOUNT", at: func(c *Config) any { return &c.Signing.KMSTransit.Mount }, check: required(keysInKMS),
+		Name: "signing.kms_transit.mount", Default: "transit", Env: "AUTHSERVER_KMS_TRANSIT_MOUNT",
+		at: func(c *Config) any { return &c.Signing.KMSTransit.Mount }, check: required(keysInKMS),
 		Rule: "transit engine mount path",
 	},
 	{
-		Name: "signing.kms_transit.timeout", Default: "10s", Env: "AUTHSERVER_KMS_TIMEOUT", at: func(c *Config) any { return &c.Signing.KMSTransit.Timeout }, check: positive,
+		Name: "signing.kms_transit.timeout", Default: "10s", Env: "AUTHSERVER_KMS_TIMEOUT",
+		at: func(c *Config) any { return &c.Signing.KMSTransit.Timeout }, check: positive,
 		Rule: "HTTP request timeout",
 	},
 	{
-		Name: "signing.kms_transit.token", Env: "AUTHSERVER_KMS_TOKEN", Secret: true, at: func(c *Config) any { return &c.Signing.KMSTransit.Token }, check: kmsToken,
+		Name: "signing.kms_transit.token", Env: "AUTHSERVER_KMS_TOKEN", Secret: true,
+		at: func(c *Config) any { return &c.Signing.KMSTransit.Token }, check: kmsToken,
 		Rule: "static token; mutually exclusive with approle",
 	},
 
@@ -163,36 +187,43 @@ var keys = []Key{
 		Rule: "redirect URIs that the mode `approved_redirects` allows, whole",
 	},
 	{
-		Name: "dcr.default_refresh_expiry", Default: "168h", at: func(c *Config) any { return &c.DCR.DefaultRefreshExpiry }, check: positive,
-		Rule: "lifetime of a refresh token, from each rotation",
+		Name: "dcr.default_refresh_expiry", Default: "168h", at: func(c *Config) any { return &c.DCR.DefaultRefreshExpiry },
+		check: positive,
+		Rule:  "lifetime of a refresh token, from each rotation",
 	},
 	{
-		Name: "dcr.default_token_expiry", Default: "15m", at: func(c *Config) any { return &c.DCR.DefaultTokenExpiry }, check: positive,
-		Rule: "lifetime of an access token",
+		Name: "dcr.default_token_expiry", Default: "15m", at: func(c *Config) any { return &c.DCR.DefaultTokenExpiry },
+		check: positive,
+		Rule:  "lifetime of an access token",
 	},
 	{
-		Name: "dcr.idle_client_expiry", Default: "4320h", Own: true, at: func(c *Config) any { return &c.DCR.IdleClientExpiry }, check: notNegative,
+		Name: "dcr.idle_client_expiry", Default: "4320h", Own: true,
+		at: func(c *Config) any { return &c.DCR.IdleClientExpiry }, check: notNegative,
 		Rule: "a client that registered itself, has not come for this long and holds nothing is removed; 0 means never",
 	},
 	{
-		Name: "dcr.mode", Default: "open", at: func(c *Config) any { return &c.DCR.Mode }, check: oneOf(Open, ApprovedRedirects, AdminOnly),
-		Rule: "`open`, `approved_redirects`, `admin_only`",
+		Name: "dcr.mode", Default: "open", at: func(c *Config) any { return &c.DCR.Mode },
+		check: oneOf(Open, ApprovedRedirects, AdminOnly),
+		Rule:  "`open`, `approved_redirects`, `admin_only`",
 	},
 	{
 		Name: "dcr.rate_limit", Default: "10", at: func(c *Config) any { return &c.DCR.RateLimit }, check: positive,
 		Rule: "registrations per second of an address",
 	},
 	{
-		Name: "dcr.rate_limit_burst", Default: "20", at: func(c *Config) any { return &c.DCR.RateLimitBurst }, check: positive,
-		Rule: "registrations of an address at once",
+		Name: "dcr.rate_limit_burst", Default: "20", at: func(c *Config) any { return &c.DCR.RateLimitBurst },
+		check: positive,
+		Rule:  "registrations of an address at once",
 	},
 	{
-		Name: "dcr.unused_client_expiry", Default: "720h", Own: true, at: func(c *Config) any { return &c.DCR.UnusedClientExpiry }, check: notNegative,
+		Name: "dcr.unused_client_expiry", Default: "720h", Own: true,
+		at: func(c *Config) any { return &c.DCR.UnusedClientExpiry }, check: notNegative,
 		Rule: "a client that registered itself and has not come since for this long is removed; 0 means never, however many there are",
 	},
 
 	{
-		Name: "cimd.allow_private_addresses", Default: "false", at: func(c *Config) any { return &c.CIMD.AllowPrivateAddresses }, check: onlyLocal(true),
+		Name: "cimd.allow_private_addresses", Default: "false",
+		at: func(c *Config) any { return &c.CIMD.AllowPrivateAddresses }, check: onlyLocal(true),
 		Rule: "turns off address filtering on document fetches (URL check and dial); development only; validation refuses it unless server.issuer is localhost",
 	},
 	{
@@ -208,13 +239,15 @@ var keys = []Key{
 		Rule: "whole time of a fetch",
 	},
 	{
-		Name: "cimd.require_https", Default: "true", at: func(c *Config) any { return &c.CIMD.RequireHTTPS }, check: onlyLocal(false),
-		Rule: "false, with an issuer on localhost only: `http` URLs too",
+		Name: "cimd.require_https", Default: "true", at: func(c *Config) any { return &c.CIMD.RequireHTTPS },
+		check: onlyLocal(false),
+		Rule:  "false, with an issuer on localhost only: `http` URLs too",
 	},
 
 	{
-		Name: "session.cookie_name", Default: "authserver_session", at: func(c *Config) any { return &c.Session.CookieName }, check: cookieName,
-		Rule: "name of the session cookie",
+		Name: "session.cookie_name", Default: "authserver_session", at: func(c *Config) any { return &c.Session.CookieName },
+		check: cookieName,
+		Rule:  "name of the session cookie",
 	},
 	{
 		Name: "session.fail_closed", Default: "true", at: func(c *Config) any { return &c.Session.FailClosed },
@@ -225,11 +258,13 @@ var keys = []Key{
 		Rule: "how long a login lasts",
 	},
 	{
-		Name: "session.same_site", Default: "lax", at: func(c *Config) any { return &c.Session.SameSite }, check: oneOf("lax", "strict", "none"),
+		Name: "session.same_site", Default: "lax", at: func(c *Config) any { return &c.Session.SameSite }, check: oneOf("lax",
+			"strict", "none"),
 		Rule: "`lax`, `strict`, `none`",
 	},
 	{
-		Name: "session.second_factor", Default: "optional", Own: true, at: func(c *Config) any { return &c.Session.SecondFactor }, check: oneOf(Optional, Required),
+		Name: "session.second_factor", Default: "optional", Own: true,
+		at: func(c *Config) any { return &c.Session.SecondFactor }, check: oneOf(Optional, Required),
 		Rule: "`optional`: who has set up a passkey or an authenticator app is asked for it behind the password; `required`: without one who signs in with a password gets no further than to set one up",
 	},
 	{
@@ -242,19 +277,23 @@ var keys = []Key{
 	},
 
 	{
-		Name: "rate_limit.auth_fail_max", Default: "10", at: func(c *Config) any { return &c.RateLimit.AuthFailMax }, check: notNegative,
-		Rule: "wrong passwords in the window that lock an identity from an address; 0 means no lockout",
+		Name: "rate_limit.auth_fail_max", Default: "10", at: func(c *Config) any { return &c.RateLimit.AuthFailMax },
+		check: notNegative,
+		Rule:  "wrong passwords in the window that lock an identity from an address; 0 means no lockout",
 	},
 	{
-		Name: "rate_limit.auth_fail_window", Default: "10m", at: func(c *Config) any { return &c.RateLimit.AuthFailWindow }, check: positive,
-		Rule: "counted from the first failure",
+		Name: "rate_limit.auth_fail_window", Default: "10m", at: func(c *Config) any { return &c.RateLimit.AuthFailWindow },
+		check: positive,
+		Rule:  "counted from the first failure",
 	},
 	{
-		Name: "rate_limit.auth_lockout", Default: "15m", at: func(c *Config) any { return &c.RateLimit.AuthLockout }, check: positive,
-		Rule: "how long a lock lasts",
+		Name: "rate_limit.auth_lockout", Default: "15m", at: func(c *Config) any { return &c.RateLimit.AuthLockout },
+		check: positive,
+		Rule:  "how long a lock lasts",
 	},
 	{
-		Name: "rate_limit.auth_spray_factor", Own: true, Default: "10", at: func(c *Config) any { return &c.RateLimit.AuthSprayFactor }, check: notNegative,
+		Name: "rate_limit.auth_spray_factor", Own: true, Default: "10",
+		at: func(c *Config) any { return &c.RateLimit.AuthSprayFactor }, check: notNegative,
 		Rule: "so many times `auth_fail_max` different identities may fail from one address in the window; one more locks the address for `auth_lockout`; 0 means no address is locked",
 	},
 	{
@@ -266,11 +305,13 @@ var keys = []Key{
 		Rule: "the limit on requests; the lockout of wrong passwords is there all the same",
 	},
 	{
-		Name: "rate_limit.max_tracked_identities", Default: "250000", at: func(c *Config) any { return &c.RateLimit.MaxTrackedIdentities }, check: positive,
+		Name: "rate_limit.max_tracked_identities", Default: "250000",
+		at: func(c *Config) any { return &c.RateLimit.MaxTrackedIdentities }, check: positive,
 		Rule: "bound on identities held by the auth-failure lockout; at the bound an entry that is not locked is evicted to admit a newcomer; locked entries are never evicted; a newcomer is refused only when every tracked identity is locked; each identity is capped at 254 bytes",
 	},
 	{
-		Name: "rate_limit.requests_per_second", Default: "100", Env: "AUTHSERVER_RATE_LIMIT_RPS", at: func(c *Config) any { return &c.RateLimit.RequestsPerSecond }, check: limited,
+		Name: "rate_limit.requests_per_second", Default: "100", Env: "AUTHSERVER_RATE_LIMIT_RPS",
+		at: func(c *Config) any { return &c.RateLimit.RequestsPerSecond }, check: limited,
 		Rule: "per-source-address refill rate; must be greater than zero (validation rejects zero); to switch limiting off set `enabled` false",
 	},
 
@@ -283,12 +324,14 @@ var keys = []Key{
 		Rule: "required when admin is enabled and server.issuer is not localhost",
 	},
 	{
-		Name: "admin.audit_default_lookback", Default: "24h", at: func(c *Config) any { return &c.Admin.AuditDefaultLookback }, check: lookback,
+		Name: "admin.audit_default_lookback", Default: "24h",
+		at: func(c *Config) any { return &c.Admin.AuditDefaultLookback }, check: lookback,
 		Rule: "how far back `GET /admin/audit` reaches when `since` is omitted",
 	},
 	{
-		Name: "admin.audit_max_lookback", Default: "720h", at: func(c *Config) any { return &c.Admin.AuditMaxLookback }, check: positive,
-		Rule: "furthest back a caller may ask; a request beyond it is rejected, not narrowed",
+		Name: "admin.audit_max_lookback", Default: "720h", at: func(c *Config) any { return &c.Admin.AuditMaxLookback },
+		check: positive,
+		Rule:  "furthest back a caller may ask; a request beyond it is rejected, not narrowed",
 	},
 	{
 		Name: "admin.burst", Env: none, at: func(c *Config) any { return &c.Admin.Burst }, check: notNegative,
@@ -299,13 +342,15 @@ var keys = []Key{
 		Rule: "whether there is an admin listener; off, `listener admin` of a Caddyfile serves nothing",
 	},
 	{
-		Name: "admin.requests_per_second", Env: none, at: func(c *Config) any { return &c.Admin.RequestsPerSecond }, check: notNegative,
-		Rule: "per-IP rate limit; 0 means no limit",
+		Name: "admin.requests_per_second", Env: none, at: func(c *Config) any { return &c.Admin.RequestsPerSecond },
+		check: notNegative,
+		Rule:  "per-IP rate limit; 0 means no limit",
 	},
 
 	{
-		Name: "oauth.code_expiry", Default: "60s", Own: true, at: func(c *Config) any { return &c.OAuth.CodeExpiry }, check: atMost(10 * time.Minute),
-		Rule: "lifetime of an authorization code, at most 10m",
+		Name: "oauth.code_expiry", Default: "60s", Own: true, at: func(c *Config) any { return &c.OAuth.CodeExpiry },
+		check: atMost(10 * time.Minute),
+		Rule:  "lifetime of an authorization code, at most 10m",
 	},
 	{
 		Name: "oauth.default_client_scope", at: func(c *Config) any { return &c.OAuth.DefaultClientScope }, check: scopeWords,
@@ -316,7 +361,8 @@ var keys = []Key{
 		Rule: "true: an authorize request without `scope` fails with `invalid_scope`; false: all scopes registered for the resource are used",
 	},
 	{
-		Name: "oauth.refresh_reuse_grace", Default: "0s", Own: true, at: func(c *Config) any { return &c.OAuth.RefreshReuseGrace }, check: notNegative,
+		Name: "oauth.refresh_reuse_grace", Default: "0s", Own: true,
+		at: func(c *Config) any { return &c.OAuth.RefreshReuseGrace }, check: notNegative,
 		Rule: "for this long a refresh token that was used is answered with a new pair, at most 3 times, instead of ending its family; each holder goes on",
 	},
 	{
@@ -365,8 +411,9 @@ var keys = []Key{
 		Rule: "callback redirect URI; required when oidc is enabled",
 	},
 	{
-		Name: "oidc.scopes", Default: "openid, email, profile", at: func(c *Config) any { return &c.OIDC.Scopes }, check: upstreamScopes,
-		Rule: "scopes asked for upstream; must hold `openid`",
+		Name: "oidc.scopes", Default: "openid, email, profile", at: func(c *Config) any { return &c.OIDC.Scopes },
+		check: upstreamScopes,
+		Rule:  "scopes asked for upstream; must hold `openid`",
 	},
 	{
 		Name: "oidc.show_local_login", Default: "true", at: func(c *Config) any { return &c.OIDC.ShowLocalLogin },
@@ -374,104 +421,137 @@ var keys = []Key{
 	},
 
 	{
-		Name: "observability.logging.add_source", Env: "AUTHSERVER_LOG_ADD_SOURCE", at: func(c *Config) any { return &c.Observability.Logging.AddSource },
+		Name: "observability.logging.add_source", Env: "AUTHSERVER_LOG_ADD_SOURCE",
+		at:   func(c *Config) any { return &c.Observability.Logging.AddSource },
 		Rule: "adds the place in the source to a line",
 	},
 	{
-		Name: "observability.logging.format", Default: "json", Env: "AUTHSERVER_LOG_FORMAT", at: func(c *Config) any { return &c.Observability.Logging.Format }, check: oneOf("json", "text"),
+		Name: "observability.logging.format", Default: "json", Env: "AUTHSERVER_LOG_FORMAT",
+		at: func(c *Config) any { return &c.Observability.Logging.Format }, check: oneOf("json", "text"),
 		Rule: "`json`, `text`",
 	},
 	{
-		Name: "observability.logging.level", Default: "info", Env: "AUTHSERVER_LOG_LEVEL", at: func(c *Config) any { return &c.Observability.Logging.Level }, check: oneOf("debug", "info", "warn", "error"),
+		Name: "observability.logging.level", Default: "info", Env: "AUTHSERVER_LOG_LEVEL",
+		at: func(c *Config) any { return &c.Observability.Logging.Level }, check: oneOf("debug", "info", "warn", "error"),
 		Rule: "`debug`, `info`, `warn`, `error`",
 	},
 	{
-		Name: "observability.logging.outputs.insecure", Env: "AUTHSERVER_LOG_OTEL_INSECURE", at: func(c *Config) any { return &c.Observability.Logging.Outputs.Insecure },
+		Name: "observability.logging.outputs.insecure", Env: "AUTHSERVER_LOG_OTEL_INSECURE",
+		at:   func(c *Config) any { return &c.Observability.Logging.Outputs.Insecure },
 		Rule: "allow insecure gRPC for log export",
 	},
 	{
-		Name: "observability.logging.outputs.otel", Env: "AUTHSERVER_LOG_OTEL", at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTel },
+		Name: "observability.logging.outputs.otel", Env: "AUTHSERVER_LOG_OTEL",
+		at:   func(c *Config) any { return &c.Observability.Logging.Outputs.OTel },
 		Rule: "export logs by OTLP",
 	},
 	{
-		Name: "observability.logging.outputs.otel_endpoint", Env: "AUTHSERVER_LOG_OTEL_ENDPOINT", at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTelEndpoint }, check: required(pushedLogs, collector),
+		Name: "observability.logging.outputs.otel_endpoint", Env: "AUTHSERVER_LOG_OTEL_ENDPOINT",
+		at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTelEndpoint }, check: required(pushedLogs,
+			collector),
 		Rule: "required when log otel output is on",
 	},
 	{
-		Name: "observability.logging.outputs.stdout", Default: "true", Env: "AUTHSERVER_LOG_STDOUT", at: func(c *Config) any { return &c.Observability.Logging.Outputs.Stdout },
+		Name: "observability.logging.outputs.stdout", Default: "true", Env: "AUTHSERVER_LOG_STDOUT",
+		at:   func(c *Config) any { return &c.Observability.Logging.Outputs.Stdout },
 		Rule: "logs to the standard output",
 	},
 	{
-		Name: "observability.metrics.insecure", Env: "AUTHSERVER_METRICS_INSECURE", at: func(c *Config) any { return &c.Observability.Metrics.Insecure },
+		Name: "observability.metrics.insecure", Env: "AUTHSERVER_METRICS_INSECURE",
+		at:   func(c *Config) any { return &c.Observability.Metrics.Insecure },
 		Rule: "allow insecure gRPC for metrics export",
 	},
 	{
-		Name: "observability.metrics.otel_endpoint", Env: "AUTHSERVER_METRICS_OTEL_ENDPOINT", at: func(c *Config) any { return &c.Observability.Metrics.OTelEndpoint }, check: required(pushedMetrics, collector),
+		Name: "observability.metrics.otel_endpoint", Env: "AUTHSERVER_METRICS_OTEL_ENDPOINT",
+		at: func(c *Config) any { return &c.Observability.Metrics.OTelEndpoint }, check: required(pushedMetrics, collector),
 		Rule: "required when provider is `otel` or `both`",
 	},
 	{
-		Name: "observability.metrics.path", Default: "/metrics", Env: "AUTHSERVER_METRICS_PATH", at: func(c *Config) any { return &c.Observability.Metrics.Path }, check: scrapePath,
+		Name: "observability.metrics.path", Default: "/metrics", Env: "AUTHSERVER_METRICS_PATH",
+		at: func(c *Config) any { return &c.Observability.Metrics.Path }, check: scrapePath,
 		Rule: "scrape path",
 	},
 	{
-		Name: "observability.metrics.provider", Default: "prometheus", Env: "AUTHSERVER_METRICS_PROVIDER", at: func(c *Config) any { return &c.Observability.Metrics.Provider }, check: oneOf("prometheus", "otel", "both", "none"),
+		Name: "observability.metrics.provider", Default: "prometheus", Env: "AUTHSERVER_METRICS_PROVIDER",
+		at: func(c *Config) any { return &c.Observability.Metrics.Provider }, check: oneOf("prometheus", "otel", "both",
+			"none"),
 		Rule: "`prometheus`, `otel`, `none` (and `both`, which the endpoint rule refers to)",
 	},
 	{
-		Name: "observability.tracing.enabled", Default: "false", Env: "AUTHSERVER_TRACING_ENABLED", at: func(c *Config) any { return &c.Observability.Tracing.Enabled },
+		Name: "observability.tracing.enabled", Default: "false", Env: "AUTHSERVER_TRACING_ENABLED",
+		at:   func(c *Config) any { return &c.Observability.Tracing.Enabled },
 		Rule: "export traces by OTLP",
 	},
 	{
-		Name: "observability.tracing.endpoint", Env: "AUTHSERVER_TRACING_ENDPOINT", at: func(c *Config) any { return &c.Observability.Tracing.Endpoint }, check: required(traced, collector),
+		Name: "observability.tracing.endpoint", Env: "AUTHSERVER_TRACING_ENDPOINT",
+		at: func(c *Config) any { return &c.Observability.Tracing.Endpoint }, check: required(traced, collector),
 		Rule: "required when tracing is enabled",
 	},
 	{
-		Name: "observability.tracing.insecure", Env: "AUTHSERVER_TRACING_INSECURE", at: func(c *Config) any { return &c.Observability.Tracing.Insecure },
+		Name: "observability.tracing.insecure", Env: "AUTHSERVER_TRACING_INSECURE",
+		at:   func(c *Config) any { return &c.Observability.Tracing.Insecure },
 		Rule: "allow insecure gRPC for traces",
 	},
 	{
-		Name: "observability.tracing.sample_rate", Default: "1.0", Env: "AUTHSERVER_TRACING_SAMPLE_RATE", at: func(c *Config) any { return &c.Observability.Tracing.SampleRate }, check: between(0, 1),
+		Name: "observability.tracing.sample_rate", Default: "1.0", Env: "AUTHSERVER_TRACING_SAMPLE_RATE",
+		at: func(c *Config) any { return &c.Observability.Tracing.SampleRate }, check: between(0, 1),
 		Rule: "share of requests that are traced, 0 to 1",
 	},
 
 	{
-		Name: "data_encryption.aes_master.key_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KEY_ENV", at: func(c *Config) any { return &c.DataEncryption.AESMaster.Key }, check: required(sealedByMaster, masterKey),
+		Name: "data_encryption.aes_master.key_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KEY_ENV",
+		at: func(c *Config) any { return &c.DataEncryption.AESMaster.Key }, check: required(sealedByMaster, masterKey),
 		Rule: "name of the env var holding a 64-hex-character (32-byte) master key",
 	},
 	{
-		Name: "data_encryption.aes_master.old_key_env", Env: none, at: func(c *Config) any { return &c.DataEncryption.AESMaster.OldKey }, check: all(oldKey, masterKey),
+		Name: "data_encryption.aes_master.old_key_env", Env: none,
+		at: func(c *Config) any { return &c.DataEncryption.AESMaster.OldKey }, check: all(oldKey, masterKey),
 		Rule: "env var name of the previous master key, decrypt-only, for rotation: set both, run re-encrypt, then remove the old one",
 	},
 	{
-		Name: "data_encryption.driver", at: func(c *Config) any { return &c.DataEncryption.Driver }, check: oneOf("", AESMaster, KMSTransitEncrypt),
+		Name: "data_encryption.driver", at: func(c *Config) any { return &c.DataEncryption.Driver }, check: oneOf("",
+			AESMaster, KMSTransitEncrypt),
 		Rule: "`aes_master` or `kms_transit_encrypt`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.address", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ADDRESS", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.Address }, check: required(sealedByKMS, address),
+		Name: "data_encryption.kms_transit_encrypt.address", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ADDRESS",
+		at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.Address }, check: required(sealedByKMS,
+			address),
 		Rule: "required when driver is `kms_transit_encrypt`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.approle.role_id_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ROLE_ID_ENV", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AppRole.RoleID }, check: required(sealerByAppRole),
-		Rule: "required when auth_method is `approle`",
+		Name: "data_encryption.kms_transit_encrypt.approle.role_id_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ROLE_ID_ENV",
+		at:    func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AppRole.RoleID },
+		check: required(sealerByAppRole),
+		Rule:  "required when auth_method is `approle`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.approle.secret_id_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_SECRET_ID_ENV", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AppRole.SecretID }, check: required(sealerByAppRole),
-		Rule: "required when auth_method is `approle`",
+		Name:  "data_encryption.kms_transit_encrypt.approle.secret_id_env",
+		Env:   "AUTHSERVER_DATA_ENCRYPTION_KMS_SECRET_ID_ENV",
+		at:    func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AppRole.SecretID },
+		check: required(sealerByAppRole),
+		Rule:  "required when auth_method is `approle`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.auth_method", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_AUTH_METHOD", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AuthMethod }, check: required(openedByKMS, oneOf("", "token", "approle")),
+		Name: "data_encryption.kms_transit_encrypt.auth_method", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_AUTH_METHOD",
+		at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AuthMethod }, check: required(openedByKMS,
+			oneOf("", "token", "approle")),
 		Rule: "`token` or `approle`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.key_name", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_KEY_NAME", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.KeyName }, check: required(openedByKMS),
+		Name: "data_encryption.kms_transit_encrypt.key_name", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_KEY_NAME",
+		at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.KeyName }, check: required(openedByKMS),
 		Rule: "required when driver is `kms_transit_encrypt`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.mount_path", Default: "transit", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_MOUNT_PATH", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.MountPath }, check: required(openedByKMS),
+		Name: "data_encryption.kms_transit_encrypt.mount_path", Default: "transit",
+		Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_MOUNT_PATH",
+		at:  func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.MountPath }, check: required(openedByKMS),
 		Rule: "transit engine mount path",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.token_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_TOKEN_ENV", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.Token }, check: required(sealerByToken),
+		Name: "data_encryption.kms_transit_encrypt.token_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_TOKEN_ENV",
+		at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.Token }, check: required(sealerByToken),
 		Rule: "env var holding the token",
 	},
 
@@ -480,7 +560,8 @@ var keys = []Key{
 		Rule: "the grant `client_credentials`",
 	},
 	{
-		Name: "client_credentials.token_expiry", Default: "1h", at: func(c *Config) any { return &c.ClientCredentials.TokenExpiry }, check: positive,
+		Name: "client_credentials.token_expiry", Default: "1h",
+		at: func(c *Config) any { return &c.ClientCredentials.TokenExpiry }, check: positive,
 		Rule: "machine token TTL",
 	},
 
@@ -493,8 +574,9 @@ var keys = []Key{
 		Rule: "how long a nonce is good",
 	},
 	{
-		Name: "dpop.proof_lifetime", Default: "60s", at: func(c *Config) any { return &c.DPoP.ProofLifetime }, check: positive,
-		Rule: "maximum difference between now and the proof's `iat`",
+		Name: "dpop.proof_lifetime", Default: "60s", at: func(c *Config) any { return &c.DPoP.ProofLifetime },
+		check: positive,
+		Rule:  "maximum difference between now and the proof's `iat`",
 	},
 	{
 		Name: "dpop.require_nonce", Default: "false", at: func(c *Config) any { return &c.DPoP.RequireNonce },
@@ -502,7 +584,8 @@ var keys = []Key{
 	},
 
 	{
-		Name: "token_exchange.allow_self_exchange", Default: "false", at: func(c *Config) any { return &c.TokenExchange.AllowSelfExchange },
+		Name: "token_exchange.allow_self_exchange", Default: "false",
+		at:   func(c *Config) any { return &c.TokenExchange.AllowSelfExchange },
 		Rule: "a client may exchange its own token for a narrower scope",
 	},
 	{
@@ -510,12 +593,14 @@ var keys = []Key{
 		Rule: "the grant of RFC 8693",
 	},
 	{
-		Name: "token_exchange.max_chain_depth", Default: "5", at: func(c *Config) any { return &c.TokenExchange.MaxChainDepth }, check: exchanged(between(1, 10)),
+		Name: "token_exchange.max_chain_depth", Default: "5",
+		at: func(c *Config) any { return &c.TokenExchange.MaxChainDepth }, check: exchanged(between(1, 10)),
 		Rule: "required when enabled; 1 to 10",
 	},
 	{
-		Name: "token_exchange.token_expiry", Default: "1h", at: func(c *Config) any { return &c.TokenExchange.TokenExpiry }, check: exchanged(positive),
-		Rule: "required when enabled",
+		Name: "token_exchange.token_expiry", Default: "1h", at: func(c *Config) any { return &c.TokenExchange.TokenExpiry },
+		check: exchanged(positive),
+		Rule:  "required when enabled",
 	},
 
 	{
@@ -524,16 +609,18 @@ var keys = []Key{
 	},
 
 	{
-		Name: "connect.allowed_return_urls", at: func(c *Config) any { return &c.Connect.AllowedReturnURLs }, check: returnURLs,
-		Rule: "where a user may be sent back to; an entry that ends in `/*` allows all below it",
+		Name: "connect.allowed_return_urls", at: func(c *Config) any { return &c.Connect.AllowedReturnURLs },
+		check: returnURLs,
+		Rule:  "where a user may be sent back to; an entry that ends in `/*` allows all below it",
 	},
 	{
 		Name: "connect.redirect_base_url", at: func(c *Config) any { return &c.Connect.RedirectBaseURL }, check: address,
 		Rule: "base URL for OAuth callbacks",
 	},
 	{
-		Name: "connect.state_secret", Secret: true, at: func(c *Config) any { return &c.Connect.StateSecret }, check: stateSecret,
-		Rule: "HMAC key for state tokens; required, at least 32 characters",
+		Name: "connect.state_secret", Secret: true, at: func(c *Config) any { return &c.Connect.StateSecret },
+		check: stateSecret,
+		Rule:  "HMAC key for state tokens; required, at least 32 characters",
 	},
 
 	{
@@ -545,16 +632,18 @@ var keys = []Key{
 		Rule: "how long keys of an identity provider are used",
 	},
 	{
-		Name: "xaa.max_assertion_age", Default: "5m", at: func(c *Config) any { return &c.XAA.MaxAssertionAge }, check: positive,
-		Rule: "maximum age of the ID-JAG `iat`",
+		Name: "xaa.max_assertion_age", Default: "5m", at: func(c *Config) any { return &c.XAA.MaxAssertionAge },
+		check: positive,
+		Rule:  "maximum age of the ID-JAG `iat`",
 	},
 	{
 		Name: "xaa.require_resource", Default: "false", at: func(c *Config) any { return &c.XAA.RequireResource },
 		Rule: "refuse exchanges that name no resource on the assertion or the request",
 	},
 	{
-		Name: "xaa.subject_mode", Default: "auto_map", at: func(c *Config) any { return &c.XAA.SubjectMode }, check: oneOf(AutoMap, Strict),
-		Rule: "`auto_map` or `strict`",
+		Name: "xaa.subject_mode", Default: "auto_map", at: func(c *Config) any { return &c.XAA.SubjectMode },
+		check: oneOf(AutoMap, Strict),
+		Rule:  "`auto_map` or `strict`",
 	},
 	{
 		Name: "xaa.token_expiry", Default: "1h", at: func(c *Config) any { return &c.XAA.TokenExpiry }, check: positive,
@@ -589,24 +678,28 @@ var keys = []Key{
 	},
 
 	{
-		Name: "accounts.deletion_grace", Own: true, at: func(c *Config) any { return &c.Accounts.DeletionGrace }, check: notNegative,
-		Rule: "how long an account is kept whose user has deleted it, such as `336h`: until then they can keep it; 0 means that users cannot delete their accounts",
+		Name: "accounts.deletion_grace", Own: true, at: func(c *Config) any { return &c.Accounts.DeletionGrace },
+		check: notNegative,
+		Rule:  "how long an account is kept whose user has deleted it, such as `336h`: until then they can keep it; 0 means that users cannot delete their accounts",
 	},
 	{
 		Name: "accounts.leaked_passwords", Own: true, at: func(c *Config) any { return &c.Accounts.LeakedPasswords },
 		Rule: "file of passwords that are refused because they have been leaked: their SHA-1 hashes in ascending order, one on each line, as Have I Been Pwned publishes them; it is searched where it is and not read into memory",
 	},
 	{
-		Name: "accounts.password_length", Default: "8", Own: true, at: func(c *Config) any { return &c.Accounts.PasswordLength }, check: between(8, 64),
+		Name: "accounts.password_length", Default: "8", Own: true,
+		at: func(c *Config) any { return &c.Accounts.PasswordLength }, check: between(8, 64),
 		Rule: "characters that a new password has at least",
 	},
 	{
-		Name: "accounts.registration", Default: "off", Own: true, at: func(c *Config) any { return &c.Accounts.Registration }, check: all(oneOf(RegistrationOff, RegistrationOpen), registration),
-		Rule: "`off`: the operator makes or invites each user; `open`: whoever confirms a mail address may have an account, which needs `mail.url`",
+		Name: "accounts.registration", Default: "off", Own: true, at: func(c *Config) any { return &c.Accounts.Registration },
+		check: all(oneOf(RegistrationOff, RegistrationOpen), registration),
+		Rule:  "`off`: the operator makes or invites each user; `open`: whoever confirms a mail address may have an account, which needs `mail.url`",
 	},
 	{
-		Name: "accounts.registration_domains", Own: true, at: func(c *Config) any { return &c.Accounts.RegistrationDomains }, check: mailDomains,
-		Rule: "domains that the mail addresses of those who register must have; empty means all",
+		Name: "accounts.registration_domains", Own: true, at: func(c *Config) any { return &c.Accounts.RegistrationDomains },
+		check: mailDomains,
+		Rule:  "domains that the mail addresses of those who register must have; empty means all",
 	},
 
 	{

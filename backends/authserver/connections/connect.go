@@ -89,7 +89,8 @@ func (x *Connections) provider(ctx context.Context, slug string) (*brokers.Provi
 		return nil, nil, x.misconfigured(p, errors.New("connect.state_secret is not set"))
 	}
 	if x.options.Encryptor == nil {
-		return nil, nil, x.misconfigured(p, errors.New("data_encryption.driver is not set, so nothing can be stored encrypted"))
+		return nil, nil, x.misconfigured(p,
+			errors.New("data_encryption.driver is not set, so nothing can be stored encrypted"))
 	}
 	c, err := x.options.Brokers.OAuth(ctx, p)
 	if wrong, ok := errors.AsType[*brokers.ConfigError](err); ok {
@@ -101,7 +102,8 @@ func (x *Connections) provider(ctx context.Context, slug string) (*brokers.Provi
 // misconfigured returns what users are told of a provider that cannot be used; the reason is logged for the operator.
 func (x *Connections) misconfigured(p *brokers.Provider, why error) error {
 	x.Logger().Error("a provider cannot be used", zap.String("provider", p.Slug), zap.Error(why))
-	return apierror.New(http.StatusServiceUnavailable, kernel.Unavailable, "%s cannot be connected at the moment: its settings here are not complete", p.Slug)
+	return apierror.New(http.StatusServiceUnavailable, kernel.Unavailable,
+		"%s cannot be connected at the moment: its settings here are not complete", p.Slug)
 }
 
 // Begin starts a connection and returns where to redirect the browser: the authorization endpoint of the provider. An
@@ -138,7 +140,8 @@ func (x *Connections) Begin(ctx context.Context, s Start) (location string, err 
 		return err
 	})
 	challenge := sha256.Sum256([]byte(x.mac("verifier", random)))
-	return config.AuthorizeAt(x.redirect(p), random+"."+w.sign(x, random), base64.RawURLEncoding.EncodeToString(challenge[:]), w.scope), err
+	return config.AuthorizeAt(x.redirect(p), random+"."+w.sign(x, random),
+		base64.RawURLEncoding.EncodeToString(challenge[:]), w.scope), err
 }
 
 // resource returns the resource of a provider that a request means.
@@ -159,7 +162,10 @@ func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name st
 		}
 		return using[0], nil
 	}
-	at := slices.IndexFunc(using, func(r *resources.Resource) bool { return r.Slug == name || r.URI != "" && kernel.SameURI(r.URI, name) })
+	at := slices.IndexFunc(using, func(r *resources.Resource) bool {
+		return r.Slug == name || r.URI != "" &&
+			kernel.SameURI(r.URI, name)
+	})
 	if at < 0 {
 		return nil, refuse(kernel.InvalidTarget, "there is no such resource of %s", p.Slug)
 	}
@@ -200,8 +206,10 @@ func returns(entry, asked string) bool {
 	}
 	// Paths that browsers or servers may interpret differently are not allowed.
 	plain := u.EscapedPath()
-	if strings.ContainsAny(asked, "\\#") || strings.ContainsFunc(asked, func(c rune) bool { return c <= ' ' || c == 0x7f }) ||
-		strings.Contains(strings.ToLower(plain), "%2f") || strings.Contains(strings.ToLower(plain), "%5c") || strings.Contains(u.Path, "//") {
+	if strings.ContainsAny(asked, "\\#") || strings.ContainsFunc(asked,
+		func(c rune) bool { return c <= ' ' || c == 0x7f }) ||
+		strings.Contains(strings.ToLower(plain), "%2f") || strings.Contains(strings.ToLower(plain), "%5c") ||
+		strings.Contains(u.Path, "//") {
 		return false
 	}
 	clean := path.Clean(u.Path)
@@ -258,7 +266,8 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 		return "", err
 	}
 	x.Count("connection_connect_total", p.Slug)
-	x.Audit(ctx, kernel.Event{Action: "broker_grant.created", Actor: w.user, Address: e.Address, Detail: []string{"provider", p.Slug, "scope", strings.Join(granted.Scope, " ")}})
+	x.Audit(ctx, kernel.Event{Action: "broker_grant.created", Actor: w.user, Address: e.Address,
+		Detail: []string{"provider", p.Slug, "scope", strings.Join(granted.Scope, " ")}})
 	return with(w.back, "connected", p.Slug), nil
 }
 
@@ -276,7 +285,8 @@ func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *
 	err = x.Write(ctx, func(c store.Conn) error {
 		foreign = false
 		var scope string
-		err := c.Row("SELECT user_id, provider_id, return_url, scope, expires_at FROM authserver_connecting WHERE digest = ?"+c.Lock(), digest(random)).
+		err := c.Row("SELECT user_id, provider_id, return_url, scope, expires_at FROM authserver_connecting WHERE digest = ?"+
+			c.Lock(), digest(random)).
 			Scan(&w.user, &w.provider, &w.back, &scope, &w.until)
 		if errors.Is(err, sql.ErrNoRows) {
 			return errState
@@ -299,7 +309,8 @@ func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *
 	case err != nil:
 		return nil, "", err
 	case foreign:
-		return nil, "", apierror.New(http.StatusForbidden, kernel.AccessDenied, "This connection was begun by somebody else. Sign in as they, or begin again.")
+		return nil, "", apierror.New(http.StatusForbidden, kernel.AccessDenied,
+			"This connection was begun by somebody else. Sign in as they, or begin again.")
 	case x.Micros() >= w.until:
 		return nil, "", errState
 	}

@@ -58,7 +58,8 @@ func New(s *kernel.Server, o Options) *Connections {
 	if o.Base == "" {
 		o.Base = s.Issuer
 	}
-	x := &Connections{Server: s, options: o, tokens: make(map[string]brokers.Granted), holder: kernel.NewID(), ended: make(chan struct{})}
+	x := &Connections{Server: s, options: o, tokens: make(map[string]brokers.Granted), holder: kernel.NewID(),
+		ended: make(chan struct{})}
 	s.Closing(func() {
 		close(x.ended)
 		x.under.Wait()
@@ -82,7 +83,8 @@ type Connection struct {
 }
 
 // Sealed is the column of the credentials, which are bound to their user and provider.
-var Sealed = encryption.Column{Table: "authserver_connections", ID: "id", Column: "credential", Row: "user_id || ' ' || provider_id"}
+var Sealed = encryption.Column{Table: "authserver_connections", ID: "id", Column: "credential",
+	Row: "user_id || ' ' || provider_id"}
 
 func place(user, provider string) []byte {
 	return encryption.Place(Sealed.Table, user+" "+provider, Sealed.Column)
@@ -94,8 +96,10 @@ func scan(r store.Row) (*Connection, error) {
 	c := new(Connection)
 	var scope string
 	var revoked, expires, created, updated int64
-	err := r.Scan(&c.ID, &c.User, &c.Provider, &c.credential, &scope, &c.version, &revoked, &expires, &c.lease, &c.leaseUntil, &created, &updated)
-	c.Scope, c.Revoked, c.CreatedAt, c.UpdatedAt = strings.Fields(scope), revoked != 0, time.UnixMicro(created), time.UnixMicro(updated)
+	err := r.Scan(&c.ID, &c.User, &c.Provider, &c.credential, &scope, &c.version, &revoked, &expires, &c.lease,
+		&c.leaseUntil, &created, &updated)
+	c.Scope, c.Revoked, c.CreatedAt, c.UpdatedAt = strings.Fields(scope), revoked != 0, time.UnixMicro(created),
+		time.UnixMicro(updated)
 	if expires != 0 {
 		c.ExpiresAt = time.UnixMicro(expires)
 	}
@@ -108,7 +112,8 @@ var errNone = apierror.New(http.StatusNotFound, "not_found", "there is no such c
 // Of returns the connections of a user, the latest first.
 func (x *Connections) Of(ctx context.Context, user string) (list []*Connection, err error) {
 	err = x.Read(ctx, func(c store.Conn) (err error) {
-		list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND revoked_at = 0 ORDER BY updated_at DESC, id DESC LIMIT ?", user, mostOf)
+		list, err = store.List(c, scan, "SELECT "+
+			columns+" FROM authserver_connections WHERE user_id = ? AND revoked_at = 0 ORDER BY updated_at DESC, id DESC LIMIT ?", user, mostOf)
 		return err
 	})
 	return list, err
@@ -119,7 +124,8 @@ const mostOf = 1000
 
 func (x *Connections) find(ctx context.Context, user, provider string) (one *Connection, err error) {
 	err = x.Read(ctx, func(c store.Conn) (err error) {
-		one, err = scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND provider_id = ?", user, provider))
+		one, err = scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND provider_id = ?",
+			user, provider))
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -170,10 +176,12 @@ func (x *Connections) put(ctx context.Context, user, provider string, what broke
 // SetKey stores the key of a user for a provider of the protocol api_key.
 func (x *Connections) SetKey(ctx context.Context, user string, p *brokers.Provider, key string) error {
 	if p.Protocol != brokers.APIKey {
-		return apierror.New(http.StatusUnprocessableEntity, "invalid_value", "only providers of the protocol api_key take keys; %s is of %s", p.Slug, p.Protocol)
+		return apierror.New(http.StatusUnprocessableEntity, "invalid_value",
+			"only providers of the protocol api_key take keys; %s is of %s", p.Slug, p.Protocol)
 	}
 	if key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
-		return apierror.New(http.StatusBadRequest, "invalid_value", "api_key must have 1 to 8192 visible characters of ASCII").With("api_key")
+		return apierror.New(http.StatusBadRequest, "invalid_value",
+			"api_key must have 1 to 8192 visible characters of ASCII").With("api_key")
 	}
 	return x.put(ctx, user, p.ID, brokers.Credential{Access: key}, nil)
 }
@@ -241,7 +249,8 @@ func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
 		}
 	}
 	if err != nil {
-		x.Logger().Warn("a provider could not be told that a connection has ended", zap.String("provider", p.Slug), zap.Error(err))
+		x.Logger().Warn("a provider could not be told that a connection has ended",
+			zap.String("provider", p.Slug), zap.Error(err))
 	}
 }
 

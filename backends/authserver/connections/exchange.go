@@ -31,7 +31,9 @@ const (
 
 // Exchange returns the token of a user's connection to the provider of a resource, for scopes of this server. The error
 // is a *kernel.ConsentError if the user has no connection, or one with too few scopes.
-func (x *Connections) Exchange(ctx context.Context, user string, r *resources.Resource, scope []string) (answer tokens.Answer, err error) {
+func (x *Connections) Exchange(
+	ctx context.Context, user string, r *resources.Resource, scope []string,
+) (answer tokens.Answer, err error) {
 	p, err := x.options.Brokers.Find(ctx, r.Provider)
 	if errors.Is(err, brokers.ErrUnknown) {
 		return answer, kernel.Refuse(kernel.InvalidTarget, "the resource %s has no provider here", r.Slug)
@@ -63,7 +65,8 @@ func (x *Connections) unusable(p *brokers.Provider, err error) error {
 		return x.misconfigured(p, wrong)
 	}
 	if failed, ok := errors.AsType[*brokers.UpstreamError](err); ok {
-		return errors.Join(kernel.Refuse(kernel.Unavailable, "the provider %s does not give tokens right now, try again shortly", p.Slug), failed)
+		return errors.Join(kernel.Refuse(kernel.Unavailable,
+			"the provider %s does not give tokens right now, try again shortly", p.Slug), failed)
 	}
 	return err
 }
@@ -78,11 +81,14 @@ func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Prov
 	} else if _, err := x.resource(ctx, p, ""); err != nil { // several resources use the provider
 		to += "?" + url.Values{"resource": {r.Slug}}.Encode()
 	}
-	return kernel.RequireConsent(cause, to, "the person has not connected %s, or not for all of this; send them to consent_url", p.Slug)
+	return kernel.RequireConsent(cause, to,
+		"the person has not connected %s, or not for all of this; send them to consent_url", p.Slug)
 }
 
 // personal returns the credential of a user, renewed if it is about to expire.
-func (x *Connections) personal(ctx context.Context, user string, p *brokers.Provider, r *resources.Resource, scope []string) (what brokers.Credential, err error) {
+func (x *Connections) personal(
+	ctx context.Context, user string, p *brokers.Provider, r *resources.Resource, scope []string,
+) (what brokers.Credential, err error) {
 	one, err := x.find(ctx, user, p.ID)
 	if errors.Is(err, errNone) || err == nil && one.Revoked {
 		return what, x.lacking(ctx, kernel.ConsentMissing, p, r)
@@ -184,7 +190,9 @@ func (x *Connections) lease(ctx context.Context, one *Connection) (lease string,
 }
 
 // renew exchanges the refresh token and stores the result before anybody gets it.
-func (x *Connections) renew(ctx context.Context, p *brokers.Provider, one *Connection, lease string) (*Connection, error) {
+func (x *Connections) renew(
+	ctx context.Context, p *brokers.Provider, one *Connection, lease string,
+) (*Connection, error) {
 	config, err := x.options.Brokers.OAuth(ctx, p)
 	var what brokers.Credential
 	if err == nil {
@@ -217,7 +225,9 @@ func (x *Connections) renew(ctx context.Context, p *brokers.Provider, one *Conne
 
 // keep stores a renewed credential. It keeps trying for a long time, since the previous credential may no longer be
 // valid.
-func (x *Connections) keep(ctx context.Context, p *brokers.Provider, one *Connection, granted brokers.Granted) (*Connection, error) {
+func (x *Connections) keep(
+	ctx context.Context, p *brokers.Provider, one *Connection, granted brokers.Granted,
+) (*Connection, error) {
 	var logged bool
 	for began := time.Now(); ; {
 		sealed, err := x.seal(ctx, one.User, one.Provider, granted.Credential)
@@ -225,7 +235,8 @@ func (x *Connections) keep(ctx context.Context, p *brokers.Provider, one *Connec
 		if err == nil {
 			err = x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
 				stored, err = c.Exec("UPDATE authserver_connections SET credential = ?, scope = ?, expires_at = ?, updated_at = ?, version = version + 1, lease = '', lease_until = 0"+
-					" WHERE id = ? AND version = ?", sealed, strings.Join(granted.Scope, " "), granted.Expires, x.Micros(), one.ID, one.version)
+					" WHERE id = ? AND version = ?", sealed, strings.Join(granted.Scope, " "), granted.Expires, x.Micros(), one.ID,
+					one.version)
 				return err
 			})
 		}
@@ -240,17 +251,20 @@ func (x *Connections) keep(ctx context.Context, p *brokers.Provider, one *Connec
 			x.Count("upstream_token_refresh_total", p.Slug+" success")
 			x.Audit(ctx, kernel.Event{Action: "upstream.token.refreshed", Actor: one.User, Detail: []string{"provider", p.Slug}})
 			renewed := *one
-			renewed.credential, renewed.Scope, renewed.version, renewed.ExpiresAt = sealed, granted.Scope, one.version+1, time.Time{}
+			renewed.credential, renewed.Scope, renewed.version, renewed.ExpiresAt = sealed, granted.Scope, one.version+1,
+				time.Time{}
 			if granted.Expires != 0 {
 				renewed.ExpiresAt = time.UnixMicro(granted.Expires)
 			}
 			return &renewed, nil
 		case time.Since(began) > storeTries:
-			x.Logger().Error("a renewed credential could not be stored; the person may have to connect the provider again", zap.String("provider", p.Slug), zap.String("connection", one.ID), zap.Error(err))
+			x.Logger().Error("a renewed credential could not be stored; the person may have to connect the provider again",
+				zap.String("provider", p.Slug), zap.String("connection", one.ID), zap.Error(err))
 			return nil, err
 		case !told:
 			logged = true
-			x.Logger().Error("a renewed credential cannot be stored yet; it is tried on", zap.String("provider", p.Slug), zap.String("connection", one.ID), zap.Error(err))
+			x.Logger().Error("a renewed credential cannot be stored yet; it is tried on",
+				zap.String("provider", p.Slug), zap.String("connection", one.ID), zap.Error(err))
 		}
 		select {
 		case <-time.After(storePoll):
@@ -263,7 +277,8 @@ func (x *Connections) keep(ctx context.Context, p *brokers.Provider, one *Connec
 // release gives up a lease, so that others can try again.
 func (x *Connections) release(ctx context.Context, one *Connection, lease string) {
 	err := x.Write(store.ReadCommitted(context.WithoutCancel(ctx)), func(c store.Conn) error {
-		_, err := c.Exec("UPDATE authserver_connections SET lease = '', lease_until = 0 WHERE id = ? AND lease = ?", one.ID, lease)
+		_, err := c.Exec("UPDATE authserver_connections SET lease = '', lease_until = 0 WHERE id = ? AND lease = ?",
+			one.ID, lease)
 		return err
 	})
 	if err != nil {
@@ -284,7 +299,8 @@ func (x *Connections) revoked(ctx context.Context, p *brokers.Provider, one *Con
 	}
 	x.Count("upstream_token_refresh_total", p.Slug+" revoked")
 	if n > 0 {
-		x.Audit(ctx, kernel.Event{Action: "broker_grant.revoked", Actor: one.User, Detail: []string{"provider", p.Slug, "reason", why}})
+		x.Audit(ctx, kernel.Event{Action: "broker_grant.revoked", Actor: one.User,
+			Detail: []string{"provider", p.Slug, "reason", why}})
 	}
 	return errRevoked
 }
@@ -293,7 +309,9 @@ func (x *Connections) revoked(ctx context.Context, p *brokers.Provider, one *Con
 const accountsMost = 10_000
 
 // account returns a token of a service account. It is shared by all users until it expires.
-func (x *Connections) account(ctx context.Context, p *brokers.Provider, scope []string) (what brokers.Credential, err error) {
+func (x *Connections) account(
+	ctx context.Context, p *brokers.Provider, scope []string,
+) (what brokers.Credential, err error) {
 	key := p.ID + " " + p.UpdatedAt.String() + " " + strings.Join(scope, " ")
 	x.accounts.Lock()
 	known, ok := x.tokens[key]

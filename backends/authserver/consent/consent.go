@@ -47,14 +47,17 @@ func scan(row store.Row) (g Grant, err error) {
 
 // Covers reports whether a user has granted all needs, and returns the ids of the consents. Consents to a client with a
 // metadata document whose redirect URIs have changed since do not count.
-func (s *Consents) Covers(ctx context.Context, user string, client *clients.Client, needs []Need) (ids []string, ok bool, err error) {
+func (s *Consents) Covers(
+	ctx context.Context, user string, client *clients.Client, needs []Need,
+) (ids []string, ok bool, err error) {
 	all, err := s.Between(ctx, user, client)
 	if err != nil {
 		return nil, false, err
 	}
 	for _, need := range needs {
 		at := slices.IndexFunc(all, func(g Grant) bool { return g.Resource == need.Resource })
-		if at < 0 || slices.ContainsFunc(need.Scope, func(word string) bool { return !slices.Contains(all[at].Scope, word) }) {
+		if at < 0 || slices.ContainsFunc(need.Scope,
+			func(word string) bool { return !slices.Contains(all[at].Scope, word) }) {
 			return nil, false, nil
 		}
 		ids = append(ids, all[at].ID)
@@ -86,12 +89,15 @@ func counting(client *clients.Client, all []Grant) []Grant {
 const grantsMost = 10_000
 
 func find(c store.Conn, user, client string) ([]Grant, error) {
-	return store.List(c, scan, "SELECT "+columns+" FROM authserver_consents WHERE user_id = ? AND client_id = ? LIMIT "+strconv.Itoa(grantsMost), user, client)
+	return store.List(c, scan, "SELECT "+columns+" FROM authserver_consents WHERE user_id = ? AND client_id = ? LIMIT "+
+		strconv.Itoa(grantsMost), user, client)
 }
 
 // Approve stores what a user grants: the approved scopes among those that were asked for. Scopes that were granted
 // before and not asked for now are kept, if the former consent counts. It returns the ids of the consents.
-func (s *Consents) Approve(ctx context.Context, user string, client *clients.Client, asked, approved []Need) (ids []string, err error) {
+func (s *Consents) Approve(
+	ctx context.Context, user string, client *clients.Client, asked, approved []Need,
+) (ids []string, err error) {
 	err = s.Write(ctx, func(c store.Conn) error {
 		ids = nil
 		all, err := find(c, user, client.ID)
@@ -122,7 +128,9 @@ func (s *Consents) Approve(ctx context.Context, user string, client *clients.Cli
 	return ids, err
 }
 
-func (s *Consents) upsert(c store.Conn, user string, client *clients.Client, resource string, scope []string) (id string, err error) {
+func (s *Consents) upsert(
+	c store.Conn, user string, client *clients.Client, resource string, scope []string,
+) (id string, err error) {
 	now := s.Micros()
 	err = c.Row("INSERT INTO authserver_consents (id, user_id, client_id, resource_id, scope, redirects, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, client_id, resource_id) DO UPDATE SET scope = excluded.scope, redirects = excluded.redirects, updated_at = excluded.updated_at RETURNING id",
@@ -133,7 +141,8 @@ func (s *Consents) upsert(c store.Conn, user string, client *clients.Client, res
 // Of returns the consents of a user, the newest first.
 func (s *Consents) Of(ctx context.Context, user string) (list []Grant, err error) {
 	err = s.Read(ctx, func(c store.Conn) (err error) {
-		list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_consents WHERE user_id = ? ORDER BY updated_at DESC, id DESC LIMIT ?", user, grantsMost)
+		list, err = store.List(c, scan, "SELECT "+
+			columns+" FROM authserver_consents WHERE user_id = ? ORDER BY updated_at DESC, id DESC LIMIT ?", user, grantsMost)
 		return err
 	})
 	return list, err

@@ -72,7 +72,9 @@ type asked struct {
 
 // Begin starts the authorization of a device that asks for a scope of resources; without resources, the scope may be of
 // any.
-func (s *Devices) Begin(ctx context.Context, client *clients.Client, scope string, targets []*resources.Resource) (Authorization, error) {
+func (s *Devices) Begin(
+	ctx context.Context, client *clients.Client, scope string, targets []*resources.Resource,
+) (Authorization, error) {
 	words, err := s.Authorize.Catalog.Scope(ctx, s.Authorize.Clients.Ceiling(client), targets, scope)
 	if err != nil {
 		return Authorization{}, err
@@ -153,7 +155,8 @@ type Waiting struct {
 }
 
 func errCode() error {
-	return apierror.New(http.StatusUnprocessableEntity, "unknown_code", "no device waits with this code; compare it with what the device shows")
+	return apierror.New(http.StatusUnprocessableEntity, "unknown_code",
+		"no device waits with this code; compare it with what the device shows")
 }
 
 // Find returns the device that waits with a code that a user has entered. The error has status 422 if there is none, or
@@ -181,7 +184,8 @@ func (s *Devices) Find(ctx context.Context, by *login.Session, text string) (*Wa
 	case err != nil:
 		return nil, err
 	case wait > 0:
-		return nil, &apierror.Error{Status: http.StatusTooManyRequests, Code: "too_many_codes", RetryAfter: wait, Message: "you have tried too many codes; wait before you try another"}
+		return nil, &apierror.Error{Status: http.StatusTooManyRequests, Code: "too_many_codes", RetryAfter: wait,
+			Message: "you have tried too many codes; wait before you try another"}
 	case client == "":
 		return nil, errCode()
 	}
@@ -211,9 +215,11 @@ func (s *Devices) waiting(ctx context.Context, code, client, wants string) (*Wai
 	if err := json.Unmarshal([]byte(wants), &a); err != nil {
 		return nil, err
 	}
-	w := &Waiting{Code: Shown(code), Request: &authorize.Request{Client: client, Scope: a.Scope, Resources: a.Resources, At: s.Micros()}}
+	w := &Waiting{Code: Shown(code), Request: &authorize.Request{Client: client, Scope: a.Scope, Resources: a.Resources,
+		At: s.Micros()}}
 	var err error
-	if w.Client, err = s.Authorize.Clients.Find(ctx, client); errors.Is(err, clients.ErrUnknown) || err == nil && !w.Client.Active() {
+	if w.Client, err = s.Authorize.Clients.Find(ctx, client); errors.Is(err, clients.ErrUnknown) || err == nil &&
+		!w.Client.Active() {
 		return nil, errCode()
 	}
 	if err == nil && s.Authorize.Within(w.Request, w.Client) != nil {
@@ -223,7 +229,9 @@ func (s *Devices) waiting(ctx context.Context, code, client, wants string) (*Wai
 }
 
 // Decide grants a device the approved part of what it asks for, or denies it.
-func (s *Devices) Decide(ctx context.Context, code string, by *login.Session, allow bool, approved []string, address string) error {
+func (s *Devices) Decide(
+	ctx context.Context, code string, by *login.Session, allow bool, approved []string, address string,
+) error {
 	w, err := s.find(ctx, code)
 	if err != nil {
 		return err
@@ -260,7 +268,9 @@ func EndUser(c store.Conn, user string) error {
 
 // Poll returns what a device has been granted. Until then, and after a denial, it returns the error for the device. A
 // grant is given once: the caller calls spend in the transaction that stores the tokens.
-func (s *Devices) Poll(ctx context.Context, client *clients.Client, deviceCode string) (g tokens.Grant, spend func(c store.Conn) error, err error) {
+func (s *Devices) Poll(
+	ctx context.Context, client *clients.Client, deviceCode string,
+) (g tokens.Grant, spend func(c store.Conn) error, err error) {
 	var refusal error
 	digest := secret.Hash(deviceCode)
 	err = s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
@@ -290,7 +300,8 @@ func (s *Devices) Poll(ctx context.Context, client *clients.Client, deviceCode s
 			return nil
 		case now-polled < wait:
 			refusal = kernel.Refuse(SlowDown, "wait five seconds more between two requests")
-			_, err = c.Exec("UPDATE authserver_devices SET polled_at = ?, pause = ? WHERE digest = ?", now, wait+pause.Microseconds(), digest)
+			_, err = c.Exec("UPDATE authserver_devices SET polled_at = ?, pause = ? WHERE digest = ?",
+				now, wait+pause.Microseconds(), digest)
 			return err
 		default:
 			refusal = kernel.Refuse(Pending, "nobody has decided yet")

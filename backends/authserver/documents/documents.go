@@ -109,7 +109,8 @@ func (d *Documents) fetch(ctx context.Context, id string, allow func(host string
 	case d.places <- struct{}{}:
 		defer func() { <-d.places }()
 	default:
-		return nil, kernel.Refuse(kernel.Unavailable, "too many documents of clients are fetched at the moment, try again shortly")
+		return nil, kernel.Refuse(kernel.Unavailable,
+			"too many documents of clients are fetched at the moment, try again shortly")
 	}
 	if !allow(strings.ToLower(u.Hostname())) {
 		return nil, kernel.Refuse(kernel.Unavailable, "documents of this host are fetched too often, try again shortly")
@@ -190,7 +191,8 @@ func (d *Documents) get(ctx context.Context, id string) (*Document, error) {
 	switch {
 	case answer.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%w: status %d", ErrUnavailable, answer.StatusCode)
-	case err != nil || media != "application/json" && (!strings.HasPrefix(media, "application/") || !strings.HasSuffix(media, "+json")):
+	case err != nil || media != "application/json" && (!strings.HasPrefix(media, "application/") ||
+		!strings.HasSuffix(media, "+json")):
 		return nil, fmt.Errorf("%w: it is no JSON", ErrUnavailable)
 	case answer.ContentLength > maxDocument:
 		return nil, fmt.Errorf("%w: it is too large", ErrUnavailable)

@@ -124,7 +124,8 @@ func (m *Master) Current(sealed string) bool {
 // split decodes a sealed text and returns the key with its id, or nil if it has no key of this encryptor.
 func (m *Master) split(sealed string) (raw []byte, key *masterKey) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
-	if err != nil || base64.RawURLEncoding.EncodedLen(len(raw)) != len(sealed) || len(raw) < 1+idSize+nonceSize || raw[0] != version {
+	if err != nil || base64.RawURLEncoding.EncodedLen(len(raw)) != len(sealed) || len(raw) < 1+idSize+nonceSize ||
+		raw[0] != version {
 		return nil, nil
 	}
 	switch id := [idSize]byte(raw[1 : 1+idSize]); {

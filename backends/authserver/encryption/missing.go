@@ -69,7 +69,8 @@ func (c chain) holds(key string) bool {
 func FindMissing(ctx context.Context, k *kernel.Server, e Encryptor, columns []Column) (list []Missing, err error) {
 	for _, c := range columns {
 		rows := make(map[string]int)
-		query := fmt.Sprintf("SELECT substr(%s, 1, %d) AS head, count(*) FROM %s WHERE %s <> '' GROUP BY head ORDER BY head", c.Column, headSize, c.Table, c.Column)
+		query := fmt.Sprintf("SELECT substr(%s, 1, %d) AS head, count(*) FROM %s WHERE %s <> '' GROUP BY head ORDER BY head",
+			c.Column, headSize, c.Table, c.Column)
 		var keys []string // in the order of the rows
 		err := k.Read(ctx, func(conn store.Conn) error {
 			clear(rows)

@@ -39,7 +39,9 @@ type sealedText struct{ id, row, sealed, fresh string }
 // Reseal seals again the texts that are not sealed with the newest key, while others may write to the same columns. If
 // it ends early, its work is kept, and another call skips the texts that are sealed with the newest key already. It
 // calls progress after each batch, unless that is nil.
-func Reseal(ctx context.Context, k *kernel.Server, e Encryptor, columns []Column, progress func(Resealed)) (done Resealed, err error) {
+func Reseal(
+	ctx context.Context, k *kernel.Server, e Encryptor, columns []Column, progress func(Resealed),
+) (done Resealed, err error) {
 	if e == nil {
 		return done, ErrNone
 	}
@@ -72,9 +74,13 @@ func (c Column) read(ctx context.Context, k *kernel.Server, after string) (texts
 	if row == "" {
 		row = c.ID
 	}
-	query := fmt.Sprintf("SELECT %s, %s, %s FROM %s WHERE %s > ? AND %s <> '' ORDER BY %s LIMIT %d", c.ID, row, c.Column, c.Table, c.ID, c.Column, c.ID, resealBatch)
+	query := fmt.Sprintf("SELECT %s, %s, %s FROM %s WHERE %s > ? AND %s <> '' ORDER BY %s LIMIT %d",
+		c.ID, row, c.Column, c.Table, c.ID, c.Column, c.ID, resealBatch)
 	err = k.Read(ctx, func(conn store.Conn) (err error) {
-		texts, err = store.List(conn, func(r store.Row) (t sealedText, err error) { return t, r.Scan(&t.id, &t.row, &t.sealed) }, query, after)
+		texts, err = store.List(conn, func(r store.Row) (t sealedText,
+			err error) {
+			return t, r.Scan(&t.id, &t.row, &t.sealed)
+		}, query, after)
 		return err
 	})
 	return texts, err

@@ -58,7 +58,8 @@ func (x *Exchange) covered(found []consent.Grant, t *resources.Resource, scope [
 	if at < 0 {
 		return "", x.lacking(kernel.ConsentMissing, t, scope)
 	}
-	missing := slices.DeleteFunc(slices.Clone(scope), func(word string) bool { return slices.Contains(found[at].Scope, word) })
+	missing := slices.DeleteFunc(slices.Clone(scope),
+		func(word string) bool { return slices.Contains(found[at].Scope, word) })
 	if len(missing) > 0 {
 		return "", x.lacking(kernel.ScopeInsufficient, t, missing)
 	}
@@ -67,7 +68,8 @@ func (x *Exchange) covered(found []consent.Grant, t *resources.Resource, scope [
 
 func (x *Exchange) lacking(cause string, t *resources.Resource, missing []string) error {
 	ask := url.Values{"resource": {t.Slug}, "scope": {strings.Join(missing, " ")}}
-	return kernel.RequireConsent(cause, x.Issuer+authorizePath+"?"+ask.Encode(), "the person has not granted this for the resource %s; send them to consent_url", t.Slug)
+	return kernel.RequireConsent(cause, x.Issuer+authorizePath+"?"+ask.Encode(),
+		"the person has not granted this for the resource %s; send them to consent_url", t.Slug)
 }
 
 // authorizePath is the path of the authorization endpoint.
@@ -83,7 +85,8 @@ func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answ
 	case r.actor != nil:
 		return answer, kernel.Refuse(kernel.InvalidRequest, "a broker resource takes no actor_token")
 	case r.person == "":
-		return answer, kernel.Refuse(kernel.InvalidGrant, "the subject_token is not about a person, who alone can have a connection")
+		return answer, kernel.Refuse(kernel.InvalidGrant,
+			"the subject_token is not about a person, who alone can have a connection")
 	}
 	scope, err := resources.ParseScope(r.Scope)
 	if err != nil {
@@ -107,7 +110,8 @@ func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answ
 		return answer, err
 	}
 	if len(scope) == 0 {
-		return answer, kernel.Refuse(kernel.InvalidScope, "the person has granted nothing that the resource %s declares", target.Slug)
+		return answer, kernel.Refuse(kernel.InvalidScope, "the person has granted nothing that the resource %s declares",
+			target.Slug)
 	}
 	if answer, err = x.options.Upstream.Exchange(ctx, r.person, target, scope); err != nil {
 		return answer, err

@@ -130,7 +130,8 @@ func (x *Exchange) Exchange(ctx context.Context, r Request) (done Result, err er
 		done.Kind = Impersonation
 	}
 	done.Answer, done.JTI, err = x.options.Tokens.Exchange(ctx, tokens.Order{
-		Client: r.Client, Subject: r.subject.Subject, Scope: r.scope, Resources: r.targets, JKT: r.JKT, Act: r.act, Chain: r.actChain, Life: x.options.Life,
+		Client: r.Client, Subject: r.subject.Subject, Scope: r.scope, Resources: r.targets, JKT: r.JKT, Act: r.act,
+		Chain: r.actChain, Life: x.options.Life,
 	}, r.subject, r.consents)
 	done.IssuedType = AccessToken
 	return done, err
@@ -193,7 +194,8 @@ func (x *Exchange) live(ctx context.Context, name, text string) (*tokens.Claims,
 		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is no access token of this server that is good now", name)
 	case c.Foreign():
 		// What such a user may do is decided by the policies for assertions only.
-		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is about somebody whom only their identity provider knows", name)
+		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is about somebody whom only their identity provider knows",
+			name)
 	}
 	return c, nil
 }
@@ -202,7 +204,8 @@ func (x *Exchange) live(ctx context.Context, name, text string) (*tokens.Claims,
 func (x *Exchange) target(ctx context.Context, r *Request) (err error) {
 	names := r.Resources
 	if len(names) == 0 {
-		names = slices.DeleteFunc(slices.Clone([]string(r.subject.Audience)), func(name string) bool { return name == x.Issuer })
+		names = slices.DeleteFunc(slices.Clone([]string(r.subject.Audience)),
+			func(name string) bool { return name == x.Issuer })
 	}
 	if r.targets, err = x.options.Catalog.Resolve(ctx, names); err != nil {
 		return err
@@ -216,7 +219,8 @@ func (x *Exchange) target(ctx context.Context, r *Request) (err error) {
 // brokered reports whether the request names a broker resource, for a token of its provider. A request that names no
 // resource only narrows the subject token.
 func (r *Request) brokered() bool {
-	return len(r.Resources) > 0 && slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return t.Kind == resources.Broker })
+	return len(r.Resources) > 0 && slices.ContainsFunc(r.targets,
+		func(t *resources.Resource) bool { return t.Kind == resources.Broker })
 }
 
 // permitted checks that the client may exchange the token: its own token, or any if the policy of the resource allows
@@ -225,16 +229,19 @@ func (x *Exchange) permitted(_ context.Context, r *Request) error {
 	if len(r.Resources) == 0 {
 		switch {
 		case !r.self:
-			return kernel.Refuse(kernel.AccessDenied, "the token of another client is exchanged for a resource, and none is named")
+			return kernel.Refuse(kernel.AccessDenied,
+				"the token of another client is exchanged for a resource, and none is named")
 		case !x.options.Self:
-			return kernel.Refuse(kernel.AccessDenied, "a resource must be named: this server does not let clients exchange their own tokens without one")
+			return kernel.Refuse(kernel.AccessDenied,
+				"a resource must be named: this server does not let clients exchange their own tokens without one")
 		}
 		return nil
 	}
 	for _, t := range r.targets {
 		allowed := t.Policy.Exchange.AllowedClientIDs
 		switch {
-		case slices.Contains(allowed, r.Client.ID), r.self && len(allowed) == 0, !r.self && slices.Contains(t.Policy.Runtime.ClientIDs, r.Client.ID):
+		case slices.Contains(allowed, r.Client.ID), r.self && len(allowed) == 0, !r.self &&
+			slices.Contains(t.Policy.Runtime.ClientIDs, r.Client.ID):
 		default:
 			return kernel.Refuse(kernel.AccessDenied, "the resource %s does not let this client exchange tokens for it", t.Slug)
 		}
@@ -251,7 +258,8 @@ func (x *Exchange) narrow(_ context.Context, r *Request) error {
 		return err
 	}
 	declared := func(word string) bool {
-		return len(r.Resources) == 0 || slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return slices.Contains(t.Names(), word) })
+		return len(r.Resources) == 0 || slices.ContainsFunc(r.targets,
+			func(t *resources.Resource) bool { return slices.Contains(t.Names(), word) })
 	}
 	if len(asked) == 0 {
 		for _, word := range held {
@@ -270,7 +278,8 @@ func (x *Exchange) narrow(_ context.Context, r *Request) error {
 		r.scope = append(r.scope, word)
 	}
 	if len(r.scope) == 0 {
-		return kernel.Refuse(kernel.InvalidScope, "nothing of the scope of the subject_token is declared by a resource of the request")
+		return kernel.Refuse(kernel.InvalidScope,
+			"nothing of the scope of the subject_token is declared by a resource of the request")
 	}
 	return nil
 }

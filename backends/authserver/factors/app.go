@@ -73,7 +73,8 @@ func (f *Factors) Draft(signed string, u *users.User, browser string) (*Draft, e
 	return f.draft(secret, begun, u, browser)
 }
 
-var errOldForm = apierror.New(http.StatusBadRequest, "bad_request", "This form is out of date. Go back to the page that shows your apps and passkeys, and begin there.")
+var errOldForm = apierror.New(http.StatusBadRequest, "bad_request",
+	"This form is out of date. Go back to the page that shows your apps and passkeys, and begin there.")
 
 func (f *Factors) open(signed string, u *users.User, browser string) (secret string, begun time.Time, err error) {
 	payload, ok := f.Signer("app").Open(signed, browser, u.ID)
@@ -87,7 +88,9 @@ func (f *Factors) open(signed string, u *users.User, browser string) (secret str
 
 // AddApp stores the app of a draft. The current code proves that the app has the secret. If it is the user's first
 // factor, it returns recovery codes.
-func (f *Factors) AddApp(ctx context.Context, u *users.User, browser, signed, called, code string) (recovery []string, err error) {
+func (f *Factors) AddApp(
+	ctx context.Context, u *users.User, browser, signed, called, code string,
+) (recovery []string, err error) {
 	if f.encryptor == nil {
 		return nil, errNoApps
 	}
@@ -98,8 +101,10 @@ func (f *Factors) AddApp(ctx context.Context, u *users.User, browser, signed, ca
 	step, ok := stepOf(secret, compact(code), f.Now(), 0)
 	if !ok {
 		return nil, &apierror.Error{
-			Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: "code", Message: "this is not the code that the app shows now",
-			Details: []apierror.Detail{{Field: "code", Reason: "invalid", Message: "this is not the code that the app shows now; look whether the clock of the telephone is right"}},
+			Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: "code",
+			Message: "this is not the code that the app shows now",
+			Details: []apierror.Detail{{Field: "code", Reason: "invalid",
+				Message: "this is not the code that the app shows now; look whether the clock of the telephone is right"}},
 		}
 	}
 	one := &Factor{ID: kernel.NewID(), Kind: App, Name: called, step: step}
@@ -143,7 +148,8 @@ func (f *Factors) code(ctx context.Context, user, code string) error {
 		if !ok {
 			continue
 		}
-		used, err := f.use(ctx, "UPDATE authserver_factors SET step = ?, used_at = ? WHERE id = ? AND step < ?", step, f.Micros(), one.ID, step)
+		used, err := f.use(ctx, "UPDATE authserver_factors SET step = ?, used_at = ? WHERE id = ? AND step < ?",
+			step, f.Micros(), one.ID, step)
 		if err != nil || used {
 			return err
 		}

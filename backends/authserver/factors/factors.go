@@ -98,9 +98,12 @@ func New(s *kernel.Server, o Options) (*Factors, error) {
 		return f, nil
 	}
 	f.party, err = webauthn.New(&webauthn.Config{
-		RPID: host, RPDisplayName: f.name, RPOrigins: []string{issuer.Scheme + "://" + issuer.Host}, AttestationPreference: protocol.PreferNoAttestation,
-		AuthenticatorSelection: protocol.AuthenticatorSelection{ResidentKey: protocol.ResidentKeyRequirementPreferred, UserVerification: protocol.VerificationDiscouraged},
-		Timeouts:               webauthn.TimeoutsConfig{Login: webauthn.TimeoutConfig{Timeout: lasts}, Registration: webauthn.TimeoutConfig{Timeout: lasts}},
+		RPID: host, RPDisplayName: f.name, RPOrigins: []string{issuer.Scheme + "://" + issuer.Host},
+		AttestationPreference: protocol.PreferNoAttestation,
+		AuthenticatorSelection: protocol.AuthenticatorSelection{ResidentKey: protocol.ResidentKeyRequirementPreferred,
+			UserVerification: protocol.VerificationDiscouraged},
+		Timeouts: webauthn.TimeoutsConfig{Login: webauthn.TimeoutConfig{Timeout: lasts},
+			Registration: webauthn.TimeoutConfig{Timeout: lasts}},
 	})
 	return f, err
 }
@@ -120,7 +123,8 @@ func scan(r store.Row) (one *Factor, err error) {
 
 // in returns the factors of a user within a transaction, the oldest first.
 func in(c store.Conn, user string) ([]*Factor, error) {
-	return store.List(c, scan, "SELECT "+columns+" FROM authserver_factors WHERE user_id = ? ORDER BY created_at, id LIMIT ?", text.Storable(user), most)
+	return store.List(c, scan, "SELECT "+
+		columns+" FROM authserver_factors WHERE user_id = ? ORDER BY created_at, id LIMIT ?", text.Storable(user), most)
 }
 
 // Of returns the factors of a user, the oldest first.
@@ -148,8 +152,9 @@ func KindsOf(list []*Factor) (k Kinds) {
 }
 
 var (
-	errNone  = apierror.New(http.StatusNotFound, "not_found", "there is no such app or passkey")
-	errMany  = apierror.New(http.StatusConflict, "conflict", "you have as many apps and passkeys as one may; remove one first")
+	errNone = apierror.New(http.StatusNotFound, "not_found", "there is no such app or passkey")
+	errMany = apierror.New(http.StatusConflict, "conflict",
+		"you have as many apps and passkeys as one may; remove one first")
 	errTaken = apierror.New(http.StatusConflict, "conflict", "this passkey is there already")
 )
 
@@ -161,7 +166,8 @@ func (f *Factors) add(ctx context.Context, user string, one *Factor, handle stri
 	err = f.Write(ctx, func(c store.Conn) error {
 		codes = nil
 		var there string
-		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(&there); err != nil { // locks the user, so that factors are added one at a time
+		// locks the user, so that factors are added one at a time
+		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(&there); err != nil {
 			return err
 		}
 		present, err := in(c, user)
@@ -192,8 +198,10 @@ func name(typed string) (string, error) {
 	name := text.Storable(text.Normal(typed))
 	if name == "" || len([]rune(name)) > nameMost || !text.IsLine(name) {
 		return "", &apierror.Error{
-			Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: "name", Message: "the name must be one line of 1 to 60 characters",
-			Details: []apierror.Detail{{Field: "name", Reason: "invalid", Message: "the name must be one line of 1 to 60 characters"}},
+			Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: "name",
+			Message: "the name must be one line of 1 to 60 characters",
+			Details: []apierror.Detail{{Field: "name", Reason: "invalid",
+				Message: "the name must be one line of 1 to 60 characters"}},
 		}
 	}
 	return name, nil
@@ -216,7 +224,8 @@ func (f *Factors) Remove(ctx context.Context, user, id string) error {
 		if kind == "" {
 			return errNone
 		}
-		if _, err := c.Exec("DELETE FROM authserver_factors WHERE id = ? AND user_id = ?", id, user); err != nil || len(list) > 1 {
+		if _, err := c.Exec("DELETE FROM authserver_factors WHERE id = ? AND user_id = ?", id, user); err != nil ||
+			len(list) > 1 {
 			return err
 		}
 		_, err = c.Exec("DELETE FROM authserver_recovery WHERE user_id = ?", user)
@@ -278,7 +287,8 @@ func (f *Factors) Check(ctx context.Context, u *users.User, browser string, p Pr
 	}
 	if wait > 0 {
 		return "", &apierror.Error{
-			Status: http.StatusTooManyRequests, Code: "locked_out", RetryAfter: wait, Message: "too many codes were wrong; wait before you try again",
+			Status: http.StatusTooManyRequests, Code: "locked_out", RetryAfter: wait,
+			Message: "too many codes were wrong; wait before you try again",
 		}
 	}
 	method, err = f.check(ctx, u, browser, p)

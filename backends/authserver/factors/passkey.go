@@ -82,7 +82,9 @@ const (
 )
 
 // sign returns the challenge for a browser.
-func (f *Factors) sign(label string, options any, session *webauthn.SessionData, user, browser string) (*Challenge, error) {
+func (f *Factors) sign(
+	label string, options any, session *webauthn.SessionData, user, browser string,
+) (*Challenge, error) {
 	raw, err := json.Marshal(options)
 	if err != nil {
 		return nil, err
@@ -132,7 +134,9 @@ func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string)
 }
 
 // AddPasskey stores a passkey that a browser has made. If it is the user's first factor, it returns recovery codes.
-func (f *Factors) AddPasskey(ctx context.Context, u *users.User, browser, signed, called, made string) (recovery []string, err error) {
+func (f *Factors) AddPasskey(
+	ctx context.Context, u *users.User, browser, signed, called, made string,
+) (recovery []string, err error) {
 	if f.party == nil {
 		return nil, errNoPasskeys
 	}
@@ -146,13 +150,15 @@ func (f *Factors) AddPasskey(ctx context.Context, u *users.User, browser, signed
 		credential, err = f.party.CreateCredential(&holder{User: u}, *session, parsed)
 	}
 	if err != nil {
-		return nil, &apierror.Error{Status: http.StatusUnprocessableEntity, Code: "validation_failed", Message: "the passkey that the browser has made cannot be used here", Cause: err}
+		return nil, &apierror.Error{Status: http.StatusUnprocessableEntity, Code: "validation_failed",
+			Message: "the passkey that the browser has made cannot be used here", Cause: err}
 	}
 	raw, err := json.Marshal(credential)
 	if err != nil {
 		return nil, err
 	}
-	return f.add(ctx, u.ID, &Factor{ID: kernel.NewID(), Kind: Passkey, Name: called, credential: string(raw)}, base64.RawURLEncoding.EncodeToString(credential.ID))
+	return f.add(ctx, u.ID, &Factor{ID: kernel.NewID(), Kind: Passkey, Name: called, credential: string(raw)},
+		base64.RawURLEncoding.EncodeToString(credential.ID))
 }
 
 // parse parses the response of a browser, unless it is too long.
@@ -200,7 +206,8 @@ func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p P
 	if err != nil {
 		return ErrWrong
 	}
-	if used.Authenticator.CloneWarning { // the counter has gone back, so the authenticator may have been cloned (section 6.1.1)
+	// the counter has gone back, so the authenticator may have been cloned (section 6.1.1)
+	if used.Authenticator.CloneWarning {
 		return ErrWrong
 	}
 	raw, err := json.Marshal(used)
@@ -211,7 +218,8 @@ func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p P
 		if string(h.credentials[i].ID) != string(used.ID) {
 			continue
 		}
-		there, err := f.use(ctx, "UPDATE authserver_factors SET credential = ?, used_at = ? WHERE id = ? AND credential = ?", string(raw), f.Micros(), keys[i].ID, keys[i].credential)
+		there, err := f.use(ctx, "UPDATE authserver_factors SET credential = ?, used_at = ? WHERE id = ? AND credential = ?",
+			string(raw), f.Micros(), keys[i].ID, keys[i].credential)
 		if err != nil || there {
 			return err
 		}

@@ -29,7 +29,8 @@ func renew(c store.Conn, user string) (codes []string, err error) {
 	}
 	for range recoveryCodes {
 		code := rand.Text()[:recoveryLong]
-		if _, err := c.Exec("INSERT INTO authserver_recovery (user_id, digest) VALUES (?, ?)", user, recoveryDigest(code)); err != nil {
+		if _, err := c.Exec("INSERT INTO authserver_recovery (user_id, digest) VALUES (?, ?)",
+			user, recoveryDigest(code)); err != nil {
 			return nil, err
 		}
 		codes = append(codes, strings.ToLower(groups(code, "-")))

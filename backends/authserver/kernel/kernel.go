@@ -67,7 +67,9 @@ func (s *Server) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) e
 	return s.read(ctx, s.DB.ReadBriefly, fn)
 }
 
-func (s *Server) read(ctx context.Context, read func(ctx context.Context, fn func(c store.Conn) error) error, fn func(c store.Conn) error) error {
+func (s *Server) read(
+	ctx context.Context, read func(ctx context.Context, fn func(c store.Conn) error) error, fn func(c store.Conn) error,
+) error {
 	defer s.Took(operation, "read", time.Now())
 	if s.Tracer == nil {
 		return read(ctx, fn)

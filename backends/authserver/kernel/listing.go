@@ -98,7 +98,8 @@ func (l Listing) Page(p Page) (statement string, args []any) {
 
 // Count returns the statement that counts the rows of all pages. It stops counting at limit.
 func (l Listing) Count(limit int) (statement string, args []any) {
-	return "SELECT count(*) FROM (SELECT 1 FROM " + l.Table + condition(l.Where) + " LIMIT ?) AS found", append(slices.Clip(l.Args), limit)
+	return "SELECT count(*) FROM (SELECT 1 FROM " + l.Table + condition(l.Where) + " LIMIT ?) AS found",
+		append(slices.Clip(l.Args), limit)
 }
 
 func condition(where []string) string {

@@ -16,12 +16,13 @@ func Names(c Conn, table, column string, ids []string) (map[string]string, error
 		for i, id := range part {
 			args[i] = id
 		}
-		err := c.All("SELECT id, "+column+" FROM "+table+" WHERE id IN (?"+strings.Repeat(", ?", len(part)-1)+")", args, func(r store.Row) error {
-			var id, name string
-			err := r.Scan(&id, &name)
-			names[id] = name
-			return err
-		})
+		err := c.All("SELECT id, "+column+" FROM "+table+" WHERE id IN (?"+strings.Repeat(", ?", len(part)-1)+")",
+			args, func(r store.Row) error {
+				var id, name string
+				err := r.Scan(&id, &name)
+				names[id] = name
+				return err
+			})
 		if err != nil {
 			return nil, err
 		}

@@ -12,7 +12,8 @@ func Room(c Conn, table string, limit int) error {
 	var n int
 	err := c.Row("SELECT count(*) FROM " + table).Scan(&n)
 	if err == nil && n >= limit {
-		err = apierror.New(http.StatusUnprocessableEntity, "too_many", "there are %d of them already, and there may not be more", n)
+		err = apierror.New(http.StatusUnprocessableEntity, "too_many",
+			"there are %d of them already, and there may not be more", n)
 	}
 	return err
 }

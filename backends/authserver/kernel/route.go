@@ -58,7 +58,8 @@ func WriteError(w http.ResponseWriter, err error) {
 // Down reports whether an error means that the database, the counters or the key management server do not answer at the
 // moment.
 func Down(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, counters.ErrUnavailable) || errors.Is(err, transit.ErrUnavailable)
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, counters.ErrUnavailable) ||
+		errors.Is(err, transit.ErrUnavailable)
 }
 
 // ErrorBody returns the JSON body of an OAuth error. An error of a package or middleware that does not know OAuth gets
@@ -76,7 +77,8 @@ func ErrorBody(e *apierror.Error) []byte {
 // oauthCode returns the OAuth error code of an error.
 func oauthCode(e *apierror.Error) string {
 	switch e.Code {
-	case "", "overloaded", "rate_limit_exceeded", "request_too_large", "method_not_allowed", "no_such_route", "invalid_body", "unsupported_media_type":
+	case "", "overloaded", "rate_limit_exceeded", "request_too_large", "method_not_allowed", "no_such_route",
+		"invalid_body", "unsupported_media_type":
 	default:
 		return e.Code
 	}

@@ -62,7 +62,10 @@ func (f Files) stored(name string) (s Stored, err error) {
 	if info.Size() > maxFile {
 		return s, errors.New("this is larger than a key")
 	}
-	s = Stored{Name: name + " " + info.ModTime().String(), CreatedAt: info.ModTime(), Open: func(context.Context) ([]byte, error) { return readPEM(path) }}
+	s = Stored{Name: name + " " + info.ModTime().String(), CreatedAt: info.ModTime(), Open: func(context.Context) ([]byte,
+		error) {
+		return readPEM(path)
+	}}
 	if parts := strings.SplitN(name, "-", 3); len(parts) == 3 {
 		if at, err := strconv.ParseInt(parts[1], 10, 64); err == nil {
 			s.CreatedAt = time.UnixMicro(at)

@@ -109,7 +109,8 @@ func open(ctx context.Context, s Stored) (public any, signer jwt.Signer, err err
 // remote returns a signer for a key that does not leave its store.
 func remote(s Stored) (jwt.Signer, error) {
 	kid, err := jwks.Thumbprint(s.Public)
-	return jwt.Signer{Algorithm: s.Algorithm, KeyID: kid, Signature: func(ctx context.Context, input []byte) ([]byte, error) {
+	return jwt.Signer{Algorithm: s.Algorithm, KeyID: kid, Signature: func(ctx context.Context, input []byte) ([]byte,
+		error) {
 		sum := sha256.Sum256(input)
 		return s.Sign(ctx, sum[:])
 	}}, err
@@ -164,7 +165,8 @@ func verifier(public any) func(sum, signature []byte) bool {
 
 func verifyES256(public *ecdsa.PublicKey) func(sum, signature []byte) bool {
 	return func(sum, signature []byte) bool {
-		return len(signature) == 64 && ecdsa.Verify(public, sum, new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:]))
+		return len(signature) == 64 && ecdsa.Verify(public, sum, new(big.Int).SetBytes(signature[:32]),
+			new(big.Int).SetBytes(signature[32:]))
 	}
 }
 

@@ -28,7 +28,8 @@ func (t Table) Load(ctx context.Context) (list []Stored, err error) {
 		return nil, encryption.ErrNone
 	}
 	err = t.Read(ctx, func(c store.Conn) (err error) {
-		list, err = store.List(c, t.stored, "SELECT kid, algorithm, private, created_at FROM authserver_keys ORDER BY created_at DESC LIMIT 1000")
+		list, err = store.List(c, t.stored,
+			"SELECT kid, algorithm, private, created_at FROM authserver_keys ORDER BY created_at DESC LIMIT 1000")
 		return err
 	})
 	return list, err
@@ -66,11 +67,13 @@ func (t Table) Make(ctx context.Context, algorithm string, at time.Time, first b
 	return t.Write(ctx, func(c store.Conn) error {
 		if first {
 			var there int64
-			if err := c.Row("SELECT count(*) FROM authserver_keys WHERE algorithm = ?", algorithm).Scan(&there); err != nil || there > 0 {
+			if err := c.Row("SELECT count(*) FROM authserver_keys WHERE algorithm = ?", algorithm).Scan(&there); err != nil ||
+				there > 0 {
 				return err
 			}
 		}
-		if _, err := c.Exec("INSERT INTO authserver_keys (kid, algorithm, private, created_at) VALUES (?, ?, ?, ?)", kid, algorithm, sealed, at.UnixMicro()); err != nil {
+		if _, err := c.Exec("INSERT INTO authserver_keys (kid, algorithm, private, created_at) VALUES (?, ?, ?, ?)",
+			kid, algorithm, sealed, at.UnixMicro()); err != nil {
 			return err
 		}
 		return c.Notify("authserver_"+topic, kid)

@@ -54,7 +54,8 @@ func unavailable(err error) error {
 		return err
 	}
 	return &apierror.Error{
-		Status: 503, Code: kernel.Unavailable, Message: "tokens cannot be signed right now, try again shortly", RetryAfter: retryAfter, Cause: err,
+		Status: 503, Code: kernel.Unavailable, Message: "tokens cannot be signed right now, try again shortly",
+		RetryAfter: retryAfter, Cause: err,
 	}
 }
 
@@ -104,8 +105,9 @@ func (t *Transit) stored(info transit.Info) []Stored {
 	for i, v := range info.Versions {
 		verify := verifier(v.Public)
 		list[i] = Stored{
-			Name: t.Name + " " + strconv.Itoa(v.Number), Algorithm: algorithmOf(info.Type), CreatedAt: v.CreatedAt, Public: v.Public,
-			Sign: func(ctx context.Context, digest []byte) ([]byte, error) { return t.sign(ctx, v, verify, digest) },
+			Name: t.Name + " " + strconv.Itoa(v.Number), Algorithm: algorithmOf(info.Type), CreatedAt: v.CreatedAt,
+			Public: v.Public,
+			Sign:   func(ctx context.Context, digest []byte) ([]byte, error) { return t.sign(ctx, v, verify, digest) },
 		}
 	}
 	return list
@@ -117,7 +119,9 @@ var errPaused = fmt.Errorf("%w: it has failed to sign a moment ago", transit.Err
 // errForged is the error for a signature that does not verify, which is not passed on.
 var errForged = fmt.Errorf("%w: what it has signed is not signed by the key", transit.ErrUnavailable)
 
-func (t *Transit) sign(ctx context.Context, v transit.Version, verify func(sum, signature []byte) bool, digest []byte) ([]byte, error) {
+func (t *Transit) sign(
+	ctx context.Context, v transit.Version, verify func(sum, signature []byte) bool, digest []byte,
+) ([]byte, error) {
 	if !t.mayTry() {
 		return nil, errPaused
 	}
@@ -268,7 +272,8 @@ func (t *Transit) remembered(ctx context.Context) (info transit.Info, found bool
 		if err != nil {
 			return info, false
 		}
-		info.Versions = append(info.Versions, transit.Version{Number: v.Number, Public: public, CreatedAt: time.UnixMicro(v.CreatedAt)})
+		info.Versions = append(info.Versions,
+			transit.Version{Number: v.Number, Public: public, CreatedAt: time.UnixMicro(v.CreatedAt)})
 	}
 	return info, algorithmOf(info.Type) == t.Algorithm && len(info.Versions) > 0
 }

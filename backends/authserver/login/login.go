@@ -65,7 +65,8 @@ func New(s *kernel.Server, people *users.Users, o Options) *Login {
 	}
 	return &Login{
 		Server: s, users: people, options: o, Lockout: o.Lockout,
-		sessions: session.Store[string]{Table: "authserver_sessions", Idle: o.MaxAge, Whole: o.MaxAge, Most: sessionsMost, More: "methods"},
+		sessions: session.Store[string]{Table: "authserver_sessions", Idle: o.MaxAge, Whole: o.MaxAge, Most: sessionsMost,
+			More: "methods"},
 	}
 }
 
@@ -149,7 +150,8 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 	}
 	if err == nil {
 		if waiting, err = l.waits(ctx, u, a.Browser); waiting != "" {
-			if wait := l.Lockout.Locked(key); wait > 0 { // locked in the meantime: an attacker must not learn which guess was right
+			// locked in the meantime: an attacker must not learn which guess was right
+			if wait := l.Lockout.Locked(key); wait > 0 {
 				return "", "", l.locked(wait)
 			}
 			return "", waiting, nil // earlier failures still count, since this may be somebody who guesses codes
@@ -186,7 +188,9 @@ func (l *Login) entered(ctx context.Context, key lockout.Key, u *users.User, coo
 // Enter begins a session for a user whom another server has authenticated, and returns its cookie. at is when that
 // happened; a zero time means now. The session of the former cookie ends. It returns an error with status 403 for a
 // disabled user, which the caller has to record.
-func (l *Login) Enter(ctx context.Context, u *users.User, at time.Time, address, former string) (cookie string, err error) {
+func (l *Login) Enter(
+	ctx context.Context, u *users.User, at time.Time, address, former string,
+) (cookie string, err error) {
 	if now := l.Now(); at.IsZero() || at.After(now) {
 		at = now
 	}
@@ -231,7 +235,9 @@ func (l *Login) failed(ctx context.Context, key lockout.Key, email, address stri
 
 // begin makes a session. It returns users.ErrCredentials if the user has changed since the password was checked, since
 // hashing takes time. at is when the user signed in, and methods are how.
-func (l *Login) begin(ctx context.Context, u *users.User, former string, at time.Time, methods ...string) (cookie string, err error) {
+func (l *Login) begin(
+	ctx context.Context, u *users.User, former string, at time.Time, methods ...string,
+) (cookie string, err error) {
 	now := l.Now()
 	var text string
 	err = l.Write(ctx, func(c store.Conn) error {

@@ -43,14 +43,16 @@ func (l *Login) waits(ctx context.Context, u *users.User, browser string) (waiti
 	return l.Signer("second").Sign(raw, browser), err
 }
 
-var errWaited = apierror.New(http.StatusUnprocessableEntity, "invalid_credentials", "This took too long, or your account has changed meanwhile. Sign in once more.")
+var errWaited = apierror.New(http.StatusUnprocessableEntity, "invalid_credentials",
+	"This took too long, or your account has changed meanwhile. Sign in once more.")
 
 // Waiting returns the user of a form that asks for a second factor. waiting is the text that SignIn returned. It
 // returns an error with status 422 if that has expired, belongs to another browser, or the user has changed.
 func (l *Login) Waiting(ctx context.Context, waiting, browser string) (*Waiting, error) {
 	raw, ok := l.Signer("second").Open(waiting, browser)
 	var p passed
-	if !ok || json.Unmarshal(raw, &p) != nil || l.Now().Sub(time.UnixMicro(p.At)) >= secondLasts || l.options.Factors == nil {
+	if !ok || json.Unmarshal(raw, &p) != nil || l.Now().Sub(time.UnixMicro(p.At)) >= secondLasts ||
+		l.options.Factors == nil {
 		return nil, errWaited
 	}
 	u, err := l.users.Find(ctx, p.User)
@@ -88,7 +90,8 @@ func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a A
 // Proved records that the user of a session has proved a second factor, which they have just set up.
 func (l *Login) Proved(ctx context.Context, s *Session, method string) error {
 	return l.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE authserver_sessions SET methods = ? WHERE id = ? AND methods <> ''", strings.Join([]string{factors.ByPassword, method, factors.ByTwo}, " "), s.ID)
+		_, err := c.Exec("UPDATE authserver_sessions SET methods = ? WHERE id = ? AND methods <> ''",
+			strings.Join([]string{factors.ByPassword, method, factors.ByTwo}, " "), s.ID)
 		return err
 	})
 }

@@ -99,7 +99,8 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 			}
 		}
 		return lines.Encode(exported{User: &exportedUser{
-			ID: u.ID, Email: u.Email, Verified: u.EmailVerified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: hash, Disabled: !u.Active(), Apps: apps,
+			ID: u.ID, Email: u.Email, Verified: u.EmailVerified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: hash,
+			Disabled: !u.Active(), Apps: apps,
 		}})
 	})
 	return n, err
@@ -135,13 +136,15 @@ func exportedRecord(i int, raw json.RawMessage) Record {
 	case line.Client != nil:
 		c := line.Client
 		r.Where += " " + c.ID
-		r.Client = &Client{Registration: c.Registration, Scope: c.Scope, Source: c.Source, Given: clients.Given{ID: c.ID, Hash: c.Hash}}
+		r.Client = &Client{Registration: c.Registration, Scope: c.Scope, Source: c.Source,
+			Given: clients.Given{ID: c.ID, Hash: c.Hash}}
 	case line.User != nil:
 		u := line.User
 		r.Where += " " + u.Email
 		r.User = &User{Apps: u.Apps, New: users.New{
 			Disabled: u.Disabled,
-			ID:       u.ID, Email: u.Email, EmailVerified: u.Verified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: u.Hash,
+			ID:       u.ID, Email: u.Email, EmailVerified: u.Verified, Name: u.Name, Role: u.Role, Groups: u.Groups,
+			Hash: u.Hash,
 		}}
 	default:
 		r.Refused = "it has neither a client nor a user"

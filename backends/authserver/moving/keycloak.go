@@ -16,7 +16,8 @@ import (
 )
 
 // keycloakOwn are the built-in clients of a realm.
-var keycloakOwn = []string{"account", "account-console", "admin-cli", "broker", "realm-management", "security-admin-console"}
+var keycloakOwn = []string{"account", "account-console", "admin-cli", "broker", "realm-management",
+	"security-admin-console"}
 
 // Keycloak reads the export of a realm (kc.sh export, or the realm's partial export with secrets): the arrays "clients"
 // and "users" of one object. Other files of an export, such as realm-users-0.json, contain only the array "users".
@@ -111,7 +112,8 @@ func (c *keycloakClient) record() (r Record) {
 			uri = strings.TrimSuffix(c.RootURL, "/") + uri
 		}
 		if strings.Contains(uri, "*") {
-			r.Notes = append(r.Notes, "left out the redirect URI "+strconv.Quote(uri)+": patterns are not taken here, name each address")
+			r.Notes = append(r.Notes, "left out the redirect URI "+strconv.Quote(uri)+
+				": patterns are not taken here, name each address")
 			continue
 		}
 		one.Redirects = append(one.Redirects, uri)
@@ -179,7 +181,8 @@ func (u *keycloakUser) record() (r Record) {
 		return Record{Refused: "the user has no mail address, by which people sign in here"}
 	}
 	one := new(User)
-	one.New = users.New{Disabled: u.Enabled != nil && !*u.Enabled, ID: u.ID, Email: email, EmailVerified: u.Verified, Name: strings.TrimSpace(u.First + " " + u.Last)}
+	one.New = users.New{Disabled: u.Enabled != nil && !*u.Enabled, ID: u.ID, Email: email, EmailVerified: u.Verified,
+		Name: strings.TrimSpace(u.First + " " + u.Last)}
 	for _, group := range u.Groups {
 		one.Groups = append(one.Groups, strings.TrimPrefix(group, "/"))
 	}
@@ -260,7 +263,8 @@ func (c *keycloakCredential) password() (string, error) {
 			return n
 		}
 		memory, lanes := number("memory"), number("parallelism")
-		if !slices.Equal(data.More["type"], []string{"id"}) || memory < 0 || lanes < 0 || lanes > 255 || data.Iterations < 1 || data.Iterations > 1<<10 {
+		if !slices.Equal(data.More["type"], []string{"id"}) || memory < 0 || lanes < 0 || lanes > 255 ||
+			data.Iterations < 1 || data.Iterations > 1<<10 {
 			return "", fmt.Errorf("its parameters %v are not those of argon2id", data.More)
 		}
 		hash = password.Argon2id(password.Params{Memory: uint32(memory), Passes: uint32(data.Iterations), Lanes: uint8(lanes)}, salt, sum) //nolint:gosec // bounded above
@@ -289,7 +293,8 @@ func (c *keycloakCredential) otp() (string, error) {
 		return "", err
 	}
 	if data.Type != "totp" || data.Digits != 6 || data.Period != 30 || data.Algorithm != "HmacSHA1" {
-		return "", fmt.Errorf("%d digits of %s by %s every %d seconds are not taken here, but six of HmacSHA1 every 30", data.Digits, data.Type, data.Algorithm, data.Period)
+		return "", fmt.Errorf("%d digits of %s by %s every %d seconds are not taken here, but six of HmacSHA1 every 30",
+			data.Digits, data.Type, data.Algorithm, data.Period)
 	}
 	if data.Encoding == "BASE32" {
 		return secret.Value, nil

@@ -49,6 +49,8 @@ const (
 
 // Sweep removes expired marks.
 func (m *Marks) Sweep(ctx context.Context) (int, error) {
-	n, err := m.server.DB.Purge(ctx, batch, "DELETE FROM authserver_once WHERE digest IN (SELECT digest FROM authserver_once WHERE expires_at <= ? LIMIT ?)", m.server.Now().Add(-slow).UnixMicro())
+	n, err := m.server.DB.Purge(ctx, batch,
+		"DELETE FROM authserver_once WHERE digest IN (SELECT digest FROM authserver_once WHERE expires_at <= ? LIMIT ?)",
+		m.server.Now().Add(-slow).UnixMicro())
 	return int(n), err
 }

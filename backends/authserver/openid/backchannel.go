@@ -133,7 +133,8 @@ func (s *OpenID) tellLogout(ctx context.Context, id int64) (done bool, err error
 	err = s.Write(ctx, func(c store.Conn) error {
 		return c.Row(`UPDATE authserver_session_clients SET leased_until = ?, attempts = attempts + 1
 			WHERE id = ? AND due_at <= ? AND leased_until <= ? RETURNING client_id, user_id, sid, began_at, attempts`,
-			now.Add(logoutLease).UnixMicro(), id, now.UnixMicro(), now.UnixMicro()).Scan(&e.client, &e.user, &e.sid, &e.began, &e.attempts)
+			now.Add(logoutLease).UnixMicro(), id, now.UnixMicro(), now.UnixMicro()).Scan(&e.client, &e.user, &e.sid, &e.began,
+			&e.attempts)
 	})
 	if errors.Is(err, sql.ErrNoRows) { // another node is sending it
 		return false, nil
@@ -159,9 +160,11 @@ func (s *OpenID) tellLogout(ctx context.Context, id int64) (done bool, err error
 		return true, s.forget(settle, e)
 	}
 	final := errors.Is(err, errRefused) || e.attempts >= attemptsMost
-	s.Logger().Warn("a client was not told of a logout", zap.String("client", e.client), zap.Bool("again", !final), zap.Error(err))
+	s.Logger().Warn("a client was not told of a logout", zap.String("client", e.client), zap.Bool("again",
+		!final), zap.Error(err))
 	if final {
-		s.Audit(ctx, kernel.Event{Action: "client.logout_failed", Actor: e.user, Client: e.client, Detail: []string{"reason", err.Error()}})
+		s.Audit(ctx, kernel.Event{Action: "client.logout_failed", Actor: e.user, Client: e.client,
+			Detail: []string{"reason", err.Error()}})
 		return false, s.forget(settle, e)
 	}
 	return false, s.postpone(settle, e)
@@ -172,7 +175,8 @@ func (s *OpenID) tellLogout(ctx context.Context, id int64) (done bool, err error
 func (s *OpenID) postpone(ctx context.Context, e ended) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		now := s.Now()
-		_, err := c.Exec("UPDATE authserver_session_clients SET leased_until = 0, due_at = ? WHERE id = ?", now.Add(jobs.Backoff(e.attempts)).UnixMicro(), e.id)
+		_, err := c.Exec("UPDATE authserver_session_clients SET leased_until = 0, due_at = ? WHERE id = ?",
+			now.Add(jobs.Backoff(e.attempts)).UnixMicro(), e.id)
 		if err != nil {
 			return err
 		}
@@ -200,7 +204,8 @@ func (s *OpenID) post(ctx context.Context, to string, e ended) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, LogoutTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(url.Values{"logout_token": {token}}.Encode()))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to,
+		strings.NewReader(url.Values{"logout_token": {token}}.Encode()))
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRefused, err)
 	}

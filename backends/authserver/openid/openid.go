@@ -69,7 +69,8 @@ func (s *OpenID) Metadata() map[string]any {
 		"userinfo_endpoint":    s.Issuer + UserInfoPath,
 		"end_session_endpoint": s.Issuer + LogoutPath,
 		"claims_supported": []string{
-			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "acr", "amr", "nonce", "sid", "at_hash", "name", "preferred_username", "updated_at", "email", "email_verified", "groups",
+			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "acr", "amr", "nonce", "sid", "at_hash", "name",
+			"preferred_username", "updated_at", "email", "email_verified", "groups",
 		},
 		"acr_values_supported":                 tokens.Classes(),
 		"backchannel_logout_supported":         true,
@@ -140,7 +141,8 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 	raw, err := json.Marshal(claims{
 		Session: sid,
 		Person:  person(u, g.Scope), Issuer: s.Issuer, Audience: g.Client, Party: g.Client,
-		Expires: now.Add(idLife).Unix(), IssuedAt: now.Unix(), AuthTime: g.AuthTime.Unix(), ACR: tokens.ClassOf(g.Methods), Methods: g.Methods, Nonce: g.Nonce, Token: half(accessToken),
+		Expires: now.Add(idLife).Unix(), IssuedAt: now.Unix(), AuthTime: g.AuthTime.Unix(), ACR: tokens.ClassOf(g.Methods),
+		Methods: g.Methods, Nonce: g.Nonce, Token: half(accessToken),
 	})
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)

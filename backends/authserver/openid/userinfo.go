@@ -50,7 +50,8 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !ok || claims.User() == "" || !bound && claims.Confirm.JKT != "" { // a bound token is not accepted as a bearer token
+	// a bound token is not accepted as a bearer token
+	if !ok || claims.User() == "" || !bound && claims.Confirm.JKT != "" {
 		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not good here", "")
 	}
 	if bound {
@@ -60,7 +61,8 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	}
 	scope := strings.Fields(claims.Scope)
 	if !slices.Contains(scope, "openid") {
-		return challenge(http.StatusForbidden, "insufficient_scope", "the access token has not the scope openid", `, scope="openid"`)
+		return challenge(http.StatusForbidden, "insufficient_scope", "the access token has not the scope openid",
+			`, scope="openid"`)
 	}
 	u, err := s.Users.Find(r.Context(), claims.User())
 	if users.IsNone(err) || err == nil && !u.Active() {

@@ -33,8 +33,9 @@ type Proofs struct {
 // New returns a Proofs.
 func New(s *kernel.Server, o Options) *Proofs {
 	return &Proofs{s, dpop.Verifier{
-		Lifetime: o.Lifetime, Nonces: dpop.Nonces{Signer: s.Signer("dpop-nonce"), Life: o.NonceLife}, RequireNonce: o.RequireNonce,
-		Replays: s.Counters, Prefix: "authserver:dpop:", Now: s.Now,
+		Lifetime: o.Lifetime, Nonces: dpop.Nonces{Signer: s.Signer("dpop-nonce"), Life: o.NonceLife},
+		RequireNonce: o.RequireNonce,
+		Replays:      s.Counters, Prefix: "authserver:dpop:", Now: s.Now,
 	}}
 }
 
@@ -46,7 +47,8 @@ func (p *Proofs) Key(w http.ResponseWriter, r *http.Request, path, token string)
 		return "", nil
 	}
 	p.Greet(w, r)
-	proof, err := p.verifier.Verify(r.Context(), r.Header[header], dpop.Request{Method: r.Method, URL: p.Issuer + path, Token: token})
+	proof, err := p.verifier.Verify(r.Context(), r.Header[header],
+		dpop.Request{Method: r.Method, URL: p.Issuer + path, Token: token})
 	if bad, ok := errors.AsType[*dpop.Error](err); ok {
 		p.Count("dpop_proofs_rejected_total", bad.Reason)
 		if bad == dpop.ErrNonce {

@@ -15,7 +15,9 @@ const idJAG = "urn:ietf:params:oauth:grant-profile:id-jag"
 
 // assertion serves the jwt-bearer grant (RFC 7523 section 2.1) with an ID-JAG. jkt is the thumbprint of the key of the
 // DPoP proof, or "" if there was none.
-func (p *Protocol) assertion(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
+func (p *Protocol) assertion(
+	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
+) (answer tokens.Answer, err error) {
 	text := form.Get("assertion")
 	switch {
 	case c.Public():
@@ -25,14 +27,16 @@ func (p *Protocol) assertion(r *http.Request, c *clients.Client, form kernel.For
 	}
 	var done xaa.Result
 	if err == nil {
-		done, err = p.Enterprise.Redeem(r.Context(), xaa.Request{Client: c, Assertion: text, Scope: form.Get("scope"), Resources: form.All("resource"), JKT: jkt})
+		done, err = p.Enterprise.Redeem(r.Context(),
+			xaa.Request{Client: c, Assertion: text, Scope: form.Get("scope"), Resources: form.All("resource"), JKT: jkt})
 	}
 	if err != nil {
 		p.deniedAssertion(r, c, err)
 		return answer, err
 	}
 	p.Audit(r.Context(), kernel.Event{
-		Action: "jwt_bearer.issued", Actor: done.Subject, Client: c.ID, Address: p.Address(r), Detail: []string{"idp", done.IdP, "scope", done.Answer.Scope},
+		Action: "jwt_bearer.issued", Actor: done.Subject, Client: c.ID, Address: p.Address(r),
+		Detail: []string{"idp", done.IdP, "scope", done.Answer.Scope},
 	})
 	return done.Answer, nil
 }
@@ -43,5 +47,6 @@ func (p *Protocol) deniedAssertion(r *http.Request, c *clients.Client, err error
 		reason, detail = e.Code, e.Message
 	}
 	p.Count("jwt_bearer_denied_total", reason)
-	p.Audit(r.Context(), kernel.Event{Action: "jwt_bearer.denied", Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: []string{"reason", reason, "detail", detail}})
+	p.Audit(r.Context(), kernel.Event{Action: "jwt_bearer.denied", Actor: c.ID, Client: c.ID, Address: p.Address(r),
+		Detail: []string{"reason", reason, "detail", detail}})
 }

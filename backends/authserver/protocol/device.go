@@ -42,7 +42,9 @@ func (p *Protocol) authorizeDevice(w http.ResponseWriter, r *http.Request) error
 }
 
 // device serves the device_code grant: the device polls until the user has decided (RFC 8628 section 3.4).
-func (p *Protocol) device(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
+func (p *Protocol) device(
+	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
+) (answer tokens.Answer, err error) {
 	code := form.Get("device_code")
 	if code == "" {
 		return answer, kernel.Refuse(kernel.InvalidRequest, "device_code is required")

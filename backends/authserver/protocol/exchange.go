@@ -14,17 +14,22 @@ import (
 
 // exchange serves the token-exchange grant (RFC 8693). jkt is the thumbprint of the key of the DPoP proof, or "" if
 // there was none.
-func (p *Protocol) exchange(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
+func (p *Protocol) exchange(
+	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
+) (answer tokens.Answer, err error) {
 	done, err := p.Exchange.Exchange(r.Context(), exchange.Request{
-		Client: c, Subject: form.Get("subject_token"), SubjectType: form.Get("subject_token_type"), Actor: form.Get("actor_token"), ActorType: form.Get("actor_token_type"),
-		RequestedType: form.Get("requested_token_type"), Resources: slices.Concat(form.All("resource"), form.All("audience")), Scope: form.Get("scope"), JKT: jkt,
+		Client: c, Subject: form.Get("subject_token"), SubjectType: form.Get("subject_token_type"),
+		Actor: form.Get("actor_token"), ActorType: form.Get("actor_token_type"),
+		RequestedType: form.Get("requested_token_type"), Resources: slices.Concat(form.All("resource"), form.All("audience")),
+		Scope: form.Get("scope"), JKT: jkt,
 	})
 	if err != nil {
 		p.deniedExchange(r, c, err)
 		return answer, err
 	}
 	p.Count("token_exchange_total", done.Kind)
-	e := kernel.Event{Action: "token.exchanged", Actor: done.Subject, Client: c.ID, Address: p.Address(r), Detail: []string{"kind", done.Kind, "scope", done.Scope, "parent", done.Parent}}
+	e := kernel.Event{Action: "token.exchanged", Actor: done.Subject, Client: c.ID, Address: p.Address(r),
+		Detail: []string{"kind", done.Kind, "scope", done.Scope, "parent", done.Parent}}
 	if done.Kind == exchange.Brokered {
 		e.Action = "upstream.token.issued"
 	} else {
@@ -43,5 +48,6 @@ func (p *Protocol) deniedExchange(r *http.Request, c *clients.Client, err error)
 		reason = "chain_too_deep"
 	}
 	p.Count("token_exchange_denied_total", reason)
-	p.Audit(r.Context(), kernel.Event{Action: "token.exchange_denied", Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: []string{"reason", reason}})
+	p.Audit(r.Context(), kernel.Event{Action: "token.exchange_denied", Actor: c.ID, Client: c.ID, Address: p.Address(r),
+		Detail: []string{"reason", reason}})
 }

@@ -152,7 +152,9 @@ func (p *Protocol) Share(routes []kernel.Route) []kernel.Route {
 }
 
 // shared adds CORS headers to the responses of a handler.
-func (p *Protocol) shared(serve func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter, r *http.Request) error {
+func (p *Protocol) shared(
+	serve func(w http.ResponseWriter, r *http.Request) error,
+) func(w http.ResponseWriter, r *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		p.allow(w.Header(), r)
 		return serve(w, r)
@@ -218,7 +220,8 @@ func (p *Protocol) refused(r *http.Request, e *clients.RefusedError) {
 	client := strings.ToValidUTF8(e.Client, "\uFFFD")
 	client = client[:min(len(client), maxNamed)]
 	client = strings.ReplaceAll(strings.ToValidUTF8(client, ""), "\x00", "\uFFFD") // PostgreSQL cannot store NUL
-	p.Logger().Warn("a client was refused", zap.String("client_id", client), zap.String("method", e.Method), zap.String("reason", e.Reason),
+	p.Logger().Warn("a client was refused", zap.String("client_id", client), zap.String("method",
+		e.Method), zap.String("reason", e.Reason),
 		zap.String("path", r.URL.Path), zap.String("address", p.Address(r)))
 	p.denied(r, client, kernel.InvalidClient, "method", e.Method, "cause", e.Reason)
 }
@@ -229,5 +232,6 @@ const maxNamed = 512
 // denied counts a refused client and records it in the audit feed. detail is a list of alternating names and values.
 func (p *Protocol) denied(r *http.Request, client, reason string, detail ...string) {
 	p.Count("auth_denied_total", reason)
-	p.Audit(r.Context(), kernel.Event{Action: "auth.denied", Client: client, Address: p.Address(r), Detail: append([]string{"reason", reason, "path", r.URL.Path}, detail...)})
+	p.Audit(r.Context(), kernel.Event{Action: "auth.denied", Client: client, Address: p.Address(r),
+		Detail: append([]string{"reason", reason, "path", r.URL.Path}, detail...)})
 }

@@ -35,7 +35,8 @@ func tokenError(err error) error {
 		return err
 	}
 	switch e.Status {
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInternalServerError:
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable,
+		http.StatusInternalServerError:
 		return err
 	}
 	e = new(*e)
@@ -99,17 +100,22 @@ func (p *Protocol) proof(w http.ResponseWriter, r *http.Request, c *clients.Clie
 	return jkt, err
 }
 
-func (p *Protocol) code(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
+func (p *Protocol) code(
+	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
+) (answer tokens.Answer, err error) {
 	code := form.Get("code")
 	if code == "" {
 		return answer, kernel.Refuse(kernel.InvalidRequest, "code is required")
 	}
 	return p.Tokens.Redeem(r.Context(), tokens.Redemption{
-		Client: c, Code: code, RedirectURI: form.Get("redirect_uri"), Verifier: form.Get("code_verifier"), Resources: form.All("resource"), JKT: jkt, Address: p.Address(r),
+		Client: c, Code: code, RedirectURI: form.Get("redirect_uri"), Verifier: form.Get("code_verifier"),
+		Resources: form.All("resource"), JKT: jkt, Address: p.Address(r),
 	})
 }
 
-func (p *Protocol) refresh(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
+func (p *Protocol) refresh(
+	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
+) (answer tokens.Answer, err error) {
 	token := form.Get("refresh_token")
 	if token == "" {
 		return answer, kernel.Refuse(kernel.InvalidRequest, "refresh_token is required")
@@ -120,12 +126,15 @@ func (p *Protocol) refresh(r *http.Request, c *clients.Client, form kernel.Form,
 }
 
 // machine serves the client_credentials grant (RFC 6749 section 4.4).
-func (p *Protocol) machine(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
+func (p *Protocol) machine(
+	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
+) (answer tokens.Answer, err error) {
 	if c.Public() {
 		return answer, kernel.Refuse(kernel.UnauthorizedClient, "a public client must not use the grant client_credentials")
 	}
 	if len(c.Scope) == 0 {
-		return answer, kernel.Refuse(kernel.InvalidScope, "the client has no registered scope, which the grant client_credentials needs: an administrator must give it one")
+		return answer, kernel.Refuse(kernel.InvalidScope,
+			"the client has no registered scope, which the grant client_credentials needs: an administrator must give it one")
 	}
 	targets, err := p.Catalog.Resolve(r.Context(), form.All("resource"))
 	if err != nil {
@@ -138,11 +147,14 @@ func (p *Protocol) machine(r *http.Request, c *clients.Client, form kernel.Form,
 	if answer, err = p.Tokens.Machine(r.Context(), c, scope, targets, jkt); err != nil {
 		return answer, err
 	}
-	p.Audit(r.Context(), kernel.Event{Action: "client_credentials.issued", Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: []string{"scope", answer.Scope}})
+	p.Audit(r.Context(), kernel.Event{Action: "client_credentials.issued", Actor: c.ID, Client: c.ID,
+		Address: p.Address(r), Detail: []string{"scope", answer.Scope}})
 	return answer, nil
 }
 
-func (p *Protocol) machineScope(r *http.Request, c *clients.Client, targets []*resources.Resource, asked string) ([]string, error) {
+func (p *Protocol) machineScope(
+	r *http.Request, c *clients.Client, targets []*resources.Resource, asked string,
+) ([]string, error) {
 	words, err := resources.ParseScope(asked)
 	if err != nil {
 		return nil, err
@@ -173,7 +185,8 @@ func (p *Protocol) deniedMachine(r *http.Request, c *clients.Client, err error) 
 		reason = e.Code
 	}
 	p.Count("client_credentials_denied_total", reason)
-	p.Audit(r.Context(), kernel.Event{Action: "client_credentials.denied", Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: []string{"reason", reason}})
+	p.Audit(r.Context(), kernel.Event{Action: "client_credentials.denied", Actor: c.ID, Client: c.ID,
+		Address: p.Address(r), Detail: []string{"reason", reason}})
 }
 
 // inactive is the response for any token that is not valid (RFC 7662 section 2.2).

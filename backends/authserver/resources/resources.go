@@ -117,7 +117,8 @@ func (r *Resource) Check() error {
 	}
 	if r.URI != "" {
 		u, err := url.Parse(r.URI)
-		if err != nil || u.Scheme == "" || strings.Contains(r.URI, "#") || len(r.URI) > maxURI || strings.ContainsFunc(r.URI, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+		if err != nil || u.Scheme == "" || strings.Contains(r.URI, "#") || len(r.URI) > maxURI || strings.ContainsFunc(r.URI,
+			func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
 			return refuse("uri", "must be an absolute URI without fragment, of at most 2048 characters")
 		}
 	}
@@ -129,7 +130,8 @@ func (r *Resource) Check() error {
 	}
 	for i, s := range r.Scopes {
 		if !Word(s.Name) || s.Name == OfflineAccess {
-			return refuse(fmt.Sprintf("scopes[%d].name", i), "must be a scope token of RFC 6749 section 3.3, other than offline_access")
+			return refuse(fmt.Sprintf("scopes[%d].name",
+				i), "must be a scope token of RFC 6749 section 3.3, other than offline_access")
 		}
 		if slices.ContainsFunc(r.Scopes[:i], func(other Scope) bool { return other.Name == s.Name }) {
 			return refuse(fmt.Sprintf("scopes[%d].name", i), "is there twice")
@@ -148,11 +150,13 @@ func scan(row store.Row) (*Resource, error) {
 	var uri sql.NullString
 	var scopes, policy string
 	var created, updated int64
-	if err := row.Scan(&r.ID, &r.Slug, &uri, &r.Kind, &r.DisplayName, &scopes, &r.Provider, &policy, &created, &updated); err != nil {
+	if err := row.Scan(&r.ID, &r.Slug, &uri, &r.Kind, &r.DisplayName, &scopes, &r.Provider, &policy, &created,
+		&updated); err != nil {
 		return nil, err
 	}
 	r.URI = uri.String
-	if err := errors.Join(json.Unmarshal([]byte(scopes), &r.Scopes), json.Unmarshal([]byte(policy), &r.Policy)); err != nil {
+	if err := errors.Join(json.Unmarshal([]byte(scopes), &r.Scopes), json.Unmarshal([]byte(policy),
+		&r.Policy)); err != nil {
 		return nil, fmt.Errorf("reading resource %q: %w", r.Slug, err)
 	}
 	r.CreatedAt, r.UpdatedAt = time.UnixMicro(created), time.UnixMicro(updated)
@@ -193,7 +197,8 @@ func (r *Resource) alone(c store.Conn) error {
 		bare = scheme + "://" + authority + query
 	}
 	var there int
-	err := c.Row("SELECT 1 FROM authserver_resources WHERE uri IN (?, ?) AND id <> ? LIMIT 1", rooted, bare, r.ID).Scan(&there)
+	err := c.Row("SELECT 1 FROM authserver_resources WHERE uri IN (?, ?) AND id <> ? LIMIT 1",
+		rooted, bare, r.ID).Scan(&there)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -213,7 +218,8 @@ func (r *Resource) values(now time.Time) []any {
 	if r.Scopes == nil {
 		scopes = []byte("[]")
 	}
-	return []any{sql.NullString{String: r.URI, Valid: r.URI != ""}, r.Kind, r.DisplayName, string(scopes), r.Provider, string(policy), now.UnixMicro()}
+	return []any{sql.NullString{String: r.URI, Valid: r.URI != ""}, r.Kind, r.DisplayName, string(scopes), r.Provider,
+		string(policy), now.UnixMicro()}
 }
 
 func exists(err error) error {
@@ -225,7 +231,9 @@ func exists(err error) error {
 
 // Edit changes a resource in a transaction. edit gets the stored resource and may forbid the change by returning an
 // error.
-func (cat *Catalog) Edit(ctx context.Context, idOrSlug string, edit func(r *Resource) error) (edited *Resource, err error) {
+func (cat *Catalog) Edit(
+	ctx context.Context, idOrSlug string, edit func(r *Resource) error,
+) (edited *Resource, err error) {
 	err = exists(cat.Change(ctx, topic, "", func(c store.Conn) error {
 		r, err := in(c, idOrSlug)
 		if err != nil {

@@ -203,11 +203,13 @@ type Order struct {
 func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 	now := t.Now()
 	c := Claims{
-		Issuer: t.Issuer, Subject: o.Subject, Expires: now.Add(o.Life).Unix(), IssuedAt: now.Unix(), ID: newJTI(o.Family, now),
+		Issuer: t.Issuer, Subject: o.Subject, Expires: now.Add(o.Life).Unix(), IssuedAt: now.Unix(),
+		ID:     newJTI(o.Family, now),
 		Client: o.Client.ID, Scope: strings.Join(o.Scope, " "),
 	}
 	c.ACR = o.ACR
-	c.Confirm.JKT, c.Act, c.Chain, c.RestsOn, c.Machine = o.JKT, o.Act, o.Chain, o.restsOn, o.machine && o.Subject != o.Client.ID
+	c.Confirm.JKT, c.Act, c.Chain, c.RestsOn, c.Machine = o.JKT, o.Act, o.Chain, o.restsOn, o.machine &&
+		o.Subject != o.Client.ID
 	if !o.machine && o.consentClient != o.Client.ID {
 		c.Consented = o.consentClient
 	}
@@ -232,8 +234,10 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 		return Answer{}, Issuance{}, fmt.Errorf("signing an access token: %w", err)
 	}
 	issued := Issuance{
-		JTI: c.ID, Family: o.Family, User: person(&c), Client: c.Client, Resource: strings.Join(ids, " "), Scope: c.Scope, Kind: resources.Mint,
-		JKT: o.JKT, Agent: c.Agent, Chain: strings.Join(o.Chain, " "), Parent: o.parent, ConsentClient: o.consentClient, IssuedAt: now, ExpiresAt: time.Unix(c.Expires, 0),
+		JTI: c.ID, Family: o.Family, User: person(&c), Client: c.Client, Resource: strings.Join(ids, " "), Scope: c.Scope,
+		Kind: resources.Mint,
+		JKT:  o.JKT, Agent: c.Agent, Chain: strings.Join(o.Chain, " "), Parent: o.parent, ConsentClient: o.consentClient,
+		IssuedAt: now, ExpiresAt: time.Unix(c.Expires, 0),
 	}
 	return Answer{AccessToken: signed, JKT: o.JKT, ExpiresIn: o.Life, Scope: c.Scope}, issued, nil
 }
@@ -255,8 +259,11 @@ func newJTI(family string, now time.Time) string {
 }
 
 // Machine issues an access token to a client for itself (RFC 6749 section 4.4).
-func (t *Tokens) Machine(ctx context.Context, c *clients.Client, scope []string, targets []*resources.Resource, jkt string) (Answer, error) {
-	answer, issued, err := t.make(ctx, Order{Client: c, Subject: c.ID, Scope: scope, Resources: targets, JKT: jkt, Life: t.options.ClientLife})
+func (t *Tokens) Machine(
+	ctx context.Context, c *clients.Client, scope []string, targets []*resources.Resource, jkt string,
+) (Answer, error) {
+	answer, issued, err := t.make(ctx, Order{Client: c, Subject: c.ID, Scope: scope, Resources: targets, JKT: jkt,
+		Life: t.options.ClientLife})
 	if err != nil {
 		return answer, err
 	}

@@ -200,7 +200,8 @@ func (t *Tokens) reusedCode(ctx context.Context, k *code, r Redemption) error {
 		return err
 	}
 	t.Count("auth_code_reuse_total", "")
-	t.Audit(ctx, kernel.Event{Action: "code.reuse_detected", Actor: k.User, Client: k.Client, Address: r.Address, Detail: []string{"family", k.family}})
+	t.Audit(ctx, kernel.Event{Action: "code.reuse_detected", Actor: k.User, Client: k.Client, Address: r.Address,
+		Detail: []string{"family", k.family}})
 	return refuseCode("the authorization code was redeemed before; what was issued for it has been revoked")
 }
 
@@ -259,7 +260,8 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, targets []*re
 		return Answer{}, err
 	}
 	err = t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		n, err := c.Exec("UPDATE authserver_codes SET spent_at = ? WHERE digest = ? AND spent_at = 0 AND failures < ?", t.Micros(), k.digest, codeFailures)
+		n, err := c.Exec("UPDATE authserver_codes SET spent_at = ? WHERE digest = ? AND spent_at = 0 AND failures < ?",
+			t.Micros(), k.digest, codeFailures)
 		if err == nil && n == 0 {
 			err = whyNot(c, k.digest)
 		}
@@ -278,7 +280,8 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, targets []*re
 		return Answer{}, err
 	}
 	t.Count("tokens_issued_total", clients.GrantCode)
-	t.Audit(ctx, kernel.Event{Action: "token.issued", Actor: k.User, Client: k.Client, Address: r.Address, Detail: []string{"grant", clients.GrantCode, "jti", issued.JTI, "scope", answer.Scope}})
+	t.Audit(ctx, kernel.Event{Action: "token.issued", Actor: k.User, Client: k.Client, Address: r.Address,
+		Detail: []string{"grant", clients.GrantCode, "jti", issued.JTI, "scope", answer.Scope}})
 	t.note(ctx, issued)
 	return answer, nil
 }
@@ -299,7 +302,9 @@ func whyNot(c store.Conn, digest string) error {
 
 // Start issues the first tokens of a grant that needs no code. It calls spend in the transaction that stores the
 // family; an error of spend is returned, and nothing is issued.
-func (t *Tokens) Start(ctx context.Context, c *clients.Client, g Grant, grant, jkt, address string, spend func(c store.Conn) error) (Answer, error) {
+func (t *Tokens) Start(
+	ctx context.Context, c *clients.Client, g Grant, grant, jkt, address string, spend func(c store.Conn) error,
+) (Answer, error) {
 	targets, err := t.targets(ctx, g.Resources, nil)
 	if err != nil {
 		return Answer{}, err
@@ -327,7 +332,8 @@ func (t *Tokens) Start(ctx context.Context, c *clients.Client, g Grant, grant, j
 		return Answer{}, err
 	}
 	t.Count("tokens_issued_total", grant)
-	t.Audit(ctx, kernel.Event{Action: "token.issued", Actor: g.User, Client: g.Client, Address: address, Detail: []string{"grant", grant, "jti", issued.JTI, "scope", answer.Scope}})
+	t.Audit(ctx, kernel.Event{Action: "token.issued", Actor: g.User, Client: g.Client, Address: address,
+		Detail: []string{"grant", grant, "jti", issued.JTI, "scope", answer.Scope}})
 	t.note(ctx, issued)
 	return answer, nil
 }
@@ -348,9 +354,12 @@ func standing(c store.Conn, consents []string) error {
 }
 
 // begin makes the first tokens of a family. The caller stores the family.
-func (t *Tokens) begin(ctx context.Context, c *clients.Client, id string, g Grant, targets []*resources.Resource, jkt string) (Answer, *family, Issuance, error) {
+func (t *Tokens) begin(
+	ctx context.Context, c *clients.Client, id string, g Grant, targets []*resources.Resource, jkt string,
+) (Answer, *family, Issuance, error) {
 	answer, issued, err := t.make(ctx, Order{
-		Client: c, Subject: g.User, Scope: g.Scope, Resources: targets, Family: id, AuthTime: g.AuthTime, ACR: ClassOf(g.Methods), JKT: jkt, Life: t.options.AccessLife,
+		Client: c, Subject: g.User, Scope: g.Scope, Resources: targets, Family: id, AuthTime: g.AuthTime,
+		ACR: ClassOf(g.Methods), JKT: jkt, Life: t.options.AccessLife,
 	})
 	if err != nil {
 		return answer, nil, issued, err

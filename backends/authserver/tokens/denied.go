@@ -120,7 +120,8 @@ func (d *denied) sync(ctx context.Context, asked time.Time) error {
 func (d *denied) deny(c store.Conn, until time.Time, ids ...string) error {
 	now := d.kernel.Micros()
 	for _, id := range ids {
-		if _, err := c.Exec("INSERT INTO authserver_denied (id, at, expires_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING", id, now, until.UnixMicro()); err != nil {
+		if _, err := c.Exec("INSERT INTO authserver_denied (id, at, expires_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+			id, now, until.UnixMicro()); err != nil {
 			return err
 		}
 		if err := c.Notify("authserver_"+deniedTopic, id+" "+strconv.FormatInt(until.UnixMicro(), 10)); err != nil {
@@ -140,5 +141,6 @@ func (d *denied) sweep(ctx context.Context) (int64, error) {
 		}
 	}
 	d.mu.Unlock()
-	return d.kernel.DB.Purge(ctx, sweepRows, "DELETE FROM authserver_denied WHERE id IN (SELECT id FROM authserver_denied WHERE expires_at <= ? LIMIT ?)", now)
+	return d.kernel.DB.Purge(ctx, sweepRows,
+		"DELETE FROM authserver_denied WHERE id IN (SELECT id FROM authserver_denied WHERE expires_at <= ? LIMIT ?)", now)
 }

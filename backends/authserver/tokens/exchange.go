@@ -25,7 +25,8 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 		}
 	}
 	if len(o.restsOn) > restsMost {
-		return Answer{}, "", kernel.Refuse(kernel.InvalidRequest, "the token has been exchanged too often; begin with one that was not")
+		return Answer{}, "", kernel.Refuse(kernel.InvalidRequest,
+			"the token has been exchanged too often; begin with one that was not")
 	}
 	left := time.Unix(from.Expires, 0).Sub(t.Now()).Truncate(time.Second)
 	if left <= 0 {
@@ -50,6 +51,7 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 func (t *Tokens) below(c store.Conn, where string, args ...any) error {
 	_, err := c.Exec("WITH RECURSIVE ended (jti) AS (SELECT jti FROM authserver_issuances WHERE "+where+
 		" UNION SELECT i.jti FROM authserver_issuances i JOIN ended e ON i.parent_jti = e.jti AND i.parent_jti <> '')"+
-		" UPDATE authserver_issuances SET revoked_at = ? WHERE jti IN (SELECT jti FROM ended) AND revoked_at = 0", append(args, t.Micros())...)
+		" UPDATE authserver_issuances SET revoked_at = ? WHERE jti IN (SELECT jti FROM ended) AND revoked_at = 0",
+		append(args, t.Micros())...)
 	return err
 }

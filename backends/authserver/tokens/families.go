@@ -110,10 +110,12 @@ func scanFamily(r store.Row) (*family, error) {
 	var granted, good, previous string
 	var graces int
 	var rotated, created, expires, revoked int64
-	if err := r.Scan(&f.id, &f.Client, &f.User, &granted, &f.generation, &good, &previous, &graces, &rotated, &created, &expires, &revoked); err != nil {
+	if err := r.Scan(&f.id, &f.Client, &f.User, &granted, &f.generation, &good, &previous, &graces, &rotated, &created,
+		&expires, &revoked); err != nil {
 		return nil, err
 	}
-	f.rotated, f.created, f.expires, f.revoked = time.UnixMicro(rotated), time.UnixMicro(created), time.UnixMicro(expires), revoked != 0
+	f.rotated, f.created, f.expires, f.revoked = time.UnixMicro(rotated), time.UnixMicro(created), time.UnixMicro(expires),
+		revoked != 0
 	f.rotation = parseRotation(good, previous, f.rotated, graces)
 	return f, json.Unmarshal([]byte(granted), &f.Grant)
 }
@@ -191,7 +193,8 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 		return Answer{}, err
 	}
 	answer, issued, err := t.make(ctx, Order{
-		Client: r.Client, Subject: f.User, Scope: scope, Resources: targets, Family: f.id, AuthTime: f.AuthTime, ACR: ClassOf(f.Methods), JKT: r.JKT, Life: t.options.AccessLife,
+		Client: r.Client, Subject: f.User, Scope: scope, Resources: targets, Family: f.id, AuthTime: f.AuthTime,
+		ACR: ClassOf(f.Methods), JKT: r.JKT, Life: t.options.AccessLife,
 	})
 	if err != nil {
 		return Answer{}, err
@@ -208,7 +211,8 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 		return Answer{}, err
 	}
 	t.Count("tokens_refreshed_total", "")
-	t.Audit(ctx, kernel.Event{Action: "token.refreshed", Actor: f.User, Client: f.Client, Address: r.Address, Detail: []string{"family", f.id, "jti", issued.JTI}})
+	t.Audit(ctx, kernel.Event{Action: "token.refreshed", Actor: f.User, Client: f.Client, Address: r.Address,
+		Detail: []string{"family", f.id, "jti", issued.JTI}})
 	t.note(ctx, issued)
 	return answer, nil
 }
@@ -237,7 +241,8 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 	scope, ceiling := asked, t.options.Clients.Ceiling(r.Client)
 	if len(asked) == 0 {
 		if scope = resources.Cut(f.Scope, ceiling); len(scope) == 0 && len(f.Scope) > 0 {
-			return nil, nil, kernel.Refuse(kernel.InvalidScope, "the client is registered for nothing of what was granted any more")
+			return nil, nil, kernel.Refuse(kernel.InvalidScope,
+				"the client is registered for nothing of what was granted any more")
 		}
 	} else if err := resources.Within(asked, ceiling); err != nil {
 		return nil, nil, err
@@ -276,7 +281,8 @@ func (t *Tokens) reusedRefresh(ctx context.Context, f *family, r Renewal) error 
 	}
 	if revoked {
 		t.Count("refresh_token_reuse_total", "")
-		t.Audit(ctx, kernel.Event{Action: "family.revoked", Actor: f.User, Client: f.Client, Address: r.Address, Detail: []string{"family", f.id, "reason", "reuse"}})
+		t.Audit(ctx, kernel.Event{Action: "family.revoked", Actor: f.User, Client: f.Client, Address: r.Address,
+			Detail: []string{"family", f.id, "reason", "reuse"}})
 	}
 	return refuseRefresh("one that was used before; all tokens of its family have been revoked")
 }

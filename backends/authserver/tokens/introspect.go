@@ -60,7 +60,9 @@ func (t *Tokens) runtime(ctx context.Context, by *clients.Client, audience Audie
 	return false, nil
 }
 
-func (t *Tokens) introspectRefresh(ctx context.Context, by *clients.Client, id string, raw []byte, sum, address string) ([]byte, error) {
+func (t *Tokens) introspectRefresh(
+	ctx context.Context, by *clients.Client, id string, raw []byte, sum, address string,
+) ([]byte, error) {
 	f, err := t.findFamily(ctx, id)
 	if errors.Is(err, errNoFamily) {
 		return nil, nil

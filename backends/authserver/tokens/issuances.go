@@ -67,15 +67,18 @@ func insertIssuances(c store.Conn, rows []Issuance) error {
 	args := make([]any, 0, len(rows)*issuanceCount)
 	for i := range rows {
 		r := &rows[i]
-		args = append(args, r.JTI, r.Family, r.User, r.Client, r.ConsentClient, r.Resource, r.Scope, r.Kind, r.Parent, r.JKT, r.Agent, r.Chain, r.IssuedAt.UnixMicro(), r.ExpiresAt.UnixMicro())
+		args = append(args, r.JTI, r.Family, r.User, r.Client, r.ConsentClient, r.Resource, r.Scope, r.Kind, r.Parent, r.JKT,
+			r.Agent, r.Chain, r.IssuedAt.UnixMicro(), r.ExpiresAt.UnixMicro())
 	}
-	_, err := c.Exec("INSERT INTO authserver_issuances ("+issuanceColumns+") VALUES "+places+strings.Repeat(","+places, len(rows)-1), args...)
+	_, err := c.Exec("INSERT INTO authserver_issuances ("+issuanceColumns+") VALUES "+places+strings.Repeat(","+
+		places, len(rows)-1), args...)
 	return err
 }
 
 func (t *Tokens) lostIssuances(rows []Issuance, err error) {
 	for i := range rows {
-		t.Logger().Error("an issuance could not be written down", zap.String("jti", rows[i].JTI), zap.String("client", rows[i].Client), zap.Error(err))
+		t.Logger().Error("an issuance could not be written down", zap.String("jti", rows[i].JTI), zap.String("client",
+			rows[i].Client), zap.Error(err))
 	}
 }
 
@@ -144,7 +147,8 @@ func escapeLike(text string) string { return strings.NewReplacer("%", "", "_", "
 
 func scanIssuance(r store.Row) (i Issuance, err error) {
 	var issued, expires, revoked int64
-	err = r.Scan(&i.ID, &i.JTI, &i.Family, &i.User, &i.Client, &i.ConsentClient, &i.Resource, &i.Scope, &i.Kind, &i.Parent, &i.JKT, &i.Agent, &i.Chain,
+	err = r.Scan(&i.ID, &i.JTI, &i.Family, &i.User, &i.Client, &i.ConsentClient, &i.Resource, &i.Scope, &i.Kind, &i.Parent,
+		&i.JKT, &i.Agent, &i.Chain,
 		&issued, &expires, &revoked)
 	i.IssuedAt, i.ExpiresAt = time.UnixMicro(issued), time.UnixMicro(expires)
 	if revoked != 0 {

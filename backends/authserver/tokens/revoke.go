@@ -30,7 +30,8 @@ func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked b
 	}
 	until := t.Now().Add(t.options.LongestLife)
 	err = t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		n, err := c.Exec("UPDATE authserver_families SET revoked_at = ?, reason = ? WHERE id = ? AND revoked_at = 0", t.Micros(), reason, id)
+		n, err := c.Exec("UPDATE authserver_families SET revoked_at = ?, reason = ? WHERE id = ? AND revoked_at = 0",
+			t.Micros(), reason, id)
 		if revoked = n > 0; err != nil {
 			return err
 		}
@@ -50,7 +51,8 @@ func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
 	}
 	for _, id := range families {
 		from, to := id+".", id+"/" // '/' is the character after '.'; see newJTI
-		if _, err := c.Exec("UPDATE authserver_issuances SET revoked_at = ? WHERE jti >= ? AND jti < ? AND revoked_at = 0", t.Micros(), from, to); err != nil {
+		if _, err := c.Exec("UPDATE authserver_issuances SET revoked_at = ? WHERE jti >= ? AND jti < ? AND revoked_at = 0",
+			t.Micros(), from, to); err != nil {
 			return err
 		}
 	}
@@ -101,7 +103,8 @@ func (t *Tokens) Revoke(ctx context.Context, by *clients.Client, text, address s
 	if err := t.RevokeToken(ctx, claims.ID, time.Unix(claims.Expires, 0), "client"); err != nil {
 		return err
 	}
-	t.Audit(ctx, kernel.Event{Action: "token.revoked", Actor: by.ID, Client: by.ID, Address: address, Detail: []string{"jti", claims.ID}})
+	t.Audit(ctx, kernel.Event{Action: "token.revoked", Actor: by.ID, Client: by.ID, Address: address,
+		Detail: []string{"jti", claims.ID}})
 	return nil
 }
 
@@ -121,17 +124,22 @@ func (t *Tokens) revokeRefresh(ctx context.Context, by *clients.Client, id strin
 	if err != nil || !revoked {
 		return err
 	}
-	t.Audit(ctx, kernel.Event{Action: "token.revoked", Actor: by.ID, Client: by.ID, Address: address, Detail: []string{"family", id}})
+	t.Audit(ctx, kernel.Event{Action: "token.revoked", Actor: by.ID, Client: by.ID, Address: address,
+		Detail: []string{"family", id}})
 	return nil
 }
 
 func (t *Tokens) denyRevocation(ctx context.Context, by *clients.Client, owner, address string) {
-	t.Audit(ctx, kernel.Event{Action: "token.revoke_denied", Actor: by.ID, Client: by.ID, Address: address, Detail: []string{"of", owner}})
+	t.Audit(ctx, kernel.Event{Action: "token.revoke_denied", Actor: by.ID, Client: by.ID, Address: address,
+		Detail: []string{"of", owner}})
 }
 
 // revokeFamilies revokes the families that match a condition and for which fits returns true; nil matches all.
-func (t *Tokens) revokeFamilies(c store.Conn, until time.Time, reason, where string, args []any, fits func(f *family) bool) (ids []string, err error) {
-	families, err := store.List(c, scanFamily, "SELECT "+familyColumns+" FROM authserver_families WHERE "+where+" AND revoked_at = 0 AND expires_at > ?"+c.Lock(), append(args, t.Micros())...)
+func (t *Tokens) revokeFamilies(
+	c store.Conn, until time.Time, reason, where string, args []any, fits func(f *family) bool,
+) (ids []string, err error) {
+	families, err := store.List(c, scanFamily, "SELECT "+familyColumns+" FROM authserver_families WHERE "+
+		where+" AND revoked_at = 0 AND expires_at > ?"+c.Lock(), append(args, t.Micros())...)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +147,8 @@ func (t *Tokens) revokeFamilies(c store.Conn, until time.Time, reason, where str
 		if fits != nil && !fits(f) {
 			continue
 		}
-		if _, err := c.Exec("UPDATE authserver_families SET revoked_at = ?, reason = ? WHERE id = ?", t.Micros(), reason, f.id); err != nil {
+		if _, err := c.Exec("UPDATE authserver_families SET revoked_at = ?, reason = ? WHERE id = ?",
+			t.Micros(), reason, f.id); err != nil {
 			return nil, err
 		}
 		ids = append(ids, f.id)
@@ -178,7 +187,8 @@ func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 // their ids. It marks these tokens, and what was exchanged from them, as revoked.
 func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]string, error) {
 	own, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
-		"SELECT jti FROM authserver_issuances WHERE "+column+" = ? AND (family = '' OR parent_jti <> '') AND revoked_at = 0 AND expires_at > ?", id, t.Micros())
+		"SELECT jti FROM authserver_issuances WHERE "+
+			column+" = ? AND (family = '' OR parent_jti <> '') AND revoked_at = 0 AND expires_at > ?", id, t.Micros())
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +240,8 @@ func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) erro
 	until := t.Now().Add(t.options.LongestLife)
 	var ids []string
 	err := t.Write(ctx, func(c store.Conn) (err error) {
-		if _, err := c.Exec("DELETE FROM authserver_codes WHERE user_id = ? AND client_id = ? AND spent_at = 0", user, client); err != nil {
+		if _, err := c.Exec("DELETE FROM authserver_codes WHERE user_id = ? AND client_id = ? AND spent_at = 0",
+			user, client); err != nil {
 			return err
 		}
 		ids, err = t.revokeFamilies(c, until, "user", "user_id = ? AND client_id = ?", []any{user, client}, nil)
@@ -247,16 +258,18 @@ func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) erro
 // The caller passes the returned families to Ended after the commit.
 func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string) (families []string, err error) {
 	until := t.Now().Add(t.options.LongestLife)
-	families, err = t.revokeFamilies(c, until, "consent", "user_id = ? AND client_id = ?", []any{user, client}, func(f *family) bool {
-		return slices.Contains(f.Consents, consent)
-	})
+	families, err = t.revokeFamilies(c, until, "consent", "user_id = ? AND client_id = ?",
+		[]any{user, client}, func(f *family) bool {
+			return slices.Contains(f.Consents, consent)
+		})
 	if err != nil {
 		return nil, err
 	}
 	if err := t.denied.deny(c, until, consent); err != nil {
 		return nil, err
 	}
-	return families, t.below(c, "user_id = ? AND consent_client_id = ? AND ' ' || resource_id || ' ' LIKE ?", user, client, "% "+escapeLike(resource)+" %")
+	return families, t.below(c, "user_id = ? AND consent_client_id = ? AND ' ' || resource_id || ' ' LIKE ?",
+		user, client, "% "+escapeLike(resource)+" %")
 }
 
 // Ended makes this node deny at once what EndConsent revoked.
@@ -282,8 +295,10 @@ func (t *Tokens) live(ctx context.Context, column, id string) (n int64, err erro
 		return 0, err
 	}
 	err = t.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT (SELECT count(*) FROM authserver_issuances WHERE "+column+" = ? AND revoked_at = 0 AND expires_at > ?)"+
-			" + (SELECT count(*) FROM authserver_families WHERE "+column+" = ? AND revoked_at = 0 AND expires_at > ? AND present <> '')",
+		return c.Row("SELECT (SELECT count(*) FROM authserver_issuances WHERE "+
+			column+" = ? AND revoked_at = 0 AND expires_at > ?)"+
+			" + (SELECT count(*) FROM authserver_families WHERE "+
+			column+" = ? AND revoked_at = 0 AND expires_at > ? AND present <> '')",
 			id, t.Micros(), id, t.Micros()).Scan(&n)
 	})
 	return n, err
@@ -303,8 +318,10 @@ func (t *Tokens) Sweep(ctx context.Context) (int, error) {
 		statement string
 		before    time.Time
 	}{
-		{"DELETE FROM authserver_codes WHERE digest IN (SELECT digest FROM authserver_codes WHERE expires_at <= ? LIMIT ?)", now.Add(-codeMemory)},
-		{"DELETE FROM authserver_families WHERE id IN (SELECT id FROM authserver_families WHERE expires_at <= ? LIMIT ?)", now.Add(-t.options.LongestLife)},
+		{"DELETE FROM authserver_codes WHERE digest IN (SELECT digest FROM authserver_codes WHERE expires_at <= ? LIMIT ?)",
+			now.Add(-codeMemory)},
+		{"DELETE FROM authserver_families WHERE id IN (SELECT id FROM authserver_families WHERE expires_at <= ? LIMIT ?)",
+			now.Add(-t.options.LongestLife)},
 		{"DELETE FROM authserver_issuances WHERE id IN (SELECT id FROM authserver_issuances WHERE expires_at <= ? ORDER BY id LIMIT ?)", now.Add(-issuanceMemory)},
 	} {
 		n, err := t.DB.Purge(ctx, sweepRows, s.statement, s.before.UnixMicro())

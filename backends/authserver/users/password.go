@@ -62,7 +62,8 @@ func (s *Users) Verify(ctx context.Context, email, pass string) (*User, error) {
 	var u *User
 	var stored string
 	err := s.Read(ctx, func(c store.Conn) (err error) {
-		u, err = scan(c.Row("SELECT "+columns+", password FROM authserver_users WHERE email_key = ?", mailaddress.Key(email)), &stored)
+		u, err = scan(c.Row("SELECT "+columns+", password FROM authserver_users WHERE email_key = ?", mailaddress.Key(email)),
+			&stored)
 		if IsNone(err) {
 			u, stored, err = nil, "", nil
 		}

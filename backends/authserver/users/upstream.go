@@ -29,7 +29,8 @@ type Person struct {
 var (
 	errAddressTaken = apierror.New(http.StatusConflict, "conflict",
 		"There is an account with your mail address already, which you cannot get into this way. Sign in with its password, or ask the operator.")
-	errNoAddress = apierror.New(http.StatusBadRequest, "bad_request", "The other site does not tell your mail address, which is needed here.")
+	errNoAddress = apierror.New(http.StatusBadRequest, "bad_request",
+		"The other site does not tell your mail address, which is needed here.")
 )
 
 // Known returns the user for a person of another server: the user that the person was before, or else the user with
@@ -41,7 +42,8 @@ func (s *Users) Known(ctx context.Context, p Person) (u *User, err error) {
 	var id, action string
 	err = s.Write(ctx, func(c store.Conn) error {
 		action = ""
-		u, err = scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE issuer = ? AND subject = ?"+c.Lock(), text.Storable(p.Issuer), text.Storable(p.Subject)))
+		u, err = scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE issuer = ? AND subject = ?"+
+			c.Lock(), text.Storable(p.Issuer), text.Storable(p.Subject)))
 		if IsNone(err) {
 			u, action, err = s.linked(c, p)
 		}
@@ -77,7 +79,8 @@ func (s *Users) regroup(c store.Conn, u *User, groups []string) error {
 	if !slices.Equal(u.Groups, groups) {
 		u.Groups, u.UpdatedAt = groups, s.Micros()
 	}
-	_, err = c.Exec("UPDATE authserver_users SET user_groups = ?, groups_told = 1, updated_at = ? WHERE id = ?", string(raw), u.UpdatedAt, u.ID)
+	_, err = c.Exec("UPDATE authserver_users SET user_groups = ?, groups_told = 1, updated_at = ? WHERE id = ?",
+		string(raw), u.UpdatedAt, u.ID)
 	return err
 }
 
@@ -88,7 +91,8 @@ func (p *Person) groups() []string {
 	}
 	list := []string{}
 	for _, group := range p.Groups {
-		if group != "" && len([]rune(group)) <= groupMost && len(list) < groupMost && !slices.Contains(list, group) && text.Storable(group) == group {
+		if group != "" && len([]rune(group)) <= groupMost && len(list) < groupMost && !slices.Contains(list, group) &&
+			text.Storable(group) == group {
 			list = append(list, group)
 		}
 	}
@@ -102,7 +106,8 @@ func (s *Users) linked(c store.Conn, p Person) (u *User, action string, err erro
 		return nil, "", errNoAddress
 	}
 	var has string
-	u, err = scan(c.Row("SELECT "+columns+", password FROM authserver_users WHERE email_key = ?"+c.Lock(), mailaddress.Key(email)), &has)
+	u, err = scan(c.Row("SELECT "+columns+", password FROM authserver_users WHERE email_key = ?"+
+		c.Lock(), mailaddress.Key(email)), &has)
 	switch {
 	case IsNone(err):
 		u, err = s.arrived(c, p, email)
@@ -132,11 +137,13 @@ func (s *Users) arrived(c store.Conn, p Person, email string) (*User, error) {
 		called = ""
 	}
 	u := &User{
-		ID: uuid.Must(uuid.NewV7()).String(), Email: email, EmailVerified: p.EmailVerified, Name: called, Role: RoleUser, Status: Active, Provider: Upstream,
+		ID: uuid.Must(uuid.NewV7()).String(), Email: email, EmailVerified: p.EmailVerified, Name: called, Role: RoleUser,
+		Status: Active, Provider: Upstream,
 		CreatedAt: s.Micros(), UpdatedAt: s.Micros(),
 	}
 	_, err = c.Exec("INSERT INTO authserver_users (id, email, email_key, email_verified, name, role, status, provider, issuer, subject, created_at, updated_at)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		u.ID, u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, u.Role, u.Status, u.Provider, text.Storable(p.Issuer), text.Storable(p.Subject), u.CreatedAt, u.UpdatedAt)
+		u.ID, u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, u.Role, u.Status, u.Provider,
+		text.Storable(p.Issuer), text.Storable(p.Subject), u.CreatedAt, u.UpdatedAt)
 	return u, taken(err)
 }

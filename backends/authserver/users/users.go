@@ -80,7 +80,8 @@ const columns = "id, email, email_verified, name, role, user_groups, status, pro
 func scan(row store.Row, more ...any) (*User, error) {
 	u := new(User)
 	var groups string
-	err := row.Scan(append([]any{&u.ID, &u.Email, &u.EmailVerified, &u.Name, &u.Role, &groups, &u.Status, &u.Provider, &u.CreatedAt, &u.UpdatedAt}, more...)...)
+	err := row.Scan(append([]any{&u.ID, &u.Email, &u.EmailVerified, &u.Name, &u.Role, &groups, &u.Status, &u.Provider,
+		&u.CreatedAt, &u.UpdatedAt}, more...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errNone()
 	}
@@ -218,7 +219,8 @@ func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
 	err = s.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("INSERT INTO authserver_users (id, email, email_key, email_verified, name, password, role, user_groups, status, provider, created_at, updated_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			u.ID, u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, hash, u.Role, string(groups), u.Status, u.Provider, u.CreatedAt, u.UpdatedAt)
+			u.ID, u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, hash, u.Role, string(groups), u.Status,
+			u.Provider, u.CreatedAt, u.UpdatedAt)
 		if err != nil || n.Also == nil {
 			return taken(err)
 		}
@@ -334,7 +336,8 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*U
 		if u.Status == Pending {
 			u.Status = Active
 		}
-		if _, err := c.Exec("UPDATE authserver_users SET password = ?, status = ? WHERE id = ?", hash, u.Status, id); err != nil {
+		if _, err := c.Exec("UPDATE authserver_users SET password = ?, status = ? WHERE id = ?",
+			hash, u.Status, id); err != nil {
 			return err
 		}
 		return s.end(c, id)
@@ -385,12 +388,15 @@ func allowed(c store.Conn, id string, may []func(u *User) error) error {
 	return nil
 }
 
-func (s *Users) setStatus(ctx context.Context, id, status, action, by string, may []func(u *User) error) (u *User, err error) {
+func (s *Users) setStatus(
+	ctx context.Context, id, status, action, by string, may []func(u *User) error,
+) (u *User, err error) {
 	err = s.Change(ctx, Topic, id, func(c store.Conn) (err error) {
 		if err := allowed(c, id, may); err != nil {
 			return err
 		}
-		if _, err = c.Exec("UPDATE authserver_users SET status = ?, updated_at = ? WHERE id = ?", status, s.Micros(), text.Storable(id)); err != nil {
+		if _, err = c.Exec("UPDATE authserver_users SET status = ?, updated_at = ? WHERE id = ?",
+			status, s.Micros(), text.Storable(id)); err != nil {
 			return err
 		}
 		if u, err = In(c, id); err != nil || status == Active {

@@ -57,7 +57,8 @@ func (c *call) account() error {
 
 func (c *call) accountPage() (*accountPage, error) {
 	ctx, user := c.Context(), c.session.User
-	page := &accountPage{Deletes: c.Accounts.Grace > 0, User: user, Local: user.Provider == users.Local, Mails: c.mails() && user.Provider == users.Local}
+	page := &accountPage{Deletes: c.Accounts.Grace > 0, User: user, Local: user.Provider == users.Local,
+		Mails: c.mails() && user.Provider == users.Local}
 	sessions, err := c.Login.Browsers(ctx, user.ID)
 	if err != nil {
 		return nil, err
@@ -113,7 +114,8 @@ func (c *call) endOtherBrowsers() error {
 	if done, err := c.signedIn(); done {
 		return err
 	}
-	return c.Then(c.Login.EndOtherBrowsers(c.Context(), c.session.User.ID, c.session.ID), accountPath, "All other sessions are ended.")
+	return c.Then(c.Login.EndOtherBrowsers(c.Context(), c.session.User.ID, c.session.ID), accountPath,
+		"All other sessions are ended.")
 }
 
 func (c *call) withdraw() error {
@@ -143,7 +145,8 @@ func (c *call) password() error {
 	if done, err := c.signedIn(); done {
 		return err
 	}
-	cookie, err := c.Accounts.SetPassword(c.Context(), c.session, c.Form.Text("present"), c.Form.Text("password"), c.Address(c.R))
+	cookie, err := c.Accounts.SetPassword(c.Context(), c.session, c.Form.Text("present"), c.Form.Text("password"),
+		c.Address(c.R))
 	if err != nil {
 		return c.ShowForm(err, "password", "Change your password", &passwordForm{c.session.User.Email})
 	}

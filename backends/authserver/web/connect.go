@@ -24,7 +24,8 @@ func (c *call) connect() error {
 		return err
 	}
 	to, err := c.Connections.Begin(c.Context(), connections.Start{
-		User: c.session.User.ID, Provider: c.R.PathValue("provider"), Resource: c.Query.Text("resource"), ReturnURL: c.Query.Text("return_url"), Scope: c.Query.Text("scope"),
+		User: c.session.User.ID, Provider: c.R.PathValue("provider"), Resource: c.Query.Text("resource"),
+		ReturnURL: c.Query.Text("return_url"), Scope: c.Query.Text("scope"),
 	})
 	if err != nil {
 		return err
@@ -38,7 +39,8 @@ func (c *call) connected() error {
 		return c.ToLogin("/login")
 	}
 	to, err := c.Connections.Finish(c.Context(), connections.End{
-		User: c.session.User.ID, Provider: c.R.PathValue("provider"), State: c.Query.Text("state"), Code: c.Query.Text("code"), Error: c.Query.Text("error"), Address: c.Address(c.R),
+		User: c.session.User.ID, Provider: c.R.PathValue("provider"), State: c.Query.Text("state"),
+		Code: c.Query.Text("code"), Error: c.Query.Text("error"), Address: c.Address(c.R),
 	})
 	if err != nil {
 		return err
@@ -114,7 +116,8 @@ func (c *call) disconnect() error {
 		if err := c.Connections.Disconnect(c.Context(), c.session.User.ID, p); err != nil {
 			return err
 		}
-		c.Audit(c.Context(), kernel.Event{Action: "broker_grant.revoked", Actor: c.session.User.ID, Address: c.Address(c.R), Detail: []string{"provider", p.Slug}})
+		c.Audit(c.Context(), kernel.Event{Action: "broker_grant.revoked", Actor: c.session.User.ID, Address: c.Address(c.R),
+			Detail: []string{"provider", p.Slug}})
 		c.W.WriteHeader(http.StatusNoContent)
 		return nil
 	})

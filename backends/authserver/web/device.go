@@ -60,7 +60,8 @@ func (c *call) device() error {
 			return apierror.New(http.StatusBadRequest, "bad_request", "this form is not the one of a device")
 		}
 		allowed := action == "allow"
-		if err := c.Device.Decide(c.Context(), string(code), c.session, allowed, c.Form.Values("scopes"), c.Address(c.R)); err != nil {
+		if err := c.Device.Decide(c.Context(), string(code), c.session, allowed, c.Form.Values("scopes"),
+			c.Address(c.R)); err != nil {
 			return err
 		}
 		return c.Show("devicedone", "Connect a device", allowed)
@@ -74,5 +75,6 @@ func (c *call) device() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("deviceconsent", question.Client, &deviceConsentForm{question, w.Code, signer.Sign([]byte(w.Code), c.Browser())})
+	return c.Show("deviceconsent", question.Client,
+		&deviceConsentForm{question, w.Code, signer.Sign([]byte(w.Code), c.Browser())})
 }

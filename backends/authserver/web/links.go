@@ -143,7 +143,8 @@ func (c *call) moveAddress() error {
 		return pages.NotFound()
 	}
 	email := c.Form.Text("email")
-	if err := c.Accounts.AskAddress(c.Context(), c.session.User, c.Form.Text("present"), email, c.Address(c.R)); err != nil {
+	if err := c.Accounts.AskAddress(c.Context(), c.session.User, c.Form.Text("present"), email,
+		c.Address(c.R)); err != nil {
 		page, old := c.accountPage()
 		if old != nil {
 			return old

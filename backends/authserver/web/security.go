@@ -78,8 +78,9 @@ func (c *call) security() error {
 		return err
 	}
 	return c.Show("security", "Sign-in and security", &security{
-		Redirect: c.onward(), Factors: list, Left: left, Apps: c.Factors.Apps(), Passkeys: c.Factors.Passkeys(), Required: c.Authorize.SecondFactor,
-		Wanted: strings.HasPrefix(c.onward(), "/consent?"),
+		Redirect: c.onward(), Factors: list, Left: left, Apps: c.Factors.Apps(), Passkeys: c.Factors.Passkeys(),
+		Required: c.Authorize.SecondFactor,
+		Wanted:   strings.HasPrefix(c.onward(), "/consent?"),
 	})
 }
 
@@ -142,7 +143,8 @@ func (c *call) addPasskey() error {
 		return err
 	}
 	called := c.Form.Text("name")
-	recovery, err := c.Factors.AddPasskey(c.Context(), c.session.User, c.Browser(), c.Form.Text("challenge"), called, c.Form.Text("answer"))
+	recovery, err := c.Factors.AddPasskey(c.Context(), c.session.User, c.Browser(), c.Form.Text("challenge"), called,
+		c.Form.Text("answer"))
 	if err != nil {
 		return c.newPasskey(err, called)
 	}

@@ -35,7 +35,8 @@ type loginForm struct {
 
 // loginForm returns the data of the login form for the fields of a request.
 func (c *call) loginForm(fields *pages.Fields) *loginForm {
-	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, fields.Text("redirect")), NoPassword: c.NoPassword, Again: fields.Flag("again")}
+	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, fields.Text("redirect")), NoPassword: c.NoPassword,
+		Again: fields.Flag("again")}
 	if c.forgets() {
 		form.Forgot = c.At(withOnward(forgotPath, form.Redirect))
 	}
@@ -120,12 +121,14 @@ func (c *call) goOn(email string) error {
 	return c.ShowForm(errMeanwhile, "login", "Sign in", form)
 }
 
-var errMeanwhile = apierror.New(http.StatusConflict, "conflict", "somebody else has signed in here in another tab meanwhile")
+var errMeanwhile = apierror.New(http.StatusConflict, "conflict",
+	"somebody else has signed in here in another tab meanwhile")
 
 // attempt returns the attempt to sign in that the submitted form describes.
 func (c *call) attempt() login.Attempt {
 	return login.Attempt{
-		Email: c.Form.Text("email"), Password: c.Form.Text("password"), Address: c.Address(c.R), Former: c.Session(), Browser: c.Browser(),
+		Email: c.Form.Text("email"), Password: c.Form.Text("password"), Address: c.Address(c.R), Former: c.Session(),
+		Browser: c.Browser(),
 	}
 }
 

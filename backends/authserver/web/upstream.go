@@ -60,7 +60,8 @@ func (c *call) startUpstream() error {
 	mark := markOf(u.Query().Get("state"))
 	kept := c.Signer("oidc").Sign([]byte(mark + " " + from.Secret + " " + to))
 	if len(kept) > cookiePart*cookieParts {
-		return apierror.New(http.StatusBadRequest, kernel.InvalidRequest, "The application asks for more than can be kept while you sign in elsewhere. Sign in first, and then begin there again.")
+		return apierror.New(http.StatusBadRequest, kernel.InvalidRequest,
+			"The application asks for more than can be kept while you sign in elsewhere. Sign in first, and then begin there again.")
 	}
 	c.keepUpstream(mark, kept, c.Upstream.Lasts)
 	return c.leave(location)
@@ -149,7 +150,8 @@ func (c *call) finishUpstream() error {
 	person, err := c.Upstream.Provider.Finish(c.Context(), from, c.R.URL.Query())
 	c.Took("oidc_exchange_duration_seconds", "", began)
 	if err != nil {
-		if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden { // the status is about the response, not about the user
+		// the status is about the response, not about the user
+		if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
 			answer := *e
 			answer.Status = http.StatusBadRequest
 			err = &answer
@@ -167,7 +169,8 @@ func (c *call) finishUpstream() error {
 		}
 	}
 	u, err := c.Users.Known(c.Context(), users.Person{
-		Issuer: person.Issuer, Subject: person.Subject, Email: person.Email, EmailVerified: person.Confirmed, Name: called, Groups: person.Claimed,
+		Issuer: person.Issuer, Subject: person.Subject, Email: person.Email, EmailVerified: person.Confirmed, Name: called,
+		Groups: person.Claimed,
 	})
 	if err != nil {
 		return c.refusedUpstream(err, "")
@@ -202,7 +205,8 @@ func (c *call) refusedUpstream(err error, user string) error {
 		cause := e.Cause.Error()
 		detail = append(detail, "cause", strings.ToValidUTF8(cause[:min(len(cause), causeMost)], ""))
 	}
-	c.Audit(c.Context(), kernel.Event{Action: "user.oidc_login_failed", Actor: user, Address: c.Address(c.R), Detail: detail})
+	c.Audit(c.Context(), kernel.Event{Action: "user.oidc_login_failed", Actor: user, Address: c.Address(c.R),
+		Detail: detail})
 	return err
 }
 

@@ -163,7 +163,8 @@ var signInRoutes = []route{
 // issue a code, sign in or out. They do not answer HEAD, which must be safe (RFC 9110 section 9.2.1) and is sent by
 // link scanners.
 var acting = []string{
-	"/oauth/authorize", "/consent", openid.LogoutPath, upstreamStart, upstreamCallback, connections.Path + "{provider}", connections.Path + "{provider}/callback",
+	"/oauth/authorize", "/consent", openid.LogoutPath, upstreamStart, upstreamCallback, connections.Path + "{provider}",
+	connections.Path + "{provider}/callback",
 }
 
 func everybody(*call) error { return nil }
@@ -213,7 +214,8 @@ func (c *call) leave(location string) error {
 
 // sample is a sample question.
 var sample = &authorize.Question{
-	Client: "Sample", SelfDeclared: true, ClientHost: "client.example", Target: authorize.Target{Host: "127.0.0.1:8000", Scheme: "http", Loopback: true},
+	Client: "Sample", SelfDeclared: true, ClientHost: "client.example",
+	Target: authorize.Target{Host: "127.0.0.1:8000", Scheme: "http", Loopback: true},
 	Parts: []authorize.Part{
 		{Scopes: []resources.Scope{{Name: "openid", Description: "Know who you are"}}},
 		{Resource: "Files", Scopes: []resources.Scope{{Name: "read"}}},
@@ -222,18 +224,23 @@ var sample = &authorize.Question{
 
 // samples are sample data for all pages, with which the templates of a brand are tested.
 var samples = map[string]any{
-	"home":          nil,
-	"login":         &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample", Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example", Meanwhile: "bob@example.com"},
-	"second":        &secondForm{&loginForm{Redirect: "/", Application: "Sample"}, "waiting", &factors.Challenge{Options: "{}", Signed: "challenge"}, true},
-	"security":      &security{Redirect: "/consent", Factors: []*factors.Factor{{ID: "id", Kind: factors.App, Name: "Telephone"}}, Left: 10, Apps: true, Passkeys: true, Required: true},
-	"account":       sampleAccount,
-	"password":      &passwordForm{"ann@example.com"},
-	"forgot":        &mailForm{Email: "ann@example.com"},
-	"register":      &mailForm{Email: "ann@example.com", Name: "Ann"},
-	"choose":        &chooseForm{"link", "ann@example.com", "Ann", true},
-	"address":       &addressForm{"link", "ann@example.com"},
-	"deletion":      &deletionForm{time.Unix(1e9, 0), "ann@example.com", true},
-	"app":           &appForm{&factors.Draft{Secret: "ABCD EFGH", QR: factors.QR{Size: 9, Path: "M4 4h1v1h-1z"}, Signed: "draft"}, "/consent", "Telephone"},
+	"home": nil,
+	"login": &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample",
+		Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example", Meanwhile: "bob@example.com"},
+	"second": &secondForm{&loginForm{Redirect: "/", Application: "Sample"}, "waiting",
+		&factors.Challenge{Options: "{}", Signed: "challenge"}, true},
+	"security": &security{Redirect: "/consent",
+		Factors: []*factors.Factor{{ID: "id", Kind: factors.App, Name: "Telephone"}}, Left: 10, Apps: true, Passkeys: true,
+		Required: true},
+	"account":  sampleAccount,
+	"password": &passwordForm{"ann@example.com"},
+	"forgot":   &mailForm{Email: "ann@example.com"},
+	"register": &mailForm{Email: "ann@example.com", Name: "Ann"},
+	"choose":   &chooseForm{"link", "ann@example.com", "Ann", true},
+	"address":  &addressForm{"link", "ann@example.com"},
+	"deletion": &deletionForm{time.Unix(1e9, 0), "ann@example.com", true},
+	"app": &appForm{&factors.Draft{Secret: "ABCD EFGH", QR: factors.QR{Size: 9, Path: "M4 4h1v1h-1z"},
+		Signed: "draft"}, "/consent", "Telephone"},
 	"passkey":       &passkeyForm{&factors.Challenge{Options: "{}", Signed: "challenge"}, "/consent", "Telephone"},
 	"recovery":      &recoveryCodes{[]string{"abcd-efgh-ijkl-mnop"}, "/consent"},
 	"logout":        &logoutForm{Application: "Sample"},
@@ -259,7 +266,8 @@ func Routes(h http.Handler, mount string) []kernel.Route {
 	}
 	rows := append(make([]kernel.Route, 0, 1+len(routes)), kernel.Route{Method: get, Path: "/assets/{file}", Serve: serve})
 	for _, page := range routes {
-		rows = append(rows, kernel.Route{Method: page.Method, Path: page.Path, Serve: serve, Acts: slices.Contains(acting, page.Path)})
+		rows = append(rows, kernel.Route{Method: page.Method, Path: page.Path, Serve: serve, Acts: slices.Contains(acting,
+			page.Path)})
 	}
 	return rows
 }

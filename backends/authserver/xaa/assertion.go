@@ -93,7 +93,8 @@ func (x *XAA) Redeem(ctx context.Context, r Request) (done Result, err error) {
 	if err != nil {
 		return done, err
 	}
-	order := tokens.Order{Client: r.Client, Subject: subject, Scope: scope, Resources: targets, JKT: r.JKT, Act: actor(a), Life: x.options.Life}
+	order := tokens.Order{Client: r.Client, Subject: subject, Scope: scope, Resources: targets, JKT: r.JKT, Act: actor(a),
+		Life: x.options.Life}
 	done.Answer, err = x.options.Tokens.Assert(ctx, order, func() error { return x.spend(ctx, a) })
 	done.Subject, done.IdP = subject, a.idp.ID
 	return done, err
@@ -111,8 +112,9 @@ func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion,
 		audience = x.Issuer
 	}
 	verifier := jwt.Verifier{
-		Issuers: []*jwt.Issuer{{Name: issuer, Audiences: []string{audience}, SoleAudience: true, Algorithms: Algorithms, SubjectClaim: "sub", Keys: x.source(idp)}},
-		Types:   []string{Type}, Leeway: kernel.Skew, Now: x.Now,
+		Issuers: []*jwt.Issuer{{Name: issuer, Audiences: []string{audience}, SoleAudience: true, Algorithms: Algorithms,
+			SubjectClaim: "sub", Keys: x.source(idp)}},
+		Types: []string{Type}, Leeway: kernel.Skew, Now: x.Now,
 		ValidSubject: func(s string) bool {
 			return s != "" && len(s) <= maxSubject && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
 		},
@@ -122,7 +124,8 @@ func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion,
 		return nil, refuseGrant("the assertion: %s", bad)
 	}
 	if refusal, ok := apierror.From(err); ok {
-		return nil, errors.Join(kernel.Refuse(kernel.Unavailable, "the keys of the identity provider cannot be fetched right now, try again shortly"), refusal.Cause)
+		return nil, errors.Join(kernel.Refuse(kernel.Unavailable,
+			"the keys of the identity provider cannot be fetched right now, try again shortly"), refusal.Cause)
 	}
 	if err != nil {
 		return nil, err
@@ -306,7 +309,8 @@ func permitted(policies []*Policy, client string, targets []*resources.Resource)
 		scopes = append(scopes, p.Scopes...)
 	}
 	if len(policies) > 0 && matches == 0 {
-		return nil, kernel.Refuse(kernel.AccessDenied, "no policy lets the client use assertions of this identity provider so")
+		return nil, kernel.Refuse(kernel.AccessDenied,
+			"no policy lets the client use assertions of this identity provider so")
 	}
 	return scopes, nil
 }
@@ -325,7 +329,9 @@ func (p *Policy) covers(targets []*resources.Resource) bool {
 
 // scope returns the scope of the new token: what the resources declare, reduced to what the client, the policies, the
 // request and the assertion allow.
-func (x *XAA) scope(ctx context.Context, a *assertion, r Request, targets []*resources.Resource, policy []string) (scope []string, err error) {
+func (x *XAA) scope(
+	ctx context.Context, a *assertion, r Request, targets []*resources.Resource, policy []string,
+) (scope []string, err error) {
 	asked, err := resources.ParseScope(r.Scope)
 	if err != nil {
 		return nil, err
@@ -381,7 +387,8 @@ func (x *XAA) subject(ctx context.Context, a *assertion) (string, error) {
 func (x *XAA) spend(ctx context.Context, a *assertion) error {
 	h := sha256.New()
 	h.Write([]byte(a.idp.Issuer + "\x00" + a.jti))
-	first, err := x.Counters.SetNX(ctx, "authserver:idjag:"+hex.EncodeToString(h.Sum(nil)), a.until.Sub(x.Now())+time.Second)
+	first, err := x.Counters.SetNX(ctx, "authserver:idjag:"+hex.EncodeToString(h.Sum(nil)),
+		a.until.Sub(x.Now())+time.Second)
 	if err == nil && !first {
 		err = refuseGrant("the assertion was used before")
 	}

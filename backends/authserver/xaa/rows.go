@@ -69,7 +69,8 @@ func (i *IdP) Check() error {
 		if uri == "" && member == "jwks_uri" {
 			continue
 		}
-		if len(uri) > maxURI || strings.ContainsFunc(uri, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' }) || (jwks.Address{JWKS: uri}).Check() != nil {
+		if len(uri) > maxURI || strings.ContainsFunc(uri, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' }) ||
+			(jwks.Address{JWKS: uri}).Check() != nil {
 			return refuse(member, "must be a URL of https, without a user and a fragment, of at most 2048 characters")
 		}
 	}
@@ -101,7 +102,8 @@ type Policy struct {
 
 // Check returns an error if the policy is invalid. It does not check whether the objects that it refers to exist.
 func (p *Policy) Check() error {
-	for member, list := range map[string][]string{"client_ids": p.ClientIDs, "scopes": p.Scopes, "resources": p.Resources} {
+	for member, list := range map[string][]string{"client_ids": p.ClientIDs, "scopes": p.Scopes,
+		"resources": p.Resources} {
 		if len(list) > maxEntries || slices.ContainsFunc(list, func(s string) bool { return s == "" || len(s) > maxURI }) {
 			return refuse(member, "must be at most 1000 texts of 1 to 2048 characters")
 		}
@@ -165,7 +167,9 @@ func flag(on bool) int {
 }
 
 // one returns a row by its id, or ErrUnknown.
-func one[T any](ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query, id string) (found *T, err error) {
+func one[T any](
+	ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query, id string,
+) (found *T, err error) {
 	err = x.Read(ctx, func(c store.Conn) error {
 		found, err = scan(c.Row(query, id))
 		return err
@@ -176,7 +180,9 @@ func one[T any](ctx context.Context, x *XAA, scan func(r store.Row) (*T, error),
 	return found, err
 }
 
-func page[T any](ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query string, args ...any) (list []*T, err error) {
+func page[T any](
+	ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query string, args ...any,
+) (list []*T, err error) {
 	err = x.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, scan, query, args...)
 		return err
@@ -220,7 +226,8 @@ const (
 
 // IdPs returns a page of the identity providers, the oldest first.
 func (x *XAA) IdPs(ctx context.Context, limit, offset int) ([]*IdP, error) {
-	return page(ctx, x, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps ORDER BY created_at, id LIMIT ? OFFSET ?", limit, offset)
+	return page(ctx, x, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps ORDER BY created_at, id LIMIT ? OFFSET ?",
+		limit, offset)
 }
 
 // IdP returns an identity provider by its id.
@@ -245,7 +252,9 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 }
 
 // allowed calls each function of may with the stored row and returns the first error.
-func allowed[T any](c store.Conn, scan func(r store.Row) (*T, error), query, id string, may []func(one *T) error) error {
+func allowed[T any](
+	c store.Conn, scan func(r store.Row) (*T, error), query, id string, may []func(one *T) error,
+) error {
 	for _, allow := range may {
 		one, err := scan(c.Row(query+c.Lock(), id))
 		if errors.Is(err, sql.ErrNoRows) {
@@ -288,7 +297,9 @@ func (x *XAA) DeleteIdP(ctx context.Context, id string, may ...func(i *IdP) erro
 
 // Policies returns a page of the policies of an identity provider, or of all of them if idp is empty, the oldest first.
 func (x *XAA) Policies(ctx context.Context, idp string, limit, offset int) ([]*Policy, error) {
-	return page(ctx, x, scanPolicy, "SELECT "+policyColumns+" FROM authserver_xaa_policies WHERE ? = '' OR idp_id = ? ORDER BY created_at, id LIMIT ? OFFSET ?", idp, idp, limit, offset)
+	return page(ctx, x, scanPolicy, "SELECT "+
+		policyColumns+" FROM authserver_xaa_policies WHERE ? = '' OR idp_id = ? ORDER BY created_at, id LIMIT ? OFFSET ?",
+		idp, idp, limit, offset)
 }
 
 // Policy returns a policy by its id.
@@ -319,11 +330,13 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	now := x.Now().Truncate(time.Microsecond)
 	p.ID, p.CreatedAt, p.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := errors.Join(kernel.Room(c, "authserver_xaa_policies", policiesMost), there(c, "authserver_idps", p.IdP, "idp_id")); err != nil {
+		if err := errors.Join(kernel.Room(c, "authserver_xaa_policies", policiesMost), there(c, "authserver_idps",
+			p.IdP, "idp_id")); err != nil {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_xaa_policies ("+policyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			p.ID, p.Name, p.IdP, text(p.ClientIDs), text(p.Scopes), text(p.Resources), flag(p.Enabled), now.UnixMicro(), now.UnixMicro())
+			p.ID, p.Name, p.IdP, text(p.ClientIDs), text(p.Scopes), text(p.Resources), flag(p.Enabled), now.UnixMicro(),
+			now.UnixMicro())
 	})
 }
 
@@ -393,10 +406,12 @@ func (x *XAA) CreateMapping(ctx context.Context, m *Mapping) error {
 	now := x.Now().Truncate(time.Microsecond)
 	m.ID, m.CreatedAt = kernel.NewID(), now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := errors.Join(there(c, "authserver_idps", m.IdP, "idp_id"), there(c, "authserver_users", m.User, "local_user_id")); err != nil {
+		if err := errors.Join(there(c, "authserver_idps", m.IdP, "idp_id"), there(c, "authserver_users",
+			m.User, "local_user_id")); err != nil {
 			return 0, err
 		}
-		return c.Exec("INSERT INTO authserver_xaa_subjects ("+mappingColumns+") VALUES (?, ?, ?, ?, ?)", m.ID, m.IdP, m.Subject, m.User, now.UnixMicro())
+		return c.Exec("INSERT INTO authserver_xaa_subjects ("+mappingColumns+") VALUES (?, ?, ?, ?, ?)",
+			m.ID, m.IdP, m.Subject, m.User, now.UnixMicro())
 	})
 }
 
@@ -415,7 +430,8 @@ func (x *XAA) DeleteMapping(ctx context.Context, id string) (m *Mapping, err err
 // mapped returns the user that a subject is mapped to, or "" if there is none.
 func (x *XAA) mapped(ctx context.Context, idp, subject string) (user string, err error) {
 	err = x.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT user_id FROM authserver_xaa_subjects WHERE idp_id = ? AND idp_subject = ?", idp, subject).Scan(&user)
+		return c.Row("SELECT user_id FROM authserver_xaa_subjects WHERE idp_id = ? AND idp_subject = ?",
+			idp, subject).Scan(&user)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil

@@ -85,11 +85,13 @@ type snapshot struct {
 func (x *XAA) read(ctx context.Context, _ string) (*snapshot, error) {
 	s := &snapshot{idps: make(map[string]*IdP), policies: make(map[string][]*Policy)}
 	err := x.Read(ctx, func(c store.Conn) error {
-		idps, err := store.List(c, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps ORDER BY created_at, id LIMIT ?", idpsMost)
+		idps, err := store.List(c, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps ORDER BY created_at, id LIMIT ?",
+			idpsMost)
 		if err != nil {
 			return err
 		}
-		policies, err := store.List(c, scanPolicy, "SELECT "+policyColumns+" FROM authserver_xaa_policies ORDER BY created_at, id LIMIT ?", policiesMost)
+		policies, err := store.List(c, scanPolicy, "SELECT "+
+			policyColumns+" FROM authserver_xaa_policies ORDER BY created_at, id LIMIT ?", policiesMost)
 		for _, idp := range idps {
 			s.idps[idp.Issuer] = idp
 		}

@@ -15,9 +15,10 @@ type table struct {
 // entry is a tracked identity or address. The entries of a list are ordered by when they end, since all entries of a
 // list last equally long.
 type entry struct {
-	of         hash
-	ends       time.Duration // of the window or of the lock, since the lockout began
-	window     time.Duration // of an identity: when the window of the address ends in which it was counted; 0 if it was not
+	of   hash
+	ends time.Duration // of the window or of the lock, since the lockout began
+	// of an identity: when the window of the address ends in which it was counted; 0 if it was not
+	window     time.Duration
 	prev, next uint32
 	failures   uint32
 	locked     bool
