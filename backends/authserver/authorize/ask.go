@@ -99,8 +99,10 @@ func TargetOf(redirect string) Target {
 		return Target{Scheme: u.Scheme}
 	}
 	ip := net.ParseIP(u.Hostname())
-	return Target{Host: u.Host, Scheme: u.Scheme, Loopback: strings.EqualFold(u.Hostname(), "localhost") || ip != nil &&
-		ip.IsLoopback()}
+	return Target{
+		Host: u.Host, Scheme: u.Scheme,
+		Loopback: strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback(),
+	}
 }
 
 // Source returns the target as a source expression of a Content-Security-Policy, for the form whose response redirects

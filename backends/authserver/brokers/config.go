@@ -242,8 +242,8 @@ func (b *Brokers) checkURL(text string) string {
 	switch {
 	case text == "":
 		return "is missing"
-	case err != nil || len(text) > maxURL || u.Host == "" || u.User != nil || u.Fragment != "" || u.Scheme != "https" &&
-		u.Scheme != "http":
+	case err != nil || len(text) > maxURL || u.Host == "" || u.User != nil || u.Fragment != "" ||
+		u.Scheme != "https" && u.Scheme != "http":
 		return "must be a URL of https without a user and a fragment"
 	case u.Scheme == "https":
 		return ""

@@ -163,8 +163,7 @@ func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name st
 		return using[0], nil
 	}
 	at := slices.IndexFunc(using, func(r *resources.Resource) bool {
-		return r.Slug == name || r.URI != "" &&
-			kernel.SameURI(r.URI, name)
+		return r.Slug == name || r.URI != "" && kernel.SameURI(r.URI, name)
 	})
 	if at < 0 {
 		return nil, refuse(kernel.InvalidTarget, "there is no such resource of %s", p.Slug)
@@ -206,8 +205,8 @@ func returns(entry, asked string) bool {
 	}
 	// Paths that browsers or servers may interpret differently are not allowed.
 	plain := u.EscapedPath()
-	if strings.ContainsAny(asked, "\\#") || strings.ContainsFunc(asked,
-		func(c rune) bool { return c <= ' ' || c == 0x7f }) ||
+	if strings.ContainsAny(asked, "\\#") ||
+		strings.ContainsFunc(asked, func(c rune) bool { return c <= ' ' || c == 0x7f }) ||
 		strings.Contains(strings.ToLower(plain), "%2f") || strings.Contains(strings.ToLower(plain), "%5c") ||
 		strings.Contains(u.Path, "//") {
 		return false

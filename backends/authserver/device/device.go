@@ -218,8 +218,8 @@ func (s *Devices) waiting(ctx context.Context, code, client, wants string) (*Wai
 	w := &Waiting{Code: Shown(code), Request: &authorize.Request{Client: client, Scope: a.Scope, Resources: a.Resources,
 		At: s.Micros()}}
 	var err error
-	if w.Client, err = s.Authorize.Clients.Find(ctx, client); errors.Is(err, clients.ErrUnknown) || err == nil &&
-		!w.Client.Active() {
+	if w.Client, err = s.Authorize.Clients.Find(ctx, client); errors.Is(err, clients.ErrUnknown) ||
+		err == nil && !w.Client.Active() {
 		return nil, errCode()
 	}
 	if err == nil && s.Authorize.Within(w.Request, w.Client) != nil {

@@ -240,8 +240,8 @@ func (x *Exchange) permitted(_ context.Context, r *Request) error {
 	for _, t := range r.targets {
 		allowed := t.Policy.Exchange.AllowedClientIDs
 		switch {
-		case slices.Contains(allowed, r.Client.ID), r.self && len(allowed) == 0, !r.self &&
-			slices.Contains(t.Policy.Runtime.ClientIDs, r.Client.ID):
+		case slices.Contains(allowed, r.Client.ID), r.self && len(allowed) == 0,
+			!r.self && slices.Contains(t.Policy.Runtime.ClientIDs, r.Client.ID):
 		default:
 			return kernel.Refuse(kernel.AccessDenied, "the resource %s does not let this client exchange tokens for it", t.Slug)
 		}

@@ -208,8 +208,8 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 		Client: o.Client.ID, Scope: strings.Join(o.Scope, " "),
 	}
 	c.ACR = o.ACR
-	c.Confirm.JKT, c.Act, c.Chain, c.RestsOn, c.Machine = o.JKT, o.Act, o.Chain, o.restsOn, o.machine &&
-		o.Subject != o.Client.ID
+	c.Confirm.JKT, c.Act, c.Chain, c.RestsOn, c.Machine = o.JKT, o.Act, o.Chain, o.restsOn,
+		o.machine && o.Subject != o.Client.ID
 	if !o.machine && o.consentClient != o.Client.ID {
 		c.Consented = o.consentClient
 	}
