@@ -29,7 +29,7 @@ func (s *Server) ownJobs() []jobs.Job {
 		{Name: "keys", Every: keysEvery, Run: func(ctx context.Context) (int, error) { return 0, s.rooms.keys.Refresh(ctx) }},
 		{Name: "sweep", Every: sweepEvery, Run: s.sweep},
 		{Name: "unused", Every: sweepEvery, Run: s.rooms.clients.SweepUnused},
-		// anybody may push requests, so that they pile up quickly
+		// Anybody may push requests, so that they pile up quickly.
 		{Name: "pushed", Every: time.Minute, Run: s.rooms.authorize.Sweep},
 		{Name: "secrets", Every: 24 * time.Hour, Run: s.warn},
 	}
@@ -89,19 +89,19 @@ func (s *Server) seedClients() ([]*clients.Client, error) {
 	list := make([]*clients.Client, len(s.config.Clients))
 	var faults []error
 	for i, c := range s.config.Clients {
-		made, err := s.rooms.clients.Client(&clients.Registration{
+		client, err := s.rooms.clients.Client(&clients.Registration{
 			Name: c.Name, Redirects: c.Redirects, Grants: c.Grants, Responses: c.Responses, AuthMethod: c.AuthMethod,
 			Agent: c.Agent, AgentText: c.AgentText,
 			Metadata: clients.Metadata{JWKS: c.JWKS, Logout: c.Logout, BackchannelLogout: c.Told, FirstParty: c.FirstParty},
 		}, clients.Admin)
 		if err == nil {
-			made.Scope, err = resources.ParseScope(c.Scope)
+			client.Scope, err = resources.ParseScope(c.Scope)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("clients[%d] %q: %w", i, c.ID, err))
 			continue
 		}
-		made.ID, list[i] = c.ID, made
+		client.ID, list[i] = c.ID, client
 	}
 	return list, errors.Join(faults...)
 }

@@ -121,11 +121,11 @@ func (s *Server) wire() error {
 	if c.Signing.KeyStore == config.KMSTransit {
 		retain = forever
 	}
-	held, err := s.keyStore()
+	keyStore, err := s.keyStore()
 	if err != nil {
 		return err
 	}
-	r.keys = keys.New(k, keys.Options{Store: held, Algorithm: c.Signing.Algorithm, Retain: retain})
+	r.keys = keys.New(k, keys.Options{Store: keyStore, Algorithm: c.Signing.Algorithm, Retain: retain})
 
 	r.users = &users.Users{Server: k, Passwords: s.passwords, Length: c.Accounts.PasswordLength}
 	if c.Accounts.LeakedPasswords != "" {

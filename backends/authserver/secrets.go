@@ -57,14 +57,14 @@ func (s *Server) encryptor() (encryption.Encryptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	far, err := s.farEncryptor()
+	remote, err := s.farEncryptor()
 	if err != nil {
 		return nil, err
 	}
 	if c.Driver == config.KMSTransitEncrypt {
-		return encryption.Chain(far, master), nil
+		return encryption.Chain(remote, master), nil
 	}
-	return encryption.Chain(master, far), nil
+	return encryption.Chain(master, remote), nil
 }
 
 // masterOf returns an encryptor of master keys, or nil if current is empty.

@@ -113,7 +113,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 		return apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path")
 	}
 	route, ok := p.methods[r.Method]
-	// a web page could not read why its preflight request was refused
+	// A web page could not read why its preflight request was refused.
 	free := p.free || ok && r.Method == http.MethodOptions
 	if s.limiter != nil && !free && !s.limiter.Allow(kernel.Network(s.kernel.Address(r))) {
 		p.tell(w, r)

@@ -98,11 +98,11 @@ func (g *GatewayKey) identify(r *http.Request) (*keychain.Identity, error) {
 		return nil, apierror.New(http.StatusUnauthorized, "invalid_api_key",
 			"no gateway key was sent: send it as Authorization: Bearer ak-… or as x-api-key: ak-…")
 	}
-	kept, err := g.app.Gateway()
+	service, err := g.app.Gateway()
 	if err != nil {
 		return nil, err
 	}
-	identity, err := kept.Keychain.Authenticate(r.Context(), key)
+	identity, err := service.Keychain.Authenticate(r.Context(), key)
 	if err != nil {
 		return nil, gateway.Unavailable(err)
 	}

@@ -221,8 +221,8 @@ func (o *OAuth) check() error {
 		return errors.New("max_age must not be negative")
 	}
 	for _, class := range o.ACR {
-		if class == "" || strings.ContainsFunc(class,
-			func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+		if class == "" ||
+			strings.ContainsFunc(class, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
 			return fmt.Errorf("%q is not an authentication context class", class)
 		}
 	}

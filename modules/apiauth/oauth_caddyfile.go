@@ -107,14 +107,14 @@ func (i *Introspection) unmarshal(d *caddyfile.Dispenser) error {
 }
 
 // unmarshalTime parses an option that is a duration.
-func unmarshalTime(d *caddyfile.Dispenser, least, most time.Duration) (caddy.Duration, error) {
+func unmarshalTime(d *caddyfile.Dispenser, minimum, maximum time.Duration) (caddy.Duration, error) {
 	option, text := d.Val(), ""
 	if !d.AllArgs(&text) {
 		return 0, d.ArgErr()
 	}
 	length, err := caddy.ParseDuration(text)
-	if err != nil || length < least || length > most {
-		return 0, d.Errf("%s must be a duration from %s to %s, not %q", option, least, most, text)
+	if err != nil || length < minimum || length > maximum {
+		return 0, d.Errf("%s must be a duration from %s to %s, not %q", option, minimum, maximum, text)
 	}
 	return caddy.Duration(length), nil
 }

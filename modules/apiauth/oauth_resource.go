@@ -34,8 +34,8 @@ func newResource(o *OAuth) (*resource, error) {
 		return res, nil
 	}
 	if o.ResourceMetadata != "" {
-		if err := (jwks.Address{JWKS: o.ResourceMetadata}).Check(); err != nil || strings.ContainsAny(o.ResourceMetadata,
-			"\"\\") {
+		if err := (jwks.Address{JWKS: o.ResourceMetadata}).Check(); err != nil ||
+			strings.ContainsAny(o.ResourceMetadata, "\"\\") {
 			return nil, errors.New("resource_metadata must be off, or a URL: https, or http on a loopback address")
 		}
 		res.metadata = o.ResourceMetadata

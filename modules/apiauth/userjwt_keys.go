@@ -22,9 +22,9 @@ func (s pooledSource) Destruct() error {
 	return nil
 }
 
-// pooled returns the keys of an issuer, or those at jwksURL, from the pool. It stores their address in kept; the caller
-// must release that in Cleanup.
-func pooled(issuer, jwksURL string, kept **jwks.Address) (jwks.Finder, error) {
+// pooled returns the keys of an issuer, or those at jwksURL, from the pool. It stores their address in *address; the
+// caller must release that in Cleanup.
+func pooled(issuer, jwksURL string, address **jwks.Address) (jwks.Finder, error) {
 	at, name := jwks.Address{JWKS: jwksURL}, "jwks_url"
 	if at.JWKS == "" {
 		at.Issuer, name = issuer, "issuer"
@@ -36,7 +36,7 @@ func pooled(issuer, jwksURL string, kept **jwks.Address) (jwks.Finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	*kept = &at
+	*address = &at
 	return source, nil
 }
 

@@ -49,12 +49,12 @@ Passwords and secrets are hashed anew when they are used the first time.
 		defer file.Close()
 		lines := io.Discard
 		if *report != "" {
-			made, err := os.OpenFile(*report, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+			created, err := os.OpenFile(*report, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, made.Close()) }()
-			lines = made
+			defer func() { err = errors.Join(err, created.Close()) }()
+			lines = created
 		}
 		keys, err := s.keys()
 		if err != nil {

@@ -52,10 +52,10 @@ func shown(u *users.User) shownUser {
 }
 
 // tell prints a user: the generated password, or else the id.
-func tell(s *session, u *users.User, made, note string) error {
+func tell(s *session, u *users.User, generated, note string) error {
 	answer, text := shown(u), u.ID
-	if answer.Password = made; made != "" {
-		text, note = made, note+" The password is shown this once."
+	if answer.Password = generated; generated != "" {
+		text, note = generated, note+" The password is shown this once."
 	}
 	return s.Answer(answer, func(w io.Writer) {
 		_, _ = io.WriteString(w, text+"\n")
@@ -73,10 +73,10 @@ func (o *options) runUsers(
 }
 
 // newPassword reads a password, or generates one.
-func newPassword(cmd *cobra.Command, generate bool) (pass, made string, err error) {
+func newPassword(cmd *cobra.Command, generate bool) (pass, generated string, err error) {
 	if generate {
-		made = password.Generate()
-		return made, made, nil
+		generated = password.Generate()
+		return generated, generated, nil
 	}
 	pass, err = cli.ReadSecret(cmd, "password")
 	return pass, "", err
@@ -106,10 +106,10 @@ bcrypt with a cost of 10 or more.
 		if n.Email, n.Name = args[0], *name; *admin {
 			n.Role = users.RoleAdmin
 		}
-		made := ""
+		generated := ""
 		if n.Hash == "" && !*none {
 			var err error
-			if n.Password, made, err = newPassword(cmd, *generate); err != nil {
+			if n.Password, generated, err = newPassword(cmd, *generate); err != nil {
 				return err
 			}
 			if n.Password == "" {
@@ -120,7 +120,7 @@ bcrypt with a cost of 10 or more.
 		if err != nil {
 			return err
 		}
-		return tell(s, u, made, "The user is added.")
+		return tell(s, u, generated, "The user is added.")
 	})
 	return cmd
 }
@@ -160,14 +160,14 @@ func userPasswordCommand(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		pass, made, err := newPassword(cmd, *generate)
+		pass, generated, err := newPassword(cmd, *generate)
 		if err != nil {
 			return err
 		}
 		if u, err = p.Update(s.Ctx, u.ID, users.Change{Password: &pass}, operator); err != nil {
 			return err
 		}
-		return tell(s, u, made, "The password is changed.")
+		return tell(s, u, generated, "The password is changed.")
 	})
 	return cmd
 }

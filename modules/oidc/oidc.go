@@ -97,7 +97,7 @@ func (p *Provider) Called() string { return cmp.Or(p.Label, "single sign-on") }
 // nodes. same is equal for two providers with the same settings.
 func (p *Provider) Make(
 	app *tollgate.App, key func() []byte,
-) (made *oidclogin.Provider, same [sha256.Size]byte, err error) {
+) (provider *oidclogin.Provider, same [sha256.Size]byte, err error) {
 	resolved := *p
 	for _, text := range []*string{&resolved.Issuer, &resolved.ClientID, &resolved.ClientSecret} {
 		if *text, err = placeholder.Resolve(*text); err != nil {
@@ -108,7 +108,7 @@ func (p *Provider) Make(
 	if err != nil {
 		return nil, same, err
 	}
-	made, err = oidclogin.New(oidclogin.Options{
+	provider, err = oidclogin.New(oidclogin.Options{
 		Issuer: resolved.Issuer, ClientID: resolved.ClientID, Secret: resolved.ClientSecret, Scopes: p.Scopes,
 		GroupsClaim: p.GroupsClaim, Groups: p.Groups,
 		Networks: app.AllowedNetworks(), Key: key, Counters: func() counters.Store { return app.Counters() },
@@ -116,5 +116,5 @@ func (p *Provider) Make(
 	if err != nil {
 		return nil, same, fmt.Errorf("oidc: %w", err)
 	}
-	return made, sha256.Sum256(whole), nil
+	return provider, sha256.Sum256(whole), nil
 }

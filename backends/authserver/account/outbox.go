@@ -28,11 +28,11 @@ func (a *Accounts) Send(ctx context.Context) (int, error) {
 type outbox struct{ *Accounts }
 
 // Due implements mail.Outbox.
-func (o outbox) Due(ctx context.Context, most int) (due []mail.Due, err error) {
+func (o outbox) Due(ctx context.Context, limit int) (due []mail.Due, err error) {
 	now := o.Micros()
 	err = o.Read(ctx, func(c store.Conn) error {
 		ids, err := store.List(c, func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
-			"SELECT id FROM authserver_links WHERE due_at <= ? AND leased_until <= ? AND expires_at > ? ORDER BY due_at, id LIMIT ?", now, now, now, most)
+			"SELECT id FROM authserver_links WHERE due_at <= ? AND leased_until <= ? AND expires_at > ? ORDER BY due_at, id LIMIT ?", now, now, now, limit)
 		for _, id := range ids {
 			due = append(due, letter{o.Accounts, id, 0})
 		}

@@ -36,12 +36,12 @@ func (a *API) keys(c *call) (any, error) {
 }
 
 func (a *API) rotateKey(c *call) (any, error) {
-	made, err := a.Keys.Rotate(c.R.Context(), by)
+	rotated, err := a.Keys.Rotate(c.R.Context(), by)
 	if err != nil {
 		return nil, err
 	}
 	a.Count("key_rotation_total", "")
-	return map[string]string{"kid": made.ID, "alg": made.Algorithm}, nil
+	return map[string]string{"kid": rotated.ID, "alg": rotated.Algorithm}, nil
 }
 
 func (a *API) reseal(c *call) (any, error) {

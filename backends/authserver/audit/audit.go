@@ -92,8 +92,8 @@ func (f *Feed) lost(rows []Record, err error) {
 		f.Count("audit_events_dropped_total", "")
 		f.Logger().Error("an audit event could not be written down", zap.String("action", r.Action), zap.String("actor",
 			r.Actor), zap.String("client", r.Client),
-			zap.String("ip", r.Address), zap.String("detail", r.Detail), zap.String("trace_id", r.Trace), zap.Time("at",
-				r.CreatedAt), zap.Error(err))
+			zap.String("ip", r.Address), zap.String("detail", r.Detail), zap.String("trace_id", r.Trace),
+			zap.Time("at", r.CreatedAt), zap.Error(err))
 	}
 }
 

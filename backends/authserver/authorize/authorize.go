@@ -109,16 +109,16 @@ const (
 
 // Next returns what a request needs next from the user who is signed in; by is nil if nobody is. location is the
 // redirect of the response if the step is Done. The error is a *RefusalError.
-func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (step Step, location string, err error) {
-	signedIn, err := s.SignedIn(r, by)
+func (s *Authorize) Next(ctx context.Context, r *Request, session *login.Session) (step Step, location string, err error) {
+	signedIn, err := s.SignedIn(r, session)
 	if err != nil || !signedIn {
 		return SignIn, "", err
 	}
 	switch {
-	case r.Two && len(by.Methods) == 0:
+	case r.Two && len(session.Methods) == 0:
 		return 0, "", s.refusal(r, kernel.Refuse(unmetAuthentication,
 			"the person signs in at another server, which does not tell of a second factor"))
-	case !s.Needs(r, by):
+	case !s.Needs(r, session):
 	case r.Silent && r.Two:
 		return 0, "", s.refusal(r, kernel.Refuse(unmetAuthentication, "the person has not proved a second factor"))
 	case r.Silent:
@@ -133,20 +133,20 @@ func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (st
 	if err != nil {
 		return 0, "", s.refusal(r, err)
 	}
-	ids, covered, err := s.Consents.Covers(ctx, by.User.ID, client, needs)
+	ids, covered, err := s.Consents.Covers(ctx, session.User.ID, client, needs)
 	switch {
 	case err != nil:
 		return 0, "", s.refusal(r, err)
 	case !covered && client.FirstParty():
 		// Stored like any other consent, since token exchange and revocation refer to it.
-		if ids, err = s.Consents.Approve(ctx, by.User.ID, client, needs, needs); err != nil {
+		if ids, err = s.Consents.Approve(ctx, session.User.ID, client, needs, needs); err != nil {
 			return 0, "", s.refusal(r, err)
 		}
-		s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: by.User.ID, Client: r.Client,
+		s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: session.User.ID, Client: r.Client,
 			Detail: []string{"scope", strings.Join(r.Scope, " "), "by", "first_party"}})
 		fallthrough
 	case covered:
-		location, err = s.issue(ctx, r, s.grant(r, by, r.Scope, ids))
+		location, err = s.issue(ctx, r, s.grant(r, session, r.Scope, ids))
 		return Done, location, err
 	case r.Silent:
 		return 0, "", s.refusal(r, kernel.Refuse(consentRequired, "the person has not granted this yet"))
@@ -155,24 +155,24 @@ func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (st
 }
 
 // Needs reports whether a request requires a second factor that the signed-in user has not proved yet.
-func (s *Authorize) Needs(r *Request, by *login.Session) bool {
-	return (s.SecondFactor || r.Two) && !by.Two()
+func (s *Authorize) Needs(r *Request, session *login.Session) bool {
+	return (s.SecondFactor || r.Two) && !session.Two()
 }
 
 // SignedIn reports whether the user is signed in as a request requires; by is nil if nobody is. If not, the user has to
 // sign in. It returns a *RefusalError if the request does not allow that, or if the user who signed in is not the one
 // that the client expects.
-func (s *Authorize) SignedIn(r *Request, by *login.Session) (bool, error) {
-	if by == nil || by.AuthTime.UnixMicro() < r.SignedInSince {
+func (s *Authorize) SignedIn(r *Request, session *login.Session) (bool, error) {
+	if session == nil || session.AuthTime.UnixMicro() < r.SignedInSince {
 		if r.Silent {
 			return false, s.refusal(r, kernel.Refuse(loginRequired, "nobody is signed in"))
 		}
 		return false, nil
 	}
-	if r.Subject == "" || r.Subject == by.User.ID {
+	if r.Subject == "" || r.Subject == session.User.ID {
 		return true, nil
 	}
-	if r.Silent || by.AuthTime.UnixMicro() >= r.At {
+	if r.Silent || session.AuthTime.UnixMicro() >= r.At {
 		return false, s.refusal(r, kernel.Refuse(loginRequired, "somebody else is signed in than id_token_hint is about"))
 	}
 	return false, nil
@@ -219,9 +219,9 @@ func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent
 // Allow stores what the user approved and returns the redirect with a new code. Sending the same form twice makes two
 // codes, of which the client gets one.
 func (s *Authorize) Allow(
-	ctx context.Context, r *Request, client *clients.Client, by *login.Session, approved []string, address string,
+	ctx context.Context, r *Request, client *clients.Client, session *login.Session, approved []string, address string,
 ) (location string, err error) {
-	g, err := s.Grant(ctx, r, client, by, approved, address)
+	g, err := s.Grant(ctx, r, client, session, approved, address)
 	if _, refused := apierror.From(err); err != nil && !refused {
 		return "", s.refusal(r, err)
 	}
@@ -233,7 +233,7 @@ func (s *Authorize) Allow(
 
 // Grant stores what the user approved as consents, and returns the resulting grant.
 func (s *Authorize) Grant(
-	ctx context.Context, r *Request, client *clients.Client, by *login.Session, approved []string, address string,
+	ctx context.Context, r *Request, client *clients.Client, session *login.Session, approved []string, address string,
 ) (g tokens.Grant, err error) {
 	for _, word := range approved {
 		if !slices.Contains(r.Scope, word) {
@@ -254,34 +254,34 @@ func (s *Authorize) Grant(
 		granted[i].Scope = slices.DeleteFunc(slices.Clone(asked[i].Scope),
 			func(word string) bool { return !slices.Contains(approved, word) })
 	}
-	ids, err := s.Consents.Approve(ctx, by.User.ID, client, asked, granted)
+	ids, err := s.Consents.Approve(ctx, session.User.ID, client, asked, granted)
 	if err != nil {
 		return g, err
 	}
 	s.Count(decisions, "granted")
-	s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: by.User.ID, Client: r.Client, Address: address,
+	s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: session.User.ID, Client: r.Client, Address: address,
 		Detail: []string{"scope", strings.Join(approved, " ")}})
-	return s.grant(r, by, approved, ids), nil
+	return s.grant(r, session, approved, ids), nil
 }
 
 // Deny records that the user denied a request and returns the redirect that tells the client so.
-func (s *Authorize) Deny(ctx context.Context, r *Request, by *login.Session, address string) (location string) {
-	s.Denied(ctx, r, by, address)
+func (s *Authorize) Deny(ctx context.Context, r *Request, session *login.Session, address string) (location string) {
+	s.Denied(ctx, r, session, address)
 	return s.Location(&RefusalError{r, kernel.Refuse(kernel.AccessDenied, "the person has denied the request")})
 }
 
 // Denied records that the user denied a request.
-func (s *Authorize) Denied(ctx context.Context, r *Request, by *login.Session, address string) {
+func (s *Authorize) Denied(ctx context.Context, r *Request, session *login.Session, address string) {
 	s.Count(decisions, "denied")
-	s.Audit(ctx, kernel.Event{Action: "consent.denied", Actor: by.User.ID, Client: r.Client, Address: address})
+	s.Audit(ctx, kernel.Event{Action: "consent.denied", Actor: session.User.ID, Client: r.Client, Address: address})
 }
 
 // grant returns the grant for a request.
-func (s *Authorize) grant(r *Request, by *login.Session, scope, consents []string) tokens.Grant {
+func (s *Authorize) grant(r *Request, session *login.Session, scope, consents []string) tokens.Grant {
 	return tokens.Grant{
-		Client: r.Client, User: by.User.ID, Scope: scope, Resources: r.Resources, Consents: consents,
+		Client: r.Client, User: session.User.ID, Scope: scope, Resources: r.Resources, Consents: consents,
 		RedirectURI: r.Redirect, RedirectGiven: r.RedirectGiven, Challenge: r.Challenge, Nonce: r.Nonce, JKT: r.JKT,
-		AuthTime: by.AuthTime, Methods: by.Methods, Session: by.ID,
+		AuthTime: session.AuthTime, Methods: session.Methods, Session: session.ID,
 	}
 }
 

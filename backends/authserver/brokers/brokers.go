@@ -186,7 +186,7 @@ func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 		members = make(map[string]json.RawMessage)
 	}
 	for name := range members {
-		// it would stay in the configuration, which the API shows
+		// It would stay in the configuration, which the API shows.
 		if name != clientSecret && strings.EqualFold(name, clientSecret) {
 			return apierror.New(http.StatusBadRequest, "invalid_value", "config_data has %s, which is called client_secret",
 				name).With("config_data." + name)
@@ -278,7 +278,7 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 		var changed int64
 		err = exists(b.Change(ctx, topic, "", func(c store.Conn) (err error) {
 			changed, err = c.Exec("UPDATE authserver_brokers SET slug = ?, display_name = ?, config = ?, secret = ?, updated_at = ? WHERE id = ? AND updated_at = ? AND secret = ?",
-				// the secret may be sealed again in the meantime
+				// The secret may be sealed again in the meantime.
 				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, was.UnixMicro(), secret)
 			return err
 		}))

@@ -98,7 +98,7 @@ func (b *Brokers) OAuth(ctx context.Context, p *Provider) (*OAuthConfig, error) 
 	return c, err
 }
 
-// oauth is OAuth without opening a sealed secret.
+// oauth returns what OAuth does, without opening a sealed secret.
 func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 	c = &OAuthConfig{slug: p.Slug}
 	if err := p.decode(OAuth, c); err != nil {
@@ -256,7 +256,7 @@ func (b *Brokers) checkURL(text string) string {
 	return "must begin with https://"
 }
 
-// checkAsked is checkURL for a URL that this server requests itself. It also refuses what would fail when connecting:
+// checkAsked checks a URL that this server requests itself. Beyond checkURL it refuses what would fail when connecting:
 // an address that is neither public nor in a network that the operator has named.
 func (b *Brokers) checkAsked(text string) string {
 	if fault := b.checkURL(text); fault != "" {
@@ -267,8 +267,8 @@ func (b *Brokers) checkAsked(text string) string {
 		return "must be a URL"
 	}
 	at := literal(u.Hostname())
-	if len(at) > 0 && !slices.ContainsFunc(at,
-		func(one netip.Addr) bool { return outbound.Allowed(one, b.options.Networks) }) {
+	if len(at) > 0 &&
+		!slices.ContainsFunc(at, func(one netip.Addr) bool { return outbound.Allowed(one, b.options.Networks) }) {
 		return "leads to " + u.Hostname() +
 			", which is not public: add its network to server.allow_networks, or to allow_networks of the Caddyfile"
 	}

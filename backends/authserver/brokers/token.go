@@ -102,13 +102,13 @@ func (b *Brokers) Renew(ctx context.Context, c *OAuthConfig, refresh string) (Gr
 }
 
 // Revoke revokes a credential at the provider (RFC 7009), if the provider has a revoke_url.
-func (b *Brokers) Revoke(ctx context.Context, c *OAuthConfig, what Credential) error {
+func (b *Brokers) Revoke(ctx context.Context, c *OAuthConfig, credential Credential) error {
 	if c.RevokeURL == "" {
 		return nil
 	}
-	token, hint := what.Refresh, "refresh_token"
+	token, hint := credential.Refresh, "refresh_token"
 	if token == "" {
-		token, hint = what.Access, "access_token"
+		token, hint = credential.Access, "access_token"
 	}
 	status, _, err := b.post(ctx, c, c.RevokeURL, url.Values{"token": {token}, "token_type_hint": {hint}})
 	if err == nil && status >= http.StatusBadRequest {

@@ -195,7 +195,7 @@ func New(s *kernel.Server, o Options) *Clients {
 // Find returns a client, whatever its status, from a cache: changes by other nodes are seen within five seconds. The
 // client must not be modified. If there is no such client, the error is ErrUnknown.
 func (cs *Clients) Find(ctx context.Context, id string) (*Client, error) {
-	// PostgreSQL cannot store such text
+	// PostgreSQL cannot store text that is not UTF-8 or contains NUL.
 	if id == "" || len(id) > maxID || !utf8.ValidString(id) || strings.IndexByte(id, 0) >= 0 {
 		return nil, ErrUnknown
 	}

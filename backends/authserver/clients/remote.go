@@ -48,12 +48,12 @@ func (r *remotes) at(uri string) *jwks.Source {
 		source.Close()
 		delete(r.sources, other)
 	}
-	made := jwks.NewForeignSource(jwks.Address{JWKS: uri}, r.allow, r.logger)
+	source := jwks.NewForeignSource(jwks.Address{JWKS: uri}, r.allow, r.logger)
 	if r.ended {
-		made.Close()
+		source.Close()
 	}
-	r.sources[uri] = made
-	return made
+	r.sources[uri] = source
+	return source
 }
 
 // end stops all fetches.

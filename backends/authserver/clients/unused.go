@@ -75,22 +75,22 @@ const idle = "source = '" + DCR + "' AND status = '" + Active + "'" +
 // been used for long and, if there are too many, those whose last use is the longest ago.
 func (cs *Clients) SweepUnused(ctx context.Context) (total int, err error) {
 	now := cs.Now()
-	before := func(d time.Duration) int64 { return now.Add(-d).UnixMicro() }
+	cutoff := func(d time.Duration) int64 { return now.Add(-d).UnixMicro() }
 	if d := cs.options.UnusedLife; d > 0 {
 		total, err = cs.removeIdle(ctx, unusedMost, "never_used", "seen_at = 0 AND issued_at < ? AND updated_at < ?",
-			before(d), before(d))
+			cutoff(d), cutoff(d))
 	}
 	if d := cs.options.IdleLife; err == nil && d > 0 {
 		var n int
 		n, err = cs.removeIdle(ctx, unusedMost-total, "idle", "seen_at > 0 AND seen_at < ? AND updated_at < ?",
-			before(d), before(d))
+			cutoff(d), cutoff(d))
 		total += n
 	}
 	if err == nil && cs.options.UnusedLife > 0 {
 		var excess, n int
 		if excess, err = cs.excess(ctx); err == nil {
 			n, err = cs.removeIdle(ctx, min(excess, unusedMost-total), "too_many",
-				"seen_at < ? AND issued_at < ? AND updated_at < ?", before(selfLeast), before(selfLeast), before(selfLeast))
+				"seen_at < ? AND issued_at < ? AND updated_at < ?", cutoff(selfLeast), cutoff(selfLeast), cutoff(selfLeast))
 			total += n
 		}
 	}

@@ -271,8 +271,8 @@ func (c *Config) SealsAs(other *Config) bool {
 
 // sealer identifies the newest key of the driver.
 func (d *DataEncryption) sealer() [4]string {
-	if far := d.KMSTransitEncrypt; d.Driver == KMSTransitEncrypt {
-		return [4]string{d.Driver, far.Address, far.MountPath, far.KeyName}
+	if kms := d.KMSTransitEncrypt; d.Driver == KMSTransitEncrypt {
+		return [4]string{d.Driver, kms.Address, kms.MountPath, kms.KeyName}
 	}
 	return [4]string{d.Driver, d.AESMaster.Key.Secret}
 }

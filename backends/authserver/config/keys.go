@@ -258,9 +258,9 @@ var keys = []Key{
 		Rule: "how long a login lasts",
 	},
 	{
-		Name: "session.same_site", Default: "lax", at: func(c *Config) any { return &c.Session.SameSite }, check: oneOf("lax",
-			"strict", "none"),
-		Rule: "`lax`, `strict`, `none`",
+		Name: "session.same_site", Default: "lax", at: func(c *Config) any { return &c.Session.SameSite },
+		check: oneOf("lax", "strict", "none"),
+		Rule:  "`lax`, `strict`, `none`",
 	},
 	{
 		Name: "session.second_factor", Default: "optional", Own: true,
@@ -447,9 +447,9 @@ var keys = []Key{
 	},
 	{
 		Name: "observability.logging.outputs.otel_endpoint", Env: "AUTHSERVER_LOG_OTEL_ENDPOINT",
-		at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTelEndpoint }, check: required(pushedLogs,
-			collector),
-		Rule: "required when log otel output is on",
+		at:    func(c *Config) any { return &c.Observability.Logging.Outputs.OTelEndpoint },
+		check: required(pushedLogs, collector),
+		Rule:  "required when log otel output is on",
 	},
 	{
 		Name: "observability.logging.outputs.stdout", Default: "true", Env: "AUTHSERVER_LOG_STDOUT",
@@ -509,15 +509,15 @@ var keys = []Key{
 		Rule: "env var name of the previous master key, decrypt-only, for rotation: set both, run re-encrypt, then remove the old one",
 	},
 	{
-		Name: "data_encryption.driver", at: func(c *Config) any { return &c.DataEncryption.Driver }, check: oneOf("",
-			AESMaster, KMSTransitEncrypt),
-		Rule: "`aes_master` or `kms_transit_encrypt`",
+		Name: "data_encryption.driver", at: func(c *Config) any { return &c.DataEncryption.Driver },
+		check: oneOf("", AESMaster, KMSTransitEncrypt),
+		Rule:  "`aes_master` or `kms_transit_encrypt`",
 	},
 	{
 		Name: "data_encryption.kms_transit_encrypt.address", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ADDRESS",
-		at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.Address }, check: required(sealedByKMS,
-			address),
-		Rule: "required when driver is `kms_transit_encrypt`",
+		at:    func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.Address },
+		check: required(sealedByKMS, address),
+		Rule:  "required when driver is `kms_transit_encrypt`",
 	},
 	{
 		Name: "data_encryption.kms_transit_encrypt.approle.role_id_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ROLE_ID_ENV",
@@ -534,9 +534,9 @@ var keys = []Key{
 	},
 	{
 		Name: "data_encryption.kms_transit_encrypt.auth_method", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_AUTH_METHOD",
-		at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AuthMethod }, check: required(openedByKMS,
-			oneOf("", "token", "approle")),
-		Rule: "`token` or `approle`",
+		at:    func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AuthMethod },
+		check: required(openedByKMS, oneOf("", "token", "approle")),
+		Rule:  "`token` or `approle`",
 	},
 	{
 		Name: "data_encryption.kms_transit_encrypt.key_name", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_KEY_NAME",

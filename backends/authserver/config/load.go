@@ -71,7 +71,8 @@ func KeyFolder(path string) (string, error) {
 	return l.Signing.KeyPath, nil
 }
 
-// Parse is Load for the text of a file and the variables that lookup returns. An empty variable counts as unset.
+// Parse loads the configuration like Load, from the text of a file and the variables that lookup returns. An empty
+// variable counts as unset.
 func Parse(text []byte, lookup func(name string) (string, bool)) (*Config, error) {
 	l := newLoader(lookup)
 	l.file(text)

@@ -32,7 +32,7 @@ func (k *Key) Text(c *Config) string {
 	return ""
 }
 
-// Shown is Text, but returns only whether it is set if the value is secret.
+// Shown returns Text, or only whether it is set if the value is secret.
 func (k *Key) Shown(c *Config) string {
 	text := k.Text(c)
 	switch {

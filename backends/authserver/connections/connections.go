@@ -135,31 +135,31 @@ func (x *Connections) find(ctx context.Context, user, provider string) (one *Con
 }
 
 // seal returns the sealed form of a credential.
-func (x *Connections) seal(ctx context.Context, user, provider string, what brokers.Credential) (string, error) {
+func (x *Connections) seal(ctx context.Context, user, provider string, credential brokers.Credential) (string, error) {
 	if x.options.Encryptor == nil {
 		return "", apierror.New(http.StatusUnprocessableEntity, "", "connections: %s", encryption.ErrNone)
 	}
-	raw, err := json.Marshal(what)
+	raw, err := json.Marshal(credential)
 	if err != nil {
 		return "", err
 	}
 	return x.options.Encryptor.Seal(ctx, raw, place(user, provider))
 }
 
-func (x *Connections) open(ctx context.Context, c *Connection) (what brokers.Credential, err error) {
+func (x *Connections) open(ctx context.Context, c *Connection) (credential brokers.Credential, err error) {
 	if x.options.Encryptor == nil {
-		return what, encryption.ErrNone
+		return credential, encryption.ErrNone
 	}
 	raw, err := x.options.Encryptor.Open(ctx, c.credential, place(c.User, c.Provider))
 	if err != nil {
-		return what, err
+		return credential, err
 	}
-	return what, json.Unmarshal(raw, &what)
+	return credential, json.Unmarshal(raw, &credential)
 }
 
 // put stores a credential. It replaces an earlier connection of the user to the provider.
-func (x *Connections) put(ctx context.Context, user, provider string, what brokers.Credential, scope []string) error {
-	sealed, err := x.seal(ctx, user, provider, what)
+func (x *Connections) put(ctx context.Context, user, provider string, credential brokers.Credential, scope []string) error {
+	sealed, err := x.seal(ctx, user, provider, credential)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (x *Connections) put(ctx context.Context, user, provider string, what broke
 		_, err := c.Exec("INSERT INTO authserver_connections (id, user_id, provider_id, credential, scope, expires_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
 			" ON CONFLICT (user_id, provider_id) DO UPDATE SET credential = excluded.credential, scope = excluded.scope, expires_at = excluded.expires_at, updated_at = excluded.updated_at,"+
 			" version = authserver_connections.version + 1, revoked_at = 0, lease = '', lease_until = 0",
-			kernel.NewID(), user, provider, sealed, strings.Join(scope, " "), what.Expires, now, now)
+			kernel.NewID(), user, provider, sealed, strings.Join(scope, " "), credential.Expires, now, now)
 		return err
 	})
 }
@@ -243,9 +243,9 @@ func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
 	defer cancel()
 	config, err := x.options.Brokers.OAuth(ctx, p)
 	if err == nil {
-		var what brokers.Credential
-		if what, err = x.open(ctx, gone); err == nil {
-			err = x.options.Brokers.Revoke(ctx, config, what)
+		var credential brokers.Credential
+		if credential, err = x.open(ctx, gone); err == nil {
+			err = x.options.Brokers.Revoke(ctx, config, credential)
 		}
 	}
 	if err != nil {

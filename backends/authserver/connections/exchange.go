@@ -41,20 +41,20 @@ func (x *Connections) Exchange(
 	if err != nil {
 		return answer, err
 	}
-	var what brokers.Credential
+	var credential brokers.Credential
 	switch p.Protocol {
 	case brokers.ServiceAccount:
-		what, err = x.account(ctx, p, upstream(r, scope))
+		credential, err = x.account(ctx, p, upstream(r, scope))
 	default:
-		what, err = x.personal(ctx, user, p, r, scope)
+		credential, err = x.personal(ctx, user, p, r, scope)
 	}
 	if err != nil {
 		return answer, x.unusable(p, err)
 	}
 	x.Count("upstream_token_issued_total", p.Slug)
-	answer.AccessToken = what.Access
-	if what.Expires != 0 {
-		answer.ExpiresIn = time.UnixMicro(what.Expires).Sub(x.Now())
+	answer.AccessToken = credential.Access
+	if credential.Expires != 0 {
+		answer.ExpiresIn = time.UnixMicro(credential.Expires).Sub(x.Now())
 	}
 	return answer, nil
 }
@@ -88,26 +88,26 @@ func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Prov
 // personal returns the credential of a user, renewed if it is about to expire.
 func (x *Connections) personal(
 	ctx context.Context, user string, p *brokers.Provider, r *resources.Resource, scope []string,
-) (what brokers.Credential, err error) {
+) (credential brokers.Credential, err error) {
 	one, err := x.find(ctx, user, p.ID)
 	if errors.Is(err, errNone) || err == nil && one.Revoked {
-		return what, x.lacking(ctx, kernel.ConsentMissing, p, r)
+		return credential, x.lacking(ctx, kernel.ConsentMissing, p, r)
 	}
 	if err != nil {
-		return what, err
+		return credential, err
 	}
 	short := func() bool { return p.Protocol == brokers.OAuth && !within(upstream(r, scope), one.Scope) }
 	if short() {
-		return what, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
+		return credential, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
 	}
 	if one, err = x.fresh(ctx, p, one); errors.Is(err, errRevoked) {
-		return what, x.lacking(ctx, kernel.ConsentMissing, p, r)
+		return credential, x.lacking(ctx, kernel.ConsentMissing, p, r)
 	}
 	if err != nil {
-		return what, err
+		return credential, err
 	}
 	if short() { // the provider has granted less this time
-		return what, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
+		return credential, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
 	}
 	return x.open(ctx, one)
 }
@@ -194,11 +194,11 @@ func (x *Connections) renew(
 	ctx context.Context, p *brokers.Provider, one *Connection, lease string,
 ) (*Connection, error) {
 	config, err := x.options.Brokers.OAuth(ctx, p)
-	var what brokers.Credential
+	var credential brokers.Credential
 	if err == nil {
-		what, err = x.open(ctx, one)
+		credential, err = x.open(ctx, one)
 	}
-	if err == nil && what.Refresh == "" {
+	if err == nil && credential.Refresh == "" {
 		if x.Now().Before(one.ExpiresAt) { // still valid, if not for long
 			x.release(ctx, one, lease)
 			return one, nil
@@ -207,7 +207,7 @@ func (x *Connections) renew(
 	}
 	var granted brokers.Granted
 	if err == nil {
-		granted, err = x.options.Brokers.Renew(ctx, config, what.Refresh)
+		granted, err = x.options.Brokers.Renew(ctx, config, credential.Refresh)
 	}
 	if brokers.Gone(err) {
 		return nil, x.revoked(ctx, p, one, lease, "invalid_grant")
@@ -311,7 +311,7 @@ const accountsMost = 10_000
 // account returns a token of a service account. It is shared by all users until it expires.
 func (x *Connections) account(
 	ctx context.Context, p *brokers.Provider, scope []string,
-) (what brokers.Credential, err error) {
+) (credential brokers.Credential, err error) {
 	key := p.ID + " " + p.UpdatedAt.String() + " " + strings.Join(scope, " ")
 	x.accounts.Lock()
 	known, ok := x.tokens[key]
@@ -341,10 +341,10 @@ func (x *Connections) account(
 	select {
 	case result := <-done:
 		if result.Err != nil {
-			return what, result.Err
+			return credential, result.Err
 		}
 		return result.Val.(brokers.Granted).Credential, nil
 	case <-ctx.Done():
-		return what, ctx.Err()
+		return credential, ctx.Err()
 	}
 }

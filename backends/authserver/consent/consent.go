@@ -56,8 +56,8 @@ func (s *Consents) Covers(
 	}
 	for _, need := range needs {
 		at := slices.IndexFunc(all, func(g Grant) bool { return g.Resource == need.Resource })
-		if at < 0 || slices.ContainsFunc(need.Scope,
-			func(word string) bool { return !slices.Contains(all[at].Scope, word) }) {
+		if at < 0 ||
+			slices.ContainsFunc(need.Scope, func(word string) bool { return !slices.Contains(all[at].Scope, word) }) {
 			return nil, false, nil
 		}
 		ids = append(ids, all[at].ID)

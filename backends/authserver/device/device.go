@@ -161,8 +161,8 @@ func errCode() error {
 
 // Find returns the device that waits with a code that a user has entered. The error has status 422 if there is none, or
 // 429 if the user has entered too many wrong codes.
-func (s *Devices) Find(ctx context.Context, by *login.Session, text string) (*Waiting, error) {
-	code, now, tries := typed(text), s.Now(), typing.Of(by.User.ID)
+func (s *Devices) Find(ctx context.Context, session *login.Session, text string) (*Waiting, error) {
+	code, now, tries := typed(text), s.Now(), typing.Of(session.User.ID)
 	var wait time.Duration
 	var client, wants string
 	err := s.Write(store.Hastily(store.ReadCommitted(ctx)), func(c store.Conn) error {
@@ -230,7 +230,7 @@ func (s *Devices) waiting(ctx context.Context, code, client, wants string) (*Wai
 
 // Decide grants a device the approved part of what it asks for, or denies it.
 func (s *Devices) Decide(
-	ctx context.Context, code string, by *login.Session, allow bool, approved []string, address string,
+	ctx context.Context, code string, session *login.Session, allow bool, approved []string, address string,
 ) error {
 	w, err := s.find(ctx, code)
 	if err != nil {
@@ -238,9 +238,9 @@ func (s *Devices) Decide(
 	}
 	status, granted := "denied", "{}"
 	if !allow {
-		s.Authorize.Denied(ctx, w.Request, by, address)
+		s.Authorize.Denied(ctx, w.Request, session, address)
 	} else {
-		g, err := s.Authorize.Grant(ctx, w.Request, w.Client, by, approved, address)
+		g, err := s.Authorize.Grant(ctx, w.Request, w.Client, session, approved, address)
 		if err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (s *Devices) Decide(
 	}
 	return s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_devices SET status = ?, user_id = ?, granted = ? WHERE user_code = ? AND status = 'pending' AND expires_at > ?",
-			status, by.User.ID, granted, typed(code), s.Micros())
+			status, session.User.ID, granted, typed(code), s.Micros())
 		if err == nil && n == 0 {
 			err = errCode()
 		}

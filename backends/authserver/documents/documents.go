@@ -94,8 +94,8 @@ func (d *Documents) Fetch(ctx context.Context, id string) (*Document, error) {
 	return d.fetch(ctx, id, d.hosts.Allow)
 }
 
-// Refetch is Fetch for a client that is known already, which must not be kept out by requests for other URLs of its
-// host.
+// Refetch fetches like Fetch for a client that is known already, which requests for other URLs of its host must not
+// keep out.
 func (d *Documents) Refetch(ctx context.Context, id string) (*Document, error) {
 	return d.fetch(ctx, id, d.hosts.Borrow)
 }
@@ -226,7 +226,7 @@ func check(text []byte, id string) error {
 // fresh returns how long a response is fresh (RFC 9111 section 4.2), which is bounded by leastFresh and the TTL.
 // Without freshness headers it is the TTL. Zero means that the response must not be stored.
 func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
-	said, ok := time.Duration(0), false
+	lifetime, ok := time.Duration(0), false
 	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
 		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")
 		switch name {
@@ -239,7 +239,7 @@ func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 			if err != nil {
 				seconds = 0
 			}
-			said, ok = time.Duration(seconds)*time.Second-age(h), true
+			lifetime, ok = time.Duration(seconds)*time.Second-age(h), true
 		}
 	}
 	if text := h.Get("Expires"); !ok && text != "" {
@@ -248,13 +248,13 @@ func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 			if sent, err := http.ParseTime(h.Get("Date")); err == nil {
 				now = sent
 			}
-			said = at.Sub(now)
+			lifetime = at.Sub(now)
 		}
 	}
 	if !ok {
-		said = d.options.TTL
+		lifetime = d.options.TTL
 	}
-	return min(max(said, leastFresh), d.options.TTL)
+	return min(max(lifetime, leastFresh), d.options.TTL)
 }
 
 // age returns the Age header of a response (RFC 9111 section 5.1).

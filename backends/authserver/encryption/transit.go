@@ -114,10 +114,10 @@ func (c chain) Refresh(ctx context.Context) error { return refresh(ctx, c[0]) }
 
 // refresh determines the newest key of an encryptor that does not know it itself.
 func refresh(ctx context.Context, e Encryptor) error {
-	if far, ok := e.(interface {
+	if refresher, ok := e.(interface {
 		Refresh(ctx context.Context) error
 	}); ok {
-		return far.Refresh(ctx)
+		return refresher.Refresh(ctx)
 	}
 	return nil
 }

@@ -219,8 +219,8 @@ func (x *Exchange) target(ctx context.Context, r *Request) (err error) {
 // brokered reports whether the request names a broker resource, for a token of its provider. A request that names no
 // resource only narrows the subject token.
 func (r *Request) brokered() bool {
-	return len(r.Resources) > 0 && slices.ContainsFunc(r.targets,
-		func(t *resources.Resource) bool { return t.Kind == resources.Broker })
+	return len(r.Resources) > 0 &&
+		slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return t.Kind == resources.Broker })
 }
 
 // permitted checks that the client may exchange the token: its own token, or any if the policy of the resource allows
@@ -258,8 +258,8 @@ func (x *Exchange) narrow(_ context.Context, r *Request) error {
 		return err
 	}
 	declared := func(word string) bool {
-		return len(r.Resources) == 0 || slices.ContainsFunc(r.targets,
-			func(t *resources.Resource) bool { return slices.Contains(t.Names(), word) })
+		return len(r.Resources) == 0 ||
+			slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return slices.Contains(t.Names(), word) })
 	}
 	if len(asked) == 0 {
 		for _, word := range held {

@@ -89,7 +89,7 @@ func (f *Factors) open(signed string, u *users.User, browser string) (secret str
 // AddApp stores the app of a draft. The current code proves that the app has the secret. If it is the user's first
 // factor, it returns recovery codes.
 func (f *Factors) AddApp(
-	ctx context.Context, u *users.User, browser, signed, called, code string,
+	ctx context.Context, u *users.User, browser, signed, label, code string,
 ) (recovery []string, err error) {
 	if f.encryptor == nil {
 		return nil, errNoApps
@@ -107,7 +107,7 @@ func (f *Factors) AddApp(
 				Message: "this is not the code that the app shows now; look whether the clock of the telephone is right"}},
 		}
 	}
-	one := &Factor{ID: kernel.NewID(), Kind: App, Name: called, step: step}
+	one := &Factor{ID: kernel.NewID(), Kind: App, Name: label, step: step}
 	if one.secret, err = f.encryptor.Seal(ctx, []byte(secret), place(one.ID)); err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func appURL(issuer, account, secret string) string {
 // ImportApp returns a function that stores an authenticator app that a user has set up at another server, with its
 // secret in base32 (RFC 4226). The user gets no recovery codes. The error has status 422 if the secret is invalid or
 // cannot be sealed here.
-func (f *Factors) ImportApp(ctx context.Context, called, secret string) (func(c store.Conn, user string) error, error) {
+func (f *Factors) ImportApp(ctx context.Context, label, secret string) (func(c store.Conn, user string) error, error) {
 	if f.encryptor == nil {
 		return nil, users.Invalid("totp", "the user has an authenticator app, whose secret has to be stored encrypted: set data_encryption.driver")
 	}
@@ -241,7 +241,7 @@ func (f *Factors) ImportApp(ctx context.Context, called, secret string) (func(c 
 	}
 	return func(c store.Conn, user string) error {
 		_, err := c.Exec("INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, 0, '', '', ?)",
-			id, user, App, called, sealed, f.Micros())
+			id, user, App, label, sealed, f.Micros())
 		return err
 	}, nil
 }

@@ -166,7 +166,7 @@ func (f *Factors) add(ctx context.Context, user string, one *Factor, handle stri
 	err = f.Write(ctx, func(c store.Conn) error {
 		codes = nil
 		var there string
-		// locks the user, so that factors are added one at a time
+		// Lock the user, so that factors are added one at a time.
 		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(&there); err != nil {
 			return err
 		}

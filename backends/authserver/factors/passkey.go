@@ -135,7 +135,7 @@ func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string)
 
 // AddPasskey stores a passkey that a browser has made. If it is the user's first factor, it returns recovery codes.
 func (f *Factors) AddPasskey(
-	ctx context.Context, u *users.User, browser, signed, called, made string,
+	ctx context.Context, u *users.User, browser, signed, label, response string,
 ) (recovery []string, err error) {
 	if f.party == nil {
 		return nil, errNoPasskeys
@@ -145,7 +145,7 @@ func (f *Factors) AddPasskey(
 		return nil, err
 	}
 	var credential *webauthn.Credential
-	parsed, err := parse(made, protocol.ParseCredentialCreationResponseBytes)
+	parsed, err := parse(response, protocol.ParseCredentialCreationResponseBytes)
 	if err == nil {
 		credential, err = f.party.CreateCredential(&holder{User: u}, *session, parsed)
 	}
@@ -157,16 +157,16 @@ func (f *Factors) AddPasskey(
 	if err != nil {
 		return nil, err
 	}
-	return f.add(ctx, u.ID, &Factor{ID: kernel.NewID(), Kind: Passkey, Name: called, credential: string(raw)},
+	return f.add(ctx, u.ID, &Factor{ID: kernel.NewID(), Kind: Passkey, Name: label, credential: string(raw)},
 		base64.RawURLEncoding.EncodeToString(credential.ID))
 }
 
 // parse parses the response of a browser, unless it is too long.
-func parse[T any](said string, read func([]byte) (T, error)) (parsed T, err error) {
-	if len(said) > maxAnswer {
+func parse[T any](response string, read func([]byte) (T, error)) (parsed T, err error) {
+	if len(response) > maxAnswer {
 		return parsed, errors.New("it is too long")
 	}
-	return read([]byte(said))
+	return read([]byte(response))
 }
 
 // Ask returns the challenge for a passkey of a user, or nil if the user has none.
@@ -206,7 +206,7 @@ func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p P
 	if err != nil {
 		return ErrWrong
 	}
-	// the counter has gone back, so the authenticator may have been cloned (section 6.1.1)
+	// The counter has gone back, so the authenticator may have been cloned (section 6.1.1).
 	if used.Authenticator.CloneWarning {
 		return ErrWrong
 	}

@@ -61,7 +61,7 @@ func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.read(ctx, s.DB.Read, fn)
 }
 
-// ReadBriefly is Read for a few statements that find few rows by an index. fn must not call Read; see
+// ReadBriefly runs fn like Read, for a few statements that find few rows by an index. fn must not call Read; see
 // store.DB.ReadBriefly.
 func (s *Server) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.read(ctx, s.DB.ReadBriefly, fn)

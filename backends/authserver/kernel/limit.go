@@ -36,10 +36,11 @@ func NewLimiter(perSecond float64, burst int, now func() time.Time) *Limiter {
 // Allow reports whether an address may send a request now. If so, the request is counted.
 func (l *Limiter) Allow(address string) bool { return l.allow(address, 1) }
 
-// Borrow is Allow for a more important request, which may use a token that the bucket has yet to gain.
+// Borrow reports like Allow whether an address may send a request, but for a more important one, which may use a token
+// that the bucket has yet to gain.
 func (l *Limiter) Borrow(address string) bool { return l.allow(address, 0) }
 
-func (l *Limiter) allow(address string, least float64) bool {
+func (l *Limiter) allow(address string, needed float64) bool {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +49,7 @@ func (l *Limiter) allow(address string, least float64) bool {
 		l.makeRoom(now)
 		b = bucket{l.burst, now}
 	}
-	if b.left = l.filled(b, now); b.left < least {
+	if b.left = l.filled(b, now); b.left < needed {
 		return false
 	}
 	l.buckets[address] = bucket{b.left - 1, now}

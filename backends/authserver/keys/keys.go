@@ -252,13 +252,13 @@ func (ks *Keys) Rotate(ctx context.Context, by string) (Info, error) {
 	if err := ks.make(ctx, false); err != nil {
 		return Info{}, fmt.Errorf("rotating the signing key: %w", unavailable(err))
 	}
-	made := Info{Algorithm: ks.options.Algorithm}
+	rotated := Info{Algorithm: ks.options.Algorithm}
 	err := ks.reload(context.WithoutCancel(ctx)) // the key is in use even if the caller has gone
 	if err == nil {
-		made = ks.set.Load().signer.Info
+		rotated = ks.set.Load().signer.Info
 	}
-	ks.Audit(ctx, kernel.Event{Action: "key.rotated", Actor: by, Detail: []string{"kid", made.ID, "alg", made.Algorithm}})
-	return made, err
+	ks.Audit(ctx, kernel.Event{Action: "key.rotated", Actor: by, Detail: []string{"kid", rotated.ID, "alg", rotated.Algorithm}})
+	return rotated, err
 }
 
 func (ks *Keys) make(ctx context.Context, first bool) error {
@@ -269,10 +269,10 @@ func (ks *Keys) make(ctx context.Context, first bool) error {
 	return ks.options.Store.Make(ctx, ks.options.Algorithm, now, first)
 }
 
-// Refresh is Reload for a caller that calls it often. Keys of a key management server are reloaded only from time to
+// Refresh reloads the keys for a caller that calls it often. Keys of a key management server are reloaded only from time to
 // time, or if the server has failed.
 func (ks *Keys) Refresh(ctx context.Context) error {
-	if far, ok := ks.options.Store.(*Transit); ok && !far.due() {
+	if remote, ok := ks.options.Store.(*Transit); ok && !remote.due() {
 		return nil
 	}
 	return ks.Reload(ctx)
@@ -281,8 +281,8 @@ func (ks *Keys) Refresh(ctx context.Context) error {
 // Health returns the error of a key management server that does not sign at the moment. It returns nil for other
 // stores.
 func (ks *Keys) Health() error {
-	if far, ok := ks.options.Store.(*Transit); ok {
-		return far.health()
+	if remote, ok := ks.options.Store.(*Transit); ok {
+		return remote.health()
 	}
 	return nil
 }

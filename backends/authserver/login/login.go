@@ -150,7 +150,7 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 	}
 	if err == nil {
 		if waiting, err = l.waits(ctx, u, a.Browser); waiting != "" {
-			// locked in the meantime: an attacker must not learn which guess was right
+			// Locked in the meantime: an attacker must not learn which guess was right.
 			if wait := l.Lockout.Locked(key); wait > 0 {
 				return "", "", l.locked(wait)
 			}

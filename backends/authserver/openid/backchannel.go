@@ -93,7 +93,7 @@ func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var told atomic.Int64
+	var accepted atomic.Int64
 	var mu sync.Mutex
 	var errs []error
 	places := make(chan struct{}, logoutsAtOnce)
@@ -107,7 +107,7 @@ func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 			defer func() { <-places }()
 			done, err := s.tellLogout(ctx, id)
 			if done {
-				told.Add(1)
+				accepted.Add(1)
 			}
 			if err != nil {
 				mu.Lock()
@@ -117,7 +117,7 @@ func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 		})
 	}
 	running.Wait()
-	return int(told.Load()), errors.Join(errs...)
+	return int(accepted.Load()), errors.Join(errs...)
 }
 
 // ended is a session that has ended and that a client is to be told of.

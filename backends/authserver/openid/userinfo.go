@@ -50,7 +50,7 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// a bound token is not accepted as a bearer token
+	// A bound token is not accepted as a bearer token.
 	if !ok || claims.User() == "" || !bound && claims.Confirm.JKT != "" {
 		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not good here", "")
 	}

@@ -220,8 +220,8 @@ func (p *Protocol) refused(r *http.Request, e *clients.RefusedError) {
 	client := strings.ToValidUTF8(e.Client, "\uFFFD")
 	client = client[:min(len(client), maxNamed)]
 	client = strings.ReplaceAll(strings.ToValidUTF8(client, ""), "\x00", "\uFFFD") // PostgreSQL cannot store NUL
-	p.Logger().Warn("a client was refused", zap.String("client_id", client), zap.String("method",
-		e.Method), zap.String("reason", e.Reason),
+	p.Logger().Warn("a client was refused", zap.String("client_id", client),
+		zap.String("method", e.Method), zap.String("reason", e.Reason),
 		zap.String("path", r.URL.Path), zap.String("address", p.Address(r)))
 	p.denied(r, client, kernel.InvalidClient, "method", e.Method, "cause", e.Reason)
 }

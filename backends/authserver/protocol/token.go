@@ -73,8 +73,8 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 	case clients.GrantRefresh:
 		return p.refresh(r, c, form, jkt)
 	case clients.GrantClient:
-		if answer, err = p.machine(r, c, form, jkt); err != nil {
-			p.deniedMachine(r, c, err)
+		if answer, err = p.clientCredentials(r, c, form, jkt); err != nil {
+			p.deniedClientCredentials(r, c, err)
 		}
 		return answer, err
 	case clients.GrantDevice:
@@ -125,8 +125,8 @@ func (p *Protocol) refresh(
 	})
 }
 
-// machine serves the client_credentials grant (RFC 6749 section 4.4).
-func (p *Protocol) machine(
+// clientCredentials serves the client_credentials grant (RFC 6749 section 4.4).
+func (p *Protocol) clientCredentials(
 	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
 ) (answer tokens.Answer, err error) {
 	if c.Public() {
@@ -140,7 +140,7 @@ func (p *Protocol) machine(
 	if err != nil {
 		return answer, err
 	}
-	scope, err := p.machineScope(r, c, targets, form.Get("scope"))
+	scope, err := p.clientCredentialsScope(r, c, targets, form.Get("scope"))
 	if err != nil {
 		return answer, err
 	}
@@ -152,7 +152,7 @@ func (p *Protocol) machine(
 	return answer, nil
 }
 
-func (p *Protocol) machineScope(
+func (p *Protocol) clientCredentialsScope(
 	r *http.Request, c *clients.Client, targets []*resources.Resource, asked string,
 ) ([]string, error) {
 	words, err := resources.ParseScope(asked)
@@ -179,7 +179,7 @@ func (p *Protocol) machineScope(
 	return words, nil
 }
 
-func (p *Protocol) deniedMachine(r *http.Request, c *clients.Client, err error) {
+func (p *Protocol) deniedClientCredentials(r *http.Request, c *clients.Client, err error) {
 	reason := kernel.ServerError
 	if e, ok := apierror.From(err); ok {
 		reason = e.Code

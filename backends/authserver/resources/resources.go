@@ -117,8 +117,8 @@ func (r *Resource) Check() error {
 	}
 	if r.URI != "" {
 		u, err := url.Parse(r.URI)
-		if err != nil || u.Scheme == "" || strings.Contains(r.URI, "#") || len(r.URI) > maxURI || strings.ContainsFunc(r.URI,
-			func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+		if err != nil || u.Scheme == "" || strings.Contains(r.URI, "#") || len(r.URI) > maxURI ||
+			strings.ContainsFunc(r.URI, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
 			return refuse("uri", "must be an absolute URI without fragment, of at most 2048 characters")
 		}
 	}

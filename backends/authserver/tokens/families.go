@@ -164,8 +164,8 @@ func (t *Tokens) Refresh(ctx context.Context, r Renewal) (Answer, error) {
 	}
 }
 
-func refuseRefresh(is string) error {
-	return kernel.Refuse(kernel.InvalidGrant, "the refresh token is %s", is)
+func refuseRefresh(state string) error {
+	return kernel.Refuse(kernel.InvalidGrant, "the refresh token is %s", state)
 }
 
 func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) (Answer, error) {

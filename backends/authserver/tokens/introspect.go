@@ -17,43 +17,43 @@ const lookedEvery = time.Minute
 
 // Introspect returns the introspection response for a token (RFC 7662 section 2.2). It is nil if the token is not
 // active, or if the client may not see it.
-func (t *Tokens) Introspect(ctx context.Context, by *clients.Client, text, address string) ([]byte, error) {
+func (t *Tokens) Introspect(ctx context.Context, client *clients.Client, text, address string) ([]byte, error) {
 	if id, raw, ok := splitRefresh(text); ok {
-		return t.introspectRefresh(ctx, by, id, raw, digest(text), address)
+		return t.introspectRefresh(ctx, client, id, raw, digest(text), address)
 	}
 	claims, user, ok, err := t.Live(ctx, text)
 	if err != nil || !ok {
 		return nil, err
 	}
-	if claims.Client != by.ID {
-		ok, err := t.runtime(ctx, by, claims.Audience)
+	if claims.Client != client.ID {
+		ok, err := t.runtime(ctx, client, claims.Audience)
 		if err == nil && !ok {
-			t.looked(ctx, "token.introspect_denied", by, address, "jti", claims.ID)
+			t.looked(ctx, "token.introspect_denied", client, address, "jti", claims.ID)
 		}
 		if err != nil || !ok {
 			return nil, err
 		}
 	}
-	t.looked(ctx, "token.introspected", by, address, "jti", claims.ID)
+	t.looked(ctx, "token.introspected", client, address, "jti", claims.ID)
 	return claims.appendIntrospection(make([]byte, 0, 600), user.Email), nil
 }
 
 // looked records that a client has introspected a token. kind names the kind of the id.
-func (t *Tokens) looked(ctx context.Context, action string, by *clients.Client, address, kind, id string) {
-	if t.looks.Allow(by.ID + " " + id) {
-		t.Audit(ctx, kernel.Event{Action: action, Actor: by.ID, Client: by.ID, Address: address, Detail: []string{kind, id}})
+func (t *Tokens) looked(ctx context.Context, action string, client *clients.Client, address, kind, id string) {
+	if t.looks.Allow(client.ID + " " + id) {
+		t.Audit(ctx, kernel.Event{Action: action, Actor: client.ID, Client: client.ID, Address: address, Detail: []string{kind, id}})
 	}
 }
 
 // runtime reports whether a client runs one of the resources that a token is for.
-func (t *Tokens) runtime(ctx context.Context, by *clients.Client, audience Audience) (bool, error) {
+func (t *Tokens) runtime(ctx context.Context, client *clients.Client, audience Audience) (bool, error) {
 	all, err := t.options.Catalog.All(ctx)
 	if err != nil {
 		return false, err
 	}
 	for _, r := range all {
 		named := r.URI != "" && slices.ContainsFunc(audience, func(name string) bool { return kernel.SameURI(name, r.URI) })
-		if named && slices.Contains(r.Policy.Runtime.ClientIDs, by.ID) {
+		if named && slices.Contains(r.Policy.Runtime.ClientIDs, client.ID) {
 			return true, nil
 		}
 	}
@@ -61,7 +61,7 @@ func (t *Tokens) runtime(ctx context.Context, by *clients.Client, audience Audie
 }
 
 func (t *Tokens) introspectRefresh(
-	ctx context.Context, by *clients.Client, id string, raw []byte, sum, address string,
+	ctx context.Context, client *clients.Client, id string, raw []byte, sum, address string,
 ) ([]byte, error) {
 	f, err := t.findFamily(ctx, id)
 	if errors.Is(err, errNoFamily) {
@@ -73,13 +73,13 @@ func (t *Tokens) introspectRefresh(
 	if !f.made(raw) || !f.alive(t.Now()) || !f.rotation.has(sum) {
 		return nil, nil
 	}
-	if f.Client != by.ID {
-		t.looked(ctx, "token.introspect_denied", by, address, "family", id)
+	if f.Client != client.ID {
+		t.looked(ctx, "token.introspect_denied", client, address, "family", id)
 		return nil, nil
 	}
 	if u, err := t.users.Get(ctx, f.User); err != nil || !u.Active {
 		return nil, err
 	}
-	t.looked(ctx, "token.introspected", by, address, "family", id)
+	t.looked(ctx, "token.introspected", client, address, "family", id)
 	return appendRefresh(nil, f.Client, strings.Join(f.Scope, " "), f.expires.Unix()), nil
 }

@@ -37,7 +37,7 @@ func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked b
 		}
 		return t.end(c, until, id)
 	})
-	t.told(until, id)
+	t.denyHere(until, id)
 	if revoked && err == nil {
 		t.Count("tokens_revoked_total", reason)
 	}
@@ -59,9 +59,9 @@ func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
 	return nil
 }
 
-// told makes this node deny ids at once. It is called after a transaction even if that failed, since it may have been
+// denyHere makes this node deny ids at once. It is called after a transaction even if that failed, since it may have been
 // committed nevertheless.
-func (t *Tokens) told(until time.Time, ids ...string) {
+func (t *Tokens) denyHere(until time.Time, ids ...string) {
 	for _, id := range ids {
 		t.denied.heard(id + " " + strconv.FormatInt(until.UnixMicro(), 10))
 	}
@@ -79,7 +79,7 @@ func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, r
 		}
 		return t.below(c, "jti = ?", jti)
 	})
-	t.told(until, jti)
+	t.denyHere(until, jti)
 	if err == nil {
 		t.Count("tokens_revoked_total", reason)
 	}
@@ -88,27 +88,27 @@ func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, r
 
 // Revoke revokes a token on behalf of its client (RFC 7009). An unknown token is not an error. A token of another
 // client is not revoked, and the attempt is recorded in the audit feed.
-func (t *Tokens) Revoke(ctx context.Context, by *clients.Client, text, address string) error {
+func (t *Tokens) Revoke(ctx context.Context, client *clients.Client, text, address string) error {
 	if id, raw, ok := splitRefresh(text); ok {
-		return t.revokeRefresh(ctx, by, id, raw, address)
+		return t.revokeRefresh(ctx, client, id, raw, address)
 	}
 	claims, err := t.verified.Verify(ctx, text)
 	if err != nil {
 		return unknown(err)
 	}
-	if claims.Client != by.ID {
-		t.denyRevocation(ctx, by, claims.Client, address)
+	if claims.Client != client.ID {
+		t.denyRevocation(ctx, client, claims.Client, address)
 		return nil
 	}
 	if err := t.RevokeToken(ctx, claims.ID, time.Unix(claims.Expires, 0), "client"); err != nil {
 		return err
 	}
-	t.Audit(ctx, kernel.Event{Action: "token.revoked", Actor: by.ID, Client: by.ID, Address: address,
+	t.Audit(ctx, kernel.Event{Action: "token.revoked", Actor: client.ID, Client: client.ID, Address: address,
 		Detail: []string{"jti", claims.ID}})
 	return nil
 }
 
-func (t *Tokens) revokeRefresh(ctx context.Context, by *clients.Client, id string, raw []byte, address string) error {
+func (t *Tokens) revokeRefresh(ctx context.Context, client *clients.Client, id string, raw []byte, address string) error {
 	f, err := t.findFamily(ctx, id)
 	if errors.Is(err, errNoFamily) || err == nil && !f.made(raw) {
 		return nil
@@ -116,21 +116,21 @@ func (t *Tokens) revokeRefresh(ctx context.Context, by *clients.Client, id strin
 	if err != nil {
 		return err
 	}
-	if f.Client != by.ID {
-		t.denyRevocation(ctx, by, f.Client, address)
+	if f.Client != client.ID {
+		t.denyRevocation(ctx, client, f.Client, address)
 		return nil
 	}
 	revoked, err := t.revokeFamily(ctx, id, "client")
 	if err != nil || !revoked {
 		return err
 	}
-	t.Audit(ctx, kernel.Event{Action: "token.revoked", Actor: by.ID, Client: by.ID, Address: address,
+	t.Audit(ctx, kernel.Event{Action: "token.revoked", Actor: client.ID, Client: client.ID, Address: address,
 		Detail: []string{"family", id}})
 	return nil
 }
 
-func (t *Tokens) denyRevocation(ctx context.Context, by *clients.Client, owner, address string) {
-	t.Audit(ctx, kernel.Event{Action: "token.revoke_denied", Actor: by.ID, Client: by.ID, Address: address,
+func (t *Tokens) denyRevocation(ctx context.Context, client *clients.Client, owner, address string) {
+	t.Audit(ctx, kernel.Event{Action: "token.revoke_denied", Actor: client.ID, Client: client.ID, Address: address,
 		Detail: []string{"of", owner}})
 }
 
@@ -214,7 +214,7 @@ func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err er
 		ids = append(ids, own...)
 		return err
 	})
-	t.told(until, ids...)
+	t.denyHere(until, ids...)
 	if err == nil {
 		t.countRevoked("client_revoked", len(ids))
 	}
@@ -247,7 +247,7 @@ func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) erro
 		ids, err = t.revokeFamilies(c, until, "user", "user_id = ? AND client_id = ?", []any{user, client}, nil)
 		return err
 	})
-	t.told(until, ids...)
+	t.denyHere(until, ids...)
 	if err == nil {
 		t.countRevoked("user", len(ids))
 	}
@@ -275,8 +275,8 @@ func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string
 // Ended makes this node deny at once what EndConsent revoked.
 func (t *Tokens) Ended(consent string, families []string) {
 	until := t.Now().Add(t.options.LongestLife)
-	t.told(until, consent)
-	t.told(until, families...)
+	t.denyHere(until, consent)
+	t.denyHere(until, families...)
 	t.countRevoked("consent", len(families))
 }
 

@@ -19,18 +19,18 @@ const Pending = "pending"
 // Pend creates a pending user with a mail address, or returns the existing user with that address, whatever their
 // status. made reports whether the user was created; the caller, whose transaction this is, records that in the audit
 // feed. The error has status 422 if the address or the name is invalid.
-func (s *Users) Pend(c store.Conn, email, called string) (u *User, made bool, err error) {
+func (s *Users) Pend(c store.Conn, email, displayName string) (u *User, made bool, err error) {
 	if email, err = Address(email); err != nil {
 		return nil, false, err
 	}
-	if called, err = name(called); err != nil {
+	if displayName, err = name(displayName); err != nil {
 		return nil, false, err
 	}
 	now := s.Micros()
 	id := uuid.Must(uuid.NewV7()).String()
 	n, err := c.Exec(`INSERT INTO authserver_users (id, email, email_key, email_verified, name, password, role, user_groups, status, provider, created_at, updated_at)
 		VALUES (?, ?, ?, 0, ?, '', ?, '[]', ?, ?, ?, ?) ON CONFLICT (email_key) DO NOTHING`,
-		id, email, mailaddress.Key(email), called, RoleUser, Pending, Local, now, now)
+		id, email, mailaddress.Key(email), displayName, RoleUser, Pending, Local, now, now)
 	if err != nil {
 		return nil, false, err
 	}
@@ -51,21 +51,21 @@ type Proof struct {
 // the link proves that the mail address belongs to the user. All sessions and tokens of the user end. The error has
 // status 422 if the password or the name is invalid, and 410 if the account is no longer in the state that the link was
 // made for.
-func (s *Users) Choose(ctx context.Context, p Proof, pass string, called *string) (*User, error) {
-	before, err := s.Find(ctx, p.User)
+func (s *Users) Choose(ctx context.Context, p Proof, pass string, displayName *string) (*User, error) {
+	user, err := s.Find(ctx, p.User)
 	if IsNone(err) {
 		return nil, errChanged
 	}
 	if err != nil {
 		return nil, err
 	}
-	next := before.Name
-	if called != nil {
-		if next, err = name(*called); err != nil {
+	next := user.Name
+	if displayName != nil {
+		if next, err = name(*displayName); err != nil {
 			return nil, err
 		}
 	}
-	hash, err := s.hash(ctx, pass, before.Email, next)
+	hash, err := s.hash(ctx, pass, user.Email, next)
 	if err != nil {
 		return nil, err
 	}

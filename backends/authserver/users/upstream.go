@@ -65,11 +65,11 @@ func (s *Users) Known(ctx context.Context, p Person) (u *User, err error) {
 
 // regroup sets the groups of a user to those that another server tells, or nil if it does not tell any.
 func (s *Users) regroup(c store.Conn, u *User, groups []string) error {
-	var told int
-	if err := c.Row("SELECT groups_told FROM authserver_users WHERE id = ?", u.ID).Scan(&told); err != nil {
+	var provided int
+	if err := c.Row("SELECT groups_told FROM authserver_users WHERE id = ?", u.ID).Scan(&provided); err != nil {
 		return err
 	}
-	if groups == nil && told == 0 || slices.Equal(u.Groups, groups) && (groups == nil || told == 1) {
+	if groups == nil && provided == 0 || slices.Equal(u.Groups, groups) && (groups == nil || provided == 1) {
 		return nil
 	}
 	raw, err := json.Marshal(slices.Concat([]string{}, groups))
@@ -132,12 +132,12 @@ func (s *Users) linked(c store.Conn, p Person) (u *User, action string, err erro
 
 // arrived creates a user for a person.
 func (s *Users) arrived(c store.Conn, p Person, email string) (*User, error) {
-	called, err := name(p.Name)
+	displayName, err := name(p.Name)
 	if err != nil {
-		called = ""
+		displayName = ""
 	}
 	u := &User{
-		ID: uuid.Must(uuid.NewV7()).String(), Email: email, EmailVerified: p.EmailVerified, Name: called, Role: RoleUser,
+		ID: uuid.Must(uuid.NewV7()).String(), Email: email, EmailVerified: p.EmailVerified, Name: displayName, Role: RoleUser,
 		Status: Active, Provider: Upstream,
 		CreatedAt: s.Micros(), UpdatedAt: s.Micros(),
 	}

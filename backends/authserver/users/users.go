@@ -110,7 +110,7 @@ func (s *Users) Find(ctx context.Context, id string) (u *User, err error) {
 	return u, err
 }
 
-// In is Find within a transaction.
+// In finds a user like Find, within a transaction.
 func In(c store.Conn, id string) (*User, error) {
 	return scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE id = ?", text.Storable(id)))
 }
@@ -283,7 +283,7 @@ type Change struct {
 // Update changes a user. A new password ends all sessions and tokens, since somebody with the old password may have
 // them, and makes a pending user active. by is the actor in the audit feed.
 func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*User, error) {
-	before, err := s.Find(ctx, id)
+	previous, err := s.Find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +299,7 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*U
 	}
 	var hash string
 	if ch.Password != nil {
-		next := *before
+		next := *previous
 		next.apply(ch)
 		if hash, err = s.hash(ctx, *ch.Password, next.Email, next.Name); err != nil {
 			return nil, err

@@ -105,14 +105,14 @@ func (c *call) addApp() error {
 	if _, done, err := c.own(); done {
 		return err
 	}
-	signed, called := c.Form.Text("draft"), c.Form.Text("name")
-	recovery, err := c.Factors.AddApp(c.Context(), c.session.User, c.Browser(), signed, called, c.Form.Text("code"))
+	signed, label := c.Form.Text("draft"), c.Form.Text("name")
+	recovery, err := c.Factors.AddApp(c.Context(), c.session.User, c.Browser(), signed, label, c.Form.Text("code"))
 	if err != nil {
 		draft, old := c.Factors.Draft(signed, c.session.User, c.Browser())
 		if old != nil {
 			return old
 		}
-		return c.ShowForm(err, "app", "Set up an app", &appForm{draft, c.onward(), called})
+		return c.ShowForm(err, "app", "Set up an app", &appForm{draft, c.onward(), label})
 	}
 	return c.added(factors.ByCode, recovery, "The app is set up.")
 }
@@ -130,23 +130,23 @@ func (c *call) askPasskey() error {
 	return c.newPasskey(nil, "Passkey")
 }
 
-func (c *call) newPasskey(refusal error, called string) error {
+func (c *call) newPasskey(refusal error, label string) error {
 	challenge, err := c.Factors.NewPasskey(c.Context(), c.session.User, c.Browser())
 	if err != nil {
 		return err
 	}
-	return c.ShowForm(refusal, "passkey", "Set up a passkey", &passkeyForm{challenge, c.onward(), called})
+	return c.ShowForm(refusal, "passkey", "Set up a passkey", &passkeyForm{challenge, c.onward(), label})
 }
 
 func (c *call) addPasskey() error {
 	if _, done, err := c.own(); done {
 		return err
 	}
-	called := c.Form.Text("name")
-	recovery, err := c.Factors.AddPasskey(c.Context(), c.session.User, c.Browser(), c.Form.Text("challenge"), called,
+	label := c.Form.Text("name")
+	recovery, err := c.Factors.AddPasskey(c.Context(), c.session.User, c.Browser(), c.Form.Text("challenge"), label,
 		c.Form.Text("answer"))
 	if err != nil {
-		return c.newPasskey(err, called)
+		return c.newPasskey(err, label)
 	}
 	return c.added(factors.ByKey, recovery, "The passkey is set up.")
 }

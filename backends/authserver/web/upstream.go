@@ -87,12 +87,12 @@ func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
 	if _, err := c.R.Cookie(name); err == nil {
 		name += "_" + mark
 	}
-	under := 0
+	pending := 0
 	for _, other := range c.R.Cookies() {
 		if !strings.HasPrefix(other.Name, upstreamCookie) {
 			continue
 		}
-		if under++; under >= upstreamsMost { // abandoned sign-ins
+		if pending++; pending >= upstreamsMost { // abandoned sign-ins
 			c.upstreamPart(other.Name, "", -1)
 		}
 	}
@@ -150,7 +150,7 @@ func (c *call) finishUpstream() error {
 	person, err := c.Upstream.Provider.Finish(c.Context(), from, c.R.URL.Query())
 	c.Took("oidc_exchange_duration_seconds", "", began)
 	if err != nil {
-		// the status is about the response, not about the user
+		// The status is about the response, not about the user.
 		if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
 			answer := *e
 			answer.Status = http.StatusBadRequest
@@ -158,18 +158,18 @@ func (c *call) finishUpstream() error {
 		}
 		return c.refusedUpstream(err, "")
 	}
-	called := ""
+	displayName := ""
 	if len(person.Names) > 0 {
-		called = person.Names[len(person.Names)-1]
+		displayName = person.Names[len(person.Names)-1]
 	}
 	for _, name := range person.Names {
 		if strings.Contains(name, " ") { // prefer a full name
-			called = name
+			displayName = name
 			break
 		}
 	}
 	u, err := c.Users.Known(c.Context(), users.Person{
-		Issuer: person.Issuer, Subject: person.Subject, Email: person.Email, EmailVerified: person.Confirmed, Name: called,
+		Issuer: person.Issuer, Subject: person.Subject, Email: person.Email, EmailVerified: person.Confirmed, Name: displayName,
 		Groups: person.Claimed,
 	})
 	if err != nil {

@@ -266,8 +266,8 @@ func Routes(h http.Handler, mount string) []kernel.Route {
 	}
 	rows := append(make([]kernel.Route, 0, 1+len(routes)), kernel.Route{Method: get, Path: "/assets/{file}", Serve: serve})
 	for _, page := range routes {
-		rows = append(rows, kernel.Route{Method: page.Method, Path: page.Path, Serve: serve, Acts: slices.Contains(acting,
-			page.Path)})
+		rows = append(rows, kernel.Route{Method: page.Method, Path: page.Path, Serve: serve,
+			Acts: slices.Contains(acting, page.Path)})
 	}
 	return rows
 }

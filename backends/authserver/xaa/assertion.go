@@ -161,12 +161,12 @@ func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
 	if a.tenant, ok = text1(claims["tenant"]); !ok {
 		return refuseGrant("the tenant of the assertion is no text")
 	}
-	said, ok := text1(claims["scope"])
+	scopeText, ok := text1(claims["scope"])
 	if !ok {
 		return refuseGrant("the scope of the assertion is no text")
 	}
-	if said != "" {
-		words, err := resources.ParseScope(said)
+	if scopeText != "" {
+		words, err := resources.ParseScope(scopeText)
 		if err != nil {
 			return refuseGrant("the scope of the assertion is none")
 		}
@@ -268,7 +268,7 @@ func encode(v any) json.RawMessage {
 // target returns the resources of the new token: those of the assertion, or those of the request, which must be among
 // them.
 func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources.Resource, error) {
-	said, err := x.options.Catalog.Resolve(ctx, a.resource)
+	asserted, err := x.options.Catalog.Resolve(ctx, a.resource)
 	if err != nil {
 		return nil, err
 	}
@@ -278,10 +278,10 @@ func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources
 	}
 	switch {
 	case len(targets) == 0:
-		targets = said
+		targets = asserted
 	// Compared by id, since the catalog may have been reloaded between the two calls.
-	case len(said) > 0 && slices.ContainsFunc(targets, func(one *resources.Resource) bool {
-		return !slices.ContainsFunc(said, func(other *resources.Resource) bool { return one.ID == other.ID })
+	case len(asserted) > 0 && slices.ContainsFunc(targets, func(one *resources.Resource) bool {
+		return !slices.ContainsFunc(asserted, func(other *resources.Resource) bool { return one.ID == other.ID })
 	}):
 		return nil, kernel.Refuse(kernel.InvalidTarget, "the assertion is for another resource")
 	}

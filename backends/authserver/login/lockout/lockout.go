@@ -76,7 +76,7 @@ func (l *Lockout) Of(identity, address string) Key {
 	text = append(text, identity[:min(len(identity), IdentityMost)]...)
 	text = append(append(text, 0), address...) // no address contains NUL
 	one := sha256.Sum256(text)
-	// without NUL, so that it differs from the hash of any identity
+	// Without NUL, so that it differs from the hash of any identity.
 	all := sha256.Sum256(append(append(text[:0], l.salt[:]...), address...))
 	return Key{hash(one[:16]), hash(all[:16])}
 }

@@ -17,7 +17,7 @@ type table struct {
 type entry struct {
 	of   hash
 	ends time.Duration // of the window or of the lock, since the lockout began
-	// of an identity: when the window of the address ends in which it was counted; 0 if it was not
+	// window is when the window of the address ends in which an identity was counted, or 0 if it was not.
 	window     time.Duration
 	prev, next uint32
 	failures   uint32
