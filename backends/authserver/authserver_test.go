@@ -29,7 +29,7 @@ func serve(t *testing.T, db *store.DB, text string) *authserver.Server {
 	return serveLogged(t, db, text, zap.NewNop)
 }
 
-// serveLogged is serve with a log.
+// serveLogged starts a server like serve, with a logger.
 func serveLogged(t *testing.T, db *store.DB, text string, logger func() *zap.Logger) *authserver.Server {
 	t.Helper()
 	folder := t.TempDir()

@@ -65,7 +65,7 @@ func (l *live) do(method, path, form string, status int) map[string]any {
 	return told
 }
 
-// status is that of a form that is sent.
+// status returns the status of the response to a form.
 func (l *live) status(path, form string) int {
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

@@ -38,7 +38,7 @@ func (p *prover) thumbprint() string {
 	return name
 }
 
-// proof is a good one, with claims, pairs.
+// proof returns a valid proof with additional claims, as pairs.
 func (p *prover) proof(method, path string, claims ...string) string {
 	p.t.Helper()
 	all := map[string]any{"jti": secret.New(), "htm": method, "htu": p.url + path, "iat": time.Now().Unix()}
@@ -100,13 +100,13 @@ func (a told) is(t *testing.T, name string, status int, code string) {
 	}
 }
 
-// text is a member of an answer.
+// text returns a member of a response.
 func (a told) text(name string) string {
 	text, _ := a.body[name].(string)
 	return text
 }
 
-// redeem is the form that redeems a new code, for an authorization request with options.
+// redeem returns the form that redeems a new code of an authorization request with options.
 func (l *live) redeem(c *oauth2.Config, options ...oauth2.AuthCodeOption) url.Values {
 	l.t.Helper()
 	verifier := oauth2.GenerateVerifier()
@@ -120,7 +120,7 @@ func (l *live) redeem(c *oauth2.Config, options ...oauth2.AuthCodeOption) url.Va
 
 const appWithKey = `{"client_name": "The App", "redirect_uris": ["https://app.example/cb"], "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"], "token_endpoint_auth_method": `
 
-// Tokens are bound to the key of their client, which alone can use and renew them.
+// TestProofs checks that bound tokens can be used and renewed only with the key of their client.
 func TestProofs(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

@@ -46,7 +46,7 @@ func (l *live) party(name string, agent bool, trusted ...string) *party {
 	return p
 }
 
-// signIn is a token of ann's for a scope of resources, which she grants.
+// signIn returns a token for a scope of resources, to which ann has given consent.
 func (p *party) signIn(scope string, of ...string) string {
 	p.t.Helper()
 	p.config.Scopes = strings.Fields(scope)
@@ -86,7 +86,7 @@ func (p *party) exchange(subject string, more ...string) told {
 	return p.token(form, proofs...)
 }
 
-// exchanged is exchange where it must be good, and the claims of what came.
+// exchanged exchanges a token successfully and returns the new token and its claims.
 func (p *party) exchanged(subject string, more ...string) (text string, claims golang.MapClaims) {
 	p.t.Helper()
 	answer := p.exchange(subject, more...)
@@ -106,7 +106,7 @@ func (p *party) good(token string) bool {
 	return told.body["active"] == true
 }
 
-// actOf is the claim act as JSON.
+// actOf returns the claim act as JSON.
 func actOf(claims golang.MapClaims) string {
 	text, err := json.Marshal(claims["act"])
 	if err != nil {

@@ -24,7 +24,7 @@ func (l *lab) registers() *httptest.ResponseRecorder {
 	return l.ask(http.MethodPost, "/oauth/register", publicClient, "Content-Type", "application/json")
 }
 
-// app is a public client that was registered.
+// app returns a public client that has registered itself.
 func (l *lab) app() *oauth2.Config {
 	l.t.Helper()
 	return &oauth2.Config{
@@ -33,9 +33,9 @@ func (l *lab) app() *oauth2.Config {
 	}
 }
 
-// until is how many of so many calls are answered before one is answered otherwise.
-func until(most, status int, call func() int) string {
-	for i := range most {
+// until returns how many of at most limit calls get the given status before another one.
+func until(limit, status int, call func() int) string {
+	for i := range limit {
 		if call() != status {
 			return strconv.Itoa(i)
 		}
@@ -43,7 +43,7 @@ func until(most, status int, call func() int) string {
 	return "all"
 }
 
-// slow is a site that answers when it is asked for half a second, or is given up.
+// slow returns a handler that answers after half a second, unless the request is cancelled.
 func slow(answer func(w http.ResponseWriter, r *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -54,7 +54,7 @@ func slow(answer func(w http.ResponseWriter, r *http.Request)) http.HandlerFunc 
 	}
 }
 
-// documentAsked is the status of an authorization request of a client that is known by a document.
+// documentAsked returns the status of an authorization request of a client with a metadata document.
 func documentAsked(t *testing.T, s settings) string {
 	t.Helper()
 	l := newLab(t, s)
@@ -62,7 +62,7 @@ func documentAsked(t *testing.T, s settings) string {
 	return l.asksAs(site.URL + "/c.json")
 }
 
-// asksAs is the status of an authorization request of a client.
+// asksAs returns the status of an authorization request of a client.
 func (l *lab) asksAs(client string) string {
 	l.t.Helper()
 	return l.status(http.MethodGet, "/oauth/authorize?"+url.Values{
@@ -70,8 +70,8 @@ func (l *lab) asksAs(client string) string {
 	}.Encode(), "")
 }
 
-// left is how many are left of a client that registered itself so many days ago and, unless it
-// never was, was there last then, as soon as one has gone that is older than any rule.
+// left returns how many clients remain of one that registered itself the given number of days ago, once an even older
+// one has been removed. If seen is set, it was last used then.
 func left(t *testing.T, s settings, days int, seen bool) string {
 	t.Helper()
 	db := databases.SQLite(t)
@@ -200,7 +200,7 @@ var flipsOfClients = map[string]flip{
 	}},
 }
 
-// refreshes is the status of a refresh of a public client.
+// refreshes returns the status of a refresh of a public client.
 func (l *lab) refreshes(app *oauth2.Config, token string) string {
 	l.t.Helper()
 	return l.status(http.MethodPost, "/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "client_id": {app.ClientID}}.Encode())
@@ -234,7 +234,7 @@ func newAsserting(t *testing.T, s settings) *asserting {
 	return a
 }
 
-// redeem is the answer to an assertion of now, with changes; nil takes one away.
+// redeem returns the response to an assertion that is made now, with changed claims; nil removes a claim.
 func (a *asserting) redeem(changes map[string]any) *httptest.ResponseRecorder {
 	a.t.Helper()
 	a.n++

@@ -27,7 +27,8 @@ type heard struct {
 	said []string // path, token and body of each request
 }
 
-// newHeard is one that answers when it has been asked for so long, or was given up.
+// newHeard returns a proxy of a key management server that records requests and answers after the given time, unless
+// the request is cancelled.
 func newHeard(t *testing.T, wait time.Duration) *heard {
 	t.Helper()
 	at, err := url.Parse(transittest.New(t).URL)
@@ -59,8 +60,8 @@ func (h *heard) has(text string) string {
 	return strconv.FormatBool(strings.Contains(strings.Join(h.said, "\n"), text))
 }
 
-// signedAfar is a look at a server whose signing keys are a key management server's: whether
-// that heard a text.
+// signedAfar returns a function that reports whether a server whose signing keys are in a key management server sends
+// that a text.
 func signedAfar(text string) func(t *testing.T, s settings) string {
 	return func(t *testing.T, s settings) string {
 		t.Helper()
@@ -93,8 +94,8 @@ func (l *lab) seals() *httptest.ResponseRecorder {
 	return l.ask(http.MethodPost, "/admin/broker-providers", chat)
 }
 
-// encryptedAfar is a look at a server whose data a key management server encrypts: whether
-// that heard a text.
+// encryptedAfar returns a function that reports whether a server whose data a key management server encrypts sends that
+// a text.
 func encryptedAfar(text string) func(t *testing.T, s settings) string {
 	return func(t *testing.T, s settings) string {
 		t.Helper()
@@ -105,7 +106,7 @@ func encryptedAfar(text string) func(t *testing.T, s settings) string {
 	}
 }
 
-// sealer is the name of the variable whose master key a sealed text is of.
+// sealer returns the name of the variable with the master key of a sealed text.
 func sealer(t *testing.T, text string) string {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(text)
@@ -186,7 +187,7 @@ var flipsOfKeys = map[string]flip{
 	"data_encryption.kms_transit_encrypt.token_env":             {First: "ROOT", Other: "WRONG", With: sealedAfar, Want: [2]string{"false", "true"}, See: encryptedAfar(" a guess ")},
 }
 
-// newSigning is a lab whose first key is made.
+// newSigning returns a lab whose first signing key has been made.
 func newSigning(t *testing.T, s settings) *lab {
 	t.Helper()
 	l := newLab(t, s)

@@ -49,7 +49,7 @@ func (l *lab) signsIn() *http.Cookie {
 	return nil
 }
 
-// guesses is the answer to a wrong password of somebody.
+// guesses returns the response to a wrong password of a user.
 func (l *lab) guesses(email string) *httptest.ResponseRecorder {
 	l.t.Helper()
 	form := l.ask(http.MethodGet, "/login", "")
@@ -214,7 +214,7 @@ var flipsOfPeople = map[string]flip{
 	}},
 }
 
-// mailed is the mail that somebody has sent who has forgotten the password.
+// mailed returns the mail that is sent to a user who has forgotten the password.
 func mailed(t *testing.T, s settings) testenv.Mail {
 	t.Helper()
 	server := testenv.SMTP(t)
@@ -225,7 +225,8 @@ func mailed(t *testing.T, s settings) testenv.Mail {
 	return server.Take()[0]
 }
 
-// mailSignsIn is what becomes of a server that signs in at the mail server, where only one of the two is known.
+// mailSignsIn returns "refused" if a server cannot be created with only one of the user and the password of the mail
+// server.
 func mailSignsIn(t *testing.T, s settings) string {
 	t.Helper()
 	s["mail.url"], s["mail.from"] = "smtp://127.0.0.1:9", "a@example.com"
@@ -262,7 +263,7 @@ func (l *lab) sends(path string, fields url.Values) string {
 	return string(raw)
 }
 
-// brandFolder is one with a page of its own.
+// brandFolder returns a folder with a template.
 func brandFolder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

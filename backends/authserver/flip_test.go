@@ -55,13 +55,13 @@ type lab struct {
 	failed error  // of the start
 }
 
-// newLab is one on a database of its own.
+// newLab returns a lab on its own database.
 func newLab(t *testing.T, s settings) *lab {
 	t.Helper()
 	return newLabOn(t, databases.SQLite(t), s)
 }
 
-// newLabOn is one on a database that there is.
+// newLabOn returns a lab on an existing database.
 func newLabOn(t *testing.T, db *store.DB, s settings) *lab {
 	t.Helper()
 	core, logs := observer.New(zapcore.InfoLevel)
@@ -113,7 +113,7 @@ func newLabOn(t *testing.T, db *store.DB, s settings) *lab {
 	return l
 }
 
-// browser is a new one.
+// browser replaces the browser with a new one.
 func (l *lab) browser() {
 	l.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -146,13 +146,13 @@ func (l *lab) ask(method, path, body string, header ...string) *httptest.Respons
 	return w
 }
 
-// status is that of an answer.
+// status returns the status of a response.
 func (l *lab) status(method, path, body string, header ...string) string {
 	l.t.Helper()
 	return strconv.Itoa(l.ask(method, path, body, header...).Code)
 }
 
-// member is one of the answer to a program.
+// member returns a member of a JSON response.
 func member(t *testing.T, w *httptest.ResponseRecorder, name string) string {
 	t.Helper()
 	var body map[string]any
@@ -162,7 +162,7 @@ func member(t *testing.T, w *httptest.ResponseRecorder, name string) string {
 	return fmt.Sprint(body[name])
 }
 
-// page is a page for the browser: where it is led instead, else its status, and its text.
+// page gets a page with the browser. It returns where that is redirected, or else the status, and the text.
 func (l *lab) page(path string) (to, text string) {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, l.url+path, nil)
@@ -184,7 +184,7 @@ func (l *lab) page(path string) (to, text string) {
 	return to, string(raw)
 }
 
-// row is a text of the database.
+// row returns the text that a query finds.
 func (l *lab) row(query string) (text string) {
 	l.t.Helper()
 	if err := l.db.Read(l.t.Context(), func(c store.Conn) error { return c.Row(query).Scan(&text) }); err != nil {

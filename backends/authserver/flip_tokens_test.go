@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
-// proved is the answer to a token request with a proof that was made so long ago, and a nonce.
+// proved returns the response to a token request with a proof that was made the given time ago, and a nonce.
 func (l *lab) proved(p *prover, form url.Values, ago time.Duration, nonce string) told {
 	l.t.Helper()
 	claims := map[string]any{"jti": secret.New(), "htm": http.MethodPost, "htu": l.url + "/oauth/token", "iat": l.clock.Now().Add(-ago).Unix()}
@@ -108,7 +108,7 @@ var flipsOfTokens = map[string]flip{
 	}},
 }
 
-// query is that of an address.
+// query returns the query of a URL.
 func query(address string) url.Values {
 	u, err := url.Parse(address)
 	if err != nil {

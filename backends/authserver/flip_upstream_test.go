@@ -37,7 +37,7 @@ func newProvider(t *testing.T) *provider {
 // elsewhere are the keys for a sign-in at another provider.
 var elsewhere = settings{"oidc.enabled": "true", "oidc.client_id": oidclogintest.ClientID, "oidc.client_secret": oidclogintest.Secret, "oidc.redirect_uri": "https://as.example/oidc/callback"}
 
-// begun is where a sign-in at another provider begins.
+// begun returns the response that starts a sign-in at another provider.
 func begun(t *testing.T, s settings) *httptest.ResponseRecorder {
 	t.Helper()
 	if s["oidc.issuer"] == "" {
@@ -46,7 +46,7 @@ func begun(t *testing.T, s settings) *httptest.ResponseRecorder {
 	return newLab(t, s).ask(http.MethodGet, "/oidc/start?redirect=/", "")
 }
 
-// sends is a parameter that the other provider is sent.
+// sends returns a function that returns a parameter of the request to the other provider.
 func sends(name string) func(t *testing.T, s settings) string {
 	return func(t *testing.T, s settings) string {
 		t.Helper()
@@ -73,7 +73,7 @@ var connecting = settings{
 	"resources":        `[{"slug":"chat-api","backend_kind":"broker","broker_provider_slug":"chat","scopes":[{"name":"listen","upstream":"listen"}]}]`,
 }
 
-// connects is where a person is led who connects another provider.
+// connects returns where a user who connects another provider is redirected.
 func (l *lab) connects(path string) *url.URL {
 	l.t.Helper()
 	l.signsIn()

@@ -38,7 +38,7 @@ type live struct {
 	people *http.Client // a browser, which does not follow
 }
 
-// environment is that of the servers: the master key of data_encryption.
+// environment returns the environment of the servers, which contains the master key of data_encryption.
 func environment(name string) (string, bool) {
 	if name == "MASTER" {
 		return strings.Repeat("0a", 32), true
@@ -83,7 +83,7 @@ resources:
 	return l
 }
 
-// node is a server with the configuration, as one process of several.
+// node returns a server with the same configuration, like another node.
 func (l *live) node(db *store.DB) *authserver.Server {
 	l.t.Helper()
 	shared := counters.NewMemory(time.Now)
@@ -272,7 +272,7 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// codeOf is another code for what was granted already.
+// codeOf returns another code for what has been granted already.
 func (l *live) codeOf(c *oauth2.Config, verifier string) string {
 	l.t.Helper()
 	to, _ := l.answers(c.AuthCodeURL("s1", oauth2.S256ChallengeOption(verifier)))

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// What was good once on a node is not good on another one, though each counts in its own
-// memory.
+// TestOnceOnAllNodes checks that a single-use value that was used on one node is refused on another one, although each
+// node has its own counters in memory.
 func TestOnceOnAllNodes(t *testing.T) {
 	t.Parallel()
 	db := databases.Postgres(t)
@@ -50,7 +50,7 @@ func TestOnceOnAllNodes(t *testing.T) {
 	l.token(form).is(t, "an assertion that another node has seen", 401, "invalid_client")
 }
 
-// What has been used once is cleaned up, also where something before it cannot be.
+// TestCleanUp checks that expired single-use marks are removed even if an earlier part of the sweep fails.
 func TestCleanUp(t *testing.T) {
 	t.Parallel()
 	db := databases.Postgres(t)

@@ -21,8 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit/transittest"
 )
 
-// signedBy is a server whose signing keys are a key management server's; the error is that
-// of its start.
+// signedBy returns a server whose signing keys are in a key management server, and the error of its start.
 func signedBy(t *testing.T, db *store.DB, kms *transittest.Server, more string) (*authserver.Server, error) {
 	t.Helper()
 	text := "signing: {key_store: kms_transit, kms_transit: {address: '" + kms.URL + "', timeout: 2s, approle: {role_id: " + transittest.RoleID + ", secret_id: " + transittest.SecretID + "}}}\n" + more

@@ -29,7 +29,7 @@ func newFederated(t *testing.T, db *store.DB, more string) *federated {
 	return f
 }
 
-// browser is a new one.
+// browser replaces the browser with a new one.
 func (f *federated) browser() {
 	f.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -39,7 +39,7 @@ func (f *federated) browser() {
 	f.people = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// page is an answer to the browser.
+// page returns the response to the browser.
 func (f *federated) page(path string) (status int, location string, cookies []*http.Cookie) {
 	f.t.Helper()
 	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, f.url+path, nil)
@@ -64,7 +64,7 @@ func (f *federated) visit(redirect string) url.Values {
 	return f.at.Visit(to)
 }
 
-// back is the status of the callback, and where it leads.
+// back returns the status of the callback, and where it redirects.
 func (f *federated) back(query url.Values) (int, string) {
 	f.t.Helper()
 	status, to, _ := f.page("/oidc/callback?" + query.Encode())
@@ -282,8 +282,8 @@ func TestUpstreamAttacks(t *testing.T) {
 	}
 }
 
-// TestUpstreamTabs has sign-ins be under way in several tabs of one browser. They end in any order, each where it was
-// to lead.
+// TestUpstreamTabs checks concurrent sign-ins in several tabs of one browser. They can end in any order, and each
+// continues at its own page.
 func TestUpstreamTabs(t *testing.T) {
 	t.Parallel()
 	f := newFederated(t, databases.SQLite(t), "")
@@ -331,8 +331,8 @@ func TestUpstreamTabs(t *testing.T) {
 	}
 }
 
-// Who has signed in at the other provider long ago has not signed in for a request that wants a
-// new login (OpenID Connect Core 3.1.2.1), and applications are told when it was.
+// TestUpstreamAuthTime checks that an old sign-in at the other provider does not satisfy a request for a new one
+// (OpenID Connect Core section 3.1.2.1), and that applications learn the time of the sign-in.
 func TestUpstreamAuthTime(t *testing.T) {
 	t.Parallel()
 	f := newFederated(t, databases.SQLite(t), "")

@@ -60,7 +60,7 @@ func (e *enterprise) admin(method, path string, body any, status int) map[string
 	return e.do(method, "/admin"+path, text, status)
 }
 
-// claims are good ones, with changes; nil takes one away.
+// claims returns valid claims with changes; nil removes a claim.
 func (e *enterprise) claims(changes map[string]any) golang.MapClaims {
 	now := time.Now()
 	claims := golang.MapClaims{
@@ -79,7 +79,7 @@ func (e *enterprise) sign(changes map[string]any) string {
 	return jwkstest.Sign(e.t, "ES256", e.key, map[string]any{"kid": "k", "typ": "oauth-id-jag+jwt"}, e.claims(changes))
 }
 
-// redeem is what the client gets for an assertion: of form, pairs.
+// redeem returns the response to an assertion, with further form fields as pairs.
 func (e *enterprise) redeem(assertion string, status int, form ...string) map[string]any {
 	e.t.Helper()
 	v := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {assertion}, "client_id": {e.client}, "client_secret": {e.secret}}
@@ -89,7 +89,7 @@ func (e *enterprise) redeem(assertion string, status int, form ...string) map[st
 	return e.do("POST", "/oauth/token", v.Encode(), status)
 }
 
-// token is the claims of the access token of an answer.
+// token returns the claims of the access token of a response.
 func (e *enterprise) token(answer map[string]any) map[string]any {
 	e.t.Helper()
 	text, _ := answer["access_token"].(string)
@@ -161,7 +161,7 @@ func TestAssertion(t *testing.T) {
 	})
 }
 
-// Each is refused, and none of them uses its jti up.
+// TestAssertionAttacks checks that each attack is refused, and that none uses up its jti.
 func TestAssertionAttacks(t *testing.T) {
 	t.Parallel()
 	e := newEnterprise(t, databases.SQLite(t))
@@ -326,7 +326,7 @@ func TestAssertionAttacks(t *testing.T) {
 	}
 }
 
-// nested is a chain of so many actors.
+// nested returns a chain of n actors.
 func nested(n int) map[string]any {
 	act := map[string]any{"sub": "a"}
 	for range n - 1 {

@@ -83,7 +83,7 @@ func start(tb testing.TB) *site {
 	return s
 }
 
-// request is one as Caddy hands it to a handler.
+// request returns a request as Caddy passes it to a handler.
 func request(header http.Header) (*http.Request, *httptest.ResponseRecorder, *caddy.Replacer) {
 	r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", nil)
 	r.Header = header
@@ -386,8 +386,8 @@ func FuzzCredential(f *testing.F) {
 	})
 }
 
-// BenchmarkAuthenticated is a request with a key that is cached, and the same
-// way through a handler that checks nothing.
+// BenchmarkAuthenticated measures a request with a cached key, and the same request through a handler that checks
+// nothing.
 func BenchmarkAuthenticated(b *testing.B) {
 	s := start(b)
 	_, key, _, err := s.service.InitUser(b.Context(), "alice")

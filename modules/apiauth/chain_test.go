@@ -22,8 +22,8 @@ func (d discard) Header() http.Header         { return d.header }
 func (d discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d discard) WriteHeader(int)             {}
 
-// BenchmarkChain is what the handlers in front of a model route cost: the
-// difference between "bare" and "chain", each with a request as Caddy makes it.
+// BenchmarkChain measures the cost of the handlers before a model route, which is the difference between "bare" and
+// "chain".
 func BenchmarkChain(b *testing.B) {
 	s := start(b)
 	_, key, _, err := s.service.InitUser(b.Context(), "alice")

@@ -25,7 +25,7 @@ import (
 
 const notes = "https://notes.example/mcp"
 
-// newOAuth is a provider that is set up, with an app that has no issuer yet.
+// newOAuth returns a provider that has been set up, with an app that has no issuer yet.
 func newOAuth(tb testing.TB, o *OAuth) *OAuth {
 	tb.Helper()
 	o.app = new(tollgate.App)

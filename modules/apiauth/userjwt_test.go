@@ -69,13 +69,13 @@ func fromIssuer(tb testing.TB, p *jwkstest.Provider) *checker {
 	return newChecker(tb, &UserJWT{Issuer: p.URL, JWKSURL: p.URL + "/keys", Audiences: []string{"console", "api"}})
 }
 
-// claims are good ones.
+// claims returns valid claims.
 func (c *checker) claims() golang.MapClaims {
 	now := c.Clock.Now()
 	return golang.MapClaims{"iss": c.Issuer, "aud": "console", "sub": "alice", "iat": now.Unix(), "exp": now.Add(100 * time.Hour).Unix(), "email": "a@example.com"}
 }
 
-// good is a token that passes where the RSA key has the id "k1".
+// good returns a valid token for an RSA key with the id "k1".
 func (c *checker) good() string {
 	return jwkstest.Sign(c.tb, "RS256", rsaKey, map[string]any{"kid": "k1"}, c.claims())
 }
@@ -116,7 +116,7 @@ func TestUserJWTBound(t *testing.T) {
 	}
 }
 
-// TestUserJWTSubjects is what may name a user, and which claims become placeholders.
+// TestUserJWTSubjects checks which user ids are accepted, and which claims become placeholders.
 func TestUserJWTSubjects(t *testing.T) {
 	t.Parallel()
 	c := newChecker(t, &UserJWT{HS256: testSecret, Audiences: []string{"console"}})
@@ -263,7 +263,7 @@ func TestUserJWTSettings(t *testing.T) {
 	}
 }
 
-// TestUserJWTHeaders is what clients and handlers see.
+// TestUserJWTHeaders checks the challenges for clients and the placeholders for handlers.
 func TestUserJWTHeaders(t *testing.T) {
 	t.Parallel()
 	c := fromIssuer(t, jwkstest.New(t, jwkstest.JWK("k1", rsaKey)))

@@ -51,7 +51,7 @@ func userLine(t *testing.T) (run func(stdin string, args ...string) (out, notes 
 	}, config
 }
 
-// databaseOf is that of a configuration, as a command opens it.
+// databaseOf opens the database of a configuration, as a command does.
 func databaseOf(t *testing.T, config string) (db *store.DB, end func()) {
 	t.Helper()
 	app, end, err := tollgate.Load(config, "")
@@ -65,7 +65,7 @@ func databaseOf(t *testing.T, config string) (db *store.DB, end func()) {
 	return db, end
 }
 
-// feed is what the audit feed of a configuration has: actions, each with its actor.
+// feed returns the audit events of a configuration: their actions, actors and details.
 func feed(t *testing.T, config string) (list []string) {
 	t.Helper()
 	db, end := databaseOf(t, config)

@@ -392,7 +392,7 @@ func mustJSON(tb testing.TB, v any) string {
 	return string(text)
 }
 
-// TestKey has those who have not got it be kept out of every route.
+// TestKey checks that no route can be used without the right key.
 func TestKey(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, authtest.SQLite(t), "", nil)
@@ -461,8 +461,7 @@ func TestAdminLimit(t *testing.T) {
 	}
 }
 
-// TestOpen has a page of another site in the browser of whoever runs a server without a
-// key send what needs no leave of the server.
+// TestOpen checks which requests of web pages of other sites a server without a key refuses.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	k, folder := authtest.SQLite(t), t.TempDir()

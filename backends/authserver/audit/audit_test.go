@@ -66,7 +66,7 @@ func TestFeed(t *testing.T) {
 	})
 }
 
-// TestLost has the database be gone: nothing waits, and what is lost is counted.
+// TestLost checks that events are counted as lost, and nothing blocks, if the database is closed.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)

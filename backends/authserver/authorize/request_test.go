@@ -64,8 +64,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestCeiling has a client that registered itself, and has a grant that needs nobody, ask
-// a person for more than such clients may.
+// TestCeiling checks that a client that registered itself, with a grant that involves no user, cannot ask a user for
+// more than the default scope.
 func TestCeiling(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)

@@ -69,8 +69,8 @@ type Brokers struct {
 }
 
 const (
-	topic = "brokers"
-	most  = 1000
+	topic        = "brokers"
+	maxProviders = 1000
 	// maxName and maxConfig bound the size of a provider, in bytes.
 	maxName, maxConfig = 1020, 64 << 10
 )
@@ -103,7 +103,7 @@ func New(s *kernel.Server, o Options) *Brokers {
 func (b *Brokers) read(ctx context.Context, _ string) (*snapshot, error) {
 	s := &snapshot{byName: make(map[string]*Provider)}
 	err := b.Read(ctx, func(c store.Conn) (err error) {
-		s.all, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_brokers ORDER BY slug LIMIT ?", most)
+		s.all, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_brokers ORDER BY slug LIMIT ?", maxProviders)
 		return err
 	})
 	for _, p := range s.all {
@@ -229,7 +229,7 @@ func (b *Brokers) Create(ctx context.Context, p *Provider) error {
 	p.CreatedAt = b.Now().Truncate(time.Microsecond)
 	p.UpdatedAt = p.CreatedAt
 	return exists(b.Change(ctx, topic, "", func(c store.Conn) error {
-		if err := kernel.Room(c, "authserver_brokers", most); err != nil {
+		if err := kernel.Room(c, "authserver_brokers", maxProviders); err != nil {
 			return err
 		}
 		_, err := c.Exec("INSERT INTO authserver_brokers ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -30,7 +30,7 @@ import (
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// newBrokers is the room with an encryptor, and variables.
+// newBrokers returns brokers with an encryptor and variables.
 func newBrokers(t *testing.T, k authtest.Kernel, env map[string]string) *brokers.Brokers {
 	t.Helper()
 	master, err := encryption.NewMaster(strings.Repeat("0a", 32), "")
@@ -53,7 +53,7 @@ func config(t *testing.T, pairs ...any) json.RawMessage {
 	return text
 }
 
-// good is a configuration of oauth, with changes.
+// good returns a valid configuration of the protocol oauth, with changes.
 func good(t *testing.T, pairs ...any) json.RawMessage {
 	t.Helper()
 	return config(t, append([]any{"client_id", "c", "client_secret", "hidden secret", "authorize_url", "https://up.example/authorize?x=1", "token_url", "https://up.example/token"}, pairs...)...)
@@ -136,7 +136,8 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// What is sealed anew while a provider is changed stays so: the key before may be gone soon.
+// TestChangedWhileResealed checks that a secret that is sealed again while its provider is edited keeps its new seal,
+// since the previous key may be removed soon.
 func TestChangedWhileResealed(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -186,7 +186,7 @@ func TestEqualWork(t *testing.T) {
 	sends("a good one, that is known", id, secret, true, 0)
 }
 
-// TestOtherNode has one node suspend a client, and another see it.
+// TestOtherNode checks that one node sees that another has suspended a client.
 func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -279,9 +279,9 @@ func FuzzMatchRedirect(f *testing.F) {
 	})
 }
 
-// TestReplaceAlone has clients that registered themselves take the grant that needs
-// nobody: what people might have let them have is not theirs, also after the default has
-// changed, and what they ask people for stays bounded.
+// TestReplaceAlone checks clients that add a grant that involves no user to their registration: they do not keep the
+// default scope as a scope of their own, even after the default has changed, and what they may ask users for stays
+// bounded.
 func TestReplaceAlone(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)

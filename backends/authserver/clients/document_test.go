@@ -59,7 +59,7 @@ func newPublisher(t *testing.T) *publisher {
 	return p
 }
 
-// publish has a path say something, and is its URL.
+// publish serves a document at a path and returns its URL.
 func (p *publisher) publish(path, members string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +67,7 @@ func (p *publisher) publish(path, members string) string {
 	return p.URL + path
 }
 
-// documented are clients that may be known by URLs of this machine.
+// documented returns clients whose metadata documents may be served by this machine.
 func documented(k authtest.Kernel, o clients.Options) *clients.Clients {
 	o.Documents = documents.New(k.Server, documents.Options{HTTP: true, Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	o.Hasher = quick

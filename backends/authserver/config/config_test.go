@@ -106,8 +106,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// sample is a value of a key that is not its default, for the file and for the
-// environment, with the text that both are.
+// sample returns a value of a key that differs from its default, as it is written in the file and in the environment,
+// and its text.
 func sample(k *Key) (yaml, env, text string) {
 	switch k.at(new(Config)).(type) {
 	case *bool:
@@ -138,7 +138,7 @@ func read(t *testing.T, text string, vars map[string]string) *loader {
 	return l
 }
 
-// nested is the text of a file with one key.
+// nested returns the text of a file with one key.
 func nested(name, value string) string {
 	var text strings.Builder
 	words := strings.Split(name, ".")

@@ -27,7 +27,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// reference is the page.
+// reference returns the page.
 func reference() string {
 	var w strings.Builder
 	w.WriteString(`# Keys of the authorization server
@@ -109,8 +109,7 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// typeOf is the name of what a key holds: string, bool, int, float, duration or list of
-// string.
+// typeOf returns the name of the type of a key: string, bool, int, float, duration or list of string.
 func typeOf(k *Key) string {
 	switch k.at(new(Config)).(type) {
 	case *bool:

@@ -16,7 +16,7 @@ var readHere = map[string]string{
 	"server.allow_networks":  "what Networks tells",
 }
 
-// fieldPath is where the value of a key is, such as Signing.KeyPath.
+// fieldPath returns the names of the fields that lead to the value of a key, such as Signing and KeyPath.
 func fieldPath(in reflect.Value, at any) []string {
 	for i := range in.NumField() {
 		field := in.Type().Field(i)

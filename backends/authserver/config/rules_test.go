@@ -237,7 +237,7 @@ func TestRootTwice(t *testing.T) {
 	}
 }
 
-// Who is told of a fault finds it: the line of the file, unless the variable has the value.
+// TestFaultsHaveLines checks that a fault has the line of the file, unless the value is from a variable.
 func TestFaultsHaveLines(t *testing.T) {
 	t.Parallel()
 	text := []byte("server:\n  read_timeout: 30\n  write_timeout: [a]\noauth:\n  code_expiry: 1h\nadmin:\n  audit_max_lookback: 1h\n")

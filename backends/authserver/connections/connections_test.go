@@ -134,7 +134,7 @@ func newNode(t *testing.T, k authtest.Kernel, failures *atomic.Int64) *node {
 	return n
 }
 
-// fill has a provider, a resource of it, and somebody.
+// fill creates a provider, a resource of it, and a user.
 func (n *node) fill(t *testing.T, u *upstream) (user string, r *resources.Resource) {
 	t.Helper()
 	config, err := json.Marshal(map[string]any{"client_id": "c", "client_secret": "hush", "authorize_url": u.URL + "/authorize", "token_url": u.URL + "/token", "revoke_url": u.URL + "/revoke"})
@@ -156,7 +156,7 @@ func (n *node) fill(t *testing.T, u *upstream) (user string, r *resources.Resour
 	return made.ID, r
 }
 
-// begin is the parameters of the authorization request.
+// begin returns the parameters of the authorization request.
 func (n *node) begin(t *testing.T, s connections.Start) url.Values {
 	t.Helper()
 	to, err := n.Begin(t.Context(), s)
@@ -170,7 +170,7 @@ func (n *node) begin(t *testing.T, s connections.Start) url.Values {
 	return at.Query()
 }
 
-// connect has somebody connect the provider.
+// connect connects a user to the provider.
 func (n *node) connect(t *testing.T, user string) {
 	t.Helper()
 	q := n.begin(t, connections.Start{User: user, Provider: "chat", ReturnURL: "https://app.example/done", Scope: "read"})

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// What was granted to a metadata document before its redirect URIs changed does not come back
-// with what is granted to it now.
+// TestChangedDocument checks that a consent to a metadata document from before its redirect URIs changed does not
+// become valid again by a new consent.
 func TestChangedDocument(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

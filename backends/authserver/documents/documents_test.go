@@ -284,7 +284,7 @@ func TestHostLimitOfKnown(t *testing.T) {
 	}
 }
 
-// There are 32 fetches at the same time.
+// TestPlaces checks that there are at most 32 concurrent fetches.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	d, k := newDocuments(t, documents.Options{Networks: here})
@@ -334,7 +334,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// What is fetched is what stands in the URL: a host without a user, a path without dots.
+// FuzzURL checks that only URLs with a host, without user information and without dot segments are fetched.
 func FuzzURL(f *testing.F) {
 	ctx, cancel := context.WithCancel(f.Context())
 	cancel() // nothing is fetched

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit/transittest"
 )
 
-// far is an encryptor of a key management server.
+// far returns an encryptor of a key management server.
 func far(tb testing.TB, s *transittest.Server) *encryption.Transit {
 	tb.Helper()
 	c, err := transit.New(transit.Options{Address: s.URL, AppRole: transit.AppRole{RoleID: transittest.RoleID, SecretID: transittest.SecretID}})
@@ -86,7 +86,7 @@ func fill(tb testing.TB, k authtest.Kernel, e encryption.Encryptor, rows int) {
 // column is the rows that fill has stored.
 var column = []encryption.Column{{Table: "authserver_keys", ID: "kid", Column: "private"}}
 
-// opened is how many rows open with e, and how many of them are current.
+// opened returns how many rows can be opened with e, and how many of them are current.
 func opened(tb testing.TB, k authtest.Kernel, e encryption.Encryptor) (good, current int) {
 	tb.Helper()
 	type row struct{ kid, private string }

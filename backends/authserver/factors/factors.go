@@ -39,8 +39,8 @@ const (
 )
 
 const (
-	// most bounds how many factors a user may have.
-	most = 20
+	// maxFactors bounds how many factors a user may have.
+	maxFactors = 20
 	// nameMost bounds the name of a factor, in characters.
 	nameMost = 60
 	// lasts is how long setting up or using an app or a passkey may take.
@@ -124,7 +124,7 @@ func scan(r store.Row) (one *Factor, err error) {
 // in returns the factors of a user within a transaction, the oldest first.
 func in(c store.Conn, user string) ([]*Factor, error) {
 	return store.List(c, scan, "SELECT "+
-		columns+" FROM authserver_factors WHERE user_id = ? ORDER BY created_at, id LIMIT ?", text.Storable(user), most)
+		columns+" FROM authserver_factors WHERE user_id = ? ORDER BY created_at, id LIMIT ?", text.Storable(user), maxFactors)
 }
 
 // Of returns the factors of a user, the oldest first.
@@ -174,7 +174,7 @@ func (f *Factors) add(ctx context.Context, user string, one *Factor, handle stri
 		if err != nil {
 			return err
 		}
-		if len(present) >= most {
+		if len(present) >= maxFactors {
 			return errMany
 		}
 		_, err = c.Exec("INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -46,7 +46,7 @@ func newDesk(t *testing.T, k authtest.Kernel) *desk {
 	return d
 }
 
-// room is one with master keys.
+// room returns factors with master keys.
 func (d *desk) room(current, old string) *factors.Factors {
 	d.t.Helper()
 	master, err := encryption.NewMaster(current, old)
@@ -191,7 +191,7 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// There is an end to how many somebody has, and nobody removes another's.
+// TestMost checks that the number of factors is bounded, and that a user cannot remove those of another.
 func TestMost(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

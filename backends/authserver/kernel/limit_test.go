@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestLimiter has very many addresses come.
+// TestLimiter checks that the number of buckets is bounded for very many addresses.
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
@@ -27,7 +27,7 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// Who has a network of IPv6 has as many addresses as they like.
+// TestNetwork checks that all addresses of an IPv6 network share one limit.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{

@@ -123,7 +123,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// stores are the kinds of stores, each with another view of the same one.
+// stores runs a test with each kind of store, and a second instance that shares its keys.
 func stores(t *testing.T, test func(t *testing.T, k, other authtest.Kernel, s, same keys.Store)) {
 	t.Run("files", func(t *testing.T) {
 		t.Parallel()
@@ -204,7 +204,7 @@ func TestRotate(t *testing.T) {
 	})
 }
 
-// TestOtherNode has a node hear of a rotation.
+// TestOtherNode checks that one node sees the rotation of another.
 func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, k, other authtest.Kernel, s, same keys.Store) {

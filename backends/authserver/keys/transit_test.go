@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit/transittest"
 )
 
-// far is a store of a key management server, as of a node.
+// far returns a store of a key management server.
 func far(tb testing.TB, k authtest.Kernel, s *transittest.Server, algorithm string) *keys.Transit {
 	tb.Helper()
 	c, err := transit.New(transit.Options{Address: s.URL, Token: transittest.Root, Timeout: 5 * time.Second})
@@ -86,7 +86,7 @@ func TestTransit(t *testing.T) {
 	}
 }
 
-// is503 is an error that tells clients to come again.
+// is503 reports whether an error tells clients to try again.
 func is503(err error) bool {
 	e, ok := apierror.From(err)
 	return ok && e.Status == http.StatusServiceUnavailable && e.Code == kernel.Unavailable && e.RetryAfter > 0

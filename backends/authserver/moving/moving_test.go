@@ -71,7 +71,7 @@ func (g *target) applies(read moving.Reader, file string, dry bool) map[string]m
 	return lines
 }
 
-// outcomes are those of lines, in the order of their places.
+// outcomes returns the outcomes of lines, sorted by their places.
 func outcomes(lines map[string]moving.Line) string {
 	list := make([]string, 0, len(lines))
 	for where, l := range lines {
@@ -135,7 +135,7 @@ func pbkdf2Sum(t testing.TB, password string, iterations int) []byte {
 	return sum
 }
 
-// realm is an export of Keycloak by its documented format.
+// realm returns an export of Keycloak in its documented format.
 func realm(t testing.TB) string {
 	t.Helper()
 	quoted := func(text string) string {

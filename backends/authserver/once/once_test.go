@@ -30,7 +30,7 @@ func rows(t *testing.T, db *store.DB) (n int) {
 	return n
 }
 
-// What is marked on one node is so on another one, until its time is over there.
+// TestNodes checks that a mark of one node holds on another one, until its time is over by the clock there.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, one authtest.Kernel) {

@@ -109,7 +109,7 @@ func (l *logins) signsIn(former string) (cookie string) {
 	return cookie
 }
 
-// claims are those of an ID token that the client gets in the session of a cookie.
+// claims returns the claims of an ID token that the client gets in the session of a cookie.
 func (l *logins) claims(cookie string) map[string]any {
 	l.t.Helper()
 	session := l.login.Resume(l.t.Context(), cookie)
@@ -135,7 +135,7 @@ func claimsOf(t *testing.T, token string) (claims map[string]any) {
 	return claims
 }
 
-// tells has clients told, and returns what the client was.
+// tells sends logout tokens, and returns those that the client has received.
 func (l *logins) tells() []string {
 	l.t.Helper()
 	if _, err := l.openid.TellLogouts(l.t.Context()); err != nil {
@@ -278,7 +278,7 @@ func TestClientThatFailsHoldsNobody(t *testing.T) {
 	})
 }
 
-// TestSessionThatEndsByItself is no logout.
+// TestSessionThatEndsByItself checks that clients are not told of a session that expires.
 func TestSessionThatEndsByItself(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t, authtest.SQLite(t))
@@ -294,7 +294,7 @@ func TestSessionThatEndsByItself(t *testing.T) {
 	}
 }
 
-// TestClientsThatAreNotTold have no sid.
+// TestClientsThatAreNotTold checks that ID tokens of other clients contain no sid.
 func TestClientsThatAreNotTold(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t, authtest.SQLite(t))

@@ -66,7 +66,7 @@ func newLayer(t *testing.T, k authtest.Kernel) *layer {
 	return l
 }
 
-// tokens are those of a grant.
+// tokens returns the tokens of a grant.
 func (l *layer) tokens(scope ...string) tokens.Answer {
 	l.t.Helper()
 	verifier := strings.Repeat("v", 43)

@@ -112,7 +112,7 @@ func newServer(tb testing.TB, k authtest.Kernel, o settings) *server {
 	return s
 }
 
-// code is a code for what ann has granted.
+// code returns a code for a grant of ann.
 func (s *server) code(tb testing.TB, c *clients.Client) string {
 	tb.Helper()
 	sum := sha256.Sum256([]byte(verifier))
@@ -176,14 +176,14 @@ func (s *server) post(tb testing.TB, path string, form url.Values, header ...str
 	return s.do(tb, http.MethodPost, path, formType, form.Encode(), header...)
 }
 
-// basic is an Authorization header, as a pair.
+// basic returns an Authorization header as a pair.
 func basic(id, secret string) []string {
 	return []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(id)+":"+url.QueryEscape(secret)))}
 }
 
 func (s *server) auth() []string { return basic(s.client.ID, s.secret) }
 
-// values are pairs.
+// values returns the form with the given names and values.
 func values(pairs ...string) url.Values {
 	v := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -31,7 +31,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
-// TestOAuth2 has a client library get tokens, and refresh them.
+// TestOAuth2 gets and refreshes tokens with a client library.
 func TestOAuth2(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -75,7 +75,7 @@ func TestOAuth2(t *testing.T) {
 	})
 }
 
-// TestTokenRefuses are the errors of the endpoint.
+// TestTokenRefuses checks the errors of the token endpoint.
 func TestTokenRefuses(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), settings{})
@@ -161,7 +161,7 @@ func TestTokenRefuses(t *testing.T) {
 	s.do(t, http.MethodPost, "/oauth/token", formType, strings.Repeat("x", 65<<10), s.auth()...).is(t, "large", 400, "invalid_request")
 }
 
-// TestGolden is a refusal, byte by byte.
+// TestGolden checks the exact body of a refusal.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), settings{})
@@ -172,7 +172,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestSecrets has a secret that was hashed slowly become an HMAC.
+// TestSecrets checks that a secret with a slow hash is stored as an HMAC once a pepper is configured.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -222,7 +222,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestAssertion are clients that authenticate with a key.
+// TestAssertion checks clients that authenticate with a key.
 func TestAssertion(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), settings{clients: clients.Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
@@ -338,8 +338,8 @@ func TestAssertion(t *testing.T) {
 	}
 }
 
-// TestAuthlib has a client send what Authlib's PrivateKeyJWT makes of nothing but a key: RS256 without a key id, for an
-// hour, to the token endpoint, and without client_id in the form.
+// TestAuthlib checks the assertion that Authlib's PrivateKeyJWT makes by default: with RS256, without a key id, valid
+// for an hour, for the token endpoint, and without client_id in the form.
 func TestAuthlib(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), settings{})

@@ -26,8 +26,8 @@ type Catalog struct {
 
 const (
 	topic = "resources"
-	// most bounds the number of resources.
-	most = 10_000
+	// maxResources bounds the number of resources.
+	maxResources = 10_000
 )
 
 // snapshot holds the resources of one moment. It is not modified.
@@ -48,7 +48,7 @@ func New(s *kernel.Server, o Options) *Catalog {
 func (cat *Catalog) read(ctx context.Context, _ string) (*snapshot, error) {
 	var all []*Resource
 	err := cat.Read(ctx, func(c store.Conn) (err error) {
-		all, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_resources ORDER BY slug LIMIT ?", most)
+		all, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_resources ORDER BY slug LIMIT ?", maxResources)
 		return err
 	})
 	if err != nil {

@@ -172,7 +172,7 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 	now := cat.Now().Truncate(time.Microsecond)
 	r.CreatedAt, r.UpdatedAt = now, now
 	return exists(cat.Change(ctx, topic, "", func(c store.Conn) error {
-		if err := kernel.Room(c, "authserver_resources", most); err != nil {
+		if err := kernel.Room(c, "authserver_resources", maxResources); err != nil {
 			return err
 		}
 		if err := r.alone(c); err != nil {

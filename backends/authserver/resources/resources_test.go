@@ -95,7 +95,7 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// TestRootURI has resources be named, and stored, with and without the "/" of an empty path.
+// TestRootURI checks that resources can be named and stored with and without the "/" of an empty path.
 func TestRootURI(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -85,7 +85,7 @@ func (s *server) fill(t testing.TB) *server {
 	return s
 }
 
-// grant is one of both resources to a client.
+// grant returns a grant of both resources to a client.
 func (s *server) grant(c *clients.Client) tokens.Grant {
 	return tokens.Grant{
 		Client: c.ID, User: "ann", Scope: []string{"read", "write"}, Resources: []string{s.mail.ID, s.files.ID}, RedirectURI: "https://c.example/cb", RedirectGiven: true,
@@ -102,12 +102,12 @@ func (s *server) code(t testing.TB, g tokens.Grant) string {
 	return code
 }
 
-// redemption is a good one.
+// redemption returns a valid redemption of a code.
 func (s *server) redemption(c *clients.Client, code string) tokens.Redemption {
 	return tokens.Redemption{Client: c, Code: code, RedirectURI: "https://c.example/cb", Verifier: verifier}
 }
 
-// start is the first answer of a family.
+// start returns the first tokens of a family.
 func (s *server) start(t testing.TB, c *clients.Client) tokens.Answer {
 	t.Helper()
 	answer, err := s.Redeem(t.Context(), s.redemption(c, s.code(t, s.grant(c))))
@@ -135,7 +135,7 @@ func refused(t testing.TB, err error, code string) {
 	}
 }
 
-// claims are those of an access token, not checked.
+// claims returns the claims of an access token, without verifying it.
 func claims(t testing.TB, text string) map[string]any {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(text, ".")[1])

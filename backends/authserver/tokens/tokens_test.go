@@ -77,7 +77,7 @@ func TestRedeem(t *testing.T) {
 	})
 }
 
-// TestRedeemRefuses has what comes with a code be wrong, and the code stay good.
+// TestRedeemRefuses checks that a code remains valid after refused redemptions.
 func TestRedeemRefuses(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), nil).fill(t)
@@ -154,7 +154,7 @@ func TestRedeemRefuses(t *testing.T) {
 	refused(t, err, "invalid_grant")
 }
 
-// TestConsentGone has a consent be withdrawn before the code comes.
+// TestConsentGone checks that nothing is issued if a consent is withdrawn before the code is redeemed.
 func TestConsentGone(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -191,8 +191,8 @@ func TestConsentGone(t *testing.T) {
 	})
 }
 
-// TestParallel has many come with one code, and then with one refresh token: one wins,
-// and what it got ends, since the others may have been the ones it was meant for.
+// TestParallel checks that of many concurrent uses of one code, and then of one refresh token, only one succeeds, and
+// that its tokens are revoked, since they may have gone to the wrong client.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -334,7 +334,7 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-// TestGrace has the answer of a refresh be lost.
+// TestGrace checks that a refresh token can be used again if the response was lost.
 func TestGrace(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), func(o *tokens.Options) { o.Grace = 10 * time.Second }).fill(t)
@@ -382,8 +382,8 @@ func TestGrace(t *testing.T) {
 	refused(t, err, "invalid_grant")
 }
 
-// TestGraceHolders has two holders of one refresh token use it within the grace. Each goes on with what they got, until
-// one token is used again after the grace.
+// TestGraceHolders checks that two holders who use the same refresh token within the grace period both go on with their
+// new tokens, until a token is used again after the grace period.
 func TestGraceHolders(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -492,7 +492,7 @@ func TestNoGraceStored(t *testing.T) {
 	}
 }
 
-// TestGraceMany has answers be lost again and again: what a family remembers is bounded.
+// TestGraceMany checks that the size of a family is bounded if responses are lost again and again.
 func TestGraceMany(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), func(o *tokens.Options) { o.Grace = 10 * time.Second }).fill(t)
@@ -517,8 +517,8 @@ func TestGraceMany(t *testing.T) {
 	}
 }
 
-// TestGraceParallel has many come at once within the grace: it is not for more than it is
-// for those that come one after another.
+// TestGraceParallel checks that concurrent uses within the grace period are limited in the same way as consecutive
+// ones.
 func TestGraceParallel(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -549,7 +549,7 @@ func TestGraceParallel(t *testing.T) {
 	})
 }
 
-// TestPublicKey has the refresh tokens of a public client be bound to its key.
+// TestPublicKey checks that the refresh tokens of a public client are bound to its key.
 func TestPublicKey(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), nil).fill(t)
@@ -801,7 +801,7 @@ func TestIntrospect(t *testing.T) {
 	}
 }
 
-// TestAnswer is what is sent, byte by byte.
+// TestAnswer checks the exact form of responses.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	for want, a := range map[string]tokens.Answer{

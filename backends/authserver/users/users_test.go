@@ -171,7 +171,8 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// TestDeletionsAreReadAgain has a user decide to stay while the accounts before theirs are deleted.
+// TestDeletionsAreReadAgain checks that an account is kept whose user cancels its deletion while other accounts are
+// deleted.
 func TestDeletionsAreReadAgain(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

@@ -21,7 +21,7 @@ func TestAccountIsForWhoIsSignedIn(t *testing.T) {
 	}
 }
 
-// TestSessionsOfAccount has somebody see their browsers and end one, and then all others.
+// TestSessionsOfAccount checks that users see their sessions, and can end one or all others.
 func TestSessionsOfAccount(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -45,7 +45,7 @@ func TestSessionsOfAccount(t *testing.T) {
 	})
 }
 
-// TestSessionsOfOthers has nobody end the session of somebody else.
+// TestSessionsOfOthers checks that users cannot end the sessions of others.
 func TestSessionsOfOthers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})

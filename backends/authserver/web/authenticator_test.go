@@ -64,7 +64,7 @@ func (a *authenticator) read(text string) (o options) {
 	return o
 }
 
-// client is clientDataJSON.
+// client returns the clientDataJSON.
 func (a *authenticator) client(kind, challenge string) []byte {
 	raw, err := json.Marshal(map[string]any{"type": kind, "challenge": challenge, "origin": a.origin, "crossOrigin": false})
 	if err != nil {
@@ -73,19 +73,19 @@ func (a *authenticator) client(kind, challenge string) []byte {
 	return raw
 }
 
-// data is authenticatorData.
+// data returns the authenticatorData.
 func (a *authenticator) data(flags byte) []byte {
 	host := sha256.Sum256([]byte(a.host))
 	out := append(host[:], flags|a.present)
 	return binary.BigEndian.AppendUint32(out, a.count)
 }
 
-// cborBytes is a text of bytes (RFC 8949 section 3.1, major type 2).
+// cborBytes returns the encoding of a byte string (RFC 8949 section 3.1, major type 2).
 func cborBytes(raw []byte) []byte {
 	return append(append([]byte{0x59}, size(raw)...), raw...)
 }
 
-// size is a length in two bytes.
+// size returns a length in two bytes.
 func size(raw []byte) []byte {
 	return binary.BigEndian.AppendUint16(nil, uint16(len(raw))) //nolint:gosec // of tests, small
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// begun is a device that waits.
+// begun returns a device that waits.
 func (s *site) begun() device.Authorization {
 	s.t.Helper()
 	a, err := s.devices.Begin(s.t.Context(), s.app, "read write", nil)

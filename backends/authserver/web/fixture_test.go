@@ -63,7 +63,7 @@ const (
 
 var verifier = strings.Repeat("v", 43)
 
-// challenge is that of the verifier.
+// challenge returns the code challenge of the verifier.
 func challenge() string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
@@ -76,7 +76,7 @@ type settings struct {
 	required bool // a second factor
 }
 
-// sealer is data_encryption.
+// sealer returns the encryptor of data_encryption.
 func sealer(t *testing.T) encryption.Encryptor {
 	t.Helper()
 	master, err := encryption.NewMaster(strings.Repeat("0123456789abcdef", 4), "")
@@ -160,7 +160,7 @@ func (s *site) client(c *clients.Client) *clients.Client {
 	return c
 }
 
-// request is a good one of the app, with further parameters; an empty one is left out.
+// request returns a valid request of the app with changed parameters; an empty value removes a parameter.
 func (s *site) request(pairs ...string) url.Values {
 	v := url.Values{
 		"response_type": {"code"}, "client_id": {s.app.ID}, "redirect_uri": {callback}, "scope": {"read"}, "state": {"st&te"},
@@ -214,14 +214,14 @@ func (p page) is(t *testing.T, status int, texts ...string) page {
 	return p
 }
 
-// leads is where an answer leads: a path of the site, or the client.
+// leads returns where a response redirects, which must begin with prefix.
 func (p page) leads(t *testing.T, prefix string) string {
 	t.Helper()
 	p.Browser = p.In(t)
 	return p.Leads(prefix)
 }
 
-// answered is what the client is told.
+// answered returns the parameters of the response to the client.
 func (p page) answered(t *testing.T) url.Values {
 	t.Helper()
 	to, err := url.Parse(p.leads(t, "https://app.example/cb?keep=1&"))
@@ -240,7 +240,7 @@ func (p page) answered(t *testing.T) url.Values {
 	return v
 }
 
-// code is that of an answer which is good.
+// code returns the code of a successful response.
 func (p page) code(t *testing.T) string {
 	t.Helper()
 	v := p.answered(t)
@@ -259,7 +259,7 @@ func (p page) refused(t *testing.T, code string) {
 	}
 }
 
-// signedIn is a browser in which Ann is.
+// signedIn returns a browser in which Ann is signed in.
 func (s *site) signedIn() *browser {
 	s.t.Helper()
 	b := s.browser()
@@ -277,7 +277,7 @@ func (s *site) user(email string) *users.User {
 	return u
 }
 
-// signedInAs is a browser in which a new user is.
+// signedInAs returns a browser in which a new user is signed in.
 func (s *site) signedInAs(email string) *browser {
 	s.t.Helper()
 	s.user(email)
@@ -296,7 +296,7 @@ func (s *site) sessions(user string) []login.Browser {
 	return list
 }
 
-// feed is the audit feed of the site, to which the kernel writes, too, from now on.
+// feed returns the audit feed of the site, to which the kernel now also writes.
 func (s *site) feed() *audit.Feed {
 	feed, noted := audit.New(s.Server), s.Audit
 	s.Audit = func(ctx context.Context, e kernel.Event) {

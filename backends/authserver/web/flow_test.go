@@ -22,7 +22,7 @@ func onBoth(t *testing.T, test func(t *testing.T, s *site)) {
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) { test(t, newSite(t, k, settings{})) })
 }
 
-// granted is what the codes that were issued stand for, the oldest first.
+// granted returns the grants of the codes that were issued, the oldest first.
 func (s *site) granted() (list []tokens.Grant) {
 	s.t.Helper()
 	err := s.Read(s.t.Context(), func(c store.Conn) error {
@@ -166,7 +166,7 @@ func TestEmptyParameters(t *testing.T) {
 	}
 }
 
-// What is wrong with the client or its address leads nowhere.
+// TestLeadsNowhere checks that a request with an invalid client or redirect URI does not redirect.
 func TestLeadsNowhere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -298,7 +298,8 @@ func TestPrompt(t *testing.T) {
 	b.get(ask("prompt", "login", "login_hint", "hint@example.com").leads(t, "/login?")).is(t, http.StatusOK, `value="hint@example.com"`)
 }
 
-// Who is asked again and chooses nothing of this server itself takes that back.
+// TestOwnScopesTakenBack checks that a user who is asked again and approves none of the server's own scopes withdraws
+// them.
 func TestOwnScopesTakenBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -445,9 +446,8 @@ func TestDocumentChanged(t *testing.T) {
 	}
 }
 
-// TestFirstParty has an application of the operator's own sign somebody in: they are not asked what it may do, but where
-// the application asks for that. What it got is a grant, which can be taken back. What an application says of itself
-// does not count.
+// TestFirstParty checks that users are not asked for consent to an application of the operator, unless the application
+// requests that. The consent is stored and can be revoked. What an application declares of itself does not count.
 func TestFirstParty(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

@@ -47,7 +47,7 @@ func (m *mailing) mails() []testenv.Mail {
 
 var linkIn = regexp.MustCompile(regexp.QuoteMeta(authtest.Issuer) + `(/\S+)`)
 
-// link is that of the one mail that is sent now, which goes to an address.
+// link returns the link of the only mail that is sent now, which must go to the given address.
 func (m *mailing) link(to string) string {
 	m.t.Helper()
 	list := m.mails()
@@ -63,8 +63,8 @@ func (m *mailing) link(to string) string {
 
 const chosen = "four words are long"
 
-// TestForgottenPassword has somebody choose another password by a link, which works once, and
-// ends their sessions.
+// TestForgottenPassword checks that a user can choose a new password by a link, which works once and ends their
+// sessions.
 func TestForgottenPassword(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -305,7 +305,7 @@ func TestInvitation(t *testing.T) {
 	})
 }
 
-// TestMailPagesNeedMail has none of the pages without a mail server.
+// TestMailPagesNeedMail checks that the pages are not found without a mail server.
 func TestMailPagesNeedMail(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})

@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// cookie is one of a browser; empty: it has none of that name.
+// cookie returns the value of a cookie of the browser, or "" if there is none.
 func (b *browser) cookie(name string) string {
 	b.t.Helper()
 	at, err := url.Parse(b.server.URL)
@@ -189,8 +189,8 @@ func TestLockedOut(t *testing.T) {
 	other.tries(long[:254], annPass).is(t, http.StatusTooManyRequests)
 }
 
-// TestSprayed has one address try a password with many names: it is locked for all of them, which is told once and
-// without the name that happened to be the last.
+// TestSprayed checks that an address that tries a password with many names is locked for all of them, and that this is
+// recorded once and without the name that happened to be the last.
 func TestSprayed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{login: login.Options{MaxAge: time.Hour, FailClosed: true, Failures: 3, Spray: 4, Window: 10 * time.Minute, Lock: 15 * time.Minute, Identities: 1000}})
@@ -234,7 +234,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// Forms are good in the browser that they were made for, and from this site alone.
+// TestForged checks that forms are accepted only from the browser that they were made for, and from this site.
 func TestForged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})

@@ -25,7 +25,7 @@ var (
 	shownForms   = regexp.MustCompile(`(?s)<form.*?</form>`)
 )
 
-// code is what an app with a secret shows now.
+// code returns the current code of an app with the given secret.
 func (s *site) code(secret string) string {
 	s.t.Helper()
 	code, err := totp.GenerateCode(secret, s.Clock.Now())
@@ -35,7 +35,7 @@ func (s *site) code(secret string) string {
 	return code
 }
 
-// formTo are the fields of the form of a page that goes to an address and has a text.
+// formTo returns the fields of the form of a page that has the given action and contains a text.
 func (p page) formTo(t *testing.T, action, has string) url.Values {
 	t.Helper()
 	for _, form := range shownForms.FindAllString(p.Text, -1) {
@@ -176,7 +176,7 @@ func TestWaiting(t *testing.T) {
 	disabled.types(form, s.code(secret)).is(t, http.StatusUnprocessableEntity, "Sign in once more")
 }
 
-// Guesses are counted for the user, from wherever they come.
+// TestGuessedCodes checks that wrong codes are counted for the user, whatever browser they come from.
 func TestGuessedCodes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -366,8 +366,8 @@ func TestParallelGuessesBehindSecondFactor(t *testing.T) {
 	}
 }
 
-// TestStepUp has a client ask for two factors (acr_values): who has none sets one up, and who has
-// proved none signs in once more.
+// TestStepUp checks requests for two factors (acr_values): a user without a second factor sets one up, and a user who
+// has not proved it signs in again.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

@@ -35,7 +35,7 @@ func TestActors(t *testing.T) {
 	}
 }
 
-// What is taken over of an assertion is JSON, and not deep.
+// FuzzActors checks that the actors of an assertion are valid JSON and not nested deeply.
 func FuzzActors(f *testing.F) {
 	f.Add(`{"sub":"a","act":{"sub":"b"}}`)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -30,7 +30,7 @@ func fix(t *testing.T, o Options) *fixture {
 // rules are three failures in ten minutes, locked for a quarter of an hour.
 var rules = Options{Max: 3, Window: 10 * time.Minute, Lock: 15 * time.Minute, Bound: 100}
 
-// fails has a key fail and tells whether that locks it, and how long it was locked.
+// fails counts a failure of a key and checks whether that locks it, and for how long it was locked already.
 func (f *fixture) fails(k Key, locks bool, locked time.Duration) {
 	f.t.Helper()
 	if wait, did := f.Fail(k); did != locks || wait != locked {
@@ -136,7 +136,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestSpray has one address try many identities, each a few times.
+// TestSpray checks that an address is locked after failures of many identities.
 func TestSpray(t *testing.T) {
 	t.Parallel()
 	o := rules
@@ -279,7 +279,7 @@ func TestSweep(t *testing.T) {
 	f.fails(keys[0], false, 0)
 }
 
-// What is found agrees with a plain list of failures, whatever happens.
+// TestAgainstPlain compares the results with those of a simple implementation.
 func TestAgainstPlain(t *testing.T) {
 	t.Parallel()
 	f := fix(t, Options{Max: 3, Window: 10, Lock: 15, Bound: 1000})
