@@ -261,7 +261,7 @@ func (x *Connections) keep(
 			x.Logger().Error("a renewed credential could not be stored; the person may have to connect the provider again",
 				zap.String("provider", p.Slug), zap.String("connection", one.ID), zap.Error(err))
 			return nil, err
-		case !told:
+		case !logged:
 			logged = true
 			x.Logger().Error("a renewed credential cannot be stored yet; it is tried on",
 				zap.String("provider", p.Slug), zap.String("connection", one.ID), zap.Error(err))
