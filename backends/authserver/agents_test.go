@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// An agent says so of itself, for good: its tokens tell it, whatever their grant, and the
-// key set lists it while it may do anything.
+// TestAgents checks that an agent cannot become another kind of client, that its tokens name it, whatever their grant,
+// and that the key set lists it while it is active.
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

@@ -23,7 +23,7 @@ import (
 
 var noon = time.Date(2031, 5, 6, 12, 0, 0, 0, time.UTC)
 
-// serve makes a server with a configuration, as text, on a database.
+// serve starts a server with a configuration on a database.
 func serve(t *testing.T, db *store.DB, text string) *authserver.Server {
 	t.Helper()
 	return serveLogged(t, db, text, zap.NewNop)
@@ -86,7 +86,7 @@ func stored(t *testing.T, s *authserver.Server, path string, status int) (body m
 	}
 }
 
-// TestHealth: a database that is gone is told by all but livez.
+// TestHealth checks that a database that does not answer is reported by all health routes except livez.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -111,7 +111,7 @@ func TestHealth(t *testing.T) {
 	})
 }
 
-// TestSite: what is not there, and methods that are not.
+// TestSite checks unknown paths and methods.
 func TestSite(t *testing.T) {
 	t.Parallel()
 	s := serve(t, databases.SQLite(t), "")
@@ -139,8 +139,8 @@ func TestSite(t *testing.T) {
 	}
 }
 
-// TestPepperGone: who has taken the pepper away is told that clients have a secret under
-// it, in the log and by the administration.
+// TestPepperGone checks that an operator who has removed the pepper is warned, in the log and by the administration
+// API, of clients whose secrets were stored under it.
 func TestPepperGone(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -182,8 +182,7 @@ func TestPepperGone(t *testing.T) {
 	})
 }
 
-// TestMounted: an issuer with a path is served with it, and behind a proxy that takes it
-// away.
+// TestMounted checks that an issuer with a path is served at that path, and without it behind a proxy that removes it.
 func TestMounted(t *testing.T) {
 	t.Parallel()
 	s := serve(t, databases.SQLite(t), "server: {issuer: 'http://localhost:9000/auth'}")
@@ -211,7 +210,7 @@ func TestMounted(t *testing.T) {
 	}
 }
 
-// TestHost: who the server is stands in its keys. What a request says of it leads nowhere.
+// TestHost checks that the server uses its configured issuer, whatever host a request names.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	s := serve(t, databases.SQLite(t), "server: {issuer: 'http://localhost:9000'}\nrate_limit: {enabled: false}\nresources: [{slug: notes, uri: 'https://notes.example/mcp'}]\nclients: [{client_id: app, redirect_uris: ['https://app.example/cb']}]")
@@ -238,7 +237,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// TestNew: what a server cannot be without.
+// TestNew checks the required options of a server.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.Parse(nil, func(string) (string, bool) { return "", false })
@@ -276,7 +275,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestEndpoints: what the rooms serve is there, as it was configured.
+// TestEndpoints checks that the endpoints of all packages are served as configured.
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -304,7 +303,7 @@ func TestEndpoints(t *testing.T) {
 	})
 }
 
-// TestPushed: a client registers itself, sends a request ahead, and a browser comes with it.
+// TestPushed checks a client that registers itself and pushes a request, with which a browser then continues.
 func TestPushed(t *testing.T) {
 	t.Parallel()
 	s := serve(t, databases.SQLite(t), "")
@@ -335,7 +334,7 @@ func TestPushed(t *testing.T) {
 	}
 }
 
-// TestLimit: who sends too much must wait, but for who asks how the server is.
+// TestLimit checks that the rate limit does not apply to health checks.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t, databases.SQLite(t), "rate_limit: {requests_per_second: 1, burst: 2}")
@@ -350,8 +349,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestIssuerPath: behind a proxy that takes the path of the issuer away, what the pages
-// lead to has it.
+// TestIssuerPath checks that the links of the pages contain the path of the issuer behind a proxy that removes it.
 func TestIssuerPath(t *testing.T) {
 	t.Parallel()
 	s := serve(t, databases.SQLite(t), `server: {issuer: "http://localhost:9000/id"}`)

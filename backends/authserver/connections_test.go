@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// A person connects an account of theirs, a client gets its token by exchange as long as
-// they let it, and the administration sees that without seeing what it is.
+// TestConnections checks that a user connects an account, that a client gets its token by exchange while the user
+// permits it, and that the administration API shows the connection without its credential.
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -157,7 +157,7 @@ broker_providers:
 	})
 }
 
-// Providers of the configuration are there also where it has neither clients nor resources.
+// TestProvidersAlone checks that the providers of a configuration without clients and resources are stored.
 func TestProvidersAlone(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.Parse([]byte(`

@@ -41,7 +41,7 @@ func newDocumentSite(t *testing.T, members string) *documentSite {
 	return s
 }
 
-// do asks a path of the public site, or with the key that of the administration.
+// do sends a request to the public site, or with the key to the administration API.
 func (l *live) do(method, path, form string, status int) map[string]any {
 	l.t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(form))
@@ -74,7 +74,7 @@ func (l *live) status(path, form string) int {
 	return w.Code
 }
 
-// A client that nobody has registered has somebody sign in, by the URL of its document.
+// TestDocumentClient checks a sign-in for a client that is only known by the URL of its metadata document.
 func TestDocumentClient(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -158,7 +158,7 @@ func TestDocumentClient(t *testing.T) {
 	})
 }
 
-// A client whose document has a key proves that it holds it.
+// TestDocumentKey checks that a client whose document contains a key must prove that it has the key.
 func TestDocumentKey(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, databases.SQLite(t))

@@ -83,7 +83,7 @@ func (l *live) call(method, path string, form url.Values, authorization string, 
 	return a
 }
 
-// token asks the token endpoint.
+// token sends a request to the token endpoint.
 func (l *live) token(form url.Values, proofs ...string) told {
 	l.t.Helper()
 	return l.call(http.MethodPost, "/oauth/token", form, "", proofs...)
@@ -230,7 +230,7 @@ func TestProofs(t *testing.T) {
 	})
 }
 
-// Where a nonce is required, each answer to a proof has one.
+// TestProofNonces checks that each response to a proof contains a nonce if nonces are required.
 func TestProofNonces(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, databases.SQLite(t), "dpop: {require_nonce: true}")
@@ -263,7 +263,7 @@ func TestProofNonces(t *testing.T) {
 	}
 }
 
-// Switched off, proofs and dpop_jkt do nothing.
+// TestProofsOff checks that proofs and dpop_jkt are ignored if DPoP is disabled.
 func TestProofsOff(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, databases.SQLite(t), "dpop: {enabled: false}")
@@ -280,7 +280,7 @@ func TestProofsOff(t *testing.T) {
 	}
 }
 
-// An assertion that is bound to a key is good with a proof of it.
+// TestAssertionProof checks that an assertion that is bound to a key is accepted only with a proof of that key.
 func TestAssertionProof(t *testing.T) {
 	t.Parallel()
 	e := newEnterprise(t, databases.SQLite(t))

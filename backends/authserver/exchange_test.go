@@ -26,7 +26,7 @@ type party struct {
 	config *oauth2.Config
 }
 
-// party makes a client that may do all, and is trusted with tokens for the resources.
+// party registers a client with all grants that is trusted with tokens for the given resources.
 func (l *live) party(name string, agent bool, trusted ...string) *party {
 	l.t.Helper()
 	text, err := json.Marshal(map[string]any{
@@ -64,7 +64,7 @@ func (p *party) signIn(scope string, of ...string) string {
 	return answer.text("access_token")
 }
 
-// exchange asks for another token, with more of a form, pairs.
+// exchange requests a token exchange, with further form fields as pairs.
 func (p *party) exchange(subject string, more ...string) told {
 	p.t.Helper()
 	form := url.Values{
@@ -99,7 +99,7 @@ func (p *party) exchanged(subject string, more ...string) (text string, claims g
 	return answer.text("access_token"), (&enterprise{live: p.live}).token(answer.body)
 }
 
-// good reports whether the client is told that a token is active.
+// good reports whether introspection by the client says that a token is active.
 func (p *party) good(token string) bool {
 	p.t.Helper()
 	told := p.call(http.MethodPost, "/oauth/introspect", url.Values{"token": {token}, "client_id": {p.config.ClientID}, "client_secret": {p.config.ClientSecret}}, "")
@@ -115,7 +115,7 @@ func actOf(claims golang.MapClaims) string {
 	return string(text)
 }
 
-// A service gets a token for the one that came to it, and what it calls one for that.
+// TestExchange checks that a service exchanges a token that it was sent, and that the service it calls does so again.
 func TestExchange(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -265,7 +265,7 @@ func TestExchangeRefusals(t *testing.T) {
 	off.token(url.Values{"grant_type": {exchangeGrant}, "client_id": {"x"}}).is(t, "off", 401, "invalid_client")
 }
 
-// With allow_self_exchange a client narrows its own tokens as it likes.
+// TestExchangeOwn checks that with allow_self_exchange a client can narrow its own tokens.
 func TestExchangeOwn(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, databases.SQLite(t), "token_exchange: {allow_self_exchange: true}")
@@ -285,8 +285,8 @@ func TestExchangeOwn(t *testing.T) {
 	refused.is(t, "again and again", 400, "invalid_request")
 }
 
-// Who narrows a token for a broker resource without naming it gets a narrower one, and not the
-// provider's past the resource's list of who may have that.
+// TestExchangeOwnForBroker checks that narrowing a token for a broker resource without naming the resource results in a
+// narrower token, not in a token of the provider, which the policy of the resource might forbid.
 func TestExchangeOwnForBroker(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, databases.SQLite(t), `data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}
@@ -306,8 +306,8 @@ broker_providers: [{slug: maps, protocol: api_key, config_data: {header_name: X-
 	}
 }
 
-// Ten services call each other; the eleventh is one too many. Whatever ends one of them
-// ends those that came of it, and none before.
+// TestExchangeChain checks a chain of ten services, of which an eleventh is refused. Revoking one of the tokens revokes
+// those that were derived from it, and no earlier ones.
 func TestExchangeChain(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -405,8 +405,8 @@ func TestExchangeChain(t *testing.T) {
 	})
 }
 
-// A bound token is exchanged by who has its key, and the new one is bound to the key of
-// the request.
+// TestExchangeProofs checks that a bound token can be exchanged only with its key, and that the new one is bound to the
+// key of the request.
 func TestExchangeProofs(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, databases.SQLite(t))
@@ -435,8 +435,8 @@ func TestExchangeProofs(t *testing.T) {
 	service.exchanged(free, "resource", "files", "actor_token", actor, "actor_token_type", accessType, "DPoP", other.proof("POST", path))
 }
 
-// What a machine was given is exchanged by whom it calls, and is good there: its subject is
-// the machine, which is nobody to be asked.
+// TestExchangeMachine checks that the token of a client for itself can be exchanged by the service that it calls. The
+// subject remains the client, so that no user has to consent.
 func TestExchangeMachine(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

@@ -206,7 +206,7 @@ func (l *lab) refreshes(app *oauth2.Config, token string) string {
 	return l.status(http.MethodPost, "/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "client_id": {app.ClientID}}.Encode())
 }
 
-// machine makes a client with a secret, and is the form for a token of its own.
+// machine registers a client with a secret and returns the form for a token of its own.
 func (l *lab) machine() url.Values {
 	l.t.Helper()
 	made := l.ask(http.MethodPost, "/admin/clients", `{"client_name":"Robot","grant_types":["client_credentials","`+exchangeGrant+`"],"scope":"read write","token_endpoint_auth_method":"client_secret_post"}`)

@@ -88,7 +88,7 @@ var (
 
 const chat = `{"slug":"chat","display_name":"Chat","protocol":"oauth","config_data":{"client_id":"c","client_secret":"s","authorize_url":"https://chat.example/authorize","token_url":"https://chat.example/token"}}`
 
-// seals stores what is secret of a provider.
+// seals stores a provider with a secret.
 func (l *lab) seals() *httptest.ResponseRecorder {
 	l.t.Helper()
 	return l.ask(http.MethodPost, "/admin/broker-providers", chat)

@@ -54,7 +54,7 @@ func sends(name string) func(t *testing.T, s settings) string {
 	}
 }
 
-// comesBack reports whether somebody whom the other provider sends back is signed in.
+// comesBack returns whether a user who returns from the other provider is signed in.
 func comesBack(t *testing.T, s settings) string {
 	t.Helper()
 	p := oidclogintest.New(t)

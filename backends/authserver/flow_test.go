@@ -133,8 +133,8 @@ func (l *live) send(method, to string, fields url.Values) (location, page string
 
 var field = regexp.MustCompile(`<input type="(?:hidden|checkbox)" name="([^"]*)" value="([^"]*)"`)
 
-// answers goes on from an address, by whatever is asked, until it leads to another site
-// or a page without a question.
+// answers follows redirects and submits forms from an address on, until it gets to another site or to a page without a
+// form.
 func (l *live) answers(to string) (location, page string) {
 	l.t.Helper()
 	for range 10 {
@@ -186,8 +186,8 @@ func (l *live) register(provider *oidc.Provider, metadata string) *oauth2.Config
 	return &oauth2.Config{ClientID: made.ID, ClientSecret: made.Secret, Endpoint: provider.Endpoint(), RedirectURL: "https://app.example/cb", Scopes: []string{"openid", "email", "read"}}
 }
 
-// Clients of another make discover the server, sign somebody in, read who it is, renew
-// their tokens, and have a device connected.
+// TestClients checks the server with client libraries: discovery, a sign-in, user info, renewal of tokens, and the
+// connection of a device.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -283,8 +283,8 @@ func (l *live) codeOf(c *oauth2.Config, verifier string) string {
 	return back.Query().Get("code")
 }
 
-// A page of an allowed origin asks who has signed in, as it asks for tokens (OpenID Connect Core
-// 5.3); pages of others learn nothing.
+// TestUserInfoShared checks that pages of an allowed origin can read the user info, as they can get tokens (OpenID
+// Connect Core section 5.3), and that other pages cannot.
 func TestUserInfoShared(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, settings{"server.allowed_origins": `["https://app.example"]`})
@@ -299,8 +299,8 @@ func TestUserInfoShared(t *testing.T) {
 	}
 }
 
-// A page of an allowed origin can read that it sends too much, or by a wrong method; its
-// preflights are not counted.
+// TestRefusalsShared checks that a page of an allowed origin can read that it exceeds the rate limit or uses a wrong
+// method, and that its preflight requests are not counted.
 func TestRefusalsShared(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, settings{"server.allowed_origins": `["https://app.example"]`, "rate_limit.enabled": "true", "rate_limit.burst": "2", "rate_limit.requests_per_second": "0.001"})
@@ -321,7 +321,7 @@ func TestRefusalsShared(t *testing.T) {
 	}
 }
 
-// The audit feed tells from where all is done that somebody does.
+// TestAuditAddresses checks that the audit feed contains the address of each action.
 func TestAuditAddresses(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, databases.SQLite(t))

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// HEAD does nothing: what a page does when it is opened is left to who opens it.
+// TestHead checks that HEAD requests change nothing on pages whose GET requests do.
 func TestHead(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

@@ -23,9 +23,9 @@ var oldMaster, newMaster = strings.Repeat("0a", 32), strings.Repeat("0b", 32)
 
 const oldMasterID = "b9b07dd4"
 
-// TestKeyTakenTooEarly: who takes an old master key away while rows need it is told so at
-// the start and by the administration, with the table, how many rows and the id of the
-// key, until it is there again and the rows are sealed anew.
+// TestKeyTakenTooEarly checks that an operator who removes an old master key while rows need it is warned at the start
+// and by the administration API, with the table, the number of rows and the id of the key, until the key is configured
+// again and the rows are sealed again.
 func TestKeyTakenTooEarly(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -131,8 +131,8 @@ func TestKeyTakenTooEarly(t *testing.T) {
 	})
 }
 
-// TestFaultyProvider: a provider that cannot be used is told of where it is listed, and on
-// the overview, for as long as it is so.
+// TestFaultyProvider checks that a provider that cannot be used is reported in the list and on the overview, until it
+// is repaired.
 func TestFaultyProvider(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

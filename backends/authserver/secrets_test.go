@@ -46,8 +46,8 @@ func signedBy(t *testing.T, db *store.DB, kms *transittest.Server, more string) 
 	return s, s.Start()
 }
 
-// TestKeyManagement: a server whose keys are elsewhere issues while that answers, and
-// verifies also while it does not.
+// TestKeyManagement checks that a server whose keys are in a key management server issues tokens only while that
+// answers, and always verifies them.
 func TestKeyManagement(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -134,8 +134,8 @@ func TestKeyManagement(t *testing.T) {
 	})
 }
 
-// TestMoveEncryption: signing keys in the database move from one driver to another, and
-// the server goes on with what it has.
+// TestMoveEncryption checks that signing keys in the database can be moved from one driver to another without being
+// replaced.
 func TestMoveEncryption(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -218,7 +218,7 @@ func TestMoveEncryption(t *testing.T) {
 	})
 }
 
-// admin asks the administration API from this machine.
+// admin sends a request to the administration API from this machine.
 func admin(s *authserver.Server, method, path, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
 	r.RemoteAddr = "127.0.0.1:1234"

@@ -10,7 +10,7 @@ import (
 
 var databases = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}}
 
-// The tables are made on both engines, and keep a user's mail address once.
+// TestSchema checks that the tables can be created on both engines, and that mail addresses are unique.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

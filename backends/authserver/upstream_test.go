@@ -54,7 +54,7 @@ func (f *federated) page(path string) (status int, location string, cookies []*h
 	return response.StatusCode, response.Header.Get("Location"), response.Cookies()
 }
 
-// visit goes to the provider and comes back with a query.
+// visit starts a sign-in at the provider and returns the query of the return.
 func (f *federated) visit(redirect string) url.Values {
 	f.t.Helper()
 	status, to, _ := f.page("/oidc/start?redirect=" + url.QueryEscape(redirect))
@@ -71,7 +71,7 @@ func (f *federated) back(query url.Values) (int, string) {
 	return status, to
 }
 
-// People of another provider sign in, and are who they were when they come again.
+// TestUpstream checks that users of another provider can sign in, and are recognized when they return.
 func TestUpstream(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -183,7 +183,7 @@ func TestUpstream(t *testing.T) {
 	})
 }
 
-// None of these is let in, and the page says nothing of what was sent.
+// TestUpstreamAttacks checks that invalid responses are refused, and that the page reveals nothing of them.
 func TestUpstreamAttacks(t *testing.T) {
 	t.Parallel()
 	f := newFederated(t, databases.SQLite(t), "")

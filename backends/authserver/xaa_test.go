@@ -479,7 +479,7 @@ func TestIdPs(t *testing.T) {
 	})
 }
 
-// The stricter modes.
+// TestAssertionModes checks the stricter modes.
 func TestAssertionModes(t *testing.T) {
 	t.Parallel()
 	e := newEnterprise(t, databases.SQLite(t), "xaa: {subject_mode: strict, require_resource: true, max_assertion_age: 1m, token_expiry: 10m}")

@@ -64,7 +64,7 @@ func provision(tb testing.TB, database string) *site {
 	return s
 }
 
-// start makes a site that works.
+// start makes a working site.
 func start(tb testing.TB) *site {
 	tb.Helper()
 	s := provision(tb, fmt.Sprintf(`{"engine":"sqlite","path":%q}`, filepath.Join(tb.TempDir(), "x.db")))

@@ -81,7 +81,7 @@ type OAuth struct {
 	Scopes []string `json:"scopes,omitempty"`
 
 	// ACR are the authentication context classes of which the token must have one (RFC 9470), such as 2, which means
-	// two factors for this product's authorization server. Default: any.
+	// two factors for this product's authorization server. Default: no class is required.
 	ACR []string `json:"acr,omitempty"`
 
 	// MaxAge is how long ago the user may have signed in (RFC 9470). Default: any time.

@@ -19,8 +19,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
-// TestOAuthBound: a token that is bound to a key is good with a proof of that key for the
-// request, once, and not without.
+// TestOAuthBound checks that a token that is bound to a key is accepted only with a proof of that key for the request,
+// which can be used once.
 func TestOAuthBound(t *testing.T) {
 	t.Parallel()
 	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))

@@ -88,8 +88,8 @@ func (s sent) refused(t *testing.T, what string, status int, code, challenge str
 
 const notesMetadata = `resource_metadata="https://notes.example/.well-known/oauth-protected-resource/mcp"`
 
-// TestOAuthJWT: tokens by RFC 9068 for this service pass, and no others; what is wrong is
-// told as RFC 6750 has it.
+// TestOAuthJWT checks that only tokens of RFC 9068 for this service pass, and that the challenges are those of RFC
+// 6750.
 func TestOAuthJWT(t *testing.T) {
 	t.Parallel()
 	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
@@ -135,7 +135,7 @@ func TestOAuthJWT(t *testing.T) {
 	send(fresh, good).refused(t, "an issuer that is down", 503, "", "")
 }
 
-// TestOAuthIntrospection: the server is asked, as its client, and its word counts.
+// TestOAuthIntrospection checks that the server is asked with the client's credentials, and that its response decides.
 func TestOAuthIntrospection(t *testing.T) {
 	t.Parallel()
 	var answer atomic.Pointer[string]
@@ -217,7 +217,7 @@ func (s inProcess) CheckToken(_ context.Context, token string) (map[string]any, 
 	return claims, time.Now().Add(time.Hour), ok, nil
 }
 
-// TestOAuthInProcess: the server of the issuer in this process is asked each time.
+// TestOAuthInProcess checks that the authorization server in this process is called for each request.
 func TestOAuthInProcess(t *testing.T) {
 	t.Parallel()
 	o := newOAuth(t, &OAuth{Issuer: "https://as.example", Audiences: []string{notes}, Scopes: []string{"read"}})
@@ -237,7 +237,7 @@ func TestOAuthInProcess(t *testing.T) {
 	}
 }
 
-// TestOAuthMetadata: the document of the resource is for everybody, at its place.
+// TestOAuthMetadata checks that the metadata document of the resource is public.
 func TestOAuthMetadata(t *testing.T) {
 	t.Parallel()
 	o := newOAuth(t, &OAuth{Issuer: "https://as.example", Audiences: []string{notes}, Scopes: []string{"read"}, ResourceName: "Notes & more"})
@@ -278,7 +278,8 @@ func TestOAuthMetadata(t *testing.T) {
 	}
 }
 
-// TestOAuthRefusesSettings: what contradicts itself, or would let others in.
+// TestOAuthRefusesSettings checks that settings that contradict each other, or would accept foreign tokens, are
+// refused.
 func TestOAuthRefusesSettings(t *testing.T) {
 	t.Parallel()
 	ask := &Introspection{URL: "https://as.example/introspect", ClientID: "a", ClientSecret: "b"}

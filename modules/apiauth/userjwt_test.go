@@ -105,7 +105,7 @@ func (c *checker) unavailable(ctx context.Context, text string) {
 	}
 }
 
-// TestUserJWTBound: a token that is bound to a key is of no use to a thief here either.
+// TestUserJWTBound checks that a token that is bound to a key is refused.
 func TestUserJWTBound(t *testing.T) {
 	t.Parallel()
 	c := newChecker(t, &UserJWT{HS256: testSecret, Audiences: []string{"console"}})
@@ -144,7 +144,7 @@ func TestUserJWTSubjects(t *testing.T) {
 	}
 }
 
-// TestWrongClaimsAskForNoKeys: what would not pass with any key leads to no fetch.
+// TestWrongClaimsAskForNoKeys checks that a token that would be refused with any key causes no fetch.
 func TestWrongClaimsAskForNoKeys(t *testing.T) {
 	t.Parallel()
 	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestImport takes users over, tells what was refused, and writes the report.
+// TestImport imports users, reports what was refused, and writes the report file.
 func TestImport(t *testing.T) { //nolint:paralleltest // a process has one command line, which Caddy relies on
 	run, _ := userLine(t)
 	folder := t.TempDir()

@@ -24,8 +24,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// TestReencrypt: a database moves from a master key to a key management server, and what is
-// done is not done again. Tests of commands set Caddy's default logger.
+// TestReencrypt moves a database from a master key to a key management server, and checks that finished work is not
+// repeated. Tests of commands set Caddy's default logger.
 func TestReencrypt(t *testing.T) {
 	folder := t.TempDir()
 	kms := transittest.New(t)
@@ -112,8 +112,8 @@ func TestReencrypt(t *testing.T) {
 	}
 }
 
-// TestReencryptAll: with several servers on the database it goes by the keys of all that
-// seal, wherever they stand, and refuses two that seal differently.
+// TestReencryptAll checks that with several servers on a database the keys of all that seal are used, wherever they are
+// configured, and that two that seal differently are refused.
 func TestReencryptAll(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("OLD", strings.Repeat("0a", 32))

@@ -79,7 +79,8 @@ func feed(t *testing.T, config string) (list []string) {
 	return list
 }
 
-// The tests of commands do not run in parallel: they set Caddy's default logger.
+// TestUserCommands tests the commands for users. Tests of commands do not run in parallel, since they set Caddy's
+// default logger.
 func TestUserCommands(t *testing.T) { //nolint:paralleltest // see above
 	run, config := userLine(t)
 	good := func(stdin string, args ...string) string {

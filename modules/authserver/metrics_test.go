@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMetrics: what the rooms count has a metric, and each metric is counted by a room.
+// TestMetrics checks that everything that the server counts has a metric, and that each metric is used.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	named := make(map[string]bool)

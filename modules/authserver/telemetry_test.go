@@ -61,8 +61,8 @@ func serve(t *testing.T, keys string) string {
 	}
 }
 
-// TestAdminOff: with admin.enabled off, which needs no admin.api_key, nobody administers, also
-// where a Caddyfile has the listener.
+// TestAdminOff checks that with admin.enabled off, which needs no admin.api_key, the administration is not available
+// even if a Caddyfile has its listener.
 func TestAdminOff(t *testing.T) { //nolint:paralleltest // see serve
 	const keys = "server: {issuer: 'https://as.example'}\nsession: {secret: 0123456789abcdef0123456789abcdef}\nsigning: {key_path: FOLDER/keys}\n"
 	for admin, want := range map[string]bool{"{enabled: false}": false, "{api_key: 0123456789abcdef0123456789abcdef}": true} {
@@ -75,7 +75,7 @@ func TestAdminOff(t *testing.T) { //nolint:paralleltest // see serve
 	}
 }
 
-// fetch asks for a path, in a trace or in none.
+// fetch requests a path, within a trace if parent is set.
 func fetch(t *testing.T, address, path, parent string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
@@ -99,8 +99,7 @@ func fetch(t *testing.T, address, path, parent string) (int, string) {
 
 const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// TestTelemetry: what a request does is sent to a collector, its metrics too, and nothing
-// of what it carries.
+// TestTelemetry checks that traces and metrics are sent to a collector, without the contents of requests.
 func TestTelemetry(t *testing.T) { //nolint:paralleltest // see serve
 	collector, kms := otlptest.New(t), transittest.New(t)
 	to := "{provider: both, otel_endpoint: '" + collector.Endpoint + "', insecure: true}"
@@ -143,7 +142,7 @@ func TestTelemetry(t *testing.T) { //nolint:paralleltest // see serve
 	}
 }
 
-// TestNoTelemetry: nothing is sent, and nothing is scraped, where the keys say so.
+// TestNoTelemetry checks that nothing is sent or can be scraped if the keys disable it.
 func TestNoTelemetry(t *testing.T) { //nolint:paralleltest // see serve
 	collector := otlptest.New(t)
 	address := serve(t, "signing: {key_path: FOLDER/keys}\nobservability: {metrics: {provider: otel, otel_endpoint: '"+collector.Endpoint+"', insecure: true}, tracing: {enabled: false, endpoint: '"+collector.Endpoint+"', insecure: true}}\n")

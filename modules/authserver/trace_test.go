@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 )
 
-// TestTraceID: audit rows have the id of the trace that a request is of.
+// TestTraceID checks that audit rows contain the trace id of the request.
 func TestTraceID(t *testing.T) {
 	t.Parallel()
 	if id := traceID(t.Context()); id != "" {

@@ -48,7 +48,7 @@ func newAPI(t *testing.T, k authtest.Kernel, text string, env map[string]string)
 	return &api{s, t, k.Clock}
 }
 
-// do asks the administration, and is told a JSON object, or nothing.
+// do sends a request to the administration API and returns the JSON object of the response, if there is one.
 func (a *api) do(method, path, body string, status int) map[string]any {
 	a.t.Helper()
 	r := httptest.NewRequest(method, "/admin"+path, strings.NewReader(body))
@@ -210,7 +210,7 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// TestDocumentClient: of a client that a metadata document tells of, the scope is set here.
+// TestDocumentClient checks that the scope of a client with a metadata document can be set.
 func TestDocumentClient(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -519,7 +519,7 @@ func TestInvitations(t *testing.T) {
 	})
 }
 
-// TestClientsWithTheirOwnSecrets takes the id and the secret that a client had elsewhere.
+// TestClientsWithTheirOwnSecrets checks that a client can keep its id and its secret from another server.
 func TestClientsWithTheirOwnSecrets(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 )
 
-// TestAudit: what an administrator changes is in the audit feed, once, with who did it, and
-// without what is secret.
+// TestAudit checks that each change by an administrator is recorded in the audit feed once, with its actor and without
+// secrets.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, authtest.SQLite(t), "data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}", map[string]string{"MASTER": master})

@@ -62,8 +62,8 @@ var crowded = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}, Fi
 	})
 }}
 
-// TestManyPlans holds the statements of the lists to their indexes, with many rows: a page
-// is read from where it begins, and no page sorts or reads all.
+// TestManyPlans checks the query plans of lists with many rows: each page starts with an index lookup, and no page
+// sorts or reads all rows.
 func TestManyPlans(t *testing.T) {
 	t.Parallel()
 	crowded.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -142,8 +142,8 @@ func TestManyPlans(t *testing.T) {
 	})
 }
 
-// TestManyPages: with many rows all are found once, from the first page to the last, in
-// either order, and what is counted is bounded.
+// TestManyPages checks that the pages of a list with many rows contain each row once, in either order, and that
+// counting is bounded.
 func TestManyPages(t *testing.T) {
 	t.Parallel()
 	crowded.OnBoth(t, func(t *testing.T, db *store.DB) {

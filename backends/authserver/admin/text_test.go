@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 )
 
-// TestNoText: what no database has as a text finds nothing, or is refused; it is no fault of
-// the server.
+// TestNoText checks that text that a database cannot store matches nothing or is refused, and does not cause a server
+// error.
 func TestNoText(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

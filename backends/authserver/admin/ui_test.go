@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 )
 
-// TestUI: the pages are there for everybody, with all that they load, and tell nothing.
+// TestUI checks that the pages are served to everybody, with all files that they load, and reveal nothing.
 func TestUI(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, authtest.SQLite(t), "", nil)

@@ -9,8 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 )
 
-// TestVersions: a change that names by If-Match what it was made of is refused, 412, when
-// that is another one by now, and what is there stays as it is.
+// TestVersions checks that a change with an outdated If-Match is refused with status 412 and changes nothing.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -89,7 +88,7 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// TestVersionsAtOnce: of several changes of the same version at the same time one is made.
+// TestVersionsAtOnce checks that of several concurrent changes of the same version one is made.
 func TestVersionsAtOnce(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestPush: a request that was sent ahead is good once, for its client, for a while.
+// TestPush checks that a pushed request can be used once, by its client, for a limited time.
 func TestPush(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -27,8 +27,8 @@ func newAuthorize(tb testing.TB) (*authorize.Authorize, string) {
 	return a, c.ID
 }
 
-// FuzzParse: whatever is sent, an answer goes where the client has registered it, and
-// what is accepted has proof key and scopes that there are.
+// FuzzParse checks that a response always goes to a registered redirect URI, and that an accepted request has a code
+// challenge and valid scopes.
 func FuzzParse(f *testing.F) {
 	a, id := newAuthorize(f)
 	challenge := strings.Repeat("c", 43)

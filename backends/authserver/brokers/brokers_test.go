@@ -231,7 +231,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// What a token endpoint may say, in its formats.
+// TestTokens checks the responses of a token endpoint in all formats.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -351,7 +351,7 @@ func TestServiceAccount(t *testing.T) {
 	}
 }
 
-// TestFull: a provider more than are read is refused; it would take the place of another one.
+// TestFull checks that no more providers can be stored than are read.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

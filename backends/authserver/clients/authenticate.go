@@ -109,7 +109,7 @@ func (cs *Clients) Authenticate(ctx context.Context, authorization []string, for
 	return c, nil
 }
 
-// begin returns a client like Current, but with ErrUnknown if its metadata document is invalid.
+// begin returns a client like Current, but with ErrUnknown if its metadata document is invalid or cannot be found.
 func (cs *Clients) begin(ctx context.Context, id string) (*Client, error) {
 	c, err := cs.Current(ctx, id)
 	if refusal, ok := apierror.From(err); ok && refusal.Code == kernel.InvalidClient {

@@ -80,8 +80,7 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// TestSeed: clients are made where there are none with their id, once, and what is there
-// stays as it is.
+// TestSeed checks that clients are created once if there is none with their id, and that existing ones are not changed.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -130,7 +129,7 @@ func TestSeed(t *testing.T) {
 	})
 }
 
-// TestEqualWork: whatever is wrong with a client that sends a secret, one hash is made.
+// TestEqualWork checks that one hash is computed whatever is wrong with a client that sends a secret.
 func TestEqualWork(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)

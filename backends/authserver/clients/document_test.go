@@ -207,7 +207,7 @@ func TestDocumentFaults(t *testing.T) {
 	}
 }
 
-// Who asks at the same time waits for one fetch, and not longer than their request lives.
+// TestDocumentFlights checks that concurrent requests wait for one fetch, and no longer than their contexts last.
 func TestDocumentFlights(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -238,7 +238,7 @@ func TestDocumentFlights(t *testing.T) {
 	}
 }
 
-// What must not be stored is fetched each time it begins something.
+// TestDocumentNoStore checks that a document that must not be stored is fetched for each authorization.
 func TestDocumentNoStore(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -259,7 +259,8 @@ func TestDocumentNoStore(t *testing.T) {
 	}
 }
 
-// A client that nothing was granted to is forgotten after a day; there are never too many.
+// TestDocumentSweep checks that a client to which nothing was granted is removed after a day, and that the number of
+// clients is bounded.
 func TestDocumentSweep(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -15,8 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
-// TestRemotes: what is kept of addresses that others have set is bounded, and so is how
-// many requests wait for them.
+// TestRemotes checks that the number of cached key sets and of waiting requests is bounded.
 func TestRemotes(t *testing.T) {
 	t.Parallel()
 	r := newRemotes(nil, zap.NewNop)

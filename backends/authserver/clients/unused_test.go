@@ -72,9 +72,9 @@ func (s *selfish) sweep(t *testing.T, gone ...string) {
 	}
 }
 
-// A client that registered itself and does not come goes after a month; one that came, half
-// a year after it came last. One that holds something, and one that an administrator has
-// made or changed, stays.
+// TestUnused checks that a self-registered client is removed a month after its registration if it was never used, and
+// otherwise half a year after its last use. A client that holds something, or that an administrator has created or
+// changed, is kept.
 func TestUnused(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -147,7 +147,7 @@ func TestUnused(t *testing.T) {
 	})
 }
 
-// That a client came is written once an hour, whoever asks how often.
+// TestSeen checks that the use of a client is written at most once an hour.
 func TestSeen(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -187,8 +187,8 @@ func TestSeen(t *testing.T) {
 	})
 }
 
-// Where too many clients have registered themselves, those that came longest ago go before
-// their time, but none that came a moment ago.
+// TestTooManyUnused checks that if there are too many self-registered clients, those whose last use is the longest ago
+// are removed early, but none that was used a moment ago.
 func TestTooManyUnused(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// environment looks variables up in a map.
+// environment returns a function that looks up variables in a map.
 func environment(vars map[string]string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		value, ok := vars[name]
@@ -19,8 +19,8 @@ func environment(vars map[string]string) func(string) (string, bool) {
 	}
 }
 
-// TestTable: the table has the keys of the contract, in its order, with their types,
-// defaults, variables and rules; what it has beside them is its own.
+// TestTable checks that the table contains the keys of the contract, in its order, with their types, defaults,
+// variables and rules, and that all other keys are marked as additions.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("testdata/keys.tsv")
@@ -86,7 +86,7 @@ func cmpOr(text, other string) string {
 	return text
 }
 
-// TestDefaults: nothing at all is a configuration, for a first try on this machine.
+// TestDefaults checks that an empty configuration is valid, for trying out the server on this machine.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "---\n", "# nothing\n", "server:\nresources:\n"} {
@@ -151,8 +151,8 @@ func nested(name, value string) string {
 	return text.String() + " " + value + "\n"
 }
 
-// TestPrecedence, for each key: the file is above the default, the environment above the
-// file, a variable that is empty is not set, and no other key changes.
+// TestPrecedence checks for each key that the file overrides the default, that the environment overrides the file, that
+// an empty variable counts as unset, and that no other key changes.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	for i := range keys {
@@ -192,8 +192,8 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestValues: what does not parse is a fault that names key and variable, and never
-// falls back to the default.
+// TestValues checks that a value that does not parse is a fault that names key and variable, and that the default is
+// not used instead.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	bad := map[string][]string{
@@ -227,7 +227,7 @@ func pick(on bool, vars map[string]string) map[string]string {
 	return nil
 }
 
-// TestSecrets: no secret is in what is printed and in what is said of faults.
+// TestSecrets checks that neither the printed configuration nor the faults contain a secret.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2-hunter2-hunter2-hunter2-hunter2"
@@ -269,7 +269,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestKeyFolder: where the keys are, whatever else is wrong.
+// TestKeyFolder checks that the folder of the keys is found even if the configuration has other faults.
 func TestKeyFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys.yaml")
 	for text, want := range map[string]string{

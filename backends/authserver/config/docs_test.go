@@ -13,7 +13,7 @@ var update = flag.Bool("update", false, "write the page of the keys")
 
 const page = "../../../docs/reference/authserver-config.md"
 
-// TestPage: the page of the keys is what the table makes.
+// TestPage checks that the reference page equals the one generated from the table.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	want := reference()

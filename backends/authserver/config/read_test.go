@@ -35,8 +35,8 @@ func fieldPath(in reflect.Value, at any) []string {
 	return nil
 }
 
-// TestRead: no key is only parsed. Outside of this package there is code that reads it,
-// unless what it belongs to is not built, and so refused.
+// TestRead checks that each key is read outside of this package, unless it belongs to a feature that is not built and
+// therefore refused.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	var sources []string

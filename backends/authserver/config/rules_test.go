@@ -9,7 +9,7 @@ import (
 
 const key64 = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
-// TestRules: each rule, and the fault that names key and variable; none where it is kept.
+// TestRules checks each rule, and that its fault names key and variable.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	const publicly = "server: {issuer: https://as.example}\nsession: {secret: a secret}\nadmin: {api_key: a key}\n"
@@ -187,7 +187,7 @@ clients:
   - {client_id: reader, token_endpoint_auth_method: private_key_jwt, scope: "a b", jwks: {keys: []}}
 `
 
-// TestSeeds: what entries hold, with what variables hold in them.
+// TestSeeds checks the entries of lists, and the expansion of variables in them.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	for domain, want := range map[string]string{"": "localhost", "a.example": "a.example", "{$HOME}": "{$HOME}"} {
@@ -214,7 +214,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// The shape of an entry, as the administration API has it.
+// TestResources checks the form of an entry, which is that of the administration API.
 func TestResources(t *testing.T) {
 	t.Parallel()
 	c, err := Parse([]byte(resources), environment(nil))
@@ -228,7 +228,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestRootTwice gives one resource twice, with and without the "/" of an empty path.
+// TestRootTwice checks that a resource cannot be listed twice, with and without the "/" of an empty path.
 func TestRootTwice(t *testing.T) {
 	t.Parallel()
 	_, err := Parse([]byte("resources:\n- {slug: a, backend_kind: mint, uri: https://a.example}\n- {slug: b, backend_kind: mint, uri: https://a.example/}\n"), environment(nil))
@@ -257,7 +257,7 @@ func TestFaultsHaveLines(t *testing.T) {
 	}
 }
 
-// A secret that signs and can be guessed is told of.
+// TestShortSecret checks the warning about a short secret.
 func TestShortSecret(t *testing.T) {
 	t.Parallel()
 	for secret, warned := range map[string]bool{"": false, "short": true, strings.Repeat("s", 31): true, strings.Repeat("s", 32): false} {
@@ -271,7 +271,7 @@ func TestShortSecret(t *testing.T) {
 	}
 }
 
-// What follows from other keys.
+// TestNormalize checks values that follow from other keys.
 func TestNormalize(t *testing.T) {
 	t.Parallel()
 	c, err := Parse([]byte("session: {same_site: none}\nadmin: {requests_per_second: 2.5}\noidc: {client_secret_env: OLD}\ncimd: {allow_private_addresses: true}"), environment(map[string]string{"OLD": "a secret"}))
@@ -287,8 +287,8 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// FuzzParse: no text and no variable makes it panic; what it takes it takes again, and
-// each fault is said once.
+// FuzzParse checks that parsing never panics, that the same input is accepted again, and that no fault is reported
+// twice.
 func FuzzParse(f *testing.F) {
 	f.Add(resources, "30s")
 	f.Add(clients, "{$")

@@ -187,7 +187,7 @@ func refused(t *testing.T, what string, err error, code string) {
 	}
 }
 
-// lacking wants a person to be sent somewhere.
+// lacking checks that an error sends the user to an address for the given cause.
 func lacking(t *testing.T, what string, err error, cause, to string) {
 	t.Helper()
 	refused(t, what, err, kernel.ConsentRequired)
@@ -196,7 +196,7 @@ func lacking(t *testing.T, what string, err error, cause, to string) {
 	}
 }
 
-// A state is good once, for who began, at the provider where they did, for ten minutes.
+// TestStates checks that a state can be used once, by the user who started, at the same provider, for ten minutes.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -283,8 +283,8 @@ func TestRootReturn(t *testing.T) {
 	}
 }
 
-// However many ask on two nodes, the provider is asked once, and what it gives is stored
-// before anybody has it.
+// TestRenewedOnce checks that for concurrent requests on two nodes the provider is asked once, and that the new
+// credential is stored before anybody gets it.
 func TestRenewedOnce(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -382,8 +382,8 @@ func TestRenewedOnce(t *testing.T) {
 	})
 }
 
-// A renewed credential that cannot be stored is kept until it can, and nobody has it
-// before; the refresh token it came of is not sent again.
+// TestStoredBeforeUse checks that a renewed credential that cannot be stored is kept until it can, that nobody gets it
+// before, and that its refresh token is not sent again.
 func TestStoredBeforeUse(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -405,8 +405,8 @@ func TestStoredBeforeUse(t *testing.T) {
 	})
 }
 
-// A provider may grant less when it renews: nobody gets a token that is good for less than they
-// asked for.
+// TestRenewedForLess checks that nobody gets a token with a smaller scope than requested if the provider grants less at
+// a renewal.
 func TestRenewedForLess(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -422,7 +422,7 @@ func TestRenewedForLess(t *testing.T) {
 	})
 }
 
-// A process that has died while it renewed holds the others up for the lease alone.
+// TestLeaseEnds checks that a process that crashes during a renewal blocks the others only until its lease expires.
 func TestLeaseEnds(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -453,7 +453,7 @@ func TestLeaseEnds(t *testing.T) {
 	})
 }
 
-// A key that an administrator stores is handed out as it is.
+// TestKeys checks that a key that an administrator stores is handed out unchanged.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	n, u := newNode(t, authtest.SQLite(t), nil), newUpstream(t)
@@ -483,7 +483,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A token that cannot be renewed is handed out until it ends.
+// TestNoRefreshToken checks that a token that cannot be renewed is handed out until it expires.
 func TestNoRefreshToken(t *testing.T) {
 	t.Parallel()
 	n, u := newNode(t, authtest.SQLite(t), nil), newUpstream(t)

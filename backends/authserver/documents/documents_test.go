@@ -93,8 +93,8 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// No client_id leads into the operator's networks. What the resolver would say of names is
-// the guard's own test.
+// TestHosts checks that no client_id leads to a private network. The addresses of names are covered by the tests of
+// package outbound.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	d, _ := newDocuments(t, documents.Options{Timeout: 5 * time.Second})
@@ -228,7 +228,7 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// A host gets five fetches at once, and one a second.
+// TestHostLimit checks that a host is sent at most five requests at once, and one per second.
 func TestHostLimit(t *testing.T) {
 	t.Parallel()
 	d, k := newDocuments(t, documents.Options{Networks: here})
@@ -254,8 +254,8 @@ func TestHostLimit(t *testing.T) {
 	}
 }
 
-// Whoever names other URLs of a host does not keep a document that is known from being fetched
-// anew, and no more is fetched a second for that.
+// TestHostLimitOfKnown checks that requests for other URLs of a host do not prevent the refresh of a known document,
+// and that it does not raise the number of fetches per second.
 func TestHostLimitOfKnown(t *testing.T) {
 	t.Parallel()
 	d, k := newDocuments(t, documents.Options{Networks: here})
@@ -315,7 +315,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A site that says nothing, or very slowly, is not waited for.
+// TestTimeout checks that a fetch from a silent or a very slow site ends.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	d, _ := newDocuments(t, documents.Options{Networks: here, Timeout: 50 * time.Millisecond})

@@ -10,8 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit/transittest"
 )
 
-// TestFindMissing: what cannot be opened for want of a key is told by that key, whatever
-// else there is.
+// TestFindMissing checks that texts that cannot be opened are counted by their missing key.
 func TestFindMissing(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -108,7 +108,7 @@ func opened(tb testing.TB, k authtest.Kernel, e encryption.Encryptor) (good, cur
 	return good, current
 }
 
-// TestReseal: from each driver to each, with a stop in the middle.
+// TestReseal checks the move from each driver to each other, with an interruption.
 func TestReseal(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -172,7 +172,7 @@ func TestReseal(t *testing.T) {
 	})
 }
 
-// TestResealMeanwhile: what is changed between reading and writing is not undone.
+// TestResealMeanwhile checks that a change between reading and writing is not overwritten.
 func TestResealMeanwhile(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -84,7 +84,7 @@ func (d *desk) code(secret string) string {
 	return code
 }
 
-// Of many who send the same code at the same time one is let in.
+// TestParallelCodes checks that of concurrent uses of the same code one succeeds.
 func TestParallelCodes(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -115,7 +115,7 @@ func TestParallelCodes(t *testing.T) {
 	})
 }
 
-// A secret is sealed, bound to its row, and is sealed anew with the others.
+// TestSealed checks that secrets are sealed, bound to their rows, and sealed again with the others.
 func TestSealed(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -148,7 +148,7 @@ func TestSealed(t *testing.T) {
 	})
 }
 
-// A draft is of one browser and one user, and ends.
+// TestDraft checks that a draft belongs to one browser and one user, and expires.
 func TestDraft(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, authtest.SQLite(t))
@@ -237,7 +237,7 @@ func TestMost(t *testing.T) {
 	})
 }
 
-// Passkeys need a name for a host, and https.
+// TestParty checks that passkeys need https and a host name.
 func TestParty(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestNewIDAt: ids are ordered as their times are, differ within one millisecond, and are as long as those of NewID.
+// TestNewIDAt checks that ids are ordered by their times, differ within a millisecond, and are as long as those of
+// NewID.
 func TestNewIDAt(t *testing.T) {
 	t.Parallel()
 	previous := NewIDAt(time.UnixMilli(0))

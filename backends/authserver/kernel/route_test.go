@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestWriteError: errors are such as OAuth clients read, also those of what does not
-// know OAuth.
+// TestWriteError checks that all errors are written in the form of OAuth, even those of packages that do not know
+// OAuth.
 func TestWriteError(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -222,8 +222,8 @@ func TestOtherNode(t *testing.T) {
 	})
 }
 
-// TestRotateBehind: a rotation counts though the clock of its node is behind that of another
-// one, of whose rotation it has not heard yet.
+// TestRotateBehind checks that a rotation takes effect even if the clock of its node is behind that of another node
+// whose rotation it does not know yet.
 func TestRotateBehind(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, k, other authtest.Kernel, s, same keys.Store) {
@@ -260,8 +260,7 @@ func (l leaving) Make(ctx context.Context, algorithm string, at time.Time, first
 	return l.Store.Make(ctx, algorithm, at, first)
 }
 
-// TestRotateAndLeave: a key that was made signs, and the audit feed has it, also where nobody
-// waits for the answer.
+// TestRotateAndLeave checks that a new key signs and is recorded in the audit feed even if the caller has gone.
 func TestRotateAndLeave(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, k, _ authtest.Kernel, s, _ keys.Store) {
@@ -276,8 +275,7 @@ func TestRotateAndLeave(t *testing.T) {
 	})
 }
 
-// TestRetire: each key goes when its time is over, the oldest first, without the store being
-// asked.
+// TestRetire checks that each key is dropped when its time is over, the oldest first, without reading the store.
 func TestRetire(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, k, _ authtest.Kernel, s, _ keys.Store) {
@@ -305,8 +303,7 @@ func TestRetire(t *testing.T) {
 	})
 }
 
-// TestFirst: a store that has a key of an algorithm is not given another first one, which two
-// nodes that begin at once both ask for.
+// TestFirst checks that a store makes only one first key of an algorithm, even if two nodes start at the same time.
 func TestFirst(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, k, _ authtest.Kernel, s, same keys.Store) {
@@ -337,8 +334,8 @@ func (c *counting) Load(ctx context.Context) ([]keys.Stored, error) {
 	return c.Store.Load(ctx)
 }
 
-// TestReadSeldom: who sends tokens of keys that nobody has, or asks while the keys cannot be
-// read, has them read once a second.
+// TestReadSeldom checks that the keys are read at most once a second, because of tokens with unknown keys or while they
+// cannot be read.
 func TestReadSeldom(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -365,7 +362,7 @@ func TestReadSeldom(t *testing.T) {
 	reads(2, func() error { _, err := ks.Verify(t.Context(), keys.AccessToken, other); return err })
 }
 
-// TestHeard: a node is told of a rotation, and does not wait for its next look.
+// TestHeard checks that a node is notified of a rotation.
 func TestHeard(t *testing.T) {
 	t.Parallel()
 	k := authtest.Postgres(t)

@@ -92,8 +92,7 @@ func is503(err error) bool {
 	return ok && e.Status == http.StatusServiceUnavailable && e.Code == kernel.Unavailable && e.RetryAfter > 0
 }
 
-// TestTransitOutage: without the server nothing is signed, but tokens are verified, also
-// after a start.
+// TestTransitOutage checks that without the server nothing is signed, but tokens are verified, even after a restart.
 func TestTransitOutage(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -175,7 +174,7 @@ func TestTransitOutage(t *testing.T) {
 	})
 }
 
-// TestTransitLeft: who leaves says nothing about the server.
+// TestTransitLeft checks that a cancelled request does not count as a failure of the server.
 func TestTransitLeft(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)

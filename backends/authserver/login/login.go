@@ -186,8 +186,8 @@ func (l *Login) entered(ctx context.Context, key lockout.Key, u *users.User, coo
 }
 
 // Enter begins a session for a user whom another server has authenticated, and returns its cookie. at is when that
-// happened; a zero time means now. The session of the former cookie ends. It returns an error with status 403 for a
-// disabled user, which the caller has to record.
+// happened; a zero or future time means now. The session of the former cookie ends. It returns an error with status 403
+// for a disabled user, which the caller has to record.
 func (l *Login) Enter(
 	ctx context.Context, u *users.User, at time.Time, address, former string,
 ) (cookie string, err error) {

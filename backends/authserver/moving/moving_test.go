@@ -175,7 +175,7 @@ func realm(t testing.TB) string {
 ], "components": {"deep": [[{"x": []}]]}}`
 }
 
-// TestKeycloak takes a realm over: old passwords, secrets and codes go on working.
+// TestKeycloak imports a realm and checks that old passwords, secrets and codes still work.
 func TestKeycloak(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -235,7 +235,7 @@ users[4] eve: refused`
 	})
 }
 
-// TestHydra takes clients over, from each form in which they come.
+// TestHydra imports clients in each of the supported forms.
 func TestHydra(t *testing.T) {
 	t.Parallel()
 	sum, err := pbkdf2.Key(sha256.New, secret, salt, 1000, 32)
@@ -293,7 +293,7 @@ func TestKeycloakSecurityKeys(t *testing.T) {
 	}
 }
 
-// TestCSV takes users over by their lines.
+// TestCSV imports users from CSV.
 func TestCSV(t *testing.T) {
 	t.Parallel()
 	quick, err := bcrypt.GenerateFromPassword([]byte(pass), 10)
@@ -351,7 +351,7 @@ func TestCostlyHashes(t *testing.T) {
 	}
 }
 
-// FuzzReaders reads files that nobody has written.
+// FuzzReaders checks that readers do not panic.
 func FuzzReaders(f *testing.F) {
 	f.Add([]byte(realm(f)))
 	f.Add([]byte(`[{"client_id": "a", "redirect_uris": "[\"b\"]"}]`))

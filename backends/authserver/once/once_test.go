@@ -56,7 +56,7 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-// Of many who come with the same at a time, one is the first.
+// TestRace checks that of many concurrent uses of a value one is the first.
 func TestRace(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, one authtest.Kernel) {
@@ -88,7 +88,7 @@ func TestRace(t *testing.T) {
 	})
 }
 
-// Marks go when no node needs them, also where a clock is behind.
+// TestSweep checks that marks are removed once no node needs them, even if a clock is behind.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -110,7 +110,7 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// Without a database nothing is good: nobody can tell whether it was used.
+// TestAway checks that nothing is accepted without the database, since it may have been used.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -53,7 +53,7 @@ func (p *party) answers(status int) {
 	p.status = status
 }
 
-// take returns what it was told.
+// take returns the logout tokens that were received, and forgets them.
 func (p *party) take() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +144,7 @@ func (l *logins) tells() []string {
 	return l.party.take()
 }
 
-// TestBackchannelLogout tells a client of each way in which a session ends that it was in.
+// TestBackchannelLogout checks that a client is told of the end of its session, for each way in which a session ends.
 func TestBackchannelLogout(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(l *logins, cookie string) error{
@@ -195,8 +195,8 @@ func TestBackchannelLogout(t *testing.T) {
 	}
 }
 
-// TestSignInAgainIsNoLogout keeps a client in the session of somebody who signs in once more in the
-// same browser, under the same sid, and tells it of that session's end.
+// TestSignInAgainIsNoLogout checks that a client stays in the session of a user who signs in again in the same browser,
+// with the same sid, and is told when that session ends.
 func TestSignInAgainIsNoLogout(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -253,8 +253,8 @@ func TestLogoutIsToldAgain(t *testing.T) {
 	}
 }
 
-// TestClientThatFailsHoldsNobody tries a client that fails a few times in a run, however many sessions it
-// is to be told of.
+// TestClientThatFailsHoldsNobody checks that a client that fails is tried only a few times in a run, however many
+// sessions it is to be told of.
 func TestClientThatFailsHoldsNobody(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -85,7 +85,7 @@ func (l *layer) tokens(scope ...string) tokens.Answer {
 	return answer
 }
 
-// A client of another make takes the ID token for one.
+// TestIDToken checks an ID token with a client library.
 func TestIDToken(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -161,7 +161,7 @@ func TestIDToken(t *testing.T) {
 	})
 }
 
-// site serves the endpoints.
+// serve serves a request at the endpoints.
 func (l *layer) serve(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	for _, route := range l.Routes() {
@@ -175,7 +175,7 @@ func (l *layer) serve(r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestUserInfoPace: a form with a token has to come at a pace.
+// TestUserInfoPace checks that the body of a form with a token must arrive at a minimum pace.
 func TestUserInfoPace(t *testing.T) {
 	t.Parallel()
 	l := newLayer(t, authtest.SQLite(t))

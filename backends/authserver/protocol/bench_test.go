@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 )
 
-// measure runs requests side by side and reports the time of the processor that each
-// takes, with what is written in the background.
+// measure runs requests concurrently and reports the processor time of each, including what is written in the
+// background.
 func measure(b *testing.B, s *server, request func() (path, body string), check func(w *httptest.ResponseRecorder)) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -385,8 +385,8 @@ func TestAuthlib(t *testing.T) {
 	}
 }
 
-// TestRefusedClient reads in the log and in the audit feed who was refused and why. Neither holds what was sent as a
-// proof, and the client is told nothing of it.
+// TestRefusedClient checks that the log and the audit feed contain which client was refused and why, but no
+// credentials, and that the client does not learn the reason.
 func TestRefusedClient(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), settings{})

@@ -230,7 +230,7 @@ func FuzzParseScope(f *testing.F) {
 	})
 }
 
-// TestFull: a resource more than are read is refused; it would take the place of another one.
+// TestFull checks that no more resources can be stored than are read.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

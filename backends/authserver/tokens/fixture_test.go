@@ -63,7 +63,7 @@ func newServer(t testing.TB, k authtest.Kernel, set func(o *tokens.Options)) *se
 	return s
 }
 
-// fill makes clients and resources.
+// fill creates clients and resources.
 func (s *server) fill(t testing.TB) *server {
 	t.Helper()
 	s.client = &clients.Client{
@@ -149,7 +149,7 @@ func claims(t testing.TB, text string) map[string]any {
 	return c
 }
 
-// edit lets a client run the mail resource.
+// edit makes a client one that runs the mail resource.
 func edit(t testing.TB, s *server, client string) *resources.Resource {
 	t.Helper()
 	r, err := s.catalog.Edit(t.Context(), s.mail.ID, func(r *resources.Resource) error {

@@ -571,8 +571,8 @@ func TestPublicKey(t *testing.T) {
 	}
 }
 
-// A refresh token that a public client gets with a proof is bound to its key, also where none
-// came with the code (RFC 9449 section 5); that of another client is not.
+// TestBoundLater checks that a refresh token that a public client gets with a proof is bound to its key, even if the
+// code was redeemed without a proof (RFC 9449 section 5), and that those of other clients are not.
 func TestBoundLater(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -673,8 +673,8 @@ func TestRevoke(t *testing.T) {
 	})
 }
 
-// TestRevokeFamily: with a refresh token end the access tokens of its family, those of a refresh among them, and of
-// no other.
+// TestRevokeFamily checks that revoking a refresh token revokes all access tokens of its family, including those of
+// refreshes, and no others.
 func TestRevokeFamily(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -829,8 +829,7 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-// TestStart begins a family without a code: for a user who is active now, and not where
-// what it is for is gone.
+// TestStart checks that a family without a code is started only for an active user, and not if spend fails.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -858,8 +857,8 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// A node whose clock is ahead does not keep from the others what those deny whose clocks are
-// right.
+// TestDeniedByClockAhead checks that a node whose clock is ahead does not keep other nodes from seeing what nodes with
+// correct clocks deny.
 func TestDeniedByClockAhead(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

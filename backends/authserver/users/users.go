@@ -67,8 +67,8 @@ type Users struct {
 	Length int
 	// Leaked is the list of leaked passwords, which are refused. Default: none.
 	Leaked *password.Leaked
-	// Gone are called, in the transaction, with a user who is disabled, deleted, signed out everywhere or has a new
-	// password, to end what was issued for them. Users itself ends the sessions.
+	// Gone are functions that are called, in the transaction, with a user who is disabled, deleted, signed out everywhere
+	// or has a new password, to end what was issued for them. Users itself ends the sessions.
 	Gone []func(c store.Conn, user string) error
 }
 

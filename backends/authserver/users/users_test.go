@@ -71,7 +71,7 @@ func (p *people) add(n users.New) *users.User {
 	return u
 }
 
-// signs checks whether a password lets somebody in, and that it costs one hash.
+// signs checks whether a user can sign in with a password, and that this takes one hash.
 func (p *people) signs(email, pass string, want bool) {
 	p.t.Helper()
 	before := p.hashes.Load()
@@ -193,7 +193,7 @@ func TestDeletionsAreReadAgain(t *testing.T) {
 	})
 }
 
-// TestPasswordOfPending lets somebody in to whom an administrator has given a password.
+// TestPasswordOfPending checks that a pending user can sign in once an administrator has set a password.
 func TestPasswordOfPending(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -239,7 +239,7 @@ func TestRefused(t *testing.T) {
 	refused(t, err, http.StatusConflict, "")
 }
 
-// A hash of bcrypt that was imported lets its user in, who then has one of argon2id.
+// TestImported checks that a user can sign in with an imported bcrypt hash, which is then replaced by one of argon2id.
 func TestImported(t *testing.T) {
 	t.Parallel()
 	p := newPeople(t, databases.SQLite(t))

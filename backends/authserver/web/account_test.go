@@ -108,7 +108,7 @@ func TestPresentPasswordIsBehindTheLockout(t *testing.T) {
 	b.post("/account/password", with(form, "present", annPass)).leads(t, "/account")
 }
 
-// TestNameOfAccount changes the name, and shows what is wrong with one that cannot be.
+// TestNameOfAccount changes the name, and checks the error for an invalid one.
 func TestNameOfAccount(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})

@@ -26,7 +26,7 @@ func (s *site) begun() device.Authorization {
 	return a
 }
 
-// polls checks what a device is told; empty: it has its grant.
+// polls checks the error of a poll of a device; it is empty if the device gets its grant.
 func (s *site) polls(a device.Authorization, want string) (scope []string) {
 	s.t.Helper()
 	g, spend, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
@@ -56,7 +56,7 @@ func (s *site) polls(a device.Authorization, want string) (scope []string) {
 	return g.Scope
 }
 
-// A code is typed in, and what it is for is allowed.
+// TestDevice checks that a user enters a code and approves the request.
 func TestDevice(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -120,7 +120,7 @@ func TestDevice(t *testing.T) {
 	})
 }
 
-// Codes cannot be guessed here.
+// TestDeviceGuessed checks that codes cannot be guessed.
 func TestDeviceGuessed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, guessed)
@@ -158,7 +158,7 @@ func guessed(t *testing.T, s *site) {
 	s.browser().post("/device", with(fields, "user_code", a.UserCode)).is(t, http.StatusForbidden)
 }
 
-// A client has somebody signed out (RP-Initiated Logout 1.0).
+// TestEndSession checks logout at the request of a client (RP-Initiated Logout 1.0).
 func TestEndSession(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})

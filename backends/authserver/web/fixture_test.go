@@ -250,7 +250,7 @@ func (p page) code(t *testing.T) string {
 	return v.Get("code")
 }
 
-// refused checks that the client is told of an error.
+// refused checks that an error is sent to the client.
 func (p page) refused(t *testing.T, code string) {
 	t.Helper()
 	v := p.answered(t)
@@ -267,7 +267,7 @@ func (s *site) signedIn() *browser {
 	return b
 }
 
-// user makes one with Ann's password.
+// user creates a user with Ann's password.
 func (s *site) user(email string) *users.User {
 	s.t.Helper()
 	u, err := s.users.Create(s.t.Context(), users.New{Email: email, Password: annPass}, "admin")
@@ -306,7 +306,7 @@ func (s *site) feed() *audit.Feed {
 	return feed
 }
 
-// allows goes from a request to the code: by the login, if need be, and the consent.
+// allows goes from an authorization request to the code, by signing in if necessary and giving consent.
 func (b *browser) allows(v url.Values) page {
 	b.t.Helper()
 	p := b.get("/oauth/authorize?" + v.Encode())

@@ -43,7 +43,7 @@ func (s *site) granted() (list []tokens.Grant) {
 	return list
 }
 
-// From a request by login and consent to the code, and at once the next time.
+// TestFlow checks the way from a request to the code, and that the next request needs no page.
 func TestFlow(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -104,7 +104,7 @@ func TestFlow(t *testing.T) {
 	})
 }
 
-// What a client may not ask for any more, it does not get by a page that is open yet.
+// TestCeilingLowered checks that an open page does not grant what the client may no longer ask for.
 func TestCeilingLowered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -144,8 +144,8 @@ func TestDeny(t *testing.T) {
 	b.post("/consent", with(fields, "action", "")).is(t, http.StatusBadRequest)
 }
 
-// A parameter without a value counts as left out (RFC 6749 section 3.1), as some libraries
-// send all that they know.
+// TestEmptyParameters checks that an empty parameter counts as omitted (RFC 6749 section 3.1), since some libraries
+// send all parameters that they know.
 func TestEmptyParameters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -193,8 +193,7 @@ func TestLeadsNowhere(t *testing.T) {
 	}
 }
 
-// TestPolluted: of a form what is in the address of the request does not count, and no
-// second value of a field.
+// TestPolluted checks that parameters in the URL of a form request, and second values of a field, are ignored.
 func TestPolluted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -225,7 +224,7 @@ func TestPolluted(t *testing.T) {
 	}
 }
 
-// All else is told to the client.
+// TestRefused checks the errors that are sent to the client.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -265,7 +264,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// prompt and max_age (OpenID Connect Core 3.1.2.1).
+// TestPrompt checks prompt and max_age (OpenID Connect Core section 3.1.2.1).
 func TestPrompt(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -316,8 +315,8 @@ func TestOwnScopesTakenBack(t *testing.T) {
 	b.get("/oauth/authorize?" + asked.Encode()).code(t)
 }
 
-// A client that says by an ID token whom it means gets nothing of somebody else (OpenID Connect
-// Core 3.1.2.1).
+// TestHint checks that a client that names a user by an ID token gets nothing about another user (OpenID Connect Core
+// section 3.1.2.1).
 func TestHint(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -358,7 +357,8 @@ func TestHint(t *testing.T) {
 	b.post("/consent", with(question.Fields(), "action", "allow")).code(t)
 }
 
-// A transaction is good in its browser, for ten minutes, and as long as its client is.
+// TestTransaction checks that a transaction is valid only in its browser, for ten minutes, and while its client is
+// active.
 func TestTransaction(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -390,7 +390,7 @@ func TestTransaction(t *testing.T) {
 	}
 }
 
-// The page tells where the answer goes, as it is and not as it looks.
+// TestTarget checks that the page shows where the response really goes.
 func TestTarget(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -417,7 +417,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// A metadata document whose addresses have changed asks again.
+// TestDocumentChanged checks that users are asked again if the redirect URIs of a metadata document have changed.
 func TestDocumentChanged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})

@@ -32,7 +32,7 @@ func newMailing(t *testing.T, k authtest.Kernel) *mailing {
 	return m
 }
 
-// mails sends what is due and returns it.
+// mails sends the mails that are due and returns them.
 func (m *mailing) mails() []testenv.Mail {
 	m.t.Helper()
 	if _, err := m.accounts.Send(m.t.Context()); err != nil {
@@ -89,8 +89,8 @@ func TestForgottenPassword(t *testing.T) {
 	})
 }
 
-// TestLinksEnd ends the links that somebody else may have asked for, when the user chooses another
-// password, is signed out everywhere, or has another mail address.
+// TestLinksEnd checks that links become invalid when the user chooses a new password, is signed out everywhere, or gets
+// another mail address, since somebody else may have requested them.
 func TestLinksEnd(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -131,8 +131,7 @@ func TestLinksEnd(t *testing.T) {
 	})
 }
 
-// TestForgottenPasswordTellsNothing gives the same answer for an address that nobody has, and
-// mails nobody.
+// TestForgottenPasswordTellsNothing checks that an unknown address gets the same response, and no mail.
 func TestForgottenPasswordTellsNothing(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t, authtest.SQLite(t))
@@ -172,7 +171,7 @@ func TestLinksAreLimited(t *testing.T) {
 	ask(annMail).is(t, http.StatusOK)
 }
 
-// TestRegistration makes an account by the link that is mailed to its address.
+// TestRegistration creates an account by the link that is mailed to its address.
 func TestRegistration(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -201,7 +200,7 @@ func TestRegistration(t *testing.T) {
 	})
 }
 
-// TestRegistrationWithAKnownAddress tells the user of the address alone.
+// TestRegistrationWithAKnownAddress checks that only the user of the address is notified.
 func TestRegistrationWithAKnownAddress(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t, authtest.SQLite(t))
@@ -229,7 +228,7 @@ func TestRegistrationOfADomain(t *testing.T) {
 	}
 }
 
-// TestPendingUsersEnd forgets who has not opened the link.
+// TestPendingUsersEnd checks that users who do not open the link are removed.
 func TestPendingUsersEnd(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -251,7 +250,8 @@ func TestPendingUsersEnd(t *testing.T) {
 	})
 }
 
-// TestChangeOfAddress needs the link that is mailed to the new address, and tells the former one.
+// TestChangeOfAddress checks that the link that is mailed to the new address is needed, and that the former address is
+// notified.
 func TestChangeOfAddress(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -282,7 +282,7 @@ func TestChangeOfAddress(t *testing.T) {
 	})
 }
 
-// TestInvitation lets somebody choose a password by a link that the operator hands over.
+// TestInvitation checks that a user can choose a password by a link that the operator passes on.
 func TestInvitation(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -320,7 +320,7 @@ func TestMailPagesNeedMail(t *testing.T) {
 	b.get("/choose-password?"+url.Values{"link": {"x"}}.Encode()).is(t, http.StatusGone)
 }
 
-// TestRegistrationGoesOn leads who registers in the middle of a sign-in back to the application.
+// TestRegistrationGoesOn checks that a user who registers during a sign-in returns to the application.
 func TestRegistrationGoesOn(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t, authtest.SQLite(t))

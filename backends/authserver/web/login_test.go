@@ -38,7 +38,7 @@ func (b *browser) cookie(name string) string {
 	return ""
 }
 
-// setCookie puts one into a browser.
+// setCookie sets a cookie in the browser.
 func (b *browser) setCookie(name, value string) {
 	b.t.Helper()
 	at, err := url.Parse(b.server.URL)
@@ -50,7 +50,7 @@ func (b *browser) setCookie(name, value string) {
 
 const sessionName = "authserver_session"
 
-// in reports whether somebody is signed in.
+// in reports whether a user is signed in.
 func (b *browser) in() bool {
 	b.t.Helper()
 	return strings.Contains(b.get("/").is(b.t, http.StatusOK).Text, "You are signed in")
@@ -124,7 +124,7 @@ func TestLogin(t *testing.T) {
 	})
 }
 
-// One answer to an unknown user, a wrong password and a disabled user.
+// TestRefusedLogin checks that the response is the same for an unknown user, a wrong password and a disabled user.
 func TestRefusedLogin(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -212,7 +212,7 @@ func TestSprayed(t *testing.T) {
 	b.tries(annMail, annPass).leads(t, "/")
 }
 
-// A login leads to a path of this site, and nowhere else.
+// TestRedirects checks that a login only redirects to a path of this site.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -326,7 +326,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Without the database a session counts, or does not, as it is set.
+// TestFailClosed checks whether sessions are valid without the database, as configured.
 func TestFailClosed(t *testing.T) {
 	t.Parallel()
 	for _, closed := range []bool{true, false} {
@@ -367,7 +367,7 @@ func TestOptions(t *testing.T) {
 	b.post("/id/login", form).is(t, http.StatusNotFound) // though the form had no token
 }
 
-// The folder that the documents show is a good one.
+// TestDocumentedBrand checks the folder that the documentation shows.
 func TestDocumentedBrand(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../docs/how-to/sign-in-pages.md")
@@ -394,7 +394,7 @@ func TestDocumentedBrand(t *testing.T) {
 	}
 }
 
-// A folder of the operator changes the pages, and is tried before they are shown.
+// TestBrand checks that the folder of the operator changes the pages, and is tested before they are shown.
 func TestBrand(t *testing.T) {
 	t.Parallel()
 	brand := fstest.MapFS{"templates/home.html": {Data: []byte(`{{define "main"}}<h1>Our house</h1>{{end}}`)}}
@@ -409,7 +409,7 @@ func TestBrand(t *testing.T) {
 	}
 }
 
-// Of many guesses at the same time as many are answered as there may be failures.
+// TestParallelGuesses checks that of many concurrent guesses only as many are answered as failures are permitted.
 func TestParallelGuesses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -443,7 +443,8 @@ func TestParallelGuesses(t *testing.T) {
 	})
 }
 
-// Who guesses from ever other addresses of a network of IPv6 is locked out with all of them.
+// TestGuessesFromNetwork checks that somebody who guesses from changing addresses of an IPv6 network is locked out with
+// all of them.
 func TestGuessesFromNetwork(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -465,7 +466,7 @@ func TestGuessesFromNetwork(t *testing.T) {
 	}
 }
 
-// However an address is written, it is one account that is guessed at.
+// TestGuessesInSpellings checks that guesses for differently written forms of one mail address are counted together.
 func TestGuessesInSpellings(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})

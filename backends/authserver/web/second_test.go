@@ -143,8 +143,8 @@ func TestApp(t *testing.T) {
 	})
 }
 
-// What waits for a second factor is good in its browser, for its user as they were, and for
-// a time.
+// TestWaiting checks that the state between password and second factor is valid only in its browser, for the unchanged
+// user, and for a limited time.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -303,7 +303,7 @@ func TestPasskey(t *testing.T) {
 	})
 }
 
-// Where a second factor has to be there, nobody gets further without one.
+// TestSecondRequired checks that nobody can continue without a second factor if one is required.
 func TestSecondRequired(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{required: true})
@@ -332,8 +332,8 @@ func TestSecondRequired(t *testing.T) {
 	before.get("/device").is(t, http.StatusOK)
 }
 
-// Who guesses while the lock falls is not told which guess was right, also where a second factor
-// is asked for behind it.
+// TestParallelGuessesBehindSecondFactor checks that somebody who guesses while the lock begins does not learn which
+// guess was right, even if a second factor is asked for afterwards.
 func TestParallelGuessesBehindSecondFactor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})

@@ -39,13 +39,13 @@ func (b *browser) asks(prefix string, pairs ...string) string {
 	return b.get("/oauth/authorize?"+b.request(pairs...).Encode()).leads(b.t, prefix)
 }
 
-// signsInAgain signs somebody in, in another tab, whoever was signed in before.
+// signsInAgain signs a user in in another tab, whoever was signed in before.
 func (b *browser) signsInAgain(email, pass string) {
 	b.t.Helper()
 	b.post("/login", with(b.get("/login?again=1").Fields(), "email", email, "password", pass)).leads(b.t, "/")
 }
 
-// who returns the user who is signed in; empty: nobody is.
+// who returns the mail address of the signed-in user, or "".
 func (b *browser) who() string {
 	b.t.Helper()
 	in := b.login.Resume(b.t.Context(), b.cookie(sessionName))
@@ -65,7 +65,8 @@ func codesOf(all []tokens.Grant, user string) (n int) {
 	return n
 }
 
-// Two tabs ask for a sign-in, and both go on after it, as does who goes back.
+// TestTabsSignIn checks that two tabs that ask for a sign-in both continue after it, also after going back in the
+// history.
 func TestTabsSignIn(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -102,7 +103,8 @@ func TestTabsSignIn(t *testing.T) {
 	})
 }
 
-// A form for a consent is answered after its person has signed in once more, and asks whoever else is signed in.
+// TestTabsConsent checks that a consent form is accepted after its user has signed in again, and is shown again to
+// another user.
 func TestTabsConsent(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -144,7 +146,7 @@ func TestTabsConsent(t *testing.T) {
 	})
 }
 
-// Two tabs wait for a second factor.
+// TestTabsSecond checks two tabs that wait for a second factor.
 func TestTabsSecond(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -174,7 +176,8 @@ func TestTabsSecond(t *testing.T) {
 	}
 }
 
-// The forms for a device, for second factors, for connections and to sign out after others have signed in or out.
+// TestTabsOthers checks the forms for a device, for second factors, for connections and to sign out after others have
+// signed in or out.
 func TestTabsOthers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -235,8 +238,8 @@ func TestTabsOthers(t *testing.T) {
 	}
 }
 
-// The token that a script sends with what it removes is good after a further sign-in of the same person, and for nobody
-// else.
+// TestTabsConnections checks that the form token of a script is valid after the same user has signed in again, and for
+// nobody else.
 func TestTabsConnections(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -267,8 +270,8 @@ func TestTabsConnections(t *testing.T) {
 	remove().is(t, http.StatusNoContent)
 }
 
-// Whoever had the browser before knows the secret of its forms, and a form that was shown then; that is good for nothing
-// in the name of who signs in after that, and does not put another in their place.
+// TestTabsForged checks that somebody who used the browser before, and knows its form secret and an old form, cannot
+// use that form in the name of a later user, nor replace that user by another.
 func TestTabsForged(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestActors: of a chain of actors what names them is kept, and no more than ten.
+// TestActors checks that of a chain of actors only the members that identify them are kept, and that there are at most
+// ten.
 func TestActors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

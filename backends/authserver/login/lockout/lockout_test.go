@@ -74,7 +74,8 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// The window begins with the first failure; the first behind its end begins another.
+// TestWindow checks that a window begins with the first failure, and that the first failure after its end begins
+// another.
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	f := fix(t, rules)
@@ -193,7 +194,7 @@ func TestSpray(t *testing.T) {
 	}
 }
 
-// At the bound who is not locked makes place, and who is locked never does.
+// TestBound checks that at the bound identities that are not locked are evicted, and locked ones never are.
 func TestBound(t *testing.T) {
 	t.Parallel()
 	o := rules
@@ -332,7 +333,7 @@ func TestAgainstPlain(t *testing.T) {
 	}
 }
 
-// Of many failures at the same time exactly one locks, and what comes behind it waits.
+// TestConcurrent checks that exactly one of many concurrent failures locks, and that later ones have to wait.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	f := fix(t, Options{Max: 10, Window: time.Minute, Lock: time.Minute, Bound: 5000})
@@ -371,9 +372,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestFull: the rules hold with as many identities as the default of
-// rate_limit.max_tracked_identities, and an identity takes little memory. It is not
-// parallel, since it measures that.
+// TestFull checks that the rules hold with as many identities as the default of rate_limit.max_tracked_identities, and
+// that an identity takes little memory. It does not run in parallel, since it measures memory.
 func TestFull(t *testing.T) { //nolint:paralleltest // see above
 	const bound, half = 250_000, 125_000
 	var before, after runtime.MemStats
@@ -445,8 +445,7 @@ func TestFull(t *testing.T) { //nolint:paralleltest // see above
 	}
 }
 
-// BenchmarkFail tells the memory of an identity when the lockout is full, and the time
-// of a failure then.
+// BenchmarkFail measures the memory of an identity in a full lockout, and the time of a failure.
 func BenchmarkFail(b *testing.B) {
 	const bound = 250_000
 	var before, after runtime.MemStats
