@@ -32,7 +32,7 @@ type Accounts struct {
 	// Grace is how long an account is kept after its user has deleted it. If it is zero, users cannot delete their
 	// accounts.
 	Grace time.Duration
-	// Registration tells who may create an account. Default: nobody.
+	// Registration defines who may create an account. Default: nobody.
 	Registration Registration
 }
 

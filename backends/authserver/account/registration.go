@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 )
 
-// Registration tells who may create an account.
+// Registration defines who may create an account.
 type Registration struct {
 	// Open allows registration. Default: the operator creates or invites each user.
 	Open bool

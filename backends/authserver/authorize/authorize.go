@@ -107,8 +107,8 @@ const (
 	Done
 )
 
-// Next returns what a request needs next from the user who is signed in; by is nil if nobody is. location is the
-// redirect of the response if the step is Done. The error is a *RefusalError.
+// Next returns what a request needs next from the user who is signed in; session is nil if nobody is. location is
+// the redirect of the response if the step is Done. The error is a *RefusalError.
 func (s *Authorize) Next(ctx context.Context, r *Request, session *login.Session) (step Step, location string, err error) {
 	signedIn, err := s.SignedIn(r, session)
 	if err != nil || !signedIn {
@@ -159,9 +159,9 @@ func (s *Authorize) Needs(r *Request, session *login.Session) bool {
 	return (s.SecondFactor || r.Two) && !session.Two()
 }
 
-// SignedIn reports whether the user is signed in as a request requires; by is nil if nobody is. If not, the user has to
-// sign in. It returns a *RefusalError if the request does not allow that, or if the user who signed in is not the one
-// that the client expects.
+// SignedIn reports whether the user is signed in as a request requires; session is nil if nobody is signed in. If not,
+// the user has to sign in. It returns a *RefusalError if the request does not allow that, or if the user who signed in
+// is not the one that the client expects.
 func (s *Authorize) SignedIn(r *Request, session *login.Session) (bool, error) {
 	if session == nil || session.AuthTime.UnixMicro() < r.SignedInSince {
 		if r.Silent {

@@ -45,8 +45,8 @@ func (cs *Clients) CheckGiven(c *Client, g Given) error {
 	return cs.Check(c)
 }
 
-// CreateGiven stores a client like Create, with an id or a secret that it brings from elsewhere. The returned secret is empty if
-// it brought one. If the id exists already, the error wraps that of the database; see store.IsUniqueViolation.
+// CreateGiven stores a client like Create, with an id or a secret that it brings from elsewhere. The returned secret is
+// empty if it brought one. If the id exists already, the error wraps that of the database; see store.IsUniqueViolation.
 func (cs *Clients) CreateGiven(ctx context.Context, c *Client, g Given) (secret string, err error) {
 	if err := cs.CheckGiven(c, g); err != nil {
 		return "", err

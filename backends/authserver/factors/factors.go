@@ -136,7 +136,7 @@ func (f *Factors) Of(ctx context.Context, user string) (list []*Factor, err erro
 	return list, err
 }
 
-// Kinds tells which kinds of factors a user has.
+// Kinds is the set of the kinds of factors that a user has.
 type Kinds struct{ App, Passkey bool }
 
 // Any reports whether the user has any factor.

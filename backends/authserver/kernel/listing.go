@@ -25,7 +25,7 @@ type Listing struct {
 	Args  []any
 }
 
-// Page tells which rows of a Listing to return.
+// Page selects the rows of a Listing to return.
 type Page struct {
 	Limit, Offset int
 	// Newest orders the rows from the latest to the earliest.

@@ -269,8 +269,8 @@ func (ks *Keys) make(ctx context.Context, first bool) error {
 	return ks.options.Store.Make(ctx, ks.options.Algorithm, now, first)
 }
 
-// Refresh reloads the keys for a caller that calls it often. Keys of a key management server are reloaded only from time to
-// time, or if the server has failed.
+// Refresh reloads the keys for a caller that calls it often. Keys of a key management server are reloaded only from
+// time to time, or if the server has failed.
 func (ks *Keys) Refresh(ctx context.Context) error {
 	if remote, ok := ks.options.Store.(*Transit); ok && !remote.due() {
 		return nil

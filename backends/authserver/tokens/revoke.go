@@ -59,8 +59,8 @@ func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
 	return nil
 }
 
-// denyHere makes this node deny ids at once. It is called after a transaction even if that failed, since it may have been
-// committed nevertheless.
+// denyHere makes this node deny ids at once. It is called after a transaction even if that failed, since it may have
+// been committed nevertheless.
 func (t *Tokens) denyHere(until time.Time, ids ...string) {
 	for _, id := range ids {
 		t.denied.heard(id + " " + strconv.FormatInt(until.UnixMicro(), 10))

@@ -23,7 +23,7 @@ type Person struct {
 	Email           string
 	EmailVerified   bool
 	Name            string
-	Groups          []string // nil if the server does not tell
+	Groups          []string // nil if the server provides none
 }
 
 var (
@@ -63,7 +63,8 @@ func (s *Users) Known(ctx context.Context, p Person) (u *User, err error) {
 	return u, nil
 }
 
-// regroup sets the groups of a user to those that another server tells, or nil if it does not tell any.
+// regroup sets the groups of a user to those that another server provides. Nil groups mean that it provides none, and
+// clear the user's groups only if they came from that server before.
 func (s *Users) regroup(c store.Conn, u *User, groups []string) error {
 	var provided int
 	if err := c.Row("SELECT groups_told FROM authserver_users WHERE id = ?", u.ID).Scan(&provided); err != nil {
@@ -84,7 +85,7 @@ func (s *Users) regroup(c store.Conn, u *User, groups []string) error {
 	return err
 }
 
-// groups returns the groups that can be stored, or nil if the server does not tell any.
+// groups returns the groups that can be stored, or nil if the server does not provide any.
 func (p *Person) groups() []string {
 	if p.Groups == nil {
 		return nil

@@ -47,8 +47,7 @@ func (c *call) begun(values url.Values) error {
 	return c.leave(c.At(consentAt(transaction)))
 }
 
-// refuse sends a refusal to the client if that is to be told of it. Any other error is returned, to be shown to the
-// user.
+// refuse sends a *RefusalError to the client by a redirect. It returns any other error, to be shown to the user.
 func (c *call) refuse(err error) error {
 	refusal, ok := errors.AsType[*authorize.RefusalError](err)
 	if !ok {
