@@ -216,8 +216,8 @@ func (u *UserJWT) resolve() error {
 // loaded, which relies on it.
 func (u *UserJWT) check() error {
 	given := 0
-	for _, is := range []bool{u.JWKSURL != "", len(u.PublicKeys) > 0, u.HS256 != ""} {
-		if is {
+	for _, set := range []bool{u.JWKSURL != "", len(u.PublicKeys) > 0, u.HS256 != ""} {
+		if set {
 			given++
 		}
 	}

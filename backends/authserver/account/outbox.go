@@ -98,9 +98,9 @@ func (l letter) Hold(ctx context.Context, wait time.Duration) error {
 	return l.set(ctx, "attempts = attempts - 1, due_at = ?", l.Now().Add(wait).UnixMicro())
 }
 
-func (l letter) set(ctx context.Context, what string, args ...any) error {
+func (l letter) set(ctx context.Context, assignments string, args ...any) error {
 	return l.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE authserver_links SET leased_until = 0, "+what+" WHERE id = ?", append(args, l.id)...)
+		_, err := c.Exec("UPDATE authserver_links SET leased_until = 0, "+assignments+" WHERE id = ?", append(args, l.id)...)
 		return err
 	})
 }

@@ -93,7 +93,9 @@ func (a *API) clients(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(c, "clients", found, p, tellClient, func(most int) (int, error) { return a.Clients.Total(ctx, f, most) })
+	return answer(c, "clients", found, p, tellClient, func(limit int) (int, error) {
+		return a.Clients.Total(ctx, f, limit)
+	})
 }
 
 func (a *API) client(c *call) (any, error) {

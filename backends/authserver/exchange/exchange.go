@@ -252,8 +252,8 @@ func (x *Exchange) permitted(_ context.Context, r *Request) error {
 // narrow sets the scope of the new token: the part of the subject token's scope that was requested and that the targets
 // declare.
 func (x *Exchange) narrow(_ context.Context, r *Request) error {
-	held := strings.Fields(r.subject.Scope)
-	asked, err := resources.ParseScope(r.Scope)
+	subjectScope := strings.Fields(r.subject.Scope)
+	requested, err := resources.ParseScope(r.Scope)
 	if err != nil {
 		return err
 	}
@@ -261,16 +261,16 @@ func (x *Exchange) narrow(_ context.Context, r *Request) error {
 		return len(r.Resources) == 0 ||
 			slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return slices.Contains(t.Names(), word) })
 	}
-	if len(asked) == 0 {
-		for _, word := range held {
+	if len(requested) == 0 {
+		for _, word := range subjectScope {
 			if declared(word) {
 				r.scope = append(r.scope, word)
 			}
 		}
 	}
-	for _, word := range asked {
+	for _, word := range requested {
 		switch {
-		case !slices.Contains(held, word):
+		case !slices.Contains(subjectScope, word):
 			return kernel.Refuse(kernel.InvalidScope, "the subject_token does not have the scope %s", word)
 		case !declared(word):
 			return kernel.Refuse(kernel.InvalidScope, "no resource of the request declares the scope %s", word)

@@ -46,22 +46,22 @@ const rsaBits = 2048
 
 // generate returns a new key in PKCS #8 form, and its id.
 func generate(algorithm string) (pkcs8 []byte, kid string, err error) {
-	var made crypto.Signer
+	var private crypto.Signer
 	switch algorithm {
 	case ES256:
-		made, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		private, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	case RS256:
-		made, err = rsa.GenerateKey(rand.Reader, rsaBits)
+		private, err = rsa.GenerateKey(rand.Reader, rsaBits)
 	default:
 		err = fmt.Errorf("there is no algorithm %q", algorithm)
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("making a signing key: %w", err)
 	}
-	if kid, err = jwks.Thumbprint(made.Public()); err != nil {
+	if kid, err = jwks.Thumbprint(private.Public()); err != nil {
 		return nil, "", err
 	}
-	pkcs8, err = x509.MarshalPKCS8PrivateKey(made)
+	pkcs8, err = x509.MarshalPKCS8PrivateKey(private)
 	return pkcs8, kid, err
 }
 

@@ -170,12 +170,12 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 	for _, k := range all {
 		if next := younger[k.Info.Algorithm]; next != nil {
 			k.RotatedAt = next.CreatedAt
-			over := k.RotatedAt.Add(retain)
-			if !now.Before(over) {
+			retiredAt := k.RotatedAt.Add(retain)
+			if !now.Before(retiredAt) {
 				continue
 			}
-			if s.until.IsZero() || over.Before(s.until) {
-				s.until = over
+			if s.until.IsZero() || retiredAt.Before(s.until) {
+				s.until = retiredAt
 			}
 		} else if k.Info.Algorithm == algorithm {
 			s.signer = k

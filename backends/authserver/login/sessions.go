@@ -56,10 +56,10 @@ func (l *Login) EndOtherBrowsers(ctx context.Context, user string, but int64) er
 	return l.endBrowsers(ctx, user, "id <> ?", but)
 }
 
-func (l *Login) endBrowsers(ctx context.Context, user, which string, id int64) error {
+func (l *Login) endBrowsers(ctx context.Context, user, condition string, id int64) error {
 	var n int64
 	err := l.Write(ctx, func(c store.Conn) (err error) {
-		n, err = c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND "+which, user, id)
+		n, err = c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND "+condition, user, id)
 		return err
 	})
 	if err == nil && n > 0 {

@@ -28,11 +28,11 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 		return Answer{}, "", kernel.Refuse(kernel.InvalidRequest,
 			"the token has been exchanged too often; begin with one that was not")
 	}
-	left := time.Unix(from.Expires, 0).Sub(t.Now()).Truncate(time.Second)
-	if left <= 0 {
+	remaining := time.Unix(from.Expires, 0).Sub(t.Now()).Truncate(time.Second)
+	if remaining <= 0 {
 		return Answer{}, "", kernel.Refuse(kernel.InvalidGrant, "the token that came ends just now")
 	}
-	o.Life = min(o.Life, left)
+	o.Life = min(o.Life, remaining)
 	o.Family, o.parent, o.consentClient = from.Family(), from.ID, from.Root()
 	o.machine = from.Machine || from.Subject == from.Client
 	if from.AuthTime != 0 {

@@ -118,8 +118,8 @@ func (c *call) keptUpstream(state string) (secret, to string) {
 			all.WriteString(part.Value)
 		}
 		payload, ok := c.Signer("oidc").Open(all.String())
-		rest, mine := strings.CutPrefix(string(payload), mark+" ")
-		if !ok || !mine {
+		rest, matches := strings.CutPrefix(string(payload), mark+" ")
+		if !ok || !matches {
 			continue
 		}
 		for i := range parts {
