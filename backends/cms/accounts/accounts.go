@@ -1,9 +1,8 @@
-// Package accounts holds the users of a site, their roles and what the roles permit.
+// Package accounts manages the users of a site, their roles and the permissions of the roles.
 //
-// Two roles and one user are always there: guest, who is everybody, and superuser.
-// Names of users are those of the sanitizer username, in lower case; they sign in by
-// name. Rows are remembered for a few seconds, so that a call needs no database to
-// know who it is of; what one node changes the others hear of.
+// Two roles and one user always exist: guest, which every caller has, and superuser; and the user guest. Names of
+// users have the form of the sanitizer username, in lower case, and serve to sign in. Users are cached for a few
+// seconds, so that most calls need no query to identify the caller; nodes notify each other of changes.
 package accounts
 
 import (
@@ -24,37 +23,36 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The states of a user.
+// The statuses of a user.
 const (
 	StatusActive   = "active"
-	StatusDisabled = "disabled" // does not sign in, and nothing signed in counts
+	StatusDisabled = "disabled" // cannot sign in; existing sessions and tokens are not accepted
 )
 
-// NameMost is how many characters the name of a user or a role has at most.
+// NameMost limits the name of a user or a role, in characters.
 const NameMost = 128
 
-// passwords is what a new one must be. Longer ones cost nothing to hash, and no person
-// types them.
+// passwords are the rules for new passwords. The upper limit bounds the work of hashing.
 var passwords = password.Rules{Least: 10, Most: 256}
 
-// topic is what nodes tell each other of users under.
+// topic is the topic under which nodes notify each other of changed users.
 const topic = "cms_users"
 
-// Accounts are the users and roles of a site. It is safe for concurrent use.
+// Accounts manages the users and roles of a site. It is safe for concurrent use.
 type Accounts struct {
 	*kernel.Server
 	users *cache.Cache[*signedIn]
 	stop  func()
 }
 
-// signedIn is a user as one who acts.
+// signedIn is a user in the form that is cached for calls.
 type signedIn struct {
 	kernel.User
 	active bool
 	epoch  int64
 }
 
-// New makes the accounts of a site. It touches nothing yet; end it with Close.
+// New returns the accounts of a site. It does not use the database yet. The caller must call Close.
 func New(s *kernel.Server) *Accounts {
 	a := &Accounts{Server: s}
 	a.users = cache.New(10_000, s.Now, a.load)
@@ -62,32 +60,32 @@ func New(s *kernel.Server) *Accounts {
 	return a
 }
 
-// Close ends what New began.
+// Close stops listening for changes of other nodes.
 func (a *Accounts) Close() { a.stop() }
 
-// Account is a user as administrators see one.
+// Account is a user as administrators see it.
 type Account struct {
 	ID       int64         `json:"id"`
 	Name     string        `json:"name"`
-	Email    string        `json:"email"` // empty: none
+	Email    string        `json:"email"` // may be empty
 	Status   string        `json:"status"`
-	Roles    []string      `json:"roles"` // names, sorted, guest not among them
+	Roles    []string      `json:"roles"` // sorted names, without guest
 	Created  kernel.Moment `json:"created"`
 	Modified kernel.Moment `json:"modified"`
-	// Epoch grows when the password changes or the user is disabled: sessions and tokens
-	// that were made under another one are good no more.
+	// Epoch grows when the password changes or the status changes. Sessions and tokens of an earlier epoch are not
+	// valid.
 	Epoch int64 `json:"-"`
 }
 
-// Change is what is to be set; nil: it stays.
+// Change describes a change of a user. A nil member leaves the value as it is.
 type Change struct {
 	Email    *string
 	Password *string
 	Status   *string
-	Roles    *[]string // names; guest may be among them, which all are
+	Roles    *[]string // names; guest may be included, but every user has it anyway
 }
 
-// Guest is who acts where nobody has signed in.
+// Guest returns the user in whose name a caller acts who has not signed in.
 func (a *Accounts) Guest(ctx context.Context) (*kernel.User, error) {
 	u, err := a.users.Get(ctx, kernel.RoleGuest)
 	if err != nil {
@@ -96,8 +94,8 @@ func (a *Accounts) Guest(ctx context.Context) (*kernel.User, error) {
 	return &u.User, nil
 }
 
-// User is a user as one who acts, as it was a few seconds ago at most, and the epoch of
-// what is good for it. A user that is disabled or gone is not found, nor is the guest.
+// User returns a user and its epoch. Both may be a few seconds old. It returns a not-found error for a user that is
+// disabled or does not exist, and for the guest.
 func (a *Accounts) User(ctx context.Context, id int64) (*kernel.User, int64, error) {
 	u, err := a.users.Get(ctx, strconv.FormatInt(id, 10))
 	if err != nil {
@@ -109,18 +107,18 @@ func (a *Accounts) User(ctx context.Context, id int64) (*kernel.User, int64, err
 	return &u.User, u.epoch, nil
 }
 
-// Named is the account of a name, whatever its case.
+// Named returns the account with that name, ignoring case.
 func (a *Accounts) Named(ctx context.Context, name string) (*Account, error) {
 	return a.one(ctx, "name = ?", fold(name))
 }
 
-// Account is that of an id.
+// Account returns the account with that ID.
 func (a *Accounts) Account(ctx context.Context, id int64) (*Account, error) {
 	return a.one(ctx, "id = ?", id)
 }
 
-// List is the accounts behind an id, in the order of their ids, the guest among them;
-// limit is 1 to 500.
+// List returns the accounts with IDs greater than after, in the order of their IDs. The guest is among them. limit
+// is between 1 and 500.
 func (a *Accounts) List(ctx context.Context, after int64, limit int) (list []*Account, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		list, err = accounts(c, "id > ? ORDER BY id LIMIT ?", after, min(max(limit, 1), 500))
@@ -129,19 +127,20 @@ func (a *Accounts) List(ctx context.Context, after int64, limit int) (list []*Ac
 	return list, err
 }
 
-// Query is what accounts are looked for by.
+// Query selects and orders accounts.
 type Query struct {
-	Text   string // their names begin with it, or it is the mail address
-	Role   string // the name of one of their roles; empty: any
-	Status string // empty: any
-	// Newest lists those first that were made last, and not by their names. It counts for nothing beside Role, with
-	// which accounts are in the order in which they were made, or beside a Text.
+	Text   string // prefix of the name, or a whole mail address
+	Role   string // name of a role; empty for any
+	Status string // empty for any
+	// Newest orders accounts by descending creation instead of by name. It is ignored together with Role, which
+	// orders them by ascending creation, and together with Text.
 	Newest bool
-	After  string // the next of the page before
-	Limit  int    // 1 to 500
+	After  string // the next that was returned with the previous page
+	Limit  int    // from 1 to 500
 }
 
-// Find returns accounts, and where the list goes on; empty at its end. The guest is among them.
+// Find returns the accounts that match a query, and the value of After for the following ones, which is empty at
+// the end. The guest is among the accounts.
 func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next string, err error) {
 	limit := min(max(q.Limit, 1), 500)
 	where, order := "1 = 1", "name"
@@ -150,14 +149,14 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 		where += " AND " + condition
 		args = append(args, values...)
 	}
-	after, _ := strconv.ParseInt(q.After, 10, 64) // of lists by ids
+	after, _ := strconv.ParseInt(q.After, 10, 64) // for lists that are ordered by ID
 	role := "role_id = (SELECT id FROM cms_roles WHERE name = ?)"
 	switch text := fold(q.Text); {
-	case strings.Contains(text, "@"): // no name has this character
+	case strings.Contains(text, "@"): // no name contains this character
 		add("email_key = ?", mailaddress.Key(text))
 	case text != "":
 		add("name >= ? AND name < ?", text, text+"\U0010ffff")
-	case q.Role != "": // from its index, a page at a time
+	case q.Role != "": // one page at a time from the index of the role
 		order = "id"
 		from := "SELECT r.user_id FROM cms_user_roles r JOIN cms_users s ON s.id = r.user_id WHERE r." + role + " AND r.user_id > ?"
 		values := []any{fold(q.Role), after}
@@ -195,8 +194,8 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 	return list, next, err
 }
 
-// Create makes a user. by needs the permission users, and is a superuser who makes one;
-// nil: the site itself. The refusals are of the fields name, email, password and roles.
+// Create creates a user. by must have the permission users, and must be a superuser to create a superuser; a nil by
+// is the site itself. Refusals concern the fields name, email, password and roles.
 func (a *Accounts) Create(ctx context.Context, by *kernel.User, name string, change Change) (account *Account, err error) {
 	name = strings.TrimSpace(name)
 	if !GoodName(name) {
@@ -228,8 +227,8 @@ func (a *Accounts) Create(ctx context.Context, by *kernel.User, name string, cha
 	return account, err
 }
 
-// Update changes a user; see Create. The guest takes none of it, and the last active
-// superuser stays one. Whoever has no permission may change their own email and password.
+// Update changes a user, under the same conditions as Create. The guest cannot be changed, and the last active
+// superuser must remain one. Users may always change their own email and password.
 func (a *Accounts) Update(ctx context.Context, by *kernel.User, id int64, change Change) (account *Account, err error) {
 	old, err := a.Account(ctx, id)
 	if err != nil {
@@ -265,7 +264,7 @@ func (a *Accounts) Update(ctx context.Context, by *kernel.User, id int64, change
 	return account, err
 }
 
-// Delete removes a user; pages keep the id of who made them. See Update.
+// Delete removes a user, under the same conditions as Update. Pages keep the ID of their author.
 func (a *Accounts) Delete(ctx context.Context, by *kernel.User, id int64) error {
 	return a.change(ctx, strconv.FormatInt(id, 10), func(c kernel.Conn) error {
 		old, err := first(accounts(c, "id = ?", id))
@@ -285,12 +284,12 @@ func (a *Accounts) Delete(ctx context.Context, by *kernel.User, id int64) error 
 	})
 }
 
-// ErrLogin refuses a name and password, whichever of them is wrong.
+// ErrLogin refuses a login. It does not tell whether the name or the password is wrong.
 var ErrLogin = apierror.New(http.StatusUnauthorized, "login_failed", "Login not successful")
 
-// Login checks a name and password with the same work whether there is such a user, an
-// active one, or not: the error is ErrLogin. A password that was hashed by rules of
-// before is hashed anew.
+// Login returns the user with that name and password, and the user's epoch. It does the same work whether or not
+// there is an active user with that name, and returns ErrLogin otherwise. It hashes the password again if its hash
+// is outdated.
 func (a *Accounts) Login(ctx context.Context, name, typed string) (*kernel.User, int64, error) {
 	var id, epoch int64
 	var stored, status string
@@ -313,14 +312,16 @@ func (a *Accounts) Login(ctx context.Context, name, typed string) (*kernel.User,
 			return nil, 0, err
 		}
 	}
-	a.users.Drop(strconv.FormatInt(id, 10)) // one who was made on another node a moment ago
+	// the cache may have an older state from before a change on another node
+	a.users.Drop(strconv.FormatInt(id, 10))
 	u, now, err := a.User(ctx, id)
 	if kernel.IsNotFound(err) || err == nil && now != epoch {
-		return nil, 0, ErrLogin // changed meanwhile
+		return nil, 0, ErrLogin // changed in the meantime
 	}
 	return u, epoch, err
 }
 
+// rehash replaces an outdated hash, unless the password has been changed in the meantime.
 func (a *Accounts) rehash(ctx context.Context, id int64, stored, typed string) error {
 	fresh, err := a.Passwords.Hash(ctx, typed)
 	if err != nil {
@@ -332,8 +333,8 @@ func (a *Accounts) rehash(ctx context.Context, id int64, stored, typed string) e
 	})
 }
 
-// Install makes a first superuser of a name, where there is no superuser yet; its
-// password is shown this once. Empty: there is one, and nothing was made.
+// Install creates a first superuser with that name and returns its password, which is shown only once. If there
+// already is a superuser, it does nothing and returns an empty string.
 func (a *Accounts) Install(ctx context.Context, name string) (made string, err error) {
 	var n int64
 	err = a.Read(ctx, func(c kernel.Conn) error { return c.Row(superusers).Scan(&n) })
@@ -345,8 +346,8 @@ func (a *Accounts) Install(ctx context.Context, name string) (made string, err e
 	return made, err
 }
 
-// ResetPassword gives a user a new password, which is shown this once, on behalf of the
-// site itself. What was signed in is good no more, and a disabled user is active again.
+// ResetPassword gives a user a new password and returns it; it is shown only once. It acts in the name of the site.
+// Existing sessions and tokens become invalid, and a disabled user becomes active again.
 func (a *Accounts) ResetPassword(ctx context.Context, name string) (made string, err error) {
 	account, err := a.Named(ctx, name)
 	if err != nil {
@@ -357,7 +358,7 @@ func (a *Accounts) ResetPassword(ctx context.Context, name string) (made string,
 	return made, err
 }
 
-// GoodName reports whether a user can have a name.
+// GoodName reports whether name is valid for a user or a role.
 func GoodName(name string) bool {
 	if name == "" || len(name) > NameMost || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
 		return false
@@ -370,20 +371,21 @@ func GoodName(name string) bool {
 	return true
 }
 
-// fold is a name as it is stored. No name has a zero byte, which PostgreSQL does not take.
+// fold returns a name in the form in which names are stored. It replaces zero bytes, which PostgreSQL does not
+// accept and no name has.
 func fold(name string) string {
 	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(name, "\x00", "\uFFFD")))
 }
 
-// set is a change that was checked.
+// set is a Change that has been checked.
 type set struct {
 	Change
 	key, hash string
 	roles     []string
-	confirmed int64 // whether who sets an address is another one than who has it
+	confirmed int64 // 1 if the address is set by someone else than the user, else 0
 }
 
-// settle checks a change, and does the slow part of it.
+// settle checks a change, and hashes the password, which is slow, before the transaction begins.
 func (a *Accounts) settle(ctx context.Context, name string, change Change) (*set, error) {
 	s := &set{Change: change}
 	var faults []error
@@ -425,6 +427,7 @@ func (a *Accounts) settle(ctx context.Context, name string, change Change) (*set
 	return s, nil
 }
 
+// write stores the change in the row of a user.
 func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 	if s.Email != nil {
 		_, err := c.Exec("UPDATE cms_users SET email = ?, email_key = NULLIF(?, ''), email_confirmed = CASE WHEN email_key = ? THEN email_confirmed ELSE ? END WHERE id = ?", *s.Email, s.key, s.key, s.confirmed, id)
@@ -463,8 +466,8 @@ func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 	return err
 }
 
-// may tells whether one may change a user, also into one of roles: only superusers touch
-// superusers, and nobody gives what they do not have.
+// may returns an error if by must not change a user, or give it some roles: only superusers may change superusers,
+// and nobody may grant permissions that they do not have.
 func may(c kernel.Conn, by *kernel.User, id int64, roles []string) error {
 	if by == nil || by.Superuser() {
 		return nil
@@ -495,14 +498,15 @@ func may(c kernel.Conn, by *kernel.User, id int64, roles []string) error {
 	return nil
 }
 
-// superusers counts those who can sign in.
+// superusers counts the superusers that can sign in with a password.
 const superusers = `SELECT COUNT(*) FROM cms_users u JOIN cms_user_roles ur ON ur.user_id = u.id JOIN cms_roles r ON r.id = ur.role_id
 	WHERE r.name = 'superuser' AND u.status = 'active' AND u.password_hash <> ''`
 
-// gateSuperuser has changes of users wait for each other on PostgreSQL, where two that each
-// leave the other one a superuser would leave none.
+// gateSuperuser serializes changes of users on PostgreSQL. Otherwise two concurrent changes could each leave the
+// other superuser, and together leave none.
 const gateSuperuser = 0x636d7375
 
+// keepSuperuser returns an error if no active superuser is left.
 func keepSuperuser(c kernel.Conn) error {
 	var n int64
 	if err := c.Row(superusers).Scan(&n); err != nil {
@@ -514,7 +518,8 @@ func keepSuperuser(c kernel.Conn) error {
 	return nil
 }
 
-// change is a Write of what is remembered of users; key is the id, empty: of many.
+// change runs fn in a transaction that may change users, and drops the cached user with that key on all nodes. An
+// empty key drops all users.
 func (a *Accounts) change(ctx context.Context, key string, fn func(c kernel.Conn) error) error {
 	err := a.Write(ctx, func(c kernel.Conn) error {
 		if err := c.Enter(gateSuperuser); err != nil {
@@ -525,11 +530,11 @@ func (a *Accounts) change(ctx context.Context, key string, fn func(c kernel.Conn
 		}
 		return c.Notify(topic, key)
 	})
-	a.users.Drop(key) // also after an error: the outcome of a commit may be unknown
+	a.users.Drop(key) // also after an error: the commit may have succeeded
 	return err
 }
 
-// load reads a user as one who acts: the guest, or the one of an id.
+// load reads a user for the cache. The key is an ID, or guest.
 func (a *Accounts) load(ctx context.Context, key string) (u *signedIn, err error) {
 	where, arg := "name = ?", any(key)
 	if key != kernel.RoleGuest {
@@ -562,7 +567,7 @@ func (a *Accounts) one(ctx context.Context, where string, arg any) (account *Acc
 	return account, err
 }
 
-// accounts reads those of a condition, with their roles.
+// accounts reads the accounts that match a condition, with their roles.
 func accounts(c kernel.Conn, where string, args ...any) ([]*Account, error) {
 	list, err := store.List(c, func(r store.Row) (*Account, error) {
 		u := &Account{Roles: []string{}}

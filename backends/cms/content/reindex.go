@@ -6,10 +6,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// reindexBatch is how many copies of values one write of Reindex has.
+// reindexBatch is the number of searchable copies that Reindex writes in one transaction.
 const reindexBatch = 500
 
-// Reindex makes the index of words anew, of all copies of values; see store.Schema.
+// Reindex builds the full-text index of all searchable copies again; see store.Schema.
 func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 	if db.Dialect() == store.SQLite {
 		err := db.Write(ctx, func(c store.Conn) error {

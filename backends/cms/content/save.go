@@ -19,45 +19,44 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// The bounds of a page.
+// Limits of a page.
 const (
 	nameMost      = 128  // of a name, in characters
-	pathMost      = 2048 // of a path
-	revisionsMost = 50   // of a page; older ones go
-	siblingsTried = 1000 // names such as post-2, where none was given
+	pathMost      = 2048 // of a path, in characters
+	revisionsMost = 50   // of a page; older ones are deleted
+	siblingsTried = 1000 // how many names such as post-2 are tried if none was given
 )
 
-// gateTree has changes of the tree wait for each other on PostgreSQL: a path is made of
-// those above it.
+// gateTree serializes changes of the tree on PostgreSQL, because the path of a page depends on the pages above it.
 const gateTree = 0x636d7374
 
-// Edit is what is to be set of a page; nil: it stays, or is what a new page begins with.
+// Edit describes a change of a page. A nil member leaves the value as it is, or means the default for a new page.
 type Edit struct {
-	ID int64 // 0: a new page
-	// Version is the one that was edited; 412 where it is not the last. 0: any.
+	ID int64 // 0 for a new page
+	// Version is the version that was edited. If it is not 0 and not the latest, the answer is 412.
 	Version int64
-	// Parent and Template are a new page's.
+	// Parent and Template are only used for a new page.
 	Parent   int64
 	Template string
-	// Name is the last segment of the path. Default: made of the title.
+	// Name is the last segment of the path. The default is derived from the title.
 	Name  *string
 	Title *string
-	// Status is published, hidden or unpublished. Default: unpublished.
+	// Status is published, hidden or unpublished. A new page is unpublished by default.
 	Status *string
-	// Fields are the values to be set by their names; nil: none from now on.
+	// Fields holds the values to be set by field name. A nil value removes the field's value.
 	Fields map[string]any
-	// PublishAt and UnpublishAt say when a page is published, or unpublished, by itself;
-	// 0: not.
+	// PublishAt and UnpublishAt are the times at which the page is published or unpublished automatically. Zero
+	// removes the time.
 	PublishAt, UnpublishAt *kernel.Moment
-	// Draft keeps title and fields beside the page, as they are to be once they are
-	// published; see PublishDraft. A page that is unpublished becomes what its draft says.
+	// Draft stores title and fields as a draft beside the page until they are published; see PublishDraft. A page
+	// that becomes unpublished takes over its draft.
 	Draft bool
 
-	incomplete bool // required fields may come later
+	incomplete bool // required fields may be missing
 }
 
-// Save makes a page or changes one, and returns it as it is then. Its required fields are
-// asked for unless it is unpublished, or a draft.
+// Save creates or changes a page and returns the result. Required fields must have values unless the page is
+// unpublished or a draft is saved.
 func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -67,7 +66,7 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 		return nil, err
 	}
 	err = p.Write(ctx, func(c kernel.Conn) error {
-		if e.ID == 0 || e.Name != nil { // its path is made
+		if e.ID == 0 || e.Name != nil { // the path is set
 			if err := c.Enter(gateTree); err != nil {
 				return err
 			}
@@ -88,7 +87,8 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 	return page, nil
 }
 
-// plain are values as JSON has them, whatever program made them.
+// plain converts values of any Go types to those that JSON decoding yields. It refuses values that exceed dataMost
+// bytes.
 func plain(fields map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(fields)
 	if err != nil {
@@ -100,7 +100,7 @@ func plain(fields map[string]any) (map[string]any, error) {
 	return decode(string(raw))
 }
 
-// create makes a page in a transaction that is behind the gate.
+// create inserts a page. The transaction must have entered gateTree.
 func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page, error) {
 	t := s.names[e.Template]
 	if t == nil {
@@ -176,7 +176,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	return s.shown(u, page), err
 }
 
-// edit changes a page.
+// edit changes a page. The transaction must have entered gateTree if the name is to change.
 func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page, error) {
 	page, err := s.editable(c, u, e.ID, e.Version)
 	if err != nil {
@@ -188,8 +188,8 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 	if e.Draft && (e.Name != nil || e.Status != nil) {
 		return nil, kernel.Conflict("a draft has a title and fields")
 	}
-	before := *page
-	before.Fields = maps.Clone(page.Fields)
+	previous := *page
+	previous.Fields = maps.Clone(page.Fields)
 	switch {
 	case e.Draft && page.draft != "":
 		err = s.useDraft(page)
@@ -207,7 +207,7 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 		return nil, err
 	}
 	if e.Draft {
-		return s.keepDraft(c, u, &before, page)
+		return s.keepDraft(c, u, &previous, page)
 	}
 	now := p.Moment()
 	if err := s.complete(page); err != nil && !e.incomplete {
@@ -218,19 +218,20 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 			return nil, err
 		}
 	}
-	return p.write(c, s, u, &before, page, values, now)
+	return p.write(c, s, u, &previous, page, values, now)
 }
 
-// write writes what has become of a page, and what it was as a revision.
-func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, before, page *Page, values string, now kernel.Moment) (*Page, error) {
-	changed := page.Title != before.Title || !reflect.DeepEqual(page.Fields, before.Fields)
+// write stores a changed page, and keeps its previous state as a revision if title or fields differ. It notifies
+// the webhooks.
+func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, previous, page *Page, values string, now kernel.Moment) (*Page, error) {
+	changed := page.Title != previous.Title || !reflect.DeepEqual(page.Fields, previous.Fields)
 	if changed {
-		if err := s.keepRevision(c, before); err != nil {
+		if err := s.keepRevision(c, previous); err != nil {
 			return nil, err
 		}
 	}
-	if changed || before.gone {
-		if err := s.index(c, page, before); err != nil {
+	if changed || previous.gone {
+		if err := s.index(c, page, previous); err != nil {
 			return nil, err
 		}
 	}
@@ -238,7 +239,7 @@ func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, before, page *
 	if visible && page.Published == 0 {
 		page.Published = now
 	}
-	page.Modified, page.ModifiedBy, page.Version, page.Status = now, u.ID, before.Version+1, selector.Statuses[page.status]
+	page.Modified, page.ModifiedBy, page.Version, page.Status = now, u.ID, previous.Version+1, selector.Statuses[page.status]
 	_, err := c.Exec(`UPDATE cms_pages SET title = ?, status = ?, data = ?, modified = ?, modified_by = ?, published = ?, version = ?,
 		draft = NULLIF(?, ''), publish_at = NULLIF(CAST(? AS BIGINT), 0), unpublish_at = NULLIF(CAST(? AS BIGINT), 0) WHERE id = ?`,
 		page.Title, int(page.status), values, now, u.ID, page.Published, page.Version, page.draft, page.PublishAt, page.UnpublishAt, page.ID)
@@ -249,15 +250,16 @@ func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, before, page *
 		return nil, err
 	}
 	switch {
-	case visible && before.status == selector.Unpublished:
+	case visible && previous.status == selector.Unpublished:
 		err = p.tell(c, TopicPublished, page)
-	case !visible && before.status != selector.Unpublished:
+	case !visible && previous.status != selector.Unpublished:
 		err = p.tell(c, TopicUnpublished, page)
 	}
 	return page, err
 }
 
-// editable is a page that u may change, held until the transaction ends.
+// editable returns a page that u may change, locked until the transaction ends. It returns a 412 error if version
+// is neither 0 nor the latest one, and a conflict if the page is in the trash.
 func (s *schema) editable(c kernel.Conn, u *kernel.User, id, version int64) (*Page, error) {
 	page, err := s.seen(c, u, "p.id = ?"+c.Lock(), id)
 	switch {
@@ -273,13 +275,14 @@ func (s *schema) editable(c kernel.Conn, u *kernel.User, id, version int64) (*Pa
 	return page, nil
 }
 
-// apply puts what an Edit sets into a page, and returns its values as they are stored.
+// apply copies what an Edit sets into a page, and returns the page's values in their stored form. The error joins
+// all faults.
 func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	var faults []error
 	if e.Title != nil {
 		title := strings.TrimSpace(*e.Title)
-		if most := max(s.fields[TitleField].Settings.Most, textMost); title == "" || utf8.RuneCountInString(title) > most || !text.IsLine(title) {
-			faults = append(faults, kernel.Invalid(TitleField, "length", fmt.Sprintf("a title is one line of 1 to %d characters", most)))
+		if limit := max(s.fields[TitleField].Settings.Most, textMost); title == "" || utf8.RuneCountInString(title) > limit || !text.IsLine(title) {
+			faults = append(faults, kernel.Invalid(TitleField, "length", fmt.Sprintf("a title is one line of 1 to %d characters", limit)))
 		}
 		page.Title = title
 	} else if page.ID == 0 {
@@ -318,7 +321,7 @@ func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	return values, nil
 }
 
-// complete asks for the required fields of a page that others see.
+// complete returns an error for each required field that has no value, unless the page is unpublished.
 func (s *schema) complete(page *Page) error {
 	if page.status == selector.Unpublished {
 		return nil
@@ -332,28 +335,29 @@ func (s *schema) complete(page *Page) error {
 	return apierror.Join(faults...)
 }
 
-// fits tells whether a page of a template can be below another one; nil: be the root.
+// fits returns an error if a new page of template t cannot be placed below parent. A nil parent means that the page
+// is the root.
 func (s *schema) fits(c kernel.Conn, t *Template, parent *Page) error {
 	if t.Family.One {
-		var there bool
-		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE template_id = ?)", t.ID).Scan(&there); err != nil {
+		var exists bool
+		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE template_id = ?)", t.ID).Scan(&exists); err != nil {
 			return err
 		}
-		if there {
+		if exists {
 			return kernel.Conflict("there is one page of the template %s, and it is there", t.Name)
 		}
 	}
 	return s.below(c, t, parent)
 }
 
-// below is fits for a page that is there.
+// below does what fits does, for a page that already exists: it ignores that a template may have only one page.
 func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
 	if parent == nil {
-		var there bool
-		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id IS NULL)").Scan(&there); err != nil {
+		var exists bool
+		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id IS NULL)").Scan(&exists); err != nil {
 			return err
 		}
-		if there {
+		if exists {
 			return kernel.Invalid("parent", "required", "a page is below another one")
 		}
 		return nil
@@ -372,8 +376,8 @@ func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
 	return nil
 }
 
-// freeName is a name that no sibling has: the one that was given, or one made of the
-// title.
+// freeName returns a name that no sibling of page has: the given one, or one derived from the title. It returns an
+// error if the given name is taken or malformed.
 func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
 	taken := func(name string) (taken bool, err error) {
 		err = c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id = ? AND name = ? AND id <> ?)", page.Parent, name, page.ID).Scan(&taken)
@@ -383,8 +387,8 @@ func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
 		if !goodPageName(*given) {
 			return "", kernel.Invalid("name", "form", "a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
 		}
-		there, err := taken(*given)
-		if there {
+		exists, err := taken(*given)
+		if exists {
 			err = kernel.Invalid("name", "taken", "another page here has this name")
 		}
 		return *given, err
@@ -394,7 +398,7 @@ func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
 		return "", err
 	}
 	translated, _ := made.(string)
-	// A title has spaces beside its marks: one hyphen is enough for them.
+	// A run of spaces and punctuation in a title becomes one hyphen.
 	base := strings.Join(strings.FieldsFunc(translated, func(r rune) bool { return r == '-' }), "-")
 	if base == "" {
 		base = "page"
@@ -407,7 +411,7 @@ func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
 		if n > 1 {
 			name += "-" + strconv.Itoa(n)
 		}
-		if there, err := taken(name); !there || err != nil {
+		if exists, err := taken(name); !exists || err != nil {
 			return name, err
 		}
 	}
@@ -423,7 +427,7 @@ func goodPageName(name string) bool {
 	}) < 0
 }
 
-// join is the path of a page below another one; nil: of the root.
+// join returns the path of a page below parent. A nil parent means the root.
 func join(parent *Page, name string) (string, error) {
 	if parent == nil {
 		return "/", nil
@@ -435,11 +439,11 @@ func join(parent *Page, name string) (string, error) {
 	return path, nil
 }
 
-// wordsMost is how many words of a value pages are found by.
+// wordsMost limits how many words of a value are indexed.
 const wordsMost = 16_000
 
-// index writes the searchable copies of the values that have changed.
-func (s *schema) index(c kernel.Conn, page, before *Page) error {
+// index writes the searchable copies of those values that differ between page and before.
+func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 	value := func(page *Page, name string) any {
 		if name == TitleField {
 			if page.ID == 0 {
@@ -453,11 +457,11 @@ func (s *schema) index(c kernel.Conn, page, before *Page) error {
 	for _, name := range append([]string{TitleField}, s.names[page.Template].Fields...) {
 		f := s.fields[name]
 		kept = append(kept, f.ID)
-		now, then := value(page, name), value(before, name)
-		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, then) && !before.gone { // else copies may have what was in blocks
+		now, then := value(page, name), value(previous, name)
+		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, then) && !previous.gone { // else copies may have what was in blocks
 			continue
 		}
-		if before.ID != 0 {
+		if previous.ID != 0 {
 			if err := unindex(c, "v.page_id = ? AND v.field_id = ?", page.ID, f.ID); err != nil {
 				return err
 			}
@@ -468,13 +472,13 @@ func (s *schema) index(c kernel.Conn, page, before *Page) error {
 			}
 		}
 	}
-	if !before.gone {
+	if !previous.gone {
 		return nil
 	}
 	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(kept)-1)+")", append([]any{page.ID}, kept...)...)
 }
 
-// unindex removes searchable copies.
+// unindex removes the searchable copies that match a condition on v, which is cms_page_values.
 func unindex(c kernel.Conn, where string, args ...any) error {
 	if c.Dialect() == store.SQLite {
 		if _, err := c.Exec("DELETE FROM cms_search WHERE rowid IN (SELECT v.id FROM cms_page_values v WHERE v.text IS NOT NULL AND "+where+")", args...); err != nil {
@@ -485,7 +489,7 @@ func unindex(c kernel.Conn, where string, args ...any) error {
 	return err
 }
 
-// write writes one copy.
+// write stores one searchable copy, the nth of its field.
 func (r copied) write(c kernel.Conn, page, field int64, n int) error {
 	if r.isNum {
 		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, num) VALUES (?, ?, ?, ?)", field, page, n, r.num)
@@ -509,7 +513,7 @@ func (r copied) write(c kernel.Conn, page, field int64, n int) error {
 	return addWords(c, id, words)
 }
 
-// wordsOf are the words of a folded text that pages are found by.
+// wordsOf returns those words of a folded text that are indexed.
 func wordsOf(folded string) []string {
 	words := selector.SplitWords(folded)
 	return words[:min(len(words), wordsMost)]
@@ -524,13 +528,13 @@ func addWords(c kernel.Conn, id int64, words []string) error {
 	return err
 }
 
-// vector writes words as PostgreSQL reads them, with where they stand.
+// vector formats words with their positions as a tsvector of PostgreSQL.
 func vector(words []string) string {
 	at := make(map[string][]byte, len(words))
 	for i, word := range words {
 		positions, ok := at[word]
 		if ok {
-			if len(positions) > 1200 { // of the places of a word 256 count
+			if len(positions) > 1200 { // PostgreSQL keeps 256 positions of a word
 				continue
 			}
 			positions = append(positions, ',')
@@ -548,7 +552,7 @@ func vector(words []string) string {
 	return out.String()
 }
 
-// Event is what webhooks are told of a page.
+// Event is the payload of the webhooks of a page.
 type Event struct {
 	ID       int64         `json:"id"`
 	Path     string        `json:"path"`
@@ -560,6 +564,7 @@ type Event struct {
 	By       int64         `json:"modified_by"`
 }
 
+// tell notifies webhooks of an event of page, in the same transaction.
 func (p *Content) tell(c kernel.Conn, topic string, page *Page) error {
 	return p.Emit(c, topic, Event{page.ID, page.Path, page.Title, page.Template, page.Status, page.Version, page.Modified, page.ModifiedBy})
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// trashMost is how many pages Trashed gives at most.
+// trashMost limits how many pages Trashed returns.
 const trashMost = 500
 
-// Trashed are the pages that went into the trash themselves, and that u may change: those of the largest ids below
-// before, where it is not 0. There are fewer than limit where they are large, as in a List. next is before of those behind
-// them; 0: there are none.
+// Trashed returns the pages that were put into the trash themselves, not with a page above them, and that u may
+// change, in descending order of their IDs. If before is not 0, only pages with smaller IDs are returned. There are
+// fewer than limit if they are large, as in a List. The result next is the value of before for the following pages,
+// or 0 at the end.
 func (p *Content) Trashed(ctx context.Context, u *kernel.User, before int64, limit int) (list []*Page, next int64, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {

@@ -21,37 +21,37 @@ import (
 // The types of fields.
 const (
 	TypeText     = "text"     // one line
-	TypeTextarea = "textarea" // lines
-	TypeInt      = "int"      // to 2^53
+	TypeTextarea = "textarea" // several lines
+	TypeInt      = "int"      // integers below 2^53
 	TypeFloat    = "float"
 	TypeBool     = "bool"
-	TypeDatetime = "datetime" // RFC 3339 in UTC; taken also as a day, or in seconds since 1970
+	TypeDatetime = "datetime" // RFC 3339 in UTC; a day or seconds since 1970 are accepted, too
 	TypeEmail    = "email"
 	TypeURL      = "url"  // http, https, or a path
-	TypePage     = "page" // an id, or a list of them
+	TypePage     = "page" // a page ID, or a list of them
 	TypeOptions  = "options"
 	TypeFile     = "file" // see package files
 	TypeJSON     = "json"
-	TypeBlocks   = "blocks" // a list of objects: their kind is type, the others are fields
+	TypeBlocks   = "blocks" // a list of objects: type is their kind, the other members are fields
 )
 
-// Types are all of them.
+// Types lists all types.
 var Types = []string{
 	TypeText, TypeTextarea, TypeInt, TypeFloat, TypeBool, TypeDatetime, TypeEmail, TypeURL, TypePage, TypeOptions, TypeFile, TypeJSON, TypeBlocks,
 }
 
-// kinds are how pages are found by a type. JSON is not looked into.
+// kinds defines how selectors compare the values of a type. JSON values cannot be searched.
 var kinds = map[string]selector.Kind{
 	TypeText: selector.Text, TypeTextarea: selector.Text, TypeEmail: selector.Text, TypeURL: selector.Text, TypeOptions: selector.Text, TypeFile: selector.Text,
 	TypeBlocks: selector.Text, TypeInt: selector.Number, TypeFloat: selector.Number, TypeBool: selector.Bool, TypeDatetime: selector.Time, TypePage: selector.Page,
 }
 
-// The bounds of values.
+// Limits of values.
 const (
-	textMost     = 255     // characters of a line, where the field says nothing else
-	textareaMost = 65_536  // of lines
-	longest      = 262_144 // that a field can say
-	listMost     = 100     // pages, options, files or blocks, where the field says nothing else
+	textMost     = 255     // characters of a line, by default
+	textareaMost = 65_536  // characters of a textarea, by default
+	longest      = 262_144 // characters that a field may allow
+	listMost     = 100     // pages, options, files or blocks, by default
 	listLongest  = 1000
 	dataMost     = 1 << 20 // bytes of all values of a page
 	jsonMost     = 65_536  // bytes of a JSON value
@@ -59,32 +59,32 @@ const (
 	number53     = 1 << 53
 )
 
-// Settings are what a field holds its values to. What a type has no use for is refused.
+// Settings restrict the values of a field. A setting that does not apply to the field's type is refused.
 type Settings struct {
-	// Most is how many characters a text has, or how many entries a list. Default: 255
-	// of a text, 65,536 of a textarea, 100 of a list.
+	// Most is the maximum number of characters of a text, or of entries of a list. Default: 255 for a text, 65,536
+	// for a textarea, 100 for a list.
 	Most int `json:"most,omitempty"`
-	// Min and Max of a number.
+	// Min and Max are the bounds of a number.
 	Min *float64 `json:"min,omitempty"`
 	Max *float64 `json:"max,omitempty"`
-	// Multiple has pages and options be lists. Files and blocks are lists always.
+	// Multiple allows a list of pages or options. Files and blocks are always lists.
 	Multiple bool `json:"multiple,omitempty"`
-	// Options are the values of options.
+	// Options are the allowed values of a field of options.
 	Options []string `json:"options,omitempty"`
-	// Templates are those of pages that are referred to. Default: any.
+	// Templates are the templates of the pages that may be referred to. Default: any.
 	Templates []string `json:"templates,omitempty"`
-	// Extensions are those of files, such as jpg. Default: all that can be kept.
+	// Extensions are the allowed file name extensions, such as jpg. Default: all types of files that can be stored.
 	Extensions []string `json:"extensions,omitempty"`
-	// MaxBytes is how large a file is. Default: 10 MiB.
+	// MaxBytes is the maximum size of a file. Default: 10 MiB.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
-	// Sizes are those that images of the field are made smaller to, such as 640x, x480, 640x480, or 200x200c, which
-	// fills it. Default: none.
+	// Sizes are the sizes to which images of the field are scaled down, such as 640x, x480, 640x480, or 200x200c,
+	// which fills the box. Default: none.
 	Sizes []string `json:"sizes,omitempty"`
-	// Blocks are the fields of each kind of block.
+	// Blocks lists the fields of each kind of block.
 	Blocks map[string][]string `json:"blocks,omitempty"`
 }
 
-// check tells whether a field can be as it is.
+// check returns an error if the type or the settings of a field are not valid. It normalizes the extensions.
 func (f *Field) check(s *schema) error {
 	if !slices.Contains(Types, f.Type) {
 		return kernel.Invalid("type", "unknown", "a type is one of "+strings.Join(Types, ", "))
@@ -115,7 +115,7 @@ func (f *Field) check(s *schema) error {
 		return bad("blocks", "a field of blocks has 1 to 100 kinds of them, and no other has any")
 	}
 	o.Extensions = slices.Clone(o.Extensions)
-	for i, extension := range o.Extensions { // as takes compares it
+	for i, extension := range o.Extensions { // takes compares them in this form
 		o.Extensions[i] = strings.TrimPrefix(strings.ToLower(extension), ".")
 		if o.Extensions[i] == "" || !text.IsLine(extension) || len(extension) > 20 {
 			return bad("extensions", "an extension is such as jpg")
@@ -149,6 +149,7 @@ func (f *Field) check(s *schema) error {
 	return nil
 }
 
+// list returns the maximum number of entries of a list.
 func (o *Settings) list() int {
 	if o.Most > 0 {
 		return o.Most
@@ -156,7 +157,8 @@ func (o *Settings) list() int {
 	return listMost
 }
 
-// clean is a value as it is stored, nil where there is none. old is what the page has.
+// clean validates a value and returns it in its stored form, or nil if it is empty. old is the value that the page
+// has.
 func (s *schema) clean(f *Field, value, old any) (any, error) {
 	bad := func(message string) error { return kernel.Invalid(f.Name, "type", f.Name+": "+message) }
 	if value == nil {
@@ -174,25 +176,25 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		if !ok {
 			return nil, bad("a text is expected")
 		}
-		most := f.Settings.Most
+		limit := f.Settings.Most
 		if f.Type == TypeText {
-			most = max(most, 0)
-			if most == 0 {
-				most = textMost
+			limit = max(limit, 0)
+			if limit == 0 {
+				limit = textMost
 			}
 			if v = strings.TrimSpace(v); !text.IsLine(v) {
 				return nil, bad("this is one line, without control characters")
 			}
 		} else {
-			if most == 0 {
-				most = textareaMost
+			if limit == 0 {
+				limit = textareaMost
 			}
 			if v = strings.ReplaceAll(v, "\r\n", "\n"); !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
 				return nil, bad("this is no text")
 			}
 		}
-		if utf8.RuneCountInString(v) > most {
-			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d characters", f.Name, most))
+		if utf8.RuneCountInString(v) > limit {
+			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d characters", f.Name, limit))
 		}
 		return v, nil
 	case TypeInt, TypeFloat:
@@ -224,7 +226,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 				at = time.UnixMicro(int64(n * 1e6))
 			}
 		}
-		if at = at.UTC(); ok && at.Year() >= 1 && at.Year() <= 9999 { // others RFC 3339 cannot write
+		if at = at.UTC(); ok && at.Year() >= 1 && at.Year() <= 9999 { // RFC 3339 allows no other years
 			return at.Format(time.RFC3339), nil
 		}
 		return nil, bad("a time is expected, such as 2026-01-02 or 2026-01-02T15:04:05Z")
@@ -273,7 +275,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 	return nil, fmt.Errorf("field %s is of the type %q", f.Name, f.Type)
 }
 
-// asNumber is a number as it comes of JSON or of JavaScript.
+// asNumber returns a number that was decoded from JSON or comes from JavaScript. It refuses NaN and infinities.
 func asNumber(value any) (float64, bool) {
 	n := math.NaN()
 	switch v := value.(type) {
@@ -309,8 +311,8 @@ func depth(value any) int {
 	return 0
 }
 
-// cleanList is a value of a field that may have several. What is there twice is there
-// once, in the place of the first.
+// cleanList validates the value of a field that may have several values: it calls one for each, and removes
+// duplicates.
 func (s *schema) cleanList(f *Field, value any, one func(v any) (any, error)) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -341,8 +343,8 @@ func (s *schema) cleanList(f *Field, value any, one func(v any) (any, error)) (a
 	return made, nil
 }
 
-// cleanFiles takes the files that the page has already, in the order and with the
-// descriptions that are wanted. Others come in by Attach alone.
+// cleanFiles returns those files of old that value names, in the order and with the descriptions of value. New
+// files are only added by Attach.
 func cleanFiles(f *Field, value, old any) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -381,8 +383,7 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 	return made, nil
 }
 
-// cleanBlocks is a list of blocks: each has its kind as type, and values of the fields of
-// that kind.
+// cleanBlocks validates a list of blocks. Each block has its kind as type, and values of that kind's fields.
 func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 	list, ok := value.([]any)
 	if !ok || len(list) > f.Settings.list() {
@@ -423,14 +424,14 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 	return made, nil
 }
 
-// copied is a value as pages are found by it.
+// copied is the searchable form of a value.
 type copied struct {
 	text  string
 	num   float64
 	isNum bool
 }
 
-// copies are the searchable copies of a value.
+// copies returns the searchable copies of a value.
 func (s *schema) copies(f *Field, value any) (rows []copied) {
 	switch v := value.(type) {
 	case nil:
@@ -438,7 +439,7 @@ func (s *schema) copies(f *Field, value any) (rows []copied) {
 		for _, inner := range v {
 			rows = append(rows, s.copies(f, inner)...)
 		}
-	case map[string]any: // a file, or a block
+	case map[string]any: // a file or a block
 		if f.Type == TypeFile {
 			for _, name := range []string{"name", "description"} {
 				if word, _ := v[name].(string); word != "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Classes of characters, all of ASCII.
+// Classes of ASCII characters.
 
 func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
@@ -19,14 +19,15 @@ func isHyphened(r rune) bool { return isVar(r) || r == '-' }
 
 func isName(r rune) bool { return isHyphened(r) || r == '.' }
 
-// only keeps characters; of the others it makes other, or nothing for -1.
-func only(s string, most int, is func(rune) bool, other rune) string {
+// only keeps the characters for which is returns true, and replaces the others by other, or removes them if other
+// is -1. It cuts the result to limit characters.
+func only(s string, limit int, is func(rune) bool, other rune) string {
 	return first(strings.Map(func(r rune) rune {
 		if is(r) {
 			return r
 		}
 		return other
-	}, s), most)
+	}, s), limit)
 }
 
 func name(s string, most int) string { return only(trim(s), most, isName, '_') }
@@ -43,7 +44,7 @@ func alphanumeric(s string, most int) string {
 	return only(s, most, func(r rune) bool { return isAlpha(r) || isDigit(r) }, -1)
 }
 
-// chars keeps the characters of its first argument. Default: ASCII letters and digits.
+// chars keeps the characters of its first argument, by default ASCII letters and digits.
 func chars(value any, o options) any {
 	if len(o.given) == 0 {
 		return alphanumeric(str(value), o.most)
@@ -55,11 +56,10 @@ func chars(value any, o options) any {
 	return only(str(value), o.most, func(r rune) bool { return allowed[r] }, -1)
 }
 
-// punctuation is what a page's name neither begins nor ends with.
+// punctuation is what the name of a page must neither begin nor end with.
 const punctuation = "._-"
 
-// pageName makes a hyphen of each other character. Names neither begin nor end with
-// punctuation.
+// pageName replaces each other character by a hyphen. A name neither begins nor ends with punctuation.
 func pageName(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if r = unicode.ToLower(r); 'a' <= r && r <= 'z' || isDigit(r) || strings.ContainsRune(punctuation, r) {
@@ -72,7 +72,7 @@ func pageName(s string, most int) string {
 
 func pageNameTranslate(s string, most int) string { return pageName(text.Transliterate(s), most) }
 
-// pagePathName keeps a slash at both ends.
+// pagePathName keeps slashes at both ends.
 func pagePathName(s string, most int) string {
 	s = trim(s)
 	var b strings.Builder
@@ -93,7 +93,7 @@ func pagePathName(s string, most int) string {
 }
 
 func path(value any, o options) any {
-	if value == false { // what it has made
+	if value == false { // the result of an earlier call
 		return false
 	}
 	s := str(value)
@@ -103,7 +103,7 @@ func path(value any, o options) any {
 	return s
 }
 
-// filename keeps the extension where it has to cut.
+// filename keeps the extension if it has to cut the name.
 func filename(s string, most int) string {
 	s = s[strings.LastIndexAny(s, `/\`)+1:]
 	s = strings.Trim(only(trim(s), unlimited, isName, '_'), ".")
@@ -121,12 +121,12 @@ func attrName(s string, most int) string {
 	return first(strings.TrimLeft(s, "0123456789.-"), most)
 }
 
-// classMarks are what a class may have beside letters and digits: the hyphen, the underscore, and
-// the marks of utility classes (md:flex, @sm).
+// classMarks are the characters of a class other than letters and digits: the hyphen, the underscore, and the marks
+// of utility classes (md:flex, @sm).
 const classMarks = "-_:@"
 
-// htmlClass makes a hyphen of each other character. A class does not begin with a digit, and one
-// without letters and digits is none.
+// htmlClass replaces each other character by a hyphen. A class does not begin with a digit, and has at least one
+// letter or digit.
 func htmlClass(s string, most int) string {
 	s = only(trim(s), unlimited, func(r rune) bool { return isAlpha(r) || isDigit(r) || strings.ContainsRune(classMarks, r) }, '-')
 	s = first(strings.TrimLeft(s, "0123456789"), most)
@@ -136,7 +136,7 @@ func htmlClass(s string, most int) string {
 	return s
 }
 
-// htmlClasses are divided by white space, commas and dots. Each is there once.
+// htmlClasses returns the classes of a list that is separated by white space, commas or dots, without duplicates.
 func htmlClasses(s string, most int) string {
 	var b strings.Builder
 	seen := make(map[string]bool)
@@ -177,7 +177,7 @@ func parts(s string) (found []string) {
 	return found
 }
 
-// latin keeps the case of letters that are ASCII already.
+// latin transliterates other letters than ASCII and keeps their case.
 func latin(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -194,9 +194,8 @@ func latin(s string) string {
 	return b.String()
 }
 
-// camelCase puts words together, each but the first with a capital. Words are divided by what is
-// neither a letter nor a digit of ASCII; their other letters stay as they are. The result does not
-// begin with a digit.
+// camelCase joins words, and begins each but the first with a capital. Words are separated by all characters but
+// ASCII letters and digits; their other letters keep their case. The result does not begin with a digit.
 func camelCase(s string) string {
 	made := []byte(pascalCase(s))
 	if len(made) > 0 {
@@ -207,7 +206,7 @@ func camelCase(s string) string {
 
 func pascalCase(s string) string {
 	made := make([]byte, 0, len(s))
-	begins := true // a word
+	begins := true // the next letter begins a word
 	for _, r := range s {
 		switch {
 		case !isAlpha(r) && !isDigit(r):

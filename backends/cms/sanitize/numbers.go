@@ -23,7 +23,7 @@ func float(value any, _ options) any {
 	return n
 }
 
-// bound is an argument, else the number behind the name, else none.
+// bound returns the argument with that index, or else the number in the spec. It reports false if there is neither.
 func (o options) bound(at int) (n float64, ok bool) {
 	if len(o.given) > at {
 		return numeric(o.given[at])
@@ -47,8 +47,8 @@ func atMost(value any, o options) any {
 	return exact(n)
 }
 
-// within is a number between two arguments; with one, or with the number behind the
-// name, between 0 and it.
+// within limits a number to the range between two arguments. With one argument, or with a number in the spec, the
+// range begins at 0.
 func within(value any, o options) any {
 	n, _ := numeric(value)
 	least, hasLeast := 0.0, true
@@ -75,7 +75,7 @@ func bit(value any, _ options) any {
 
 func boolean(value any, _ options) any { return truth(value) }
 
-// truth is false for what is empty or zero, and for the texts that say so.
+// truth returns false for empty values, zero, and the texts "false" and "0".
 func truth(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -100,14 +100,14 @@ const (
 	firstSecond = -62135596800
 )
 
-// layouts in which a date is read; without a zone it is of UTC.
+// layouts are the accepted formats of a date. A date without a zone is in UTC.
 var layouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "2006-01", "02.01.2006",
 	"02.01.2006 15:04", "01/02/2006", "2 January 2006", "January 2, 2006", "2 Jan 2006", "Jan 2, 2006", time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC,
 }
 
-// date is seconds since 1970; with an argument, the date in that form, whose letters
-// are those of PHP: d j m n Y y H G i s D l M F.
+// date returns the seconds since 1970 or, with an argument, the date in that format, which uses these letters of
+// PHP: d j m n Y y H G i s D l M F. It returns an empty string for an unreadable date.
 func date(value any, o options) any {
 	layout := ""
 	if len(o.given) > 0 {

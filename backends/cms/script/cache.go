@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// maxCache is how much the cache of a site holds, names and values.
+// maxCache limits the size of a site's cache, in bytes of names and values.
 const maxCache = 64 << 20
 
-// entryCost is what an entry takes beside its name and value.
+// entryCost is added to the length of the name and value of each entry.
 const entryCost = 200
 
-// cache holds values of JSON for a time, for all calls. What was used longest ago gives
-// place.
+// cache holds JSON values for a time, shared by all calls. When it is full, it removes the least recently used
+// entries.
 type cache struct {
 	most int
 	now  func() time.Time
@@ -21,12 +21,12 @@ type cache struct {
 	mu      sync.Mutex
 	size    int
 	entries map[string]*list.Element
-	order   list.List // of *cached, the newest in front
+	order   list.List // of *cached, most recently used first
 }
 
 type cached struct {
 	key, value string
-	until      time.Time // zero: as long as there is place
+	until      time.Time // zero if it does not expire
 }
 
 func (c *cached) cost() int { return len(c.key) + len(c.value) + entryCost }
@@ -51,7 +51,8 @@ func (c *cache) get(key string) (value string, ok bool) {
 	return found.value, true
 }
 
-// set keeps a value; false: it is larger than all of the cache.
+// set stores a value. A life of 0 means that it does not expire. It returns false if the value is larger than the
+// whole cache.
 func (c *cache) set(key, value string, life time.Duration) bool {
 	made := &cached{key: key, value: value}
 	if life > 0 {

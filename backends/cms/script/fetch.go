@@ -13,11 +13,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// maxFetch bounds what is sent and what is fetched.
+// maxFetch limits the body of a request and of a response, in bytes.
 const maxFetch = 4 << 20
 
-// newClient makes the client of http.fetch. What it may reach is checked where it
-// connects, and each redirect as the first address.
+// newClient returns the client of http.fetch. Addresses are checked when it connects, and the host of each redirect
+// like that of the first request.
 func newClient(o Options) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -33,7 +33,7 @@ func newClient(o Options) *http.Client {
 	}
 }
 
-// allowedHost checks an address against the hosts that may be fetched from.
+// allowedHost returns an error unless the host of an address is allowed.
 func allowedHost(hosts []string, u *url.URL) error {
 	if u.Scheme != "https" && u.Scheme != "http" {
 		return fmt.Errorf("%s is not an address of http or https", quote(u.Redacted()))
@@ -54,7 +54,7 @@ func allowedHost(hosts []string, u *url.URL) error {
 	return fmt.Errorf("the host %s is not among those that may be fetched from", quote(u.Host))
 }
 
-// fetched is an answer to http.fetch.
+// fetched is a response to http.fetch.
 type fetched struct {
 	status  int
 	headers http.Header

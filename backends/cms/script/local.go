@@ -7,7 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// local runs calls in this process. It ends one that takes too long as soon as it is between two steps of the script.
+// local runs calls in this process. It interrupts a call that takes too long as soon as the script is between two
+// steps.
 type local struct {
 	question, result []byte
 }

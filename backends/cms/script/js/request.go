@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// context is the second argument of methods; input and session are the same request by other names.
+// context is the second argument of methods. input and session are global objects for the same request.
 var context, input, session *namespace
 
 func init() {
@@ -51,7 +51,7 @@ func init() {
 	input = newNamespace(map[string]member{
 		"method": method, "path": path, "data": asked(wire.Data), "query": asked(wire.Query), "body": asked(wire.Body),
 		"params": asked(wire.Params), "files": asked(wire.Uploads),
-		// get(name, sanitizer)
+		// get(name, sanitizer) returns a sanitized member of the data.
 		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			r := rt.ask(wire.Datum, wire.AppendText(rt.arguments(), c.Argument(0).String()))
 			if !r.Bool() {
@@ -102,7 +102,7 @@ func init() {
 	})
 }
 
-// Bounds of the headers that a call sets.
+// Limits of the headers that a call sets.
 const (
 	maxHeaders = 1000
 	maxHeader  = 64 << 10

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Kinds of values.
+// The kinds of values.
 const (
 	Null   byte = 'n'
 	True   byte = 't'
@@ -19,22 +19,22 @@ const (
 	String byte = 's'
 	List   byte = 'l'
 	Object byte = 'o'
-	JSON   byte = 'j' // its text
+	JSON   byte = 'j' // as its text
 )
 
-// MaxNesting is how deep values may nest.
+// MaxNesting limits the nesting of values.
 const MaxNesting = 512
 
-// errNesting is the error of a value that nests too deep.
+// errNesting is the error of a value that nests too deeply.
 var errNesting = fmt.Errorf("a value nests deeper than %d", MaxNesting)
 
-// AppendUint appends a number.
+// AppendUint appends an unsigned number.
 func AppendUint(to []byte, n uint64) []byte { return binary.AppendUvarint(to, n) }
 
-// AppendInt appends a number that may be negative.
+// AppendInt appends a signed number.
 func AppendInt(to []byte, n int64) []byte { return binary.AppendVarint(to, n) }
 
-// AppendText appends a text with its length.
+// AppendText appends a text preceded by its length.
 func AppendText[T ~string | ~[]byte](to []byte, text T) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }
@@ -47,8 +47,8 @@ func AppendBool(to []byte, is bool) []byte {
 	return append(to, 0)
 }
 
-// AppendValue appends a value of JSON: what encoding/json reads it into, and integers. What is of another type is
-// appended as encoding/json writes it. Members of objects are sorted by name.
+// AppendValue appends a JSON value: the types that encoding/json decodes into any, and integers. A value of another
+// type is appended as the JSON that encoding/json encodes. Members of objects are sorted by name.
 func AppendValue(to []byte, value any) ([]byte, error) { return appendValue(to, value, 0) }
 
 func appendValue(to []byte, value any, depth int) (_ []byte, err error) {
@@ -118,22 +118,22 @@ func appendValue(to []byte, value any, depth int) (_ []byte, err error) {
 	return AppendText(append(to, JSON), text), nil
 }
 
-// Reader reads a payload. What it reads behind the end is zero; Err tells of it.
+// Reader decodes a payload. Reading beyond the end returns zero values and sets Err.
 type Reader struct {
 	rest []byte
 	err  error
 }
 
-// NewReader makes a Reader of a payload.
+// NewReader returns a Reader of a payload.
 func NewReader(payload []byte) *Reader { return &Reader{rest: payload} }
 
-// Err is the error of the first thing that was not there.
+// Err returns the first error.
 func (r *Reader) Err() error { return r.err }
 
-// More tells whether there is more to read.
+// More reports whether there is more to read.
 func (r *Reader) More() bool { return len(r.rest) > 0 }
 
-// Rest is what was not read yet.
+// Rest returns the bytes that have not been read yet.
 func (r *Reader) Rest() []byte { return r.rest }
 
 func (r *Reader) fail() {
@@ -157,7 +157,7 @@ func (r *Reader) Byte() byte {
 // Bool reads a boolean.
 func (r *Reader) Bool() bool { return r.Byte() == 1 }
 
-// Uint reads a number.
+// Uint reads an unsigned number.
 func (r *Reader) Uint() uint64 {
 	n, size := binary.Uvarint(r.rest)
 	if size <= 0 {
@@ -168,7 +168,7 @@ func (r *Reader) Uint() uint64 {
 	return n
 }
 
-// Int reads a number that may be negative.
+// Int reads a signed number.
 func (r *Reader) Int() int64 {
 	n, size := binary.Varint(r.rest)
 	if size <= 0 {
@@ -179,7 +179,7 @@ func (r *Reader) Int() int64 {
 	return n
 }
 
-// Float reads a number of eight bytes.
+// Float reads a floating-point number of eight bytes.
 func (r *Reader) Float() float64 {
 	if len(r.rest) < 8 {
 		r.fail()
@@ -190,7 +190,7 @@ func (r *Reader) Float() float64 {
 	return n
 }
 
-// Bytes reads a text, as a part of the payload.
+// Bytes reads a text. The result is a part of the payload.
 func (r *Reader) Bytes() []byte {
 	n := r.Uint()
 	if n > uint64(len(r.rest)) {
@@ -205,7 +205,7 @@ func (r *Reader) Bytes() []byte {
 // Text reads a text.
 func (r *Reader) Text() string { return string(r.Bytes()) }
 
-// Len reads how many items follow, each of at least a byte.
+// Len reads a number of items that follow. Each takes at least one byte, so a larger number is an error.
 func (r *Reader) Len() int {
 	n := r.Uint()
 	if n > uint64(len(r.rest)) {
