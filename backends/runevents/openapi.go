@@ -9,12 +9,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// components has the schemas that Routes names.
+// components contains the schemas that Routes refers to.
 //
 //go:embed schemas.json
 var components []byte
 
-// openAPI makes the document of the routes behind a prefix, OpenAPI 3.1.
+// openAPI returns the OpenAPI 3.1 document of the routes below a prefix.
 func openAPI(prefix string) ([]byte, error) {
 	var table []rest.Route
 	for _, r := range Routes() {
@@ -37,7 +37,7 @@ func (e *Endpoint) document(w http.ResponseWriter, r *http.Request) {
 	e.openAPI.ServeHTTP(w, r)
 }
 
-// documented is the route as the document knows it, once for each method.
+// documented returns the entries of the route in the OpenAPI document, one for each method.
 func (r *Route) documented() (list []rest.Route) {
 	for _, method := range r.Methods {
 		row := rest.Route{
@@ -66,7 +66,7 @@ func (r *Route) documented() (list []rest.Route) {
 	return list
 }
 
-// queryParams are the parameters of a query.
+// queryParams returns the parameters of a query route.
 func (r *Route) queryParams() []rest.Param {
 	pretty := rest.Param{Name: "pretty", Schema: `{"type":"boolean"}`, Description: "Changes whitespace at most."}
 	switch r.Entity {
@@ -86,7 +86,7 @@ func (r *Route) queryParams() []rest.Param {
 	return slices.Concat([]rest.Param{queryParam}, pageParams, []rest.Param{pretty})
 }
 
-// Parameters of the routes.
+// The parameters of the routes.
 var (
 	queryParam = rest.Param{Name: "query", Schema: `{"type":"string"}`, Description: "A predicate as a JSON array in prefix form. Default: everything."}
 	astParam   = rest.Param{Name: "ast_only", Schema: `{"type":"boolean"}`, Description: "The answer is the query itself, as JSON."}

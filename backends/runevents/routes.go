@@ -11,40 +11,40 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// Right is what a client needs for a route.
+// Right is the right that a client needs for a route.
 type Right int
 
-// The rights. What is public holds no data.
+// The rights. Public routes contain no data.
 const (
 	Public Right = iota
 	Read
 	Submit
 )
 
-// Route is a row of the table of routes.
+// Route is a row of the routes table.
 type Route struct {
-	// Methods that the route serves.
+	// Methods are the methods that the route serves.
 	Methods []string
-	// Path is a pattern of http.ServeMux behind the prefix.
+	// Path is a pattern of http.ServeMux, relative to the prefix.
 	Path  string
 	Right Right
-	// Beside tells that the reference has the path beside its "/pdb", not behind it: that is
-	// served too where a prefix ends so.
+	// Beside means that the reference implementation serves the path beside "/pdb", not below it. Such a path is
+	// served at both places if the prefix ends with "/pdb".
 	Beside bool
 	// Cost is what a request takes from a budget.
 	Cost int64
-	// Entity is what a query is about; empty: the query says so, or it is none.
+	// Entity is the entity of a query. It is empty if the query names the entity, or if the route is no query.
 	Entity string
 
 	serve func(e *Endpoint, w http.ResponseWriter, r *http.Request)
-	// What the document says; without a summary the route is not in it.
+	// These describe the route in the OpenAPI document. A route without a summary is left out.
 	summary, description string
-	// answer is a schema of the document, also are statuses that have it beside 200.
+	// answer is the name of a schema, also lists the statuses with this answer in addition to 200.
 	answer string
 	also   []int
 }
 
-// Routes is the table of routes.
+// Routes returns the routes table.
 func Routes() []Route {
 	return slices.Concat(ownRoutes(), absentRoutes())
 }
@@ -95,8 +95,8 @@ func ownRoutes() []Route {
 	}
 }
 
-// absentRoutes are those of what is never kept. Dashboards ask for it whether or not
-// anything is there, and take a 404 for a fault.
+// absentRoutes returns the routes for entities that are never stored. Dashboards request them in any case, and
+// would treat a 404 as a failure.
 func absentRoutes() []Route {
 	facts := []string{"", "/{name}", "/{name}/{value...}"}
 	resources := []string{"", "/{type}", "/{type}/{title...}"}
@@ -143,13 +143,13 @@ var (
 	postMethods  = []string{"POST"}
 )
 
-// mount is one of the prefixes.
+// mount holds what belongs to one of the prefixes.
 type mount struct {
 	prefix  string
 	openAPI *rest.Published
 }
 
-// Endpoint is a route with its service, behind one of the prefixes.
+// Endpoint is a route of a service below one of the prefixes.
 type Endpoint struct {
 	*Route
 	*mount
@@ -171,8 +171,8 @@ func (s *Service) addRoutes() {
 
 func (s *Service) prefixes() []string { return append([]string{s.o.Prefix}, s.o.Aliases...) }
 
-// Find is what answers a request; nil: nothing does. ours tells then whether the
-// path is below a prefix all the same.
+// Find returns the endpoint of a request. If there is none, e is nil, and ours reports whether the path is below
+// one of the prefixes nevertheless.
 func (s *Service) Find(r *http.Request) (e *Endpoint, ours bool) {
 	if e, ours = s.paths.Find(r); ours {
 		return e, true
@@ -185,7 +185,7 @@ func (s *Service) Find(r *http.Request) (e *Endpoint, ours bool) {
 	return nil, false
 }
 
-// ServeHTTP answers a request that Find knows, and others with 404.
+// ServeHTTP serves a request that Find knows, and answers others with 404.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if e, _ := s.Find(r); e != nil {
 		e.ServeHTTP(w, r)
@@ -194,9 +194,9 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// ServeHTTP answers the request that was found.
+// ServeHTTP serves a request for the endpoint.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Queries, which have two, refuse other methods in their own words.
+	// Query routes have two methods and refuse others with their own message.
 	if len(e.Methods) == 1 && r.Method != e.Methods[0] && (r.Method != http.MethodHead || e.Methods[0] != http.MethodGet) {
 		w.Header().Set("Allow", e.Methods[0])
 		plain(w, http.StatusMethodNotAllowed, "this path takes "+e.Methods[0]+" only")
@@ -215,7 +215,7 @@ func (e *Endpoint) ask(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// apiVersion is the version of the reference whose interface this is.
+// apiVersion is the version of the reference implementation whose interface is served.
 const apiVersion = "7.12.0"
 
 func (*Endpoint) version(w http.ResponseWriter, _ *http.Request) {
@@ -226,10 +226,10 @@ func (e *Endpoint) time(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, `{"server_time":%q}`, syntax.AppendTime(nil, e.service.o.Now().UnixMilli()))
 }
 
-// StatusPath tells whether the service works.
+// StatusPath is the path that reports whether the service works.
 const StatusPath = "/status/v1/simple"
 
-// Unready answers a request of StatusPath when the service is not to be used.
+// Unready answers a request for StatusPath if the service must not be used.
 func (*Service) Unready(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", retryAfter)
 	plain(w, http.StatusServiceUnavailable, "error")
@@ -247,8 +247,8 @@ var statusAlso = []int{http.StatusServiceUnavailable}
 
 const statusDescription = "While commands cannot be stored the status is 503, and the state error."
 
-// services is the status in the form of the reference, of all of its services or of the
-// only one that is here.
+// services answers with the status in the format of the reference implementation, either of all services or of the
+// only one that exists here.
 func (e *Endpoint) services(w http.ResponseWriter, _ *http.Request) {
 	state, status := "running", http.StatusOK
 	if e.service.Ready() != nil {

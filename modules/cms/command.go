@@ -32,7 +32,7 @@ data/tollgate.db count from the working directory.
 	CobraFunc: commands,
 }
 
-// options are the flags that every subcommand takes.
+// options are the flags of every subcommand.
 type options struct {
 	cli.Flags
 	site string
@@ -45,13 +45,13 @@ func commands(root *cobra.Command) {
 	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o), exportCommand(o), importCommand(o), reencryptCommand(o))
 }
 
-// session is the open database with what a subcommand needs to answer.
+// session is the open database, and the server that works on it.
 type session struct {
 	*cli.Session
 	*cms.Server
 }
 
-// run makes a subcommand of a function that works on the open database.
+// run returns the run function of a subcommand that needs the open database.
 func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
 		server, err := o.open(s)
@@ -63,7 +63,7 @@ func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) e
 	})
 }
 
-// open is the site on its database.
+// open returns the CMS of the site on its database. The caller must close it.
 func (o *options) open(s *cli.Session) (*cms.Server, error) {
 	site, err := filepath.Abs(o.site)
 	if err != nil {
@@ -121,7 +121,7 @@ To take a site away, remove its folder and database; site/api is never removed.
 	return cmd
 }
 
-// shownRoute is a route in the answer of check.
+// shownRoute is a route in the output of check.
 type shownRoute struct {
 	Method   string   `json:"method"`
 	Endpoint string   `json:"endpoint"`
@@ -172,7 +172,7 @@ API hides, since their paths are its endpoint or below it.
 	return cmd
 }
 
-// hidden are pages where the API is; none where there is no database yet.
+// hidden returns the pages that the API hides. It returns none if there is no database yet.
 func (o *options) hidden(s *cli.Session) ([]string, error) {
 	if s.App.Exists(serviceName) != nil {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// transferred is the answer of export and import.
+// transferred is the output of export and import.
 type transferred struct {
 	File      string `json:"file"`
 	Fields    int    `json:"fields"`
@@ -50,11 +50,11 @@ settings, routes and classes are not in it.
 			return err
 		}
 		bar := cli.NewProgress(s.Notes, pages, " pages and files", func(n int64) string { return strconv.FormatInt(n, 10) })
-		from, before := s.Transfer(), int64(0)
+		from, previous := s.Transfer(), int64(0)
 		from.Progress = func(done transfer.Done) {
 			now := int64(done.Pages) + int64(done.Files)
-			bar.Step(now-before, pages+int64(done.Files))
-			before = now
+			bar.Step(now-previous, pages+int64(done.Files))
+			previous = now
 		}
 		if args[0] == "-" {
 			done, err := from.Export(ctx, s.Out)
@@ -75,13 +75,13 @@ settings, routes and classes are not in it.
 	return cmd
 }
 
-// exportTo writes a file, which is there once it is whole.
+// exportTo exports to a file, which only appears when it is complete.
 func exportTo(ctx context.Context, from transfer.Site, name string) (done transfer.Done, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // with mode 0600
 	if err != nil {
 		return done, err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // it has its name by then
+	defer os.Remove(f.Name()) //nolint:errcheck // it has been renamed by then, unless there was an error
 	done, err = from.Export(ctx, f)
 	if err == nil {
 		err = f.Sync()
@@ -134,7 +134,7 @@ an import that was interrupted is begun again, and adds nothing twice.
 	return cmd
 }
 
-// stepped tells how much is read.
+// stepped reports how much has been read.
 type stepped struct {
 	io.Reader
 	step func(n int64)

@@ -18,14 +18,14 @@ func userCommand(o *options) *cobra.Command {
 		userStatusCommand(o, "enable", "Lets a user in again", accounts.StatusActive))
 }
 
-// shownUser is a user in the answers.
+// shownUser is a user in the output.
 type shownUser struct {
 	*accounts.Account
-	// Password is one that was made, shown this once; empty: none was.
+	// Password is a generated password, which is only shown here. It is empty if none was generated.
 	Password string `json:"password,omitempty"`
 }
 
-// tell answers with a user: a password that was made, or else the name.
+// tell prints a user: the generated password or, if there is none, the name.
 func tell(s *session, u *accounts.Account, made, note string) error {
 	text := u.Name
 	if made != "" {
@@ -37,7 +37,7 @@ func tell(s *session, u *accounts.Account, made, note string) error {
 	})
 }
 
-// newPassword is one that is typed or, if it is to be, made.
+// newPassword returns a generated password, or else one from standard input. made is only set if it was generated.
 func newPassword(cmd *cobra.Command, generate bool) (pass, made string, err error) {
 	if generate {
 		made = password.Generate()
@@ -106,7 +106,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// userStatusCommand is disable and enable.
+// userStatusCommand returns the command disable or enable.
 func userStatusCommand(o *options, name, short, status string) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " <name>", Args: cobra.ExactArgs(1), Short: short,

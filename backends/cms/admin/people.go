@@ -10,13 +10,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// itoa writes an id.
+// itoa formats an ID.
 func itoa(id int64) string { return strconv.FormatInt(id, 10) }
 
-// joined returns several texts in one cell.
+// joined returns a cell with several texts.
 func joined(texts []string) resource.Cell { return resource.Text(strings.Join(texts, ", ")) }
 
-// idOf returns the id that an action is for: of a row, or of what the page is about.
+// idOf returns the ID for an action: that of a list's row, or else that in the path of the page.
 func (c *call) idOf(row, wildcard string) int64 {
 	if row == "" {
 		return c.ID(wildcard)
@@ -64,7 +64,7 @@ func userStatus(u *accounts.Account) resource.Cell {
 	return resource.Tag(u.Status, map[string]string{accounts.StatusDisabled: "gone"}[u.Status])
 }
 
-// userActions are those of the list and of the page of one user.
+// userActions are the actions on a user, in the list and on the user's page.
 var userActions = []resource.Action[*call]{
 	{
 		Name: "activate", Label: "Make active", Done: "made active",
@@ -86,7 +86,7 @@ func (c *call) setStatus(id, status string) error {
 	return err
 }
 
-// roleChoices adds the roles to a list, without one of a name.
+// roleChoices appends all roles but one to a list.
 func (c *call) roleChoices(list []resource.Choice, without string) ([]resource.Choice, error) {
 	roles, err := c.Accounts.Roles(c.ctx())
 	for _, role := range roles {
@@ -97,7 +97,7 @@ func (c *call) roleChoices(list []resource.Choice, without string) ([]resource.C
 	return list, err
 }
 
-// user is a user as the form has it; an empty password stays.
+// user is a user in the form. An empty password means that it is not changed.
 type user struct {
 	accounts.Account
 	Password string
@@ -162,7 +162,7 @@ var userForm = resource.Form[*call, user]{
 	},
 }
 
-// permissionLabels say what a permission lets somebody do.
+// permissionLabels describe the permissions.
 var permissionLabels = map[string]string{
 	kernel.PermissionAdmin:     "Open the administration",
 	kernel.PermissionTemplates: "Change templates and fields",
@@ -241,7 +241,7 @@ var roleForm = resource.Form[*call, accounts.Role]{
 
 func isSystemRole(_ *call, r *accounts.Role) bool { return r.System }
 
-// account is the own account as its form has it.
+// account is the user's own account in the form.
 type account struct{ Email, Present, Password string }
 
 var accountForm = resource.Form[*call, account]{
@@ -268,7 +268,7 @@ var accountForm = resource.Form[*call, account]{
 			Text: func(a *account) *string { return &a.Password },
 		},
 	},
-	// A new password ends all sessions, this one too.
+	// A new password ends all sessions of the user, including this one.
 	Save: func(c *call, a *account) (done resource.Done, err error) {
 		change := accounts.Change{Email: &a.Email}
 		if a.Password != "" {

@@ -41,7 +41,7 @@ var routeColumns = []resource.Column[*routes.Route]{
 	}},
 }
 
-// routes shows the table that is in use, and why the files as they are now are not.
+// routes shows the routes in use and, if they could not be loaded, the error of the current files.
 func (c *call) routes() error {
 	state := c.Routes()
 	d := &routesData{Endpoint: "/" + c.Settings.Current().Mount(), Loaded: instant.Of(state.Loaded)}
@@ -70,8 +70,8 @@ func (c *call) reload() error {
 	return c.Redirect("/routes", "The files are read anew.")
 }
 
-// siteSettings are the settings as their form has them. No page shows the secret, which stays unless another one is asked
-// for.
+// siteSettings are the settings in the form. The form does not show the secret, which is only changed when Fresh is
+// set.
 type siteSettings struct {
 	settings.Settings
 	Fresh bool
@@ -152,7 +152,7 @@ var settingsForm = resource.Form[*call, siteSettings]{
 	},
 }
 
-// checkSettings tells what is wrong at the field that it is about.
+// checkSettings returns the first error of the settings, with the field that it concerns.
 func (c *call) checkSettings(s *settings.Settings) error {
 	if "/"+s.Mount() == c.Mount ||
 		strings.HasPrefix(c.Mount+"/", "/"+s.Mount()+"/") || strings.HasPrefix("/"+s.Mount()+"/", c.Mount+"/") {

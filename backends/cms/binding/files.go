@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script"
 )
 
-// Files are those of a site's pages, as the user of the request may see and change them.
+// Files returns access to the files of a site's pages with the rights of the request's user.
 func Files(f *files.Files) script.Files { return siteFiles{f} }
 
 type siteFiles struct{ files *files.Files }
@@ -45,7 +45,7 @@ func (s siteFiles) Link(id int64, asked script.Object) (string, error) {
 	return fmt.Sprintf("content/files/%d?%s", id, s.files.Query(id, to)), nil
 }
 
-// size reads {width, height, fit}.
+// size parses {width, height, fit}.
 func size(asked script.Object) (to content.Size, err error) {
 	side := func(name string) int {
 		switch n := asked[name].(type) {

@@ -14,8 +14,8 @@ func (c *checker) in(e *entity, clause *syntax.Value, args []*syntax.Value) (exp
 	if !ok {
 		return nil, c.malformed(clause, "'in' takes a field or a list of fields")
 	}
-	of := args[1]
-	op := of.Operator()
+	values := args[1]
+	op := values.Operator()
 	if op == "array" && e.node != "" && isFact(args[0]) {
 		return &constExpr{false}, nil
 	}
@@ -31,15 +31,15 @@ func (c *checker) in(e *entity, clause *syntax.Value, args []*syntax.Value) (exp
 	}
 	switch op {
 	case "array":
-		if len(of.Items) != 2 || !of.Items[1].IsList() {
+		if len(values.Items) != 2 || !values.Items[1].IsList() {
 			return nil, refuse("Operator array requires a vector argument")
 		}
 		if len(fields) != 1 {
 			return nil, c.malformed(clause, "'array' takes one field")
 		}
-		return c.inArray(fields[0], of.Items[1].Items)
+		return c.inArray(fields[0], values.Items[1].Items)
 	case "extract", "from":
-		q, err := c.innerQuery(of)
+		q, err := c.innerQuery(values)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 			if f.kind == typeJSON {
 				return c.inJSON(f, items)
 			}
-			continue // equals nothing
+			continue // matches nothing
 		}
 		switch f.kind {
 		case typeTime:
@@ -126,7 +126,7 @@ func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 	return x, nil
 }
 
-// inJSON is a list with a null in it, which equals what was sent as null.
+// inJSON checks a list that contains null, which matches values that were sent as null.
 func (c *checker) inJSON(f *field, items []*syntax.Value) (expr, error) {
 	var rest []*syntax.Value
 	for _, v := range items {
@@ -171,7 +171,7 @@ func (c *checker) innerQuery(v *syntax.Value) (*query, error) {
 	return c.selection(e, syntax.ListValue(clauses...), false)
 }
 
-// errNoQuery is a root query of another form.
+// errNoQuery is the error of a root query that is not a from clause.
 var errNoQuery = refuse(`Your initial query must be of the form: ["from",<entity>,(<optional-query>)]. Check your query and try again.`)
 
 // from checks ["from", entity, query?, paging...].
@@ -262,7 +262,7 @@ func (q *query) orderBy(name string, desc bool) error {
 	return nil
 }
 
-// subquery checks ["subquery", entity, q], which relates rows by themselves.
+// subquery checks ["subquery", entity, q], which uses the implicit relation between two entities.
 func (c *checker) subquery(e *entity, clause *syntax.Value, args []*syntax.Value) (expr, error) {
 	if len(args) == 0 || len(args) > 2 || !args[0].IsText() {
 		return nil, c.malformed(clause, "'subquery' takes an entity and a query")
