@@ -68,7 +68,7 @@ func (s *Service) await(j *job) error {
 
 // crowd describes a batch, to predict the next one.
 type crowd struct {
-	senders int           // how long storing took
+	senders int           // to store the batch
 	took    time.Duration // to store it
 }
 

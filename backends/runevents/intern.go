@@ -6,7 +6,7 @@ const cacheRows = 1 << 16
 // interned is a row that is written only once.
 type interned struct {
 	id  int64
-	day int64 // used_day as far as we know; it may be later in the database
+	day int64 // used_day as far as is known; the database may have a later day
 }
 
 // cache holds the IDs of rows by their natural keys. It has two generations: when the young one is full, it

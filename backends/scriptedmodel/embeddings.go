@@ -21,8 +21,8 @@ const (
 	maxTexts        = 2048
 )
 
-// embeddings answers POST /v1/embeddings: texts with words in common have vectors that
-// point the same way, and a text always has the same one.
+// embeddings answers POST /v1/embeddings. Texts with common words have similar vectors, and the same text always
+// has the same vector.
 func (c *call) embeddings() { c.answer(parseEmbeddings) }
 
 // parseEmbeddings reads the fields that matter and ignores all others.
@@ -67,7 +67,7 @@ func parseEmbeddings(body string) (*request, error) {
 	return r, nil
 }
 
-// vectors sends the answer.
+// vectors answers with the vectors of the texts.
 func (c *call) vectors() {
 	b := append([]byte(nil), `{"object":"list","data":[`...)
 	for i, text := range c.req.texts {
@@ -92,12 +92,12 @@ func (c *call) vectors() {
 	c.json(http.StatusOK, b)
 }
 
-// vector counts the words of a text, each at a place that its letters choose, and has
-// length 1.
+// vector returns a vector of length 1 that counts the words of a text, each at a position that is derived from its
+// letters.
 func vector(text string, dimensions int) []float32 {
 	v := make([]float32, dimensions)
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	for _, word := range append(words, "") { // no vector is zero
+	for _, word := range append(words, "") { // so that no vector is zero
 		hash := fnv.New32a()
 		_, _ = hash.Write([]byte(word))      // never fails
 		v[hash.Sum32()%uint32(dimensions)]++ //nolint:gosec // at most maxDimensions

@@ -68,7 +68,7 @@ func (s *session) showRejected(args []string) error {
 	}
 	shown := struct {
 		runevents.Rejected
-		Payload any `json:"payload"` // JSON, or text where it is none
+		Payload any `json:"payload"` // JSON, or text if it is not valid JSON
 	}{r, string(c.Payload)}
 	if json.Valid(c.Payload) {
 		shown.Payload = json.RawMessage(c.Payload)

@@ -12,7 +12,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// anchors makes the ids of headings as the common hosts of repositories do, so that links to them work here and there.
+// anchors generates the IDs of headings as the common repository hosts do, so that links to them work in both
+// places.
 type anchors map[string]bool
 
 // Generate implements parser.IDs.
@@ -37,7 +38,8 @@ func (a anchors) Generate(value []byte, _ ast.NodeKind) []byte {
 // Put implements parser.IDs.
 func (a anchors) Put(value []byte) { a[string(value)] = true }
 
-// ownHTML renders headings with a link to themselves, code that can be copied, and tables that scroll on small screens and have a caption.
+// ownHTML renders headings with a link to themselves, code blocks that can be copied, and tables that have a
+// caption and scroll on small screens.
 type ownHTML struct{}
 
 func withOwnHTML() renderer.Option {
@@ -86,12 +88,12 @@ func code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.Wa
 	return ast.WalkSkipChildren, err
 }
 
-// nothing leaves HTML out: in documents it is comments.
+// nothing omits HTML, which documents only use for comments.
 func nothing(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
 	return ast.WalkSkipChildren, nil
 }
 
-// captionName is the attribute of a table with its caption, which is the heading that it stands below.
+// captionName is the attribute of a table that holds its caption, which is the heading above the table.
 const captionName = "caption"
 
 func scrolled(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -106,7 +108,7 @@ func scrolled(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.Wal
 	return ast.WalkContinue, err
 }
 
-// header leaves the head of a table out where nothing is in it.
+// header omits the header row of a table if it is empty.
 func header(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	blank := true
 	for cell := node.FirstChild(); cell != nil; cell = cell.NextSibling() {

@@ -2,8 +2,7 @@ package pattern
 
 import "unicode/utf8"
 
-// collating is the collating element of a name: a character itself, or one of those
-// that POSIX has names for.
+// collating returns the collating element of that name: a character itself, or one with a name in POSIX.
 func collating(name string) (rune, bool) {
 	if utf8.RuneCountInString(name) == 1 {
 		r, _ := utf8.DecodeRuneInString(name)

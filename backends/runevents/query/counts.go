@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// counts is a query of /event-counts: events by state for each subject.
+// counts is a query of /event-counts: the number of events by status for each subject.
 type counts struct {
 	events    *query
 	subject   string // certname, resource or containing_class
@@ -31,13 +31,13 @@ type countOrder struct {
 	desc     bool
 }
 
-// countColumns are the fields of counts, countWords the states they count.
+// countColumns are the members of counts, and countWords the statuses that they count.
 var (
 	countColumns = []string{"failures", "noops", "skips", "successes"}
 	countWords   = []string{wordFailure, wordNoop, wordSkipped, wordSuccess}
 )
 
-// subjects are the columns of each subject.
+// subjects maps each kind of subject to its columns.
 var subjects = map[string][]string{
 	"certname":         {"certname"},
 	"resource":         {"resource_type", "resource_title"},
@@ -84,8 +84,8 @@ func (q *counts) orderBy(terms []orderTerm) error {
 	return nil
 }
 
-// counted writes the SELECT of one row a subject. Events are counted by the
-// numbers that subjects have before the subjects are looked up.
+// counted returns the SELECT with one row for each subject. Events are counted by the ID of their subject before
+// the subjects are looked up.
 func (c *compiler) counted(q *counts) string {
 	s := c.open(q.events)
 	names := subjects[q.subject]
@@ -97,7 +97,7 @@ func (c *compiler) counted(q *counts) string {
 	for _, name := range names {
 		inner = append(inner, s.value(s.q.entity.byName[name])+" AS "+name)
 	}
-	sum := func(of, name string) string { return "CAST(SUM(" + of + ") AS BIGINT) AS " + name }
+	sum := func(value, name string) string { return "CAST(SUM(" + value + ") AS BIGINT) AS " + name }
 	is := func(status, word string) string { return "CASE WHEN " + status + " = " + word + " THEN 1 ELSE 0 END" }
 	outer := slices.Clone(names)
 	if q.byNode {
@@ -109,7 +109,7 @@ func (c *compiler) counted(q *counts) string {
 			outer = append(outer, sum(is("status", countWords[i]), name))
 		}
 		inner = append(inner, s.column("e", "node")+" AS node", s.column("e", "status")+" AS status")
-		// Several numbers of resources may stand for one subject.
+		// Several resources may be the same subject.
 		inner[0] = "DISTINCT " + inner[0]
 		return c.filtered(q, outer, inner, s.condensed(numbers, nil))
 	}
@@ -122,7 +122,7 @@ func (c *compiler) counted(q *counts) string {
 	return c.filtered(q, outer, inner, s.condensed([]string{number}, aggregates))
 }
 
-// filtered groups by the subject and leaves out what the filter refuses.
+// filtered groups the counts by subject and applies the filter.
 func (c *compiler) filtered(q *counts, outer, inner []string, from string) string {
 	names := subjects[q.subject]
 	sql := "SELECT " + strings.Join(slices.Concat(names, countColumns), ", ") + " FROM (SELECT " + strings.Join(outer, ", ") +
@@ -187,7 +187,7 @@ func (c *compiler) countTotal(q *counts) *statement {
 	return &statement{sql: "SELECT COUNT(*) FROM (" + c.counted(q) + ") subjects", args: c.args, held: c.held, hash: -1}
 }
 
-// subjectRow rewrites one row of counts into the shape of the answer.
+// subjectRow writes one row of counts as JSON.
 func (rw *rowWriter) subjectRow(q *counts) error {
 	n := len(subjects[q.subject])
 	rw.buf = append(rw.buf, `{"subject_type":`...)

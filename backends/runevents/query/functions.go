@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
 )
 
-// What PostgreSQL has and SQLite lacks. The names are known to every
-// connection of the process that is opened from now on.
+// init registers functions that PostgreSQL has and SQLite lacks. They are available on every connection that the
+// process opens afterwards.
 func init() {
 	sqlite.MustRegisterDeterministicScalarFunction("run_match", 2, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 		id, ok := args[0].(int64)

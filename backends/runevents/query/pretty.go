@@ -1,11 +1,11 @@
 package query
 
-// indenter spreads JSON over lines, whatever pieces it comes in.
+// indenter indents JSON that is written in arbitrary pieces.
 type indenter struct {
 	depth   int
-	open    bool // right behind an opening bracket
+	open    bool // directly after an opening bracket
 	text    bool // within a string
-	escaped bool // behind a backslash
+	escaped bool // after a backslash
 }
 
 func (p *indenter) append(to, from []byte) []byte {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// token is a word of PQL.
+// token is a token of PQL.
 type token struct {
 	kind   tokenKind
 	text   string
@@ -24,10 +24,10 @@ const (
 	tokenSign
 )
 
-// maxTokens bounds a query in PQL.
+// maxTokens limits the number of tokens of a query in PQL.
 const maxTokens = maxValues
 
-// PQLError is what is wrong with a query in PQL, in the words for the client.
+// PQLError is an error in a query in PQL, as text for the client.
 type PQLError string
 
 // Error implements error.
@@ -35,14 +35,14 @@ func (e PQLError) Error() string { return string(e) }
 
 func refuse(format string, args ...any) error { return PQLError(fmt.Sprintf(format, args...)) }
 
-// pqlParser reads PQL into the clauses of the JSON language.
+// pqlParser translates PQL to the clauses of the JSON language.
 type pqlParser struct {
 	in     string
 	tokens []token
 	pos    int
 }
 
-// PQL reads one query in PQL. Its error is a PQLError.
+// PQL parses one query in PQL. The error is a PQLError.
 func PQL(in string) (*Value, error) {
 	if len(in) > MaxBytes {
 		return nil, refuse("the query is longer than %d bytes", MaxBytes)
@@ -61,14 +61,14 @@ func PQL(in string) (*Value, error) {
 	return v, nil
 }
 
-// fail points at a place in the query.
+// fail returns an error with a position in the query.
 func (p *pqlParser) fail(offset int, expected ...string) error {
 	before := p.in[:offset]
 	line := strings.Count(before, "\n") + 1
 	start := strings.LastIndexByte(before, '\n') + 1
 	column := utf8.RuneCountInString(p.in[start:offset]) + 1
 	shown, _, _ := strings.Cut(p.in[start:], "\n")
-	// A long line is shown around the fault.
+	// A long line is cut around the position.
 	caret := column - 1
 	if len(shown) > quotedMax {
 		from := max(0, offset-start-100)
@@ -142,9 +142,8 @@ func (p *pqlParser) scan() error {
 	return nil
 }
 
-// pqlString reads a string. In double quotes it is one of JSON, in single quotes a
-// backslash escapes the quote. Where it escapes nothing it stays, which is convenient
-// for patterns.
+// pqlString reads a string. In double quotes, the escapes are those of JSON; in single quotes, a backslash only
+// escapes the quote. Any other backslash is kept, which is convenient for patterns.
 func pqlString(in string) (text string, n int, ok bool) {
 	quote := in[0]
 	var b strings.Builder
@@ -181,7 +180,7 @@ func (p *pqlParser) next() token {
 	return t
 }
 
-// sign takes a sign if it is next.
+// sign consumes a sign if it is next.
 func (p *pqlParser) sign(s string) bool {
 	if t := p.peek(); t.kind == tokenSign && t.text == s {
 		p.pos++
@@ -197,7 +196,7 @@ func (p *pqlParser) need(s string) error {
 	return nil
 }
 
-// words takes names that stand one after the other.
+// words consumes a sequence of names if it is next.
 func (p *pqlParser) words(words ...string) bool {
 	for i, w := range words {
 		if p.pos+i >= len(p.tokens) {
@@ -219,7 +218,7 @@ func (p *pqlParser) name(what string) (string, error) {
 	return "", p.expected(what)
 }
 
-// from reads entity[fields]{ clause group by … paging … }.
+// from parses entity[fields]{ clause group by … paging … }.
 func (p *pqlParser) from(depth int) (*Value, error) {
 	if depth > MaxDepth {
 		return nil, refuse("the query is nested more than %d deep", MaxDepth)
@@ -273,7 +272,7 @@ func (p *pqlParser) from(depth int) (*Value, error) {
 	return out, p.need("}")
 }
 
-// closing reports whether there is no clause before what is next.
+// closing reports whether the next token does not begin a clause.
 func (p *pqlParser) closing() bool {
 	t := p.peek()
 	if t.kind == tokenSign {
@@ -295,7 +294,7 @@ func (p *pqlParser) closing() bool {
 	return false
 }
 
-// columns reads fields and functions up to the closing sign.
+// columns parses fields and functions up to the closing sign.
 func (p *pqlParser) columns(end string) (*Value, error) {
 	out := ListValue()
 	if p.sign(end) {
@@ -355,7 +354,7 @@ func (p *pqlParser) groupBy() (*Value, error) {
 	}
 }
 
-// paging reads order by, limit and offset, each once, in any order.
+// paging parses order by, limit and offset in any order, each at most once.
 func (p *pqlParser) paging() ([]*Value, error) {
 	var out []*Value
 	for {
@@ -440,7 +439,7 @@ func (p *pqlParser) not(depth int) (*Value, error) {
 	return p.condition(depth)
 }
 
-// condition reads a comparison, an "in", a null test or a subquery.
+// condition parses a comparison, an "in", a test for null or a subquery.
 func (p *pqlParser) condition(depth int) (*Value, error) {
 	if p.sign("[") {
 		fields, err := p.columns("]")
@@ -501,7 +500,7 @@ func (p *pqlParser) condition(depth int) (*Value, error) {
 	return ListValue(TextValue(op.text), field, v), nil
 }
 
-// value reads a string, number, boolean or list.
+// value parses a string, number, boolean or list.
 func (p *pqlParser) value() (*Value, error) {
 	t := p.next()
 	switch t.kind {
@@ -527,7 +526,7 @@ func (p *pqlParser) value() (*Value, error) {
 	return nil, p.fail(t.offset, "a string", "a number", "true", "false")
 }
 
-// list reads values up to the closing bracket.
+// list parses values up to the closing bracket.
 func (p *pqlParser) list() (*Value, error) {
 	out := ListValue()
 	if p.sign("]") {
@@ -551,7 +550,7 @@ func (p *pqlParser) list() (*Value, error) {
 	}
 }
 
-// among reads what follows the word: a list of values or a query.
+// among parses what follows "in": a list of values or a query.
 func (p *pqlParser) among(fields *Value, depth int) (*Value, error) {
 	if p.sign("[") {
 		values, err := p.list()
