@@ -18,7 +18,7 @@ const (
 	outcomeStored      Outcome = "stored"      // or had been stored before
 	outcomeRejected    Outcome = "rejected"    // added to the list of rejected commands
 	outcomeRefused     Outcome = "refused"     // the request is invalid
-	outcomeBusy        Outcome = "busy"        // too many reports are waiting
+	outcomeBusy        Outcome = "busy"        // too many commands are waiting
 	outcomeUnavailable Outcome = "unavailable" // the database is not available
 	outcomeTimedOut    Outcome = "timed_out"   // processing goes on, but the client no longer waits
 	outcomeFailed      Outcome = "failed"

@@ -68,8 +68,8 @@ func (s *Service) await(j *job) error {
 
 // crowd describes a batch, to predict the next one.
 type crowd struct {
-	senders int           // to store the batch
-	took    time.Duration // to store it
+	senders int           // senders whose reports it has stored or left waiting
+	took    time.Duration // how long storing the batch took
 }
 
 // gather adds to a batch the waiting reports, those that are being read, and those of the senders of the last

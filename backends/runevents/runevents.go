@@ -190,10 +190,10 @@ func (s *Service) Close() {
 }
 
 var (
-	// ErrBusy means that too much is being written; the client is to try again.
+	// ErrBusy means that too many commands are waiting. The client should try again later.
 	ErrBusy = errors.New("too many commands are waiting")
-	// errClosed is what a submission meets at the end.
+	// errClosed is the error of a submission while the service is closing.
 	errClosed = errors.New("the service ends")
-	// errUnfinished is what is left to those whose reports another was to write.
+	// errUnfinished is the error of a report whose writer has panicked.
 	errUnfinished = errors.New("the report was not written")
 )

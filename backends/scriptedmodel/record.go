@@ -57,7 +57,7 @@ func (l *requestLog) body(e *Recorded, b []byte) {
 	e.Body, e.BodySize = part, len(b)
 }
 
-// left notes that the client has gone.
+// left records that the client has left.
 func (l *requestLog) left(e *Recorded) {
 	if e == nil {
 		return

@@ -261,7 +261,7 @@ func (t *stream) comment() {
 	}
 }
 
-// start opens the event of a chunk up to the opening bracket of choices.
+// start begins the event of a chunk up to the opening bracket of choices.
 func (t *stream) start() {
 	t.comment()
 	t.buf = append(t.buf, t.head...)

@@ -13,7 +13,7 @@ import (
 
 // Access defines who has a right: each client that matches at least one of its rules.
 type Access struct {
-	// Any lets everybody in.
+	// Any allows everybody.
 	Any bool `json:"any,omitempty"`
 
 	// Loopback allows clients on this machine. It does not allow a proxy on this machine, which is recognized by its

@@ -318,7 +318,7 @@ func (c *call) upload() error {
 	}
 }
 
-// small is a field of a form with files.
+// small reads a short field of a multipart form.
 func small(part *multipart.Part) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(part, 256))
 	return pages.Valid(string(text)), err

@@ -38,7 +38,7 @@ func (c *call) loginMeanwhile() error {
 	return c.Redirect(pages.Local(c.Form.Text("next")), c.signedInAs())
 }
 
-// signedInAs tells users who sent a form of another tab who they are now.
+// signedInAs returns a notice for users who have sent a form of another tab, which tells them who they are now.
 func (c *call) signedInAs() string { return "You are signed in as " + c.by.Name + "." }
 
 // signIn begins a session and redirects to next.

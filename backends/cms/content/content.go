@@ -151,7 +151,7 @@ func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 	return page, nil
 }
 
-// decode reads stored values.
+// decode parses stored values.
 func decode(data string) (fields map[string]any, err error) {
 	decoder := json.NewDecoder(strings.NewReader(data))
 	if err := decoder.Decode(&fields); err != nil {

@@ -519,7 +519,7 @@ func wordsOf(folded string) []string {
 	return words[:min(len(words), wordsMost)]
 }
 
-// addWords has the index of SQLite find a copy by its words.
+// addWords adds the words of a copy to the full-text index of SQLite.
 func addWords(c kernel.Conn, id int64, words []string) error {
 	if len(words) == 0 {
 		return nil

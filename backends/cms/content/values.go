@@ -52,7 +52,7 @@ const (
 	textareaMost = 65_536  // characters of a textarea, by default
 	longest      = 262_144 // characters that a field may allow
 	listMost     = 100     // pages, options, files or blocks, by default
-	listLongest  = 1000
+	listLongest  = 1000    // entries that a field may allow
 	dataMost     = 1 << 20 // bytes of all values of a page
 	jsonMost     = 65_536  // bytes of a JSON value
 	jsonDepth    = 32

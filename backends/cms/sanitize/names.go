@@ -155,7 +155,7 @@ func htmlClasses(s string, most int) string {
 	return b.String()
 }
 
-// Words of names: a change from a small letter to a capital begins one.
+// The following functions split names into words: a capital after another character begins a new word.
 
 func parts(s string) (found []string) {
 	s = strings.Map(func(r rune) rune {

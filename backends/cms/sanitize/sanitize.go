@@ -42,7 +42,7 @@ func With(spec string, value any, given ...any) (any, error) {
 	}
 }
 
-// Known reports whether a spec is one.
+// Known reports whether spec is valid.
 func Known(spec string) bool {
 	for name := range strings.SplitSeq(spec, "_") {
 		if _, _, ok := parse(name); !ok {

@@ -51,7 +51,7 @@ type Group struct {
 
 // Page is one document.
 type Page struct {
-	Name     string // the path of its file without .md
+	Name     string // path of its file without .md
 	Title    string
 	URL      string
 	HTML     template.HTML

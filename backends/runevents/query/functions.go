@@ -39,7 +39,7 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		key := []byte{} // not nil, which would be null
+		key := []byte{} // not nil, which would be NULL
 		for _, item := range v.Items {
 			key = append(append(key, item.Text...), 0)
 		}

@@ -75,7 +75,7 @@ func number(digits string, def int) int {
 	if digits == "" {
 		return def
 	}
-	n, _ := strconv.Atoi(digits) // a few digits by the forms above
+	n, _ := strconv.Atoi(digits) // the formats above have only a few digits
 	return n
 }
 
@@ -115,7 +115,7 @@ func AppendTime(b []byte, ms int64) []byte {
 	days, rest := ms/length, int(ms%length)
 	// Compute the civil date in years that begin in March: 400 years have 146,097 days, and months have 30.6 days on
 	// average from there.
-	days += 719_468 // from March 1st of the year 0
+	days += 719_468 // since March 1 of the year 0
 	era := days / 146_097
 	day := int(days % 146_097)
 	year := (day - day/1_460 + day/36_524 - day/146_096) / 365
