@@ -162,10 +162,12 @@ func Offline(o Options) (*Server, error) {
 	if o.Address == nil {
 		o.Address = func(r *http.Request) string { return r.RemoteAddr }
 	}
-	s := &Server{meter: o.Meter, networks: o.Networks, sitemaps: make(chan struct{}, sitemapsAtOnce), Server: &kernel.Server{
-		DB: o.DB, Logger: o.Logger, Now: o.Now, Site: o.Site, Key: o.Key, Counters: o.Counters, Address: o.Address, Passwords: o.Passwords, Keyring: o.Keyring,
-		BaseURL: o.BaseURL,
-	}}
+	s := &Server{meter: o.Meter, networks: o.Networks, sitemaps: make(chan struct{}, sitemapsAtOnce),
+		Server: &kernel.Server{
+			DB: o.DB, Logger: o.Logger, Now: o.Now, Site: o.Site, Key: o.Key, Counters: o.Counters, Address: o.Address,
+			Passwords: o.Passwords, Keyring: o.Keyring,
+			BaseURL: o.BaseURL,
+		}}
 	s.Hooks = webhooks.NewHooks(s.Server)
 	var err error
 	if s.settings, err = settings.Open(o.Site); err != nil {
@@ -177,14 +179,18 @@ func Offline(o Options) (*Server, error) {
 	s.files = files.New(s.Server, s.content)
 	s.auth = auth.New(s.Server, s.accounts, s.settings, o.Meter.Logged)
 	s.scripts = script.New(script.Options{
-		Site: s.Site, Logger: s.Logger, Now: s.Now, Pages: binding.Pages(s.content), Files: binding.Files(s.files), Users: binding.Users(s.accounts),
-		Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.known, Hosts: s.hosts, Networks: o.Networks,
+		Site: s.Site, Logger: s.Logger, Now: s.Now, Pages: binding.Pages(s.content), Files: binding.Files(s.files),
+		Users:     binding.Users(s.accounts),
+		Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.known, Hosts: s.hosts,
+		Networks:  o.Networks,
 		InProcess: o.InProcess, Ended: o.Meter.Ended,
 	})
-	s.api = api.New(api.Options{Kernel: s.Server, Table: s.table, Auth: s.auth, Settings: s.settings, Called: o.Meter.Called, RequestID: o.RequestID})
+	s.api = api.New(api.Options{Kernel: s.Server, Table: s.table, Auth: s.auth, Settings: s.settings,
+		Called: o.Meter.Called, RequestID: o.RequestID})
 	if s.mount = o.Admin; s.mount != "" {
 		s.admin = admin.New(s.Server, admin.Options{
-			Mount: s.mount, Accounts: s.accounts, Auth: s.auth, Content: s.content, Files: s.files, Settings: s.settings, Routes: s.administered, Reload: s.Reload,
+			Mount: s.mount, Accounts: s.accounts, Auth: s.auth, Content: s.content, Files: s.files, Settings: s.settings,
+			Routes: s.administered, Reload: s.Reload,
 			OIDC: o.OIDC, OIDCLabel: o.OIDCLabel, Bar: o.Bar,
 		})
 	}
@@ -289,14 +295,16 @@ func (s *Server) Start() error {
 		if err != nil {
 			return err
 		}
-		s.Logger().Info("site installed; make its first user with: tollgate cms install --admin NAME", zap.String("site", s.Site), zap.Strings("files", made))
+		s.Logger().Info("site installed; make its first user with: tollgate cms install --admin NAME",
+			zap.String("site", s.Site), zap.Strings("files", made))
 		if err := s.Reload(); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	sender := webhook.NewSender(s.networks, s.Logger())
-	endJobs := jobs.New(jobs.Options{Jobs: append(s.jobs(), s.Webhooks().Jobs(sender)...), Observe: s.meter.Job, Logger: s.Logger}).Start()
+	endJobs := jobs.New(jobs.Options{Jobs: append(s.jobs(), s.Webhooks().Jobs(sender)...), Observe: s.meter.Job,
+		Logger: s.Logger}).Start()
 	var watching sync.WaitGroup
 	watching.Go(func() { s.watch(ctx) })
 	s.end = func() {
@@ -370,7 +378,8 @@ func (s *Server) warnShadowed() func(ctx context.Context) (int, error) {
 			return 0, err
 		}
 		if warned = endpoint; len(paths) > 0 {
-			s.Logger().Warn("pages are where the API is, and are not served", zap.String("endpoint", endpoint), zap.Strings("paths", paths))
+			s.Logger().Warn("pages are where the API is, and are not served",
+				zap.String("endpoint", endpoint), zap.Strings("paths", paths))
 		}
 		return len(paths), nil
 	}

@@ -96,7 +96,8 @@ func (s *Server) read() (routes.Value, *script.Program, error) {
 	php, js := filepath.Join(s.Site, apiFolder, routesPHP), filepath.Join(s.Site, apiFolder, routesJS)
 	switch {
 	case exists(php) && exists(js):
-		return routes.Value{}, nil, fmt.Errorf("%s/%s: there is %s too; a site has one of them", apiFolder, routesJS, routesPHP)
+		return routes.Value{}, nil, fmt.Errorf("%s/%s: there is %s too; a site has one of them",
+			apiFolder, routesJS, routesPHP)
 	case exists(js):
 		return engine.LoadTable()
 	}
@@ -121,7 +122,8 @@ func (s *Server) read() (routes.Value, *script.Program, error) {
 // resolve returns a function that finds the method of an entry: in a class of the site, else in a class that is
 // compiled in.
 func (s *Server) resolve(class func(name string) (handler.Class, bool)) routes.Resolve {
-	known, built := map[string]handler.Class{}, api.Content{Pages: s.content, Files: s.files, Webhooks: s.Webhooks()}.Methods()
+	known, built := map[string]handler.Class{},
+		api.Content{Pages: s.content, Files: s.files, Webhooks: s.Webhooks()}.Methods()
 	return func(e routes.Entry) (handler.Func, error) {
 		if e.At.File == "" { // a default
 			if e.Class == api.ContentClass {
@@ -180,7 +182,8 @@ func defaults(current *settings.Settings) []routes.Entry {
 		{Method: "DELETE", Endpoint: "auth", Class: auth.Class, Func: auth.Logout, Options: open},
 	}
 	if current.JWTRefresh {
-		list = append(list, routes.Entry{Method: "POST", Endpoint: "auth/access", Class: auth.Class, Func: auth.Access, Options: open})
+		list = append(list, routes.Entry{Method: "POST", Endpoint: "auth/access", Class: auth.Class, Func: auth.Access,
+			Options: open})
 	}
 	return append(list, api.ContentRoutes(current.Serves())...)
 }

@@ -51,12 +51,14 @@ func (s *Server) watch(ctx context.Context) {
 func fingerprint(site string) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	watched := 0
-	_ = filepath.WalkDir(site, func(name string, entry fs.DirEntry, err error) error { // what cannot be read is as if not there
+	// Ignore what cannot be read.
+	_ = filepath.WalkDir(site, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil
 		}
 		if entry.IsDir() {
-			if below, _ := filepath.Rel(site, name); below == "files" || below == "cache" || name != site && strings.HasPrefix(entry.Name(), ".") {
+			if below, _ := filepath.Rel(site, name); below == "files" || below == "cache" || name != site &&
+				strings.HasPrefix(entry.Name(), ".") {
 				return fs.SkipDir
 			}
 			return nil

@@ -32,7 +32,8 @@ var embedded embed.FS
 
 // shown holds the templates and static files, which are parsed once.
 var shown = sync.OnceValue(func() *pages.Look {
-	return pages.NewLook("home", embedded, template.FuncMap{"len64": func(hits []documents.Hit) int64 { return int64(len(hits)) }})
+	return pages.NewLook("home", embedded,
+		template.FuncMap{"len64": func(hits []documents.Hit) int64 { return int64(len(hits)) }})
 })
 
 // Service describes a service that the page lists.
@@ -148,8 +149,9 @@ func New(o Options) *Site {
 	}
 	s := &Site{Options: o, sessions: sessions{o.DB, o.Now}}
 	s.pages = pages.New(pages.Options[*call]{
-		Look: shown(), Table: table, Begin: s.begin, Admit: everybody, Called: "the home page", Mount: Mount, BaseURL: o.BaseURL,
-		Signer: o.Signer, Bar: o.Bar, Conceal: o.Conceal, Logger: o.Logger,
+		Look: shown(), Table: table, Begin: s.begin, Admit: everybody, Called: "the home page", Mount: Mount,
+		BaseURL: o.BaseURL,
+		Signer:  o.Signer, Bar: o.Bar, Conceal: o.Conceal, Logger: o.Logger,
 	})
 	return s
 }

@@ -34,7 +34,8 @@ const (
 
 // kept is the store of the sessions. Their users are identified by issuer and subject.
 var kept = session.Store[string]{
-	Table: "home_sessions", Idle: sessionIdle, Whole: sessionWhole, Every: time.Minute, Most: sessionsMost, More: "name, administrator",
+	Table: "home_sessions", Idle: sessionIdle, Whole: sessionWhole, Every: time.Minute, Most: sessionsMost,
+	More: "name, administrator",
 }
 
 // Session is the session of a browser in which somebody has signed in.
@@ -79,7 +80,8 @@ func (s sessions) begin(ctx context.Context, p *oidclogin.Person, former string)
 		if cookie, err = kept.Begin(c, personOf(p.Issuer, p.Subject), now); err != nil {
 			return err
 		}
-		_, err = c.Exec("UPDATE home_sessions SET name = ?, administrator = ? WHERE secret_hash = ?", name, administrator, secret.Hash(cookie))
+		_, err = c.Exec("UPDATE home_sessions SET name = ?, administrator = ? WHERE secret_hash = ?",
+			name, administrator, secret.Hash(cookie))
 		return err
 	})
 	return cookie, err

@@ -63,7 +63,8 @@ type submission struct {
 type invalidError struct{ command, certname, detail string }
 
 func (e *invalidError) Error() string {
-	return fmt.Sprintf("Command %q for certname %q is invalid. %s", rest.Quote(e.command), rest.Quote(e.certname), e.detail)
+	return fmt.Sprintf("Command %q for certname %q is invalid. %s", rest.Quote(e.command), rest.Quote(e.certname),
+		e.detail)
 }
 
 // The URL parameters of a command.
@@ -137,7 +138,8 @@ func checksum(sent string, c Command) bool {
 		return true
 	}
 	for _, name := range []string{c.Name, strings.ReplaceAll(c.Name, " ", "_")} {
-		head := strconv.AppendInt(append(jsontext.AppendQuoted([]byte(`{"command":`), name), `,"version":`...), int64(c.Version), 10)
+		head := strconv.AppendInt(append(jsontext.AppendQuoted([]byte(`{"command":`), name), `,"version":`...),
+			int64(c.Version), 10)
 		head = append(jsontext.AppendQuoted(append(head, `,"certname":`...), c.Certname), `,"payload":`...)
 		h := sha1.New() //nolint:gosec // as above
 		h.Write(head)
@@ -191,7 +193,8 @@ func fromBody(body []byte) (c submission, err error) {
 		missing = append(missing, "version")
 	}
 	if len(missing) > 0 {
-		return c, &invalidError{c.Name, c.Certname, "Command is missing required parameters: " + strings.Join(missing, ", ") + "."}
+		return c, &invalidError{c.Name, c.Certname, "Command is missing required parameters: " + strings.Join(missing, ", ") +
+			"."}
 	}
 	return c, c.check(false)
 }
@@ -211,9 +214,11 @@ func (c *Command) check(certname bool) error {
 	case known.most == 0:
 		detail = fmt.Sprintf("Command %q is not kept here; this service keeps reports.", c.Name)
 	case c.Version < known.least:
-		detail = fmt.Sprintf("Version %d of command %q is retired. The minimum supported version is %d.", c.Version, c.Name, known.least)
+		detail = fmt.Sprintf("Version %d of command %q is retired. The minimum supported version is %d.",
+			c.Version, c.Name, known.least)
 	case c.Version > known.most:
-		detail = fmt.Sprintf("Version %d of command %q is not known. The maximum supported version is %d.", c.Version, c.Name, known.most)
+		detail = fmt.Sprintf("Version %d of command %q is not known. The maximum supported version is %d.",
+			c.Version, c.Name, known.most)
 	default:
 		return nil
 	}

@@ -47,7 +47,8 @@ type inbox struct {
 }
 
 func newInbox(s *Service) *inbox {
-	return &inbox{filing: semaphore.NewWeighted(1), filer: &writer{Service: s, partitions: s.newPartitions()}, enough: make(chan struct{}, 1)}
+	return &inbox{filing: semaphore.NewWeighted(1), filer: &writer{Service: s, partitions: s.newPartitions()},
+		enough: make(chan struct{}, 1)}
 }
 
 // put stores reports in the inbox. It returns ErrBusy if the inbox is full.
@@ -334,7 +335,8 @@ func (s *Service) giveUp(id int64, certname string, reason error) error {
 	}
 	if c.Payload, err = packed.Append(nil, payload, maxUnpacked); err != nil {
 		c.Payload = payload // somebody may be able to repair it
-		s.logger.Error("an acknowledged report is damaged in the database, and kept as it is", zap.Int64("inbox", id), zap.Error(err))
+		s.logger.Error("an acknowledged report is damaged in the database, and kept as it is",
+			zap.Int64("inbox", id), zap.Error(err))
 	}
 	s.logger.Error("an acknowledged report was rejected", zap.String("certname", certname), zap.Error(reason))
 	if _, err := s.reject(ctx, c, reason); err != nil {

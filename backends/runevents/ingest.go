@@ -156,7 +156,8 @@ func (w *writer) settle(jobs []*job) {
 		reports[i] = j.report
 	}
 	err := w.store(reports)
-	if err == nil || len(jobs) == 1 || errors.Is(err, ErrBusy) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || len(jobs) == 1 || errors.Is(err, ErrBusy) || errors.Is(err, store.ErrUnavailable) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		for _, j := range jobs {
 			j.done <- err
 		}

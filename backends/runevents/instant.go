@@ -8,7 +8,8 @@ const maxMillis = 253402300799999
 // millis parses an ISO 8601 time with an offset, as agents write it, and returns Unix milliseconds. It truncates
 // smaller units.
 func millis(text []byte) (int64, bool) {
-	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't' && text[10] != ' ') || text[13] != ':' || text[16] != ':' {
+	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[7] != '-' ||
+		(text[10] != 'T' && text[10] != 't' && text[10] != ' ') || text[13] != ':' || text[16] != ':' {
 		return 0, false
 	}
 	ok := true

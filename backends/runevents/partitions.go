@@ -216,7 +216,8 @@ func attachPartition(c store.Conn, table string, d days) error {
 	name := partitionName(table, d) // made of constants and numbers
 	for _, statement := range []string{
 		"CREATE TABLE " + name + " (LIKE " + table + " INCLUDING DEFAULTS INCLUDING CONSTRAINTS)",
-		fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)", table, name, d.from*length, d.until*length),
+		fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)",
+			table, name, d.from*length, d.until*length),
 	} {
 		if _, err := c.Exec(statement); err != nil {
 			return err
@@ -250,6 +251,7 @@ func (s *Service) checkLocks(ctx context.Context) {
 	})
 	if err == nil && partitions*locksOfEvents*connections > capacity {
 		s.logger.Warn("queries may run out of locks: raise max_locks_per_transaction of PostgreSQL, lower max_conns, or keep events for less time",
-			zap.Int64("partitions", partitions), zap.Int64("locks_a_query", partitions*locksOfEvents), zap.Int64("connections", connections), zap.Int64("locks_of_the_server", capacity))
+			zap.Int64("partitions", partitions), zap.Int64("locks_a_query", partitions*locksOfEvents),
+			zap.Int64("connections", connections), zap.Int64("locks_of_the_server", capacity))
 	}
 }

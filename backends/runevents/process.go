@@ -35,7 +35,8 @@ func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err e
 	if !IsPayload(err) {
 		return 0, err
 	}
-	s.logger.Warn("command rejected", zap.String("command", c.Name), zap.Int("version", c.Version), zap.String("certname", c.Certname), zap.Error(err))
+	s.logger.Warn("command rejected", zap.String("command", c.Name), zap.Int("version", c.Version),
+		zap.String("certname", c.Certname), zap.Error(err))
 	number, failed := s.reject(context.WithoutCancel(ctx), c, err)
 	if failed != nil {
 		s.failing.Store(s.o.Now().UnixNano())
@@ -142,7 +143,8 @@ func (s *Service) deactivate(ctx context.Context, payload []byte) error {
 		return &payloadError{err}
 	}
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		if _, err := c.Exec(`INSERT INTO run_nodes (certname) VALUES (?) ON CONFLICT (certname) DO NOTHING`, certname); err != nil {
+		if _, err := c.Exec(`INSERT INTO run_nodes (certname) VALUES (?) ON CONFLICT (certname) DO NOTHING`,
+			certname); err != nil {
 			return err
 		}
 		_, err := c.Exec(`UPDATE run_nodes SET deactivated_at = ? WHERE certname = ?

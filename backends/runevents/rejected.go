@@ -84,7 +84,8 @@ func (s *Service) Rejected(ctx context.Context) (list []Rejected, err error) {
 		for rows.Next() {
 			var row Rejected
 			var at int64
-			if err := rows.Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason, &row.Attempts); err != nil {
+			if err := rows.Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason,
+				&row.Attempts); err != nil {
 				return err
 			}
 			row.At = time.UnixMilli(at).UTC()
@@ -101,7 +102,8 @@ func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, 
 	var at int64
 	var payload []byte
 	err = s.db.Read(ctx, func(c store.Conn) error {
-		return c.Row(`SELECT id, at, command, version, certname, reason, attempts, payload FROM run_rejected WHERE id = ?`, id).
+		return c.Row(`SELECT id, at, command, version, certname, reason, attempts, payload FROM run_rejected WHERE id = ?`,
+			id).
 			Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason, &row.Attempts, &payload)
 	})
 	if errors.Is(err, sql.ErrNoRows) {

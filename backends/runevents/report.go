@@ -111,8 +111,10 @@ const (
 
 // memberNames are the names of the members, in the order of their bits.
 var memberNames = [...]string{
-	"certname", "puppet_version", "report_format", "configuration_version", "start_time", "end_time", "producer_timestamp", "environment",
-	"transaction_uuid", "status", "noop", "resources", "metrics", "logs", "catalog_uuid", "code_id", "cached_catalog_status", "producer",
+	"certname", "puppet_version", "report_format", "configuration_version", "start_time", "end_time", "producer_timestamp",
+	"environment",
+	"transaction_uuid", "status", "noop", "resources", "metrics", "logs", "catalog_uuid", "code_id",
+	"cached_catalog_status", "producer",
 	"noop_pending", "corrective_change", "job_id", "type",
 }
 
@@ -150,7 +152,8 @@ func checkAhead(what string, at int64, now time.Time) error {
 	if at <= now.Add(maxAhead).UnixMilli() {
 		return nil
 	}
-	return fmt.Errorf("%s is %s, more than %d days ahead of the clock of this server", what, syntax.AppendTime(nil, at), maxAhead/day)
+	return fmt.Errorf("%s is %s, more than %d days ahead of the clock of this server",
+		what, syntax.AppendTime(nil, at), maxAhead/day)
 }
 
 // checkTimes returns an error if a time of the report is too far in the future.

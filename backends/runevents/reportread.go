@@ -61,7 +61,8 @@ const (
 )
 
 func (w *workspace) release() {
-	if max(len(w.known), cap(w.events), cap(w.resources), cap(w.changes)) > listKept || max(cap(w.buffer), cap(w.lines)) > bufferKept {
+	if max(len(w.known), cap(w.events), cap(w.resources), cap(w.changes)) > listKept ||
+		max(cap(w.buffer), cap(w.lines)) > bufferKept {
 		return
 	}
 	clear(w.known)
@@ -310,8 +311,9 @@ func (r *reader) keep(res resource, first int) {
 	kept := first
 	for _, e := range events[first:] {
 		key := eventKey{
-			kind: res.kind, title: res.title, file: res.file.String, hasFile: res.file.Valid, line: res.line.Int64, hasLine: res.line.Valid,
-			status: e.status, at: e.at, change: r.report.changes[e.change].digest,
+			kind: res.kind, title: res.title, file: res.file.String, hasFile: res.file.Valid, line: res.line.Int64,
+			hasLine: res.line.Valid,
+			status:  e.status, at: e.at, change: r.report.changes[e.change].digest,
 		}
 		if _, twice := r.known[key]; twice {
 			continue
@@ -326,7 +328,8 @@ func (r *reader) keep(res resource, first int) {
 	}
 	res.digest = r.digest(
 		sql.NullString{String: res.kind, Valid: true}, sql.NullString{String: res.title, Valid: true}, res.file,
-		sql.NullString{String: strconv.FormatInt(res.line.Int64, 10), Valid: res.line.Valid}, res.containingClass, res.containmentPath)
+		sql.NullString{String: strconv.FormatInt(res.line.Int64, 10), Valid: res.line.Valid}, res.containingClass,
+		res.containmentPath)
 	r.report.resources = append(r.report.resources, res)
 }
 

@@ -48,7 +48,8 @@ func (s *Service) Work() {
 	}
 	s.begun.Do(func() {
 		runner := jobs.New(jobs.Options{
-			Jobs:    []jobs.Job{{Name: "purge", Every: purgePause, Run: s.purge}, {Name: "rejected", Every: countPause, Run: s.countRejected}},
+			Jobs: []jobs.Job{{Name: "purge", Every: purgePause, Run: s.purge},
+				{Name: "rejected", Every: countPause, Run: s.countRejected}},
 			Observe: s.o.Observe, Logger: func() *zap.Logger { return s.logger },
 		})
 		s.work.Go(func() { runner.Run(s.ctx) })
@@ -140,7 +141,8 @@ func (s *Service) purgeNodes(ctx context.Context, now time.Time, p *Purged) erro
 	}
 	before := now.Add(-s.o.NodePurgeTTL).UnixMilli()
 	const gone = `SELECT id FROM run_nodes WHERE deactivated_at < ? OR expired_at < ?`
-	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE node IN (`+gone+`) ORDER BY id LIMIT ?`, before, before); err != nil {
+	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE node IN (`+gone+`) ORDER BY id LIMIT ?`, before,
+		before); err != nil {
 		return err
 	}
 	return s.delete(ctx, &p.Nodes, `DELETE FROM run_nodes WHERE id IN (`+gone+` LIMIT ?)
@@ -254,7 +256,9 @@ const purgeLock = 0x00746f6c6c6f6c64
 
 // dropPartitions drops the partitions that end on or before a day, and returns the first day of what is left, but
 // at most that day. Only one process drops partitions at a time; the lock is held by a connection of its own.
-func (s *Service) dropPartitions(ctx context.Context, table string, before int64, dropped *int) (from int64, err error) {
+func (s *Service) dropPartitions(
+	ctx context.Context, table string, before int64, dropped *int,
+) (from int64, err error) {
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		from = before
 		conn, err := c.Pool().Conn(ctx)
@@ -313,7 +317,8 @@ func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
 	if len(list) > 0 {
 		*from = min(*from, list[0].from)
 	}
-	for _, statement := range []string{"DELETE FROM run_event_counts WHERE hour < $1", "DELETE FROM run_node_counts WHERE hour < $1"} {
+	for _, statement := range []string{"DELETE FROM run_event_counts WHERE hour < $1",
+		"DELETE FROM run_node_counts WHERE hour < $1"} {
 		if _, err := c.Exec(statement, *from*24); err != nil {
 			return fmt.Errorf("deleting counts: %w", err)
 		}
@@ -350,7 +355,8 @@ func (p partition) dropDetached(c store.Conn, conn *sql.Conn) error {
 		return err
 	}
 	var attached bool
-	err = c.Row("SELECT COALESCE((SELECT relispartition FROM pg_class WHERE oid = to_regclass($1)), false)", p.name).Scan(&attached)
+	err = c.Row("SELECT COALESCE((SELECT relispartition FROM pg_class WHERE oid = to_regclass($1)), false)",
+		p.name).Scan(&attached)
 	if err != nil || attached {
 		return err
 	}

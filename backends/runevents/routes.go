@@ -59,37 +59,61 @@ func ownRoutes() []Route {
 			Methods: queryMethods, Path: "/query/v4", Right: Read, Cost: 10, serve: (*Endpoint).ask, answer: "AnyRows",
 			summary: "Query any entity", description: "The query is PQL text, or JSON of the form [\"from\", entity, query].",
 		},
-		{Methods: queryMethods, Path: "/query/v4/events", Right: Read, Cost: 5, Entity: "events", serve: (*Endpoint).ask, answer: "Events", summary: "Query events"},
-		{Methods: queryMethods, Path: "/query/v4/event-counts", Right: Read, Cost: 10, Entity: "event-counts", serve: (*Endpoint).ask, answer: "EventCounts", summary: "Count events by subject"},
+		{Methods: queryMethods, Path: "/query/v4/events", Right: Read, Cost: 5, Entity: "events", serve: (*Endpoint).ask,
+			answer: "Events", summary: "Query events"},
+		{Methods: queryMethods, Path: "/query/v4/event-counts", Right: Read, Cost: 10, Entity: "event-counts",
+			serve: (*Endpoint).ask, answer: "EventCounts", summary: "Count events by subject"},
 		{
-			Methods: queryMethods, Path: "/query/v4/aggregate-event-counts", Right: Read, Cost: 10, Entity: "aggregate-event-counts", serve: (*Endpoint).ask,
+			Methods: queryMethods, Path: "/query/v4/aggregate-event-counts", Right: Read, Cost: 10,
+			Entity: "aggregate-event-counts", serve: (*Endpoint).ask,
 			answer: "AggregateEventCounts", summary: "Count the subjects of events",
 		},
-		{Methods: queryMethods, Path: "/query/v4/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask, answer: "Reports", summary: "Query reports"},
-		{Methods: queryMethods, Path: "/query/v4/reports/{report}/events", Right: Read, Cost: 1, Entity: "events", serve: (*Endpoint).ask, answer: "Events", summary: "Query the events of a report"},
-		{Methods: queryMethods, Path: "/query/v4/reports/{report}/metrics", Right: Read, Cost: 1, Entity: "metrics", serve: (*Endpoint).ask, answer: "Metrics", summary: "Show the metrics of a report"},
-		{Methods: queryMethods, Path: "/query/v4/reports/{report}/logs", Right: Read, Cost: 1, Entity: "logs", serve: (*Endpoint).ask, answer: "Logs", summary: "Show the log of a report"},
-		{Methods: queryMethods, Path: "/query/v4/nodes", Right: Read, Cost: 2, Entity: "nodes", serve: (*Endpoint).ask, answer: "Nodes", summary: "Query nodes"},
-		{Methods: queryMethods, Path: "/query/v4/nodes/{node}", Right: Read, Cost: 1, Entity: "node", serve: (*Endpoint).ask, answer: "Node", summary: "Show a node, active or not"},
-		{Methods: queryMethods, Path: "/query/v4/environments", Right: Read, Cost: 1, Entity: "environments", serve: (*Endpoint).ask, answer: "Environments", summary: "Query environments"},
-		{Methods: queryMethods, Path: "/query/v4/environments/{environment}", Right: Read, Cost: 1, Entity: "environment", serve: (*Endpoint).ask, answer: "Environment", summary: "Show an environment"},
-		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/events", Right: Read, Cost: 5, Entity: "events", serve: (*Endpoint).ask, answer: "Events", summary: "Query the events of an environment"},
-		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of an environment"},
-		{Methods: queryMethods, Path: "/query/v4/producers", Right: Read, Cost: 1, Entity: "producers", serve: (*Endpoint).ask, answer: "Producers", summary: "Query the servers that reports came from"},
-		{Methods: queryMethods, Path: "/query/v4/producers/{producer}", Right: Read, Cost: 1, Entity: "producer", serve: (*Endpoint).ask, answer: "Producer", summary: "Show such a server"},
-		{Methods: queryMethods, Path: "/query/v4/producers/{producer}/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of such a server"},
-		{Methods: getMethods, Path: "/meta/v1/server-time", Right: Read, serve: (*Endpoint).time, answer: "ServerTime", summary: "Show the time of this server"},
-		{Methods: getMethods, Path: "/meta/v1/version", Right: Read, serve: (*Endpoint).version, answer: "Version", summary: "Show the version of the interface"},
-		{Methods: getMethods, Path: "/metrics/v2/list", Right: Read, Beside: true, Cost: 1, Entity: "mbeans", serve: (*Endpoint).ask, answer: "Beans", summary: "List the beans there are"},
+		{Methods: queryMethods, Path: "/query/v4/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask,
+			answer: "Reports", summary: "Query reports"},
+		{Methods: queryMethods, Path: "/query/v4/reports/{report}/events", Right: Read, Cost: 1, Entity: "events",
+			serve: (*Endpoint).ask, answer: "Events", summary: "Query the events of a report"},
+		{Methods: queryMethods, Path: "/query/v4/reports/{report}/metrics", Right: Read, Cost: 1, Entity: "metrics",
+			serve: (*Endpoint).ask, answer: "Metrics", summary: "Show the metrics of a report"},
+		{Methods: queryMethods, Path: "/query/v4/reports/{report}/logs", Right: Read, Cost: 1, Entity: "logs",
+			serve: (*Endpoint).ask, answer: "Logs", summary: "Show the log of a report"},
+		{Methods: queryMethods, Path: "/query/v4/nodes", Right: Read, Cost: 2, Entity: "nodes", serve: (*Endpoint).ask,
+			answer: "Nodes", summary: "Query nodes"},
+		{Methods: queryMethods, Path: "/query/v4/nodes/{node}", Right: Read, Cost: 1, Entity: "node", serve: (*Endpoint).ask,
+			answer: "Node", summary: "Show a node, active or not"},
+		{Methods: queryMethods, Path: "/query/v4/environments", Right: Read, Cost: 1, Entity: "environments",
+			serve: (*Endpoint).ask, answer: "Environments", summary: "Query environments"},
+		{Methods: queryMethods, Path: "/query/v4/environments/{environment}", Right: Read, Cost: 1, Entity: "environment",
+			serve: (*Endpoint).ask, answer: "Environment", summary: "Show an environment"},
+		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/events", Right: Read, Cost: 5, Entity: "events",
+			serve: (*Endpoint).ask, answer: "Events", summary: "Query the events of an environment"},
+		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/reports", Right: Read, Cost: 5, Entity: "reports",
+			serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of an environment"},
+		{Methods: queryMethods, Path: "/query/v4/producers", Right: Read, Cost: 1, Entity: "producers",
+			serve: (*Endpoint).ask, answer: "Producers", summary: "Query the servers that reports came from"},
+		{Methods: queryMethods, Path: "/query/v4/producers/{producer}", Right: Read, Cost: 1, Entity: "producer",
+			serve: (*Endpoint).ask, answer: "Producer", summary: "Show such a server"},
+		{Methods: queryMethods, Path: "/query/v4/producers/{producer}/reports", Right: Read, Cost: 5, Entity: "reports",
+			serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of such a server"},
+		{Methods: getMethods, Path: "/meta/v1/server-time", Right: Read, serve: (*Endpoint).time, answer: "ServerTime",
+			summary: "Show the time of this server"},
+		{Methods: getMethods, Path: "/meta/v1/version", Right: Read, serve: (*Endpoint).version, answer: "Version",
+			summary: "Show the version of the interface"},
+		{Methods: getMethods, Path: "/metrics/v2/list", Right: Read, Beside: true, Cost: 1, Entity: "mbeans",
+			serve: (*Endpoint).ask, answer: "Beans", summary: "List the beans there are"},
 		{
-			Methods: getMethods, Path: "/metrics/v2/read/{mbean...}", Right: Read, Beside: true, Cost: 1, Entity: "mbean", serve: (*Endpoint).ask, answer: "Bean",
+			Methods: getMethods, Path: "/metrics/v2/read/{mbean...}", Right: Read, Beside: true, Cost: 1, Entity: "mbean",
+			serve: (*Endpoint).ask, answer: "Bean",
 			summary: "Show the value of a bean", description: "How many nodes and resources there are, as Jolokia tells it.",
 		},
-		{Methods: getMethods, Path: StatusPath, Right: Public, Beside: true, serve: (*Endpoint).status, summary: "Tell whether the service works"},
-		{Methods: getMethods, Path: "/status/v1/services", Right: Read, Beside: true, serve: (*Endpoint).services, answer: "Services", also: statusAlso, summary: "Tell how the service fares", description: statusDescription},
-		{Methods: getMethods, Path: "/status/v1/services/puppetdb-status", Right: Read, Beside: true, serve: (*Endpoint).services, answer: "ServiceStatus", also: statusAlso, summary: "Tell how the service fares in short", description: statusDescription},
-		{Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*Endpoint).document, answer: "Document", summary: "Show this document"},
-		{Methods: getMethods, Path: "", Right: Public, serve: (*Endpoint).toPage},
+		{Methods: getMethods, Path: StatusPath, Right: Public, Beside: true, serve: (*Endpoint).status,
+			summary: "Tell whether the service works"},
+		{Methods: getMethods, Path: "/status/v1/services", Right: Read, Beside: true, serve: (*Endpoint).services,
+			answer: "Services", also: statusAlso, summary: "Tell how the service fares", description: statusDescription},
+		{Methods: getMethods, Path: "/status/v1/services/puppetdb-status", Right: Read, Beside: true,
+			serve: (*Endpoint).services, answer: "ServiceStatus", also: statusAlso,
+			summary: "Tell how the service fares in short", description: statusDescription},
+		{Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*Endpoint).document, answer: "Document",
+			summary: "Show this document"}, {Methods: getMethods, Path: "", Right: Public, serve: (*Endpoint).toPage},
 		{Methods: getMethods, Path: "/{$}", Right: Public, serve: (*Endpoint).page},
 		{Methods: getMethods, Path: "/dashboard/{file...}", Right: Public, serve: (*Endpoint).pageFile},
 	}
@@ -104,7 +128,8 @@ func absentRoutes() []Route {
 	add := func(entity, summary, path string, rest ...string) {
 		for _, r := range rest {
 			list = append(list, Route{
-				Methods: queryMethods, Path: "/query/v4" + path + r, Right: Read, Cost: 1, Entity: entity, serve: (*Endpoint).ask, answer: "AnyRows",
+				Methods: queryMethods, Path: "/query/v4" + path + r, Right: Read, Cost: 1, Entity: entity, serve: (*Endpoint).ask,
+				answer:  "AnyRows",
 				summary: summary, description: "None are kept.",
 			})
 		}
@@ -120,7 +145,8 @@ func absentRoutes() []Route {
 	add("catalogs", "Query the catalogs of a server", "/producers/{producer}/catalogs", "")
 	add("factsets", "Query the factsets of a server", "/producers/{producer}/factsets", "")
 	for path, entity := range map[string]string{
-		"/fact-paths": "fact_paths", "/fact-contents": "fact_contents", "/factsets": "factsets", "/inventory": "inventory", "/catalogs": "catalogs", "/edges": "edges",
+		"/fact-paths": "fact_paths", "/fact-contents": "fact_contents", "/factsets": "factsets", "/inventory": "inventory",
+		"/catalogs": "catalogs", "/edges": "edges",
 		"/packages": "packages", "/package-inventory": "package_inventory", "/package-inventory/{node}": "package_inventory",
 	} {
 		add(entity, "Query "+strings.ReplaceAll(entity, "_", " "), path, "")
@@ -128,11 +154,13 @@ func absentRoutes() []Route {
 	slices.SortFunc(list, func(a, b Route) int { return strings.Compare(a.Path, b.Path) })
 	return append(list,
 		Route{
-			Methods: queryMethods, Path: "/query/v4/fact-names", Right: Read, Cost: 1, Entity: "fact-names", serve: (*Endpoint).ask, answer: "Names",
+			Methods: queryMethods, Path: "/query/v4/fact-names", Right: Read, Cost: 1, Entity: "fact-names",
+			serve: (*Endpoint).ask, answer: "Names",
 			summary: "List the names of facts", description: "None are kept.",
 		},
 		Route{
-			Methods: queryMethods, Path: "/query/v4/catalogs/{node}", Right: Read, Cost: 1, Entity: "catalog", serve: (*Endpoint).ask, answer: "Catalog",
+			Methods: queryMethods, Path: "/query/v4/catalogs/{node}", Right: Read, Cost: 1, Entity: "catalog",
+			serve: (*Endpoint).ask, answer: "Catalog",
 			summary: "Show the catalog of a node", description: "None are kept: it is empty.",
 		})
 }
@@ -210,8 +238,9 @@ func (e *Endpoint) submit(w http.ResponseWriter, r *http.Request) { e.service.su
 // ask answers a query.
 func (e *Endpoint) ask(w http.ResponseWriter, r *http.Request) {
 	e.service.queries.Serve(w, r, e.Entity, query.Scope{
-		Report: r.PathValue("report"), Environment: r.PathValue("environment"), Node: r.PathValue("node"), Producer: r.PathValue("producer"),
-		Bean: r.PathValue("mbean"), Prefix: e.prefix,
+		Report: r.PathValue("report"), Environment: r.PathValue("environment"), Node: r.PathValue("node"),
+		Producer: r.PathValue("producer"),
+		Bean:     r.PathValue("mbean"), Prefix: e.prefix,
 	})
 }
 
@@ -257,7 +286,8 @@ func (e *Endpoint) services(w http.ResponseWriter, _ *http.Request) {
 	}
 	up := status == http.StatusOK
 	one := fmt.Sprintf(`{"service_version":%q,"service_status_version":1,"detail_level":"info","state":%q,`+
-		`"status":{"maintenance_mode?":false,"queue_depth":%d,"read_db_up?":%t,"write_db_up?":%t},"active_alerts":[]}`, apiVersion, state, e.service.Queued(), up, up)
+		`"status":{"maintenance_mode?":false,"queue_depth":%d,"read_db_up?":%t,"write_db_up?":%t},"active_alerts":[]}`,
+		apiVersion, state, e.service.Queued(), up, up)
 	if e.answer == "Services" {
 		one = `{"puppetdb-status":` + one + `}`
 	}

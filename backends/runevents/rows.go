@@ -23,13 +23,17 @@ var (
 	}
 	resourceColumns = "INSERT INTO run_resources (hash, type, title, file, line, containing_class, containment_path, used_day) VALUES "
 	insertResources = map[store.Dialect][]string{
-		store.SQLite:   manyRows(resourceColumns, 8, " ON CONFLICT (hash) DO UPDATE SET used_day = max(used_day, excluded.used_day) RETURNING hash, id, used_day"),
-		store.Postgres: manyRows(resourceColumns, 8, " ON CONFLICT (hash) DO UPDATE SET used_day = greatest(run_resources.used_day, excluded.used_day) RETURNING hash, id, used_day"),
+		store.SQLite: manyRows(resourceColumns, 8,
+			" ON CONFLICT (hash) DO UPDATE SET used_day = max(used_day, excluded.used_day) RETURNING hash, id, used_day"),
+		store.Postgres: manyRows(resourceColumns, 8,
+			" ON CONFLICT (hash) DO UPDATE SET used_day = greatest(run_resources.used_day, excluded.used_day) RETURNING hash, id, used_day"),
 	}
 	changeColumns = "INSERT INTO run_changes (hash, property, name, old_value, new_value, message, used_day) VALUES "
 	insertChanges = map[store.Dialect][]string{
-		store.SQLite:   manyRows(changeColumns, 7, " ON CONFLICT (hash) DO UPDATE SET used_day = max(used_day, excluded.used_day) RETURNING hash, id, used_day"),
-		store.Postgres: manyRows(changeColumns, 7, " ON CONFLICT (hash) DO UPDATE SET used_day = greatest(run_changes.used_day, excluded.used_day) RETURNING hash, id, used_day"),
+		store.SQLite: manyRows(changeColumns, 7,
+			" ON CONFLICT (hash) DO UPDATE SET used_day = max(used_day, excluded.used_day) RETURNING hash, id, used_day"),
+		store.Postgres: manyRows(changeColumns, 7,
+			" ON CONFLICT (hash) DO UPDATE SET used_day = greatest(run_changes.used_day, excluded.used_day) RETURNING hash, id, used_day"),
 	}
 )
 
@@ -143,7 +147,9 @@ func (b *batch) internChanges(reports []stored) error {
 }
 
 // upsert writes the wanted rows and records their IDs.
-func upsert[T any](b *batch, known overlay[digest], statements []string, rows []wanted[T], columns func([]any, *T) []any) error {
+func upsert[T any](
+	b *batch, known overlay[digest], statements []string, rows []wanted[T], columns func([]any, *T) []any,
+) error {
 	var args []any
 	for len(rows) > 0 {
 		n := chunkRows(b.Dialect(), len(rows))

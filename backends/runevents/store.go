@@ -217,8 +217,9 @@ func (b *batch) reportRow(args []any, r *report, node int64) []any {
 	}
 	return append(args,
 		r.hash[:], node, id(environments, present(r.environment)), id(words, r.status), id(words, present(r.kind)),
-		bit(r.noop), bit(r.noopPending), bit(r.correctiveChange), id(words, present(r.puppetVersion)), r.format, r.configurationVersion,
-		r.start, r.end, r.producerTimestamp, r.receiveTime, id(producers, r.producer), text(r.transactionUUID), text(r.catalogUUID), id(words, r.codeID),
+		bit(r.noop), bit(r.noopPending), bit(r.correctiveChange), id(words, present(r.puppetVersion)), r.format,
+		r.configurationVersion, r.start, r.end, r.producerTimestamp, r.receiveTime, id(producers, r.producer),
+		text(r.transactionUUID), text(r.catalogUUID), id(words, r.codeID),
 		text(r.jobID), id(words, r.cachedCatalogStatus))
 }
 

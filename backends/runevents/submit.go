@@ -102,14 +102,17 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 		select {
 		case err = <-done:
 		case <-timer.C:
-			write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : false,\n  \"timed_out\" : true\n}", id)
+			write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : false,\n  \"timed_out\" : true\n}",
+				id)
 			return outcomeTimedOut
 		}
 	}
 	_, rejected := errors.AsType[*payloadError](err)
 	switch {
 	case rejected && c.waiting:
-		write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false,\n  \"error\" : %s\n}", id, jsontext.AppendQuoted(nil, err.Error()))
+		write(w, http.StatusServiceUnavailable,
+			"{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false,\n  \"error\" : %s\n}", id,
+			jsontext.AppendQuoted(nil, err.Error()))
 	case err != nil && !rejected:
 		return s.failed(w, err)
 	case c.waiting:
@@ -136,7 +139,8 @@ func (s *Service) failed(w http.ResponseWriter, err error) Outcome {
 	default:
 		s.logger.Error("carrying out a command", zap.Error(err))
 		w.Header().Set("Retry-After", retryAfter)
-		refuse(w, http.StatusServiceUnavailable, "The command could not be stored, try again shortly; the reason is in the log of the server")
+		refuse(w, http.StatusServiceUnavailable,
+			"The command could not be stored, try again shortly; the reason is in the log of the server")
 		return outcomeFailed
 	}
 }

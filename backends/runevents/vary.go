@@ -31,7 +31,8 @@ func Vary(payload []byte, certname string, shift time.Duration) ([]byte, error) 
 	if id := found[1].String(); id != "" {
 		sum := sha256.Sum256(fmt.Append(nil, certname, "\x00", id, "\x00", shift))
 		sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80
-		return sjson.SetBytes(out, "transaction_uuid", fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]))
+		return sjson.SetBytes(out, "transaction_uuid", fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10],
+			sum[10:16]))
 	}
 	return out, nil
 }

@@ -38,7 +38,8 @@ func parseEmbeddings(body string) (*request, error) {
 	if model.Type != gjson.String || model.Str == "" || len(model.Str) > maxModel {
 		return nil, badRequest("invalid_value", "model", "model must be the name of a model")
 	}
-	r := &request{body: body, model: model.Str, dimensions: usualDimensions, base64: root.Get("encoding_format").Str == "base64"}
+	r := &request{body: body, model: model.Str, dimensions: usualDimensions,
+		base64: root.Get("encoding_format").Str == "base64"}
 	switch {
 	case input.Type == gjson.String:
 		r.texts = []string{input.Str}
@@ -96,7 +97,8 @@ func (c *call) vectors() {
 // letters.
 func vector(text string, dimensions int) []float32 {
 	v := make([]float32, dimensions)
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(strings.ToLower(text),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for _, word := range append(words, "") { // so that no vector is zero
 		hash := fnv.New32a()
 		_, _ = hash.Write([]byte(word))      // never fails

@@ -25,7 +25,8 @@ func (c *call) method(allowed ...string) bool {
 	}
 	list := strings.Join(allowed, ", ")
 	c.w.Header().Set("Allow", list)
-	c.fail(apierror.New(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not allowed here, use %s", shorten(c.r.Method, 20), list))
+	c.fail(apierror.New(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not allowed here, use %s",
+		shorten(c.r.Method, 20), list))
 	return false
 }
 

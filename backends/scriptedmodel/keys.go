@@ -137,7 +137,8 @@ func applyRetryAfter(s *script, v string) error {
 func applyHeader(s *script, v string) error {
 	name, value, ok := strings.Cut(v, ":")
 	value = strings.TrimSpace(value)
-	if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isTokenChar(r) }) || !isHeaderValue(value) {
+	if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isTokenChar(r) }) ||
+		!isHeaderValue(value) {
 		return fmt.Errorf("%q is not a header as Name:Value", shorten(v, 50))
 	}
 	name = http.CanonicalHeaderKey(name)

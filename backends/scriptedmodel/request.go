@@ -73,7 +73,8 @@ func (c *call) readBody() (body string, sum [sha256.Size]byte, err error) {
 }
 
 func tooLarge() error {
-	return apierror.New(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than %d bytes", maxBody)
+	return apierror.New(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than %d bytes",
+		maxBody)
 }
 
 // parseRequest parses the members that matter and ignores all others.

@@ -171,7 +171,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	var provider *oidclogin.Provider
 	var called string
 	inProcess := h.Isolation == isolationNone
-	key := nodeKey{db: db, site: site, admin: mount, base: base, networks: fmt.Sprint(h.app.AllowedNetworks()), inProcess: inProcess}
+	key := nodeKey{db: db, site: site, admin: mount, base: base, networks: fmt.Sprint(h.app.AllowedNetworks()),
+		inProcess: inProcess}
 	if h.OIDC != nil {
 		if provider, key.oidc, err = h.OIDC.Make(h.app, func() []byte { return firstKey(keys) }); err != nil {
 			return err
@@ -184,8 +185,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		n := new(node)
 		n.logger.Store(ctx.Logger())
 		n.server, err = cms.New(cms.Options{
-			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: edge.Address, RequestID: requestID,
-			Networks: h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) }, Admin: mount, BaseURL: base,
+			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: edge.Address,
+			RequestID: requestID,
+			Networks:  h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) },
+			Admin: mount, BaseURL: base,
 			OIDC: provider, OIDCLabel: called, Bar: n.newest.Bar(serviceName), InProcess: inProcess,
 		})
 		return n, err
@@ -229,7 +232,8 @@ func (h *Handler) administration() (string, error) {
 // address returns the BaseURL, or an empty string if the address of each request is used.
 func (h *Handler) address() (string, error) {
 	base := strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/")
-	if u, err := url.Parse(base); base != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Scheme+"://"+u.Host != base) {
+	if u, err := url.Parse(base); base != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+		u.Hostname() == "" || u.Scheme+"://"+u.Host != base) {
 		return "", fmt.Errorf("base_url: %q is not an address such as https://www.example.com, without a path", h.BaseURL)
 	}
 	return base, nil
@@ -270,7 +274,8 @@ func requestID(r *http.Request) string {
 
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
-	p := tollgate.Presence{Service: serviceName, Title: "Content", Summary: "Pages and files of a site, their administration and a REST API."}
+	p := tollgate.Presence{Service: serviceName, Title: "Content",
+		Summary: "Pages and files of a site, their administration and a REST API."}
 	if h.mount != "" {
 		p.Path = h.mount + "/"
 	}

@@ -42,7 +42,8 @@ func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
 	root.PersistentFlags().StringVar(&o.site, "site", "site", "Folder of the site")
-	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o), exportCommand(o), importCommand(o), reencryptCommand(o))
+	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o), exportCommand(o), importCommand(o),
+		reencryptCommand(o))
 }
 
 // session is the open database, and the server that works on it.
@@ -52,7 +53,9 @@ type session struct {
 }
 
 // run returns the run function of a subcommand that needs the open database.
-func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+func (o *options) run(
+	work func(s *session, cmd *cobra.Command, args []string) error,
+) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
 		server, err := o.open(s)
 		if err != nil {
@@ -158,16 +161,17 @@ API hides, since their paths are its endpoint or below it.
 			s.Note("%s", warning)
 		}
 		list := shownRoutes(state.Table.Routes())
-		return s.Table(map[string]any{"routes": list, "warnings": warnings(state.Warnings), "hidden": cli.List(hidden)}, func(w io.Writer) {
-			cli.Row(w, "METHOD", "ENDPOINT", "CLASS", "NAME", "AUTH", "AT")
-			for _, r := range list {
-				auth := cli.Yes(r.Auth)
-				if len(r.Roles) > 0 {
-					auth = strings.Join(r.Roles, ", ")
+		return s.Table(map[string]any{"routes": list, "warnings": warnings(state.Warnings), "hidden": cli.List(hidden)},
+			func(w io.Writer) {
+				cli.Row(w, "METHOD", "ENDPOINT", "CLASS", "NAME", "AUTH", "AT")
+				for _, r := range list {
+					auth := cli.Yes(r.Auth)
+					if len(r.Roles) > 0 {
+						auth = strings.Join(r.Roles, ", ")
+					}
+					cli.Row(w, r.Method, "/"+r.Endpoint, r.Class, r.Name, auth, r.At)
 				}
-				cli.Row(w, r.Method, "/"+r.Endpoint, r.Class, r.Name, auth, r.At)
-			}
-		})
+			})
 	})
 	return cmd
 }

@@ -50,7 +50,8 @@ func (a *Access) allows(r *http.Request) bool {
 	if a.Any || a.Loopback && local(r) {
 		return true
 	}
-	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && (a.Certificate || slices.Contains(a.Certnames, r.TLS.PeerCertificates[0].Subject.CommonName)) {
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 &&
+		(a.Certificate || slices.Contains(a.Certnames, r.TLS.PeerCertificates[0].Subject.CommonName)) {
 		return true
 	}
 	if !a.AnyUser && len(a.Users) == 0 {

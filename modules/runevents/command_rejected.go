@@ -25,9 +25,10 @@ func rejectedCommands(o *options) *cobra.Command {
 	}
 	retry.Flags().BoolVar(&all, "all", false, "All of the list")
 	return cli.Group(&cobra.Command{Use: "rejected", Short: "Shows and retries commands that could not be stored"},
-		&cobra.Command{Use: "list", Short: "Lists rejected commands, youngest first", Args: cobra.NoArgs, RunE: o.find(func(s *session, _ []string) error { return s.listRejected() })},
-		&cobra.Command{Use: "show <id>", Short: "Shows a rejected command with its payload", Args: cobra.ExactArgs(1), RunE: o.find((*session).showRejected)},
-		retry,
+		&cobra.Command{Use: "list", Short: "Lists rejected commands, youngest first", Args: cobra.NoArgs,
+			RunE: o.find(func(s *session, _ []string) error { return s.listRejected() })},
+		&cobra.Command{Use: "show <id>", Short: "Shows a rejected command with its payload", Args: cobra.ExactArgs(1),
+			RunE: o.find((*session).showRejected)}, retry,
 	)
 }
 
@@ -39,7 +40,8 @@ func (s *session) listRejected() error {
 	return s.Table(cli.List(list), func(w io.Writer) {
 		_, _ = fmt.Fprintln(w, "ID\tAT\tCOMMAND\tVERSION\tCERTNAME\tATTEMPTS\tREASON")
 		for _, r := range list {
-			_, _ = fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%d\t%s\n", r.ID, r.At.Format(time.RFC3339), cli.Plain(r.Command), r.Version, cli.Plain(r.Certname), r.Attempts, cli.Plain(r.Reason))
+			_, _ = fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%d\t%s\n", r.ID, r.At.Format(time.RFC3339), cli.Plain(r.Command),
+				r.Version, cli.Plain(r.Certname), r.Attempts, cli.Plain(r.Reason))
 		}
 	})
 }
@@ -62,7 +64,8 @@ func (s *session) showRejected(args []string) error {
 		return err
 	}
 	if !s.JSON {
-		s.Note("%s version %d for %s, %d attempts: %s", cli.Plain(r.Command), r.Version, cli.Plain(r.Certname), r.Attempts, cli.Plain(r.Reason))
+		s.Note("%s version %d for %s, %d attempts: %s", cli.Plain(r.Command), r.Version, cli.Plain(r.Certname), r.Attempts,
+			cli.Plain(r.Reason))
 		_, err := fmt.Fprintf(s.Out, "%s\n", c.Payload)
 		return err
 	}

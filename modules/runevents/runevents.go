@@ -189,7 +189,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 		h.Submit = &submitDefault
 	}
-	if err := tollgate.RegisterMetrics(ctx, submitted, storedReports, storedEvents, queued, rejected, queries, querySeconds); err != nil {
+	if err := tollgate.RegisterMetrics(ctx, submitted, storedReports, storedEvents, queued, rejected, queries,
+		querySeconds); err != nil {
 		return err
 	}
 	if err := jobMetrics.Register(ctx); err != nil {
@@ -227,9 +228,10 @@ func (h *Handler) options() runevents.Options {
 	return runevents.Options{
 		Prefix: h.Prefix, Aliases: h.Aliases,
 		EventTTL: time.Duration(h.ResourceEventsTTL), ReportTTL: time.Duration(h.ReportTTL),
-		NodeTTL: time.Duration(h.NodeTTL), NodePurgeTTL: time.Duration(h.NodePurgeTTL), UnreportedAfter: time.Duration(h.UnreportedAfter),
-		QueryTimeout: time.Duration(h.QueryTimeout), QueryMaxTime: time.Duration(h.QueryMaxTime), WideQueries: h.WideQueries,
-		MaxBody: h.MaxBody, CorrectiveChange: h.CorrectiveChange,
+		NodeTTL: time.Duration(h.NodeTTL), NodePurgeTTL: time.Duration(h.NodePurgeTTL),
+		UnreportedAfter: time.Duration(h.UnreportedAfter), QueryTimeout: time.Duration(h.QueryTimeout),
+		QueryMaxTime: time.Duration(h.QueryMaxTime), WideQueries: h.WideQueries, MaxBody: h.MaxBody,
+		CorrectiveChange: h.CorrectiveChange,
 	}
 }
 
@@ -328,8 +330,9 @@ const defaultPrefix = "/store"
 func (h *Handler) Presence() tollgate.Presence {
 	prefix := cmp.Or(h.Prefix, defaultPrefix)
 	return tollgate.Presence{
-		Service: runevents.SchemaName, Title: "Run events", Summary: "What configuration agents have changed, and where they fail.",
-		Path: prefix + "/", API: prefix + "/openapi.json", Visible: h.Read.allows,
+		Service: runevents.SchemaName, Title: "Run events",
+		Summary: "What configuration agents have changed, and where they fail.",
+		Path:    prefix + "/", API: prefix + "/openapi.json", Visible: h.Read.allows,
 	}
 }
 
@@ -340,7 +343,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	switch {
 	case found == nil && ours:
-		return caddyhttp.Error(http.StatusNotFound, apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path"))
+		return caddyhttp.Error(http.StatusNotFound, apierror.New(http.StatusNotFound, "no_such_route",
+			"there is nothing at this path"))
 	case found == nil && r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		return edge.Root(w, r, next, strings.TrimPrefix(cmp.Or(h.Prefix, defaultPrefix), "/")+"/")
 	case found == nil:
@@ -385,7 +389,9 @@ func (h *Handler) admit(r *http.Request, need runevents.Right) error {
 	if need == runevents.Submit {
 		submitted.WithLabelValues("none", "forbidden").Inc()
 	}
-	return caddyhttp.Error(http.StatusForbidden, apierror.New(http.StatusForbidden, "forbidden", "this client may not %s; see the option %s of run_events", what, option))
+	return caddyhttp.Error(http.StatusForbidden,
+		apierror.New(http.StatusForbidden, "forbidden", "this client may not %s; see the option %s of run_events",
+			what, option))
 }
 
 // submit serves a command and records its outcome.

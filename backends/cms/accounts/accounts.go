@@ -158,7 +158,8 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 		add("name >= ? AND name < ?", text, text+"\U0010ffff")
 	case q.Role != "": // one page at a time from the index of the role
 		order = "id"
-		from := "SELECT r.user_id FROM cms_user_roles r JOIN cms_users s ON s.id = r.user_id WHERE r." + role + " AND r.user_id > ?"
+		from := "SELECT r.user_id FROM cms_user_roles r JOIN cms_users s ON s.id = r.user_id WHERE r." + role +
+			" AND r.user_id > ?"
 		values := []any{fold(q.Role), after}
 		if q.Status != "" {
 			from += " AND s.status = ?"
@@ -196,10 +197,13 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 
 // Create creates a user. by must have the permission users, and must be a superuser to create a superuser; a nil by
 // is the site itself. Refusals concern the fields name, email, password and roles.
-func (a *Accounts) Create(ctx context.Context, by *kernel.User, name string, change Change) (account *Account, err error) {
+func (a *Accounts) Create(
+	ctx context.Context, by *kernel.User, name string, change Change,
+) (account *Account, err error) {
 	name = strings.TrimSpace(name)
 	if !GoodName(name) {
-		return nil, kernel.Invalid("name", "form", "a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
+		return nil, kernel.Invalid("name", "form",
+			"a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
 	}
 	set, err := a.settle(ctx, name, change)
 	if err != nil {
@@ -295,7 +299,8 @@ func (a *Accounts) Login(ctx context.Context, name, typed string) (*kernel.User,
 	var stored, status string
 	err := a.Read(ctx, func(c kernel.Conn) error {
 		id, epoch, stored, status = 0, 0, "", ""
-		return kernel.OrNotFound(c.Row("SELECT id, epoch, password_hash, status FROM cms_users WHERE name = ?", fold(name)).Scan(&id, &epoch, &stored, &status), "user")
+		return kernel.OrNotFound(c.Row("SELECT id, epoch, password_hash, status FROM cms_users WHERE name = ?",
+			fold(name)).Scan(&id, &epoch, &stored, &status), "user")
 	})
 	if err != nil && !kernel.IsNotFound(err) {
 		return nil, 0, err
@@ -439,12 +444,14 @@ func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 		}
 	}
 	if s.Password != nil {
-		if _, err := c.Exec("UPDATE cms_users SET password_hash = ?, epoch = epoch + 1 WHERE id = ?", s.hash, id); err != nil {
+		if _, err := c.Exec("UPDATE cms_users SET password_hash = ?, epoch = epoch + 1 WHERE id = ?",
+			s.hash, id); err != nil {
 			return err
 		}
 	}
 	if s.Status != nil {
-		if _, err := c.Exec("UPDATE cms_users SET status = ?, epoch = epoch + 1 WHERE id = ? AND status <> ?", *s.Status, id, *s.Status); err != nil {
+		if _, err := c.Exec("UPDATE cms_users SET status = ?, epoch = epoch + 1 WHERE id = ? AND status <> ?",
+			*s.Status, id, *s.Status); err != nil {
 			return err
 		}
 	}
@@ -453,7 +460,8 @@ func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 			return err
 		}
 		for _, role := range s.roles {
-			n, err := c.Exec("INSERT INTO cms_user_roles (user_id, role_id) SELECT ?, id FROM cms_roles WHERE name = ?", id, role)
+			n, err := c.Exec("INSERT INTO cms_user_roles (user_id, role_id) SELECT ?, id FROM cms_roles WHERE name = ?",
+				id, role)
 			if err != nil {
 				return err
 			}
@@ -549,7 +557,8 @@ func (a *Accounts) load(ctx context.Context, key string) (u *signedIn, err error
 		if err != nil {
 			return err
 		}
-		u = &signedIn{User: kernel.User{ID: account.ID, Name: account.Name}, active: account.Status == StatusActive, epoch: account.Epoch}
+		u = &signedIn{User: kernel.User{ID: account.ID, Name: account.Name}, active: account.Status == StatusActive,
+			epoch: account.Epoch}
 		u.Roles = append(account.Roles, kernel.RoleGuest)
 		slices.Sort(u.Roles)
 		u.Permissions, err = store.List(c, text, `SELECT DISTINCT p.permission FROM cms_permissions p JOIN cms_roles r ON r.id = p.role_id

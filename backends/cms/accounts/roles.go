@@ -61,7 +61,8 @@ func (a *Accounts) SaveRole(ctx context.Context, by *kernel.User, role Role) (*R
 		return nil, err
 	}
 	if !GoodName(role.Name) {
-		return nil, kernel.Invalid("name", "form", "a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
+		return nil, kernel.Invalid("name", "form",
+			"a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
 	}
 	if len(role.Label) > 255 {
 		return nil, kernel.Invalid("label", "length", "a label has at most 255 bytes")
@@ -80,7 +81,8 @@ func (a *Accounts) SaveRole(ctx context.Context, by *kernel.User, role Role) (*R
 			return err
 		}
 		for _, permission := range role.Permissions {
-			if _, err := c.Exec("INSERT INTO cms_permissions (role_id, permission) VALUES (?, ?)", role.ID, permission); err != nil {
+			if _, err := c.Exec("INSERT INTO cms_permissions (role_id, permission) VALUES (?, ?)",
+				role.ID, permission); err != nil {
 				return err
 			}
 		}
@@ -95,7 +97,8 @@ func (a *Accounts) SaveRole(ctx context.Context, by *kernel.User, role Role) (*R
 // row stores a role without its permissions.
 func (r *Role) row(c kernel.Conn) error {
 	var other, n int64
-	err := c.Row("SELECT COALESCE(MAX(CASE WHEN name = ? THEN id END), 0), COUNT(*) FROM cms_roles", r.Name).Scan(&other, &n)
+	err := c.Row("SELECT COALESCE(MAX(CASE WHEN name = ? THEN id END), 0), COUNT(*) FROM cms_roles",
+		r.Name).Scan(&other, &n)
 	switch {
 	case err != nil:
 		return err

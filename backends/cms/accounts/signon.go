@@ -52,7 +52,8 @@ func (a *Accounts) SignOn(ctx context.Context, p *oidclogin.Person, managed []st
 
 // identified returns the ID of the user of a person. It links the person to a user, or creates one, if necessary.
 func (a *Accounts) identified(c kernel.Conn, p *oidclogin.Person, managed []string) (id int64, err error) {
-	err = kernel.OrNotFound(c.Row("SELECT user_id FROM cms_identities WHERE issuer = ? AND subject = ?", p.Issuer, p.Subject).Scan(&id), "user")
+	err = kernel.OrNotFound(c.Row("SELECT user_id FROM cms_identities WHERE issuer = ? AND subject = ?",
+		p.Issuer, p.Subject).Scan(&id), "user")
 	if !kernel.IsNotFound(err) {
 		return id, err
 	}

@@ -76,7 +76,8 @@ type admin struct {
 func New(s *kernel.Server, o Options) http.Handler {
 	a := &admin{s, o}
 	return pages.New(pages.Options[*call]{
-		Look: shown(), Table: table, Begin: a.begin, Admit: members, Called: "the administration", Part: "Site", Closed: true, BaseURL: s.BaseURL, Mount: o.Mount,
+		Look: shown(), Table: table, Begin: a.begin, Admit: members, Called: "the administration", Part: "Site", Closed: true,
+		BaseURL: s.BaseURL, Mount: o.Mount,
 		SessionCookie: "cms_admin", SameSite: http.SameSiteLaxMode,
 		Signer: func() signed.Signer { return s.Signer("form") }, Bar: o.Bar, Logger: s.Logger(),
 	})
@@ -107,7 +108,8 @@ var table = slices.Concat([]pages.Page[*call]{
 	{Method: get, Path: "/routes", Admit: operators, Serve: (*call).routes},
 	{Method: post, Path: "/routes", Admit: operators, Serve: (*call).reload},
 },
-	accountForm.Pages(), treeList.Pages(), pageList.Pages(), trashList.Pages(), templateList.Pages(), templateForm.Pages(), fieldList.Pages(), fieldForm.Pages(),
+	accountForm.Pages(), treeList.Pages(), pageList.Pages(), trashList.Pages(), templateList.Pages(), templateForm.Pages(),
+	fieldList.Pages(), fieldForm.Pages(),
 	userList.Pages(), userForm.Pages(), roleList.Pages(), roleForm.Pages(), settingsForm.Pages())
 
 // call is a request for a page.
@@ -141,7 +143,8 @@ func (a *admin) begin(p *pages.Call) (*call, error) {
 	}
 	if u := c.by; u != nil {
 		c.SignedIn(strconv.FormatInt(u.ID, 10))
-		*f = frame{u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers), u.Superuser(), u.May(kernel.PermissionSettings), f.SignOn}
+		*f = frame{u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers),
+			u.Superuser(), u.May(kernel.PermissionSettings), f.SignOn}
 	}
 	c.Call.Site = f
 	return c, nil

@@ -149,7 +149,8 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 		for at, one := range each(value) {
 			values, _ := one.(map[string]any)
 			kind, _ := values["type"].(string)
-			i.Blocks = append(i.Blocks, block{kind, at, s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(at)+".")})
+			i.Blocks = append(i.Blocks, block{kind, at, s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(at)+
+				".")})
 		}
 	default:
 		i.Text = plainText(value)

@@ -84,7 +84,8 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 			}
 		}
 	}
-	for _, status := range []struct{ value, label string }{{"unpublished", "Unpublished: seen here alone"}, {"published", "Published"}, {"hidden", "Hidden: published, but in no list"}} {
+	for _, status := range []struct{ value, label string }{{"unpublished", "Unpublished: seen here alone"},
+		{"published", "Published"}, {"hidden", "Hidden: published, but in no list"}} {
 		d.Status.Add(status.value, status.label, status.value == shown.Status)
 	}
 	d.PublishAt, d.UnpublishAt = typedTime(shown.PublishAt), typedTime(shown.UnpublishAt)
@@ -186,7 +187,8 @@ func notice(page *content.Page, do string) string {
 
 // edit reads a page from a form. The error includes everything that could not be read.
 func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
-	title, name, status := strings.TrimSpace(c.Form.Text("title")), strings.TrimSpace(c.Form.Text("name")), c.Form.Text("status")
+	title, name, status := strings.TrimSpace(c.Form.Text("title")), strings.TrimSpace(c.Form.Text("name")),
+		c.Form.Text("status")
 	edit = content.Edit{Title: &title, Status: &status}
 	if name != "" && name != base.Name {
 		edit.Name = &name

@@ -53,7 +53,8 @@ var userList = resource.List[*call, *accounts.Account]{
 	Fixed: func(q resource.Query) bool { return q.Text("q") != "" || q.Text("role") != "" },
 	Rows: func(c *call, q resource.Query) ([]*accounts.Account, string, error) {
 		return c.Accounts.Find(c.ctx(), accounts.Query{
-			Text: q.Text("q"), Role: q.Text("role"), Status: q.Text("status"), Newest: q.Sort == "since", After: q.After, Limit: q.Limit,
+			Text: q.Text("q"), Role: q.Text("role"), Status: q.Text("status"), Newest: q.Sort == "since", After: q.After,
+			Limit: q.Limit,
 		})
 	},
 	ID: func(u *accounts.Account) string { return itoa(u.ID) }, Name: func(u *accounts.Account) string { return u.Name },
@@ -209,7 +210,8 @@ var roleForm = resource.Form[*call, accounts.Role]{
 		},
 		{Name: "label", Label: "Label", Max: 255, Text: func(r *accounts.Role) *string { return &r.Label }},
 		{
-			Name: "permissions", Label: "Permissions", Hide: isSystemRole, List: func(r *accounts.Role) *[]string { return &r.Permissions },
+			Name: "permissions", Label: "Permissions", Hide: isSystemRole,
+			List: func(r *accounts.Role) *[]string { return &r.Permissions },
 			Options: func(*call, *accounts.Role) ([]resource.Choice, error) {
 				list := resource.Words(kernel.Permissions...)
 				for i := range list {
@@ -275,7 +277,8 @@ var accountForm = resource.Form[*call, account]{
 			if _, _, err := c.Auth.Check(c.ctx(), c.by.Name, a.Present, c.Address(c.R)); err != nil {
 				return done, told(err)
 			}
-			change.Password, done = &a.Password, resource.Done{To: "/login", Notice: "Your password is changed. Sign in with it."}
+			change.Password, done = &a.Password,
+				resource.Done{To: "/login", Notice: "Your password is changed. Sign in with it."}
 		}
 		_, err = c.Accounts.Update(c.ctx(), c.by, c.by.ID, change)
 		return done, err

@@ -157,7 +157,8 @@ func fieldOf(original *content.Field) *field {
 	s := &original.Settings
 	f := &field{
 		Field: *original, Most: int64(s.Most), Min: bound(s.Min), Max: bound(s.Max),
-		Extensions: strings.Join(s.Extensions, " "), Sizes: strings.Join(s.Sizes, " "), Templates: strings.Join(s.Templates, " "),
+		Extensions: strings.Join(s.Extensions, " "), Sizes: strings.Join(s.Sizes, " "),
+		Templates: strings.Join(s.Templates, " "),
 	}
 	for _, kind := range slices.Sorted(maps.Keys(s.Blocks)) {
 		f.Blocks = append(f.Blocks, kind+": "+strings.Join(s.Blocks[kind], " "))

@@ -18,7 +18,8 @@ type routesData struct {
 	Table    resource.Part
 }
 
-var routeTable = resource.Table[*routes.Route]{Title: "Routes", Empty: "No routes were read yet.", Columns: routeColumns}
+var routeTable = resource.Table[*routes.Route]{Title: "Routes", Empty: "No routes were read yet.",
+	Columns: routeColumns}
 
 var routeColumns = []resource.Column[*routes.Route]{
 	{Label: "Method", Code: func(r *routes.Route) string { return r.Method }},
@@ -99,8 +100,10 @@ var settingsForm = resource.Form[*call, siteSettings]{
 		{
 			Name: "content", Label: "The content API", Text: func(s *siteSettings) *string { return &s.Content },
 			Options: resource.Fixed[*call, *siteSettings](
-				resource.Choice{Label: "By the mode: off without one, else read"}, resource.Choice{Value: settings.ContentOff, Label: "Off"},
-				resource.Choice{Value: settings.ContentRead, Label: "Read"}, resource.Choice{Value: settings.ContentWrite, Label: "Read and write"}),
+				resource.Choice{Label: "By the mode: off without one, else read"},
+				resource.Choice{Value: settings.ContentOff, Label: "Off"},
+				resource.Choice{Value: settings.ContentRead, Label: "Read"},
+				resource.Choice{Value: settings.ContentWrite, Label: "Read and write"}),
 		},
 		{
 			Name: "origins", Label: "Origins of other sites' pages that may call it", Help: "One a line.",

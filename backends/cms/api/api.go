@@ -103,7 +103,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (q *request) serve() (any, error) {
 	table := q.Table()
 	if table == nil {
-		return nil, &handler.Error{Code: http.StatusServiceUnavailable, Message: "the routes are not loaded yet", Header: http.Header{"Retry-After": {"1"}}}
+		return nil, &handler.Error{Code: http.StatusServiceUnavailable, Message: "the routes are not loaded yet",
+			Header: http.Header{"Retry-After": {"1"}}}
 	}
 	m := table.Find(q.r.Method, q.call.Path)
 	limit := routes.Defaults().BodyLimit
@@ -124,7 +125,8 @@ func (q *request) serve() (any, error) {
 			return nil, nil
 		}
 		allow := strings.Join(m.Allow, ", ")
-		return nil, &handler.Error{Code: http.StatusMethodNotAllowed, Message: "method not allowed", Header: http.Header{"Allow": {allow}}}
+		return nil, &handler.Error{Code: http.StatusMethodNotAllowed, Message: "method not allowed",
+			Header: http.Header{"Allow": {allow}}}
 	}
 	// browsers send it without credentials
 	if m.Route.Options.Auth && m.Route.Options.CORS && m.Route.Method == "*" && q.preflight() {
@@ -159,7 +161,8 @@ func (q *request) serve() (any, error) {
 func (q *request) run(ctx context.Context) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			q.Kernel.Logger().Error("handler panics", zap.String("request", q.call.RequestID), zap.String("class", q.route.Class), zap.String("method", q.route.Func), zap.Any("panic", p), zap.Stack("stack"))
+			q.Kernel.Logger().Error("handler panics", zap.String("request", q.call.RequestID),
+				zap.String("class", q.route.Class), zap.String("method", q.route.Func), zap.Any("panic", p), zap.Stack("stack"))
 			err = errPanic
 		}
 	}()

@@ -37,9 +37,10 @@ func (c Content) Methods() map[string]handler.Func {
 	return map[string]handler.Func{
 		"list": c.list, "page": c.page, "path": c.path, "create": c.create, "change": c.change, "trash": c.trash,
 		"templates": c.templates, "fields": c.fields, "file": c.file, "attach": c.attach,
-		"revisions": c.revisions, "revert": c.revert, "draft": c.draft, "dropDraft": c.dropDraft, "publish": c.publish, "unpublish": c.unpublish,
-		"move": c.move, "order": c.order, "trashed": c.trashed, "restore": c.restore, "remove": c.remove, "link": c.link, "preview": c.preview,
-		"webhooks": c.webhooks, "addWebhook": c.addWebhook, "setWebhook": c.setWebhook, "dropWebhook": c.dropWebhook, "rotateWebhook": c.rotateWebhook,
+		"revisions": c.revisions, "revert": c.revert, "draft": c.draft, "dropDraft": c.dropDraft, "publish": c.publish,
+		"unpublish": c.unpublish, "move": c.move, "order": c.order, "trashed": c.trashed, "restore": c.restore,
+		"remove": c.remove, "link": c.link, "preview": c.preview, "webhooks": c.webhooks, "addWebhook": c.addWebhook,
+		"setWebhook": c.setWebhook, "dropWebhook": c.dropWebhook, "rotateWebhook": c.rotateWebhook,
 		"testWebhook": c.testWebhook, "deliveries": c.deliveries,
 	}
 }
@@ -48,7 +49,8 @@ func (c Content) Methods() map[string]handler.Func {
 func ContentRoutes(serves string) []routes.Entry {
 	var list []routes.Entry
 	add := func(method, endpoint, name string) *routes.Options {
-		list = append(list, routes.Entry{Method: method, Endpoint: "content/" + endpoint, Class: ContentClass, Func: name, Options: routes.Defaults()})
+		list = append(list, routes.Entry{Method: method, Endpoint: "content/" + endpoint, Class: ContentClass, Func: name,
+			Options: routes.Defaults()})
 		return &list[len(list)-1].Options
 	}
 	const page = `pages/{id:\d{1,18}}`
@@ -239,9 +241,11 @@ func edited(call *handler.Call, more ...string) (e content.Edit, err error) {
 		UnpublishAt json.RawMessage `json:"unpublish_at"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
-		return e, handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return e, handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s",
+			strings.TrimPrefix(err.Error(), "json: "))
 	}
-	e = content.Edit{Template: body.Template, Parent: body.Parent, Name: body.Name, Title: body.Title, Status: body.Status, Fields: body.Fields, Draft: body.Draft}
+	e = content.Edit{Template: body.Template, Parent: body.Parent, Name: body.Name, Title: body.Title, Status: body.Status,
+		Fields: body.Fields, Draft: body.Draft}
 	if e.PublishAt, err = moment("publish_at", body.PublishAt); err == nil {
 		e.UnpublishAt, err = moment("unpublish_at", body.UnpublishAt)
 	}

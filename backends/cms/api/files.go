@@ -16,7 +16,9 @@ import (
 // file answers with a file of a page, if the user may see it.
 func (c Content) file(_ context.Context, call *handler.Call) (any, error) {
 	fileID, user := id(call), call.User
-	return handler.Served(func(w http.ResponseWriter, r *http.Request) error { return c.Files.Serve(w, r, &user, fileID) }), nil
+	return handler.Served(func(w http.ResponseWriter, r *http.Request) error {
+		return c.Files.Serve(w, r, &user, fileID)
+	}), nil
 }
 
 // attach adds a file to a field of a page. The file is the whole body, with its name in the query, or the first

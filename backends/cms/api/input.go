@@ -96,7 +96,8 @@ func single(values map[string][]string) map[string]any {
 // and is not read. A body without a Content-Type is parsed as JSON.
 func (q *request) body(limit int64) (map[string]any, error) {
 	r := q.r
-	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.ContentLength == 0 || r.Body == nil ||
+		r.Body == http.NoBody {
 		return map[string]any{}, nil
 	}
 	kind, options, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -120,7 +121,8 @@ func (q *request) body(limit int64) (map[string]any, error) {
 	switch {
 	case len(text) == 0:
 		return map[string]any{}, nil
-	case kind == "" || kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json"):
+	case kind == "" || kind == "application/json" || strings.HasPrefix(kind, "application/") &&
+		strings.HasSuffix(kind, "+json"):
 		return object(text)
 	case kind == "application/x-www-form-urlencoded":
 		members, err := query(string(text))
@@ -174,7 +176,8 @@ func parts(text []byte, boundary string) (map[string]any, map[string]handler.Upl
 			return single(values), files, nil
 		}
 		if err != nil || n == maxValues {
-			return nil, nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read, or has more than %d members", maxValues)
+			return nil, nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read, or has more than %d members",
+				maxValues)
 		}
 		value, err := io.ReadAll(part)
 		if err != nil {

@@ -135,7 +135,8 @@ func (c Content) preview(ctx context.Context, call *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{"Cache-Control": "private, no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex"} {
+	for name, value := range map[string]string{"Cache-Control": "private, no-store", "Referrer-Policy": "no-referrer",
+		"X-Robots-Tag": "noindex"} {
 		if err := call.SetHeader(name, value); err != nil {
 			return nil, err
 		}
@@ -155,7 +156,8 @@ func members(call *handler.Call, into any, known ...string) error {
 		err = json.Unmarshal(raw, into)
 	}
 	if err != nil {
-		return handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s",
+			strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
 }

@@ -38,8 +38,9 @@ var (
 
 // The refusals. errForeign is returned on every route, the others only on routes that need authorization.
 var (
-	errRequired  = handler.Errorf(http.StatusUnauthorized, "authorization required")
-	errForeign   = handler.Errorf(http.StatusForbidden, "the request comes from another origin, which the settings do not allow")
+	errRequired = handler.Errorf(http.StatusUnauthorized, "authorization required")
+	errForeign  = handler.Errorf(http.StatusForbidden,
+		"the request comes from another origin, which the settings do not allow")
 	errForbidden = handler.Errorf(http.StatusForbidden, "forbidden")
 	errNoSecret  = handler.Errorf(http.StatusInternalServerError, "no JWT secret: save the module settings once")
 )
@@ -151,7 +152,8 @@ func (a *Auth) sweep(ctx context.Context) (done int, err error) {
 		{"cms_refresh_tokens", "hash", "ends_at", now},
 		{"cms_attempts", "key", "ends_at", now},
 	} {
-		n, err := a.DB.Purge(ctx, 1000, "DELETE FROM "+expired.table+" WHERE "+expired.key+" IN (SELECT "+expired.key+" FROM "+expired.table+" WHERE "+expired.column+" <= ? LIMIT ?)", expired.before.UnixMicro())
+		n, err := a.DB.Purge(ctx, 1000, "DELETE FROM "+expired.table+" WHERE "+expired.key+" IN (SELECT "+
+			expired.key+" FROM "+expired.table+" WHERE "+expired.column+" <= ? LIMIT ?)", expired.before.UnixMicro())
 		done += int(n)
 		if err != nil {
 			return done, err

@@ -45,7 +45,8 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 	if current.Mode() == settings.JWT && current.JWTSecret == "" {
 		return nil, errNoSecret
 	}
-	if origin := c.Header.Get("Origin"); origin != "" && current.Mode() == settings.Session && !a.fromHere(c.Request, current) {
+	if origin := c.Header.Get("Origin"); origin != "" && current.Mode() == settings.Session &&
+		!a.fromHere(c.Request, current) {
 		return nil, errForeign
 	}
 	name, typed, err := credentials(c)
@@ -145,7 +146,9 @@ func text(body map[string]any, member string) (string, error) {
 }
 
 // answer signs a token with the claims t and the given lifetime, and returns it with the refresh token, if any.
-func (a *Auth) answer(ctx context.Context, current *settings.Settings, host string, t claims, lifetime time.Duration, refresh string) (any, error) {
+func (a *Auth) answer(
+	ctx context.Context, current *settings.Settings, host string, t claims, lifetime time.Duration, refresh string,
+) (any, error) {
 	now := a.Now()
 	t.Issuer, t.Audience, t.ID = host, host, secret.New()
 	t.Issued, t.Before, t.Expires = now.Unix(), now.Unix(), now.Add(lifetime).Unix()

@@ -84,7 +84,9 @@ func (a *Auth) Find(r *http.Request, value string) (*kernel.User, *Session, erro
 // Begin starts a session for a user, ends the session that the cookie value previous belongs to, and returns the
 // Set-Cookie header. secure means that the request came by HTTPS. issuer is the provider at which the user has
 // signed in; it is empty for a password.
-func (a *Auth) Begin(r *http.Request, user *kernel.User, epoch int64, previous, issuer string, secure bool) (cookie string, err error) {
+func (a *Auth) Begin(
+	r *http.Request, user *kernel.User, epoch int64, previous, issuer string, secure bool,
+) (cookie string, err error) {
 	var value string
 	err = a.Write(r.Context(), func(c kernel.Conn) error {
 		if err := sessions.End(c, previous); err != nil {

@@ -74,7 +74,8 @@ func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity
 	}
 	header := r.Header.Get("Authorization")
 	if header == "" {
-		return id, &handler.Error{Code: http.StatusUnauthorized, Message: errRequired.Message, Header: http.Header{"Www-Authenticate": {"Bearer"}}}
+		return id, &handler.Error{Code: http.StatusUnauthorized, Message: errRequired.Message,
+			Header: http.Header{"Www-Authenticate": {"Bearer"}}}
 	}
 	c, err := a.verify(r.Context(), current, site(a.Host(r)), bearer(header))
 	if err == nil {
@@ -83,7 +84,8 @@ func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity
 	}
 	if bad, ok := errors.AsType[jwt.Error](err); ok {
 		a.Logger().Info("token refused", zap.String("cause", bad.Error()))
-		return Identity{}, &handler.Error{Code: http.StatusUnauthorized, Message: "invalid token", Header: http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}}}
+		return Identity{}, &handler.Error{Code: http.StatusUnauthorized, Message: "invalid token",
+			Header: http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}}}
 	}
 	return id, err
 }
@@ -154,7 +156,8 @@ func (a *Auth) isRevoked(ctx context.Context, jti string) (revoked bool, err err
 // revoke revokes a token and deletes the refresh tokens of the same login.
 func (a *Auth) revoke(ctx context.Context, t *claims) error {
 	err := a.Write(ctx, func(c kernel.Conn) error {
-		_, err := c.Exec("INSERT INTO cms_revoked_tokens (jti, ends_at) VALUES (?, ?) ON CONFLICT (jti) DO NOTHING", t.ID, time.Unix(t.Expires, 0).UnixMicro())
+		_, err := c.Exec("INSERT INTO cms_revoked_tokens (jti, ends_at) VALUES (?, ?) ON CONFLICT (jti) DO NOTHING",
+			t.ID, time.Unix(t.Expires, 0).UnixMicro())
 		if err == nil && t.Family != "" {
 			err = endFamily(c, t.Family)
 		}
@@ -190,7 +193,8 @@ func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t clai
 	err = a.Write(ctx, func(c kernel.Conn) error {
 		reused = false
 		var used, ends int64
-		err := c.Row("SELECT family, user_id, epoch, used, ends_at FROM cms_refresh_tokens WHERE hash = ?", secret.Hash(text)).Scan(&t.Family, &t.UserID, &t.Epoch, &used, &ends)
+		err := c.Row("SELECT family, user_id, epoch, used, ends_at FROM cms_refresh_tokens WHERE hash = ?",
+			secret.Hash(text)).Scan(&t.Family, &t.UserID, &t.Epoch, &used, &ends)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && ends <= a.Now().UnixMicro() {
 			return bad
 		}

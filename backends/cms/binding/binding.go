@@ -36,7 +36,8 @@ type pages struct{ content *content.Content }
 
 // own are the members of a page that are not fields.
 var own = map[string]bool{
-	"id": true, "parent": true, "template": true, "name": true, "path": true, "title": true, "status": true, "sort": true, "created": true,
+	"id": true, "parent": true, "template": true, "name": true, "path": true, "title": true, "status": true, "sort": true,
+	"created":    true,
 	"created_by": true, "modified": true, "modified_by": true, "published": true, "version": true,
 }
 
@@ -44,9 +45,11 @@ var own = map[string]bool{
 func object(p *content.Page) script.Object {
 	o := make(script.Object, len(own)+len(p.Fields))
 	maps.Copy(o, p.Fields)
-	o["id"], o["parent"], o["template"], o["name"], o["path"], o["title"] = p.ID, p.Parent, p.Template, p.Name, p.Path, p.Title
+	o["id"], o["parent"], o["template"], o["name"], o["path"], o["title"] = p.ID, p.Parent, p.Template, p.Name, p.Path,
+		p.Title
 	o["status"], o["sort"], o["version"] = p.Status, p.Sort, p.Version
-	o["created"], o["created_by"], o["modified"], o["modified_by"] = p.Created.String(), p.CreatedBy, p.Modified.String(), p.ModifiedBy
+	o["created"], o["created_by"], o["modified"], o["modified_by"] = p.Created.String(), p.CreatedBy, p.Modified.String(),
+		p.ModifiedBy
 	o["published"] = nil
 	if p.Published != 0 {
 		o["published"] = p.Published.String()
@@ -122,7 +125,9 @@ func (p pages) Save(ctx context.Context, u handler.User, id int64, changes scrip
 
 // save sets the members that a script has given: name, title, status and fields. It ignores members that only the
 // site sets, so that a page that was read can be saved.
-func (p pages) save(ctx context.Context, u handler.User, edit content.Edit, given script.Object) (script.Object, error) {
+func (p pages) save(
+	ctx context.Context, u handler.User, edit content.Edit, given script.Object,
+) (script.Object, error) {
 	texts := map[string]**string{"name": &edit.Name, "title": &edit.Title, "status": &edit.Status}
 	for name, value := range given {
 		to, known := texts[name]

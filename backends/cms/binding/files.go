@@ -18,7 +18,9 @@ func Files(f *files.Files) script.Files { return siteFiles{f} }
 
 type siteFiles struct{ files *files.Files }
 
-func (s siteFiles) Attach(ctx context.Context, u handler.User, page int64, field, name string, data []byte) (script.Object, error) {
+func (s siteFiles) Attach(
+	ctx context.Context, u handler.User, page int64, field, name string, data []byte,
+) (script.Object, error) {
 	made, err := s.files.Receive(ctx, &u, content.Place{Page: page, Field: field}, name, bytes.NewReader(data))
 	if err != nil {
 		return nil, err

@@ -131,13 +131,15 @@ func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 	var template int64
 	var data string
 	err := r.Scan(append([]any{
-		&page.ID, &page.Parent, &template, &page.Name, &page.Path, &page.Title, &page.status, &page.Sort, &data, &page.Created, &page.CreatedBy,
+		&page.ID, &page.Parent, &template, &page.Name, &page.Path, &page.Title, &page.status, &page.Sort, &data,
+		&page.Created, &page.CreatedBy,
 		&page.Modified, &page.ModifiedBy, &page.Published, &page.Version, &page.draft, &page.PublishAt, &page.UnpublishAt,
 	}, more...)...)
 	if err != nil {
 		return nil, err
 	}
-	page.Status, page.Draft, page.size = selector.Statuses[page.status], page.draft != "", len(data)+len(page.draft)+len(page.Path)+len(page.Title)+rowBytes
+	page.Status, page.Draft, page.size = selector.Statuses[page.status], page.draft != "",
+		len(data)+len(page.draft)+len(page.Path)+len(page.Title)+rowBytes
 	t := s.templates[template]
 	if t == nil { // made a moment ago on another node
 		t = &Template{}
@@ -248,7 +250,9 @@ func (p *Content) Count(ctx context.Context, u *kernel.User, text string) (n int
 
 // query compiles a selector for u. If hidden is true, hidden pages match even if the selector does not ask for
 // them.
-func (p *Content) query(ctx context.Context, u *kernel.User, text string, hidden bool) (*schema, *selector.Query, error) {
+func (p *Content) query(
+	ctx context.Context, u *kernel.User, text string, hidden bool,
+) (*schema, *selector.Query, error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -281,7 +285,8 @@ func (p *Content) paths(ctx context.Context, paths []string) (map[string]int64, 
 		args[i] = path
 	}
 	err := p.Read(ctx, func(c kernel.Conn) error {
-		return c.All("SELECT path, id FROM cms_pages WHERE path IN (?"+strings.Repeat(", ?", len(args)-1)+")", args, func(r store.Row) error {
+		return c.All("SELECT path, id FROM cms_pages WHERE path IN (?"+strings.Repeat(", ?", len(args)-1)+
+			")", args, func(r store.Row) error {
 			var path string
 			var id int64
 			err := r.Scan(&path, &id)
@@ -355,7 +360,8 @@ func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (to st
 	err = p.Read(ctx, func(c kernel.Conn) error {
 		rest := ""
 		for begin := path; begin != "" && len(path) <= pathMost; { // the longest moved prefix counts
-			err := c.Row("SELECT p.path FROM cms_page_redirects r JOIN cms_pages p ON p.id = r.page_id WHERE r.path = ?", begin).Scan(&to)
+			err := c.Row("SELECT p.path FROM cms_page_redirects r JOIN cms_pages p ON p.id = r.page_id WHERE r.path = ?",
+				begin).Scan(&to)
 			if err == nil {
 				page, err := s.seen(c, u, "p.path = ?", to+rest)
 				if err == nil && page.Path == path {

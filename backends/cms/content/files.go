@@ -71,7 +71,8 @@ func (p *Content) Takes(ctx context.Context, u *kernel.User, to Place, name stri
 func (s *schema) takes(page *Page, field, name string) (limit int64, err error) {
 	f := s.fields[field]
 	if f == nil || f.Type != TypeFile || !slices.Contains(s.names[page.Template].Fields, field) {
-		return 0, kernel.Invalid(field, "unknown", "pages of the template "+page.Template+" have no field of files "+strconv.Quote(field))
+		return 0, kernel.Invalid(field, "unknown", "pages of the template "+page.Template+" have no field of files "+
+			strconv.Quote(field))
 	}
 	extension := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
 	if o := f.Settings.Extensions; len(o) > 0 && !slices.Contains(o, extension) {

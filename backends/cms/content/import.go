@@ -143,7 +143,8 @@ func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) err
 		return err
 	}
 	h := page.History
-	_, err = c.Exec("UPDATE cms_pages SET created = ?, modified = ?, published = ?, sort = ? WHERE id = ?", h.Created, h.Modified, h.Published, h.Sort, made.ID)
+	_, err = c.Exec("UPDATE cms_pages SET created = ?, modified = ?, published = ?, sort = ? WHERE id = ?",
+		h.Created, h.Modified, h.Published, h.Sort, made.ID)
 	return err
 }
 

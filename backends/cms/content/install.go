@@ -35,7 +35,8 @@ func (p *Content) Install(ctx context.Context) (made []string, err error) {
 			return made, err
 		}
 		if s.names[one.template] == nil {
-			_, err := p.SaveTemplate(ctx, site, Template{Name: one.template, Label: one.title, System: true, Family: Family{One: true}, View: one.view})
+			_, err := p.SaveTemplate(ctx, site,
+				Template{Name: one.template, Label: one.title, System: true, Family: Family{One: true}, View: one.view})
 			if err != nil {
 				return made, err
 			}
@@ -49,7 +50,8 @@ func (p *Content) Install(ctx context.Context) (made []string, err error) {
 			continue
 		}
 		status := StatusPublished
-		page, err := p.Save(ctx, site, Edit{Parent: parents[one.parent], Template: one.template, Name: &one.name, Title: &one.title, Status: &status})
+		page, err := p.Save(ctx, site, Edit{Parent: parents[one.parent], Template: one.template, Name: &one.name,
+			Title: &one.title, Status: &status})
 		if err != nil {
 			return made, err
 		}

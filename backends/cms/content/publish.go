@@ -162,7 +162,9 @@ const PreviewMost = 30 * 24 * time.Hour
 // PreviewLink returns a token that shows a page as its draft describes it, or an unpublished page, to anyone who
 // has the token. The token is valid until the returned time: for lasts, but at most for PreviewMost. Only those who
 // may edit the page get a token.
-func (p *Content) PreviewLink(ctx context.Context, u *kernel.User, id int64, lasts time.Duration) (token string, until kernel.Moment, err error) {
+func (p *Content) PreviewLink(
+	ctx context.Context, u *kernel.User, id int64, lasts time.Duration,
+) (token string, until kernel.Moment, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return "", 0, err
@@ -241,7 +243,8 @@ func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 		}
 		for _, id := range ids {
 			err := p.Write(ctx, func(c kernel.Conn) error {
-				page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE p.id = ? AND p."+due.column+" <= ?"+c.Lock(), id, p.Moment()))
+				page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE p.id = ? AND p."+due.column+" <= ?"+
+					c.Lock(), id, p.Moment()))
 				if err != nil {
 					return kernel.OrNotFound(err, "page")
 				}

@@ -28,7 +28,8 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 		list, err := store.List(c, func(r store.Row) (v value, err error) {
 			err = r.Scan(&v.id, &v.text)
 			return v, err
-		}, "SELECT id, COALESCE(whole, text) FROM cms_page_values WHERE id > ? AND text IS NOT NULL ORDER BY id LIMIT ?", after, most)
+		}, "SELECT id, COALESCE(whole, text) FROM cms_page_values WHERE id > ? AND text IS NOT NULL ORDER BY id LIMIT ?",
+			after, most)
 		for _, v := range list {
 			switch words := wordsOf(v.text); {
 			case err != nil:

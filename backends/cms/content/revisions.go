@@ -103,7 +103,9 @@ func (p *Content) Revert(ctx context.Context, u *kernel.User, id, rev, version i
 
 // become sets the title and fields of a page to those of a revision or a draft. Files that were removed from the
 // page come back, because their content is kept as long as a revision names it.
-func (p *Content) become(c kernel.Conn, s *schema, u *kernel.User, previous *Page, title string, fields map[string]any) (*Page, error) {
+func (p *Content) become(
+	c kernel.Conn, s *schema, u *kernel.User, previous *Page, title string, fields map[string]any,
+) (*Page, error) {
 	page := *previous
 	page.Title, page.Fields = title, make(map[string]any)
 	for _, name := range s.names[page.Template].Fields {

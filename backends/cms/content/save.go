@@ -114,7 +114,8 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	if e.Parent != 0 {
 		var err error
 		if parent, err = s.seen(c, u, "p.id = ?", e.Parent); kernel.IsNotFound(err) {
-			return nil, kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(e.Parent, 10)+" to put it below")
+			return nil, kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(e.Parent, 10)+
+				" to put it below")
 		} else if err != nil {
 			return nil, err
 		}
@@ -147,7 +148,8 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	page.Created, page.Modified, page.CreatedBy, page.ModifiedBy, page.Version = now, now, u.ID, u.ID, 1
 	err = c.Row(`INSERT INTO cms_pages (parent_id, template_id, name, path, title, status, sort, data, created, created_by, modified, modified_by, published, publish_at, unpublish_at)
 		VALUES (NULLIF(CAST(? AS BIGINT), 0), ?, ?, ?, ?, ?, COALESCE((SELECT MAX(o.sort) + 1 FROM cms_pages o WHERE o.parent_id = ?), 1), ?, ?, ?, ?, ?, ?, NULLIF(CAST(? AS BIGINT), 0), NULLIF(CAST(? AS BIGINT), 0)) RETURNING id, sort`,
-		page.Parent, t.ID, page.Name, page.Path, page.Title, int(page.status), page.Parent, values, now, u.ID, now, u.ID, page.Published, page.PublishAt, page.UnpublishAt).
+		page.Parent, t.ID, page.Name, page.Path, page.Title, int(page.status), page.Parent, values, now, u.ID, now, u.ID,
+		page.Published, page.PublishAt, page.UnpublishAt).
 		Scan(&page.ID, &page.Sort)
 	if err != nil {
 		return nil, err
@@ -156,7 +158,8 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) SELECT ancestor_id, CAST(? AS BIGINT) FROM cms_page_ancestors WHERE page_id = ?", page.ID, parent.ID); err != nil {
 			return nil, err
 		}
-		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) VALUES (?, ?)", parent.ID, page.ID); err != nil {
+		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) VALUES (?, ?)",
+			parent.ID, page.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -223,7 +226,9 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 
 // write stores a changed page, and keeps its previous state as a revision if title or fields differ. It notifies
 // the webhooks.
-func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, previous, page *Page, values string, now kernel.Moment) (*Page, error) {
+func (p *Content) write(
+	c kernel.Conn, s *schema, u *kernel.User, previous, page *Page, values string, now kernel.Moment,
+) (*Page, error) {
 	changed := page.Title != previous.Title || !reflect.DeepEqual(page.Fields, previous.Fields)
 	if changed {
 		if err := s.keepRevision(c, previous); err != nil {
@@ -239,10 +244,12 @@ func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, previous, page
 	if visible && page.Published == 0 {
 		page.Published = now
 	}
-	page.Modified, page.ModifiedBy, page.Version, page.Status = now, u.ID, previous.Version+1, selector.Statuses[page.status]
+	page.Modified, page.ModifiedBy, page.Version, page.Status = now, u.ID, previous.Version+1,
+		selector.Statuses[page.status]
 	_, err := c.Exec(`UPDATE cms_pages SET title = ?, status = ?, data = ?, modified = ?, modified_by = ?, published = ?, version = ?,
 		draft = NULLIF(?, ''), publish_at = NULLIF(CAST(? AS BIGINT), 0), unpublish_at = NULLIF(CAST(? AS BIGINT), 0) WHERE id = ?`,
-		page.Title, int(page.status), values, now, u.ID, page.Published, page.Version, page.draft, page.PublishAt, page.UnpublishAt, page.ID)
+		page.Title, int(page.status), values, now, u.ID, page.Published, page.Version, page.draft, page.PublishAt,
+		page.UnpublishAt, page.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -281,8 +288,10 @@ func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	var faults []error
 	if e.Title != nil {
 		title := strings.TrimSpace(*e.Title)
-		if limit := max(s.fields[TitleField].Settings.Most, textMost); title == "" || utf8.RuneCountInString(title) > limit || !text.IsLine(title) {
-			faults = append(faults, kernel.Invalid(TitleField, "length", fmt.Sprintf("a title is one line of 1 to %d characters", limit)))
+		if limit := max(s.fields[TitleField].Settings.Most, textMost); title == "" || utf8.RuneCountInString(title) > limit ||
+			!text.IsLine(title) {
+			faults = append(faults, kernel.Invalid(TitleField, "length", fmt.Sprintf("a title is one line of 1 to %d characters",
+				limit)))
 		}
 		page.Title = title
 	} else if page.ID == 0 {
@@ -299,7 +308,8 @@ func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	t := s.names[page.Template]
 	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
 		if t == nil || !slices.Contains(t.Fields, name) {
-			faults = append(faults, kernel.Invalid(name, "unknown", "pages of the template "+page.Template+" have no field "+strconv.Quote(name)))
+			faults = append(faults, kernel.Invalid(name, "unknown", "pages of the template "+page.Template+" have no field "+
+				strconv.Quote(name)))
 			continue
 		}
 		value, err := s.clean(s.fields[name], e.Fields[name], page.Fields[name])
@@ -371,7 +381,8 @@ func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
 	case above.Family.NoChildren,
 		len(above.Family.Children) > 0 && !slices.Contains(above.Family.Children, t.Name),
 		len(t.Family.Parents) > 0 && !slices.Contains(t.Family.Parents, above.Name):
-		return kernel.Invalid("parent", "family", fmt.Sprintf("pages of the template %s are not below those of %s", t.Name, above.Name))
+		return kernel.Invalid("parent", "family", fmt.Sprintf("pages of the template %s are not below those of %s",
+			t.Name, above.Name))
 	}
 	return nil
 }
@@ -380,12 +391,14 @@ func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
 // error if the given name is taken or malformed.
 func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
 	taken := func(name string) (taken bool, err error) {
-		err = c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id = ? AND name = ? AND id <> ?)", page.Parent, name, page.ID).Scan(&taken)
+		err = c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id = ? AND name = ? AND id <> ?)",
+			page.Parent, name, page.ID).Scan(&taken)
 		return taken, err
 	}
 	if given != nil && *given != "" {
 		if !goodPageName(*given) {
-			return "", kernel.Invalid("name", "form", "a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
+			return "", kernel.Invalid("name", "form",
+				"a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
 		}
 		exists, err := taken(*given)
 		if exists {
@@ -422,9 +435,10 @@ func goodPageName(name string) bool {
 	if name == "" || len(name) > nameMost || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
 		return false
 	}
-	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == "" && strings.IndexFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
-	}) < 0
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == "" &&
+		strings.IndexFunc(name, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+		}) < 0
 }
 
 // join returns the path of a page below parent. A nil parent means the root.
@@ -458,7 +472,8 @@ func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 		f := s.fields[name]
 		kept = append(kept, f.ID)
 		now, then := value(page, name), value(previous, name)
-		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, then) && !previous.gone { // else copies may have what was in blocks
+		// If values of removed fields were stored, the copies of blocks may contain them.
+		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, then) && !previous.gone {
 			continue
 		}
 		if previous.ID != 0 {
@@ -475,7 +490,8 @@ func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 	if !previous.gone {
 		return nil
 	}
-	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(kept)-1)+")", append([]any{page.ID}, kept...)...)
+	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(kept)-1)+
+		")", append([]any{page.ID}, kept...)...)
 }
 
 // unindex removes the searchable copies that match a condition on v, which is cms_page_values.
@@ -485,7 +501,8 @@ func unindex(c kernel.Conn, where string, args ...any) error {
 			return err
 		}
 	}
-	_, err := c.Exec("DELETE FROM cms_page_values WHERE id IN (SELECT v.id FROM cms_page_values v WHERE "+where+")", args...)
+	_, err := c.Exec("DELETE FROM cms_page_values WHERE id IN (SELECT v.id FROM cms_page_values v WHERE "+
+		where+")", args...)
 	return err
 }
 
@@ -507,7 +524,8 @@ func (r copied) write(c kernel.Conn, page, field int64, n int) error {
 		return err
 	}
 	var id int64
-	if err := c.Row("INSERT INTO cms_page_values (field_id, page_id, n, text, whole) VALUES (?, ?, ?, ?, ?) RETURNING id", field, page, n, key, whole).Scan(&id); err != nil {
+	if err := c.Row("INSERT INTO cms_page_values (field_id, page_id, n, text, whole) VALUES (?, ?, ?, ?, ?) RETURNING id",
+		field, page, n, key, whole).Scan(&id); err != nil {
 		return err
 	}
 	return addWords(c, id, words)
@@ -566,5 +584,6 @@ type Event struct {
 
 // tell notifies webhooks of an event of page, in the same transaction.
 func (p *Content) tell(c kernel.Conn, topic string, page *Page) error {
-	return p.Emit(c, topic, Event{page.ID, page.Path, page.Title, page.Template, page.Status, page.Version, page.Modified, page.ModifiedBy})
+	return p.Emit(c, topic, Event{page.ID, page.Path, page.Title, page.Template, page.Status, page.Version, page.Modified,
+		page.ModifiedBy})
 }

@@ -88,7 +88,8 @@ func (p *Content) loadSchema(ctx context.Context, _ string) (s *schema, err erro
 
 func readSchema(c kernel.Conn) (*schema, error) {
 	s := &schema{
-		templates: make(map[int64]*Template), names: make(map[string]*Template), fields: make(map[string]*Field), keys: make(map[string]*Field),
+		templates: make(map[int64]*Template), names: make(map[string]*Template), fields: make(map[string]*Field),
+		keys:  make(map[string]*Field),
 		found: make(map[string]selector.Field), ids: make(map[string]int64),
 	}
 	roles := make(map[int64]string)
@@ -102,54 +103,56 @@ func readSchema(c kernel.Conn) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.All("SELECT id, name, type, label, required, settings, numbered FROM cms_fields", nil, func(r store.Row) error {
-		f := new(Field)
-		var required, isNumbered int
-		var settings string
-		err := r.Scan(&f.ID, &f.Name, &f.Type, &f.Label, &required, &settings, &isNumbered)
-		if err == nil {
-			err = json.Unmarshal([]byte(settings), &f.Settings)
-		}
-		f.Required = required != 0
-		if f.key = f.Name; isNumbered != 0 {
-			f.key = numbered(f.Name, f.ID)
-		}
-		s.fields[f.Name], s.keys[f.key] = f, f
-		if kind, ok := kinds[f.Type]; ok {
-			s.found[f.Name] = selector.Field{ID: f.ID, Kind: kind, Everywhere: f.Name == TitleField}
-		}
-		return err
-	})
+	err = c.All("SELECT id, name, type, label, required, settings, numbered FROM cms_fields",
+		nil, func(r store.Row) error {
+			f := new(Field)
+			var required, isNumbered int
+			var settings string
+			err := r.Scan(&f.ID, &f.Name, &f.Type, &f.Label, &required, &settings, &isNumbered)
+			if err == nil {
+				err = json.Unmarshal([]byte(settings), &f.Settings)
+			}
+			f.Required = required != 0
+			if f.key = f.Name; isNumbered != 0 {
+				f.key = numbered(f.Name, f.ID)
+			}
+			s.fields[f.Name], s.keys[f.key] = f, f
+			if kind, ok := kinds[f.Type]; ok {
+				s.found[f.Name] = selector.Field{ID: f.ID, Kind: kind, Everywhere: f.Name == TitleField}
+			}
+			return err
+		})
 	if err != nil {
 		return nil, err
 	}
-	err = c.All("SELECT id, name, label, flags, family, view_roles, edit_roles, create_roles FROM cms_templates", nil, func(r store.Row) error {
-		t := &Template{Fields: []string{}}
-		var flags int64
-		var texts [4]string
-		if err := r.Scan(&t.ID, &t.Name, &t.Label, &flags, &texts[0], &texts[1], &texts[2], &texts[3]); err != nil {
-			return err
-		}
-		t.System = flags&flagSystem != 0
-		if err := json.Unmarshal([]byte(texts[0]), &t.Family); err != nil {
-			return fmt.Errorf("the family of template %s: %w", t.Name, err)
-		}
-		for i, into := range []*[]string{&t.View, &t.Edit, &t.Create} {
-			var ids []int64
-			if err := json.Unmarshal([]byte(texts[1+i]), &ids); err != nil {
-				return fmt.Errorf("the roles of template %s: %w", t.Name, err)
+	err = c.All("SELECT id, name, label, flags, family, view_roles, edit_roles, create_roles FROM cms_templates",
+		nil, func(r store.Row) error {
+			t := &Template{Fields: []string{}}
+			var flags int64
+			var texts [4]string
+			if err := r.Scan(&t.ID, &t.Name, &t.Label, &flags, &texts[0], &texts[1], &texts[2], &texts[3]); err != nil {
+				return err
 			}
-			*into = []string{}
-			for _, id := range ids {
-				if name, ok := roles[id]; ok { // the role may have been deleted
-					*into = append(*into, name)
+			t.System = flags&flagSystem != 0
+			if err := json.Unmarshal([]byte(texts[0]), &t.Family); err != nil {
+				return fmt.Errorf("the family of template %s: %w", t.Name, err)
+			}
+			for i, into := range []*[]string{&t.View, &t.Edit, &t.Create} {
+				var ids []int64
+				if err := json.Unmarshal([]byte(texts[1+i]), &ids); err != nil {
+					return fmt.Errorf("the roles of template %s: %w", t.Name, err)
 				}
+				*into = []string{}
+				for _, id := range ids {
+					if name, ok := roles[id]; ok { // the role may have been deleted
+						*into = append(*into, name)
+					}
+				}
+				slices.Sort(*into)
 			}
-			slices.Sort(*into)
-		}
-		s.templates[t.ID], s.names[t.Name], s.ids[t.Name] = t, t, t.ID
-		return nil
-	})
+			s.templates[t.ID], s.names[t.Name], s.ids[t.Name] = t, t, t.ID
+			return nil
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +226,8 @@ func (p *Content) Templates(ctx context.Context, u *kernel.User) ([]*Template, e
 
 func (t *Template) clone() *Template {
 	made := *t
-	for _, list := range []*[]string{&made.Fields, &made.View, &made.Edit, &made.Create, &made.Family.Children, &made.Family.Parents} {
+	for _, list := range []*[]string{&made.Fields, &made.View, &made.Edit, &made.Create, &made.Family.Children,
+		&made.Family.Parents} {
 		*list = slices.Clone(*list)
 	}
 	return &made
@@ -358,7 +362,8 @@ func (s *schema) saveField(c kernel.Conn, field Field) error {
 	}
 	var err error
 	if field.ID != 0 {
-		_, err = c.Exec("UPDATE cms_fields SET label = ?, required = ?, settings = ? WHERE id = ?", field.Label, required, settings, field.ID)
+		_, err = c.Exec("UPDATE cms_fields SET label = ?, required = ?, settings = ? WHERE id = ?",
+			field.Label, required, settings, field.ID)
 	} else {
 		err = c.Row("INSERT INTO cms_fields (name, type, label, required, settings, numbered) VALUES (?, ?, ?, ?, ?, 1) RETURNING id", field.Name, field.Type, field.Label, required, settings).Scan(&field.ID)
 	}
@@ -453,7 +458,8 @@ func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
 		return err
 	}
 	for i, name := range t.Fields {
-		if _, err := c.Exec("INSERT INTO cms_template_fields (template_id, field_id, position) VALUES (?, ?, ?)", t.ID, s.fields[name].ID, i); err != nil {
+		if _, err := c.Exec("INSERT INTO cms_template_fields (template_id, field_id, position) VALUES (?, ?, ?)",
+			t.ID, s.fields[name].ID, i); err != nil {
 			return err
 		}
 	}
@@ -470,7 +476,8 @@ func (t *Template) check(s *schema) error {
 		}
 		seen[name] = true
 	}
-	for field, names := range map[string][]string{"family.children": t.Family.Children, "family.parents": t.Family.Parents} {
+	for field, names := range map[string][]string{"family.children": t.Family.Children,
+		"family.parents": t.Family.Parents} {
 		for _, name := range names {
 			if s.names[name] == nil && name != t.Name {
 				return kernel.Invalid(field, "unknown", "there is no template "+strconv.Quote(name))

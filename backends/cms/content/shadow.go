@@ -18,7 +18,8 @@ func (p *Content) warn(page *Page) {
 	}
 	if endpoint := p.Endpoint(); page.Path == endpoint || strings.HasPrefix(page.Path, endpoint+"/") {
 		page.Warning = fmt.Sprintf("the API is at %s: no page is served there", endpoint)
-		p.Logger().Warn("a page is where the API is, and is not served", zap.String("path", page.Path), zap.String("endpoint", endpoint))
+		p.Logger().Warn("a page is where the API is, and is not served",
+			zap.String("path", page.Path), zap.String("endpoint", endpoint))
 	}
 }
 
@@ -27,7 +28,8 @@ func (p *Content) Shadowed(ctx context.Context, endpoint string, limit int) (pat
 	err = p.Read(ctx, func(c kernel.Conn) error {
 		paths, err = store.List(c, func(r store.Row) (path string, err error) { return path, r.Scan(&path) },
 			// '0' is the character after '/'.
-			"SELECT path FROM cms_pages WHERE (path = ? OR path >= ? AND path < ?) AND status <> 3 ORDER BY path LIMIT ?", endpoint, endpoint+"/", endpoint+"0", limit)
+			"SELECT path FROM cms_pages WHERE (path = ? OR path >= ? AND path < ?) AND status <> 3 ORDER BY path LIMIT ?",
+			endpoint, endpoint+"/", endpoint+"0", limit)
 		return err
 	})
 	return paths, err

@@ -35,7 +35,8 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 			return err
 		}
 		var inside bool
-		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_page_ancestors WHERE ancestor_id = ? AND page_id = ?)", id, parent).Scan(&inside); err != nil {
+		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_page_ancestors WHERE ancestor_id = ? AND page_id = ?)",
+			id, parent).Scan(&inside); err != nil {
 			return err
 		}
 		if inside || id == parent {
@@ -152,7 +153,8 @@ func rebase(c kernel.Conn, id int64, from, to string) error {
 			return err
 		}
 		if longest+int64(len(to)-len(from)) > pathMost {
-			return kernel.Invalid("parent", "length", "the path of a page below it would have more than "+strconv.Itoa(pathMost)+" characters")
+			return kernel.Invalid("parent", "length", "the path of a page below it would have more than "+strconv.Itoa(pathMost)+
+				" characters")
 		}
 	}
 	_, err := c.Exec("UPDATE cms_pages SET path = ? || substr(path, ?) WHERE "+subtree, to, len(from)+1, id, id)
@@ -160,8 +162,11 @@ func rebase(c kernel.Conn, id int64, from, to string) error {
 }
 
 // touch records that u has changed a page, and notifies the webhooks.
-func (p *Content) touch(c kernel.Conn, s *schema, u *kernel.User, id int64, now kernel.Moment, topic string) (*Page, error) {
-	if _, err := c.Exec("UPDATE cms_pages SET modified = ?, modified_by = ?, version = version + 1 WHERE id = ?", now, u.ID, id); err != nil {
+func (p *Content) touch(
+	c kernel.Conn, s *schema, u *kernel.User, id int64, now kernel.Moment, topic string,
+) (*Page, error) {
+	if _, err := c.Exec("UPDATE cms_pages SET modified = ?, modified_by = ?, version = version + 1 WHERE id = ?",
+		now, u.ID, id); err != nil {
 		return nil, err
 	}
 	page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE p.id = ?", id))
@@ -186,7 +191,8 @@ func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, child
 			return err
 		}
 		for i, id := range children {
-			n, err := c.Exec("UPDATE cms_pages SET sort = ? WHERE id = ? AND parent_id = ?", first-int64(len(children)-i), id, parent)
+			n, err := c.Exec("UPDATE cms_pages SET sort = ? WHERE id = ? AND parent_id = ?",
+				first-int64(len(children)-i), id, parent)
 			if err != nil {
 				return err
 			}
@@ -330,7 +336,8 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 		ids, err := store.List(c, func(r store.Row) (id int64, err error) {
 			err = r.Scan(&id)
 			return id, err
-		}, "SELECT p.id FROM cms_pages p WHERE "+strings.ReplaceAll(subtree, "(id = ? OR id IN", "(p.id = ? OR p.id IN")+" ORDER BY LENGTH(p.path) DESC LIMIT ?", id, id, deleteMost+1)
+		}, "SELECT p.id FROM cms_pages p WHERE "+strings.ReplaceAll(subtree, "(id = ? OR id IN", "(p.id = ? OR p.id IN")+
+			" ORDER BY LENGTH(p.path) DESC LIMIT ?", id, id, deleteMost+1)
 		if err != nil {
 			return err
 		}
@@ -363,7 +370,8 @@ func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
 	if len(fields) == 0 {
 		return nil
 	}
-	referring, err := store.List(c, func(r store.Row) (*Page, error) { return s.scan(r) }, "SELECT "+columns+" FROM cms_pages p WHERE p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.num = ? AND v.field_id IN (?"+
+	referring, err := store.List(c, func(r store.Row) (*Page, error) { return s.scan(r) }, "SELECT "+
+		columns+" FROM cms_pages p WHERE p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.num = ? AND v.field_id IN (?"+
 		strings.Repeat(", ?", len(fields)-1)+")) LIMIT ?", append(append([]any{float64(id)}, fields...), deleteMost+1)...)
 	if err != nil {
 		return err
@@ -387,7 +395,8 @@ func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
 				delete(page.Fields, name)
 			}
 		}
-		if _, err := c.Exec("UPDATE cms_pages SET data = ?, version = version + 1 WHERE id = ?", s.store(page.Fields), page.ID); err != nil {
+		if _, err := c.Exec("UPDATE cms_pages SET data = ?, version = version + 1 WHERE id = ?",
+			s.store(page.Fields), page.ID); err != nil {
 			return err
 		}
 		if err := s.index(c, &page, previous); err != nil {

@@ -37,13 +37,16 @@ const (
 
 // Types lists all types.
 var Types = []string{
-	TypeText, TypeTextarea, TypeInt, TypeFloat, TypeBool, TypeDatetime, TypeEmail, TypeURL, TypePage, TypeOptions, TypeFile, TypeJSON, TypeBlocks,
+	TypeText, TypeTextarea, TypeInt, TypeFloat, TypeBool, TypeDatetime, TypeEmail, TypeURL, TypePage, TypeOptions,
+	TypeFile, TypeJSON, TypeBlocks,
 }
 
 // kinds defines how selectors compare the values of a type. JSON values cannot be searched.
 var kinds = map[string]selector.Kind{
-	TypeText: selector.Text, TypeTextarea: selector.Text, TypeEmail: selector.Text, TypeURL: selector.Text, TypeOptions: selector.Text, TypeFile: selector.Text,
-	TypeBlocks: selector.Text, TypeInt: selector.Number, TypeFloat: selector.Number, TypeBool: selector.Bool, TypeDatetime: selector.Time, TypePage: selector.Page,
+	TypeText: selector.Text, TypeTextarea: selector.Text, TypeEmail: selector.Text, TypeURL: selector.Text,
+	TypeOptions: selector.Text, TypeFile: selector.Text,
+	TypeBlocks: selector.Text, TypeInt: selector.Number, TypeFloat: selector.Number, TypeBool: selector.Bool,
+	TypeDatetime: selector.Time, TypePage: selector.Page,
 }
 
 // Limits of values.
@@ -97,7 +100,8 @@ func (f *Field) check(s *schema) error {
 		most = longest
 	}
 	switch {
-	case o.Most != 0 && !is(TypeText, TypeTextarea, TypePage, TypeOptions, TypeFile, TypeBlocks), o.Most < 0 || o.Most > most:
+	case o.Most != 0 && !is(TypeText, TypeTextarea, TypePage, TypeOptions, TypeFile, TypeBlocks), o.Most < 0 ||
+		o.Most > most:
 		return bad("most", fmt.Sprintf("most is of texts and lists, from 1 to %d", most))
 	case (o.Min != nil || o.Max != nil) && !is(TypeInt, TypeFloat), o.Min != nil && o.Max != nil && *o.Min > *o.Max:
 		return bad("min", "min and max are of numbers, and min is not above max")
@@ -123,7 +127,8 @@ func (f *Field) check(s *schema) error {
 	}
 	for _, size := range o.Sizes {
 		if _, ok := ParseSize(size); !ok {
-			return bad("sizes", fmt.Sprintf("a size is such as 640x, x480, 640x480 or 200x200c, with sides of 1 to %d", SideMost))
+			return bad("sizes", fmt.Sprintf("a size is such as 640x, x480, 640x480 or 200x200c, with sides of 1 to %d",
+				SideMost))
 		}
 	}
 	for _, option := range o.Options {
@@ -241,7 +246,8 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		v, _ := value.(string)
 		v = strings.TrimSpace(v)
 		u, err := url.Parse(v)
-		if err != nil || !text.IsLine(v) || len(v) > 1024 || strings.ContainsAny(v, " \\\"<>") || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" || (u.Scheme == "") != (u.Host == "") ||
+		if err != nil || !text.IsLine(v) || len(v) > 1024 || strings.ContainsAny(v, " \\\"<>") || u.Scheme != "" &&
+			u.Scheme != "http" && u.Scheme != "https" || (u.Scheme == "") != (u.Host == "") ||
 			u.Scheme == "" && !strings.HasPrefix(v, "/") {
 			return nil, bad("an address is expected that begins with https://, http:// or /")
 		}
@@ -259,14 +265,16 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 			if word, ok := v.(string); ok && slices.Contains(f.Settings.Options, word) {
 				return v, nil
 			}
-			return nil, kernel.Invalid(f.Name, "unknown", f.Name+": one of "+text.Short(strings.Join(f.Settings.Options, ", "), 200)+" is expected")
+			return nil, kernel.Invalid(f.Name, "unknown", f.Name+": one of "+
+				text.Short(strings.Join(f.Settings.Options, ", "), 200)+" is expected")
 		})
 	case TypeFile:
 		return cleanFiles(f, value, old)
 	case TypeJSON:
 		raw := encode(value)
 		if len(raw) > jsonMost || depth(value) > jsonDepth {
-			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d bytes and %d levels of JSON", f.Name, jsonMost, jsonDepth))
+			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d bytes and %d levels of JSON",
+				f.Name, jsonMost, jsonDepth))
 		}
 		return value, nil
 	case TypeBlocks:
@@ -365,7 +373,8 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 		id, _ := asNumber(given["id"])
 		file := has[id]
 		if file == nil {
-			return nil, kernel.Invalid(f.Name, "unknown", f.Name+": files are sent to the page first, and named by their id then")
+			return nil, kernel.Invalid(f.Name, "unknown",
+				f.Name+": files are sent to the page first, and named by their id then")
 		}
 		delete(has, id)
 		kept := maps.Clone(file)
@@ -387,7 +396,8 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 	list, ok := value.([]any)
 	if !ok || len(list) > f.Settings.list() {
-		return nil, kernel.Invalid(f.Name, "type", fmt.Sprintf("%s: a list of at most %d blocks is expected", f.Name, f.Settings.list()))
+		return nil, kernel.Invalid(f.Name, "type", fmt.Sprintf("%s: a list of at most %d blocks is expected",
+			f.Name, f.Settings.list()))
 	}
 	made := []any{}
 	for i, v := range list {
@@ -395,7 +405,8 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 		kind, _ := block["type"].(string)
 		fields, ok := f.Settings.Blocks[kind]
 		if !ok {
-			return nil, kernel.Invalid(fmt.Sprintf("%s[%d].type", f.Name, i), "unknown", fmt.Sprintf("%s: there is no kind of block %q", f.Name, kind))
+			return nil, kernel.Invalid(fmt.Sprintf("%s[%d].type", f.Name, i), "unknown",
+				fmt.Sprintf("%s: there is no kind of block %q", f.Name, kind))
 		}
 		kept := map[string]any{"type": kind}
 		for name, v := range block {
@@ -404,7 +415,8 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 			}
 			field := s.fields[name]
 			if field == nil || !slices.Contains(fields, name) {
-				return nil, kernel.Invalid(fmt.Sprintf("%s[%d].%s", f.Name, i, name), "unknown", fmt.Sprintf("%s: blocks of the kind %s have no field %q", f.Name, kind, name))
+				return nil, kernel.Invalid(fmt.Sprintf("%s[%d].%s", f.Name, i, name), "unknown",
+					fmt.Sprintf("%s: blocks of the kind %s have no field %q", f.Name, kind, name))
 			}
 			in := *field
 			in.Name = fmt.Sprintf("%s[%d].%s", f.Name, i, name)

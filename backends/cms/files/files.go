@@ -36,7 +36,8 @@ func New(s *kernel.Server, pages *content.Content) *Files {
 	return &Files{
 		Server: s, pages: pages,
 		blobs: blob.New(s.DB, blob.Options{
-			Folder: filepath.Join(s.Site, "files"), Table: "cms_contents", Uses: []blob.Use{{Table: "cms_files", Column: "hash"}}, Now: s.Now,
+			Folder: filepath.Join(s.Site, "files"), Table: "cms_contents",
+			Uses: []blob.Use{{Table: "cms_files", Column: "hash"}}, Now: s.Now,
 		}),
 		images: newCache(filepath.Join(s.Site, "cache", "images")),
 	}
@@ -45,7 +46,9 @@ func New(s *kernel.Server, pages *content.Content) *Files {
 // Receive stores an uploaded file and adds it to a field of a page; see content.Attach. A file whose content does
 // not match the type of its name is refused with 422, one that is too large with 413. Metadata of images that tells
 // where and by whom they were taken is removed.
-func (f *Files) Receive(ctx context.Context, u *kernel.User, to content.Place, name string, from io.Reader) (*content.Page, error) {
+func (f *Files) Receive(
+	ctx context.Context, u *kernel.User, to content.Place, name string, from io.Reader,
+) (*content.Page, error) {
 	limit, err := f.pages.Takes(ctx, u, to, name)
 	if err != nil {
 		return nil, err
@@ -110,7 +113,9 @@ func (f *Files) Image(w http.ResponseWriter, r *http.Request, u *kernel.User, id
 
 // serve answers with a file, scaled to size if it is an image that can be scaled. The function may reports whether
 // the caller may request that size.
-func (f *Files) serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size, may func(*content.File) bool) error {
+func (f *Files) serve(
+	w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size, may func(*content.File) bool,
+) error {
 	file, body, err := f.Open(r.Context(), u, id)
 	if err != nil {
 		return err

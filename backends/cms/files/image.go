@@ -60,7 +60,9 @@ func newCache(folder string) *cache { return &cache{folder, make(chan struct{}, 
 
 // get returns a scaled image, which the caller must close, and its media type. The error may be errNotSmaller or
 // errUnreadable. At most atOnce calls scale at the same time; others wait.
-func (c *cache) get(ctx context.Context, f *blob.File, size content.Size, from io.Reader) (_ *os.File, mediaType string, err error) {
+func (c *cache) get(
+	ctx context.Context, f *blob.File, size content.Size, from io.Reader,
+) (_ *os.File, mediaType string, err error) {
 	extension := ".png"
 	if mediaType = "image/png"; f.MediaType == "image/jpeg" {
 		mediaType, extension = f.MediaType, ".jpg"
@@ -126,7 +128,8 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 	if part == image.Rect(0, 0, width, height) && to.X >= width && to.Y >= height {
 		return nil, errNotSmaller
 	}
-	decode := map[string]func(io.Reader) (image.Image, error){"image/jpeg": jpeg.Decode, "image/png": png.Decode, "image/gif": gif.Decode}[f.MediaType]
+	decode := map[string]func(io.Reader) (image.Image, error){"image/jpeg": jpeg.Decode, "image/png": png.Decode,
+		"image/gif": gif.Decode}[f.MediaType]
 	read, err := decode(in)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
@@ -212,7 +215,8 @@ func scale(in *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 					sum[i] += s.of * float64(in.Pix[at+i])
 				}
 			}
-			across.SetRGBA64(x, y, color.RGBA64{R: uint16(sum[0] * 257), G: uint16(sum[1] * 257), B: uint16(sum[2] * 257), A: uint16(sum[3] * 257)})
+			across.SetRGBA64(x, y, color.RGBA64{R: uint16(sum[0] * 257), G: uint16(sum[1] * 257), B: uint16(sum[2] * 257),
+				A: uint16(sum[3] * 257)})
 		}
 	})
 	out := image.NewRGBA(image.Rectangle{Max: to})
@@ -225,7 +229,8 @@ func scale(in *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 					sum[i] += s.of * float64(v)
 				}
 			}
-			out.SetRGBA(x, y, color.RGBA{R: byte(sum[0]/257 + 0.5), G: byte(sum[1]/257 + 0.5), B: byte(sum[2]/257 + 0.5), A: byte(sum[3]/257 + 0.5)})
+			out.SetRGBA(x, y, color.RGBA{R: byte(sum[0]/257 + 0.5), G: byte(sum[1]/257 + 0.5), B: byte(sum[2]/257 + 0.5),
+				A: byte(sum[3]/257 + 0.5)})
 		}
 	})
 	return out

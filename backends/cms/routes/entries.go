@@ -128,7 +128,8 @@ func (e *entries) entry(list Value, prefix string) *Error {
 	at := func(i int) Value { return list.Items[i].Value }
 	for i, want := range [4]Kind{String, String, Class, String} {
 		if at(i).Kind != want {
-			return errorAt(at(i).At, "the %s is %s, not %s", [...]string{"method", "endpoint", "class", "method name"}[i], want, at(i).Kind)
+			return errorAt(at(i).At, "the %s is %s, not %s", [...]string{"method", "endpoint", "class", "method name"}[i], want,
+				at(i).Kind)
 		}
 	}
 	entry := Entry{

@@ -283,7 +283,8 @@ func (r *reader) integer() int64 {
 	text := r.src[start:r.at]
 	n, err := strconv.ParseInt(text, 10, 64)
 	digits := strings.TrimPrefix(text, "-")
-	if err != nil || len(digits) > 1 && digits[0] == '0' || r.at < len(r.src) && (wordByte(r.src[r.at]) || r.src[r.at] == '.') || n == math.MinInt64 {
+	if err != nil || len(digits) > 1 && digits[0] == '0' || r.at < len(r.src) &&
+		(wordByte(r.src[r.at]) || r.src[r.at] == '.') || n == math.MinInt64 {
 		r.at = start
 		r.fail("not an integer in decimal digits")
 	}

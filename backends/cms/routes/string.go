@@ -32,7 +32,8 @@ func (r *reader) str() string {
 			text.WriteByte(c)
 		case c == '\\':
 			r.escape(&text)
-		case quote == '"' && c == '$' && r.at+1 < len(r.src) && (wordByte(r.src[r.at+1]) && r.src[r.at+1] > '9' || r.src[r.at+1] == '{'),
+		case quote == '"' && c == '$' && r.at+1 < len(r.src) && (wordByte(r.src[r.at+1]) && r.src[r.at+1] > '9' ||
+			r.src[r.at+1] == '{'),
 			quote == '"' && c == '{' && strings.HasPrefix(r.src[r.at+1:], "$"):
 			r.fail("a variable in a string: write \\$ for the sign, or single quotes")
 		default:

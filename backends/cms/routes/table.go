@@ -118,7 +118,8 @@ func (t *Table) addStatic(r *Route, segments []segment) (added bool, err error) 
 				continue
 			}
 			if _, ok := v.match(path, nil); ok {
-				return false, errorAt(r.At, "%s /%s is hidden by the pattern /%s before it, at %s: put it first", r.Method, path, v.route.Endpoint, v.route.At)
+				return false, errorAt(r.At, "%s /%s is hidden by the pattern /%s before it, at %s: put it first",
+					r.Method, path, v.route.Endpoint, v.route.At)
 			}
 		}
 	}

@@ -128,7 +128,9 @@ const classMarks = "-_:@"
 // htmlClass replaces each other character by a hyphen. A class does not begin with a digit, and has at least one
 // letter or digit.
 func htmlClass(s string, most int) string {
-	s = only(trim(s), unlimited, func(r rune) bool { return isAlpha(r) || isDigit(r) || strings.ContainsRune(classMarks, r) }, '-')
+	s = only(trim(s), unlimited, func(r rune) bool {
+		return isAlpha(r) || isDigit(r) || strings.ContainsRune(classMarks, r)
+	}, '-')
 	s = first(strings.TrimLeft(s, "0123456789"), most)
 	if strings.Trim(s, classMarks) == "" {
 		return ""

@@ -102,8 +102,10 @@ const (
 
 // layouts are the accepted formats of a date. A date without a zone is in UTC.
 var layouts = []string{
-	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "2006-01", "02.01.2006",
-	"02.01.2006 15:04", "01/02/2006", "2 January 2006", "January 2, 2006", "2 Jan 2006", "Jan 2, 2006", time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC,
+	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
+	"2006-01", "02.01.2006",
+	"02.01.2006 15:04", "01/02/2006", "2 January 2006", "January 2, 2006", "2 Jan 2006", "Jan 2, 2006", time.RFC1123Z,
+	time.RFC1123, time.RFC850, time.ANSIC,
 }
 
 // date returns the seconds since 1970 or, with an argument, the date in that format, which uses these letters of
@@ -149,7 +151,8 @@ func moment(value any, layout string) (seconds int64, ok bool) {
 }
 
 var letters = strings.NewReplacer(
-	"d", "02", "j", "2", "m", "01", "n", "1", "Y", "2006", "y", "06", "H", "15", "G", "15", "i", "04", "s", "05", "D", "Mon", "l", "Monday", "M", "Jan", "F", "January",
+	"d", "02", "j", "2", "m", "01", "n", "1", "Y", "2006", "y", "06", "H", "15", "G", "15", "i", "04", "s", "05", "D",
+	"Mon", "l", "Monday", "M", "Jan", "F", "January",
 )
 
 func goLayout(php string) string { return letters.Replace(php) }

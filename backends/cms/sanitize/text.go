@@ -16,7 +16,8 @@ func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\u200b' || r == '
 func trim(s string) string { return strings.TrimFunc(s, isSpace) }
 
 // ends replaces all line ends by \n.
-var ends = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+var ends = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
+	"\u2029", "\n")
 
 // printed removes control characters except tabs and line ends, and normalizes line ends to \n.
 func printed(s string) string {

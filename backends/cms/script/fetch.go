@@ -21,7 +21,8 @@ const maxFetch = 4 << 20
 func newClient(o Options) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			DialContext: outbound.Dialer(o.Networks).DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4, MaxIdleConns: 32,
+			DialContext: outbound.Dialer(o.Networks).DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4,
+			MaxIdleConns:           32,
 			MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
@@ -47,7 +48,8 @@ func allowedHost(hosts []string, u *url.URL) error {
 		if only && port != u.Port() || !only && u.Port() != "" {
 			continue
 		}
-		if below, ok := strings.CutPrefix(host, "*"); host == name || ok && strings.HasPrefix(below, ".") && strings.HasSuffix(name, below) {
+		if below, ok := strings.CutPrefix(host, "*"); host == name || ok && strings.HasPrefix(below, ".") &&
+			strings.HasSuffix(name, below) {
 			return nil
 		}
 	}
@@ -61,7 +63,9 @@ type fetched struct {
 	body    []byte
 }
 
-func (e *Engine) fetch(ctx context.Context, method, address string, headers map[string]string, body []byte) (*fetched, error) {
+func (e *Engine) fetch(
+	ctx context.Context, method, address string, headers map[string]string, body []byte,
+) (*fetched, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no address", quote(address))

@@ -375,7 +375,9 @@ func (h *host) users(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	return objects(reply, found, err)
 }
 
-func (h *host) definitions(definitions Definitions, name string, all bool, r *wire.Reader, reply []byte) ([]byte, error) {
+func (h *host) definitions(
+	definitions Definitions, name string, all bool, r *wire.Reader, reply []byte,
+) ([]byte, error) {
 	switch {
 	case definitions == nil:
 		return nil, said("there are no " + name + " here")
@@ -411,7 +413,8 @@ func (h *host) fetch(r *wire.Reader, reply []byte) ([]byte, error) {
 
 // levels are the functions that log a line, by level.
 var levels = [...]func(*zap.Logger, string, ...zap.Field){
-	wire.Debug: (*zap.Logger).Debug, wire.Info: (*zap.Logger).Info, wire.Warn: (*zap.Logger).Warn, wire.Error: (*zap.Logger).Error,
+	wire.Debug: (*zap.Logger).Debug, wire.Info: (*zap.Logger).Info, wire.Warn: (*zap.Logger).Warn,
+	wire.Error: (*zap.Logger).Error,
 }
 
 // maxLine limits the length of a script's line in the log, in bytes.

@@ -57,7 +57,8 @@ func (s *sources) find(from, name string) (file, text string, err error) {
 	case strings.HasPrefix(name, "/"):
 		at = path.Clean(name)[1:]
 	default:
-		return "", "", fmt.Errorf("%s is not a file of the site: names begin with ./ or ../, and packages are not loaded", quote(name))
+		return "", "", fmt.Errorf("%s is not a file of the site: names begin with ./ or ../, and packages are not loaded",
+			quote(name))
 	}
 	if at == ".." || strings.HasPrefix(at, "../") {
 		return "", "", fmt.Errorf("%s is outside of the site", quote(name))

@@ -105,14 +105,16 @@ func Special(word string) bool {
 	if _, ok := columns[word]; ok {
 		return true
 	}
-	return slices.Contains([]string{"parent", "has_parent", "template", "status", "sort", "limit", "start", "after", "include"}, word)
+	return slices.Contains([]string{"parent", "has_parent", "template", "status", "sort", "limit", "start", "after",
+		"include"}, word)
 }
 
 // Paths returns the paths that the selector compares with a parent or with a field of pages, in their stored form.
 // They are looked up before Compile, because databases plan better for an ID than for a subquery.
 func (s *Selector) Paths() (paths []string) {
 	for _, t := range s.Terms {
-		if t.Op != Equal && t.Op != NotEqual || slices.ContainsFunc(t.Fields, func(name Name) bool { return name.Text == "path" }) {
+		if t.Op != Equal && t.Op != NotEqual ||
+			slices.ContainsFunc(t.Fields, func(name Name) bool { return name.Text == "path" }) {
 			continue
 		}
 		for _, v := range t.Values {
@@ -405,7 +407,8 @@ const mergeMost = 32
 // search all pages.
 func (c *compiler) merge() {
 	ids := c.view.IDs
-	if !c.narrowed || c.view.All || len(ids) < 2 || len(ids) > mergeMost || len(c.where) != 1 || len(c.joins) > 0 || !slices.Equal(c.statuses, []Status{Published}) {
+	if !c.narrowed || c.view.All || len(ids) < 2 || len(ids) > mergeMost || len(c.where) != 1 || len(c.joins) > 0 ||
+		!slices.Equal(c.statuses, []Status{Published}) {
 		return
 	}
 	switch c.keys[0].expr {
@@ -434,7 +437,8 @@ func (c *compiler) sort(v Value) error {
 		return refuse(v.position, "there is no field %q to sort by", name)
 	}
 	table := "s" + strconv.Itoa(len(c.joins))
-	join := " LEFT JOIN cms_page_values " + table + " ON " + table + ".page_id = p.id AND " + table + ".field_id = ? AND " + table + ".n = 0"
+	join := " LEFT JOIN cms_page_values " + table + " ON " + table + ".page_id = p.id AND " + table +
+		".field_id = ? AND " + table + ".n = 0"
 	if !field.Everywhere {
 		join += " AND " + field.had()
 	}
@@ -491,7 +495,8 @@ func (c *compiler) behind(v Value) error {
 		for i, k := range c.keys {
 			exprs[i] = k.expr
 		}
-		c.where = append(c.where, "("+strings.Join(exprs, ", ")+")"+op(c.keys[0])+"(?"+strings.Repeat(", ?", len(values)-1)+")")
+		c.where = append(c.where, "("+strings.Join(exprs, ", ")+")"+op(c.keys[0])+"(?"+strings.Repeat(", ?", len(values)-1)+
+			")")
 		c.args = append(c.args, values...)
 		return nil
 	}
@@ -518,7 +523,8 @@ func (q *Query) Select(columns string) (string, []any) {
 	if len(q.merged) > 0 {
 		return q.mergedSelect(columns)
 	}
-	sql := "SELECT " + columns + " FROM cms_pages p" + strings.Join(q.joins, "") + " WHERE " + strings.Join(q.where, " AND ") +
+	sql := "SELECT " + columns + " FROM cms_pages p" + strings.Join(q.joins, "") + " WHERE " +
+		strings.Join(q.where, " AND ") +
 		" ORDER BY " + q.order + " LIMIT ?"
 	args := append(slices.Concat(q.joined, q.args), q.Limit+1)
 	if q.Start > 0 {
@@ -540,13 +546,15 @@ func (q *Query) mergedSelect(columns string) (string, []any) {
 			order += " DESC"
 		}
 	}
-	one := "SELECT * FROM (SELECT " + shown + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " + q.order + " LIMIT ?) AS "
+	one := "SELECT * FROM (SELECT " + shown + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " +
+		q.order + " LIMIT ?) AS "
 	lists, args := make([]string, len(q.merged)), make([]any, 0, len(q.args)+2*len(q.merged))
 	for i, id := range q.merged {
 		lists[i] = one + "l" + strconv.Itoa(i)
 		args = append(append(append(args, id), behind...), q.Start+q.Limit+1)
 	}
-	return "SELECT " + columns + " FROM cms_pages p WHERE p.id IN (SELECT m.page FROM (" + strings.Join(lists, " UNION ALL ") + ") AS m ORDER BY " + order[2:] +
+	return "SELECT " + columns + " FROM cms_pages p WHERE p.id IN (SELECT m.page FROM (" +
+		strings.Join(lists, " UNION ALL ") + ") AS m ORDER BY " + order[2:] +
 		" LIMIT ? OFFSET ?) ORDER BY " + q.order, append(args, q.Limit+1, q.Start)
 }
 

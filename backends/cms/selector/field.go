@@ -164,7 +164,8 @@ func number(name Name, op Op, kind Kind, v Value) (float64, error) {
 // ParseTime parses a date, or a date and time as in RFC 3339, also with a space instead of the T and without
 // seconds. Without a zone the time is in UTC.
 func ParseTime(text string) (time.Time, bool) {
-	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", "2006-01-02T15:04"} {
+	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04",
+		"2006-01-02T15:04"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, at.Year() > 0
 		}
@@ -198,7 +199,8 @@ func having(field Field, condition string) string {
 // had returns the condition that the page's template has the field. The unary plus keeps SQLite from using an index
 // for it.
 func (f Field) had() string {
-	return "+p.template_id IN (SELECT tf.template_id FROM cms_template_fields tf WHERE tf.field_id = " + strconv.FormatInt(f.ID, 10) + ")"
+	return "+p.template_id IN (SELECT tf.template_id FROM cms_template_fields tf WHERE tf.field_id = " +
+		strconv.FormatInt(f.ID, 10) + ")"
 }
 
 // value returns the condition on a value of a field. For != it returns that of =; see values.

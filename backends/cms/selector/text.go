@@ -33,7 +33,9 @@ const wordMost = 255
 
 // SplitWords returns the words of a folded text: runs of letters, digits and marks.
 func SplitWords(folded string) []string {
-	words := strings.FieldsFunc(folded, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+	words := strings.FieldsFunc(folded, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+	})
 	for i, word := range words {
 		if len(word) > wordMost {
 			words[i] = strings.ToValidUTF8(word[:wordMost], "")

@@ -105,11 +105,13 @@ func (s *Settings) Check() error {
 			continue
 		}
 		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != origin || strings.ToLower(origin) != origin || u.Hostname() == "" || u.User != nil {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != origin ||
+			strings.ToLower(origin) != origin || u.Hostname() == "" || u.User != nil {
 			return fmt.Errorf("origins: %q is not an origin such as https://app.example.com", origin)
 		}
 	}
-	if u, err := url.Parse(s.SiteURL); s.SiteURL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(s.SiteURL) > 1024) {
+	if u, err := url.Parse(s.SiteURL); s.SiteURL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+		u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(s.SiteURL) > 1024) {
 		return fmt.Errorf("siteUrl: %q is not an address such as https://www.example.com", s.SiteURL)
 	}
 	for _, host := range s.FetchHosts {

@@ -136,7 +136,8 @@ func (e *exporter) schema(ctx context.Context) error {
 		return err
 	}
 	slices.SortStableFunc(fields, func(a, b *content.Field) int { // blocks refer to the other fields
-		return strings.Compare(strconv.FormatBool(a.Type == content.TypeBlocks), strconv.FormatBool(b.Type == content.TypeBlocks))
+		return strings.Compare(strconv.FormatBool(a.Type == content.TypeBlocks),
+			strconv.FormatBool(b.Type == content.TypeBlocks))
 	})
 	for _, f := range fields {
 		e.fields[f.Name] = f
@@ -308,7 +309,8 @@ func (e *exporter) file(ctx context.Context, p *content.Page, field string, item
 	}
 	defer body.Close()
 	description, _ := item["description"].(string)
-	if err := e.out.Encode(line{File: &file{Page: p.Path, Field: field, Name: f.Name, Size: f.Size, Description: description}}); err != nil {
+	if err := e.out.Encode(line{File: &file{Page: p.Path, Field: field, Name: f.Name, Size: f.Size,
+		Description: description}}); err != nil {
 		return err
 	}
 	buffer := make([]byte, chunkSize)

@@ -98,7 +98,8 @@ func (s Webhooks) List(ctx context.Context, u *kernel.User) (list []*Webhook, er
 		all, err := s.Hooks.List(c)
 		for _, w := range all {
 			list = append(list, &Webhook{
-				ID: w.ID, URL: w.URL, Topics: w.Topics, Enabled: w.Enabled, Disabled: w.DisabledReason, Created: moment(w.CreatedAt), By: w.CreatedBy, Pending: w.Pending,
+				ID: w.ID, URL: w.URL, Topics: w.Topics, Enabled: w.Enabled, Disabled: w.DisabledReason,
+				Created: moment(w.CreatedAt), By: w.CreatedBy, Pending: w.Pending,
 			})
 		}
 		return err
@@ -220,7 +221,8 @@ func (s Webhooks) change(ctx context.Context, u *kernel.User, id int64, fn func(
 // Jobs returns the jobs that send deliveries and remove old ones.
 func (s Webhooks) Jobs(sender *webhook.Sender) []jobs.Job {
 	return []jobs.Job{
-		{Name: "webhooks", Every: 2 * time.Second, Run: func(ctx context.Context) (int, error) { return s.Hooks.Deliver(ctx, sender) }},
+		{Name: "webhooks", Every: 2 * time.Second,
+			Run: func(ctx context.Context) (int, error) { return s.Hooks.Deliver(ctx, sender) }},
 		{Name: "deliveries", Every: time.Hour, Run: func(ctx context.Context) (int, error) {
 			n, err := s.Hooks.Purge(ctx)
 			return int(n), err

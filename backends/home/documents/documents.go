@@ -117,7 +117,9 @@ func (l *Library) arrange() {
 				group.Pages = append(group.Pages, page)
 			}
 		}
-		slices.SortFunc(group.Pages, func(p, q *Page) int { return strings.Compare(strings.ToLower(p.Title), strings.ToLower(q.Title)) })
+		slices.SortFunc(group.Pages, func(p, q *Page) int {
+			return strings.Compare(strings.ToLower(p.Title), strings.ToLower(q.Title))
+		})
 		if len(group.Pages) > 0 {
 			l.groups = append(l.groups, group)
 		}

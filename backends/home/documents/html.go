@@ -68,7 +68,8 @@ func heading(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.Walk
 		return ast.WalkContinue, nil
 	}
 	if h.Level > 1 {
-		_, _ = w.WriteString(` <a class="anchor" href="#` + string(util.EscapeHTML(anchor)) + `" aria-label="Link to this section">#</a>`)
+		_, _ = w.WriteString(` <a class="anchor" href="#` + string(util.EscapeHTML(anchor)) +
+			`" aria-label="Link to this section">#</a>`)
 	}
 	_, err := w.WriteString("</h" + level + ">\n")
 	return ast.WalkContinue, err
@@ -102,7 +103,8 @@ func scrolled(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.Wal
 		value, _ := node.AttributeString(captionName)
 		caption, _ := value.([]byte)
 		name := string(util.EscapeHTML(caption))
-		text = `<div class="scroll" tabindex="0" role="group" aria-label="Table: ` + name + `"><table>` + "\n" + `<caption class="hidden">` + name + "</caption>\n"
+		text = `<div class="scroll" tabindex="0" role="group" aria-label="Table: ` + name + `"><table>` + "\n" +
+			`<caption class="hidden">` + name + "</caption>\n"
 	}
 	_, err := w.WriteString(text)
 	return ast.WalkContinue, err

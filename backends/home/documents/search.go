@@ -218,7 +218,8 @@ func snippet(text string, words []string) template.HTML {
 		if place[0] < at || place[1] > end {
 			continue
 		}
-		out.WriteString(template.HTMLEscapeString(text[at:place[0]]) + "<mark>" + template.HTMLEscapeString(text[place[0]:place[1]]) + "</mark>")
+		out.WriteString(template.HTMLEscapeString(text[at:place[0]]) + "<mark>" +
+			template.HTMLEscapeString(text[place[0]:place[1]]) + "</mark>")
 		at = place[1]
 	}
 	out.WriteString(template.HTMLEscapeString(text[at:end]))

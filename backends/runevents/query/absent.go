@@ -19,7 +19,8 @@ func (s *Service) nothing(pl *plan, out *output) error {
 	}
 	b := jsontext.AppendQuoted([]byte(`{"certname":`), pl.scope.Node)
 	for _, key := range []string{
-		"version", "environment", "transaction_uuid", "catalog_uuid", "code_id", "job_id", "producer", "producer_timestamp", "hash",
+		"version", "environment", "transaction_uuid", "catalog_uuid", "code_id", "job_id", "producer", "producer_timestamp",
+		"hash",
 	} {
 		b = append(b, `,"`+key+`":null`...)
 	}

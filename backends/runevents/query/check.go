@@ -163,7 +163,9 @@ func (c *checker) field(e *entity, v *syntax.Value) *field {
 	return nil
 }
 
-func (c *checker) comparison(e *entity, clause *syntax.Value, op string, name, v *syntax.Value, outermost bool) (expr, error) {
+func (c *checker) comparison(
+	e *entity, clause *syntax.Value, op string, name, v *syntax.Value, outermost bool,
+) (expr, error) {
 	if e.node != "" && isFact(name) {
 		return c.absent(clause, op, name, v)
 	}
@@ -425,7 +427,8 @@ func isState(name *syntax.Value) bool {
 	if name.IsText() {
 		return name.Text == "node_state"
 	}
-	return len(name.Items) == 2 && name.Items[0].IsText() && name.Items[0].Text == "node" && name.Items[1].IsText() && name.Items[1].Text == "active"
+	return len(name.Items) == 2 && name.Items[0].IsText() && name.Items[0].Text == "node" && name.Items[1].IsText() &&
+		name.Items[1].Text == "active"
 }
 
 // isFact reports whether a name in the place of a field refers to a fact of the node. Facts are never stored.
@@ -467,7 +470,8 @@ func unknownFields(format string, e *entity, names []string, allowed func(*field
 		word = "fields"
 	}
 	prefix, suffix, _ := strings.Cut(format, "%")
-	return refuse("%s unknown '%s' %s %s%s. Acceptable fields are %s", prefix, e.name, word, quotedList(wrong), suffix, quotedList(e.names(allowed)))
+	return refuse("%s unknown '%s' %s %s%s. Acceptable fields are %s", prefix, e.name, word, quotedList(wrong), suffix,
+		quotedList(e.names(allowed)))
 }
 
 func comparable(f *field) bool { return f.queryable() && f.extractable() }

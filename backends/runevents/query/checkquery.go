@@ -153,8 +153,10 @@ func (c *checker) innerQuery(v *syntax.Value) (*query, error) {
 	name, ok := strings.CutPrefix(selected.Operator(), "select_")
 	e := c.entities[strings.ReplaceAll(name, "-", "_")]
 	if !ok || e == nil || strings.Contains(name, "-") {
-		if wanted := strings.ReplaceAll(selected.Operator(), "-", "_"); wanted != selected.Operator() && c.entities[strings.TrimPrefix(wanted, "select_")] != nil {
-			return nil, refuse("Unsupported subquery `%s` - did you mean `%s`?", syntax.Clip(selected.Operator()), syntax.Clip(wanted))
+		if wanted := strings.ReplaceAll(selected.Operator(), "-", "_"); wanted != selected.Operator() &&
+			c.entities[strings.TrimPrefix(wanted, "select_")] != nil {
+			return nil, refuse("Unsupported subquery `%s` - did you mean `%s`?",
+				syntax.Clip(selected.Operator()), syntax.Clip(wanted))
 		}
 		if selected.Operator() == "" {
 			return nil, c.malformed(v, "a select clause must begin with its name")

@@ -157,7 +157,8 @@ func (s *scope) value(f *field) string {
 // are unique. It reports false if there is no such ID.
 func (s *scope) identity(f *field) (table, key string, ok bool) {
 	e := s.q.entity
-	unique := f.kind == typeHash || f.name == "certname" || (f.name == "name" && (e.table == environments || e.table == producers))
+	unique := f.kind == typeHash || f.name == "certname" ||
+		(f.name == "name" && (e.table == environments || e.table == producers))
 	switch {
 	case f.unknowable:
 		return "", "", false
@@ -201,7 +202,8 @@ func (s *scope) joins() string {
 		if j.outer {
 			b.WriteString(" LEFT")
 		}
-		fmt.Fprintf(&b, " JOIN %s %s%s ON %s%s.id = %s%s.%s", j.table, j.alias, s.suffix, j.alias, s.suffix, j.keyAlias, s.suffix, j.key)
+		fmt.Fprintf(&b, " JOIN %s %s%s ON %s%s.id = %s%s.%s", j.table, j.alias, s.suffix, j.alias, s.suffix, j.keyAlias,
+			s.suffix, j.key)
 	}
 	return b.String()
 }
@@ -267,7 +269,8 @@ func (s *scope) orderBy(value func(*field) string) string {
 // pathOrder returns the expression by which arrays are ordered element by element.
 func (c *compiler) pathOrder(col string) string {
 	if c.postgres() {
-		return "CASE WHEN " + col + ` IS NOT NULL THEN ARRAY(SELECT value COLLATE "C" FROM json_array_elements_text(` + col + "::json) AS t(value)) END"
+		return "CASE WHEN " + col + ` IS NOT NULL THEN ARRAY(SELECT value COLLATE "C" FROM json_array_elements_text(` + col +
+			"::json) AS t(value)) END"
 	}
 	return "run_path_order(" + col + ")"
 }
@@ -340,7 +343,8 @@ func (s *scope) aggregate() (string, []cell) {
 		where := s.where()
 		from = s.from() + where
 	}
-	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner.sql, ", ") + " FROM " + from + ") g" + s.suffix
+	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner.sql, ", ") + " FROM " + from +
+		") g" + s.suffix
 	if len(group) > 0 {
 		sql += " GROUP BY " + strings.Join(group, ", ")
 	}

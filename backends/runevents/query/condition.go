@@ -95,7 +95,8 @@ func (s *scope) compare(x *compareExpr, negated bool) string {
 	}
 	if f.kind == typePath {
 		return s.shared(f, func(col string) string {
-			return s.anyElement(col, func(element string) string { return element + " = " + s.c.text(x.value.(string)) }, negated, nulls)
+			return s.anyElement(col, func(element string) string { return element + " = " + s.c.text(x.value.(string)) },
+				negated, nulls)
 		}, nulls)
 	}
 	op := x.op
@@ -103,7 +104,8 @@ func (s *scope) compare(x *compareExpr, negated bool) string {
 		op = opposite[op]
 	}
 	if table, key, ok := s.identity(f); ok {
-		return orNull(f, key, key+" "+op+" COALESCE((SELECT id FROM "+table+" WHERE "+naming(table)+" = "+s.c.literal(x.value)+"), -1)", nulls)
+		return orNull(f, key, key+" "+op+" COALESCE((SELECT id FROM "+table+" WHERE "+naming(table)+" = "+
+			s.c.literal(x.value)+"), -1)", nulls)
 	}
 	col := s.column(f.alias, f.column)
 	return orNull(f, col, col+" "+op+" "+s.c.literal(x.value), nulls)
@@ -194,7 +196,8 @@ func (s *scope) values(values []any) string {
 				element = "value::double precision"
 			}
 		}
-		return "SELECT " + element + " FROM json_array_elements_text(" + s.c.arg(string(append(b, ']'))) + "::json) AS t(value)"
+		return "SELECT " + element + " FROM json_array_elements_text(" + s.c.arg(string(append(b, ']'))) +
+			"::json) AS t(value)"
 	}
 	return "SELECT " + element + " FROM json_each(" + s.c.arg(string(append(b, ']'))) + ")"
 }

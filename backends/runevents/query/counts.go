@@ -77,7 +77,8 @@ func (q *counts) orderBy(terms []orderTerm) error {
 	columns := slices.Concat(countColumns, subjects[q.subject])
 	for _, t := range terms {
 		if !slices.Contains(columns, t.field) {
-			return refuse("Unrecognized column '%s' specified in :order_by; Supported columns are %s", syntax.Clip(t.field), quotedList(sorted(columns)))
+			return refuse("Unrecognized column '%s' specified in :order_by; Supported columns are %s",
+				syntax.Clip(t.field), quotedList(sorted(columns)))
 		}
 		q.order = append(q.order, countOrder{t.field, t.field == "containing_class", t.desc})
 	}
@@ -125,8 +126,10 @@ func (c *compiler) counted(q *counts) string {
 // filtered groups the counts by subject and applies the filter.
 func (c *compiler) filtered(q *counts, outer, inner []string, from string) string {
 	names := subjects[q.subject]
-	sql := "SELECT " + strings.Join(slices.Concat(names, countColumns), ", ") + " FROM (SELECT " + strings.Join(outer, ", ") +
-		" FROM (SELECT " + strings.Join(inner, ", ") + " FROM " + from + ") t GROUP BY " + strings.Join(names, ", ") + ") counts"
+	sql := "SELECT " + strings.Join(slices.Concat(names, countColumns), ", ") + " FROM (SELECT " +
+		strings.Join(outer, ", ") +
+		" FROM (SELECT " + strings.Join(inner, ", ") + " FROM " + from + ") t GROUP BY " + strings.Join(names, ", ") +
+		") counts"
 	if f := q.filter; f != nil {
 		sql += " WHERE " + f.column + " " + f.op + " " + c.literal(f.value)
 	}

@@ -10,7 +10,8 @@ import (
 // sort if there is a limit, and otherwise sorts on disk.
 func (s *scope) deferred() bool {
 	expanded := func(col column) bool { return col.field.kind == typeExpanded }
-	return !s.c.postgres() && s.q.entity.name == "reports" && len(s.q.order) > 0 && (len(s.q.columns) == 0 || slices.ContainsFunc(s.q.columns, expanded))
+	return !s.c.postgres() && s.q.entity.name == "reports" && len(s.q.order) > 0 &&
+		(len(s.q.columns) == 0 || slices.ContainsFunc(s.q.columns, expanded))
 }
 
 // after returns a SELECT of the items for rows that a subquery has sorted. SQLite joins cross-joined tables in the
@@ -22,6 +23,7 @@ func (s *scope) after(items []string) string {
 	if s.q.limit == 0 && s.q.offset == 0 {
 		ids += " LIMIT -1"
 	}
-	return "SELECT " + strings.Join(items, ", ") + " FROM (" + ids + ") p CROSS JOIN " + strings.ReplaceAll(s.from(), " JOIN ", " CROSS JOIN ") +
+	return "SELECT " + strings.Join(items, ", ") + " FROM (" + ids + ") p CROSS JOIN " +
+		strings.ReplaceAll(s.from(), " JOIN ", " CROSS JOIN ") +
 		" WHERE " + s.column(alias, "id") + " = p.id"
 }

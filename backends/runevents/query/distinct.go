@@ -18,17 +18,22 @@ func (s *scope) youngest(w *window) string {
 		bounds = append(bounds, latest("a.report", l.truth))
 	}
 	const columns = "a.at, a.report, a.seq, a.node, a.resource, a.change, a.status, a.corrective_change"
-	with, resource, from := "", "b.type, b.title", "run_events a JOIN run_resources b ON b.id = a.resource JOIN run_changes d ON d.id = a.change WHERE "+strings.Join(bounds, " AND ")
+	with, resource, from := "", "b.type, b.title",
+		"run_events a JOIN run_resources b ON b.id = a.resource JOIN run_changes d ON d.id = a.change WHERE "+
+			strings.Join(bounds, " AND ")
 	if s.q.where != nil {
 		m := s.c.open(s.q)
 		matching := "SELECT DISTINCT " + m.column("e", "node") + " AS node, " + m.column("e", "resource") + " AS resource"
 		where := m.where() + " AND " + m.column("e", "at") + within
-		near := "SELECT " + columns + ", k.same FROM kin k CROSS JOIN run_events a WHERE a.resource = k.resource AND " + strings.Join(bounds, " AND ")
+		near := "SELECT " + columns + ", k.same FROM kin k CROSS JOIN run_events a WHERE a.resource = k.resource AND " +
+			strings.Join(bounds, " AND ")
 		with = "WITH matching AS MATERIALIZED (" + matching + " FROM " + m.from() + where + ")" + related + s.c.near(near)
-		resource, from = "a.same", "near a CROSS JOIN run_changes d WHERE (a.node, a.same) IN ("+wanted+") AND d.id = a.change"
+		resource, from = "a.same", "near a CROSS JOIN run_changes d WHERE (a.node, a.same) IN ("+
+			wanted+") AND d.id = a.change"
 	}
 	return "(" + with + "SELECT * FROM (SELECT " + columns +
-		", RANK() OVER (PARTITION BY a.node, " + resource + ", d.property, d.name ORDER BY a.at DESC) AS place FROM " + from + ") ranked WHERE place = 1) e"
+		", RANK() OVER (PARTITION BY a.node, " + resource + ", d.property, d.name ORDER BY a.at DESC) AS place FROM " + from +
+		") ranked WHERE place = 1) e"
 }
 
 // related assigns one ID to all rows of the same resource, which differ in their place in a catalog, because IDs

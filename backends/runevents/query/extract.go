@@ -195,7 +195,8 @@ func (c *checker) grouping(q *query, v *syntax.Value) error {
 			found = found || g.field.name == col.field.name && g.function == col.function && g.template == col.template
 		}
 		if !found {
-			return refuse("column '%s' must appear in the group_by clause or be used in an aggregate function", syntax.Clip(col.key))
+			return refuse("column '%s' must appear in the group_by clause or be used in an aggregate function",
+				syntax.Clip(col.key))
 		}
 	}
 	return nil

@@ -97,11 +97,13 @@ func (s *scope) counted(columns []string, within interval) string {
 			counts[i], rest[i], group[i] = column, column, column
 		}
 	}
-	selects := []string{"SELECT " + strings.Join(counts, ", ") + ", CAST(SUM(events) AS BIGINT) AS n FROM " + table + " WHERE hour >= " +
+	selects := []string{"SELECT " + strings.Join(counts, ", ") + ", CAST(SUM(events) AS BIGINT) AS n FROM " + table +
+		" WHERE hour >= " +
 		s.c.arg(first) + " AND hour < " + s.c.arg(end) + " GROUP BY " + strings.Join(group, ", ") + " HAVING SUM(events) > 0"}
 	for _, left := range []interval{{within.from, first * hourLength}, {end * hourLength, within.until}} {
 		if left.from < left.until {
-			selects = append(selects, "SELECT "+strings.Join(rest, ", ")+", 1 FROM run_events WHERE at >= "+s.c.arg(left.from)+" AND at < "+s.c.arg(left.until))
+			selects = append(selects, "SELECT "+strings.Join(rest, ", ")+", 1 FROM run_events WHERE at >= "+s.c.arg(left.from)+
+				" AND at < "+s.c.arg(left.until))
 		}
 	}
 	return "(" + strings.Join(selects, " UNION ALL ") + ") " + s.q.entity.alias + s.suffix + s.joins()

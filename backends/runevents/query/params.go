@@ -94,7 +94,8 @@ func (p params) add(names []string, key string, v *syntax.Value) error {
 }
 
 func overlong() error {
-	return &Error{Status: http.StatusRequestEntityTooLarge, Text: "the body is longer than " + strconv.Itoa(syntax.MaxBytes) + " bytes"}
+	return &Error{Status: http.StatusRequestEntityTooLarge, Text: "the body is longer than " +
+		strconv.Itoa(syntax.MaxBytes) + " bytes"}
 }
 
 func (p params) readBody(r *http.Request, names []string) error {
@@ -112,7 +113,8 @@ func (p params) readBody(r *http.Request, names []string) error {
 		return overlong()
 	}
 	kind := r.Header.Get("Content-Type")
-	if media, _, err := mime.ParseMediaType(kind); (err != nil || media != "application/json") && (len(raw) > 0 || kind != "") {
+	if media, _, err := mime.ParseMediaType(kind); (err != nil || media != "application/json") &&
+		(len(raw) > 0 || kind != "") {
 		if err == nil {
 			kind = media
 		}

@@ -59,7 +59,8 @@ func (s *scope) split(st *statement, columns []column) (items []string) {
 		tables[number] = table
 	}
 	for i, p := range st.parts {
-		st.parts[i].sql = "SELECT " + strings.Join(values[p.number], ", ") + ", id FROM " + tables[p.number] + " WHERE id IN (SELECT value FROM json_each($1))"
+		st.parts[i].sql = "SELECT " + strings.Join(values[p.number], ", ") + ", id FROM " + tables[p.number] +
+			" WHERE id IN (SELECT value FROM json_each($1))"
 		items = append(items, s.column(e.alias, p.number))
 	}
 	return items
@@ -81,7 +82,8 @@ func newPartWriter(ctx context.Context, tx *sql.Tx, p part) (*partWriter, error)
 	if err != nil {
 		return nil, err
 	}
-	return &partWriter{rowWriter: newRowWriter(nil, &statement{cells: p.cells, parts: make([]part, 1), hash: -1}, ""), lookup: lookup}, nil
+	return &partWriter{rowWriter: newRowWriter(nil, &statement{cells: p.cells, parts: make([]part, 1), hash: -1}, ""),
+		lookup: lookup}, nil
 }
 
 // load looks up the parts of rows whose IDs are in a column.

@@ -37,13 +37,15 @@ func (p *places) prepare(db *sql.DB, dialect store.Dialect) {
 		if dialect == store.Postgres {
 			n = max(n-max(n/4, 1), 1)
 		}
-		p.all, p.long, p.memory = semaphore.NewWeighted(int64(n)), semaphore.NewWeighted(int64(max(n/2, 1))), semaphore.NewWeighted(answersKept)
+		p.all, p.long, p.memory = semaphore.NewWeighted(int64(n)), semaphore.NewWeighted(int64(max(n/2, 1))),
+			semaphore.NewWeighted(answersKept)
 	})
 }
 
 var (
 	errCrowded = &Error{Status: http.StatusServiceUnavailable, Text: "too many queries are running; try again later"}
-	errCrammed = &Error{Status: http.StatusServiceUnavailable, Text: "too many long answers are being read; ask for less, with limit, or try again later"}
+	errCrammed = &Error{Status: http.StatusServiceUnavailable,
+		Text: "too many long answers are being read; ask for less, with limit, or try again later"}
 	// errLong is the error of an answer that turned out to be long while no place for long answers was free.
 	errLong = errors.New("no place for a long answer")
 )

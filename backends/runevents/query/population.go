@@ -37,7 +37,8 @@ func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) 
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = jsontext.AppendQuoted(append(jsontext.AppendQuoted(b, bean.name), `:{"attr":{"Value":{"rw":false,"type":"java.lang.Object","desc":`...), bean.about)
+			b = jsontext.AppendQuoted(append(jsontext.AppendQuoted(b, bean.name),
+				`:{"attr":{"Value":{"rw":false,"type":"java.lang.Object","desc":`...), bean.about)
 			b = append(b, "}}}"...)
 		}
 		b = append(b, "}}"...)

@@ -140,7 +140,8 @@ func (rw *rowWriter) row() error {
 		}
 		if c.href != "" {
 			rw.buf = append(rw.buf, `,"href":`...)
-			rw.buf = jsontext.AppendQuoted(rw.buf, rw.prefix+"/query/v4/reports/"+hex.EncodeToString(bytesOf(rw.values[rw.hash]))+"/"+c.href)
+			rw.buf = jsontext.AppendQuoted(rw.buf, rw.prefix+"/query/v4/reports/"+
+				hex.EncodeToString(bytesOf(rw.values[rw.hash]))+"/"+c.href)
 			rw.buf = append(rw.buf, '}')
 		}
 	}

@@ -57,7 +57,8 @@ var timePatterns = func() []timePattern {
 		prefix := []string{"Y", "I"}[n]
 		number(timePattern{number: year, digits: 4}, prefix+"YYY")
 		for digits, modulus := 1, 10; digits <= 3; digits, modulus = digits+1, modulus*10 {
-			number(timePattern{number: func(t time.Time) int { return year(t) % modulus }, digits: digits}, prefix+strings.Repeat("Y", digits-1))
+			number(timePattern{number: func(t time.Time) int { return year(t) % modulus }, digits: digits},
+				prefix+strings.Repeat("Y", digits-1))
 		}
 	}
 	number(timePattern{number: century, digits: 2}, "CC")
@@ -106,7 +107,8 @@ var timePatterns = func() []timePattern {
 				}}, style(n))
 			}
 		}
-		add(timePattern{sql: style("RM"), text: func(t time.Time, _ bool) string { return style(roman[t.Month()-1]) }, blanks: 4}, style("RM"))
+		add(timePattern{sql: style("RM"), text: func(t time.Time, _ bool) string { return style(roman[t.Month()-1]) },
+			blanks: 4}, style("RM"))
 		add(timePattern{text: always(style("UTC"), style("UTC"))}, style("TZ"))
 		add(timePattern{text: always("+00", "+0")}, style("OF"))
 		add(timePattern{text: always("+00", "+00")}, style("TZH"))

@@ -296,5 +296,6 @@ func Number(n int64, template string) string {
 // Timestamp returns the SQL expression of PostgreSQL for the time of an expression in Unix milliseconds. It is
 // exact to the millisecond even where a double is not.
 func Timestamp(value string) string {
-	return "timestamp 'epoch' + (" + value + ") / 1000 * interval '1 second' + (" + value + ") % 1000 * interval '1 millisecond'"
+	return "timestamp 'epoch' + (" + value + ") / 1000 * interval '1 second' + (" + value +
+		") % 1000 * interval '1 millisecond'"
 }

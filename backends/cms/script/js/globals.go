@@ -21,8 +21,8 @@ func init() {
 	of := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
 	globals = newNamespace(map[string]member{
 		"pages": of(&pages), "users": of(&users), "templates": of(&templates), "fields": of(&fields), "cache": of(&cache),
-		"http": of(&fetch), "log": of(&log), "console": of(&console), "RestApiHelper": of(&helper), "sanitizer": of(&sanitizers),
-		"input": of(&input), "session": of(&session),
+		"http": of(&fetch), "log": of(&log), "console": of(&console), "RestApiHelper": of(&helper),
+		"sanitizer": of(&sanitizers), "input": of(&input), "session": of(&session),
 		"Response": {value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(rt.newResponse) }},
 		"config":   asked(wire.Config),
 	})
@@ -144,10 +144,13 @@ func init() {
 	fetch = newNamespace(map[string]member{"fetch": {call: (*Runtime).fetch}})
 	debug, info, warn, failure := logs(wire.Debug), logs(wire.Info), logs(wire.Warn), logs(wire.Error)
 	log = newNamespace(map[string]member{"debug": debug, "info": info, "warn": warn, "error": failure})
-	console = newNamespace(map[string]member{"debug": debug, "log": info, "info": info, "warn": warn, "error": failure, "trace": debug})
+	console = newNamespace(map[string]member{"debug": debug, "log": info, "info": info, "warn": warn, "error": failure,
+		"trace": debug})
 	helper = newNamespace(map[string]member{
 		"checkAndSanitizeRequiredParameters": {call: (*Runtime).checkParameters},
-		"noEndPoint":                         {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.vm.ToValue("no endpoint defined") }},
+		"noEndPoint": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value {
+			return rt.vm.ToValue("no endpoint defined")
+		}},
 		"preflight": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value {
 			rt.status = http.StatusNoContent
 			return goja.Undefined()
@@ -249,7 +252,9 @@ func sanitizerMembers() map[string]member {
 	}
 	members := make(map[string]member)
 	for _, name := range sanitize.Names() {
-		members[name] = member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value { return apply(rt, name, c.Arguments) }}
+		members[name] = member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			return apply(rt, name, c.Arguments)
+		}}
 	}
 	members["apply"] = member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		spec, args := second(rt, c)
@@ -262,7 +267,9 @@ func sanitizerMembers() map[string]member {
 		rt.check(err)
 		return rt.vm.ToValue(valid)
 	}}
-	members["names"] = member{call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.value(sanitize.Names()) }}
+	members["names"] = member{call: func(rt *Runtime, _ goja.FunctionCall) goja.Value {
+		return rt.value(sanitize.Names())
+	}}
 	return members
 }
 

@@ -100,7 +100,8 @@ func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	rt.host = host
 	r := wire.NewReader(frame)
 	from, name, export, class, method := r.Text(), r.Text(), r.Text(), r.Text(), r.Text()
-	rt.call.method, rt.call.path, rt.call.id, rt.call.address, rt.call.base = r.Text(), r.Text(), r.Text(), r.Text(), r.Text()
+	rt.call.method, rt.call.path, rt.call.id, rt.call.address, rt.call.base = r.Text(), r.Text(), r.Text(), r.Text(),
+		r.Text()
 	rt.call.user.id, rt.call.user.name = r.Int(), r.Text()
 	for range r.Len() {
 		rt.call.user.roles = append(rt.call.user.roles, r.Text())

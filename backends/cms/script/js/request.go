@@ -27,7 +27,8 @@ func init() {
 	}}
 	context = newNamespace(map[string]member{
 		"method": method, "path": path, "user": user, "headers": asked(wire.Headers),
-		"requestId": said(func(r *request) string { return r.id }), "address": said(func(r *request) string { return r.address }),
+		"requestId": said(func(r *request) string { return r.id }),
+		"address":   said(func(r *request) string { return r.address }),
 		"setStatus": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			status := c.Argument(0).ToInteger()
 			if status < 200 || status > 599 {

@@ -158,7 +158,8 @@ func syntax(name string, err error) *SourceError {
 			at = compiling.File.Position(compiling.Offset)
 		}
 	}
-	if strings.Contains(message, "reserved word") || strings.Contains(message, "import") || strings.Contains(message, "export") {
+	if strings.Contains(message, "reserved word") || strings.Contains(message, "import") ||
+		strings.Contains(message, "export") {
 		message += " (files are CommonJS: require and module.exports)"
 	}
 	line, column := place(at)
@@ -244,9 +245,11 @@ func (l *looking) sees(n ast.Node) {
 				}
 			}
 		}
-	case object != nil && object.Name == "sanitizer" && !l.own && name != "apply" && name != "valid" && name != "names" && !sanitize.Known(name):
+	case object != nil && object.Name == "sanitizer" && !l.own && name != "apply" && name != "valid" && name != "names" &&
+		!sanitize.Known(name):
 		l.report(callee.Identifier.Idx, sanitize.UnknownError(name))
-	case object != nil && object.Name == "sanitizer" && !l.own && (name == "apply" || name == "valid") && len(call.ArgumentList) > 1:
+	case object != nil && object.Name == "sanitizer" && !l.own && (name == "apply" || name == "valid") &&
+		len(call.ArgumentList) > 1:
 		if spec, ok := call.ArgumentList[1].(*ast.StringLiteral); ok && !sanitize.Known(spec.Value.String()) {
 			l.report(spec.Idx, sanitize.UnknownError(spec.Value.String()))
 		}

@@ -133,7 +133,8 @@ func (p *parser) value(depth int) (*Value, error) {
 }
 
 func isWord(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' || c >= utf8.RuneSelf
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' ||
+		c >= utf8.RuneSelf
 }
 
 func (p *parser) list(depth int) (*Value, error) {

@@ -105,7 +105,8 @@ func (p *pqlParser) scan() error {
 			i += n
 		case c >= '0' && c <= '9' || (c == '-' || c == '+') && i+1 < len(p.in) && p.in[i+1] >= '0' && p.in[i+1] <= '9':
 			n := 1
-			for i+n < len(p.in) && (isWord(p.in[i+n]) || p.in[i+n] == '.' || (p.in[i+n] == '-' || p.in[i+n] == '+') && strings.IndexByte("eE", p.in[i+n-1]) >= 0) {
+			for i+n < len(p.in) && (isWord(p.in[i+n]) || p.in[i+n] == '.' || (p.in[i+n] == '-' || p.in[i+n] == '+') &&
+				strings.IndexByte("eE", p.in[i+n-1]) >= 0) {
 				n++
 			}
 			p.tokens = append(p.tokens, token{tokenNumber, strings.TrimPrefix(p.in[i:i+n], "+"), i})

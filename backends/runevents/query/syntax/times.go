@@ -137,7 +137,8 @@ func AppendTime(b []byte, ms int64) []byte {
 	m1, m2 := two(rest / 60_000 % 60)
 	s1, s2 := two(rest / 1000 % 60)
 	f1, f2 := two(rest % 1000 / 10)
-	return append(b, y1, y2, y3, y4, '-', o1, o2, '-', d1, d2, 'T', h1, h2, ':', m1, m2, ':', s1, s2, '.', f1, f2, digits[rest%10], 'Z')
+	return append(b, y1, y2, y3, y4, '-', o1, o2, '-', d1, d2, 'T', h1, h2, ':', m1, m2, ':', s1, s2, '.', f1, f2,
+		digits[rest%10], 'Z')
 }
 
 // MaxEpoch limits times that are given as numbers to years of four digits.
