@@ -354,7 +354,7 @@ func (s *Service) giveUp(id int64, certname string, reason error) error {
 
 // claim removes reports from the inbox, and returns those that no other process has removed.
 func (b *batch) claim(reports []*report) ([]*report, error) {
-	mine := make([]*report, 0, len(reports))
+	claimed := make([]*report, 0, len(reports))
 	for _, r := range reports {
 		if r.inbox != 0 {
 			n, err := b.Exec(`DELETE FROM run_inbox WHERE id = ?`, r.inbox)
@@ -365,7 +365,7 @@ func (b *batch) claim(reports []*report) ([]*report, error) {
 				continue
 			}
 		}
-		mine = append(mine, r)
+		claimed = append(claimed, r)
 	}
-	return mine, nil
+	return claimed, nil
 }

@@ -74,10 +74,10 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 	if !known {
 		size = s.o.MaxBody
 	}
-	came, unpacked := s.room.bodies.Share(""), s.room.bodies.Share("")
+	received, unpacked := s.room.bodies.Share(""), s.room.bodies.Share("")
 	var text *[]byte
 	free := func() {
-		came.Free()
+		received.Free()
 		unpacked.Free()
 		if text != nil && cap(*text) <= textKept {
 			texts.Put(text)
@@ -91,12 +91,12 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 	paced := s.room.pace.Body(w, r)
 	from := http.MaxBytesReader(w, io.NopCloser(paced), s.o.MaxBody)
 	if !isZipped(r) {
-		if body, err = came.ReadAll(r.Context(), from, nil, -1, size); err != nil {
+		if body, err = received.ReadAll(r.Context(), from, nil, -1, size); err != nil {
 			return nil, nil, nil, s.unreadable(err, size)
 		}
 		paced.Done()
 	} else {
-		if zipped, err = came.ReadAll(r.Context(), from, nil, r.ContentLength, s.o.MaxBody); err != nil {
+		if zipped, err = received.ReadAll(r.Context(), from, nil, r.ContentLength, s.o.MaxBody); err != nil {
 			return nil, nil, nil, s.unreadable(err, s.o.MaxBody)
 		}
 		paced.Done()

@@ -139,23 +139,23 @@ func (s *Service) purgeNodes(ctx context.Context, now time.Time, p *Purged) erro
 	if s.o.NodePurgeTTL <= 0 {
 		return nil
 	}
-	before := now.Add(-s.o.NodePurgeTTL).UnixMilli()
+	cutoff := now.Add(-s.o.NodePurgeTTL).UnixMilli()
 	const gone = `SELECT id FROM run_nodes WHERE deactivated_at < ? OR expired_at < ?`
-	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE node IN (`+gone+`) ORDER BY id LIMIT ?`, before,
-		before); err != nil {
+	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE node IN (`+gone+`) ORDER BY id LIMIT ?`, cutoff,
+		cutoff); err != nil {
 		return err
 	}
 	return s.delete(ctx, &p.Nodes, `DELETE FROM run_nodes WHERE id IN (`+gone+` LIMIT ?)
-		AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id)`, before, before)
+		AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id)`, cutoff, cutoff)
 }
 
-func (s *Service) purgeOldReports(ctx context.Context, before int64, p *Purged) error {
-	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE producer_timestamp < ? ORDER BY producer_timestamp, id LIMIT ?`, before); err != nil {
+func (s *Service) purgeOldReports(ctx context.Context, cutoff int64, p *Purged) error {
+	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE producer_timestamp < ? ORDER BY producer_timestamp, id LIMIT ?`, cutoff); err != nil {
 		return err
 	}
 	var cleared int64
 	return s.delete(ctx, &cleared, `UPDATE run_nodes SET latest_report = NULL WHERE id IN (SELECT id FROM run_nodes
-		WHERE latest_timestamp < ? AND latest_report IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.id = run_nodes.latest_report) LIMIT ?)`, before)
+		WHERE latest_timestamp < ? AND latest_report IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.id = run_nodes.latest_report) LIMIT ?)`, cutoff)
 }
 
 // deleteReports deletes the reports that a query selects, in batches, after their remaining events: an event always
@@ -213,13 +213,13 @@ func (s *Service) purgeEvents(ctx context.Context, cutoff int64, p *Purged) (fro
 }
 
 // purgeDetails does the same for logs and metrics.
-func (s *Service) purgeDetails(ctx context.Context, before int64, p *Purged) error {
+func (s *Service) purgeDetails(ctx context.Context, cutoff int64, p *Purged) error {
 	if s.db.Dialect() == store.Postgres {
-		_, err := s.dropPartitions(ctx, "run_report_details", dayOf(before), &p.Partitions)
+		_, err := s.dropPartitions(ctx, "run_report_details", dayOf(cutoff), &p.Partitions)
 		return err
 	}
 	var details int64
-	return s.delete(ctx, &details, `DELETE FROM run_report_details WHERE (at, report) IN (SELECT at, report FROM run_report_details WHERE at < ? ORDER BY at LIMIT ?)`, before)
+	return s.delete(ctx, &details, `DELETE FROM run_report_details WHERE (at, report) IN (SELECT at, report FROM run_report_details WHERE at < ? ORDER BY at LIMIT ?)`, cutoff)
 }
 
 // purgeEnvironments deletes environments that no report refers to. Writers lock the environments that they are
@@ -231,11 +231,11 @@ func (s *Service) purgeEnvironments(ctx context.Context, p *Purged) error {
 		ids, err := numbers(c, `SELECT id FROM run_environments WHERE `+unused+` ORDER BY id LIMIT ?`+c.LockKeys(), purgeRows)
 		n = 0
 		for _, id := range ids {
-			gone, err := c.Exec(`DELETE FROM run_environments WHERE id = ? AND `+unused, id)
+			deleted, err := c.Exec(`DELETE FROM run_environments WHERE id = ? AND `+unused, id)
 			if err != nil {
 				return err
 			}
-			n += gone
+			n += deleted
 		}
 		return err
 	})
@@ -257,10 +257,10 @@ const purgeLock = 0x00746f6c6c6f6c64
 // dropPartitions drops the partitions that end on or before a day, and returns the first day of what is left, but
 // at most that day. Only one process drops partitions at a time; the lock is held by a connection of its own.
 func (s *Service) dropPartitions(
-	ctx context.Context, table string, before int64, dropped *int,
+	ctx context.Context, table string, cutoff int64, dropped *int,
 ) (from int64, err error) {
 	err = s.db.Read(ctx, func(c store.Conn) error {
-		from = before
+		from = cutoff
 		conn, err := c.Pool().Conn(ctx)
 		if err != nil {
 			return fmt.Errorf("dropping partitions: %w", err)
@@ -281,7 +281,7 @@ func (s *Service) dropPartitions(
 			return err
 		}
 		for _, p := range list {
-			if !locked || p.until > before {
+			if !locked || p.until > cutoff {
 				from = min(from, p.from)
 				continue
 			}

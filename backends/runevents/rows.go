@@ -74,11 +74,11 @@ func (b *batch) later(statements []string, columns int, args []any) error {
 }
 
 // manyRows returns statements that write 1, 2 and more rows, at the index of their number.
-func manyRows(before string, columns int, after string) []string {
+func manyRows(prefix string, columns int, suffix string) []string {
 	row := "(" + strings.Repeat("?, ", columns-1) + "?)"
 	texts := make([]string, statementRows+1)
 	for n := 1; n <= statementRows; n++ {
-		texts[n] = before + strings.Repeat(row+", ", n-1) + row + after
+		texts[n] = prefix + strings.Repeat(row+", ", n-1) + row + suffix
 	}
 	return texts
 }

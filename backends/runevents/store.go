@@ -155,9 +155,9 @@ func (b *batch) internNodes(reports []*report) (map[string]int64, error) {
 	err := b.returning(insertNodes, 1, args, func(r store.Row) error {
 		var certname string
 		var id int64
-		var gone bool
-		err := r.Scan(&certname, &id, &gone)
-		if nodes[certname] = id; !gone {
+		var inactive bool
+		err := r.Scan(&certname, &id, &inactive)
+		if nodes[certname] = id; !inactive {
 			delete(latest, certname)
 		}
 		return err

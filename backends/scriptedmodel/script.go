@@ -151,8 +151,8 @@ func parseScript(modelQuery, lineQuery string) (*script, *apierror.Error) {
 		if !ok {
 			return nil, scriptError("model", "the script has an unknown key %q", shorten(key, 50))
 		}
-		if most := max(set.most, 1); len(list) > most {
-			return nil, scriptError("model", "the script has %s %d times, at most %d are allowed", key, len(list), most)
+		if limit := max(set.most, 1); len(list) > limit {
+			return nil, scriptError("model", "the script has %s %d times, at most %d are allowed", key, len(list), limit)
 		}
 		for _, v := range list {
 			if err := set.apply(s, v); err != nil {

@@ -24,7 +24,7 @@ func (c *call) stream() {
 	s := c.scr
 	headBuf, _ := buffers.Get().(*[]byte)
 	eventBuf, _ := buffers.Get().(*[]byte)
-	asked := c.req.includeUsage && s.usage == usageAsked || s.usage == usageLast
+	ownChunk := c.req.includeUsage && s.usage == usageAsked || s.usage == usageLast
 	noUsage := s.faults.has(faultNullUsage)
 	t := stream{
 		call:  c,
@@ -32,7 +32,7 @@ func (c *call) stream() {
 		buf:   (*eventBuf)[:0],
 		eager: s.flush || s.chunkDelay > 0,
 		nulls: noUsage || c.req.includeUsage && s.usage != usageOff,
-		last:  asked && !noUsage,
+		last:  ownChunk && !noUsage,
 	}
 	defer func() {
 		putBuffer(headBuf, t.head)

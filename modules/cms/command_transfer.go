@@ -25,7 +25,7 @@ type transferred struct {
 	Files     int    `json:"files"`
 }
 
-func told(file string, done transfer.Done) transferred {
+func newTransferred(file string, done transfer.Done) transferred {
 	return transferred{file, done.Fields, done.Templates, done.Pages, done.Files}
 }
 
@@ -60,7 +60,7 @@ settings, routes and classes are not in it.
 			done, err := from.Export(ctx, s.Out)
 			bar.Clear()
 			if err == nil {
-				s.Note("%s", told("-", done))
+				s.Note("%s", newTransferred("-", done))
 			}
 			return err
 		}
@@ -69,7 +69,7 @@ settings, routes and classes are not in it.
 		if err != nil {
 			return err
 		}
-		answer := told(args[0], done)
+		answer := newTransferred(args[0], done)
 		return s.Answer(answer, func(io.Writer) { s.Note("%s: %s", args[0], answer) })
 	})
 	return cmd
@@ -125,7 +125,7 @@ an import that was interrupted is begun again, and adds nothing twice.
 		bar := cli.NewProgress(s.Notes, size, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
 		done, err := s.Transfer().Import(s.Ctx, &stepped{in, func(n int64) { bar.Step(n, size) }})
 		bar.Clear()
-		answer := told(args[0], done)
+		answer := newTransferred(args[0], done)
 		if err != nil {
 			return fmt.Errorf("after %s: %w", answer, err)
 		}

@@ -184,8 +184,8 @@ func (c *call) may(permissions ...string) error {
 	return nil
 }
 
-// told converts an error of package handler to an apierror, and returns other errors as they are.
-func told(err error) error {
+// apiError converts an error of package handler to an apierror, and returns other errors as they are.
+func apiError(err error) error {
 	if e, ok := errors.AsType[*handler.Error](err); ok {
 		made := apierror.New(e.Code, "", "%s", e.Message)
 		made.RetryAfter = retryAfter(e.Header)

@@ -300,7 +300,7 @@ func (r *reader) pages(f *content.Field, words []string) any {
 
 // files returns the files that the page has, without those that the form removes.
 func (r *reader) files(name string, old any) any {
-	gone := r.Form.Values(name + ".gone")
+	removed := r.Form.Values(name + ".gone")
 	var kept []any
 	for _, one := range each(old) {
 		file, ok := one.(map[string]any)
@@ -308,7 +308,7 @@ func (r *reader) files(name string, old any) any {
 			continue
 		}
 		id := plainText(file["id"])
-		if slices.Contains(gone, id) {
+		if slices.Contains(removed, id) {
 			continue
 		}
 		file = maps.Clone(file)

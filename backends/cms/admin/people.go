@@ -275,7 +275,7 @@ var accountForm = resource.Form[*call, account]{
 		change := accounts.Change{Email: &a.Email}
 		if a.Password != "" {
 			if _, _, err := c.Auth.Check(c.ctx(), c.by.Name, a.Present, c.Address(c.R)); err != nil {
-				return done, told(err)
+				return done, apiError(err)
 			}
 			change.Password, done = &a.Password,
 				resource.Done{To: "/login", Notice: "Your password is changed. Sign in with it."}

@@ -24,7 +24,7 @@ func (c *call) login() error {
 	form := loginForm{c.Form.Text("name"), pages.Local(c.Form.Text("next"))}
 	user, epoch, err := c.Auth.Check(c.ctx(), form.Name, c.Form.Text("password"), c.Address(c.R))
 	if err != nil {
-		return c.ShowForm(told(err), "login", "Sign in", form)
+		return c.ShowForm(apiError(err), "login", "Sign in", form)
 	}
 	return c.signIn(user, epoch, "", form.Next)
 }

@@ -214,15 +214,15 @@ func (q *request) cors(table *routes.Table) {
 	} else {
 		header.Set("Access-Control-Allow-Origin", "*")
 	}
-	asked := q.r.Header.Get("Access-Control-Request-Method")
-	if q.r.Method != http.MethodOptions || asked == "" {
+	requested := q.r.Header.Get("Access-Control-Request-Method")
+	if q.r.Method != http.MethodOptions || requested == "" {
 		header.Set("Access-Control-Expose-Headers", "Content-Disposition, ETag, Retry-After")
 		return
 	}
 	methods := table.Find(" ", q.call.Path) // only routes for * match this method
 	allow := methods.Allow
-	if m := table.Find(asked, q.call.Path); m.Route != nil && !slices.Contains(allow, asked) {
-		allow = append(allow, asked)
+	if m := table.Find(requested, q.call.Path); m.Route != nil && !slices.Contains(allow, requested) {
+		allow = append(allow, requested)
 	}
 	header.Set("Access-Control-Allow-Methods", strings.Join(allow, ", "))
 	if headers := q.r.Header.Get("Access-Control-Request-Headers"); headers != "" && len(headers) <= 1024 {

@@ -115,16 +115,16 @@ func (c Content) remove(ctx context.Context, call *handler.Call) (any, error) {
 // link answers with a link to the preview of a page. It is valid for the requested number of seconds, by default
 // for an hour.
 func (c Content) link(ctx context.Context, call *handler.Call) (any, error) {
-	asked := struct {
+	request := struct {
 		Seconds int64 `json:"seconds"`
 	}{3600}
-	if err := members(call, &asked, "seconds"); err != nil {
+	if err := members(call, &request, "seconds"); err != nil {
 		return nil, err
 	}
-	if limit := int64(content.PreviewMost / time.Second); asked.Seconds < 1 || asked.Seconds > limit {
+	if limit := int64(content.PreviewMost / time.Second); request.Seconds < 1 || request.Seconds > limit {
 		return nil, handler.Errorf(http.StatusBadRequest, "seconds is from 1 to %d", limit)
 	}
-	token, until, err := c.Pages.PreviewLink(ctx, &call.User, id(call), time.Duration(asked.Seconds)*time.Second)
+	token, until, err := c.Pages.PreviewLink(ctx, &call.User, id(call), time.Duration(request.Seconds)*time.Second)
 	return map[string]any{"url": call.BaseURL + "/" + previews + token, "until": until}, err
 }
 

@@ -78,9 +78,9 @@ type Identity struct {
 	token   *claims // in the mode jwt
 }
 
-// Identify returns the caller of a request. If need is false, the caller is the guest if nobody has signed in. If
-// need is true, that is an error, which is answered to the client. A request from a foreign origin is always an
-// error.
+// Identify returns the caller of a request. If need is false, a caller without a valid session or token is the
+// guest. If need is true, that is an error, which is answered to the client. A request from a foreign origin is
+// always an error.
 func (a *Auth) Identify(r *http.Request, need bool) (id Identity, err error) {
 	current := a.settings.Current()
 	switch current.Mode() {

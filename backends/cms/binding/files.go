@@ -28,19 +28,19 @@ func (s siteFiles) Attach(
 	return object(made), nil
 }
 
-func (s siteFiles) Answer(u handler.User, id int64, asked script.Object) (handler.Served, error) {
+func (s siteFiles) Answer(u handler.User, id int64, requested script.Object) (handler.Served, error) {
 	var to content.Size
-	if asked != nil {
+	if requested != nil {
 		var err error
-		if to, err = size(asked); err != nil {
+		if to, err = size(requested); err != nil {
 			return nil, err
 		}
 	}
 	return func(w http.ResponseWriter, r *http.Request) error { return s.files.Image(w, r, &u, id, to) }, nil
 }
 
-func (s siteFiles) Link(id int64, asked script.Object) (string, error) {
-	to, err := size(asked)
+func (s siteFiles) Link(id int64, requested script.Object) (string, error) {
+	to, err := size(requested)
 	if err != nil {
 		return "", err
 	}
@@ -48,9 +48,9 @@ func (s siteFiles) Link(id int64, asked script.Object) (string, error) {
 }
 
 // size parses {width, height, fit}.
-func size(asked script.Object) (to content.Size, err error) {
+func size(requested script.Object) (to content.Size, err error) {
 	side := func(name string) int {
-		switch n := asked[name].(type) {
+		switch n := requested[name].(type) {
 		case nil:
 			return 0
 		case int64:
@@ -62,8 +62,8 @@ func size(asked script.Object) (to content.Size, err error) {
 		}
 		return -1
 	}
-	to = content.Size{Width: side("width"), Height: side("height"), Cover: asked["fit"] == "cover"}
-	if fit := asked["fit"]; !to.Valid() || fit != nil && fit != "cover" && fit != "contain" {
+	to = content.Size{Width: side("width"), Height: side("height"), Cover: requested["fit"] == "cover"}
+	if fit := requested["fit"]; !to.Valid() || fit != nil && fit != "cover" && fit != "contain" {
 		return to, kernel.BadRequest("a size has width or height, from 1 to %d, and with fit: 'cover' both", content.SideMost)
 	}
 	return to, nil

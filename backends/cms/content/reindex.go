@@ -24,12 +24,12 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 		id   int64
 		text string
 	}
-	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, after int64, most int) (int, int64, error) {
+	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, after int64, limit int) (int, int64, error) {
 		list, err := store.List(c, func(r store.Row) (v value, err error) {
 			err = r.Scan(&v.id, &v.text)
 			return v, err
 		}, "SELECT id, COALESCE(whole, text) FROM cms_page_values WHERE id > ? AND text IS NOT NULL ORDER BY id LIMIT ?",
-			after, most)
+			after, limit)
 		for _, v := range list {
 			switch words := wordsOf(v.text); {
 			case err != nil:

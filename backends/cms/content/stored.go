@@ -34,25 +34,25 @@ func (s *schema) keyed(fields map[string]any) map[string]any {
 // store returns values in their stored form.
 func (s *schema) store(fields map[string]any) string { return encode(s.keyed(fields)) }
 
-// named returns those stored values that belong to a field of the template, by field name. It reports in gone
+// named returns those stored values that belong to a field of the template, by field name. It reports in dropped
 // whether there were others, also within blocks.
-func (s *schema) named(t *Template, stored map[string]any) (fields map[string]any, gone bool) {
+func (s *schema) named(t *Template, stored map[string]any) (fields map[string]any, dropped bool) {
 	fields = make(map[string]any, len(stored))
 	for key, value := range stored {
 		f := s.keys[key]
 		if f == nil || !slices.Contains(t.Fields, f.Name) || !f.fits(value) {
-			gone = true
+			dropped = true
 			continue
 		}
 		value, lost := s.inner(f, value)
-		fields[f.Name], gone = value, gone || lost
+		fields[f.Name], dropped = value, dropped || lost
 	}
-	return fields, gone
+	return fields, dropped
 }
 
 // inner replaces the keys by field names within the blocks of a stored value, and drops the values of fields that
-// no longer exist. It reports in gone whether it dropped any.
-func (s *schema) inner(f *Field, value any) (named any, gone bool) {
+// no longer exist. It reports in dropped whether it dropped any.
+func (s *schema) inner(f *Field, value any) (named any, dropped bool) {
 	if f.Type != TypeBlocks {
 		return value, false
 	}
@@ -62,11 +62,11 @@ func (s *schema) inner(f *Field, value any) (named any, gone bool) {
 			if f := s.keys[key]; f != nil && f.fits(value) {
 				fields[f.Name] = value
 			} else {
-				gone = true
+				dropped = true
 			}
 		}
 		return fields
-	}), gone
+	}), dropped
 }
 
 // fits reports whether a stored value can belong to a field. Values of fields without a number may be of another

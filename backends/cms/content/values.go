@@ -95,14 +95,14 @@ func (f *Field) check(s *schema) error {
 	bad := func(setting, message string) error { return kernel.Invalid("settings."+setting, "invalid", message) }
 	is := func(types ...string) bool { return slices.Contains(types, f.Type) }
 	o := &f.Settings
-	most := listLongest
+	limit := listLongest
 	if is(TypeText, TypeTextarea) {
-		most = longest
+		limit = longest
 	}
 	switch {
 	case o.Most != 0 && !is(TypeText, TypeTextarea, TypePage, TypeOptions, TypeFile, TypeBlocks), o.Most < 0 ||
-		o.Most > most:
-		return bad("most", fmt.Sprintf("most is of texts and lists, from 1 to %d", most))
+		o.Most > limit:
+		return bad("most", fmt.Sprintf("most is of texts and lists, from 1 to %d", limit))
 	case (o.Min != nil || o.Max != nil) && !is(TypeInt, TypeFloat), o.Min != nil && o.Max != nil && *o.Min > *o.Max:
 		return bad("min", "min and max are of numbers, and min is not above max")
 	case o.Multiple && !is(TypePage, TypeOptions):
@@ -359,8 +359,8 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 		return nil, kernel.Invalid(f.Name, "type", f.Name+": a list of files is expected")
 	}
 	has := make(map[float64]map[string]any)
-	before, _ := old.([]any)
-	for _, v := range before {
+	previous, _ := old.([]any)
+	for _, v := range previous {
 		if file, ok := v.(map[string]any); ok {
 			if id, ok := asNumber(file["id"]); ok {
 				has[id] = file

@@ -69,7 +69,7 @@ func Status(err error) int {
 // errors as they are.
 func Unavailable(err error) error {
 	if errors.Is(err, store.ErrUnavailable) {
-		if _, told := apierror.From(err); !told {
+		if _, answerable := apierror.From(err); !answerable {
 			return apierror.Unavailable("the database", err)
 		}
 	}

@@ -58,9 +58,9 @@ func settled(s string, limit int) string {
 	return made
 }
 
-func anyURL(s string, most int) string { return settled(trim(s), most) }
+func anyURL(s string, limit int) string { return settled(trim(s), limit) }
 
-func httpURL(s string, most int) string {
+func httpURL(s string, limit int) string {
 	s = trim(s)
 	if !strings.Contains(s, "://") {
 		if strings.ContainsRune(s, '@') { // another scheme, or a misleading user name
@@ -68,7 +68,7 @@ func httpURL(s string, most int) string {
 		}
 		s = "http://" + strings.TrimPrefix(s, "//")
 	}
-	if made := settled(s, most); strings.HasPrefix(made, "http://") || strings.HasPrefix(made, "https://") {
+	if made := settled(s, limit); strings.HasPrefix(made, "http://") || strings.HasPrefix(made, "https://") {
 		return made
 	}
 	return ""
@@ -76,7 +76,7 @@ func httpURL(s string, most int) string {
 
 // selectorValue quotes a value that has other characters than letters, digits, spaces and a few marks. Within
 // quotes, all other characters stand for themselves; quotes and backslashes are removed.
-func selectorValue(s string, most int) string {
+func selectorValue(s string, limit int) string {
 	s = trim(strings.ReplaceAll(printed(s), "\n", " "))
 	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
 		s = s[1 : len(s)-1]
@@ -87,7 +87,7 @@ func selectorValue(s string, most int) string {
 		}
 		return r
 	}, s)
-	s = trim(first(trim(s), most))
+	s = trim(first(trim(s), limit))
 	if strings.ContainsFunc(s, func(r rune) bool {
 		return !inWord(r) && r != ' ' && r != '-' && r != '_' && r != '.' && r != '/' && r != '@' && r != ':'
 	}) {
@@ -97,7 +97,7 @@ func selectorValue(s string, most int) string {
 }
 
 // selectorField replaces by an underscore each character that the name of a field cannot have.
-func selectorField(s string, most int) string {
+func selectorField(s string, limit int) string {
 	var b strings.Builder
 	for field := range strings.SplitSeq(s, "|") {
 		field = fieldName(field, 128)
@@ -105,7 +105,7 @@ func selectorField(s string, most int) string {
 		if field == "" {
 			continue
 		}
-		if b.Len()+space+len(field) > most {
+		if b.Len()+space+len(field) > limit {
 			break
 		}
 		b.WriteString("|"[:space])

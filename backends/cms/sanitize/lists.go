@@ -41,7 +41,7 @@ func split(value any) []any {
 	return items
 }
 
-func cutList(items []any, most int) []any { return items[:min(len(items), most)] }
+func cutList(items []any, limit int) []any { return items[:min(len(items), limit)] }
 
 func array(value any, o options) any { return cutList(split(value), o.most) }
 

@@ -30,18 +30,18 @@ func only(s string, limit int, is func(rune) bool, other rune) string {
 	}, s), limit)
 }
 
-func name(s string, most int) string { return only(trim(s), most, isName, '_') }
+func name(s string, limit int) string { return only(trim(s), limit, isName, '_') }
 
-func fieldName(s string, most int) string { return only(trim(s), most, isVar, '_') }
+func fieldName(s string, limit int) string { return only(trim(s), limit, isVar, '_') }
 
-func templateName(s string, most int) string { return only(trim(s), most, isHyphened, '-') }
+func templateName(s string, limit int) string { return only(trim(s), limit, isHyphened, '-') }
 
-func alpha(s string, most int) string { return only(s, most, isAlpha, -1) }
+func alpha(s string, limit int) string { return only(s, limit, isAlpha, -1) }
 
-func digits(s string, most int) string { return only(s, most, isDigit, -1) }
+func digits(s string, limit int) string { return only(s, limit, isDigit, -1) }
 
-func alphanumeric(s string, most int) string {
-	return only(s, most, func(r rune) bool { return isAlpha(r) || isDigit(r) }, -1)
+func alphanumeric(s string, limit int) string {
+	return only(s, limit, func(r rune) bool { return isAlpha(r) || isDigit(r) }, -1)
 }
 
 // chars keeps the characters of its first argument, by default ASCII letters and digits.
@@ -60,20 +60,20 @@ func chars(value any, o options) any {
 const punctuation = "._-"
 
 // pageName replaces each other character by a hyphen. A name neither begins nor ends with punctuation.
-func pageName(s string, most int) string {
+func pageName(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if r = unicode.ToLower(r); 'a' <= r && r <= 'z' || isDigit(r) || strings.ContainsRune(punctuation, r) {
 			return r
 		}
 		return '-'
 	}, s)
-	return strings.TrimRight(first(strings.TrimLeft(s, punctuation), most), punctuation)
+	return strings.TrimRight(first(strings.TrimLeft(s, punctuation), limit), punctuation)
 }
 
-func pageNameTranslate(s string, most int) string { return pageName(text.Transliterate(s), most) }
+func pageNameTranslate(s string, limit int) string { return pageName(text.Transliterate(s), limit) }
 
 // pagePathName keeps slashes at both ends.
-func pagePathName(s string, most int) string {
+func pagePathName(s string, limit int) string {
 	s = trim(s)
 	var b strings.Builder
 	for segment := range strings.SplitSeq(s, "/") {
@@ -89,7 +89,7 @@ func pagePathName(s string, most int) string {
 	if strings.HasSuffix(s, "/") {
 		b.WriteByte('/')
 	}
-	return strings.TrimRight(first(b.String(), most), punctuation)
+	return strings.TrimRight(first(b.String(), limit), punctuation)
 }
 
 func path(value any, o options) any {
@@ -104,21 +104,21 @@ func path(value any, o options) any {
 }
 
 // filename keeps the extension if it has to cut the name.
-func filename(s string, most int) string {
+func filename(s string, limit int) string {
 	s = s[strings.LastIndexAny(s, `/\`)+1:]
 	s = strings.Trim(only(trim(s), unlimited, isName, '_'), ".")
-	if len(s) <= most {
+	if len(s) <= limit {
 		return s
 	}
-	if dot := strings.LastIndexByte(s, '.'); dot > 0 && len(s)-dot <= 16 && len(s)-dot < most {
-		return s[:most-(len(s)-dot)] + s[dot:]
+	if dot := strings.LastIndexByte(s, '.'); dot > 0 && len(s)-dot <= 16 && len(s)-dot < limit {
+		return s[:limit-(len(s)-dot)] + s[dot:]
 	}
-	return strings.TrimRight(s[:most], ".")
+	return strings.TrimRight(s[:limit], ".")
 }
 
-func attrName(s string, most int) string {
+func attrName(s string, limit int) string {
 	s = only(s, unlimited, func(r rune) bool { return isName(r) || r == ':' }, -1)
-	return first(strings.TrimLeft(s, "0123456789.-"), most)
+	return first(strings.TrimLeft(s, "0123456789.-"), limit)
 }
 
 // classMarks are the characters of a class other than letters and digits: the hyphen, the underscore, and the marks
@@ -127,11 +127,11 @@ const classMarks = "-_:@"
 
 // htmlClass replaces each other character by a hyphen. A class does not begin with a digit, and has at least one
 // letter or digit.
-func htmlClass(s string, most int) string {
+func htmlClass(s string, limit int) string {
 	s = only(trim(s), unlimited, func(r rune) bool {
 		return isAlpha(r) || isDigit(r) || strings.ContainsRune(classMarks, r)
 	}, '-')
-	s = first(strings.TrimLeft(s, "0123456789"), most)
+	s = first(strings.TrimLeft(s, "0123456789"), limit)
 	if strings.Trim(s, classMarks) == "" {
 		return ""
 	}
@@ -139,7 +139,7 @@ func htmlClass(s string, most int) string {
 }
 
 // htmlClasses returns the classes of a list that is separated by white space, commas or dots, without duplicates.
-func htmlClasses(s string, most int) string {
+func htmlClasses(s string, limit int) string {
 	var b strings.Builder
 	seen := make(map[string]bool)
 	for class := range strings.FieldsFuncSeq(s, func(r rune) bool { return isSpace(r) || r == ',' || r == '.' }) {
@@ -148,7 +148,7 @@ func htmlClasses(s string, most int) string {
 		}
 		seen[class] = true
 		space := min(b.Len(), 1)
-		if b.Len()+space+len(class) > most {
+		if b.Len()+space+len(class) > limit {
 			break
 		}
 		b.WriteString(" "[:space])

@@ -28,17 +28,17 @@ func With(spec string, value any, given ...any) (any, error) {
 	rest := spec
 	for {
 		name, more, chained := strings.Cut(rest, "_")
-		s, most, ok := parse(name)
+		s, limit, ok := parse(name)
 		if !ok {
 			return nil, UnknownError(spec)
 		}
 		if !chained {
-			return s.make(value, options{most, given}), nil
+			return s.make(value, options{limit, given}), nil
 		}
 		if !Known(more) { // before anything is applied
 			return nil, UnknownError(spec)
 		}
-		value, rest = s.make(value, options{most: most}), more
+		value, rest = s.make(value, options{most: limit}), more
 	}
 }
 
@@ -87,7 +87,7 @@ type options struct {
 }
 
 // parse returns the sanitizer of a name that may be followed by a number.
-func parse(name string) (s sanitizer, most int, ok bool) {
+func parse(name string) (s sanitizer, limit int, ok bool) {
 	if s, ok = all[name]; ok {
 		return s, s.most, true
 	}
@@ -97,9 +97,9 @@ func parse(name string) (s sanitizer, most int, ok bool) {
 		return s, 0, false
 	}
 	for _, d := range digits {
-		most = 10*most + int(d-'0')
+		limit = 10*limit + int(d-'0')
 	}
-	return s, most, true
+	return s, limit, true
 }
 
 // all is set by init, because the functions that it refers to use it, too.

@@ -36,17 +36,17 @@ func printed(s string) string {
 	}, ends.Replace(s))
 }
 
-func line(s string, most int) string {
+func line(s string, limit int) string {
 	s = strings.ReplaceAll(text.StripTags(printed(s)), "\n", " ")
-	return trim(first(trim(s), most))
+	return trim(first(trim(s), limit))
 }
 
-func lines(s string, most int) string {
-	return trim(first(trim(text.StripTags(printed(s))), most))
+func lines(s string, limit int) string {
+	return trim(first(trim(text.StripTags(printed(s))), limit))
 }
 
-func emailHeader(s string, most int) string {
-	return trim(first(trim(strings.ReplaceAll(printed(s), "\n", " ")), most))
+func emailHeader(s string, limit int) string {
+	return trim(first(trim(strings.ReplaceAll(printed(s), "\n", " ")), limit))
 }
 
 func removeNewlines(s string) string { return strings.ReplaceAll(ends.Replace(s), "\n", " ") }
@@ -122,13 +122,13 @@ func joins(r rune) bool { return r == '\'' || r == '’' }
 // maxWord limits the length of a word in characters; longer words are cut.
 const maxWord = 80
 
-func wordsOf(s string, most int) (found []string) {
+func wordsOf(s string, limit int) (found []string) {
 	s = text.StripTags(printed(s))
 	for run := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) && !joins(r) }) {
 		if run = strings.TrimFunc(first(strings.TrimFunc(run, joins), maxWord), joins); run == "" {
 			continue
 		}
-		if len(found) >= most {
+		if len(found) >= limit {
 			break
 		}
 		found = append(found, run)
@@ -136,14 +136,14 @@ func wordsOf(s string, most int) (found []string) {
 	return found
 }
 
-func word(s string, most int) string {
+func word(s string, limit int) string {
 	for _, found := range wordsOf(s, 1) {
-		return strings.TrimFunc(first(found, most), joins)
+		return strings.TrimFunc(first(found, limit), joins)
 	}
 	return ""
 }
 
-func words(s string, most int) string { return strings.Join(wordsOf(s, most), " ") }
+func words(s string, limit int) string { return strings.Join(wordsOf(s, limit), " ") }
 
 // HTML.
 
@@ -153,12 +153,12 @@ func unentities(s string) string { return html.UnescapeString(s) }
 
 func purify(s string) string { return text.Purify(printed(s)) }
 
-func markupToText(s string, most int) string {
-	return trim(first(trim(text.Plain(printed(s))), most))
+func markupToText(s string, limit int) string {
+	return trim(first(trim(text.Plain(printed(s))), limit))
 }
 
-func markupToLine(s string, most int) string {
-	return trim(first(trim(strings.Join(strings.Fields(text.Plain(printed(s))), " ")), most))
+func markupToLine(s string, limit int) string {
+	return trim(first(trim(strings.Join(strings.Fields(text.Plain(printed(s))), " ")), limit))
 }
 
 // inline matches the Markdown of entitiesMarkdown: code, a link, strong, emphasis and deleted text. They do not

@@ -31,8 +31,8 @@ type cached struct {
 
 func (c *cached) cost() int { return len(c.key) + len(c.value) + entryCost }
 
-func newCache(most int, now func() time.Time) *cache {
-	return &cache{most: most, now: now, entries: make(map[string]*list.Element)}
+func newCache(limit int, now func() time.Time) *cache {
+	return &cache{most: limit, now: now, entries: make(map[string]*list.Element)}
 }
 
 func (c *cache) get(key string) (value string, ok bool) {
@@ -85,7 +85,7 @@ func (c *cache) delete(key string) bool {
 }
 
 func (c *cache) drop(e *list.Element) {
-	gone := c.order.Remove(e).(*cached)
-	delete(c.entries, gone.key)
-	c.size -= gone.cost()
+	removed := c.order.Remove(e).(*cached)
+	delete(c.entries, removed.key)
+	c.size -= removed.cost()
 }

@@ -265,9 +265,9 @@ func (p *pool) grow() {
 // drop removes a runner that has ended, and starts another one if it was idle.
 func (p *pool) drop(r runner) {
 	p.mu.Lock()
-	before := len(p.idle)
+	previous := len(p.idle)
 	p.idle = slices.DeleteFunc(p.idle, func(i idler) bool { return i.runner == r })
-	if len(p.idle) < before && !p.closed { // else back is called for it
+	if len(p.idle) < previous && !p.closed { // else back is called for it
 		p.grow()
 	}
 	p.mu.Unlock()

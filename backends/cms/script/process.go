@@ -63,18 +63,18 @@ func startProcess(lost func(*process, string)) (*process, error) {
 		return nil, err
 	}
 	theirOut := ours
-	said, theirSaid, err := os.Pipe()
+	stderr, theirStderr, err := os.Pipe()
 	if err != nil {
 		closeAll(theirIn, theirOut, p.in, p.out)
 		return nil, err
 	}
-	p.said = said
+	p.said = stderr
 	p.command = &exec.Cmd{
 		Path: executable(), Args: []string{worker.Name}, Env: worker.Environment(), Dir: string(os.PathSeparator),
-		Stdin: theirIn, Stdout: theirOut, Stderr: theirSaid, SysProcAttr: attributes(),
+		Stdin: theirIn, Stdout: theirOut, Stderr: theirStderr, SysProcAttr: attributes(),
 	}
 	err = p.command.Start()
-	closeAll(theirIn, theirOut, theirSaid)
+	closeAll(theirIn, theirOut, theirStderr)
 	if err != nil {
 		closeAll(p.in, p.out, p.said)
 		return nil, err

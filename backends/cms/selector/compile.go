@@ -503,8 +503,8 @@ func (c *compiler) behind(v Value) error {
 	var either []string
 	for i, k := range c.keys {
 		conditions := make([]string, 0, len(c.keys))
-		for _, before := range c.keys[:i] {
-			conditions = append(conditions, before.expr+" = ?")
+		for _, previous := range c.keys[:i] {
+			conditions = append(conditions, previous.expr+" = ?")
 		}
 		either = append(either, "("+strings.Join(append(conditions, k.expr+op(k)+"?"), " AND ")+")")
 		c.args = append(c.args, values[:i+1]...)

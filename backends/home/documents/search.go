@@ -110,8 +110,8 @@ func (l *Library) Search(query string) []Hit {
 	if utf8.RuneCountInString(query) > MaxQuery {
 		query = string([]rune(query)[:MaxQuery])
 	}
-	asked := asked(query)
-	if len(asked) == 0 {
+	words := queryWords(query)
+	if len(words) == 0 {
 		return nil
 	}
 	type scored struct {
@@ -119,12 +119,12 @@ func (l *Library) Search(query string) []Hit {
 		score   float64
 	}
 	scores := make(map[int]float64)
-	for i, word := range asked {
-		meant := []string{word}
-		if i == len(asked)-1 {
-			meant = l.index.beginningWith(word)
+	for i, word := range words {
+		matching := []string{word}
+		if i == len(words)-1 {
+			matching = l.index.beginningWith(word)
 		}
-		found := l.index.scores(meant)
+		found := l.index.scores(matching)
 		if i == 0 {
 			scores = found
 			continue
@@ -149,7 +149,7 @@ func (l *Library) Search(query string) []Hit {
 		if ofPage[s.page]++; ofPage[s.page] > maxOfPage {
 			continue
 		}
-		hit := Hit{Page: s.page, URL: s.page.URL, Snippet: snippet(s.text, asked)}
+		hit := Hit{Page: s.page, URL: s.page.URL, Snippet: snippet(s.text, words)}
 		if s.id != "" {
 			hit.Heading, hit.URL = s.head, s.page.URL+"#"+s.id
 		}
@@ -160,8 +160,8 @@ func (l *Library) Search(query string) []Hit {
 	return hits
 }
 
-// asked returns the words of a query without duplicates.
-func asked(query string) (words []string) {
+// queryWords returns the words of a query without duplicates.
+func queryWords(query string) (words []string) {
 	for _, name := range strings.FieldsFunc(strings.ToLower(query), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && r != '_' && r != '-'
 	}) {

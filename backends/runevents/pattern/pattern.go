@@ -391,11 +391,11 @@ func (t *translator) quantifier(cost int) (int, error) {
 		if t.pos+1 == len(t.in) || !isDigit(t.in[t.pos+1]) {
 			return cost, nil // a literal brace
 		}
-		most, err := t.bound()
+		limit, err := t.bound()
 		if err != nil {
 			return 0, err
 		}
-		cost *= max(1, most)
+		cost *= max(1, limit)
 	default:
 		return cost, nil
 	}

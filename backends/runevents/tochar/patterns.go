@@ -131,8 +131,8 @@ func always(padded, bare string) func(time.Time, bool) string {
 	}
 }
 
-func layout(of string) func(time.Time, bool) string {
-	return func(t time.Time, _ bool) string { return t.Format(of) }
+func layout(format string) func(time.Time, bool) string {
+	return func(t time.Time, _ bool) string { return t.Format(format) }
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + strings.ToLower(s[1:]) }

@@ -388,8 +388,8 @@ func logs(level byte) member {
 				break
 			}
 		}
-		said := line.String()
-		rt.host.Log(level, strings.ToValidUTF8(said[:min(len(said), maxLine)], ""))
+		logged := line.String()
+		rt.host.Log(level, strings.ToValidUTF8(logged[:min(len(logged), maxLine)], ""))
 		return goja.Undefined()
 	}}
 }
@@ -455,13 +455,13 @@ func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
 	for range r.Len() {
 		rt.put(all, r.Text(), rt.vm.ToValue(r.Text()))
 	}
-	said := r.Text()
+	responseBody := r.Text()
 	_ = made.Set("status", status)
 	_ = made.Set("ok", status >= 200 && status <= 299)
 	_ = made.Set("headers", all)
-	_ = made.Set("text", func(goja.FunctionCall) goja.Value { return rt.vm.ToValue(strings.ToValidUTF8(said, "\uFFFD")) })
+	_ = made.Set("text", func(goja.FunctionCall) goja.Value { return rt.vm.ToValue(strings.ToValidUTF8(responseBody, "\uFFFD")) })
 	_ = made.Set("json", func(goja.FunctionCall) goja.Value {
-		value, err := rt.parse(said)
+		value, err := rt.parse(responseBody)
 		rt.check(err)
 		return value
 	})

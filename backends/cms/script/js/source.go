@@ -113,8 +113,8 @@ type source struct {
 
 // Every file is wrapped in this function.
 const (
-	before = "(function (exports, require, module) {"
-	behind = "\n})"
+	wrapperStart = "(function (exports, require, module) {"
+	wrapperEnd   = "\n})"
 )
 
 func compile(name, text string) (*source, error) {
@@ -131,7 +131,7 @@ func compile(name, text string) (*source, error) {
 	if strings.HasPrefix(text, "#!") {
 		text = "//" + text
 	}
-	tree, err := parser.ParseFile(nil, name, before+text+behind, 0, parser.WithDisableSourceMaps)
+	tree, err := parser.ParseFile(nil, name, wrapperStart+text+wrapperEnd, 0, parser.WithDisableSourceMaps)
 	if err != nil {
 		return nil, syntax(name, err)
 	}
@@ -169,7 +169,7 @@ func syntax(name string, err error) *SourceError {
 // place returns a position in the file as its author wrote it, without the wrapper.
 func place(at file.Position) (line, column int) {
 	if at.Line == 1 {
-		return 1, max(at.Column-len(before), 1)
+		return 1, max(at.Column-len(wrapperStart), 1)
 	}
 	return at.Line, at.Column
 }

@@ -131,7 +131,7 @@ func (rt *Runtime) problem(name string, err failed) *SourceError {
 		column, _ := strconv.Atoi(parts[2])
 		if line > 0 && column > 0 {
 			if line == 1 {
-				column = max(column-len(before), 1)
+				column = max(column-len(wrapperStart), 1)
 			}
 			made.File, made.Line, made.Column = parts[0], line, column
 		}

@@ -427,8 +427,8 @@ func (p *pqlParser) not(depth int) (*Value, error) {
 		return nil, refuse("the query is nested more than %d deep", MaxDepth)
 	}
 	if p.sign("!") {
-		of, err := p.not(depth + 1)
-		return ListValue(TextValue("not"), of), err
+		negated, err := p.not(depth + 1)
+		return ListValue(TextValue("not"), negated), err
 	}
 	if p.sign("(") {
 		v, err := p.or(depth + 1)
