@@ -40,9 +40,9 @@
 //	finish             text          finish_reason. Default: tool_calls with tools, else stop
 //	words              1..100000     stream the text in chunks of this many words. Default: 1
 //	chunks             1..100000     stream the text in this many chunks, fewer if it has fewer characters
-//	chunk_bytes        1..1048576    stream text, reasoning and tool arguments in chunks of at most this many bytes, without
-//	                                 splitting characters. Only one of words, chunks and chunk_bytes may be given. A text has
-//	                                 at most 100000 chunks; the chunks of a longer one are larger
+//	chunk_bytes        1..1048576    stream text, reasoning and tool arguments in chunks of at most this many bytes,
+//	                                 without splitting characters. Only one of words, chunks and chunk_bytes may be
+//	                                 given. A text has at most 100000 chunks; the chunks of a longer one are larger
 //	delay              duration      pause before the headers
 //	first_delay        duration      pause after the headers (and the role chunk) and before the rest
 //	chunk_delay        duration      pause between chunks
@@ -51,8 +51,8 @@
 //	code               text          error.code of that body and of the errors below. Default: by status
 //	message            text          error.message. Default: by status
 //	retry_after        text          Retry-After of an error answer, sent as it is
-//	header             name:value    a header of the answer; repeatable, at most 64. Content-Length, Transfer-Encoding and
-//	                                 Trailer are not allowed
+//	header             name:value    a header of the answer; repeatable, at most 64. Content-Length,
+//	                                 Transfer-Encoding and Trailer are not allowed
 //	body               text          the whole body of the answer, sent unchanged, with status (default 200). Its type is
 //	                                 JSON, or event-stream if the request asks for a stream, unless a header sets it
 //	usage              off           never send usage
@@ -64,8 +64,9 @@
 //	echo               headers       the text is the received headers, one "Name: value" a line, sorted, secrets masked
 //	                   body          the text is the received body, byte for byte
 //	fault              a name        what goes wrong, see below; repeatable
-//	after              0..100000     where in a stream a fault occurs: after this many chunks, not counting the role chunk. A
-//	                                 shorter stream fails at its end, before the finish_reason. Default: 1, for stall 0
+//	after              0..100000     where in a stream a fault occurs: after this many chunks, not counting the role
+//	                                 chunk. A shorter stream fails at its end, before the finish_reason. Default: 1; for
+//	                                 stall: 0
 //	bytes              1..67108864   size of the event of huge_event. Default: 1048576
 //	fail_times         1..1000000    only this many first requests with this fail_key get status and fault (status 503 if
 //	                                 neither is given); later ones get neither
