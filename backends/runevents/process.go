@@ -46,8 +46,9 @@ func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err e
 	return number, err
 }
 
-// Store does what Process does, without the list of rejected commands. The context of a report is only checked at
-// the beginning: a write that has begun is completed.
+// Store works like Process, but returns the error of a command that cannot be stored instead of keeping the command
+// in the list of rejected ones. The context of a report is only checked at the beginning: a write that has begun is
+// completed.
 func (s *Service) Store(ctx context.Context, c Command) error {
 	if err := c.check(false); err != nil {
 		return &payloadError{err}

@@ -141,6 +141,8 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 	return r.report, nil
 }
 
+// read reads a whole report into r.report. It refuses members that are unknown in this version, given twice or
+// missing.
 func (r *reader) read() error {
 	seen, allowed := 0, members(r.version)
 	r.object()
@@ -253,6 +255,8 @@ func (r *reader) resources() {
 	}
 }
 
+// resource reads an element of "resources" with its events. A resource that was skipped has one event instead,
+// whatever its events are.
 func (r *reader) resource() {
 	var (
 		res     resource
@@ -452,6 +456,8 @@ func (r *reader) resourceEvents() {
 	}
 }
 
+// resourceEvent reads an element of "resource_events" of older versions, which describes an event and its resource
+// together. Events before r.oldest are not kept.
 func (r *reader) resourceEvent() {
 	var (
 		res   resource

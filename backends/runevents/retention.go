@@ -212,7 +212,8 @@ func (s *Service) purgeEvents(ctx context.Context, cutoff int64, p *Purged) (fro
 	return dayOf(cutoff), nil
 }
 
-// purgeDetails does the same for logs and metrics.
+// purgeDetails deletes the logs and metrics of reports before cutoff, in chronological order or as whole
+// partitions.
 func (s *Service) purgeDetails(ctx context.Context, cutoff int64, p *Purged) error {
 	if s.db.Dialect() == store.Postgres {
 		_, err := s.dropPartitions(ctx, "run_report_details", dayOf(cutoff), &p.Partitions)

@@ -47,7 +47,8 @@ func chunkRows(d store.Dialect, n int) int {
 	return min(n, statementRows)
 }
 
-// fewRows does the same for statements that are sent together, of which both engines keep only few prepared.
+// fewRows returns the greatest power of two that is at most n and statementRows. Statements that are sent together
+// use it on both engines, because both keep only few of them prepared.
 func fewRows(n int) int { return 1 << (bits.Len(uint(min(n, statementRows))) - 1) }
 
 // returning runs statements that write rows, and calls scan for each row that they return.
@@ -116,6 +117,7 @@ func (w *want[T]) sorted() []wanted[T] {
 	return list
 }
 
+// internResources stores the resources of the reports' events, and looks up their IDs.
 func (b *batch) internResources(reports []stored) error {
 	w := want[resource]{b.resources, make(map[digest]wanted[resource])}
 	for _, r := range reports {
@@ -165,6 +167,7 @@ func upsert[T any](
 	return nil
 }
 
+// numbers looks up IDs by digest with a statement, and adds them to known.
 func (b *batch) numbers(known overlay[digest], statement string, args []any) error {
 	result, err := b.Rows(statement, args...)
 	if err != nil {

@@ -70,6 +70,7 @@ type Options struct {
 
 const day = 24 * time.Hour
 
+// withDefaults returns the options with the default for each that is zero or nil.
 func (o Options) withDefaults() Options {
 	o.Bar = look.Always(o.Bar)
 	if o.Prefix == "" {

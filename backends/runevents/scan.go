@@ -46,7 +46,7 @@ func (s *scanner) sound(err error) bool {
 // is reports whether the next value is of a kind.
 func (s *scanner) is(kind jsontext.Kind) bool { return s.err == nil && s.text.Kind() == kind }
 
-// expect does what is does, and fails if the next value is of another kind. what names the expected kind.
+// expect works like is, but records an error if the next value is of another kind. what names the expected kind.
 func (s *scanner) expect(kind jsontext.Kind, what string) bool {
 	if !s.is(kind) {
 		s.fail("%s is expected", what)

@@ -107,6 +107,7 @@ type stored struct {
 	id, node int64
 }
 
+// store stores reports with everything they contain. Reports that are already stored are skipped.
 func (b *batch) store(reports []*report) error {
 	reports, err := b.claim(reports)
 	if err != nil {

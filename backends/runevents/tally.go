@@ -47,6 +47,7 @@ func (t tally) write(c store.Conn) error {
 	return t.addTo(c, addNodeCounts)
 }
 
+// addTo adds the counts to their table. statements[n] adds n rows. The rows are written in the order of their keys.
 func (t tally) addTo(c store.Conn, statements []string) error {
 	keys := slices.SortedFunc(maps.Keys(t), func(a, b tallyKey) int {
 		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.of, b.of), cmp.Compare(a.status, b.status))

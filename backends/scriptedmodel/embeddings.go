@@ -114,6 +114,8 @@ func vector(text string, dimensions int) []float32 {
 	return v
 }
 
+// appendVector appends a vector as an array of numbers or, if packed, as the base64 text of little-endian float32
+// values.
 func appendVector(b []byte, v []float32, packed bool) []byte {
 	if packed {
 		var raw []byte

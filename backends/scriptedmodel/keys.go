@@ -134,6 +134,7 @@ func applyRetryAfter(s *script, v string) error {
 	return nil
 }
 
+// applyHeader adds a response header in the form Name:Value. It refuses headers that frame the body.
 func applyHeader(s *script, v string) error {
 	name, value, ok := strings.Cut(v, ":")
 	value = strings.TrimSpace(value)

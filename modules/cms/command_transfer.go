@@ -33,6 +33,7 @@ func (t transferred) String() string {
 	return fmt.Sprintf("%d fields, %d templates, %d pages, %d files", t.Fields, t.Templates, t.Pages, t.Files)
 }
 
+// exportCommand returns the command that writes the content of the site to a file.
 func exportCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export <file>|-", Args: cobra.ExactArgs(1),
@@ -95,6 +96,7 @@ func exportTo(ctx context.Context, from transfer.Site, name string) (done transf
 	return done, err
 }
 
+// importCommand returns the command that imports an exported file into the site.
 func importCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import <file>|-", Args: cobra.ExactArgs(1),

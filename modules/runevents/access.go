@@ -46,6 +46,8 @@ func (a *Access) names() bool {
 	return !a.Any && (len(a.Users) > 0 || len(a.Certnames) > 0)
 }
 
+// allows reports whether a request has the right: by its address, its client certificate, or the user that Caddy
+// has authenticated.
 func (a *Access) allows(r *http.Request) bool {
 	if a.Any || a.Loopback && local(r) {
 		return true

@@ -50,7 +50,7 @@ func (o *options) run(work func(s *session, args []string) error) func(*cobra.Co
 	return o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error { return open(s, args, work) })
 }
 
-// find does what run does, for a subcommand that requires an existing database.
+// find works like run, but the returned function fails if the database does not exist yet.
 func (o *options) find(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
 		if err := s.App.Exists(runevents.SchemaName); err != nil {

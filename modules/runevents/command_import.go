@@ -124,6 +124,7 @@ func readFiles(ctx context.Context, root string, add addFunc) error {
 	})
 }
 
+// readReport reads a file of at most maxFile bytes, and decompresses it if its name ends in .gz.
 func readReport(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

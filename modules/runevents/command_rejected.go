@@ -54,6 +54,7 @@ func number(text string) (int64, error) {
 	return id, nil
 }
 
+// showRejected shows a rejected command and its payload.
 func (s *session) showRejected(args []string) error {
 	id, err := number(args[0])
 	if err != nil {
@@ -79,6 +80,8 @@ func (s *session) showRejected(args []string) error {
 	return s.Answer(shown, nil)
 }
 
+// retry carries out the named rejected commands again, or all of them. It returns an error if one was rejected
+// again.
 func (s *session) retry(args []string, all bool) error {
 	if all == (len(args) > 0) {
 		return errors.New("name the numbers of commands, or --all")

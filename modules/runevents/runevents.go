@@ -336,6 +336,8 @@ func (h *Handler) Presence() tollgate.Presence {
 	}
 }
 
+// ServeHTTP serves the routes of the service. Other requests go to next. A request for the root of the site that no
+// handler answers is redirected to the page of the service.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	found, ours := h.service.Find(r)
 	if ours {

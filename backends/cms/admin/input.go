@@ -101,6 +101,8 @@ func (s schema) inputs(names []string, values map[string]any, namePrefix string)
 	return list
 }
 
+// input returns the form input of a field: its stored value as the browser shows it. name is the name of the input,
+// which begins with the names of the blocks that contain it.
 func (s schema) input(f *content.Field, name string, value any) *input {
 	i := &input{Field: f, Input: name}
 	switch f.Type {
@@ -217,6 +219,9 @@ func (r *reader) values(names []string, old map[string]any, namePrefix string) m
 	return made
 }
 
+// value returns the value of a field from the form, as content.Edit takes it, or nil for an empty input. old is the
+// stored value, from which the files are taken. Text that cannot be read as a number or as JSON is noted with
+// refuse, and shown at its input.
 func (r *reader) value(f *content.Field, name string, old any) any {
 	text := strings.ReplaceAll(r.Form.Text(name), "\r\n", "\n")
 	switch f.Type {

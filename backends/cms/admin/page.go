@@ -57,6 +57,8 @@ func (c *call) open(id int64) (shown, live *content.Page, err error) {
 	return shown, live, err
 }
 
+// showPage shows the form of a page with the values of shown, below refusal if it is not nil. live is the stored
+// page, or nil for a page that does not exist yet.
 func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	s, err := c.schema()
 	if err != nil {
@@ -269,6 +271,8 @@ func (c *call) showNew(refusal error, parent, typed *content.Page) error {
 	return c.showPage(refusal, typed, nil)
 }
 
+// create creates a page from the form and redirects to it. If it is refused, the form is shown again with what was
+// typed.
 func (c *call) create() error {
 	parent, err := c.parent(c.Form.Number("parent"))
 	if err != nil {

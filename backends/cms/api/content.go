@@ -127,6 +127,7 @@ func (c Content) path(ctx context.Context, call *handler.Call) (any, error) {
 	return tagged(call, page, err)
 }
 
+// create creates a page below another and answers 201 with its address in Location.
 func (c Content) create(ctx context.Context, call *handler.Call) (any, error) {
 	edit, err := edited(call, "template", "parent")
 	if err != nil {

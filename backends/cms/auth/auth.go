@@ -141,6 +141,7 @@ func (a *Auth) Jobs() []jobs.Job {
 	return []jobs.Job{{Name: "auth", Every: 10 * time.Minute, Run: a.sweep}}
 }
 
+// sweep deletes sessions, tokens and attempts that have expired, and returns how many rows were deleted.
 func (a *Auth) sweep(ctx context.Context) (done int, err error) {
 	now := a.Now()
 	for _, expired := range []struct {

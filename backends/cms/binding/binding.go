@@ -99,6 +99,7 @@ func (p pages) Count(ctx context.Context, u handler.User, selector string) (int6
 	return p.content.Count(ctx, &u, selector)
 }
 
+// Add creates a page. given["parent"] is the ID of the parent, or a path or selector that finds it.
 func (p pages) Add(ctx context.Context, u handler.User, given script.Object) (script.Object, error) {
 	var edit content.Edit
 	switch parent := given["parent"].(type) {
@@ -168,6 +169,8 @@ func known(a *accounts.Account) bool {
 	return a.Name != kernel.RoleGuest && a.Status == accounts.StatusActive
 }
 
+// Find returns up to limit users whose IDs are greater than after. It skips the guest and users who are not active,
+// so it may read several pages of accounts.
 func (s users) Find(ctx context.Context, after int64, limit int) ([]script.Object, error) {
 	list := []script.Object{}
 	for {

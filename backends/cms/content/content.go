@@ -190,6 +190,8 @@ func (p *Content) Find(ctx context.Context, u *kernel.User, text string) (*List,
 	return p.list(ctx, s, u, q)
 }
 
+// list returns the pages that a compiled selector finds. It stops at the limit of the selector, or when the pages
+// exceed listMostBytes together; Next is then the cursor of the next page of the list.
 func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *selector.Query) (*List, error) {
 	list := &List{Pages: []*Page{}, Limit: q.Limit, Start: q.Start}
 	statement, args := q.Select(columns)

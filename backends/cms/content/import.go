@@ -112,6 +112,8 @@ type Imported struct {
 	History History
 }
 
+// importOne imports a page in the transaction of c: it edits the page at the path, or creates it. A page of another
+// template and a missing parent are conflicts.
 func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) error {
 	site := kernel.Site()
 	there, err := s.seen(c, site, "p.path = ?", page.Path)

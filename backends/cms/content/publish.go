@@ -100,6 +100,8 @@ func (p *Content) PublishDraft(ctx context.Context, u *kernel.User, id, version 
 	return page, err
 }
 
+// publish publishes a page, or the draft of a published page, and removes the time of a planned publication. It
+// refuses a published page without a draft.
 func (p *Content) publish(c kernel.Conn, s *schema, u *kernel.User, previous *Page) (*Page, error) {
 	title, fields := previous.Title, previous.Fields
 	if previous.draft != "" {

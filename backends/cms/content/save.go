@@ -360,7 +360,8 @@ func (s *schema) fits(c kernel.Conn, t *Template, parent *Page) error {
 	return s.below(c, t, parent)
 }
 
-// below does what fits does, for a page that already exists: it ignores that a template may have only one page.
+// below returns an error if a page of template t cannot be placed below parent. Unlike fits, it ignores that a
+// template may have only one page, so it is also used for pages that already exist.
 func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
 	if parent == nil {
 		var exists bool

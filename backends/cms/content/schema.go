@@ -86,6 +86,7 @@ func (p *Content) loadSchema(ctx context.Context, _ string) (s *schema, err erro
 	return s, err
 }
 
+// readSchema reads all fields and templates, with the names of the roles that the templates refer to.
 func readSchema(c kernel.Conn) (*schema, error) {
 	s := &schema{
 		templates: make(map[int64]*Template), names: make(map[string]*Template), fields: make(map[string]*Field),
@@ -333,7 +334,7 @@ func (p *Content) SaveField(ctx context.Context, u *kernel.User, field Field) (*
 	return p.Field(ctx, u, field.Name)
 }
 
-// saveField does what SaveField does within a change, and adds the field to s.
+// saveField checks a field and saves it in the transaction of c, for SaveField and Define. It adds the field to s.
 func (s *schema) saveField(c kernel.Conn, field Field) error {
 	old := s.fields[field.Name]
 	switch {
@@ -416,8 +417,9 @@ func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) 
 	return made.clone(), nil
 }
 
-// saveTemplate does what SaveTemplate does within a change, and adds the template to s. A template that s knows
-// without an ID has been named by another definition and is about to be created.
+// saveTemplate checks a template and saves it in the transaction of c, for SaveTemplate and Define. It adds the
+// template to s. A template that s knows without an ID has been named by another definition and is about to be
+// created.
 func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
 	old := s.names[t.Name]
 	switch {

@@ -92,7 +92,7 @@ func (f *Field) fits(value any) bool {
 	return f.Type == TypeJSON
 }
 
-// lists does what fits does, for an element of a list.
+// lists reports whether a stored value can be an element of the list that belongs to a field.
 func (f *Field) lists(value any) bool {
 	is := false
 	switch f.Type {

@@ -302,6 +302,7 @@ func asNumber(value any) (float64, bool) {
 	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
+// depth returns how deeply lists and objects are nested in a JSON value. It is 0 for a scalar.
 func depth(value any) int {
 	deepest := 0
 	switch v := value.(type) {

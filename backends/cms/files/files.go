@@ -105,8 +105,8 @@ func (f *Files) Serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id
 	})
 }
 
-// Image does what Serve does for a site's own code, which may request any size. The zero Size requests the original
-// file.
+// Image works like Serve, but for a site's own code, which may request any size. The zero Size requests the
+// original file.
 func (f *Files) Image(w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size) error {
 	return f.serve(w, r, u, id, size, func(*content.File) bool { return true })
 }

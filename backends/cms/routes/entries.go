@@ -98,6 +98,7 @@ func (e *entries) list(list Value, prefix string) *Error {
 	return nil
 }
 
+// group adds the routes of a group, whose endpoints are below prefix and the name of the group.
 func (e *entries) group(item Item, prefix string) *Error {
 	name := strings.Trim(item.Key, "/")
 	if name == "" {
@@ -115,6 +116,7 @@ func (e *entries) group(item Item, prefix string) *Error {
 	return e.list(item.Value, prefix+name+"/")
 }
 
+// entry checks a route, which is a list of four or five values, and adds it. Its endpoint is below prefix.
 func (e *entries) entry(list Value, prefix string) *Error {
 	for _, item := range list.Items {
 		if item.Named {
@@ -193,6 +195,7 @@ func options(v Value, o *Options) *Error {
 	return nil
 }
 
+// option checks an option of a route and sets it in o. After an error, o must not be used.
 func option(item Item, o *Options) *Error {
 	v := item.Value
 	kind := func(want Kind) *Error {

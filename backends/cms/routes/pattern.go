@@ -252,6 +252,7 @@ func mayBeSlash(p piece) (bool, error) {
 	return hasSlash(parsed), nil
 }
 
+// hasSlash reports whether a character of the expression can be a slash.
 func hasSlash(re *syntax.Regexp) bool {
 	switch re.Op { //nolint:exhaustive // the others have no characters of their own
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:

@@ -79,6 +79,7 @@ func (r *reader) fail(format string, args ...any) {
 	panic(errorAt(r.position(r.at), format, args...))
 }
 
+// file reads the whole file: the opening tag, and then statements in any order, exactly one of which sets $routes.
 func (r *reader) file() (f File) {
 	if len(r.src) > maxFile {
 		r.fail("the file is longer than %d bytes", maxFile)
@@ -272,6 +273,8 @@ func (r *reader) items(closing byte, depth int) []Item {
 	}
 }
 
+// integer reads a decimal integer. It refuses leading zeros, numbers out of range, and text that PHP would read as
+// another kind of number.
 func (r *reader) integer() int64 {
 	start := r.at
 	if r.src[r.at] == '-' {

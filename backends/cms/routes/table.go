@@ -60,6 +60,8 @@ func NewTable(entries, defaults []Entry, resolve Resolve) (*Table, error) {
 	return t, nil
 }
 
+// add resolves the method of a route and adds each variant of its endpoint. A default route is left out if all its
+// endpoints have routes already.
 func (t *Table) add(r *Route, compile compiler, resolve Resolve) error {
 	if r.Class == "" {
 		return errorAt(r.At, "a route without a class")
@@ -131,6 +133,7 @@ func isStatic(segments []segment) bool {
 	return !slices.ContainsFunc(segments, func(s segment) bool { return len(s.params) > 0 })
 }
 
+// add inserts a variant below n, one level per segment. A tail is kept at the node of the segment before it.
 func (n *node) add(v *variant) {
 	for i, s := range v.segments {
 		if v.tail && i == len(v.segments)-1 {
@@ -227,6 +230,8 @@ func (t *Table) Find(method, path string) Match {
 	return t.find("GET", path)
 }
 
+// find returns the route for a method and path. Static endpoints come first, then patterns in the order of the
+// routes. If only the method does not match, Match.Allow lists the methods of the path.
 func (t *Table) find(method, path string) (m Match) {
 	static := t.static[path]
 	for _, r := range static {

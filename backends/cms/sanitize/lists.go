@@ -22,7 +22,7 @@ func list(value any) []any {
 	return []any{value}
 }
 
-// split does what list does, but splits a text at | or, if it has none, at commas.
+// split works like list, but splits a text at | or, if it has none, at commas.
 func split(value any) []any {
 	s, ok := value.(string)
 	if !ok {
@@ -64,6 +64,8 @@ func flatArray(value any, o options) any {
 	return cutList(flatten([]any{}, value), o.most)
 }
 
+// flatten appends the scalars of a value to flat, with lists and objects taken apart at any depth. Objects are read
+// in the order of their keys.
 func flatten(flat []any, value any) []any {
 	switch v := value.(type) {
 	case nil:

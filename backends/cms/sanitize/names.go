@@ -159,6 +159,8 @@ func htmlClasses(s string, limit int) string {
 
 // The following functions split names into words: a capital after another character begins a new word.
 
+// parts returns the words of a text. A word ends at each character other than an ASCII letter or digit, and before
+// an upper-case letter that does not follow one. Latin letters with marks are replaced by ASCII letters first.
 func parts(s string) (found []string) {
 	s = strings.Map(func(r rune) rune {
 		if isAlpha(r) || isDigit(r) {
@@ -206,6 +208,7 @@ func camelCase(s string) string {
 	return string(made)
 }
 
+// pascalCase joins the words of a text, each with an upper-case first letter. Leading digits are dropped.
 func pascalCase(s string) string {
 	made := make([]byte, 0, len(s))
 	begins := true // the next letter begins a word

@@ -125,6 +125,8 @@ func date(value any, o options) any {
 	return time.Unix(seconds, 0).UTC().Format(layout)
 }
 
+// moment returns a value as Unix time in seconds. It accepts text in layout, which may be empty, a number of
+// seconds, and text in one of layouts.
 func moment(value any, layout string) (seconds int64, ok bool) {
 	if _, is := value.(bool); is {
 		return 0, false

@@ -22,8 +22,8 @@ func (e UnknownError) Error() string { return fmt.Sprintf("'%s' is not a sanitiz
 // (text20_entities). The error is an UnknownError.
 func Apply(spec string, value any) (any, error) { return With(spec, value) }
 
-// With does what Apply does, and passes arguments to the sanitizer, such as the values that option allows. In a
-// chain, only the last sanitizer gets them.
+// With works like Apply, but passes arguments to the sanitizer, such as the values that option allows. In a chain,
+// only the last sanitizer gets them.
 func With(spec string, value any, given ...any) (any, error) {
 	rest := spec
 	for {

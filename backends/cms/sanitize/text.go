@@ -165,6 +165,8 @@ func markupToLine(s string, limit int) string {
 // nest.
 var inline = regexp.MustCompile("`([^`\n]+)`" + `|\[([^\[\]\n]+)\]\(([^\s()<>]+)\)|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|~~([^~\n]+)~~`)
 
+// entitiesMarkdown escapes a text for HTML and turns its inline Markdown (code, links, strong, emphasis and deleted
+// text) into elements. A link with an unsafe address stays text.
 func entitiesMarkdown(s string) string {
 	s = html.EscapeString(s)
 	var b strings.Builder

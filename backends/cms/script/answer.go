@@ -41,6 +41,7 @@ func (h *host) answer(result []byte) (any, error) {
 	return value, err
 }
 
+// result reads the result of a call: an error, a file or image to serve, a response, or a value.
 func (h *host) result(r *wire.Reader) (any, error) {
 	switch kind := r.Byte(); kind {
 	case wire.Failed:

@@ -35,6 +35,7 @@ func newCache(limit int, now func() time.Time) *cache {
 	return &cache{most: limit, now: now, entries: make(map[string]*list.Element)}
 }
 
+// get returns the value of a key and marks it as recently used. It drops an entry that has expired.
 func (c *cache) get(key string) (value string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

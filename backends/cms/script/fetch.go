@@ -63,6 +63,8 @@ type fetched struct {
 	body    []byte
 }
 
+// fetch sends a request and reads its whole response, of at most maxFetch bytes. The host must be allowed. A Host
+// header of the script is ignored.
 func (e *Engine) fetch(
 	ctx context.Context, method, address string, headers map[string]string, body []byte,
 ) (*fetched, error) {

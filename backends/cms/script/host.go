@@ -86,6 +86,8 @@ func (h *host) refused(err error) *wire.RefusedError {
 	return &wire.RefusedError{Message: "internal error", Cause: uint64(len(h.causes))}
 }
 
+// operate carries out an operation that a script has requested, and appends its result to reply. Operations on
+// pages, files, users, templates and fields, and fetch, are counted, and limited to maxOperations per request.
 func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	switch operation {
 	case wire.Source:
@@ -275,6 +277,7 @@ func given(text []byte) (Object, error) {
 	return o, nil
 }
 
+// pages carries out an operation on pages as the user of the request.
 func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	pages, user := h.engine.Pages, h.call.User
 	if pages == nil {
@@ -316,6 +319,8 @@ func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	}
 }
 
+// files attaches a file to a page, or returns a link to an image, or prepares a file or image as the answer of the
+// request. An attached file is one that the script has made, or an upload of the request.
 func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	files, user := h.engine.Files, h.call.User
 	if files == nil {
@@ -389,6 +394,8 @@ func (h *host) definitions(
 	return object(reply, found, err)
 }
 
+// fetch sends the request that a script has described, and appends the status, headers and body of its response to
+// reply.
 func (h *host) fetch(r *wire.Reader, reply []byte) ([]byte, error) {
 	address, method := r.Text(), r.Text()
 	headers := make(map[string]string)

@@ -13,6 +13,7 @@ type local struct {
 	question, result []byte
 }
 
+// run runs a call in a new runtime, which is interrupted at the deadline of the context.
 func (l *local) run(h *host, kind byte, question func([]byte) []byte) ([]byte, error) {
 	rt := js.New(h.program.code)
 	until, _ := h.ctx.Deadline()

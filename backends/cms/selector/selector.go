@@ -155,6 +155,7 @@ func (r *reader) next(b byte) bool {
 	return false
 }
 
+// term reads a term: one or more fields, an operator, and one or more values, with | between alternatives.
 func (r *reader) term() (t Term, err error) {
 	for {
 		begin := r.at

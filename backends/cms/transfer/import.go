@@ -77,6 +77,8 @@ func (i *importer) next() (*line, error) {
 
 var errMissing = errors.New("the export ends in the middle: its last line is missing")
 
+// all imports the lines up to the one that ends the export. It returns errMissing if the file ends before that
+// line.
 func (i *importer) all(ctx context.Context) error {
 	first, err := i.next()
 	if err != nil || first.CMS != version {
@@ -99,6 +101,8 @@ func (i *importer) all(ctx context.Context) error {
 	}
 }
 
+// line imports a line. Definitions and pages are collected and stored in batches; a line of another kind first
+// stores the batch that precedes it.
 func (i *importer) line(ctx context.Context, l *line) error {
 	if l.Page == nil && l.Refs == nil {
 		if err := i.flush(ctx); err != nil {
@@ -243,6 +247,8 @@ func (i *importer) now(d content.Definition) (content.Definition, bool) {
 	return content.Definition{Template: &t}, whole
 }
 
+// refs collects the fields of a page that refer to other pages. It replaces the paths in them with IDs, and removes
+// references to pages that do not exist.
 func (i *importer) refs(ctx context.Context, r *refs) error {
 	// The pages that are referred to exist, except those in the current batch.
 	if len(i.waits) > 0 && i.waits[0].Template != "" {

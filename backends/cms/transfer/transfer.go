@@ -115,6 +115,8 @@ func (e *exporter) tell() {
 	}
 }
 
+// schema writes the version, the roles that are not built in, the fields and the templates. Fields of blocks come
+// last, because they refer to other fields.
 func (e *exporter) schema(ctx context.Context) error {
 	if err := e.out.Encode(line{CMS: version}); err != nil {
 		return err
@@ -182,6 +184,7 @@ func (e *exporter) each(ctx context.Context, fn func(p *content.Page) error) err
 	}
 }
 
+// pages writes all pages, without their files and references to other pages.
 func (e *exporter) pages(ctx context.Context) error {
 	return e.each(ctx, func(p *content.Page) error {
 		exported := &page{
@@ -302,6 +305,7 @@ func (e *exporter) files(ctx context.Context, p *content.Page, field string, val
 	return nil
 }
 
+// file writes a file: a line that describes it, and its content in chunks of chunkSize.
 func (e *exporter) file(ctx context.Context, p *content.Page, field string, item map[string]any, id int64) error {
 	f, body, err := e.Files.Open(ctx, kernel.Site(), id)
 	if err != nil {

@@ -58,6 +58,7 @@ func (ownHTML) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindRawHTML, nothing)
 }
 
+// heading renders a heading with its ID, and with a link to itself below level 1.
 func heading(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	h := node.(*ast.Heading)
 	level := strconv.Itoa(h.Level)
@@ -132,6 +133,7 @@ func header(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkS
 	return status, err
 }
 
+// cell renders a cell of a table. An empty cell of the header is no th element.
 func cell(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	c := node.(*table.TableCell)
 	tag, attributes := "td", ""

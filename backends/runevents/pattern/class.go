@@ -151,6 +151,7 @@ func (t *translator) entry() (rune, error) {
 // maxChar is the largest character number of PostgreSQL. Most numbers up to it are not characters.
 const maxChar = 0x7ffffffe
 
+// digits reads from least to most digits of a base and returns the character with that number.
 func (t *translator) digits(base, least, most int) (rune, error) {
 	n, count := 0, 0
 	for ; count < most && t.pos < len(t.in); count++ {

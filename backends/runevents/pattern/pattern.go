@@ -121,6 +121,7 @@ type translator struct {
 
 const maxGroups = 100
 
+// run translates the whole pattern into t.out.
 func (t *translator) run() error {
 	if err := t.director(); err != nil {
 		return err
@@ -225,6 +226,8 @@ func (t *translator) skip() {
 	}
 }
 
+// alternatives translates the alternatives of a pattern or group, up to its closing parenthesis, and returns their
+// cost.
 func (t *translator) alternatives() (cost int, err error) {
 	if t.depth++; t.depth > maxGroups {
 		return 0, errTooComplex
@@ -326,6 +329,8 @@ func quoteChar(r rune) string {
 	return `\` + string(r)
 }
 
+// group translates a group of any kind, and returns its cost and whether it is a lookaround constraint. Groups
+// within constraints do not capture.
 func (t *translator) group() (cost int, constraint bool, err error) {
 	capture := -1
 	switch {

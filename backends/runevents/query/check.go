@@ -163,6 +163,8 @@ func (c *checker) field(e *entity, v *syntax.Value) *field {
 	return nil
 }
 
+// comparison checks a clause that compares the field or fields in name with the value v. outermost is true for
+// clauses of the outermost query, false for those of inner ones.
 func (c *checker) comparison(
 	e *entity, clause *syntax.Value, op string, name, v *syntax.Value, outermost bool,
 ) (expr, error) {
@@ -287,6 +289,7 @@ func hash(s string) ([]byte, bool) {
 	return b, err == nil
 }
 
+// equality checks a comparison with =. A hash that is not hexadecimal matches nothing.
 func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
 	if v.Kind == syntax.Null && f.kind != typeTime {
 		return &nullExpr{field: f, null: true, sent: true}, nil
@@ -333,6 +336,7 @@ func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
 	return &compareExpr{f, "=", s}, err
 }
 
+// match checks a comparison with ~ and compiles its pattern.
 func (c *checker) match(f *field, v *syntax.Value) (expr, error) {
 	switch f.kind {
 	case typeText, typeHash, typePath, typeJSON:
@@ -369,6 +373,7 @@ func (c *checker) pattern(source string) (*pattern.Pattern, error) {
 	return p, nil
 }
 
+// null checks a "null?" clause.
 func (c *checker) null(e *entity, clause, name, v *syntax.Value) (expr, error) {
 	if e.absent() {
 		return c.absent(clause, "null?", name, v)

@@ -6,6 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 )
 
+// in checks an "in" clause, whose second argument is an array or an inner query.
 func (c *checker) in(e *entity, clause *syntax.Value, args []*syntax.Value) (expr, error) {
 	if len(args) != 2 {
 		return nil, refuse("in requires exactly two arguments")
@@ -72,6 +73,8 @@ func sameType(f *field, col column) bool {
 	return f.kind == col.field.kind
 }
 
+// inArray checks the values of an "in" clause with an array. A null matches nothing, except in fields that hold
+// JSON.
 func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 	if f.kind == typePath {
 		return nil, refuse("Operator in...array is not supported on array types")
@@ -208,6 +211,7 @@ func (c *checker) from(v *syntax.Value, outermost bool) (*query, error) {
 	return q, nil
 }
 
+// paging checks a limit, offset or order_by clause and sets it in q.
 func (c *checker) paging(q *query, v *syntax.Value) error {
 	if len(v.Items) != 2 {
 		return refuse("%s requires exactly one argument", v.Operator())

@@ -107,6 +107,8 @@ func (c *compiler) literal(v any) string {
 	return c.arg(v)
 }
 
+// open returns the scope of a query or inner query, with a suffix that keeps the aliases of its tables unique. It
+// notes whether the query is restricted to the latest reports, and whether an equality makes its result small.
 func (c *compiler) open(q *query) *scope {
 	s := &scope{c: c, q: q, joined: make(map[string]bool)}
 	if c.levels > 0 {

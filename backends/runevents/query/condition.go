@@ -87,6 +87,7 @@ func latest(report string, truth bool) string {
 // opposite maps each operator to its negation.
 var opposite = map[string]string{"=": "<>", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
+// compare returns the SQL condition of a comparison, or of its negation.
 func (s *scope) compare(x *compareExpr, negated bool) string {
 	f := x.field
 	nulls := negated && x.op == "=" && s.knows(f)
@@ -127,6 +128,7 @@ func orNull(f *field, col, test string, nulls bool) string {
 // manyValues is the length from which on a list is passed as a single parameter.
 const manyValues = 50
 
+// in returns the SQL condition of an "in" clause with an array, or of its negation.
 func (s *scope) in(x *inExpr, negated bool) string {
 	f := x.field
 	if len(x.values) == 0 {
@@ -202,6 +204,7 @@ func (s *scope) values(values []any) string {
 	return "SELECT " + element + " FROM json_each(" + s.c.arg(string(append(b, ']'))) + ")"
 }
 
+// null returns the SQL condition of a test for null, or of its negation.
 func (s *scope) null(x *nullExpr, negated bool) string {
 	f := x.field
 	want := x.null != negated
@@ -242,6 +245,7 @@ func (s *scope) shared(f *field, test func(column string) string, nulls bool) st
 	return orNull(f, key, key+" IN (SELECT x.id FROM "+j.table+" x WHERE "+test("x."+f.column)+")", nulls && j.outer)
 }
 
+// match returns the SQL condition of a comparison with a pattern, or of its negation.
 func (s *scope) match(x *matchExpr, negated bool) string {
 	f := x.field
 	if f.unknowable {

@@ -51,6 +51,7 @@ func checkSummarizeBy(s string) error {
 	return nil
 }
 
+// checkCountFilter checks the counts_filter parameter. It returns nil for a missing or empty filter.
 func checkCountFilter(v *syntax.Value) (*countFilter, error) {
 	if v == nil || v.Kind == syntax.Null || v.IsList() && len(v.Items) == 0 {
 		return nil, nil //nolint:nilnil // no filter
@@ -136,6 +137,7 @@ func (c *compiler) filtered(q *counts, outer, inner []string, from string) strin
 	return sql
 }
 
+// countRows compiles a query for counts of events, or for the counts of those counts.
 func (c *compiler) countRows(q *counts) *statement {
 	st := &statement{hash: -1}
 	sql := c.counted(q)
@@ -166,6 +168,8 @@ func (c *compiler) countRows(q *counts) *statement {
 	return st
 }
 
+// orderSQL returns the ORDER BY clause, which ends with the columns of the subject so that the order is unique. It
+// is empty if no order was requested. Nulls sort as the greatest values.
 func (q *counts) orderSQL() string {
 	parts := make([]string, 0, len(q.order)+2)
 	for _, o := range q.order {

@@ -146,6 +146,7 @@ func (c *checker) function(e *entity, v *syntax.Value) (column, error) {
 	return col, nil
 }
 
+// groupBy checks a group_by clause and sets its columns in q.
 func (c *checker) groupBy(q *query, v *syntax.Value) error {
 	if len(v.Items) < 2 {
 		return c.malformed(v, "group_by takes at least one column")

@@ -77,6 +77,7 @@ func (s *Service) admit(r *http.Request, entity string, scope Scope) (*plan, err
 	return s.plan(entity, p, scope)
 }
 
+// acceptsJSON reports whether the Accept headers of a request allow JSON. A request without any does.
 func acceptsJSON(accept []string) bool {
 	if len(accept) == 0 {
 		return true
@@ -200,6 +201,7 @@ func (o *output) restart() {
 	o.watch.Reset(o.timeout)
 }
 
+// begin sends the status and headers, and chooses the compression of the body.
 func (o *output) begin() {
 	o.begun = true
 	h := o.w.Header()
@@ -218,6 +220,7 @@ func (o *output) begin() {
 	o.w.WriteHeader(http.StatusOK)
 }
 
+// flush sends what is buffered. It gives the client the timeout anew for each piece of outputSize bytes.
 func (o *output) flush() error {
 	if !o.begun {
 		o.begin()

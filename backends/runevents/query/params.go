@@ -98,6 +98,8 @@ func overlong() error {
 		strconv.Itoa(syntax.MaxBytes) + " bytes"}
 }
 
+// readBody reads the parameters in the JSON body of a request. names are the parameters that the endpoint knows. An
+// empty body has no parameters.
 func (p params) readBody(r *http.Request, names []string) error {
 	if r.ContentLength > syntax.MaxBytes {
 		return overlong()
@@ -262,6 +264,7 @@ type page struct {
 	skips, total bool
 }
 
+// page returns the paging parameters: order_by, include_total, limit and offset.
 func (p params) page() (pg page, err error) {
 	if pg.order, err = p.order(); err != nil {
 		return pg, err

@@ -8,6 +8,8 @@ type indenter struct {
 	escaped bool // after a backslash
 }
 
+// append appends a piece of JSON to to, with line breaks and indentation. A piece may end anywhere, even within a
+// string.
 func (p *indenter) append(to, from []byte) []byte {
 	for _, c := range from {
 		if p.text {

@@ -167,6 +167,8 @@ func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 	return &plan{detail: "ast", clause: clause, pretty: pl.pretty}, nil
 }
 
+// planRows plans a query for rows: it checks the query and applies the paging parameters, which take precedence
+// over those in the query.
 func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) (err error) {
 	e := s.entities[pl.entity]
 	if e != nil {
@@ -206,6 +208,7 @@ func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) 
 	return nil
 }
 
+// planCounts plans a query for counts of events by each of the subjects in by.
 func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p params, pg page, by []string) error {
 	aggregate := pl.entity == "aggregate-event-counts"
 	if !aggregate {

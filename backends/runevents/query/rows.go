@@ -34,6 +34,8 @@ type rowWriter struct {
 	values []any   // the row that is being written
 }
 
+// newRowWriter returns a writer of the rows of a statement. prefix is the path before /query in the links that rows
+// contain.
 func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
 	n := len(st.cells) + len(st.parts)
 	if st.hash >= 0 {
@@ -128,6 +130,7 @@ func (rw *rowWriter) any() error {
 	return rw.row()
 }
 
+// row appends the current row to the buffer, as a JSON object.
 func (rw *rowWriter) row() error {
 	open := len(rw.buf)
 	for i, c := range rw.cells {
@@ -164,6 +167,7 @@ func bytesOf(v any) []byte {
 
 var errColumnType = errors.New("the database gave an unexpected type")
 
+// cell appends a value from the database to the buffer, as JSON.
 func (rw *rowWriter) cell(c cell, v any) error {
 	if v == nil {
 		if c.kind == cellPacked {

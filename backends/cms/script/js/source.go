@@ -60,6 +60,8 @@ func (c *Code) Add(from, name, file, text string) error {
 	return err
 }
 
+// add compiles a file, unless it has been compiled, and remembers that the name in as[1], resolved from as[0],
+// refers to it.
 func (c *Code) add(as [2]string, file, text string) (*source, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,6 +119,8 @@ const (
 	wrapperEnd   = "\n})"
 )
 
+// compile parses and compiles a JavaScript file, or checks a JSON file. The tree is kept only for the routes file.
+// Errors are *SourceError.
 func compile(name, text string) (*source, error) {
 	made := &source{name: name}
 	if path.Ext(name) == ".json" {

@@ -30,6 +30,8 @@ func (rt *Runtime) read(r *wire.Reader) (goja.Value, error) {
 	return value, r.Err()
 }
 
+// readValue reads a value, which is depth levels deep in another, as a JavaScript value. Values that are nested too
+// deeply become null.
 func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 	switch kind := r.Byte(); kind {
 	case wire.True, wire.False:
@@ -254,6 +256,7 @@ func (w *writer) write(v goja.Value, depth int) error {
 	return nil
 }
 
+// object writes an object as JSON.stringify does: members whose value is undefined or a function are left out.
 func (w *writer) object(o *goja.Object, depth int) error {
 	switch o.ClassName() {
 	case "Function":
@@ -288,6 +291,7 @@ func (w *writer) object(o *goja.Object, depth int) error {
 	return nil
 }
 
+// array writes an array as JSON.stringify does: elements that cannot be written become null.
 func (w *writer) array(o *goja.Object, depth int) error {
 	w.text = append(w.text, '[')
 	length := o.Get("length").ToInteger()

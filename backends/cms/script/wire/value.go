@@ -51,6 +51,8 @@ func AppendBool(to []byte, is bool) []byte {
 // type is appended as the JSON that encoding/json encodes. Members of objects are sorted by name.
 func AppendValue(to []byte, value any) ([]byte, error) { return appendValue(to, value, 0) }
 
+// appendValue appends a value that is depth levels deep in another. Values of types that have no encoding of their
+// own are sent as JSON.
 func appendValue(to []byte, value any, depth int) (_ []byte, err error) {
 	if depth > MaxNesting {
 		return to, errNesting

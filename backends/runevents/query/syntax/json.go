@@ -88,6 +88,7 @@ func (p *parser) unclosed(what string, start int) error {
 		what, strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
 }
 
+// value reads a value that is depth lists and objects deep.
 func (p *parser) value(depth int) (*Value, error) {
 	if p.limits.Values--; p.limits.Values < 0 {
 		return nil, p.fail(p.pos, "the text holds too many values")
@@ -137,6 +138,7 @@ func isWord(c byte) bool {
 		c >= utf8.RuneSelf
 }
 
+// list reads an array, from its opening bracket.
 func (p *parser) list(depth int) (*Value, error) {
 	start := p.pos
 	p.pos++
@@ -169,6 +171,7 @@ func (p *parser) list(depth int) (*Value, error) {
 	}
 }
 
+// object reads an object, from its opening brace. The members keep their order, and may repeat keys.
 func (p *parser) object(depth int) (*Value, error) {
 	start := p.pos
 	p.pos++
@@ -223,6 +226,7 @@ func (p *parser) digits() int {
 	return p.pos - start
 }
 
+// number reads a number, and keeps its notation.
 func (p *parser) number() (*Value, error) {
 	start := p.pos
 	if p.in[p.pos] == '-' {
@@ -254,6 +258,7 @@ func (p *parser) number() (*Value, error) {
 	return numberValue(p.in[start:p.pos]), nil
 }
 
+// string reads a string, from its opening quote.
 func (p *parser) string() (string, error) {
 	p.pos++
 	var b strings.Builder

@@ -87,6 +87,7 @@ func isNameStart(c byte) bool {
 
 var signs = []string{"!~", "!=", "~>", "<=", ">=", "=", "<", ">", "~", "!", "(", ")", "[", "]", "{", "}", ","}
 
+// scan splits the query into tokens, the last of which is tokenEnd.
 func (p *pqlParser) scan() error {
 	for i := 0; i < len(p.in); {
 		c := p.in[i]
@@ -316,6 +317,7 @@ func (p *pqlParser) columns(end string) (*Value, error) {
 	}
 }
 
+// column reads a field, or a function with its arguments, from a list of columns.
 func (p *pqlParser) column() (*Value, error) {
 	name, err := p.name("a field or function")
 	if err != nil || !p.sign("(") {
@@ -403,6 +405,8 @@ func (p *pqlParser) paging() ([]*Value, error) {
 func (p *pqlParser) or(depth int) (*Value, error)  { return p.chain("or", depth, p.and) }
 func (p *pqlParser) and(depth int) (*Value, error) { return p.chain("and", depth, p.not) }
 
+// chain reads parts that are joined by word ("and" or "or"). It returns the only part unchanged if there is just
+// one.
 func (p *pqlParser) chain(word string, depth int, part func(int) (*Value, error)) (*Value, error) {
 	first, err := part(depth)
 	if err != nil {
@@ -422,6 +426,7 @@ func (p *pqlParser) chain(word string, depth int, part func(int) (*Value, error)
 	return out, nil
 }
 
+// not reads a condition, which may be negated or in parentheses.
 func (p *pqlParser) not(depth int) (*Value, error) {
 	if depth > MaxDepth {
 		return nil, refuse("the query is nested more than %d deep", MaxDepth)

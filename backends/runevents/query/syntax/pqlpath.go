@@ -28,6 +28,8 @@ func pqlPath(in string) (n int, ok bool) {
 	return n, true
 }
 
+// pqlPathPart returns the length of the part of a path at the beginning of in: a name in quotes, a match(…)
+// expression, or a bare name with an optional index. ok is false if the part has no end.
 func pqlPathPart(in string) (n int, ok bool) {
 	switch {
 	case strings.HasPrefix(in, `"`):

@@ -79,6 +79,8 @@ func number(digits string, def int) int {
 	return n
 }
 
+// point returns a point in time in milliseconds since 1970. Missing parts are 0, and a missing zone is UTC. ok is
+// false for a time that does not exist.
 func point(year, month, day int, hour, minute, second, fraction, zone string) (int64, bool) {
 	h, m, s := number(hour, 0), number(minute, 0), number(second, 0)
 	if h > 23 || m > 59 || s > 59 {

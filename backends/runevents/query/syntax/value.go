@@ -127,6 +127,7 @@ func (v *Value) Notation() string {
 // quotedMax limits what an error text quotes of the query, in bytes.
 const quotedMax = 1000
 
+// appendNotation appends the notation of a value for error messages. It stops when b is longer than quotedMax.
 func (v *Value) appendNotation(b []byte) []byte {
 	if len(b) > quotedMax {
 		return b
