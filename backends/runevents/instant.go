@@ -84,9 +84,9 @@ func dayOf(ms int64) int64 { return floor(ms, 24*60*60*1000) }
 // hourOf returns the number of hours since 1970 of a time in Unix milliseconds.
 func hourOf(ms int64) int64 { return floor(ms, 60*60*1000) }
 
-func floor(n, by int64) int64 {
+func floor(n, unit int64) int64 {
 	if n < 0 {
-		return (n - by + 1) / by
+		return (n - unit + 1) / unit
 	}
-	return n / by
+	return n / unit
 }

@@ -48,7 +48,7 @@ type answer struct {
 
 // newAnswer returns the answer to what the user said. static reports whether it is the same for every request with
 // this script and model.
-func newAnswer(s *script, model, said string, c *call) (a *answer, static bool, err error) {
+func newAnswer(s *script, model, userText string, c *call) (a *answer, static bool, err error) {
 	a = &answer{tools: s.tools, reasoning: s.reasoning, finish: s.finish, hasContent: true}
 	switch {
 	case s.hasText:
@@ -60,7 +60,7 @@ func newAnswer(s *script, model, said string, c *call) (a *answer, static bool, 
 	case len(s.tools) > 0:
 		a.hasContent, static = false, true
 	default:
-		a.text = defaultText(said)
+		a.text = defaultText(userText)
 	}
 	if s.repeat > 1 {
 		if len(a.text)*s.repeat > maxText {
@@ -82,12 +82,12 @@ func newAnswer(s *script, model, said string, c *call) (a *answer, static bool, 
 }
 
 // defaultText repeats an ordinary question and explains what this server is.
-func defaultText(said string) string {
-	said = strings.TrimSpace(said)
-	if said == "" {
+func defaultText(userText string) string {
+	userText = strings.TrimSpace(userText)
+	if userText == "" {
 		return honestText
 	}
-	return "You said: " + shorten(said, maxQuote) + "\n\n" + honestText
+	return "You said: " + shorten(userText, maxQuote) + "\n\n" + honestText
 }
 
 // count sets the token counts of the completion.

@@ -42,10 +42,10 @@ func (p *planCache) put(model string, x *plan) {
 
 // plan finds or creates the plan of the request, and its answer.
 func (c *call) plan() error {
-	line, said := cutScript(c.req.lastUser)
+	line, userText := cutScript(c.req.lastUser)
 	if line == "" {
 		if p := c.srv.plans.get(c.req.model); p != nil {
-			return c.follow(p, said)
+			return c.follow(p, userText)
 		}
 	}
 	// The body is a single string. What outlives the request must not refer to it.
@@ -63,7 +63,7 @@ func (c *call) plan() error {
 	}
 	p := &plan{model: model, script: s}
 	if line == "" && len(full) <= maxPlanSize {
-		a, static, err := newAnswer(s, model, said, c)
+		a, static, err := newAnswer(s, model, userText, c)
 		if err != nil {
 			return err
 		}
@@ -73,14 +73,14 @@ func (c *call) plan() error {
 		}
 		c.srv.plans.put(full, p)
 	}
-	return c.follow(p, said)
+	return c.follow(p, userText)
 }
 
 // follow uses a plan for this request.
-func (c *call) follow(p *plan, said string) (err error) {
+func (c *call) follow(p *plan, userText string) (err error) {
 	c.model, c.scr, c.ans = p.model, p.script, p.answer
 	if c.ans == nil {
-		c.ans, _, err = newAnswer(p.script, p.model, said, c)
+		c.ans, _, err = newAnswer(p.script, p.model, userText, c)
 	}
 	return err
 }

@@ -117,10 +117,10 @@ func userStatusCommand(o *options, name, short, status string) *cobra.Command {
 	}
 }
 
-func change(s *session, name string, to accounts.Change, made, note string) error {
+func change(s *session, name string, changes accounts.Change, made, note string) error {
 	u, err := s.Accounts().Named(s.Ctx, name)
 	if err == nil {
-		u, err = s.Accounts().Update(s.Ctx, nil, u.ID, to)
+		u, err = s.Accounts().Update(s.Ctx, nil, u.ID, changes)
 	}
 	if err != nil {
 		return err

@@ -195,10 +195,10 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 	return list, next, err
 }
 
-// Create creates a user. by must have the permission users, and must be a superuser to create a superuser; a nil by
-// is the site itself. Refusals concern the fields name, email, password and roles.
+// Create creates a user. actor must have the permission users, and must be a superuser to create a superuser; a nil
+// actor is the site itself. Refusals concern the fields name, email, password and roles.
 func (a *Accounts) Create(
-	ctx context.Context, by *kernel.User, name string, change Change,
+	ctx context.Context, actor *kernel.User, name string, change Change,
 ) (account *Account, err error) {
 	name = strings.TrimSpace(name)
 	if !GoodName(name) {
@@ -212,7 +212,7 @@ func (a *Accounts) Create(
 	set.confirmed = 1
 	now := a.Moment()
 	err = a.change(ctx, "", func(c kernel.Conn) error {
-		if err := may(c, by, 0, set.roles); err != nil {
+		if err := may(c, actor, 0, set.roles); err != nil {
 			return err
 		}
 		var id int64
@@ -233,7 +233,9 @@ func (a *Accounts) Create(
 
 // Update changes a user, under the same conditions as Create. The guest cannot be changed, and the last active
 // superuser must remain one. Users may always change their own email and password.
-func (a *Accounts) Update(ctx context.Context, by *kernel.User, id int64, change Change) (account *Account, err error) {
+func (a *Accounts) Update(
+	ctx context.Context, actor *kernel.User, id int64, change Change,
+) (account *Account, err error) {
 	old, err := a.Account(ctx, id)
 	if err != nil {
 		return nil, err
@@ -245,14 +247,14 @@ func (a *Accounts) Update(ctx context.Context, by *kernel.User, id int64, change
 	if err != nil {
 		return nil, err
 	}
-	if by == nil || by.ID != id {
+	if actor == nil || actor.ID != id {
 		set.confirmed = 1
 	}
-	own := by != nil && by.ID == id && change.Roles == nil && change.Status == nil
+	own := actor != nil && actor.ID == id && change.Roles == nil && change.Status == nil
 	now := a.Moment()
 	err = a.change(ctx, strconv.FormatInt(id, 10), func(c kernel.Conn) error {
 		if !own {
-			if err := may(c, by, id, set.roles); err != nil {
+			if err := may(c, actor, id, set.roles); err != nil {
 				return err
 			}
 		}
@@ -269,7 +271,7 @@ func (a *Accounts) Update(ctx context.Context, by *kernel.User, id int64, change
 }
 
 // Delete removes a user, under the same conditions as Update. Pages keep the ID of their author.
-func (a *Accounts) Delete(ctx context.Context, by *kernel.User, id int64) error {
+func (a *Accounts) Delete(ctx context.Context, actor *kernel.User, id int64) error {
 	return a.change(ctx, strconv.FormatInt(id, 10), func(c kernel.Conn) error {
 		old, err := first(accounts(c, "id = ?", id))
 		switch {
@@ -278,7 +280,7 @@ func (a *Accounts) Delete(ctx context.Context, by *kernel.User, id int64) error 
 		case old.Name == kernel.RoleGuest:
 			return kernel.Conflict("the guest cannot be deleted")
 		}
-		if err := may(c, by, id, nil); err != nil {
+		if err := may(c, actor, id, nil); err != nil {
 			return err
 		}
 		if _, err := c.Exec("DELETE FROM cms_users WHERE id = ?", id); err != nil {
@@ -474,13 +476,13 @@ func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 	return err
 }
 
-// may returns an error if by must not change a user, or give it some roles: only superusers may change superusers,
-// and nobody may grant permissions that they do not have.
-func may(c kernel.Conn, by *kernel.User, id int64, roles []string) error {
-	if by == nil || by.Superuser() {
+// may returns an error if actor must not change a user, or give it some roles: only superusers may change
+// superusers, and nobody may grant permissions that they do not have.
+func may(c kernel.Conn, actor *kernel.User, id int64, roles []string) error {
+	if actor == nil || actor.Superuser() {
 		return nil
 	}
-	if !by.May(kernel.PermissionUsers) {
+	if !actor.May(kernel.PermissionUsers) {
 		return kernel.Forbidden("you may not change users")
 	}
 	account, err := first(accounts(c, "id = ?", id))
@@ -498,7 +500,7 @@ func may(c kernel.Conn, by *kernel.User, id int64, roles []string) error {
 			return err
 		}
 		for _, permission := range granted {
-			if !by.May(permission) {
+			if !actor.May(permission) {
 				return kernel.Forbidden("the role %s permits %s, which you do not have", role, permission)
 			}
 		}
@@ -585,16 +587,16 @@ func accounts(c kernel.Conn, where string, args ...any) ([]*Account, error) {
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	by, ids := make(map[int64]*Account, len(list)), make([]any, len(list))
+	byID, ids := make(map[int64]*Account, len(list)), make([]any, len(list))
 	for i, u := range list {
-		by[u.ID], ids[i] = u, u.ID
+		byID[u.ID], ids[i] = u, u.ID
 	}
 	err = c.All(`SELECT ur.user_id, r.name FROM cms_user_roles ur JOIN cms_roles r ON r.id = ur.role_id
 		WHERE ur.user_id IN (?`+strings.Repeat(", ?", len(ids)-1)+") ORDER BY r.name", ids, func(r store.Row) error {
 		var id int64
 		var role string
 		err := r.Scan(&id, &role)
-		by[id].Roles = append(by[id].Roles, role)
+		byID[id].Roles = append(byID[id].Roles, role)
 		return err
 	})
 	return list, err

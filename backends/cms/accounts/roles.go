@@ -30,9 +30,9 @@ func (a *Accounts) Roles(ctx context.Context) (list []*Role, err error) {
 		if err != nil {
 			return err
 		}
-		by := make(map[int64]*Role, len(list))
+		byID := make(map[int64]*Role, len(list))
 		for _, role := range list {
-			by[role.ID] = role
+			byID[role.ID] = role
 			if role.Name == kernel.RoleSuperuser {
 				role.Permissions = slices.Sorted(slices.Values(kernel.Permissions))
 			}
@@ -41,7 +41,7 @@ func (a *Accounts) Roles(ctx context.Context) (list []*Role, err error) {
 			var id int64
 			var permission string
 			err := r.Scan(&id, &permission)
-			if role := by[id]; role != nil {
+			if role := byID[id]; role != nil {
 				role.Permissions = append(role.Permissions, permission)
 			}
 			return err
@@ -56,8 +56,8 @@ const rolesMost = 200
 // SaveRole creates a role if its ID is 0, and changes it otherwise. Only a superuser may do this, because roles
 // decide what all other users may do. System roles keep their names and have no stored permissions: superuser needs
 // none, and guest must not have any.
-func (a *Accounts) SaveRole(ctx context.Context, by *kernel.User, role Role) (*Role, error) {
-	if err := rolesBy(by); err != nil {
+func (a *Accounts) SaveRole(ctx context.Context, actor *kernel.User, role Role) (*Role, error) {
+	if err := rolesBy(actor); err != nil {
 		return nil, err
 	}
 	if !GoodName(role.Name) {
@@ -122,8 +122,8 @@ func (r *Role) row(c kernel.Conn) error {
 }
 
 // DeleteRole removes a role from all users who have it and from all templates that name it.
-func (a *Accounts) DeleteRole(ctx context.Context, by *kernel.User, id int64) error {
-	if err := rolesBy(by); err != nil {
+func (a *Accounts) DeleteRole(ctx context.Context, actor *kernel.User, id int64) error {
+	if err := rolesBy(actor); err != nil {
 		return err
 	}
 	return a.change(ctx, "", func(c kernel.Conn) error {
@@ -139,9 +139,9 @@ func (a *Accounts) DeleteRole(ctx context.Context, by *kernel.User, id int64) er
 	})
 }
 
-// rolesBy returns an error if by must not change roles. A nil by is the site itself.
-func rolesBy(by *kernel.User) error {
-	if by != nil && !by.Superuser() {
+// rolesBy returns an error if actor must not change roles. A nil actor is the site itself.
+func rolesBy(actor *kernel.User) error {
+	if actor != nil && !actor.Superuser() {
 		return kernel.Forbidden("only a superuser changes roles")
 	}
 	return nil

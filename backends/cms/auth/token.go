@@ -188,7 +188,7 @@ func (a *Auth) addRefresh(c kernel.Conn, family string, user, epoch int64) (text
 // refreshGrace after its first use; each use returns another token. A later use ends the whole family, because it
 // means that the token was stolen. The error is a jwt.Error if the token is not accepted.
 func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t claims, err error) {
-	bad := jwt.Error("the refresh token is not good")
+	errRefused := jwt.Error("the refresh token is not good")
 	var reused bool
 	err = a.Write(ctx, func(c kernel.Conn) error {
 		reused = false
@@ -196,7 +196,7 @@ func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t clai
 		err := c.Row("SELECT family, user_id, epoch, used, ends_at FROM cms_refresh_tokens WHERE hash = ?",
 			secret.Hash(text)).Scan(&t.Family, &t.UserID, &t.Epoch, &used, &ends)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && ends <= a.Now().UnixMicro() {
-			return bad
+			return errRefused
 		}
 		if err != nil {
 			return err
@@ -215,7 +215,7 @@ func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t clai
 	})
 	if err == nil && reused {
 		a.Logger().Warn("refresh token used twice, its login has ended", zap.Int64("user", t.UserID))
-		return "", t, bad
+		return "", t, errRefused
 	}
 	return next, t, err
 }

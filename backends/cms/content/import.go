@@ -116,17 +116,17 @@ type Imported struct {
 // template and a missing parent are conflicts.
 func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) error {
 	site := kernel.Site()
-	there, err := s.seen(c, site, "p.path = ?", page.Path)
+	stored, err := s.seen(c, site, "p.path = ?", page.Path)
 	if err == nil {
-		if e.Template != "" && there.Template != e.Template {
-			return kernel.Conflict("there is a page of the template %s, not %s", there.Template, e.Template)
+		if e.Template != "" && stored.Template != e.Template {
+			return kernel.Conflict("there is a page of the template %s, not %s", stored.Template, e.Template)
 		}
-		e.ID = there.ID
+		e.ID = stored.ID
 		if _, err = p.edit(c, s, site, &e); err != nil {
 			return err
 		}
-		modified := cmp.Or(page.History.Modified, there.Modified)
-		_, err = c.Exec("UPDATE cms_pages SET modified = ? WHERE id = ?", modified, there.ID)
+		modified := cmp.Or(page.History.Modified, stored.Modified)
+		_, err = c.Exec("UPDATE cms_pages SET modified = ? WHERE id = ?", modified, stored.ID)
 		return err
 	}
 	if !kernel.IsNotFound(err) {

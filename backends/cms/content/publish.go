@@ -115,12 +115,12 @@ func (p *Content) publish(c kernel.Conn, s *schema, u *kernel.User, previous *Pa
 	}
 	next := *previous
 	next.draft, next.Draft, next.PublishAt = "", false, 0
-	was := next.status
-	if was == selector.Unpublished {
+	oldStatus := next.status
+	if oldStatus == selector.Unpublished {
 		next.status = selector.Published
 	}
 	page, err := p.become(c, s, u, &next, title, fields)
-	if err == nil && was == selector.Unpublished {
+	if err == nil && oldStatus == selector.Unpublished {
 		err = p.tell(c, TopicPublished, page) // become sees a published page, and does not notify
 	}
 	return page, err
@@ -162,10 +162,10 @@ func (p *Content) Draft(ctx context.Context, u *kernel.User, id int64) (*Page, e
 const PreviewMost = 30 * 24 * time.Hour
 
 // PreviewLink returns a token that shows a page as its draft describes it, or an unpublished page, to anyone who
-// has the token. The token is valid until the returned time: for lasts, but at most for PreviewMost. Only those who
-// may edit the page get a token.
+// has the token. The token is valid for lifetime, but at most for PreviewMost; until is its end. Only those who may
+// edit the page get a token.
 func (p *Content) PreviewLink(
-	ctx context.Context, u *kernel.User, id int64, lasts time.Duration,
+	ctx context.Context, u *kernel.User, id int64, lifetime time.Duration,
 ) (token string, until kernel.Moment, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -178,7 +178,7 @@ func (p *Content) PreviewLink(
 	if !s.may(u, page.Template, editing) {
 		return "", 0, kernel.Forbidden("you may not change pages of the template %s", page.Template)
 	}
-	until = instant.Of(p.Now().Add(min(lasts, PreviewMost)).Truncate(time.Second))
+	until = instant.Of(p.Now().Add(min(lifetime, PreviewMost)).Truncate(time.Second))
 	return p.Signer("cms preview").Sign(fmt.Appendf(nil, "%d %d", id, until)), until, nil
 }
 

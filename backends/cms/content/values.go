@@ -92,7 +92,7 @@ func (f *Field) check(s *schema) error {
 	if !slices.Contains(Types, f.Type) {
 		return kernel.Invalid("type", "unknown", "a type is one of "+strings.Join(Types, ", "))
 	}
-	bad := func(setting, message string) error { return kernel.Invalid("settings."+setting, "invalid", message) }
+	invalid := func(setting, message string) error { return kernel.Invalid("settings."+setting, "invalid", message) }
 	is := func(types ...string) bool { return slices.Contains(types, f.Type) }
 	o := &f.Settings
 	limit := listLongest
@@ -102,52 +102,52 @@ func (f *Field) check(s *schema) error {
 	switch {
 	case o.Most != 0 && !is(TypeText, TypeTextarea, TypePage, TypeOptions, TypeFile, TypeBlocks), o.Most < 0 ||
 		o.Most > limit:
-		return bad("most", fmt.Sprintf("most is of texts and lists, from 1 to %d", limit))
+		return invalid("most", fmt.Sprintf("most is of texts and lists, from 1 to %d", limit))
 	case (o.Min != nil || o.Max != nil) && !is(TypeInt, TypeFloat), o.Min != nil && o.Max != nil && *o.Min > *o.Max:
-		return bad("min", "min and max are of numbers, and min is not above max")
+		return invalid("min", "min and max are of numbers, and min is not above max")
 	case o.Multiple && !is(TypePage, TypeOptions):
-		return bad("multiple", "multiple is of pages and options")
+		return invalid("multiple", "multiple is of pages and options")
 	case (len(o.Options) > 0) != is(TypeOptions) || len(o.Options) > listLongest:
-		return bad("options", fmt.Sprintf("a field of options has 1 to %d of them, and no other has any", listLongest))
+		return invalid("options", fmt.Sprintf("a field of options has 1 to %d of them, and no other has any", listLongest))
 	case len(o.Templates) > 0 && !is(TypePage):
-		return bad("templates", "templates are of fields of pages")
+		return invalid("templates", "templates are of fields of pages")
 	case (len(o.Extensions) > 0 || o.MaxBytes != 0) && !is(TypeFile), o.MaxBytes < 0:
-		return bad("extensions", "extensions and max_bytes are of fields of files")
+		return invalid("extensions", "extensions and max_bytes are of fields of files")
 	case len(o.Sizes) > 0 && !is(TypeFile), len(o.Sizes) > sizesMost:
-		return bad("sizes", fmt.Sprintf("sizes are of fields of files, at most %d of them", sizesMost))
+		return invalid("sizes", fmt.Sprintf("sizes are of fields of files, at most %d of them", sizesMost))
 	case (len(o.Blocks) > 0) != is(TypeBlocks) || len(o.Blocks) > 100:
-		return bad("blocks", "a field of blocks has 1 to 100 kinds of them, and no other has any")
+		return invalid("blocks", "a field of blocks has 1 to 100 kinds of them, and no other has any")
 	}
 	o.Extensions = slices.Clone(o.Extensions)
 	for i, extension := range o.Extensions { // takes compares them in this form
 		o.Extensions[i] = strings.TrimPrefix(strings.ToLower(extension), ".")
 		if o.Extensions[i] == "" || !text.IsLine(extension) || len(extension) > 20 {
-			return bad("extensions", "an extension is such as jpg")
+			return invalid("extensions", "an extension is such as jpg")
 		}
 	}
 	for _, size := range o.Sizes {
 		if _, ok := ParseSize(size); !ok {
-			return bad("sizes", fmt.Sprintf("a size is such as 640x, x480, 640x480 or 200x200c, with sides of 1 to %d",
+			return invalid("sizes", fmt.Sprintf("a size is such as 640x, x480, 640x480 or 200x200c, with sides of 1 to %d",
 				SideMost))
 		}
 	}
 	for _, option := range o.Options {
 		if option == "" || utf8.RuneCountInString(option) > textMost || !text.IsLine(option) {
-			return bad("options", "an option is one line of 1 to 255 characters")
+			return invalid("options", "an option is one line of 1 to 255 characters")
 		}
 	}
 	for _, name := range o.Templates {
 		if s.names[name] == nil {
-			return bad("templates", "there is no template "+strconv.Quote(name))
+			return invalid("templates", "there is no template "+strconv.Quote(name))
 		}
 	}
 	for kind, fields := range o.Blocks {
 		if !goodName(kind, true) || len(fields) == 0 || len(fields) > ofTemplate {
-			return bad("blocks", "a kind of blocks has a name as templates have, and 1 to 200 fields")
+			return invalid("blocks", "a kind of blocks has a name as templates have, and 1 to 200 fields")
 		}
 		for _, name := range fields {
 			if inner := s.fields[name]; inner == nil || inner.Type == TypeBlocks || inner.Type == TypeFile {
-				return bad("blocks", "blocks have fields that there are, no files and no blocks: "+strconv.Quote(name)+" is none")
+				return invalid("blocks", "blocks have fields that there are, no files and no blocks: "+strconv.Quote(name)+" is none")
 			}
 		}
 	}
@@ -165,7 +165,7 @@ func (o *Settings) list() int {
 // clean validates a value and returns it in its stored form, or nil if it is empty. old is the value that the page
 // has.
 func (s *schema) clean(f *Field, value, old any) (any, error) {
-	bad := func(message string) error { return kernel.Invalid(f.Name, "type", f.Name+": "+message) }
+	invalid := func(message string) error { return kernel.Invalid(f.Name, "type", f.Name+": "+message) }
 	if value == nil {
 		return nil, nil //nolint:nilnil // no value
 	}
@@ -179,7 +179,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 	case TypeText, TypeTextarea:
 		v, ok := value.(string)
 		if !ok {
-			return nil, bad("a text is expected")
+			return nil, invalid("a text is expected")
 		}
 		limit := f.Settings.Most
 		if f.Type == TypeText {
@@ -188,14 +188,14 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 				limit = textMost
 			}
 			if v = strings.TrimSpace(v); !text.IsLine(v) {
-				return nil, bad("this is one line, without control characters")
+				return nil, invalid("this is one line, without control characters")
 			}
 		} else {
 			if limit == 0 {
 				limit = textareaMost
 			}
 			if v = strings.ReplaceAll(v, "\r\n", "\n"); !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
-				return nil, bad("this is no text")
+				return nil, invalid("this is no text")
 			}
 		}
 		if utf8.RuneCountInString(v) > limit {
@@ -205,7 +205,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 	case TypeInt, TypeFloat:
 		n, ok := asNumber(value)
 		if !ok || f.Type == TypeInt && (n != math.Trunc(n) || math.Abs(n) >= number53) {
-			return nil, bad("a number is expected, and where the field is an int one without a fraction that is nearer to 0 than 2^53")
+			return nil, invalid("a number is expected, and where the field is an int one without a fraction that is nearer to 0 than 2^53")
 		}
 		if o := f.Settings; o.Min != nil && n < *o.Min || o.Max != nil && n > *o.Max {
 			return nil, kernel.Invalid(f.Name, "range", f.Name+": this number is out of the bounds of the field")
@@ -218,7 +218,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		if n, ok := asNumber(value); ok && (n == 0 || n == 1) {
 			return n == 1, nil
 		}
-		return nil, bad("true or false is expected")
+		return nil, invalid("true or false is expected")
 	case TypeDatetime:
 		var at time.Time
 		var ok bool
@@ -234,12 +234,12 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		if at = at.UTC(); ok && at.Year() >= 1 && at.Year() <= 9999 { // RFC 3339 allows no other years
 			return at.Format(time.RFC3339), nil
 		}
-		return nil, bad("a time is expected, such as 2026-01-02 or 2026-01-02T15:04:05Z")
+		return nil, invalid("a time is expected, such as 2026-01-02 or 2026-01-02T15:04:05Z")
 	case TypeEmail:
 		v, _ := value.(string)
 		address, err := mailaddress.Parse(v)
 		if err != nil || utf8.RuneCountInString(address) > textMost {
-			return nil, bad("a mail address is expected")
+			return nil, invalid("a mail address is expected")
 		}
 		return address, nil
 	case TypeURL:
@@ -249,14 +249,14 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		if err != nil || !text.IsLine(v) || len(v) > 1024 || strings.ContainsAny(v, " \\\"<>") || u.Scheme != "" &&
 			u.Scheme != "http" && u.Scheme != "https" || (u.Scheme == "") != (u.Host == "") ||
 			u.Scheme == "" && !strings.HasPrefix(v, "/") {
-			return nil, bad("an address is expected that begins with https://, http:// or /")
+			return nil, invalid("an address is expected that begins with https://, http:// or /")
 		}
 		return v, nil
 	case TypePage:
 		return s.cleanList(f, value, func(v any) (any, error) {
 			n, ok := asNumber(v)
 			if !ok || n != math.Trunc(n) || n < 1 || n >= number53 {
-				return nil, bad("the id of a page is expected")
+				return nil, invalid("the id of a page is expected")
 			}
 			return n, nil
 		})

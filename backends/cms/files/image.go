@@ -165,18 +165,18 @@ func fit(s content.Size, width, height int) (part image.Rectangle, to image.Poin
 }
 
 // plain converts an image to premultiplied RGBA. The first frame of a GIF may cover only a part of the whole image.
-func plain(in image.Image, whole image.Rectangle) *image.RGBA {
+func plain(src image.Image, whole image.Rectangle) *image.RGBA {
 	out := image.NewRGBA(whole)
-	draw.Draw(out, in.Bounds(), in, in.Bounds().Min, draw.Src)
+	draw.Draw(out, src.Bounds(), src, src.Bounds().Min, draw.Src)
 	return out
 }
 
 // turn rotates or mirrors an image upright, according to its Exif orientation (2 to 8).
-func turn(in *image.RGBA, turned byte) *image.RGBA {
+func turn(src *image.RGBA, turned byte) *image.RGBA {
 	if turned < 2 || turned > 8 {
-		return in
+		return src
 	}
-	width, height := in.Rect.Dx(), in.Rect.Dy()
+	width, height := src.Rect.Dx(), src.Rect.Dy()
 	size := image.Pt(width, height)
 	if turned >= 5 {
 		size = image.Pt(height, width)
@@ -196,23 +196,23 @@ func turn(in *image.RGBA, turned byte) *image.RGBA {
 			case 4, 6:
 				sy = height - 1 - sy
 			}
-			copy(out.Pix[out.PixOffset(x, y):][:4], in.Pix[in.PixOffset(sx, sy):][:4])
+			copy(out.Pix[out.PixOffset(x, y):][:4], src.Pix[src.PixOffset(sx, sy):][:4])
 		}
 	}
 	return out
 }
 
 // scale scales a part of an image down to a size: each pixel is the mean of the pixels that it covers.
-func scale(in *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
+func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 	// First horizontally, then vertically, weighted by the share of each pixel that is covered.
 	across := image.NewRGBA64(image.Rect(0, 0, to.X, part.Dy()))
 	mean(to.X, part.Dx(), func(x int, shares []share) {
 		for y := range part.Dy() {
 			var sum [4]float64
 			for _, s := range shares {
-				at := in.PixOffset(part.Min.X+s.at, part.Min.Y+y)
+				at := src.PixOffset(part.Min.X+s.at, part.Min.Y+y)
 				for i := range sum {
-					sum[i] += s.of * float64(in.Pix[at+i])
+					sum[i] += s.of * float64(src.Pix[at+i])
 				}
 			}
 			across.SetRGBA64(x, y, color.RGBA64{R: uint16(sum[0] * 257), G: uint16(sum[1] * 257), B: uint16(sum[2] * 257),

@@ -41,8 +41,8 @@ func atLeast(value any, o options) any {
 
 func atMost(value any, o options) any {
 	n, _ := numeric(value)
-	if most, ok := o.bound(0); ok {
-		n = min(n, most)
+	if limit, ok := o.bound(0); ok {
+		n = min(n, limit)
 	}
 	return exact(n)
 }
@@ -51,17 +51,17 @@ func atMost(value any, o options) any {
 // range begins at 0.
 func within(value any, o options) any {
 	n, _ := numeric(value)
-	least, hasLeast := 0.0, true
+	lower, hasLower := 0.0, true
 	if len(o.given) > 1 {
-		least, hasLeast = o.bound(0)
+		lower, hasLower = o.bound(0)
 	}
-	most, ok := o.bound(max(len(o.given)-1, 0))
+	upper, ok := o.bound(max(len(o.given)-1, 0))
 	if !ok {
 		return exact(n)
 	}
-	n = min(n, most)
-	if hasLeast {
-		n = max(n, min(least, most))
+	n = min(n, upper)
+	if hasLower {
+		n = max(n, min(lower, upper))
 	}
 	return exact(n)
 }

@@ -365,15 +365,15 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 }
 
 // appendCall appends the arguments of a method's call.
-func appendCall(to []byte, m *method, c *handler.Call) ([]byte, error) {
+func appendCall(buf []byte, m *method, c *handler.Call) ([]byte, error) {
 	for _, text := range [...]string{"", "/" + m.file, m.export, m.class, m.name, c.Method, c.Path, c.RequestID, c.Address,
 		c.BaseURL} {
-		to = wire.AppendText(to, text)
+		buf = wire.AppendText(buf, text)
 	}
-	to = wire.AppendText(wire.AppendInt(to, c.User.ID), c.User.Name)
-	to = wire.AppendUint(to, uint64(len(c.User.Roles)))
+	buf = wire.AppendText(wire.AppendInt(buf, c.User.ID), c.User.Name)
+	buf = wire.AppendUint(buf, uint64(len(c.User.Roles)))
 	for _, role := range c.User.Roles {
-		to = wire.AppendText(to, role)
+		buf = wire.AppendText(buf, role)
 	}
-	return wire.AppendValue(to, orEmpty(c.Data))
+	return wire.AppendValue(buf, orEmpty(c.Data))
 }

@@ -83,7 +83,7 @@ func (s *sources) find(from, name string) (file, text string, err error) {
 
 // keep stores a file and a name that refers to it, within the limits. It returns the text that all callers get: the
 // one that was read first.
-func (s *sources) keep(as [2]string, file, text string) string {
+func (s *sources) keep(required [2]string, file, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if first, ok := s.files[file]; ok {
@@ -95,7 +95,7 @@ func (s *sources) keep(as [2]string, file, text string) string {
 		s.bytes += len(text)
 	}
 	if len(s.names) < maxKnownNames {
-		s.names[as] = file
+		s.names[required] = file
 	}
 	return text
 }

@@ -455,28 +455,28 @@ func (c *compiler) sort(v Value) error {
 
 // behind adds the condition that continues a list after the page of a cursor.
 func (c *compiler) behind(v Value) error {
-	bad := refuse(v.position, "after is no cursor of this list")
+	invalid := refuse(v.position, "after is no cursor of this list")
 	payload, ok := c.cursor.Open(v.Text, c.signer)
 	if !ok {
-		return bad
+		return invalid
 	}
 	var values []any
 	decoder := json.NewDecoder(strings.NewReader(string(payload)))
 	decoder.UseNumber()
 	if decoder.Decode(&values) != nil || len(values) != len(c.keys) {
-		return bad
+		return invalid
 	}
 	for i, value := range values {
 		n, ok := value.(json.Number)
 		// the type of the field has changed
 		if _, text := value.(string); ok == c.keys[i].text || text != c.keys[i].text {
-			return bad
+			return invalid
 		}
 		if ok {
 			if whole, err := n.Int64(); err == nil {
 				values[i] = whole
 			} else if values[i], err = n.Float64(); err != nil {
-				return bad
+				return invalid
 			}
 		}
 	}
@@ -537,7 +537,7 @@ func (q *Query) Select(columns string) (string, []any) {
 // the resulting pages only.
 func (q *Query) mergedSelect(columns string) (string, []any) {
 	where := append([]string{"p.status = 0 AND p.template_id = ?"}, q.where[1:]...)
-	behind := q.args[len(q.merged):]
+	commonArgs := q.args[len(q.merged):]
 	shown, order := "p.id AS page", ""
 	for i, k := range q.keys {
 		name := "k" + strconv.Itoa(i)
@@ -551,7 +551,7 @@ func (q *Query) mergedSelect(columns string) (string, []any) {
 	lists, args := make([]string, len(q.merged)), make([]any, 0, len(q.args)+2*len(q.merged))
 	for i, id := range q.merged {
 		lists[i] = one + "l" + strconv.Itoa(i)
-		args = append(append(append(args, id), behind...), q.Start+q.Limit+1)
+		args = append(append(append(args, id), commonArgs...), q.Start+q.Limit+1)
 	}
 	return "SELECT " + columns + " FROM cms_pages p WHERE p.id IN (SELECT m.page FROM (" +
 		strings.Join(lists, " UNION ALL ") + ") AS m ORDER BY " + order[2:] +

@@ -177,8 +177,8 @@ func (i *importer) role(ctx context.Context, role accounts.Role) error {
 	if err != nil {
 		return err
 	}
-	for _, there := range roles {
-		if there.Name == role.Name {
+	for _, existing := range roles {
+		if existing.Name == role.Name {
 			return nil
 		}
 	}
@@ -196,11 +196,11 @@ func (i *importer) definitions(ctx context.Context) error {
 	if len(i.defined) == 0 {
 		return nil
 	}
-	there, err := i.Pages.Templates(ctx, kernel.Site())
+	existing, err := i.Pages.Templates(ctx, kernel.Site())
 	if err != nil {
 		return err
 	}
-	for _, t := range there {
+	for _, t := range existing {
 		i.there[t.Name] = true
 	}
 	list := make([]content.Definition, len(i.defined))

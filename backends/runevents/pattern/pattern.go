@@ -417,7 +417,7 @@ func (t *translator) quantifier(cost int) (int, error) {
 }
 
 // bound translates {m}, {m,} or {m,n} and returns the largest count.
-func (t *translator) bound() (most int, err error) {
+func (t *translator) bound() (largest int, err error) {
 	const limit = 255
 	start := t.pos
 	t.pos++
@@ -430,7 +430,7 @@ func (t *translator) bound() (most int, err error) {
 		return n, digits > 0
 	}
 	least, _ := count()
-	most = least
+	largest = least
 	if least > limit {
 		return 0, errCount
 	}
@@ -438,9 +438,9 @@ func (t *translator) bound() (most int, err error) {
 		t.pos++
 		n, given := count()
 		if given {
-			most = n
+			largest = n
 		}
-		if most > limit || most < least {
+		if largest > limit || largest < least {
 			return 0, errCount
 		}
 	}
@@ -452,5 +452,5 @@ func (t *translator) bound() (most int, err error) {
 	}
 	t.pos++
 	t.out.WriteString(string(t.in[start:t.pos]))
-	return most, nil
+	return largest, nil
 }

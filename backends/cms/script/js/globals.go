@@ -351,15 +351,15 @@ func (rt *Runtime) cached(key goja.Value) (goja.Value, bool) {
 func (rt *Runtime) keep(key, value, seconds goja.Value) {
 	made, err := rt.json(value)
 	rt.check(err)
-	life := 0.0
+	lifetime := 0.0
 	if is(seconds) {
-		if life = seconds.ToFloat(); life <= 0 || math.IsNaN(life) {
+		if lifetime = seconds.ToFloat(); lifetime <= 0 || math.IsNaN(lifetime) {
 			rt.ask(wire.CacheDelete, wire.AppendText(rt.arguments(), key.String()))
 			return
 		}
 	}
 	ask := wire.AppendText(wire.AppendText(rt.arguments(), key.String()), made)
-	rt.ask(wire.CacheSet, wire.AppendInt(ask, int64(min(life, math.MaxInt32)*1000)))
+	rt.ask(wire.CacheSet, wire.AppendInt(ask, int64(min(lifetime, math.MaxInt32)*1000)))
 }
 
 // Limits of what a call writes to the log.

@@ -316,11 +316,11 @@ type failed struct {
 // maxSaid limits the texts of an error, in bytes.
 const maxSaid = 64 << 10
 
-func (f failed) append(to []byte) []byte {
-	to = wire.AppendUint(append(to, f.kind), uint64(f.code)) //nolint:gosec // G115: not negative
-	to = wire.AppendText(to, f.message[:min(len(f.message), maxSaid)])
-	to = wire.AppendText(to, f.stack[:min(len(f.stack), maxSaid)])
-	return wire.AppendUint(to, f.cause)
+func (f failed) append(buf []byte) []byte {
+	buf = wire.AppendUint(append(buf, f.kind), uint64(f.code)) //nolint:gosec // G115: not negative
+	buf = wire.AppendText(buf, f.message[:min(len(f.message), maxSaid)])
+	buf = wire.AppendText(buf, f.stack[:min(len(f.stack), maxSaid)])
+	return wire.AppendUint(buf, f.cause)
 }
 
 // reason returns the error that ended a call, in the form that a Result has.

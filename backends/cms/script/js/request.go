@@ -14,10 +14,11 @@ import (
 var context, input, session *namespace
 
 func init() {
-	said := func(of func(*request) string) member {
+	requestText := func(of func(*request) string) member {
 		return member{value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(of(&rt.call)) }}
 	}
-	method, path := said(func(r *request) string { return r.method }), said(func(r *request) string { return r.path })
+	method, path := requestText(func(r *request) string { return r.method }),
+		requestText(func(r *request) string { return r.path })
 	user := member{value: func(rt *Runtime) goja.Value {
 		made := rt.vm.NewObject()
 		_ = made.Set("id", rt.call.user.id)
@@ -27,8 +28,8 @@ func init() {
 	}}
 	context = newNamespace(map[string]member{
 		"method": method, "path": path, "user": user, "headers": asked(wire.Headers),
-		"requestId": said(func(r *request) string { return r.id }),
-		"address":   said(func(r *request) string { return r.address }),
+		"requestId": requestText(func(r *request) string { return r.id }),
+		"address":   requestText(func(r *request) string { return r.address }),
 		"setStatus": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			status := c.Argument(0).ToInteger()
 			if status < 200 || status > 599 {

@@ -60,9 +60,9 @@ func (c *Code) Add(from, name, file, text string) error {
 	return err
 }
 
-// add compiles a file, unless it has been compiled, and remembers that the name in as[1], resolved from as[0],
-// refers to it.
-func (c *Code) add(as [2]string, file, text string) (*source, error) {
+// add compiles a file, unless it has been compiled, and remembers that required refers to it: the requiring file
+// and the name that it requires.
+func (c *Code) add(required [2]string, file, text string) (*source, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.files[file]
@@ -74,7 +74,7 @@ func (c *Code) add(as [2]string, file, text string) (*source, error) {
 		c.files[file] = s
 	}
 	if len(c.names) < maxNames {
-		c.names[as] = s
+		c.names[required] = s
 	}
 	return s, nil
 }

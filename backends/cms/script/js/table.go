@@ -108,9 +108,9 @@ func (rt *Runtime) wrong(name string, err error, result []byte) []byte {
 	return p.append(append(result, wire.Wrong))
 }
 
-func (p *SourceError) append(to []byte) []byte {
-	to = wire.AppendInt(wire.AppendInt(wire.AppendText(to, p.File), int64(p.Line)), int64(p.Column))
-	return wire.AppendText(to, p.Message[:min(len(p.Message), maxSaid)])
+func (p *SourceError) append(buf []byte) []byte {
+	buf = wire.AppendInt(wire.AppendInt(wire.AppendText(buf, p.File), int64(p.Line)), int64(p.Column))
+	return wire.AppendText(buf, p.Message[:min(len(p.Message), maxSaid)])
 }
 
 // problem converts an error of the code to one with its position.
@@ -218,8 +218,8 @@ type position struct {
 	Line, Column int
 }
 
-func (p position) append(to []byte) []byte {
-	return wire.AppendInt(wire.AppendInt(wire.AppendText(to, p.File), int64(p.Line)), int64(p.Column))
+func (p position) append(buf []byte) []byte {
+	return wire.AppendInt(wire.AppendInt(wire.AppendText(buf, p.File), int64(p.Line)), int64(p.Column))
 }
 
 // value is a value of a routes table.
@@ -238,22 +238,22 @@ type item struct {
 	value value
 }
 
-func (v *value) append(to []byte) []byte {
-	to = v.at.append(append(to, v.kind))
+func (v *value) append(buf []byte) []byte {
+	buf = v.at.append(append(buf, v.kind))
 	switch v.kind {
 	case wire.String, wire.Class:
-		to = wire.AppendText(to, v.text)
+		buf = wire.AppendText(buf, v.text)
 	case wire.Int:
-		to = wire.AppendInt(to, v.n)
+		buf = wire.AppendInt(buf, v.n)
 	case wire.List:
-		to = wire.AppendUint(to, uint64(len(v.items)))
+		buf = wire.AppendUint(buf, uint64(len(v.items)))
 		for i := range v.items {
-			to = wire.AppendBool(to, v.items[i].named)
-			to = v.items[i].at.append(wire.AppendText(to, v.items[i].key))
-			to = v.items[i].value.append(to)
+			buf = wire.AppendBool(buf, v.items[i].named)
+			buf = v.items[i].at.append(wire.AppendText(buf, v.items[i].key))
+			buf = v.items[i].value.append(buf)
 		}
 	}
-	return to
+	return buf
 }
 
 // tabling converts JavaScript values to a routes table.

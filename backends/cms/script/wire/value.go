@@ -29,95 +29,95 @@ const MaxNesting = 512
 var errNesting = fmt.Errorf("a value nests deeper than %d", MaxNesting)
 
 // AppendUint appends an unsigned number.
-func AppendUint(to []byte, n uint64) []byte { return binary.AppendUvarint(to, n) }
+func AppendUint(buf []byte, n uint64) []byte { return binary.AppendUvarint(buf, n) }
 
 // AppendInt appends a signed number.
-func AppendInt(to []byte, n int64) []byte { return binary.AppendVarint(to, n) }
+func AppendInt(buf []byte, n int64) []byte { return binary.AppendVarint(buf, n) }
 
 // AppendText appends a text preceded by its length.
-func AppendText[T ~string | ~[]byte](to []byte, text T) []byte {
-	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+func AppendText[T ~string | ~[]byte](buf []byte, text T) []byte {
+	return append(binary.AppendUvarint(buf, uint64(len(text))), text...)
 }
 
 // AppendBool appends a boolean.
-func AppendBool(to []byte, is bool) []byte {
-	if is {
-		return append(to, 1)
+func AppendBool(buf []byte, value bool) []byte {
+	if value {
+		return append(buf, 1)
 	}
-	return append(to, 0)
+	return append(buf, 0)
 }
 
 // AppendValue appends a JSON value: the types that encoding/json decodes into any, and integers. A value of another
 // type is appended as the JSON that encoding/json encodes. Members of objects are sorted by name.
-func AppendValue(to []byte, value any) ([]byte, error) { return appendValue(to, value, 0) }
+func AppendValue(buf []byte, value any) ([]byte, error) { return appendValue(buf, value, 0) }
 
 // appendValue appends a value that is depth levels deep in another. Values of types that have no encoding of their
 // own are sent as JSON.
-func appendValue(to []byte, value any, depth int) (_ []byte, err error) {
+func appendValue(buf []byte, value any, depth int) (_ []byte, err error) {
 	if depth > MaxNesting {
-		return to, errNesting
+		return buf, errNesting
 	}
 	switch v := value.(type) {
 	case nil:
-		return append(to, Null), nil
+		return append(buf, Null), nil
 	case bool:
 		if v {
-			return append(to, True), nil
+			return append(buf, True), nil
 		}
-		return append(to, False), nil
+		return append(buf, False), nil
 	case int:
-		return AppendInt(append(to, Int), int64(v)), nil
+		return AppendInt(append(buf, Int), int64(v)), nil
 	case int64:
-		return AppendInt(append(to, Int), v), nil
+		return AppendInt(append(buf, Int), v), nil
 	case float64:
-		return binary.LittleEndian.AppendUint64(append(to, Float), math.Float64bits(v)), nil
+		return binary.LittleEndian.AppendUint64(append(buf, Float), math.Float64bits(v)), nil
 	case string:
-		return AppendText(append(to, String), v), nil
+		return AppendText(append(buf, String), v), nil
 	case []any:
-		to = AppendUint(append(to, List), uint64(len(v)))
+		buf = AppendUint(append(buf, List), uint64(len(v)))
 		for i := range v {
-			if to, err = appendValue(to, v[i], depth+1); err != nil {
-				return to, err
+			if buf, err = appendValue(buf, v[i], depth+1); err != nil {
+				return buf, err
 			}
 		}
-		return to, nil
+		return buf, nil
 	case []string:
-		to = AppendUint(append(to, List), uint64(len(v)))
+		buf = AppendUint(append(buf, List), uint64(len(v)))
 		for i := range v {
-			to = AppendText(append(to, String), v[i])
+			buf = AppendText(append(buf, String), v[i])
 		}
-		return to, nil
+		return buf, nil
 	case []map[string]any:
-		to = AppendUint(append(to, List), uint64(len(v)))
+		buf = AppendUint(append(buf, List), uint64(len(v)))
 		for i := range v {
-			if to, err = appendValue(to, v[i], depth+1); err != nil {
-				return to, err
+			if buf, err = appendValue(buf, v[i], depth+1); err != nil {
+				return buf, err
 			}
 		}
-		return to, nil
+		return buf, nil
 	case map[string]any:
 		if v == nil {
-			return append(to, Null), nil
+			return append(buf, Null), nil
 		}
-		to = AppendUint(append(to, Object), uint64(len(v)))
+		buf = AppendUint(append(buf, Object), uint64(len(v)))
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if to, err = appendValue(AppendText(to, name), v[name], depth+1); err != nil {
-				return to, err
+			if buf, err = appendValue(AppendText(buf, name), v[name], depth+1); err != nil {
+				return buf, err
 			}
 		}
-		return to, nil
+		return buf, nil
 	case json.Number:
 		if n, err := v.Int64(); err == nil {
-			return AppendInt(append(to, Int), n), nil
+			return AppendInt(append(buf, Int), n), nil
 		}
 		n, _ := v.Float64()
-		return appendValue(to, n, depth)
+		return appendValue(buf, n, depth)
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
-		return to, fmt.Errorf("a value for a script: %w", err)
+		return buf, fmt.Errorf("a value for a script: %w", err)
 	}
-	return AppendText(append(to, JSON), text), nil
+	return AppendText(append(buf, JSON), text), nil
 }
 
 // Reader decodes a payload. Reading beyond the end returns zero values and sets Err.

@@ -46,8 +46,8 @@ func closeInherited() {
 	}
 	for _, f := range files {
 		to, err := os.Readlink("/proc/self/fd/" + f.Name())
-		if n, bad := strconv.Atoi(f.Name()); err == nil && bad == nil && n > 2 && !strings.HasPrefix(to, "anon_inode:") &&
-			!strings.HasPrefix(to, "/sys/fs/cgroup/") {
+		if n, notNumber := strconv.Atoi(f.Name()); err == nil && notNumber == nil && n > 2 &&
+			!strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
 			_ = unix.Close(n)
 		}
 	}
