@@ -88,7 +88,7 @@ func partitionName(table string, d days) string {
 	return name
 }
 
-// parsePartition is the inverse of partitionName.
+// parsePartition returns the partition of a name that partitionName has made, and false for other names.
 func parsePartition(table, name string) (d days, ok bool) {
 	first, end, several := strings.Cut(strings.TrimPrefix(name, table+"_d"), "_")
 	from, err := strconv.ParseInt(first, 10, 64)

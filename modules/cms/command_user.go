@@ -37,7 +37,8 @@ func tell(s *session, u *accounts.Account, made, note string) error {
 	})
 }
 
-// newPassword returns a generated password, or else one from standard input. made is only set if it was generated.
+// newPassword returns a generated password, or else one from standard input. made is the generated password, or
+// empty if it was read.
 func newPassword(cmd *cobra.Command, generate bool) (pass, made string, err error) {
 	if generate {
 		made = password.Generate()

@@ -91,7 +91,7 @@ func (c *call) schema() (schema, error) {
 	return s, nil
 }
 
-// inputs returns the inputs for fields with their values. The names of the inputs begin with before.
+// inputs returns the inputs for fields with their values. The names of the inputs begin with namePrefix.
 func (s schema) inputs(names []string, values map[string]any, namePrefix string) (list []*input) {
 	for _, name := range names {
 		if f := s[name]; f != nil {

@@ -457,7 +457,7 @@ func join(parent *Page, name string) (string, error) {
 // wordsMost limits how many words of a value are indexed.
 const wordsMost = 16_000
 
-// index writes the searchable copies of those values that differ between page and before.
+// index writes the searchable copies of those values that differ between page and previous.
 func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 	value := func(page *Page, name string) any {
 		if name == TitleField {

@@ -130,7 +130,7 @@ func (e *Engine) start() (runner, error) {
 	return p, nil
 }
 
-// lost is called when a process has ended by itself or because of a call.
+// lost handles the end of a process that has ended by itself or because of a call.
 func (e *Engine) lost(p *process, reason string) {
 	e.Ended(reason)
 	e.pool.drop(p)

@@ -45,8 +45,8 @@ const related = `, picked AS MATERIALIZED (SELECT id, type, title FROM run_resou
 // wanted selects the nodes and resources whose events are compared.
 const wanted = `SELECT m.node, k.same FROM matching m JOIN kin k ON k.resource = m.resource`
 
-// near is the common table of the resources' events. SQLite reads them in the order of the statement; PostgreSQL
-// would look all of them up for each node if the table were not materialized.
+// near returns the common table of the resources' events. SQLite reads them in the order of the statement;
+// PostgreSQL would look all of them up for each node if the table were not materialized.
 func (c *compiler) near(events string) string {
 	if c.postgres() {
 		return ", near AS MATERIALIZED (" + events + ") "

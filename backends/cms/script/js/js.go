@@ -21,8 +21,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// By default the engine treats a match as failed when its backtracking exceeds a limit. Without the limit, the time
-// and memory of the call bound a match. The engine has no option for this, so the package's default is changed.
+// init lets a match backtrack without limit. By default the engine treats a match as failed when its backtracking
+// exceeds a limit. Without the limit, the time and memory of the call bound a match. The engine has no option for
+// this, so the package's default is changed.
 func init() { regexp2.DefaultOptimizationOptions.MaxBacktrackingStackSize = -1 }
 
 // maxDepth limits the depth of calls.
