@@ -39,7 +39,7 @@ func (o *office) as(name, password string) *pagestest.Browser {
 	return b
 }
 
-// fields are what a page's form sends, with other values set.
+// fields returns what the form of a page sends, with some values replaced.
 func fields(p *pagestest.Page, set ...string) url.Values {
 	v := p.Fields()
 	for i := 0; i+1 < len(set); i += 2 {
@@ -50,7 +50,7 @@ func fields(p *pagestest.Page, set ...string) url.Values {
 
 var onePage = regexp.MustCompile(`/admin/pages/(\d+)$`)
 
-// made is the id of the page that a form has led to.
+// made returns the ID of the page to which a form has redirected.
 func made(p *pagestest.Page) string {
 	p.T.Helper()
 	found := onePage.FindStringSubmatch(p.Want(200).Where())
@@ -228,7 +228,7 @@ func (o *office) upload(b *pagestest.Browser, id, field, name, text string) *pag
 	return b.Do(http.MethodPost, "/admin/pages/"+id+"/files", body.String(), "Content-Type", form.FormDataContentType())
 }
 
-// TestAdminPeople: users and roles, and that a page asks for the permission that the API asks for.
+// TestAdminPeople checks users and roles, and that a page requires the same permission as the API.
 func TestAdminPeople(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, databases.SQLite(t))
@@ -283,7 +283,7 @@ func TestAdminPeople(t *testing.T) {
 	}
 }
 
-// TestAdminSite: settings hold at once, and errors of the routes are where the author looks.
+// TestAdminSite checks that settings take effect at once, and that the pages show errors of the routes.
 func TestAdminSite(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, databases.SQLite(t))

@@ -287,7 +287,8 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-// TestRefreshAtOnce: six tabs that use one refresh token at once all go on, and so does one whose answer was lost.
+// TestRefreshAtOnce checks that six concurrent uses of a refresh token all succeed, as does one after a lost
+// answer.
 func TestRefreshAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, settings.Settings{Auth: settings.JWT, JWTRefresh: true}, func(s *site) {
@@ -382,7 +383,7 @@ $routes = [
 	}
 }
 
-// Unknown and known names take the same work: there is one check of a password in each.
+// TestLoginTiming checks that logins with unknown and known names take the same work: each verifies one password.
 func TestLoginTiming(t *testing.T) {
 	onBoth(t, settings.Settings{Auth: settings.JWT}, loginTiming)
 }
@@ -403,8 +404,8 @@ func loginTiming(s *site) {
 	}
 }
 
-// TestNodes: two nodes of a site share its files and its database. What one gives out the other takes, and what one
-// revokes is good on neither, five seconds later at the latest.
+// TestNodes checks two nodes that share the files and the database of a site. Each accepts what the other one has
+// issued, and what one revokes is invalid on both within five seconds.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, settings.Settings{Auth: settings.JWT, JWTRefresh: true}, func(s *site) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms"
 )
 
-// BenchmarkRequest is a request to a method that does nothing, of JavaScript and of Go.
+// BenchmarkRequest measures a request to a method that does nothing, in JavaScript and in Go.
 func BenchmarkRequest(b *testing.B) {
 	site := b.TempDir()
 	if _, err := cms.InstallFiles(site); err != nil {

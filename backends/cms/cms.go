@@ -1,6 +1,6 @@
-// Package cms is a content management system with a REST API whose routes and handler classes are files of a site.
-// It ties the rooms: accounts and content are rows, settings and routes files; handler classes are JavaScript, or Go
-// that is compiled in (RegisterClass).
+// Package cms implements a content management system with a REST API whose routes and handler classes are files of
+// a site. It connects the packages below it: accounts and content are database rows, settings and routes are files,
+// and handler classes are written in JavaScript or in Go and compiled in (see RegisterClass).
 package cms
 
 import (
@@ -42,55 +42,57 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// Options of a server. Site and DB are required.
+// Options configures New and Offline. Site and DB are required.
 type Options struct {
 	// Site is the folder of the site.
 	Site string
-	// DB has the tables of Schemas.
+	// DB is the database, which has the tables of Schemas.
 	DB *store.DB
-	// Counters hold what is counted for all nodes.
+	// Counters stores the counters that all nodes share.
 	Counters counters.Store
-	// Key is a secret of at least 32 bytes, the same on all nodes. Default: a random one.
+	// Key returns a secret of at least 32 bytes that is the same on all nodes. The default is a random one.
 	Key func() []byte
-	// Logger is asked each time. Default: nothing is logged.
+	// Logger returns the logger and is called each time one is needed. The default logs nothing.
 	Logger func() *zap.Logger
-	// Now is the clock. Default: time.Now.
+	// Now is the clock. The default is time.Now.
 	Now func() time.Time
-	// Address is that of the client. Default: that of the connection.
+	// Address returns the client's address. The default is that of the connection.
 	Address func(*http.Request) string
-	// Passwords hashes them. Default: see password.Hasher.
+	// Passwords hashes the passwords of users. See password.Hasher for its zero value.
 	Passwords password.Hasher
-	// RequestID is that of a request. Default: a random one.
+	// RequestID returns the ID of a request. The default is a random one.
 	RequestID func(*http.Request) string
-	// Keyring encrypts the secrets of webhooks; nil: there is none.
+	// Keyring returns the keys that encrypt the secrets of webhooks. A nil function means that there are none.
 	Keyring func() (keyring.Keyring, error)
-	// Networks are those that are not public and that scripts may fetch from, and webhooks lead to.
+	// Networks are private networks that scripts may nevertheless fetch from and webhooks may be sent to.
 	Networks []netip.Prefix
-	// Meter counts what happens. Default: nobody does.
+	// Meter receives counts of what happens. By default nothing is counted.
 	Meter Meter
-	// Admin is the path of the administration, such as /admin. Default: there is none.
+	// Admin is the path of the administration pages, such as /admin. An empty path disables them.
 	Admin string
-	// BaseURL is scheme and host that clients reach the site at, such as https://www.example.com. Default: as asked.
+	// BaseURL is the scheme and host at which clients reach the site, such as https://www.example.com. By default
+	// they are taken from each request.
 	BaseURL string
-	// OIDC is a provider at which users of the administration may sign in, and OIDCLabel what it is called. Default: none.
+	// OIDC is a provider at which users of the administration may sign in, and OIDCLabel is its name on the sign-in
+	// page. The default is none.
 	OIDC      *oidclogin.Provider
 	OIDCLabel string
-	// Bar is that of the pages of the administration; see pages.Options.
+	// Bar returns the bar of the administration's pages; see pages.Options.
 	Bar func(*http.Request) look.Bar
-	// InProcess runs handlers in this process instead of processes of their own; see script.Options.
+	// InProcess runs handlers in this process instead of in processes of their own; see script.Options.
 	InProcess bool
 }
 
-// Meter counts what happens.
+// Meter holds functions that are called to count what happens. Each may be nil.
 type Meter struct {
 	Called   func(status int, took time.Duration) // a call of a method was answered
-	Logged   func(outcome string)                 // a login: good, bad or limited
-	Reloaded func(ok bool)                        // the routes were read anew
+	Logged   func(outcome string)                 // a login was tried: good, bad or limited
+	Reloaded func(ok bool)                        // the routes were read again
 	Job      func(job, outcome string, done int)  // see jobs.Options
-	Ended    func(reason string)                  // a process for handlers has ended; see script.Options
+	Ended    func(reason string)                  // a process that runs handlers has ended; see script.Options
 }
 
-// Server is the CMS of one site. It is an http.Handler of the requests that it Owns.
+// Server is the CMS of one site. It is the http.Handler of the requests for which Owns returns true.
 type Server struct {
 	*kernel.Server
 	meter    Meter
@@ -100,32 +102,34 @@ type Server struct {
 	files    *files.Files
 	auth     *auth.Auth
 	api      *api.API
-	mount    string       // of admin
-	admin    http.Handler // nil: there is none
+	mount    string       // path of the administration
+	admin    http.Handler // nil if there is no administration
 	networks []netip.Prefix
-	sitemaps chan struct{} // who writes one now
+	sitemaps chan struct{} // semaphore of those that write a sitemap
 
 	loading sync.Mutex // held while files are read
 	scripts *script.Engine
 	state   atomic.Pointer[State]
 
 	mu  sync.Mutex
-	end func() // what Start began; nil: nothing
+	end func() // ends what Start began; nil if it began nothing
 }
 
-// Schemas are the tables of the CMS.
+// Schemas returns the tables of the CMS.
 func Schemas() []store.Schema {
 	all := migrations.Schemas()
 	all[0].Reindex = content.Reindex
 	return all
 }
 
-// RegisterClass adds a handler class of Go, for init of the package that has it. Routes name it as those of
-// JavaScript; a class of the site with the same name goes before. It panics where the name is taken.
+// RegisterClass adds a handler class that is written in Go. The package that has the class calls it from init.
+// Routes name such a class like those of JavaScript; a class of the site with the same name takes precedence. It
+// panics if the name is already registered.
 func RegisterClass(class handler.Class) { handler.Register(class) }
 
-// New makes the CMS of a site, and reads its settings and routes where it has some: an error of theirs is one of New.
-// It touches neither the database nor a file of a site that is not installed yet; see Start.
+// New returns the CMS of a site. If the site is installed, New reads its settings and routes and returns their
+// error, if any. It uses neither the database nor the files of a site that is not installed yet; see Start. The
+// caller must call Close.
 func New(o Options) (*Server, error) {
 	s, err := Offline(o)
 	if err != nil || !installed(o.Site) {
@@ -138,7 +142,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Offline is New without the routes and classes, for a process that answers nobody, such as a command.
+// Offline returns a Server like New, but does not load the routes and classes. It serves processes that answer no
+// requests, such as commands.
 func Offline(o Options) (*Server, error) {
 	if o.Site == "" || o.DB == nil {
 		return nil, errors.New("cms: a site and a database are required")
@@ -157,10 +162,12 @@ func Offline(o Options) (*Server, error) {
 	if o.Address == nil {
 		o.Address = func(r *http.Request) string { return r.RemoteAddr }
 	}
-	s := &Server{meter: o.Meter, networks: o.Networks, sitemaps: make(chan struct{}, sitemapsAtOnce), Server: &kernel.Server{
-		DB: o.DB, Logger: o.Logger, Now: o.Now, Site: o.Site, Key: o.Key, Counters: o.Counters, Address: o.Address, Passwords: o.Passwords, Keyring: o.Keyring,
-		BaseURL: o.BaseURL,
-	}}
+	s := &Server{meter: o.Meter, networks: o.Networks, sitemaps: make(chan struct{}, sitemapsAtOnce),
+		Server: &kernel.Server{
+			DB: o.DB, Logger: o.Logger, Now: o.Now, Site: o.Site, Key: o.Key, Counters: o.Counters, Address: o.Address,
+			Passwords: o.Passwords, Keyring: o.Keyring,
+			BaseURL: o.BaseURL,
+		}}
 	s.Hooks = webhooks.NewHooks(s.Server)
 	var err error
 	if s.settings, err = settings.Open(o.Site); err != nil {
@@ -172,27 +179,31 @@ func Offline(o Options) (*Server, error) {
 	s.files = files.New(s.Server, s.content)
 	s.auth = auth.New(s.Server, s.accounts, s.settings, o.Meter.Logged)
 	s.scripts = script.New(script.Options{
-		Site: s.Site, Logger: s.Logger, Now: s.Now, Pages: binding.Pages(s.content), Files: binding.Files(s.files), Users: binding.Users(s.accounts),
-		Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.known, Hosts: s.hosts, Networks: o.Networks,
+		Site: s.Site, Logger: s.Logger, Now: s.Now, Pages: binding.Pages(s.content), Files: binding.Files(s.files),
+		Users:     binding.Users(s.accounts),
+		Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.known, Hosts: s.hosts,
+		Networks:  o.Networks,
 		InProcess: o.InProcess, Ended: o.Meter.Ended,
 	})
-	s.api = api.New(api.Options{Kernel: s.Server, Table: s.table, Auth: s.auth, Settings: s.settings, Called: o.Meter.Called, RequestID: o.RequestID})
+	s.api = api.New(api.Options{Kernel: s.Server, Table: s.table, Auth: s.auth, Settings: s.settings,
+		Called: o.Meter.Called, RequestID: o.RequestID})
 	if s.mount = o.Admin; s.mount != "" {
 		s.admin = admin.New(s.Server, admin.Options{
-			Mount: s.mount, Accounts: s.accounts, Auth: s.auth, Content: s.content, Files: s.files, Settings: s.settings, Routes: s.administered, Reload: s.Reload,
+			Mount: s.mount, Accounts: s.accounts, Auth: s.auth, Content: s.content, Files: s.files, Settings: s.settings,
+			Routes: s.administered, Reload: s.Reload,
 			OIDC: o.OIDC, OIDCLabel: o.OIDCLabel, Bar: o.Bar,
 		})
 	}
 	return s, nil
 }
 
-// administered is the state as the administration shows it.
+// administered returns the state of the routes in the form that the administration shows.
 func (s *Server) administered() admin.Routes {
 	now := s.State()
 	return admin.Routes{Table: now.Table, Loaded: now.Loaded, Warnings: now.Warnings, Failed: now.Failed}
 }
 
-// Check reads the settings, routes and classes of a site as New does, and touches no database.
+// Check reads the settings, routes and classes of a site as New does, without a database.
 func Check(site string) (state State, err error) {
 	s := &Server{Server: &kernel.Server{Site: site, Logger: zap.NewNop, Now: time.Now}}
 	if s.settings, err = settings.Open(site); err != nil {
@@ -207,54 +218,58 @@ func Check(site string) (state State, err error) {
 	return State{Table: table, Loaded: s.Now(), Warnings: program.Warnings()}, nil
 }
 
-// Settings are those of the site.
+// Settings returns the settings of the site.
 func (s *Server) Settings() *settings.Store { return s.settings }
 
-// Accounts are the users of the site.
+// Accounts returns the users of the site.
 func (s *Server) Accounts() *accounts.Accounts { return s.accounts }
 
-// EndSessions ends the sessions of a person who has signed out at the provider, where they began there.
+// EndSessions ends those sessions of a person that began by a sign-in at the provider, after the person has signed
+// out there.
 func (s *Server) EndSessions(ctx context.Context, issuer, subject string) error {
 	return s.auth.EndSessions(ctx, issuer, subject)
 }
 
-// Content is the pages of the site.
+// Content returns the pages of the site.
 func (s *Server) Content() *content.Content { return s.content }
 
-// Files are those of the pages.
+// Files returns the files of the pages.
 func (s *Server) Files() *files.Files { return s.files }
 
-// Transfer takes the content of the site to another one, or from it.
+// Transfer returns the source or target of a transfer of the site's content from or to another site.
 func (s *Server) Transfer() transfer.Site {
 	return transfer.Site{Accounts: s.accounts, Pages: s.content, Files: s.files}
 }
 
-// Webhooks are told of what happens to pages.
+// Webhooks returns the webhooks that are notified of changes of pages.
 func (s *Server) Webhooks() webhooks.Webhooks { return webhooks.Webhooks{Server: s.Server} }
 
-// SealedSample is some of the sealed texts in a database.
+// SealedSample returns some of the encrypted texts in a database.
 func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
 	return webhooks.SealedSample(ctx, db)
 }
 
-// Owns tells whether a request is on the endpoint, or of the administration.
+// Owns reports whether a request is for the API's endpoint or for the administration.
 func (s *Server) Owns(r *http.Request) bool {
 	_, ok := api.Below(s.settings.Current(), r.URL.Path)
 	return ok || s.administers(r)
 }
 
-// administers tells whether a request is of the administration. The API goes before it.
+// administers reports whether the path of a request is below the administration's. The caller checks first that the
+// path does not belong to the API, which takes precedence.
 func (s *Server) administers(r *http.Request) bool {
 	below, ok := strings.CutPrefix(r.URL.Path, s.mount)
 	return s.admin != nil && ok && (below == "" || below[0] == '/')
 }
 
-// Conceals tells whether the path of a request is a secret that no log should have, such as a link to a preview.
+// Conceals reports whether the path of a request contains a secret that must not be logged, such as a link to a
+// preview.
 func (s *Server) Conceals(r *http.Request) bool {
 	below, _ := api.Below(s.settings.Current(), r.URL.Path)
 	return api.Secret(below)
 }
 
+// ServeHTTP implements http.Handler. It serves the administration or, for any other path, the API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, ok := api.Below(s.settings.Current(), r.URL.Path); ok || !s.administers(r) {
 		s.api.ServeHTTP(w, r)
@@ -267,8 +282,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.admin.ServeHTTP(w, r)
 }
 
-// Start installs a site that is not, and begins to look for changed files and what else there is to do in the
-// background, once.
+// Start installs the site if it is not installed yet, and starts the background work: the watch for changed files
+// and the jobs. A second call does nothing. Close ends what Start began.
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,14 +295,16 @@ func (s *Server) Start() error {
 		if err != nil {
 			return err
 		}
-		s.Logger().Info("site installed; make its first user with: tollgate cms install --admin NAME", zap.String("site", s.Site), zap.Strings("files", made))
+		s.Logger().Info("site installed; make its first user with: tollgate cms install --admin NAME",
+			zap.String("site", s.Site), zap.Strings("files", made))
 		if err := s.Reload(); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	sender := webhook.NewSender(s.networks, s.Logger())
-	endJobs := jobs.New(jobs.Options{Jobs: append(s.jobs(), s.Webhooks().Jobs(sender)...), Observe: s.meter.Job, Logger: s.Logger}).Start()
+	endJobs := jobs.New(jobs.Options{Jobs: append(s.jobs(), s.Webhooks().Jobs(sender)...), Observe: s.meter.Job,
+		Logger: s.Logger}).Start()
 	var watching sync.WaitGroup
 	watching.Go(func() { s.watch(ctx) })
 	s.end = func() {
@@ -299,7 +316,7 @@ func (s *Server) Start() error {
 	return nil
 }
 
-// Close ends what New and Start began. Requests that are under way are answered.
+// Close ends what New and Start began and waits for the background work. Requests in progress are still answered.
 func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -317,15 +334,15 @@ func (s *Server) closeRooms() {
 	s.accounts.Close()
 }
 
-// Installed is what Install has made.
+// Installed lists what Install has created.
 type Installed struct {
-	Files    []string // below the site's folder
+	Files    []string // relative to the site's folder
 	Pages    []string // their paths
-	Password string   // of the first superuser, given this once; empty: there was one
+	Password string   // of the first superuser, shown only once; empty if there already was one
 }
 
-// Install makes what a site begins with and has not yet: files, the pages and templates that every site has, and a
-// first superuser of a name.
+// Install creates what a new site needs and does not have yet: its files, the pages and templates that every site
+// has, and a first superuser named admin.
 func (s *Server) Install(ctx context.Context, admin string) (made Installed, err error) {
 	if made.Files, err = InstallFiles(s.Site); err != nil {
 		return made, err
@@ -337,7 +354,7 @@ func (s *Server) Install(ctx context.Context, admin string) (made Installed, err
 	return made, err
 }
 
-// jobs are the work in the background.
+// jobs returns the jobs that run in the background.
 func (s *Server) jobs() []jobs.Job {
 	return append(append(s.auth.Jobs(), s.files.Jobs()...),
 		jobs.Job{Name: "install", Every: time.Hour, Run: s.installPages()},
@@ -345,29 +362,30 @@ func (s *Server) jobs() []jobs.Job {
 		jobs.Job{Name: "publish", Every: 10 * time.Second, Run: s.content.PublishDue})
 }
 
-// shadowedMost is how many pages are named that the API hides.
+// shadowedMost limits how many pages hidden by the API are named in the log.
 const shadowedMost = 20
 
-// warnShadowed logs which pages are where the API is, once for each endpoint.
+// warnShadowed returns a job that logs which pages the API's endpoint hides, once for each endpoint.
 func (s *Server) warnShadowed() func(ctx context.Context) (int, error) {
-	told := ""
+	warned := ""
 	return func(ctx context.Context) (int, error) {
-		end := s.Endpoint()
-		if end == told {
+		endpoint := s.Endpoint()
+		if endpoint == warned {
 			return 0, nil
 		}
-		paths, err := s.content.Shadowed(ctx, end, shadowedMost)
+		paths, err := s.content.Shadowed(ctx, endpoint, shadowedMost)
 		if err != nil {
 			return 0, err
 		}
-		if told = end; len(paths) > 0 {
-			s.Logger().Warn("pages are where the API is, and are not served", zap.String("endpoint", end), zap.Strings("paths", paths))
+		if warned = endpoint; len(paths) > 0 {
+			s.Logger().Warn("pages are where the API is, and are not served",
+				zap.String("endpoint", endpoint), zap.Strings("paths", paths))
 		}
 		return len(paths), nil
 	}
 }
 
-// installPages makes the pages that every site has, once.
+// installPages returns a job that creates the pages that every site has. It does nothing after its first success.
 func (s *Server) installPages() func(ctx context.Context) (int, error) {
 	done := false
 	return func(ctx context.Context) (int, error) {

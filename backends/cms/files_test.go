@@ -49,7 +49,7 @@ func picture(t *testing.T) string {
 	return out.String()
 }
 
-// form is a form with parts that has a file, and its type.
+// form returns a multipart form with a file, and its content type.
 func form(t *testing.T, member, name, text string) (body, kind string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -70,7 +70,7 @@ func form(t *testing.T, member, name, text string) (body, kind string) {
 	return out.String(), w.FormDataContentType()
 }
 
-// fileOf is the id of the n-th file of an answer's page.
+// fileOf returns the ID of the n-th file of an answer's page.
 func fileOf(t *testing.T, body []byte, n int) int64 {
 	t.Helper()
 	var page struct {
@@ -141,7 +141,7 @@ func TestContentFiles(t *testing.T) {
 	})
 }
 
-// Handlers take files of forms, and answer with files.
+// TestScriptFiles checks that handlers can store files of forms and answer with files.
 func TestScriptFiles(t *testing.T) {
 	t.Parallel()
 	onBoth(t, settings.Settings{Auth: settings.JWT}, scriptFiles)
@@ -203,7 +203,7 @@ $routes = [
 	s.expect(http.MethodGet, strings.Replace(path, "width=20", "width=21", 1), "", 403, "*")
 }
 
-// What becomes of a page, over the content API.
+// TestContentLife checks the life of a page by way of the content API.
 func TestContentLife(t *testing.T) {
 	t.Parallel()
 	onBoth(t, settings.Settings{Auth: settings.JWT, Content: settings.ContentWrite}, func(s *site) {
@@ -313,7 +313,7 @@ func TestContentLife(t *testing.T) {
 	})
 }
 
-// bob has no role: the header with his token.
+// bob returns the Authorization header of a user without roles.
 func bob(s *site) []string {
 	s.Helper()
 	password := "a password of bob"

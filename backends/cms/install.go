@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// apiTemplate is what site/api begins with.
+// apiTemplate contains the initial files of site/api.
 //
 //go:embed apiTemplate
 var apiTemplate embed.FS
@@ -18,14 +18,14 @@ var apiTemplate embed.FS
 // apiFolder is the folder of a site with its routes and classes.
 const apiFolder = "api"
 
-// installed tells whether a site has its folder api.
+// installed reports whether a site has the folder api.
 func installed(site string) bool {
 	info, err := os.Stat(filepath.Join(site, apiFolder))
 	return err == nil && info.IsDir()
 }
 
-// InstallFiles makes the folders of a site and the files of api that it has not, never over one that is there. made
-// are they, below the site's folder.
+// InstallFiles creates the folders of a site and those files of its folder api that do not exist yet. It never
+// overwrites a file. It returns the created files relative to the site's folder.
 func InstallFiles(site string) (made []string, err error) {
 	for _, folder := range []string{apiFolder, "files", "cache"} {
 		if err := os.MkdirAll(filepath.Join(site, folder), 0o750); err != nil {
@@ -36,7 +36,7 @@ func InstallFiles(site string) (made []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	code := exists(filepath.Join(site, apiFolder, "Routes.js")) // which stands alone
+	code := exists(filepath.Join(site, apiFolder, "Routes.js")) // Routes.js replaces Routes.php
 	for _, file := range files {
 		if code && file.Name() == "Routes.php" {
 			continue
@@ -55,7 +55,7 @@ func InstallFiles(site string) (made []string, err error) {
 	return made, nil
 }
 
-// create writes a file that is not there yet.
+// create writes a new file. It returns an error that wraps fs.ErrExist if the file already exists.
 func create(name string, text []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640) //nolint:gosec // G302: authors of the site are a group
 	if err != nil {

@@ -18,23 +18,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 )
 
-// The files with the routes; a site has one of them.
+// The names of the routes file. A site has one of them.
 const (
 	routesPHP = "Routes.php"
 	routesJS  = "Routes.js"
 )
 
-// State is how the files of a site were read last.
+// State is the result of the last reading of the site's files.
 type State struct {
-	// Table is the one in use; nil: there was none yet.
+	// Table is the table in use. It is nil if no table has been loaded yet.
 	Table    *routes.Table
-	Loaded   time.Time       // when it was read
-	Warnings []*routes.Error // of scripts that are in use
-	// Failed is why the files as they are now are not in use; nil: they are.
+	Loaded   time.Time       // when Table was read
+	Warnings []*routes.Error // of the scripts that are in use
+	// Failed tells why the current files are not in use. It is nil if they are.
 	Failed error
 }
 
-// State is how the files of the site were read last.
+// State returns the result of the last reading of the site's files.
 func (s *Server) State() State {
 	if now := s.state.Load(); now != nil {
 		return *now
@@ -42,7 +42,7 @@ func (s *Server) State() State {
 	return State{}
 }
 
-// table is the one in use; nil: there was none yet.
+// table returns the table in use, or nil if none has been loaded yet.
 func (s *Server) table() *routes.Table {
 	if now := s.state.Load(); now != nil {
 		return now.Table
@@ -50,8 +50,9 @@ func (s *Server) table() *routes.Table {
 	return nil
 }
 
-// Reload reads settings, routes and classes anew. Routes and classes that are not good change nothing. Requests that
-// run finish on what they began with. Of a site that is not installed yet there are none: Start reads them.
+// Reload reads settings, routes and classes again. If the routes or classes have an error, the previous ones stay
+// in use, and the error is returned and kept in State. Requests in progress finish with what they began with. The
+// routes of a site that is not installed are not read; see Start.
 func (s *Server) Reload() error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
@@ -75,7 +76,7 @@ func (s *Server) Reload() error {
 	return err
 }
 
-// load reads the routes and the classes that they name.
+// load reads the routes and resolves the classes that they name.
 func (s *Server) load() (*routes.Table, *script.Program, error) {
 	value, program, err := s.read()
 	if err != nil {
@@ -89,13 +90,14 @@ func (s *Server) load() (*routes.Table, *script.Program, error) {
 	return table, program, err
 }
 
-// read reads the file with the routes, and the scripts that it requires.
+// read reads the routes file and loads the scripts that it requires.
 func (s *Server) read() (routes.Value, *script.Program, error) {
 	engine := s.scripts
 	php, js := filepath.Join(s.Site, apiFolder, routesPHP), filepath.Join(s.Site, apiFolder, routesJS)
 	switch {
 	case exists(php) && exists(js):
-		return routes.Value{}, nil, fmt.Errorf("%s/%s: there is %s too; a site has one of them", apiFolder, routesJS, routesPHP)
+		return routes.Value{}, nil, fmt.Errorf("%s/%s: there is %s too; a site has one of them",
+			apiFolder, routesJS, routesPHP)
 	case exists(js):
 		return engine.LoadTable()
 	}
@@ -117,9 +119,11 @@ func (s *Server) read() (routes.Value, *script.Program, error) {
 	return file.Routes, program, err
 }
 
-// resolve finds the methods of entries: of a class of the site, else of one that is compiled in.
+// resolve returns a function that finds the method of an entry: in a class of the site, else in a class that is
+// compiled in.
 func (s *Server) resolve(class func(name string) (handler.Class, bool)) routes.Resolve {
-	known, built := map[string]handler.Class{}, api.Content{Pages: s.content, Files: s.files, Webhooks: s.Webhooks()}.Methods()
+	known, built := map[string]handler.Class{},
+		api.Content{Pages: s.content, Files: s.files, Webhooks: s.Webhooks()}.Methods()
 	return func(e routes.Entry) (handler.Func, error) {
 		if e.At.File == "" { // a default
 			if e.Class == api.ContentClass {
@@ -148,12 +152,12 @@ func (s *Server) resolve(class func(name string) (handler.Class, bool)) routes.R
 	}
 }
 
-// helper is the class of what every site may route to.
+// helper is the name of the class whose methods every site may use in its routes.
 const helper = "RestApiHelper"
 
 var helperMethods = map[string]handler.Func{
 	"noEndPoint": func(context.Context, *handler.Call) (any, error) { return "no endpoint defined", nil },
-	// What browsers ask of other origins stands in headers.
+	// The API sets the CORS headers itself.
 	"preflight": func(context.Context, *handler.Call) (any, error) { return nil, nil },
 }
 
@@ -162,12 +166,12 @@ var defaultMethods = map[string]handler.Func{
 	auth.Login: calledByAPI, auth.Logout: calledByAPI, auth.Access: calledByAPI,
 }
 
-// calledByAPI stands for the methods of /auth, which the API calls itself.
+// calledByAPI is a placeholder for the methods of /auth, which the API calls itself. It always returns an error.
 func calledByAPI(context.Context, *handler.Call) (any, error) {
 	return nil, errors.New("cms: a method of /auth is called as others are")
 }
 
-// defaults are the routes that every site has.
+// defaults returns the routes that every site has.
 func defaults(current *settings.Settings) []routes.Entry {
 	open := routes.Defaults()
 	open.Auth = false
@@ -178,12 +182,13 @@ func defaults(current *settings.Settings) []routes.Entry {
 		{Method: "DELETE", Endpoint: "auth", Class: auth.Class, Func: auth.Logout, Options: open},
 	}
 	if current.JWTRefresh {
-		list = append(list, routes.Entry{Method: "POST", Endpoint: "auth/access", Class: auth.Class, Func: auth.Access, Options: open})
+		list = append(list, routes.Entry{Method: "POST", Endpoint: "auth/access", Class: auth.Class, Func: auth.Access,
+			Options: open})
 	}
 	return append(list, api.ContentRoutes(current.Serves())...)
 }
 
-// tell logs why changed files are not in use.
+// tell logs why the changed files are not in use.
 func (s *Server) tell(err error) {
 	fields := []zap.Field{zap.Error(err)}
 	if at, ok := errors.AsType[*routes.Error](err); ok {
@@ -192,11 +197,11 @@ func (s *Server) tell(err error) {
 	s.Logger().Error("the changed files are not in use, the routes stay as they were", fields...)
 }
 
-// known is what scripts know of the settings.
+// known returns those settings that scripts may read.
 func (s *Server) known() map[string]any {
 	now := s.settings.Current()
 	return map[string]any{"endpoint": now.Mount(), "auth": now.Mode(), "debug": now.Debug}
 }
 
-// hosts are those that scripts may fetch from.
+// hosts returns the hosts that scripts may fetch from.
 func (s *Server) hosts() []string { return s.settings.Current().FetchHosts }

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 )
 
-// A link to a preview is a secret for the log of errors, too.
+// TestPreviewFails checks that the error log does not contain the link to a preview.
 func TestPreviewFails(t *testing.T) {
 	t.Parallel()
 	core, logs := observer.New(zap.DebugLevel)

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestBehindProxy: a site behind a proxy that ends TLS is on https, where base_url says so or a trusted proxy does.
-// What anybody may send changes nothing.
+// TestBehindProxy checks that a site behind a proxy that terminates TLS uses https if base_url or a trusted proxy
+// says so, and that headers of other clients have no effect.
 func TestBehindProxy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -59,7 +59,7 @@ func (s *site) behind(said, want string, secure bool) {
 	}
 }
 
-// TestBehindProxyTokens: tokens name the host that clients know, whatever a proxy asks by.
+// TestBehindProxyTokens checks that tokens contain the host that clients use, whatever host name the proxy uses.
 func TestBehindProxyTokens(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

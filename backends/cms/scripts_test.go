@@ -29,10 +29,9 @@ func (s *site) reload() {
 	}
 }
 
-// Handlers that loop, nest, grow or throw are answered in time, and no other request is
-// kept from its answer.
-// It runs before the parallel tests of the package, which would take the processors that the
-// good handlers need within their five seconds.
+// TestRunaway checks that handlers that loop, nest, grow or throw are answered in time and do not delay other
+// requests. It runs before the parallel tests of the package, which would take the processors that the good
+// handlers need within their five seconds.
 func TestRunaway(t *testing.T) {
 	onBoth(t, settings.Settings{}, runaway)
 }
@@ -84,7 +83,7 @@ $routes = [
 	all.Wait()
 }
 
-// No request is dropped while classes are loaded anew.
+// TestReloadUnderLoad checks that no request fails while classes are reloaded.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	onBoth(t, settings.Settings{}, reloadUnderLoad)
@@ -120,7 +119,7 @@ func reloadUnderLoad(s *site) {
 	}
 }
 
-// What calls of one session remember at the same time is all there afterwards.
+// TestSessionOfTwoCalls checks that values that concurrent calls store in one session are all kept.
 func TestSessionOfTwoCalls(t *testing.T) {
 	t.Parallel()
 	onBoth(t, settings.Settings{Auth: settings.Session}, func(s *site) {

@@ -58,7 +58,7 @@ func (s *signOn) come(sub, email string, confirmed bool, groups ...any) *pageste
 	return p
 }
 
-// TestEndSessions: a sign-out at the provider ends the sessions that began there, and those of nobody else.
+// TestEndSessions checks that a sign-out at the provider ends the sessions that began there, and no others.
 func TestEndSessions(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -82,7 +82,7 @@ func TestEndSessions(t *testing.T) {
 	})
 }
 
-// roles are those of a user.
+// roles returns the roles of a user.
 func (s *signOn) roles(name string) string {
 	s.Helper()
 	account, err := s.server.Accounts().Named(s.Context(), name)

@@ -15,14 +15,16 @@ import (
 )
 
 const (
-	// sitemapsAtOnce bounds how many sitemaps are written at the same time: each reads up to 50,000 pages.
+	// sitemapsAtOnce limits how many sitemaps are written at the same time: each reads up to 50,000 pages.
 	sitemapsAtOnce = 2
-	// segmentsMost is how deep a path may be that is looked for among those of moved pages: each level is a look.
+	// segmentsMost limits how deep a path may be that is looked up among the previous paths of moved pages: each
+	// level costs a query.
 	segmentsMost = 32
 )
 
-// ServeSite answers what stands beside the endpoint, where the settings have it: the sitemap, and the way from where a
-// page was to where it is. It tells whether it has; another handler answers what it has not.
+// ServeSite serves paths outside of the endpoint, if the settings enable them: the sitemap, and redirects from the
+// previous path of a page to its current one. It reports whether it has answered the request; if not, the caller
+// passes the request to another handler.
 func (s *Server) ServeSite(w http.ResponseWriter, r *http.Request) bool {
 	current := s.settings.Current()
 	if current.SiteURL == "" && !current.Redirects || r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -35,7 +37,8 @@ func (s *Server) ServeSite(w http.ResponseWriter, r *http.Request) bool {
 	return current.Redirects && s.redirect(w, r)
 }
 
-// sitemapPart is which part of the sitemap a path is of, from 1; 0: all.
+// sitemapPart returns the part of the sitemap that a path names, counted from 1, or 0 for the whole sitemap. It
+// reports false for any other path.
 func sitemapPart(path string) (part int, ok bool) {
 	name, ok := strings.CutPrefix(path, "/sitemap")
 	if !ok {
@@ -49,7 +52,8 @@ func sitemapPart(path string) (part int, ok bool) {
 	return part, dash && err == nil && part > 0 && "-"+strconv.Itoa(part)+".xml" == name
 }
 
-// sitemap writes a part of the sitemap as it is read; all of it is a list of the parts, where there are several.
+// sitemap streams a part of the sitemap. For part 0 it writes the whole sitemap, or an index of the parts if there
+// are several.
 func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, part int) {
 	select {
 	case s.sitemaps <- struct{}{}:
@@ -88,7 +92,7 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, pa
 	http.Error(w, "the sitemap cannot be read now", http.StatusServiceUnavailable)
 }
 
-// counted knows how much was written.
+// counted counts the bytes that are written through it.
 type counted struct {
 	io.Writer
 	n int
@@ -101,8 +105,9 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// redirect leads to where a page is that everybody may see, and was at the path. No cache keeps the way: another page
-// may be made in the old place.
+// redirect redirects to the current path of a page that guests may see and whose previous path was requested. It
+// reports whether it has answered. The answer must not be cached, because another page may be created at the
+// previous path.
 func (s *Server) redirect(w http.ResponseWriter, r *http.Request) bool {
 	if strings.Count(r.URL.Path, "/") > segmentsMost {
 		return false

@@ -96,7 +96,7 @@ func TestSite(t *testing.T) {
 	})
 }
 
-// A page where the API is gets a warning when it is saved.
+// TestShadowed checks that saving a page whose path is hidden by the API yields a warning.
 func TestShadowed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, settings.Settings{Auth: settings.JWT, Content: settings.ContentWrite, Endpoint: "home/api"}, func(s *site) {
@@ -120,7 +120,8 @@ func TestShadowed(t *testing.T) {
 	})
 }
 
-// TestFreshSite: a site that is not installed may be named by two handlers, and is reloaded before it has started.
+// TestFreshSite checks that two handlers may use a site that is not installed, and that it may be reloaded before
+// it has started.
 func TestFreshSite(t *testing.T) {
 	t.Parallel()
 	s, err := cms.New(cms.Options{Site: filepath.Join(t.TempDir(), "site"), DB: databases.SQLite(t)})

@@ -13,14 +13,15 @@ import (
 )
 
 const (
-	// lookEvery is how often the files are looked at. A change counts once nothing has changed between two looks.
+	// lookEvery is the interval between two looks at the files. A change is used once two looks in a row saw the
+	// same.
 	lookEvery = 500 * time.Millisecond
-	// maxWatched bounds the files that are looked at.
+	// maxWatched limits the number of files that are looked at.
 	maxWatched = 10_000
 )
 
-// watch reads the files of the site anew when they have changed. It looks at their sizes and times, which also a
-// folder tells that several nodes share.
+// watch reloads the files of the site when they have changed, until ctx is done. It compares sizes and modification
+// times, because these are also available in a folder that several nodes share.
 func (s *Server) watch(ctx context.Context) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -45,16 +46,19 @@ func (s *Server) watch(ctx context.Context) {
 	}
 }
 
-// fingerprint is another one where a script, a routes file or the settings of a site are others.
+// fingerprint returns a hash of the names, sizes and modification times of a site's scripts, routes file and
+// settings. It ignores files that cannot be read.
 func fingerprint(site string) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	watched := 0
-	_ = filepath.WalkDir(site, func(name string, entry fs.DirEntry, err error) error { // what cannot be read is as if not there
+	// Ignore what cannot be read.
+	_ = filepath.WalkDir(site, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil
 		}
 		if entry.IsDir() {
-			if below, _ := filepath.Rel(site, name); below == "files" || below == "cache" || name != site && strings.HasPrefix(entry.Name(), ".") {
+			if below, _ := filepath.Rel(site, name); below == "files" || below == "cache" || name != site &&
+				strings.HasPrefix(entry.Name(), ".") {
 				return fs.SkipDir
 			}
 			return nil

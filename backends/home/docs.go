@@ -11,14 +11,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// documentData is the data of the page of a document, and of the search.
+// documentData is the data of the page of a document or of the search.
 type documentData struct {
 	Groups []documents.Group
-	Page   *documents.Page // nil: a search
+	Page   *documents.Page // nil for a search
 	Hits   []documents.Hit
 }
 
-// document shows a document or a picture.
+// document shows a document or an image.
 func (c *call) document() error {
 	library, err := c.Documents()
 	if err != nil {
@@ -39,7 +39,7 @@ func (c *call) document() error {
 	return c.Show("document", page.Title, documentData{Groups: library.Groups(), Page: page})
 }
 
-// search shows what a search has found.
+// search shows the results of a search.
 func (c *call) search() error {
 	library, err := c.Documents()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package home is the page at which people find the services of a process: what there is and where, for administrators
-// how it is, and the documents of the program. What services there are is told by whoever runs it.
+// Package home serves the home page of a process, which lists its services, shows their state to administrators,
+// and contains the documents of the program. The caller provides the services and their state.
 package home
 
 import (
@@ -21,115 +21,117 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Mount is the path below which all pages are. The first one is served at / as well.
+// Mount is the path below which all pages are. The first page is also served at /.
 const Mount = "/_tollgate"
 
-// DocumentsPath is that of the documents.
+// DocumentsPath is the path of the documents.
 const DocumentsPath = Mount + "/docs"
 
 //go:embed templates static
 var embedded embed.FS
 
-// shown is parsed once.
+// shown holds the templates and static files, which are parsed once.
 var shown = sync.OnceValue(func() *pages.Look {
-	return pages.NewLook("home", embedded, template.FuncMap{"len64": func(hits []documents.Hit) int64 { return int64(len(hits)) }})
+	return pages.NewLook("home", embedded,
+		template.FuncMap{"len64": func(hits []documents.Hit) int64 { return int64(len(hits)) }})
 })
 
-// Service is one that the page shows.
+// Service describes a service that the page lists.
 type Service struct {
 	Name    string // as in the configuration
 	Title   string
-	Summary string // one line, what it is
-	URL     string // of its first page; empty: it has none that the visitor can reach
-	Address string // the same for people: without a path, empty where it is on the same site
-	API     string // of the reference of its API; empty: there is none
+	Summary string // one line about what it is
+	URL     string // of its first page; empty if it has none that the visitor can reach
+	Address string // the address as text: without a path, empty if it is on the same site
+	API     string // of its API reference; empty if there is none
 }
 
-// State is what administrators see of a process.
+// State is the state of a process as administrators see it.
 type State struct {
 	Version         string
-	Started, Loaded time.Time // when the process began, and the configuration
+	Started, Loaded time.Time // when the process was started, and when the configuration was loaded
 	Services        []ServiceState
 	Databases       []Database
 	Certificates    []Certificate
-	Backup          *Backup // the last one; nil: there was none
+	Backup          *Backup // the last backup; nil if there was none
 }
 
-// ServiceState is how a service is.
+// ServiceState is the state of a service.
 type ServiceState struct {
 	Title     string
-	Faults    []Fault  // of what it needs; none: all is well
-	Addresses []string // where it is
-	Database  string   // the engine of its database; empty: it has none
+	Faults    []Fault  // of what it depends on; empty if everything works
+	Addresses []string // where it is available
+	Database  string   // the engine of its database; empty if it has none
 }
 
-// Fault is a part that does not work.
+// Fault is a part that does not work, and the reason.
 type Fault struct{ Part, Reason string }
 
-// Database is one that services of the process use.
+// Database describes a database that services of the process use.
 type Database struct {
 	Engine   string   // SQLite or PostgreSQL
 	Place    string   // a path, or the name of the database
 	Services []string // that use it
-	Size     int64    // bytes; negative: it is not known
-	Reason   string   // why it is not known
+	Size     int64    // in bytes; negative if unknown
+	Reason   string   // why the size is unknown
 }
 
-// Certificate is one that the process shows to clients.
+// Certificate describes a certificate that the process presents to clients.
 type Certificate struct {
 	Names  []string
 	Issuer string
 	Ends   time.Time
 }
 
-// Expired reports whether it is not good any more.
+// Expired reports whether the certificate is no longer valid.
 func (c Certificate) Expired() bool { return time.Now().After(c.Ends) }
 
-// Backup is when one was made, and where.
+// Backup is the time and the place of a backup.
 type Backup struct {
 	At     time.Time
 	Folder string
 }
 
-// Audience says who may read the documents.
+// Audience defines who may read the documents.
 type Audience int
 
-// Administrators alone, everybody, or nobody.
+// The audiences: only administrators, everybody, or nobody.
 const (
 	ForAdministrators Audience = iota
 	ForEverybody
 	ForNobody
 )
 
-// Options of a home page. All are required but those with a default.
+// Options configures a home page. Everything without a default is required.
 type Options struct {
-	// Services returns those that the one who asks may know of.
+	// Services returns the services that the visitor may know of.
 	Services func(*http.Request) []Service
-	// State returns what administrators see.
+	// State returns the state that administrators see.
 	State func(context.Context) State
-	// Local reports whether a program on this machine has sent a request itself: it is an administrator where there is
-	// no OIDC.
+	// Local reports whether a program on this machine has sent a request directly. Without OIDC, such a visitor is
+	// an administrator.
 	Local func(*http.Request) bool
-	// OIDC is the provider at which people sign in, and OIDCLabel what it is called. Default: nobody can sign in.
+	// OIDC is the provider at which people sign in, and OIDCLabel is its name. By default nobody can sign in.
 	OIDC      *oidclogin.Provider
 	OIDCLabel string
-	// SignedOut is told who has signed out. Default: nobody is.
+	// SignedOut is called when somebody has signed out. It may be nil.
 	SignedOut func(ctx context.Context, issuer, subject string)
-	// DB keeps who is signed in. It is required with OIDC.
+	// DB stores the sessions. It is required with OIDC.
 	DB *store.DB
-	// Signer signs the tokens of forms.
+	// Signer returns the signer of the forms' tokens.
 	Signer func() signed.Signer
-	// Documents are read at the first use. DocumentsFor says who may read them. Default: administrators.
+	// Documents returns the documents and is called at their first use. DocumentsFor defines who may read them; the
+	// default is administrators.
 	Documents    func() (*documents.Library, error)
 	DocumentsFor Audience
-	// BaseURL is the address of the site. Default: as asked.
+	// BaseURL is the address of the site. By default the address of each request is used.
 	BaseURL string
-	// Bar is that of pages.Options.
+	// Bar returns the bar of the pages; see pages.Options.
 	Bar func(*http.Request) look.Bar
-	// Conceal is that of pages.Options.
+	// Conceal is passed to pages.Options.
 	Conceal func(*http.Request)
 	Logger  *zap.Logger
-	// Now is the clock. Default: time.Now.
+	// Now is the clock. The default is time.Now.
 	Now func() time.Time
 }
 
@@ -140,23 +142,24 @@ type Site struct {
 	sessions sessions
 }
 
-// New makes a home page.
+// New returns a home page.
 func New(o Options) *Site {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	s := &Site{Options: o, sessions: sessions{o.DB, o.Now}}
 	s.pages = pages.New(pages.Options[*call]{
-		Look: shown(), Table: table, Begin: s.begin, Admit: everybody, Called: "the home page", Mount: Mount, BaseURL: o.BaseURL,
-		Signer: o.Signer, Bar: o.Bar, Conceal: o.Conceal, Logger: o.Logger,
+		Look: shown(), Table: table, Begin: s.begin, Admit: everybody, Called: "the home page", Mount: Mount,
+		BaseURL: o.BaseURL,
+		Signer:  o.Signer, Bar: o.Bar, Conceal: o.Conceal, Logger: o.Logger,
 	})
 	return s
 }
 
-// Owns reports whether a path is of the pages below Mount.
+// Owns reports whether a path is Mount or below it.
 func Owns(path string) bool { return path == Mount || strings.HasPrefix(path, Mount+"/") }
 
-// ServeHTTP serves a page below Mount, and the first one at /.
+// ServeHTTP serves the pages below Mount. It also serves the first page at /.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/" || r.URL.Path == Mount {
 		at := *r.URL
@@ -173,7 +176,7 @@ const (
 	post = http.MethodPost
 )
 
-// table is all pages.
+// table lists all pages.
 var table = []pages.Page[*call]{
 	{Method: get, Path: "/{$}", Serve: (*call).first},
 	{Method: get, Path: "/login", Serve: (*call).beginSignOn},
@@ -188,20 +191,20 @@ var table = []pages.Page[*call]{
 type call struct {
 	*pages.Call
 	*Site
-	by    *Session // nil: nobody has signed in
+	by    *Session // nil if nobody has signed in
 	frame *frame
 }
 
-// frame is what is around a page: .Site of templates.
+// frame is the data for what surrounds a page; templates know it as .Site.
 type frame struct {
-	User      string // the name of who has signed in; empty: nobody has
-	SignOn    string // what the provider is called at which people sign in; empty: there is none
-	Documents bool   // who looks may read them
-	Query     string // what was searched for
+	User      string // the name of the visitor; empty if nobody has signed in
+	SignOn    string // the name of the provider at which people sign in; empty if there is none
+	Documents bool   // whether the visitor may read them
+	Query     string // the search query
 	Page      *documents.Page
 }
 
-// begin finds who asks.
+// begin identifies the visitor.
 func (s *Site) begin(p *pages.Call) (*call, error) {
 	c := &call{Call: p, Site: s, frame: new(frame)}
 	if s.OIDC != nil {
@@ -220,7 +223,7 @@ func (s *Site) begin(p *pages.Call) (*call, error) {
 	return c, nil
 }
 
-// administers reports whether who asks sees how the process is.
+// administers reports whether the visitor is an administrator.
 func (c *call) administers() bool {
 	if c.OIDC == nil {
 		return c.Local(c.R)
@@ -228,7 +231,7 @@ func (c *call) administers() bool {
 	return c.by != nil && c.by.Administrator
 }
 
-// reads reports whether who asks may read the documents.
+// reads reports whether the visitor may read the documents.
 func (c *call) reads() bool {
 	switch c.DocumentsFor {
 	case ForEverybody:
@@ -242,7 +245,7 @@ func (c *call) reads() bool {
 
 func everybody(*call) error { return nil }
 
-// readers are those who may read the documents. For others there are none.
+// readers admits those who may read the documents. Others are asked to sign in or get a not-found error.
 func readers(c *call) error {
 	switch {
 	case c.reads():
@@ -256,13 +259,13 @@ func readers(c *call) error {
 // home is the data of the first page.
 type home struct {
 	Services []Service
-	State    *State // nil: who looks is no administrator
+	State    *State // nil if the visitor is not an administrator
 }
 
 func (c *call) first() error {
 	data := home{Services: c.Services(c.R)}
 	if c.administers() {
-		c.W.Header().Set("Cache-Control", "no-store") // a copy would be for others
+		c.W.Header().Set("Cache-Control", "no-store") // a cached copy could be shown to others
 		data.State = new(c.State(c.Context()))
 	}
 	return c.Show("home", "", data)

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 // Words of the state, which none but administrators may see.
 var secrets = []string{"9.9.9-secret", "secret.example", "secret-fault", "Secret Authority", "/backups/secret", "secret.db"}
 
-// site is a home page with two services, and a state.
+// site returns a home page with two services and a state.
 func site(t *testing.T, change func(*Options)) (base string) {
 	t.Helper()
 	key := []byte(strings.Repeat("k", 32))

@@ -16,44 +16,46 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// SchemaName is the name of the home page among services.
+// SchemaName is the name of the home page among the services that have a database.
 const SchemaName = "home"
 
-// Schema is the table of who is signed in.
+// Schema returns the table of the sessions.
 func Schema() store.Schema { return store.Embedded(SchemaName, migrations) }
 
 const (
-	// sessionIdle ends a session that nobody uses, sessionWhole one however much it is used: the groups of a person
-	// are asked for at a sign-in alone.
+	// sessionIdle is the time after which an unused session ends, and sessionWhole the time after which every
+	// session ends, because the groups of a person are only read at the sign-in.
 	sessionIdle, sessionWhole = 8 * time.Hour, 24 * time.Hour
-	// sessionsMost is how many a person may have.
+	// sessionsMost limits the number of a person's sessions.
 	sessionsMost = 20
-	// nameMost bounds the name of a person, in characters.
+	// nameMost limits the name of a person, in characters.
 	nameMost = 80
 )
 
-// kept is where sessions are. Their users are issuer and subject.
+// kept is the store of the sessions. Their users are identified by issuer and subject.
 var kept = session.Store[string]{
-	Table: "home_sessions", Idle: sessionIdle, Whole: sessionWhole, Every: time.Minute, Most: sessionsMost, More: "name, administrator",
+	Table: "home_sessions", Idle: sessionIdle, Whole: sessionWhole, Every: time.Minute, Most: sessionsMost,
+	More: "name, administrator",
 }
 
-// Session is a browser in which somebody has signed in.
+// Session is the session of a browser in which somebody has signed in.
 type Session struct {
 	Person        string // issuer and subject
 	Name          string
 	Administrator bool
 }
 
-// sessions are who is signed in.
+// sessions begins, finds and ends sessions.
 type sessions struct {
 	db  *store.DB
 	now func() time.Time
 }
 
-// personOf is what a person is known by.
+// personOf returns the identifier of a person.
 func personOf(issuer, subject string) string { return issuer + "\n" + subject }
 
-// begin signs a person in, and returns the cookie of the session. The session of the former cookie ends.
+// begin starts a session for a person, ends the session of the former cookie, and returns the cookie of the new
+// session.
 func (s sessions) begin(ctx context.Context, p *oidclogin.Person, former string) (cookie string, err error) {
 	name := p.Email
 	if len(p.Names) > 0 {
@@ -78,13 +80,14 @@ func (s sessions) begin(ctx context.Context, p *oidclogin.Person, former string)
 		if cookie, err = kept.Begin(c, personOf(p.Issuer, p.Subject), now); err != nil {
 			return err
 		}
-		_, err = c.Exec("UPDATE home_sessions SET name = ?, administrator = ? WHERE secret_hash = ?", name, administrator, secret.Hash(cookie))
+		_, err = c.Exec("UPDATE home_sessions SET name = ?, administrator = ? WHERE secret_hash = ?",
+			name, administrator, secret.Hash(cookie))
 		return err
 	})
 	return cookie, err
 }
 
-// find returns the session of a cookie; nil where it is of none.
+// find returns the session of a cookie, or nil if there is none.
 func (s sessions) find(ctx context.Context, cookie string) (*Session, error) {
 	if cookie == "" {
 		return nil, nil

@@ -8,15 +8,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// AdministratorGroup is the group of those who see how the process is.
+// AdministratorGroup is the group of those who see the state of the process.
 const AdministratorGroup = "administrators"
 
-// browser is this one, as a sign-in at a provider knows it.
+// browser identifies the browser for a sign-in at the provider.
 func (c *call) browser() oidclogin.Browser {
 	return oidclogin.Browser{Secret: c.Browser(), Redirect: c.Base() + "/login/callback"}
 }
 
-// beginSignOn leads to the provider.
+// beginSignOn redirects to the provider.
 func (c *call) beginSignOn() error {
 	if c.OIDC == nil {
 		return pages.NotFound()
@@ -33,7 +33,7 @@ func (c *call) beginSignOn() error {
 	return nil
 }
 
-// signOn is where the provider leads back to.
+// signOn handles the redirect from the provider.
 func (c *call) signOn() error {
 	if c.OIDC == nil {
 		return pages.NotFound()
@@ -50,8 +50,7 @@ func (c *call) signOn() error {
 	return c.Redirect(pages.Local(person.Next), "")
 }
 
-// logout signs out: of this page, and of the services that people sign in to at the same provider, as far as they hear
-// of it.
+// logout ends the session at this page and, by way of SignedOut, at the services that use the same provider.
 func (c *call) logout() error {
 	if c.OIDC == nil {
 		return pages.NotFound()

@@ -17,16 +17,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// Names of commands.
+// The names of the commands that this service keeps.
 const (
 	storeReport    = "store report"
 	deactivateNode = "deactivate node"
 )
 
-// versions are what a command is accepted in.
+// versions is the range in which a command is accepted.
 type versions struct{ least, most int }
 
-// commands are all there are; those of zero versions are not kept here.
+// commands lists all commands. Those with zero versions are not kept by this service.
 var commands = map[string]versions{
 	"configure expiration":   {},
 	deactivateNode:           {3, 3},
@@ -38,41 +38,42 @@ var commands = map[string]versions{
 
 const commandNames = "configure expiration, deactivate node, replace catalog, replace catalog inputs, replace facts, store report"
 
-// maxWait bounds secondsToWaitForCompletion.
+// maxWait limits secondsToWaitForCompletion.
 const maxWait = 10 * time.Minute
 
-// Command is a command as it was submitted.
+// Command is a submitted command.
 type Command struct {
 	Name     string
 	Version  int
 	Certname string
 	// Payload is JSON text.
 	Payload []byte
-	// Zipped is the payload as it came, where it came compressed with gzip; nil: it did not.
+	// Zipped is the payload as it arrived if it was compressed with gzip, else nil.
 	Zipped []byte
 }
 
-// submission is a command with what its parameters say about the answer.
+// submission is a command with the parameters that control the answer.
 type submission struct {
 	Command
 	wait    time.Duration
 	waiting bool // secondsToWaitForCompletion was given
 }
 
-// invalidError is a command that was refused.
+// invalidError is the error of a command that is refused.
 type invalidError struct{ command, certname, detail string }
 
 func (e *invalidError) Error() string {
-	return fmt.Sprintf("Command %q for certname %q is invalid. %s", rest.Quote(e.command), rest.Quote(e.certname), e.detail)
+	return fmt.Sprintf("Command %q for certname %q is invalid. %s", rest.Quote(e.command), rest.Quote(e.certname),
+		e.detail)
 }
 
-// Parameters of a command in its URL.
+// The URL parameters of a command.
 var (
 	requiredParameters = []string{"certname", "command", "version"}
 	optionalParameters = []string{"checksum", "producer-timestamp", "secondsToWaitForCompletion"}
 )
 
-// fromParameters reads a command of which the body is the payload.
+// fromParameters reads a command from URL parameters and a body that is its payload.
 func fromParameters(parameters url.Values, body []byte) (c submission, err error) {
 	c.Name = strings.ReplaceAll(parameters.Get("command"), "_", " ")
 	c.Certname = parameters.Get("certname")
@@ -128,8 +129,8 @@ func fromParameters(parameters url.Values, body []byte) (c submission, err error
 	return c, nil
 }
 
-// checksum reports whether sent is the SHA-1 of the command: of the whole as a
-// JSON object, as the servers of agents compute it, or of the payload alone.
+// checksum reports whether sent is the SHA-1 of the command: either of the whole command as a JSON object, as
+// agents' servers compute it, or of the payload alone.
 func checksum(sent string, c Command) bool {
 	sent = strings.ToLower(sent)
 	alone := sha1.Sum(c.Payload) //nolint:gosec // as above
@@ -137,7 +138,8 @@ func checksum(sent string, c Command) bool {
 		return true
 	}
 	for _, name := range []string{c.Name, strings.ReplaceAll(c.Name, " ", "_")} {
-		head := strconv.AppendInt(append(jsontext.AppendQuoted([]byte(`{"command":`), name), `,"version":`...), int64(c.Version), 10)
+		head := strconv.AppendInt(append(jsontext.AppendQuoted([]byte(`{"command":`), name), `,"version":`...),
+			int64(c.Version), 10)
 		head = append(jsontext.AppendQuoted(append(head, `,"certname":`...), c.Certname), `,"payload":`...)
 		h := sha1.New() //nolint:gosec // as above
 		h.Write(head)
@@ -150,7 +152,7 @@ func checksum(sent string, c Command) bool {
 	return false
 }
 
-// fromBody reads the older form, where the body says everything.
+// fromBody reads a command in the older form, in which the body has all members.
 func fromBody(body []byte) (c submission, err error) {
 	if !utf8.Valid(body) {
 		return c, errors.New("the command is not UTF-8")
@@ -191,12 +193,14 @@ func fromBody(body []byte) (c submission, err error) {
 		missing = append(missing, "version")
 	}
 	if len(missing) > 0 {
-		return c, &invalidError{c.Name, c.Certname, "Command is missing required parameters: " + strings.Join(missing, ", ") + "."}
+		return c, &invalidError{c.Name, c.Certname, "Command is missing required parameters: " + strings.Join(missing, ", ") +
+			"."}
 	}
 	return c, c.check(false)
 }
 
-// check refuses a command that cannot be carried out whatever its payload is.
+// check returns an *invalidError for a command that cannot be processed whatever its payload is. If certname is
+// true, the command must have one.
 func (c *Command) check(certname bool) error {
 	var detail string
 	known, ok := commands[c.Name]
@@ -210,9 +214,11 @@ func (c *Command) check(certname bool) error {
 	case known.most == 0:
 		detail = fmt.Sprintf("Command %q is not kept here; this service keeps reports.", c.Name)
 	case c.Version < known.least:
-		detail = fmt.Sprintf("Version %d of command %q is retired. The minimum supported version is %d.", c.Version, c.Name, known.least)
+		detail = fmt.Sprintf("Version %d of command %q is retired. The minimum supported version is %d.",
+			c.Version, c.Name, known.least)
 	case c.Version > known.most:
-		detail = fmt.Sprintf("Version %d of command %q is not known. The maximum supported version is %d.", c.Version, c.Name, known.most)
+		detail = fmt.Sprintf("Version %d of command %q is not known. The maximum supported version is %d.",
+			c.Version, c.Name, known.most)
 	default:
 		return nil
 	}

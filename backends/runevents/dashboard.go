@@ -12,18 +12,16 @@ import (
 //go:embed web/dashboard
 var dashboardFiles embed.FS
 
-// dashboard is the pages in which people look at run events. They are a client
-// like any other: whatever they show comes from the query API.
+// dashboard serves the dashboard. Its pages are an ordinary client: they show only what the query API returns.
 var dashboard = webassets.NewConsole(webassets.Policy(), dashboardFiles, "web/dashboard", webassets.Page{
 	Title: "Run events", Root: "dashboard/", WithoutScript: "The dashboard needs JavaScript. The query API does without.",
 })
 
-// pageSettings is the file that is not the same for everybody: what the server was told
-// about the page, times in seconds.
+// pageSettings is the file that depends on the server's options. Times in it are in seconds.
 const pageSettings = "settings.json"
 
-// page is the document; its files lie below dashboard/. Both hold no data and
-// are public: a browser cannot send a token with them.
+// page serves the document. It and its files below dashboard/ contain no data and are public, because a browser
+// cannot send a token with requests for them.
 func (e *Endpoint) page(w http.ResponseWriter, r *http.Request) {
 	dashboard.Serve(w, r, webassets.Document, e.service.o.Bar(r))
 }
@@ -43,8 +41,8 @@ func (e *Endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
 	dashboard.Serve(w, r, name, bar)
 }
 
-// toPage is relative, so that it leads back here also behind a proxy that takes
-// a part of the path away.
+// toPage redirects to the page. The location is relative, so that it also works behind a proxy that removes a
+// prefix of the path.
 func (e *Endpoint) toPage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Location", path.Base(e.prefix)+"/")
 	w.WriteHeader(http.StatusPermanentRedirect)

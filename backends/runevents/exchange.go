@@ -2,31 +2,31 @@ package runevents
 
 import "context"
 
-// Exchange is what became of a submission, for logs and metrics.
+// Exchange is the outcome of a submission, for logs and metrics.
 type Exchange struct {
-	// Command is the name of a known command; empty: it is none.
+	// Command is the name of a known command, or empty.
 	Command  string
 	Certname string
 	Outcome  Outcome
 }
 
-// Outcome is what became of a command.
+// Outcome is the outcome of a submission.
 type Outcome string
 
 // The outcomes.
 const (
-	outcomeStored      Outcome = "stored"      // or there already
-	outcomeRejected    Outcome = "rejected"    // on the list of rejected commands
-	outcomeRefused     Outcome = "refused"     // for what is wrong with the request
-	outcomeBusy        Outcome = "busy"        // too much is being written
-	outcomeUnavailable Outcome = "unavailable" // the database is away
-	outcomeTimedOut    Outcome = "timed_out"   // it goes on, but the client does not wait longer
+	outcomeStored      Outcome = "stored"      // or had been stored before
+	outcomeRejected    Outcome = "rejected"    // added to the list of rejected commands
+	outcomeRefused     Outcome = "refused"     // the request is invalid
+	outcomeBusy        Outcome = "busy"        // too many commands are waiting
+	outcomeUnavailable Outcome = "unavailable" // the database is not available
+	outcomeTimedOut    Outcome = "timed_out"   // processing goes on, but the client no longer waits
 	outcomeFailed      Outcome = "failed"
 )
 
 type exchangeKey struct{}
 
-// WithExchange has the answer to a submission noted in e.
+// WithExchange returns a context in which the outcome of a submission is recorded in e.
 func WithExchange(ctx context.Context, e *Exchange) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, e)
 }

@@ -37,9 +37,8 @@ func (s *Service) status() int {
 	return w.Code
 }
 
-// TestFaultOfTheDatabase: what the database cannot do now is no fault of the
-// payload. Nothing is acknowledged, nothing is put on the list, and the status
-// tells it.
+// TestFaultOfTheDatabase checks that a temporary failure of the database is not attributed to the payload: nothing
+// is acknowledged or rejected, and the status reports the failure.
 func TestFaultOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -184,8 +183,8 @@ func TestFuture(t *testing.T) {
 	})
 }
 
-// TestTwoProcesses: what two processes write to the same nodes, resources and
-// environments at once is all stored, and once.
+// TestTwoProcesses checks that everything that two processes concurrently write for the same nodes, resources and
+// environments is stored once.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -227,8 +226,8 @@ func TestTwoProcesses(t *testing.T) {
 	})
 }
 
-// TestContendedNode: a writer that always finds its node changed since it began
-// waits for its turn, and loses no race.
+// TestContendedNode checks that a writer waits for its turn and does not fail if its node is always changed
+// concurrently.
 func TestContendedNode(t *testing.T) {
 	t.Parallel()
 	s := place{store.Postgres, testenv.Postgres(t).DSN()}.start(t)

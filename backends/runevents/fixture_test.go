@@ -144,7 +144,7 @@ func (s *Service) load(tb testing.TB) {
 	}
 }
 
-// number is the one number that a query yields.
+// number returns the integer of a query.
 func (s *Service) number(tb testing.TB, text string, args ...any) (n int64) {
 	tb.Helper()
 	if err := s.Settle(tb.Context()); err != nil {

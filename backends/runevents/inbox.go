@@ -17,42 +17,41 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Bounds of the inbox. Reports are filed when so many have come, or so many bytes of
-// them, and after a while whatever there is.
+// Limits of the inbox. Reports are filed when there are this many of them, or this many bytes, and otherwise after
+// inboxWait.
 const (
 	inboxReports = batchReports
 	inboxBytes   = 16 << 20
 	inboxWait    = 10 * time.Second
-	// inboxFull is how many wait when no more are taken: they cannot be filed.
+	// inboxFull is the number of waiting reports at which no more are accepted, because they cannot be filed.
 	inboxFull = 16 * inboxReports
 )
 
-// inbox is where reports are durable, and acknowledged, before they are filed in the
-// tables that queries read. SQLite writes whole pages, and nearly each event of a report
-// changes another page of the index of resources: a report alone changes some 50 pages,
-// and 16 together some 200. Whoever queries waits until what was acknowledged before is
-// filed, so that nobody sees the difference.
+// inbox makes reports durable, so that they can be acknowledged, before they are filed in the tables that queries
+// read. SQLite writes whole pages, and nearly each event of a report changes another page of the index of
+// resources: a single report changes some 50 pages, and 16 together some 200. A query first waits until all reports
+// that were acknowledged before it are filed, so that the delay is not visible.
 //
-// What is read here is kept until it is filed, as far as it is not much. The rest, and
-// what others on the same file or a process that was killed have left, is read from the
-// table.
+// Parsed reports are kept in memory until they are filed, up to a limit. The others, and those that another process
+// on the same database or a killed process has left, are read from the table.
 type inbox struct {
-	filing *semaphore.Weighted // held by the one who files
-	filer  *writer             // theirs
-	enough chan struct{}       // holds one: there is as much as is filed at once
-	length atomic.Int64        // of the table, as far as this process knows
-	failed atomic.Int64        // when nothing could be filed, in Unix nanoseconds; 0: something was, the last time
+	filing *semaphore.Weighted // held while reports are filed
+	filer  *writer             // used by the holder of filing
+	enough chan struct{}       // capacity 1; signals that there is a full batch
+	length atomic.Int64        // rows of the table, as far as this process knows
+	failed atomic.Int64        // when filing last failed, in Unix nanoseconds; 0 if it did not
 
 	mu      sync.Mutex
 	reports []*report // in the order of their numbers
-	bytes   int       // of their payloads
+	bytes   int       // length of their payloads
 }
 
 func newInbox(s *Service) *inbox {
-	return &inbox{filing: semaphore.NewWeighted(1), filer: &writer{Service: s, partitions: s.newPartitions()}, enough: make(chan struct{}, 1)}
+	return &inbox{filing: semaphore.NewWeighted(1), filer: &writer{Service: s, partitions: s.newPartitions()},
+		enough: make(chan struct{}, 1)}
 }
 
-// put makes reports durable.
+// put stores reports in the inbox. It returns ErrBusy if the inbox is full.
 func (s *Service) put(ctx context.Context, reports []*report) error {
 	in := s.inbox
 	if in.length.Load() >= inboxFull {
@@ -81,17 +80,18 @@ func (s *Service) put(ctx context.Context, reports []*report) error {
 	return nil
 }
 
-// inboxID is a number for a report that came at a time, in Unix milliseconds: later ones
-// are greater, and none is given to two reports, of which the first is filed already, also
-// when a clock was put back. A process that still has that one would file it for the other.
+// inboxID returns a number for a report received at a time in Unix milliseconds. Later reports have greater
+// numbers. The random bits make it unlikely that a number is given again after its first report has been filed,
+// even if a clock is set back: a process that still holds the first report in memory would file it in place of the
+// other.
 func inboxID(received int64) int64 {
 	return received<<inboxChance | rand.Int64N(1<<inboxChance) //nolint:gosec // G404: not a secret
 }
 
-// inboxChance is how many bits of a number are chance.
+// inboxChance is the number of random bits.
 const inboxChance = 20
 
-// add keeps reports that are in the table, and says when there are enough.
+// add keeps reports that are in the table, and signals when there is a full batch.
 func (in *inbox) add(reports []*report) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -110,7 +110,7 @@ func (in *inbox) add(reports []*report) {
 	}
 }
 
-// full is the number of the last report that fills a batch.
+// full returns the number of the last report that fills a batch, or 0.
 func (in *inbox) full() int64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -124,7 +124,7 @@ func (in *inbox) full() int64 {
 	return in.reports[n-1].inbox
 }
 
-// take returns what is kept of the reports up to a number, as many as are filed at once.
+// take removes the kept reports up to a number and returns them, at most as many as are filed at once.
 func (in *inbox) take(last int64) []*report {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -141,7 +141,7 @@ func (in *inbox) take(last int64) []*report {
 	return taken
 }
 
-// tend files reports until the service ends.
+// tend files reports in the background until the service ends.
 func (s *Service) tend() {
 	ticker := time.NewTicker(inboxWait)
 	defer ticker.Stop()
@@ -159,21 +159,21 @@ func (s *Service) tend() {
 	}
 }
 
-// stuck reports whether filing has just failed, so that it is left to the next turn.
+// stuck reports whether filing has failed a short time ago, so that the next attempt is left to the ticker.
 func (in *inbox) stuck(now time.Time) bool {
 	at := in.failed.Load()
 	return at != 0 && now.Sub(time.Unix(0, at)) < inboxWait
 }
 
-// beforeQuery is Settle for queries. They go on in any case, over what is filed, when
-// filing fails; the status tells that.
+// beforeQuery settles the inbox before a query. If filing fails, the query sees only what is filed; the status
+// reports the failure.
 func (s *Service) beforeQuery(ctx context.Context) {
 	if s.inbox != nil && !s.inbox.stuck(s.o.Now()) {
 		s.settled(ctx)
 	}
 }
 
-// settled is Settle for those who have nobody to tell.
+// settled settles the inbox and logs an error.
 func (s *Service) settled(ctx context.Context) { s.filed(ctx, s.Settle(ctx)) }
 
 func (s *Service) filed(ctx context.Context, err error) {
@@ -182,7 +182,7 @@ func (s *Service) filed(ctx context.Context, err error) {
 	}
 }
 
-// Settle waits until the reports are stored, for queries, that were acknowledged before.
+// Settle waits until all reports are filed that were acknowledged before the call.
 func (s *Service) Settle(ctx context.Context) error {
 	if s.inbox == nil {
 		return nil
@@ -195,14 +195,14 @@ func (s *Service) Settle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("looking into the inbox: %w", err)
 	}
-	s.inbox.length.CompareAndSwap(known, length) // others put and file, too; unless it has changed since
+	s.inbox.length.CompareAndSwap(known, length) // other processes add and file reports, too
 	if length == 0 {
 		return nil
 	}
 	return s.file(ctx, last)
 }
 
-// file stores the reports up to a number, some hundreds at a time.
+// file files the reports up to a number in batches. It waits for another call of file.
 func (s *Service) file(ctx context.Context, last int64) (failed error) {
 	if err := s.inbox.filing.Acquire(ctx, 1); err != nil {
 		return err
@@ -228,15 +228,15 @@ func (s *Service) file(ctx context.Context, last int64) (failed error) {
 		done, err := s.fileBatch(reports)
 		total += done
 		failed = errors.Join(failed, err)
-		if err != nil && done == 0 || ctx.Err() != nil { // it is not for what they are
+		if err != nil && done == 0 || ctx.Err() != nil { // the failure does not depend on the reports
 			return failed
 		}
 	}
 }
 
-// fileBatch stores reports and takes them out of the inbox. When they cannot be stored
-// together, each is tried alone; what the database refuses goes to the list of rejected
-// commands. Done is how many are out of the inbox.
+// fileBatch files reports and removes them from the inbox. If they cannot be filed together, it tries each one
+// alone; a report that the database refuses is added to the list of rejected commands. It returns how many reports
+// have left the inbox.
 func (s *Service) fileBatch(reports []*report) (done int, err error) {
 	err = s.inbox.filer.file(reports)
 	if err != nil && len(reports) > 1 && !errors.Is(err, store.ErrUnavailable) {
@@ -263,8 +263,8 @@ func (s *Service) fileBatch(reports []*report) (done int, err error) {
 	return len(reports), nil
 }
 
-// reread reads reports of the table that come after begin, up to last and as many as
-// are filed at once. End is the number of the last one; 0: there are no more.
+// reread reads reports from the table that follow after begin, up to last, at most as many as are filed at once.
+// end is the number of the last one, or 0 if there are no more.
 func (s *Service) reread(ctx context.Context, begin, last int64) (reports []*report, end int64, err error) {
 	unreadable := make(map[int64]error)
 	err = s.db.Read(ctx, func(c store.Conn) error {
@@ -283,7 +283,7 @@ func (s *Service) reread(ctx context.Context, begin, last int64) (reports []*rep
 				return err
 			}
 			r, err := unpack(version, since, payload)
-			if err != nil { // a rule of today, or the file is damaged
+			if err != nil { // the rules have changed, or the file is damaged
 				unreadable[end] = err
 				continue
 			}
@@ -304,7 +304,7 @@ func (s *Service) reread(ctx context.Context, begin, last int64) (reports []*rep
 	return reports, end, nil
 }
 
-// unpack reads a report of the table as it was read when it came.
+// unpack parses a report from the table.
 func unpack(version int, since int64, payload []byte) (*report, error) {
 	text, err := packed.Append(nil, payload, maxUnpacked)
 	if err != nil {
@@ -328,14 +328,15 @@ func (s *Service) giveUp(id int64, certname string, reason error) error {
 		return conn.Row(`SELECT version, payload FROM run_inbox WHERE id = ?`, id).Scan(&c.Version, &payload)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil // another process was first
+		return nil // another process has filed it
 	}
 	if err != nil {
 		return fmt.Errorf("reading a report that cannot be stored: %w", err)
 	}
 	if c.Payload, err = packed.Append(nil, payload, maxUnpacked); err != nil {
-		c.Payload = payload // whoever looks at it may make more of it
-		s.logger.Error("an acknowledged report is damaged in the database, and kept as it is", zap.Int64("inbox", id), zap.Error(err))
+		c.Payload = payload // somebody may be able to repair it
+		s.logger.Error("an acknowledged report is damaged in the database, and kept as it is",
+			zap.Int64("inbox", id), zap.Error(err))
 	}
 	s.logger.Error("an acknowledged report was rejected", zap.String("certname", certname), zap.Error(reason))
 	if _, err := s.reject(ctx, c, reason); err != nil {
@@ -351,9 +352,9 @@ func (s *Service) giveUp(id int64, certname string, reason error) error {
 	return nil
 }
 
-// claim takes the reports out of the inbox, and returns those that nobody else has taken.
+// claim removes reports from the inbox, and returns those that no other process has removed.
 func (b *batch) claim(reports []*report) ([]*report, error) {
-	mine := make([]*report, 0, len(reports))
+	claimed := make([]*report, 0, len(reports))
 	for _, r := range reports {
 		if r.inbox != 0 {
 			n, err := b.Exec(`DELETE FROM run_inbox WHERE id = ?`, r.inbox)
@@ -364,7 +365,7 @@ func (b *batch) claim(reports []*report) ([]*report, error) {
 				continue
 			}
 		}
-		mine = append(mine, r)
+		claimed = append(claimed, r)
 	}
-	return mine, nil
+	return claimed, nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// inboxed is a service on a file, whose inbox is filed when it is asked for.
+// inboxed returns a service on a file whose inbox is only filed on request.
 func inboxed(t *testing.T) (s *Service, p place) {
 	t.Helper()
 	p = place{store.SQLite, filepath.Join(t.TempDir(), "test.db")}
@@ -33,7 +33,7 @@ func (s *Service) held(t *testing.T) (release func()) {
 	return sync.OnceFunc(func() { s.inbox.filing.Release(1) })
 }
 
-// waiting is how many reports are acknowledged and not filed.
+// waiting returns how many reports are acknowledged but not filed.
 func (s *Service) waiting(t *testing.T) (n int64) {
 	t.Helper()
 	err := s.db.Read(t.Context(), func(c store.Conn) error { return c.Row("SELECT count(*) FROM run_inbox").Scan(&n) })
@@ -63,8 +63,8 @@ func (s *Service) reportsOf(t *testing.T, nodes int) {
 	wg.Wait()
 }
 
-// TestInbox: a report is durable when it is acknowledged, is filed later, and is in
-// every answer from its acknowledgement on.
+// TestInbox checks that an acknowledged report is durable, is filed later, and is in every answer after its
+// acknowledgement.
 func TestInbox(t *testing.T) {
 	t.Parallel()
 	s, _ := inboxed(t)
@@ -87,8 +87,8 @@ func TestInbox(t *testing.T) {
 	s.whole(t)
 }
 
-// TestInboxOfOthers: what a process has acknowledged is in the answers of another one on
-// the same file, which may be the next after a kill. It is stored once.
+// TestInboxOfOthers checks that the reports that a process has acknowledged are in the answers of another process
+// on the same file, for instance the next one after a kill, and are stored once.
 func TestInboxOfOthers(t *testing.T) {
 	t.Parallel()
 	s, p := inboxed(t)
@@ -118,8 +118,8 @@ func TestInboxOfOthers(t *testing.T) {
 	s.whole(t)
 }
 
-// TestInboxBeyondMemory: reports that come faster than they are filed are kept in the
-// table alone from some hundreds on, and none is lost.
+// TestInboxBeyondMemory checks that reports that arrive faster than they are filed are only kept in the table
+// beyond some hundreds, and that none is lost.
 func TestInboxBeyondMemory(t *testing.T) {
 	t.Parallel()
 	s, _ := inboxed(t)
@@ -143,8 +143,8 @@ func TestInboxBeyondMemory(t *testing.T) {
 	s.whole(t)
 }
 
-// TestInboxKeepsGzip: a body that came as gzip is kept as it came, unless it is longer than
-// its text, and is read again by whoever comes after a kill.
+// TestInboxKeepsGzip checks that a gzip body is stored as it arrived, unless it is longer than its text, and that
+// it can be read after a kill.
 func TestInboxKeepsGzip(t *testing.T) {
 	t.Parallel()
 	s, p := inboxed(t)
@@ -167,7 +167,7 @@ func TestInboxKeepsGzip(t *testing.T) {
 	}
 }
 
-// TestInboxIsFiledByItself: nobody asks, and a batch is filed when it is there.
+// TestInboxIsFiledByItself checks that a full batch is filed without a query.
 func TestInboxIsFiledByItself(t *testing.T) {
 	t.Parallel()
 	s, _ := inboxed(t)
@@ -179,7 +179,7 @@ func TestInboxIsFiledByItself(t *testing.T) {
 	}
 }
 
-// TestInboxAtTheEnd: a service that ends leaves nothing to others.
+// TestInboxAtTheEnd checks that a service that closes leaves no reports in the inbox.
 func TestInboxAtTheEnd(t *testing.T) {
 	t.Parallel()
 	s, p := inboxed(t)
@@ -194,8 +194,8 @@ func TestInboxAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestInboxFault: what cannot be filed is acknowledged all the same, since it is
-// durable. The status tells it, queries go on, and it is filed when that can be.
+// TestInboxFault checks that a report that cannot be filed is acknowledged nevertheless, because it is durable. The
+// status reports the failure, queries continue, and the report is filed when that is possible.
 func TestInboxFault(t *testing.T) {
 	t.Parallel()
 	s, p := inboxed(t)
@@ -227,8 +227,8 @@ func TestInboxFault(t *testing.T) {
 	s.whole(t)
 }
 
-// TestInboxRejects: one report of a batch that the database refuses, and rows that
-// nobody can read, go to the list, and keep no other out.
+// TestInboxRejects checks that a report that the database refuses, and rows that cannot be read, are added to the
+// list of rejected commands and do not affect other reports.
 func TestInboxRejects(t *testing.T) {
 	t.Parallel()
 	s, _ := inboxed(t)
@@ -265,8 +265,8 @@ func TestInboxRejects(t *testing.T) {
 	}
 }
 
-// TestInboxOfTwo: a process that still knows a report which another one has filed does not
-// take the next report of the emptied inbox for it.
+// TestInboxOfTwo checks that a process that still holds a report which another one has filed does not mistake the
+// next report of the emptied inbox for it.
 func TestInboxOfTwo(t *testing.T) {
 	t.Parallel()
 	s, p := inboxed(t)
@@ -291,7 +291,7 @@ func TestInboxOfTwo(t *testing.T) {
 	}
 }
 
-// TestInboxFull: when nothing can be filed for long no more is acknowledged.
+// TestInboxFull checks that reports are no longer acknowledged if none can be filed for a long time.
 func TestInboxFull(t *testing.T) {
 	t.Parallel()
 	s, _ := inboxed(t)

@@ -11,24 +11,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Bounds of the writer. A batch is what waits when the writer gets to it, and
-// what is about to come.
+// Limits of the writer. A batch consists of the reports that wait when the writer is free, and of those that are
+// about to arrive.
 const (
 	queueLength  = 1024
 	batchReports = 256
 	batchEvents  = 16384
-	// batchWait bounds the wait for reports that are being read, or on their way. One
-	// commit of many writes fewer pages, and flushes the disk less often, than many of few.
+	// batchWait limits the wait for reports that are being read or are about to arrive. One commit of many writes
+	// fewer pages and flushes the disk less often than several commits.
 	batchWait = 50 * time.Millisecond
 )
 
-// job is a report on its way into the database.
+// job is a report that is to be written.
 type job struct {
 	report *report
-	done   chan error // holds one, so that nobody waits on it
+	done   chan error // buffered, so that the sender never blocks
 }
 
-// enqueue puts a report where the next batch takes it from; await is to follow.
+// enqueue puts a report into the queue for the next batch. The caller must call await with the job. It returns
+// ErrBusy if the queue is full.
 func (s *Service) enqueue(r *report) (*job, error) {
 	s.closing.RLock()
 	defer s.closing.RUnlock()
@@ -45,14 +46,14 @@ func (s *Service) enqueue(r *report) (*job, error) {
 	}
 }
 
-// await returns when the report of a job is durable, or is not and will not be. Who finds
-// the writer free writes for all who wait: a report that comes alone is stored without
-// another goroutine, which costs more to wake than a good part of what it would do.
+// await returns when the report of a job is durable or has failed. A caller that finds the writer free writes the
+// reports of all waiting callers: a single report is stored without waking another goroutine, which would cost a
+// good part of the time to store it.
 func (s *Service) await(j *job) error {
 	defer s.work.Done()
 	for {
 		select {
-		case err := <-j.done: // before another batch of others' reports
+		case err := <-j.done: // before writing a batch of others
 			return err
 		default:
 		}
@@ -65,16 +66,14 @@ func (s *Service) await(j *job) error {
 	}
 }
 
-// crowd is what a batch tells of the next.
+// crowd describes a batch, to predict the next one.
 type crowd struct {
-	senders int           // whose reports it stored, or left waiting
-	took    time.Duration // to store it
+	senders int           // senders whose reports it has stored or left waiting
+	took    time.Duration // how long storing the batch took
 }
 
-// gather adds the reports that wait, those that are being read by now and those of
-// senders who were here just before: who was answered by the last batch sends the next
-// report while the others' waits. They are waited for no longer than a batch of
-// their own would take.
+// gather adds to a batch the waiting reports, those that are being read, and those of the senders of the last
+// batch, who are likely to send their next reports now. It waits for them at most as long as the last batch took.
 func (s *Service) gather(jobs []*job, last crowd) []*job {
 	var timeout, soon <-chan time.Time
 	if last.senders > 1 {
@@ -113,7 +112,7 @@ func (s *Service) gather(jobs []*job, last crowd) []*job {
 	return jobs
 }
 
-// writer stores reports, and is used by one goroutine at a time.
+// writer stores reports. It is used by one goroutine at a time.
 type writer struct {
 	*Service
 	caches     caches
@@ -121,8 +120,7 @@ type writer struct {
 	last       crowd
 }
 
-// write stores a batch of those reports that wait, which share a transaction, and lets go
-// of the writer.
+// write stores a batch of the waiting reports in one transaction, and releases the writer.
 func (w *writer) write() {
 	defer func() { w.writer <- w }()
 	var jobs []*job
@@ -137,7 +135,7 @@ func (w *writer) write() {
 		if settled {
 			return
 		}
-		for _, j := range jobs { // a panic, which is for one of those who wait
+		for _, j := range jobs { // after a panic, which only one of the waiting callers sees
 			select {
 			case j.done <- errUnfinished:
 			default:
@@ -150,15 +148,16 @@ func (w *writer) write() {
 	w.last = crowd{len(jobs) + len(w.queue), time.Since(began)}
 }
 
-// settle stores the reports of a batch. When they cannot be stored together,
-// each is tried alone, so that one bad report keeps no other out.
+// settle stores the reports of a batch. If they cannot be stored together, it tries each one alone, so that a bad
+// report does not affect the others.
 func (w *writer) settle(jobs []*job) {
 	reports := make([]*report, len(jobs))
 	for i, j := range jobs {
 		reports[i] = j.report
 	}
 	err := w.store(reports)
-	if err == nil || len(jobs) == 1 || errors.Is(err, ErrBusy) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || len(jobs) == 1 || errors.Is(err, ErrBusy) || errors.Is(err, store.ErrUnavailable) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		for _, j := range jobs {
 			j.done <- err
 		}
@@ -170,11 +169,11 @@ func (w *writer) settle(jobs []*job) {
 	}
 }
 
-// writeTimeout bounds a transaction.
+// writeTimeout limits the duration of a transaction.
 const writeTimeout = time.Minute
 
-// store makes reports durable: in the inbox where there is one, and else where queries
-// read them. What was taken in is written although the service ends.
+// store makes reports durable: in the inbox, if there is one, or else in the tables that queries read. It completes
+// even if the service is closing.
 func (w *writer) store(reports []*report) error {
 	if w.inbox == nil {
 		return w.file(reports)
@@ -184,7 +183,7 @@ func (w *writer) store(reports []*report) error {
 	return w.put(ctx, reports)
 }
 
-// file stores reports where queries read them.
+// file stores reports in the tables that queries read.
 func (w *writer) file(reports []*report) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), writeTimeout)
 	defer cancel()

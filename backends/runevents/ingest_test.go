@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// TestGather holds which reports share a transaction, and how long the writer
-// waits for more.
+// TestGather checks which reports share a transaction, and how long the writer waits for more.
 func TestGather(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -53,8 +52,8 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestWriterPanics: who writes for others and panics leaves neither them nor those who
-// come later without an answer.
+// TestWriterPanics checks that a panic of the writer leaves no other sender without an answer, neither waiting nor
+// later ones.
 func TestWriterPanics(t *testing.T) {
 	t.Parallel()
 	s := &Service{queue: make(chan *job, queueLength), writer: make(chan *writer, 1)} // without what it takes to write

@@ -2,13 +2,14 @@ package runevents
 
 import "time"
 
-// maxMillis is the end of the year 9999.
+// maxMillis is the end of the year 9999 in Unix milliseconds.
 const maxMillis = 253402300799999
 
-// millis reads an ISO 8601 time with an offset, as agents write it, and cuts it
-// to milliseconds since the epoch.
+// millis parses an ISO 8601 time with an offset, as agents write it, and returns Unix milliseconds. It truncates
+// smaller units.
 func millis(text []byte) (int64, bool) {
-	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't' && text[10] != ' ') || text[13] != ':' || text[16] != ':' {
+	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[7] != '-' ||
+		(text[10] != 'T' && text[10] != 't' && text[10] != ' ') || text[13] != ':' || text[16] != ':' {
 		return 0, false
 	}
 	ok := true
@@ -48,7 +49,7 @@ func millis(text []byte) (int64, bool) {
 	return ms, ok && ms >= 0 && ms <= maxMillis
 }
 
-// zone reads Z, +hh, +hhmm or +hh:mm as milliseconds.
+// zone parses the offset Z, +hh, +hhmm or +hh:mm and returns milliseconds.
 func zone(text []byte) (int64, bool) {
 	if len(text) == 1 && (text[0] == 'Z' || text[0] == 'z') {
 		return 0, true
@@ -77,15 +78,15 @@ func zone(text []byte) (int64, bool) {
 	return minutes * 60_000, true
 }
 
-// dayOf is the Unix day of a time in milliseconds.
+// dayOf returns the number of days since 1970 of a time in Unix milliseconds.
 func dayOf(ms int64) int64 { return floor(ms, 24*60*60*1000) }
 
-// hourOf is the Unix hour of a time.
+// hourOf returns the number of hours since 1970 of a time in Unix milliseconds.
 func hourOf(ms int64) int64 { return floor(ms, 60*60*1000) }
 
-func floor(n, by int64) int64 {
+func floor(n, unit int64) int64 {
 	if n < 0 {
-		return (n - by + 1) / by
+		return (n - unit + 1) / unit
 	}
-	return n / by
+	return n / unit
 }

@@ -1,17 +1,16 @@
 package runevents
 
-// cacheRows bounds a generation of a cache.
+// cacheRows limits one generation of a cache.
 const cacheRows = 1 << 16
 
-// interned is a row that is written once.
+// interned is a row that is written only once.
 type interned struct {
 	id  int64
-	day int64 // used_day as far as we know; it may be later in the database
+	day int64 // used_day as far as is known; the database may have a later day
 }
 
-// cache remembers rows by what names them. It keeps two generations: when the
-// young one is full it becomes the old one, and what nobody asks for is gone
-// with the next.
+// cache holds the IDs of rows by their natural keys. It has two generations: when the young one is full, it
+// replaces the old one. Rows that are not used in the meantime are thus dropped.
 type cache[K comparable] struct {
 	young, old map[K]interned
 }
@@ -37,8 +36,8 @@ func (c *cache[K]) put(key K, row interned) {
 	c.young[key] = row
 }
 
-// overlay is what one transaction knows: what it took from the cache and what it
-// has written. The latter becomes part of the cache with the commit.
+// overlay is what one transaction knows: rows from the cache, and rows that it has written. The latter are added to
+// the cache after the commit.
 type overlay[K comparable] struct {
 	under *cache[K]
 	known map[K]interned

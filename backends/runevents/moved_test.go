@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestMovedTo: the partitions of moved rows have what belongs to them, do not overlap, have
-// names that the service knows, and are no more than a query can lock.
+// TestMovedTo checks that the partitions of moved rows contain these rows, do not overlap, have names that the
+// service knows, and are not more than a query can lock.
 func TestMovedTo(t *testing.T) {
 	t.Parallel()
 	const ms = int64(day / time.Millisecond)

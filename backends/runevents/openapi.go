@@ -9,12 +9,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// components has the schemas that Routes names.
+// components contains the schemas that Routes refers to.
 //
 //go:embed schemas.json
 var components []byte
 
-// openAPI makes the document of the routes behind a prefix, OpenAPI 3.1.
+// openAPI returns the OpenAPI 3.1 document of the routes below a prefix.
 func openAPI(prefix string) ([]byte, error) {
 	var table []rest.Route
 	for _, r := range Routes() {
@@ -37,11 +37,12 @@ func (e *Endpoint) document(w http.ResponseWriter, r *http.Request) {
 	e.openAPI.ServeHTTP(w, r)
 }
 
-// documented is the route as the document knows it, once for each method.
+// documented returns the entries of the route in the OpenAPI document, one for each method.
 func (r *Route) documented() (list []rest.Route) {
 	for _, method := range r.Methods {
 		row := rest.Route{
-			Method: method, Path: r.Path, Summary: r.summary, Description: r.description, Guest: true, Cost: &r.Cost, Answer: r.answer, Also: r.also, Tag: "Service",
+			Method: method, Path: r.Path, Summary: r.summary, Description: r.description, Guest: true, Cost: &r.Cost,
+			Answer: r.answer, Also: r.also, Tag: "Service",
 		}
 		if r.answer == "" {
 			row.Media = "text/plain"
@@ -50,10 +51,12 @@ func (r *Route) documented() (list []rest.Route) {
 		case Public:
 		case Submit:
 			row.Tag, row.Scope, row.Body, row.Query = "Commands", "submit", "Command", commandParams
-			row.Errors = []int{http.StatusForbidden, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusInternalServerError}
+			row.Errors = []int{http.StatusForbidden, http.StatusNotAcceptable, http.StatusUnsupportedMediaType,
+				http.StatusInternalServerError}
 		case Read:
 			row.Tag, row.Scope = "Queries", "read"
-			row.Errors = []int{http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusInternalServerError}
+			row.Errors = []int{http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable,
+				http.StatusUnsupportedMediaType, http.StatusInternalServerError}
 			if strings.HasPrefix(r.Entity, "mbean") || slices.Contains(r.Methods, http.MethodPost) {
 				row.Query = r.queryParams()
 			}
@@ -66,7 +69,7 @@ func (r *Route) documented() (list []rest.Route) {
 	return list
 }
 
-// queryParams are the parameters of a query.
+// queryParams returns the parameters of a query route.
 func (r *Route) queryParams() []rest.Param {
 	pretty := rest.Param{Name: "pretty", Schema: `{"type":"boolean"}`, Description: "Changes whitespace at most."}
 	switch r.Entity {
@@ -86,32 +89,43 @@ func (r *Route) queryParams() []rest.Param {
 	return slices.Concat([]rest.Param{queryParam}, pageParams, []rest.Param{pretty})
 }
 
-// Parameters of the routes.
+// The parameters of the routes.
 var (
-	queryParam = rest.Param{Name: "query", Schema: `{"type":"string"}`, Description: "A predicate as a JSON array in prefix form. Default: everything."}
-	astParam   = rest.Param{Name: "ast_only", Schema: `{"type":"boolean"}`, Description: "The answer is the query itself, as JSON."}
+	queryParam = rest.Param{Name: "query", Schema: `{"type":"string"}`,
+		Description: "A predicate as a JSON array in prefix form. Default: everything."}
+	astParam = rest.Param{Name: "ast_only", Schema: `{"type":"boolean"}`,
+		Description: "The answer is the query itself, as JSON."}
 	pageParams = []rest.Param{
-		{Name: "limit", Schema: `{"type":"integer","minimum":1,"maximum":2147483647}`, Description: "How many rows at most. Default: all."},
+		{Name: "limit", Schema: `{"type":"integer","minimum":1,"maximum":2147483647}`,
+			Description: "How many rows at most. Default: all."},
 		{Name: "offset", Schema: `{"type":"integer","minimum":0}`, Description: "How many rows to leave out."},
-		{Name: "order_by", Schema: `{"type":"string"}`, Description: `A JSON array such as [{"field":"timestamp","order":"desc"}].`},
-		{Name: "include_total", Schema: `{"type":"boolean"}`, Description: "Puts the number of rows without limit and offset into the header X-Records."},
+		{Name: "order_by", Schema: `{"type":"string"}`,
+			Description: `A JSON array such as [{"field":"timestamp","order":"desc"}].`},
+		{Name: "include_total", Schema: `{"type":"boolean"}`,
+			Description: "Puts the number of rows without limit and offset into the header X-Records."},
 	}
 	distinctParams = []rest.Param{
-		{Name: "distinct_resources", Schema: `{"type":"boolean"}`, Description: "Only the youngest event of each resource of a node; needs both times."},
+		{Name: "distinct_resources", Schema: `{"type":"boolean"}`,
+			Description: "Only the youngest event of each resource of a node; needs both times."},
 		{Name: "distinct_start_time", Schema: `{"type":"string"}`, Description: "Begin of the time that is looked at."},
 		{Name: "distinct_end_time", Schema: `{"type":"string"}`, Description: "Its end."},
 	}
 	countParams = []rest.Param{
-		{Name: "summarize_by", Schema: `{"type":"string"}`, Description: "Required: certname, resource or containing_class; aggregate-event-counts takes several between commas."},
+		{Name: "summarize_by", Schema: `{"type":"string"}`,
+			Description: "Required: certname, resource or containing_class; aggregate-event-counts takes several between commas."},
 		{Name: "count_by", Schema: `{"type":"string","enum":["resource","certname"]}`, Description: "Default: resource."},
 		{Name: "counts_filter", Schema: `{"type":"string"}`, Description: `A comparison such as [">","failures",0].`},
 	}
 	commandParams = []rest.Param{
-		{Name: "command", Schema: `{"type":"string"}`, Description: "store_report or deactivate_node. Without any parameter the body says everything."},
+		{Name: "command", Schema: `{"type":"string"}`,
+			Description: "store_report or deactivate_node. Without any parameter the body says everything."},
 		{Name: "version", Schema: `{"type":"integer"}`, Description: "5 to 8 of store_report, 3 of deactivate_node."},
-		{Name: "certname", Schema: `{"type":"string"}`, Description: "For messages; the payload says which node it is about."},
-		{Name: "checksum", Schema: `{"type":"string"}`, Description: "SHA-1 of the command as one JSON object, or of the body."},
+		{Name: "certname", Schema: `{"type":"string"}`,
+			Description: "For messages; the payload says which node it is about."},
+		{Name: "checksum", Schema: `{"type":"string"}`,
+			Description: "SHA-1 of the command as one JSON object, or of the body."},
 		{Name: "producer-timestamp", Schema: `{"type":"string"}`},
-		{Name: "secondsToWaitForCompletion", Schema: `{"type":"number","minimum":0,"maximum":600}`, Description: "Tells in the answer whether the command was carried out."},
+		{Name: "secondsToWaitForCompletion", Schema: `{"type":"number","minimum":0,"maximum":600}`,
+			Description: "Tells in the answer whether the command was carried out."},
 	}
 )

@@ -13,19 +13,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// partitionLock is the advisory lock of those who make partitions, the bytes
-// "tollrun" behind a zero.
+// partitionLock is the advisory lock of those who create partitions: a zero byte followed by "tollrun".
 const partitionLock = 0x00746f6c6c72756e
 
-// Days of a partition. A query that no time bounds locks all partitions with
-// their indexes, so that a long retention has to do with fewer of them.
+// The lengths of a partition in days. A query without time bounds locks all partitions and their indexes, so a long
+// retention has fewer and longer ones.
 const (
 	daily   = 1
 	weekly  = 7
 	monthly = 28
 )
 
-// spanFor is how many days a partition has where rows are kept for so long.
+// spanFor returns the length of a partition in days for rows that are kept for ttl.
 func spanFor(ttl time.Duration) int64 {
 	switch {
 	case ttl <= 30*day:
@@ -36,14 +35,14 @@ func spanFor(ttl time.Duration) int64 {
 	return monthly
 }
 
-// spans are the days of the partitions of a table.
+// spans describes the partitions of a table.
 type spans struct {
 	table string
-	ttl   time.Duration // zero: not ours to know
+	ttl   time.Duration // zero if the retention is not known
 }
 
-// of is the number of days of the partition that a day goes to. Who does not know
-// for how long rows are kept goes by their age: so long they were, at least.
+// of returns the length in days of the partition for day d. If the retention is not known, it follows from the age
+// of the row, for which the row has been kept at least.
 func (s spans) of(d, today int64) int64 {
 	if s.ttl == 0 {
 		return spanFor(time.Duration(today-d) * day)
@@ -51,7 +50,7 @@ func (s spans) of(d, today int64) int64 {
 	return spanFor(s.ttl)
 }
 
-// floor is the first day of the span that a day lies in.
+// floor returns the first day of the partition that contains d.
 func (s spans) floor(d int64) int64 {
 	span := spanFor(s.ttl)
 	return floor(d, span) * span
@@ -67,20 +66,20 @@ func (s *Service) spans(table string, ttl time.Duration) spans {
 	return spans{table, ttl}
 }
 
-// days are those from one until before another.
+// days is a range of days, which includes from and excludes until.
 type days struct{ from, until int64 }
 
 func (d days) have(day int64) bool { return d.from <= day && day < d.until }
 
-// partition is a table that is, or was, part of another.
+// partition is a table that is, or was, a partition of another one.
 type partition struct {
 	name string
 	days
-	attached, pending bool // pending: a detachment was begun and cut short
+	attached, pending bool // pending: a concurrent detachment was interrupted
 }
 
-// partitionName names the partition of a table: by its first day, and, when it
-// has more than one, the day after the last.
+// partitionName returns the name of a partition, which contains its first day and, if it has more than one day, the
+// day after the last.
 func partitionName(table string, d days) string {
 	name := table + "_d" + strconv.FormatInt(d.from, 10)
 	if d.until > d.from+1 {
@@ -89,7 +88,7 @@ func partitionName(table string, d days) string {
 	return name
 }
 
-// parsePartition is the reverse.
+// parsePartition returns the partition of a name that partitionName has made, and false for other names.
 func parsePartition(table, name string) (d days, ok bool) {
 	first, end, several := strings.Cut(strings.TrimPrefix(name, table+"_d"), "_")
 	from, err := strconv.ParseInt(first, 10, 64)
@@ -103,7 +102,7 @@ func parsePartition(table, name string) (d days, ok bool) {
 	return days{from, until}, err == nil && from < until
 }
 
-// listPartitions finds the partitions of a table in the order of time.
+// listPartitions returns the partitions of a table in chronological order.
 func listPartitions(c store.Conn, table string) (list []partition, err error) {
 	rows, err := c.Rows(`SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
 		FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
@@ -126,8 +125,8 @@ func listPartitions(c store.Conn, table string) (list []partition, err error) {
 	return list, rows.Err()
 }
 
-// partitions knows which partitions are there: on PostgreSQL events and details
-// are kept in some by their column "at". SQLite has none.
+// partitions holds the known partitions. On PostgreSQL, events and details are partitioned by their column "at";
+// SQLite has no partitions.
 type partitions struct {
 	*Service
 	known map[string][]days // by table
@@ -137,7 +136,7 @@ func (s *Service) newPartitions() *partitions {
 	return &partitions{s, make(map[string][]days)}
 }
 
-// cover makes the partitions that the reports need.
+// cover creates the partitions that the reports need.
 func (p *partitions) cover(ctx context.Context, reports []*report) error {
 	if p.db.Dialect() != store.Postgres {
 		return nil
@@ -159,15 +158,15 @@ func (p *partitions) cover(ctx context.Context, reports []*report) error {
 	return nil
 }
 
-// make adds the partition of a day. It is attached rather than created in place,
-// for which readers need not be kept out.
+// make creates the partition of a day. The table is attached instead of created in place, because that does not
+// lock out readers.
 func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 	if slices.ContainsFunc(p.known[s.table], func(d days) bool { return d.have(day) }) {
 		return nil
 	}
 	var known []days
-	// The list is to show what others committed while this one waited for the lock,
-	// which the snapshot of a stricter level would hide.
+	// The list must show what others have committed while this transaction waited for the lock; the snapshot of a
+	// stricter isolation level would hide it.
 	err := p.db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		if err := c.Enter(partitionLock); err != nil {
 			return err
@@ -185,7 +184,7 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 				continue
 			case old.have(day):
 				fresh = days{}
-			case old.until <= day: // of another span, as those before a change of the settings
+			case old.until <= day: // with another length, as before a change of the retention
 				fresh.from = max(fresh.from, old.until)
 			default:
 				fresh.until = min(fresh.until, old.from)
@@ -198,7 +197,7 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 		known = append(known, fresh)
 		name := partitionName(s.table, fresh)
 		if slices.ContainsFunc(list, func(old partition) bool { return old.name == name && !old.attached }) {
-			// It was detached and is to be dropped, which may be done by now.
+			// It was detached in order to be dropped, which may have happened in the meantime.
 			if _, err := c.Exec("DROP TABLE IF EXISTS " + name); err != nil {
 				return err
 			}
@@ -214,10 +213,11 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 
 func attachPartition(c store.Conn, table string, d days) error {
 	const length = int64(day / time.Millisecond)
-	name := partitionName(table, d) // of constants and numbers
+	name := partitionName(table, d) // made of constants and numbers
 	for _, statement := range []string{
 		"CREATE TABLE " + name + " (LIKE " + table + " INCLUDING DEFAULTS INCLUDING CONSTRAINTS)",
-		fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)", table, name, d.from*length, d.until*length),
+		fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)",
+			table, name, d.from*length, d.until*length),
 	} {
 		if _, err := c.Exec(statement); err != nil {
 			return err
@@ -226,20 +226,20 @@ func attachPartition(c store.Conn, table string, d days) error {
 	return nil
 }
 
-// forget has the partitions looked for again.
+// forget drops what is known, so that the partitions are looked up again.
 func (p *partitions) forget() { clear(p.known) }
 
-// locksOfEvents is what a query locks of a partition of the events: the table and
-// its indexes.
+// locksOfEvents is the number of locks that a query needs for a partition of the events: on the table and its
+// indexes.
 const locksOfEvents = 6
 
-// checkLocks warns where queries of all events at once would run PostgreSQL out
-// of locks, which it refuses with "out of shared memory".
+// checkLocks logs a warning if concurrent queries of all events could exhaust PostgreSQL's locks, which it reports
+// as "out of shared memory".
 func (s *Service) checkLocks(ctx context.Context) {
 	if s.db.Dialect() != store.Postgres {
 		return
 	}
-	var partitions, room, connections int64
+	var partitions, capacity, connections int64
 	err := s.db.Read(ctx, func(c store.Conn) error {
 		list, err := listPartitions(c, "run_events")
 		if err != nil {
@@ -247,10 +247,11 @@ func (s *Service) checkLocks(ctx context.Context) {
 		}
 		partitions, connections = int64(len(list)), int64(c.Pool().Stats().MaxOpenConnections)
 		return c.Row(`SELECT current_setting('max_locks_per_transaction')::bigint *
-			(current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint)`).Scan(&room)
+			(current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint)`).Scan(&capacity)
 	})
-	if err == nil && partitions*locksOfEvents*connections > room {
+	if err == nil && partitions*locksOfEvents*connections > capacity {
 		s.logger.Warn("queries may run out of locks: raise max_locks_per_transaction of PostgreSQL, lower max_conns, or keep events for less time",
-			zap.Int64("partitions", partitions), zap.Int64("locks_a_query", partitions*locksOfEvents), zap.Int64("connections", connections), zap.Int64("locks_of_the_server", room))
+			zap.Int64("partitions", partitions), zap.Int64("locks_a_query", partitions*locksOfEvents),
+			zap.Int64("connections", connections), zap.Int64("locks_of_the_server", capacity))
 	}
 }

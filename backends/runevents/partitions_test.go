@@ -26,14 +26,14 @@ func (s *Service) partitionsOf(tb testing.TB, table string) (list []partition) {
 	return list
 }
 
-// runOn is a run on a day before now.
+// runOn returns a run some days ago.
 func runOn(ago int64) Command {
 	at := now.Add(-time.Duration(ago) * day).Format("2006-01-02T")
 	return Command{Name: storeReport, Version: 8, Certname: "a", Payload: least("2026-03-02T", at)}
 }
 
-// TestSpans: where events are kept for long a partition has many days, whatever
-// partitions there were before, and they go as before.
+// TestSpans checks that a long retention has partitions of many days, whatever partitions existed before, and that
+// the former ones are dropped in time.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	p := place{store.Postgres, testenv.Postgres(t).DSN()}
@@ -94,8 +94,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestSpansOfAnImport: who does not know for how long events are kept goes by
-// their age.
+// TestSpansOfAnImport checks that an import, which does not know the retention, chooses partitions by the age of
+// events.
 func TestSpansOfAnImport(t *testing.T) {
 	t.Parallel()
 	p := place{store.Postgres, testenv.Postgres(t).DSN()}
@@ -115,8 +115,8 @@ func TestSpansOfAnImport(t *testing.T) {
 	}
 }
 
-// TestPartitionOfAnother: a partition that another process makes while this one
-// waits for its turn is found, with what is in it.
+// TestPartitionOfAnother checks that a partition that another process creates while this one waits for the lock is
+// found, with its rows.
 func TestPartitionOfAnother(t *testing.T) {
 	t.Parallel()
 	p := place{store.Postgres, testenv.Postgres(t).DSN()}
@@ -152,8 +152,8 @@ func TestPartitionOfAnother(t *testing.T) {
 	}
 }
 
-// TestHeldUp: a partition that cannot be dropped now holds nothing else up, and
-// keeps what its events name.
+// TestHeldUp checks that a partition that cannot be dropped does not stop the other steps of a purge, and keeps the
+// rows to which its events refer.
 func TestHeldUp(t *testing.T) {
 	t.Parallel()
 	dsn, err := url.Parse(testenv.Postgres(t).DSN())
@@ -203,7 +203,7 @@ func TestHeldUp(t *testing.T) {
 	s.whole(t)
 }
 
-// TestLocks: a database whose queries may run out of locks is told.
+// TestLocks checks the warning about a database whose queries may exhaust its locks.
 func TestLocks(t *testing.T) {
 	t.Parallel()
 	p := place{store.Postgres, testenv.Postgres(t).DSN()}
@@ -222,8 +222,8 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// TestEnvironments: those that nothing names any more are swept, and come back
-// with the next report, whatever the writer remembers.
+// TestEnvironments checks that unused environments are deleted and come back with the next report, whatever the
+// writer has cached.
 func TestEnvironments(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

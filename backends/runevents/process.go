@@ -14,29 +14,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// payloadError is a payload that can never be stored as it is.
+// payloadError is the error of a payload that can never be stored.
 type payloadError struct{ err error }
 
 func (e *payloadError) Error() string { return e.err.Error() }
 func (e *payloadError) Unwrap() error { return e.err }
 
-// IsPayload reports whether an error of Store or Process is the payload's: sending
-// it again does not help.
+// IsPayload reports whether an error of Store or Process is caused by the payload, so that sending it again does
+// not help.
 func IsPayload(err error) bool {
 	_, bad := errors.AsType[*payloadError](err)
 	return bad
 }
 
-// Process carries a command out and returns when that is durable. A command
-// with a bad payload goes to the list of rejected ones; rejected is its number
-// there, and the error says why. Other errors mean that nothing was kept and
-// the client is to send the command again.
+// Process carries out a command and returns when the result is durable. A command with a bad payload is added to
+// the list of rejected commands; rejected is its number there, and the error tells the reason. Any other error
+// means that nothing was stored and that the client should send the command again.
 func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err error) {
 	err = s.Store(ctx, c)
 	if !IsPayload(err) {
 		return 0, err
 	}
-	s.logger.Warn("command rejected", zap.String("command", c.Name), zap.Int("version", c.Version), zap.String("certname", c.Certname), zap.Error(err))
+	s.logger.Warn("command rejected", zap.String("command", c.Name), zap.Int("version", c.Version),
+		zap.String("certname", c.Certname), zap.Error(err))
 	number, failed := s.reject(context.WithoutCancel(ctx), c, err)
 	if failed != nil {
 		s.failing.Store(s.o.Now().UnixNano())
@@ -46,8 +46,9 @@ func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err e
 	return number, err
 }
 
-// Store is Process without the list of rejected commands. What has begun is carried
-// through: the context of a report is asked before that alone.
+// Store works like Process, but returns the error of a command that cannot be stored instead of keeping the command
+// in the list of rejected ones. The context of a report is only checked at the beginning: a write that has begun is
+// completed.
 func (s *Service) Store(ctx context.Context, c Command) error {
 	if err := c.check(false); err != nil {
 		return &payloadError{err}
@@ -65,7 +66,7 @@ func (s *Service) Store(ctx context.Context, c Command) error {
 	return s.judge(s.await(j))
 }
 
-// judge remembers how the last command fared.
+// judge records whether the last command could be stored.
 func (s *Service) judge(err error) error {
 	switch err = s.payloads(err); {
 	case err == nil:
@@ -76,8 +77,8 @@ func (s *Service) judge(err error) error {
 	return err
 }
 
-// payloads tells what the database refuses for what it is, which is the payload's fault,
-// from what it cannot do now: a right that is missing, a full disk.
+// payloads turns an error by which the database refuses data into a payloadError, as opposed to errors such as a
+// missing privilege or a full disk.
 func (s *Service) payloads(err error) error {
 	if IsPayload(err) || !store.IsDataFault(err) {
 		return err
@@ -86,11 +87,10 @@ func (s *Service) payloads(err error) error {
 	return &payloadError{errors.New("the database refused it")}
 }
 
-// failingFor is how long a write that failed is told by the status while no other
-// one is tried.
+// failingFor is how long the status reports a failed write if no other command follows.
 const failingFor = 30 * time.Second
 
-// Ready tells why commands cannot be stored at the moment.
+// Ready returns an error if commands cannot be stored at the moment.
 func (s *Service) Ready() error {
 	if err := s.db.Ready(); err != nil {
 		return err
@@ -104,8 +104,8 @@ func (s *Service) Ready() error {
 
 var errFailing = errors.New("the last command could not be stored")
 
-// take reads a report and hands it to the writer. The count ends before that,
-// so that the writer never waits for what it already has.
+// take parses a report and puts it into the queue of the writer. The count of reports that are being read is
+// decremented before that, so that the writer does not wait for reports that it already has.
 func (s *Service) take(c Command) (*job, error) {
 	now := s.o.Now()
 	s.reading.Add(1)
@@ -125,7 +125,8 @@ func (s *Service) take(c Command) (*job, error) {
 	return s.enqueue(r)
 }
 
-// packed is the payload as it is kept. What came packed stays so, unless it has grown by that.
+// packed returns the payload in its stored form. A compressed payload is stored as it arrived, unless compression
+// has enlarged it.
 func (c *Command) packed() []byte {
 	if len(c.Zipped) > 0 && len(c.Zipped) <= len(c.Payload) {
 		return c.Zipped
@@ -133,7 +134,7 @@ func (c *Command) packed() []byte {
 	return packed.Pack(c.Payload)
 }
 
-// deactivate takes a node out of the active ones, unless it has reported since.
+// deactivate marks a node as deactivated, unless it has sent a later report.
 func (s *Service) deactivate(ctx context.Context, payload []byte) error {
 	certname, at, err := parseDeactivation(payload)
 	if err == nil {
@@ -143,7 +144,8 @@ func (s *Service) deactivate(ctx context.Context, payload []byte) error {
 		return &payloadError{err}
 	}
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		if _, err := c.Exec(`INSERT INTO run_nodes (certname) VALUES (?) ON CONFLICT (certname) DO NOTHING`, certname); err != nil {
+		if _, err := c.Exec(`INSERT INTO run_nodes (certname) VALUES (?) ON CONFLICT (certname) DO NOTHING`,
+			certname); err != nil {
 			return err
 		}
 		_, err := c.Exec(`UPDATE run_nodes SET deactivated_at = ? WHERE certname = ?
@@ -157,7 +159,7 @@ func (s *Service) deactivate(ctx context.Context, payload []byte) error {
 	return nil
 }
 
-// parseDeactivation reads the payload of "deactivate node".
+// parseDeactivation parses the payload of "deactivate node".
 func parseDeactivation(payload []byte) (certname string, at int64, err error) {
 	if !utf8.Valid(payload) {
 		return "", 0, errNotUTF8

@@ -18,15 +18,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// weight is how many bytes of memory a byte of a command takes until it is
-// stored, beside the body itself. A report of nothing but small events was measured
-// to need three, with the writer's share, and the collector lets that double.
+// weight is how many bytes of memory a byte of a command takes until it is stored, in addition to the body itself.
+// A report that consists only of small events was measured to need three, including the writer's share; the garbage
+// collector lets that double.
 const weight = 8
 
-// room bounds the memory of commands. Bodies take theirs as they come, so that
-// one who sends slowly holds no more than what he has sent. What is complete
-// waits for the room to be worked on, for which those before it need nothing more:
-// it must not be the memory of bodies, which those that wait for it hold.
+// room limits the memory of commands. Bodies take memory as they arrive, so that a slow sender holds only what it
+// has sent. A complete body then waits for memory to be processed, which is a separate budget: otherwise waiting
+// bodies could hold the memory that those being processed still need.
 type room struct {
 	bodies   *memory.Budget
 	work     *semaphore.Weighted
@@ -34,7 +33,7 @@ type room struct {
 	pace     inbound.Pace
 }
 
-// roomWait is how long a complete command waits for room.
+// roomWait limits how long a complete command waits to be processed.
 const roomWait = 10 * time.Second
 
 func newRoom(o Options) room {
@@ -51,12 +50,10 @@ var (
 	errNotGzip  = errors.New("it is not gzip")
 )
 
-// unzippers are readers of gzip, whose tables and window are larger than most
-// bodies.
+// unzippers is a pool of gzip readers, whose tables and window are larger than most bodies.
 var unzippers = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// texts are what bodies are unpacked to, most of which are shorter; longer ones than
-// textKept are not kept.
+// texts is a pool of buffers for decompressed bodies. Buffers larger than textKept are not returned to it.
 var texts = sync.Pool{New: func() any {
 	text := make([]byte, 0, 64<<10)
 	return &text
@@ -64,8 +61,8 @@ var texts = sync.Pool{New: func() any {
 
 const textKept = 256 << 10
 
-// receive reads a body and waits for the room to work on it, which release gives back
-// with all that was read. zipped is the body as it came, where that is gzip.
+// receive reads a body and waits until it may be processed. The caller must call release, which also frees the
+// body. zipped is the body as it arrived if it was compressed with gzip.
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped []byte, release func(), err error) {
 	size, known := max(r.ContentLength, 0), r.ContentLength > 0 && !isZipped(r)
 	if n, err := strconv.ParseInt(r.Header.Get("X-Uncompressed-Length"), 10, 64); err == nil && n > 0 {
@@ -77,10 +74,10 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 	if !known {
 		size = s.o.MaxBody
 	}
-	came, unpacked := s.room.bodies.Share(""), s.room.bodies.Share("")
+	received, unpacked := s.room.bodies.Share(""), s.room.bodies.Share("")
 	var text *[]byte
 	free := func() {
-		came.Free()
+		received.Free()
 		unpacked.Free()
 		if text != nil && cap(*text) <= textKept {
 			texts.Put(text)
@@ -94,12 +91,12 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 	paced := s.room.pace.Body(w, r)
 	from := http.MaxBytesReader(w, io.NopCloser(paced), s.o.MaxBody)
 	if !isZipped(r) {
-		if body, err = came.ReadAll(r.Context(), from, nil, -1, size); err != nil {
+		if body, err = received.ReadAll(r.Context(), from, nil, -1, size); err != nil {
 			return nil, nil, nil, s.unreadable(err, size)
 		}
 		paced.Done()
 	} else {
-		if zipped, err = came.ReadAll(r.Context(), from, nil, r.ContentLength, s.o.MaxBody); err != nil {
+		if zipped, err = received.ReadAll(r.Context(), from, nil, r.ContentLength, s.o.MaxBody); err != nil {
 			return nil, nil, nil, s.unreadable(err, s.o.MaxBody)
 		}
 		paced.Done()
@@ -109,7 +106,7 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 		}
 		body = *text
 	}
-	// A client that has closed its side waits all the same; see answer.
+	// The command is processed even if the client has closed its side; see answer.
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.room.patience)
 	defer cancel()
 	work := weight * int64(len(body))
@@ -119,9 +116,8 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 	return body, zipped, func() { s.room.work.Release(work); free() }, nil
 }
 
-// unzip unpacks a body to its end, where its checksum stands, into text or memory of
-// the share.
-func unzip(ctx context.Context, held *memory.Share, text, zipped []byte, most int64) ([]byte, error) {
+// unzip decompresses a body completely, so that its checksum is verified, into text or memory of the share.
+func unzip(ctx context.Context, held *memory.Share, text, zipped []byte, limit int64) ([]byte, error) {
 	reader := unzippers.Get().(*gzip.Reader)
 	defer unzippers.Put(reader)
 	if reader.Reset(bytes.NewReader(zipped)) != nil {
@@ -130,10 +126,10 @@ func unzip(ctx context.Context, held *memory.Share, text, zipped []byte, most in
 	if err := held.Grow(ctx, int64(cap(text))); err != nil {
 		return text, err
 	}
-	return held.ReadAll(ctx, reader, text, -1, most)
+	return held.ReadAll(ctx, reader, text, -1, limit)
 }
 
-// unreadable is what is wrong with a body that could not be read whole.
+// unreadable returns the reason why a body could not be read.
 func (s *Service) unreadable(err error, size int64) error {
 	_, over := errors.AsType[*http.MaxBytesError](err)
 	switch {
@@ -151,7 +147,7 @@ func (s *Service) unreadable(err error, size int64) error {
 	return errors.New("it ends too early or is damaged")
 }
 
-// overlong is what is wrong with a body that is longer than the size it may have.
+// overlong returns the error for a body that is longer than size.
 func (s *Service) overlong(size int64) error {
 	if size < s.o.MaxBody {
 		return errors.New("it is longer than X-Uncompressed-Length says")
@@ -159,7 +155,7 @@ func (s *Service) overlong(size int64) error {
 	return errTooLarge
 }
 
-// isZipped reports whether the body is compressed. Names of codings know no case.
+// isZipped reports whether the body is compressed with gzip. Names of codings are case-insensitive.
 func isZipped(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip")
 }

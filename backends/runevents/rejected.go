@@ -10,16 +10,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Bounds of the list of rejected commands.
+// Limits of the list of rejected commands.
 const (
 	maxRejected        = 1000
-	maxRejectedPayload = 4 << 20 // compressed; a larger one is not kept
+	maxRejectedPayload = 4 << 20 // compressed; a larger payload is not stored
 )
 
 // Rejected is a command that was accepted but could not be stored.
 type Rejected struct {
 	ID       int64     `json:"id"`
-	At       time.Time `json:"at"` // when it failed last
+	At       time.Time `json:"at"` // of the last attempt
 	Command  string    `json:"command"`
 	Version  int       `json:"version"`
 	Certname string    `json:"certname"`
@@ -30,21 +30,21 @@ type Rejected struct {
 // ErrNotFound means that there is no such row.
 var ErrNotFound = errors.New("there is no such command")
 
-// reject keeps a command with the reason of its failure.
+// reject adds a command to the list with the reason of its failure, and returns its number.
 func (s *Service) reject(ctx context.Context, command Command, reason error) (id int64, err error) {
 	payload := command.packed()
 	if len(payload) > maxRejectedPayload {
 		payload = []byte{}
 	}
 	var length int64
-	// Each of those who shorten the list at once would lose a race for it.
+	// With a stricter isolation level, concurrent calls that shorten the list would fail.
 	err = s.db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		err := c.Row(`INSERT INTO run_rejected (at, command, version, certname, reason, attempts, payload)
 			VALUES (?, ?, ?, ?, ?, 1, ?) RETURNING id`, s.o.Now().UnixMilli(), command.Name, command.Version, command.Certname, reason.Error(), payload).Scan(&id)
 		if err != nil {
 			return err
 		}
-		// Numbers have gaps, so the rows are counted.
+		// Numbers have gaps, so rows are skipped instead of subtracting numbers.
 		_, err = c.Exec(`DELETE FROM run_rejected WHERE id <= (SELECT id FROM run_rejected ORDER BY id DESC LIMIT 1 OFFSET ?)`, maxRejected)
 		if err != nil {
 			return err
@@ -57,11 +57,10 @@ func (s *Service) reject(ctx context.Context, command Command, reason error) (id
 	return id, err
 }
 
-// RejectedCount is how many commands are on the list, as of at most a minute ago
-// where Run looks after that.
+// RejectedCount returns the length of the list. If Work was called, it is at most a minute old.
 func (s *Service) RejectedCount() int64 { return s.rejected.Load() }
 
-// countRejected looks how long the list is; other processes change it too.
+// countRejected reads the length of the list, which other processes change, too.
 func (s *Service) countRejected(ctx context.Context) (done int, err error) {
 	var n int64
 	err = s.db.Read(ctx, func(c store.Conn) error {
@@ -73,7 +72,7 @@ func (s *Service) countRejected(ctx context.Context) (done int, err error) {
 	return 0, err
 }
 
-// Rejected lists the rejected commands, youngest first.
+// Rejected returns the rejected commands, newest first.
 func (s *Service) Rejected(ctx context.Context) (list []Rejected, err error) {
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		list = nil
@@ -85,7 +84,8 @@ func (s *Service) Rejected(ctx context.Context) (list []Rejected, err error) {
 		for rows.Next() {
 			var row Rejected
 			var at int64
-			if err := rows.Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason, &row.Attempts); err != nil {
+			if err := rows.Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason,
+				&row.Attempts); err != nil {
 				return err
 			}
 			row.At = time.UnixMilli(at).UTC()
@@ -96,12 +96,14 @@ func (s *Service) Rejected(ctx context.Context) (list []Rejected, err error) {
 	return list, err
 }
 
-// RejectedCommand is one of them with its payload.
+// RejectedCommand returns a rejected command and its payload. It returns ErrNotFound if there is no such command,
+// and another error if the payload was too large to be stored.
 func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, c Command, err error) {
 	var at int64
 	var payload []byte
 	err = s.db.Read(ctx, func(c store.Conn) error {
-		return c.Row(`SELECT id, at, command, version, certname, reason, attempts, payload FROM run_rejected WHERE id = ?`, id).
+		return c.Row(`SELECT id, at, command, version, certname, reason, attempts, payload FROM run_rejected WHERE id = ?`,
+			id).
 			Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason, &row.Attempts, &payload)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -119,8 +121,7 @@ func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, 
 	return row, c, err
 }
 
-// Retry carries a rejected command out again. It leaves the list when that
-// works.
+// Retry carries out a rejected command again, and removes it from the list if that succeeds.
 func (s *Service) Retry(ctx context.Context, id int64) error {
 	_, c, err := s.RejectedCommand(ctx, id)
 	if err != nil {
@@ -142,5 +143,5 @@ func (s *Service) Retry(ctx context.Context, id int64) error {
 	return errors.Join(failed, err)
 }
 
-// maxUnpacked is above every body that a configuration can allow.
+// maxUnpacked is larger than any body that a configuration can allow.
 const maxUnpacked = 1 << 30

@@ -12,18 +12,16 @@ import (
 )
 
 const (
-	// maxName bounds, in bytes, texts that are found by an index.
+	// maxName limits indexed texts, in bytes.
 	maxName = 1000
-	// maxDays bounds the days that the events of one report lie on; each day
-	// may become a partition.
+	// maxDays limits the number of days on which the events of one report lie; each day may need a partition.
 	maxDays = 62
-	// maxAhead is how far ahead of our clock a report, event or deactivation may be.
-	// What comes from a clock gone wrong would lie in partitions that no purge ever
-	// reaches, or keep a node away whatever it reports.
+	// maxAhead limits how far in the future the times of a report, event or deactivation may be. Times of a wrong
+	// clock would need partitions that are never purged, or keep a node deactivated whatever it reports.
 	maxAhead = 7 * day
 )
 
-// report is a run as it is stored.
+// report is a report in the form in which it is stored.
 type report struct {
 	hash                 [sha1.Size]byte
 	certname             string
@@ -49,15 +47,14 @@ type report struct {
 	changes              []change
 	logs, metrics        []byte // packed
 
-	inbox   int64  // run_inbox.id; 0: it is not there
+	inbox   int64  // run_inbox.id; 0 if it is not in the inbox
 	version int    // of the command
-	since   int64  // older events were left out
+	since   int64  // events before this time were left out
 	size    int    // bytes of the payload
-	payload []byte // packed, on its way into the inbox
+	payload []byte // compressed, for the inbox
 }
 
-// event is one event of a report. Resource and change are places in the lists
-// of the report.
+// event is an event of a report. Its resource and change are indexes into the lists of the report.
 type event struct {
 	at               int64
 	status           string
@@ -65,10 +62,10 @@ type event struct {
 	corrective       sql.NullBool
 }
 
-// digest names a row that is written once however often it is used.
+// digest identifies a row that is stored only once however often it is used.
 type digest [16]byte
 
-// resource is a resource as a catalog places it.
+// resource is a resource and its place in the catalog.
 type resource struct {
 	digest          digest
 	kind, title     string
@@ -78,7 +75,7 @@ type resource struct {
 	containmentPath sql.NullString // JSON
 }
 
-// change is what an event tells of a property.
+// change is what an event tells about a property.
 type change struct {
 	digest             digest
 	property, name     sql.NullString
@@ -86,7 +83,7 @@ type change struct {
 	message            sql.NullString
 }
 
-// Members of a report, as bits of what was seen.
+// The members of a report, as bits.
 const (
 	memberCertname = 1 << iota
 	memberPuppetVersion
@@ -112,15 +109,17 @@ const (
 	memberType
 )
 
-// memberNames are the names of the bits above.
+// memberNames are the names of the members, in the order of their bits.
 var memberNames = [...]string{
-	"certname", "puppet_version", "report_format", "configuration_version", "start_time", "end_time", "producer_timestamp", "environment",
-	"transaction_uuid", "status", "noop", "resources", "metrics", "logs", "catalog_uuid", "code_id", "cached_catalog_status", "producer",
+	"certname", "puppet_version", "report_format", "configuration_version", "start_time", "end_time", "producer_timestamp",
+	"environment",
+	"transaction_uuid", "status", "noop", "resources", "metrics", "logs", "catalog_uuid", "code_id",
+	"cached_catalog_status", "producer",
 	"noop_pending", "corrective_change", "job_id", "type",
 }
 
-// Members that a report cannot do without, and those that a version has. What
-// may be null may also be left away.
+// The members that every report must have, and those that each version may have. A member that may be null may also
+// be missing.
 const (
 	required = memberCertname | memberPuppetVersion | memberFormat | memberConfiguration | memberStart | memberEnd | memberProducerTimestamp |
 		memberEnvironment | memberResources | memberMetrics | memberLogs
@@ -129,7 +128,7 @@ const (
 	since8 = memberType<<1 - 1
 )
 
-// identify computes the report id: SHA-1 over eight members as compact JSON.
+// identify computes the hash of the report: SHA-1 over eight members as compact JSON.
 func (p *report) identify() {
 	b := make([]byte, 0, 512)
 	b = jsontext.AppendQuoted(append(b, `{"certname":`...), p.certname)
@@ -148,15 +147,16 @@ func (p *report) identify() {
 	p.hash = sha1.Sum(append(b, '}')) //nolint:gosec // as above
 }
 
-// checkAhead refuses a time that is too far in the future.
+// checkAhead returns an error for a time that is more than maxAhead in the future.
 func checkAhead(what string, at int64, now time.Time) error {
 	if at <= now.Add(maxAhead).UnixMilli() {
 		return nil
 	}
-	return fmt.Errorf("%s is %s, more than %d days ahead of the clock of this server", what, syntax.AppendTime(nil, at), maxAhead/day)
+	return fmt.Errorf("%s is %s, more than %d days ahead of the clock of this server",
+		what, syntax.AppendTime(nil, at), maxAhead/day)
 }
 
-// checkTimes refuses a report from the future.
+// checkTimes returns an error if a time of the report is too far in the future.
 func (p *report) checkTimes(now time.Time) error {
 	if err := checkAhead("report: producer_timestamp", p.producerTimestamp, now); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (p *report) checkTimes(now time.Time) error {
 	return nil
 }
 
-// checkDays refuses a report whose events are spread too far.
+// checkDays returns an error if the events lie on more than maxDays days.
 func (p *report) checkDays() error {
 	days := make(map[int64]struct{}, 2)
 	for i := range p.events {

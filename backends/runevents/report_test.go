@@ -22,7 +22,7 @@ func parsed(t *testing.T, version int, text []byte) *report {
 	return r
 }
 
-// TestReportID: ids that the reference gave to real reports.
+// TestReportID checks the IDs that the reference implementation has assigned to real reports.
 func TestReportID(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
@@ -54,7 +54,7 @@ func TestReportID(t *testing.T) {
 	}
 }
 
-// TestDerive: which events a report has.
+// TestDerive checks which events a report has.
 func TestDerive(t *testing.T) {
 	t.Parallel()
 	twice := `{"status":"success","timestamp":"2026-03-02T10:00:02.000Z","property":"ensure","name":null,"new_value":"file","old_value":"absent","message":"created","corrective_change":null}`
@@ -98,7 +98,7 @@ func TestDerive(t *testing.T) {
 	}
 }
 
-// TestVersions: older payloads say less, and say it otherwise.
+// TestVersions checks older payloads, which have fewer members and another structure.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	since8 := []string{`"producer":null,`, "", `"noop_pending":false,`, "", `"corrective_change":null,`, "", `,"corrective_change":null`, ""}
@@ -130,7 +130,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestLog: times of the log are written as queries show them.
+// TestLog checks that the times of logs are stored in the format of queries.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	r := parsed(t, 8, least(`"logs":[]`, `"logs":[{"file":null,"line":3,"level":"notice","message":"a\"b","source":"P","tags":["x","y"],"time":"2026-03-02T12:00:00.5+02:00"}]`,
@@ -170,8 +170,8 @@ func TestMillis(t *testing.T) {
 	}
 }
 
-// FuzzReport: no payload breaks the parser; what it takes is JSON, and names the
-// same report when it is read again.
+// FuzzReport checks that no payload breaks the parser, and that an accepted payload is JSON and yields the same
+// report when it is parsed again.
 func FuzzReport(f *testing.F) {
 	f.Add(8, least())
 	f.Add(5, least(`"resources"`, `"resource_events"`))
@@ -217,9 +217,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestMemoryOfValues: a value of a property takes no more memory than a command is
-// counted with, whatever it is made of; half of what is measured is garbage. It is not
-// parallel, since it measures.
+// TestMemoryOfValues checks that the value of a property takes no more memory than a command is counted with,
+// whatever it consists of; half of what is measured is garbage. It is not parallel, because it measures memory.
 func TestMemoryOfValues(t *testing.T) {
 	const size = 2 << 20
 	fill := func(begin, part, end string) string {

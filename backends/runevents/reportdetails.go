@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// metrics checks the metrics of a report.
+// metrics validates the metrics of a report.
 func (r *reader) metrics() {
 	for r.list(); r.element(); {
 		var seen memberSet
@@ -39,8 +39,8 @@ func (r *reader) metrics() {
 	}
 }
 
-// once notes that a member was read, and refuses it where it was before. Those who
-// ask for what is kept as it came are to find each member, and one of a name.
+// once records that a member was read, and fails if it was read before. Queries return metrics and logs as they
+// were sent, so each member must be present exactly once.
 func (r *reader) once(seen *memberSet, bit memberSet, name []byte) {
 	if *seen&bit != 0 {
 		r.fail("%s is given twice", name)
@@ -48,7 +48,7 @@ func (r *reader) once(seen *memberSet, bit memberSet, name []byte) {
 	*seen |= bit
 }
 
-// logs checks the log of a report and adds it to out with its times in UTC.
+// logs validates the logs of a report and appends them to out with the times in UTC.
 func (r *reader) logs(out []byte) []byte {
 	begin := len(out)
 	out = append(out, '[')
@@ -62,7 +62,7 @@ func (r *reader) logs(out []byte) []byte {
 	return append(out, ']')
 }
 
-// logLine reads a line of the log. It has a place in a file or not.
+// logLine reads one line of the logs. Its file and line may be missing.
 func (r *reader) logLine(out []byte) []byte {
 	var seen memberSet
 	for r.object(); ; {
@@ -73,7 +73,7 @@ func (r *reader) logLine(out []byte) []byte {
 		if seen != 0 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, '"'), name...), `":`...) // those there are need no escapes
+		out = append(append(append(out, '"'), name...), `":`...) // these names need no escaping
 		switch string(name) {
 		case "file":
 			if r.null() {

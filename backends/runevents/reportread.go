@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
+// members returns the members that a report of a version may have.
 func members(version int) int {
 	switch {
 	case version >= 8:
@@ -28,31 +29,30 @@ func members(version int) int {
 	return since6
 }
 
-// reader reads a report.
+// reader parses a report.
 type reader struct {
 	scanner
 	*workspace
 	version int
 	report  *report
 	checked []byte // the metrics
-	skipped int    // place of the change of skipped resources; -1: not made yet
+	skipped int    // index of the change of skipped resources; -1 until it is added
 	oldest  int64
 }
 
-// workspace is what reading a report takes beside the report, and the next one again.
+// workspace holds buffers for parsing a report, which are reused for the next report.
 type workspace struct {
 	known  map[eventKey]struct{}
 	buffer []byte
-	lines  []byte // the log
+	lines  []byte // the logs
 
-	// What the lists of the report grow in.
+	// The lists of the report grow in these slices.
 	events    []event
 	resources []resource
 	changes   []change
 }
 
-// workspaces are those of which nobody makes use. One that a long report has enlarged is
-// not kept.
+// workspaces is a pool of unused workspaces. One that a long report has enlarged is not returned to it.
 var workspaces = sync.Pool{New: func() any { return &workspace{known: make(map[eventKey]struct{}, 64)} }}
 
 const (
@@ -61,29 +61,30 @@ const (
 )
 
 func (w *workspace) release() {
-	if max(len(w.known), cap(w.events), cap(w.resources), cap(w.changes)) > listKept || max(cap(w.buffer), cap(w.lines)) > bufferKept {
+	if max(len(w.known), cap(w.events), cap(w.resources), cap(w.changes)) > listKept ||
+		max(cap(w.buffer), cap(w.lines)) > bufferKept {
 		return
 	}
 	clear(w.known)
-	// Texts of the report stand behind the end of a list, too.
+	// The strings beyond the end of a slice would otherwise stay in memory.
 	clear(w.events[:cap(w.events)])
 	clear(w.resources[:cap(w.resources)])
 	clear(w.changes[:cap(w.changes)])
 	workspaces.Put(w)
 }
 
-// lend gives a report the lists that it grows in.
+// lend gives a report the slices of the workspace.
 func (w *workspace) lend(p *report) {
 	p.events, p.resources, p.changes = w.events[:0], w.resources[:0], w.changes[:0]
 }
 
-// takeBack leaves the report with lists of its own, which are no longer than they need be.
+// takeBack takes the slices back and leaves the report with copies of the exact length.
 func (w *workspace) takeBack(p *report) {
 	w.events, w.resources, w.changes = p.events, p.resources, p.changes
 	p.events, p.resources, p.changes = slices.Clone(p.events), slices.Clone(p.resources), slices.Clone(p.changes)
 }
 
-// eventKey tells the events of a report apart.
+// eventKey identifies an event within a report.
 type eventKey struct {
 	kind, title, file, status string
 	line, at                  int64
@@ -91,8 +92,8 @@ type eventKey struct {
 	change                    digest
 }
 
-// memberSet are members as bits of what was read: of an event or resource those
-// without which there is none, of a metric or a log line all.
+// memberSet is a set of members that were read: of an event or resource only the required ones, of a metric or a
+// log line all.
 type memberSet uint8
 
 const (
@@ -118,11 +119,10 @@ const (
 	seenLine
 )
 
-// sentNull is a value that was sent as null, or left away.
+// sentNull is a value that was sent as null or left out.
 var sentNull = sql.NullString{String: "null", Valid: true}
 
-// parseReport reads the payload of "store report". Events before oldest are
-// left out.
+// parseReport parses the payload of "store report". It leaves out events before oldest.
 func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 	if !utf8.Valid(payload) {
 		return nil, errNotUTF8
@@ -141,6 +141,8 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 	return r.report, nil
 }
 
+// read reads a whole report into r.report. It refuses members that are unknown in this version, given twice or
+// missing.
 func (r *reader) read() error {
 	seen, allowed := 0, members(r.version)
 	r.object()
@@ -180,7 +182,7 @@ func (r *reader) read() error {
 	return nil
 }
 
-// reportMember reads a member of a report and returns its bit; 0: it is none.
+// reportMember reads a member of a report and returns its bit, or 0 if there is no such member.
 func (r *reader) reportMember(p *report, name []byte) (bit int) {
 	switch string(name) {
 	case "certname":
@@ -253,6 +255,8 @@ func (r *reader) resources() {
 	}
 }
 
+// resource reads an element of "resources" with its events. A resource that was skipped has one event instead,
+// whatever its events are.
 func (r *reader) resource() {
 	var (
 		res     resource
@@ -304,15 +308,16 @@ func (r *reader) resource() {
 	r.keep(res, first)
 }
 
-// keep adds the resource of the events behind first, and drops those events that
-// are there already. A resource without events leaves no trace.
+// keep adds a resource with the events from first on. It drops duplicate events, and the resource if it has no
+// events left.
 func (r *reader) keep(res resource, first int) {
 	events := r.report.events
 	kept := first
 	for _, e := range events[first:] {
 		key := eventKey{
-			kind: res.kind, title: res.title, file: res.file.String, hasFile: res.file.Valid, line: res.line.Int64, hasLine: res.line.Valid,
-			status: e.status, at: e.at, change: r.report.changes[e.change].digest,
+			kind: res.kind, title: res.title, file: res.file.String, hasFile: res.file.Valid, line: res.line.Int64,
+			hasLine: res.line.Valid,
+			status:  e.status, at: e.at, change: r.report.changes[e.change].digest,
 		}
 		if _, twice := r.known[key]; twice {
 			continue
@@ -327,12 +332,13 @@ func (r *reader) keep(res resource, first int) {
 	}
 	res.digest = r.digest(
 		sql.NullString{String: res.kind, Valid: true}, sql.NullString{String: res.title, Valid: true}, res.file,
-		sql.NullString{String: strconv.FormatInt(res.line.Int64, 10), Valid: res.line.Valid}, res.containingClass, res.containmentPath)
+		sql.NullString{String: strconv.FormatInt(res.line.Int64, 10), Valid: res.line.Valid}, res.containingClass,
+		res.containmentPath)
 	r.report.resources = append(r.report.resources, res)
 }
 
-// path reads where a resource is contained, and finds the class: the innermost
-// element that names no resource.
+// path reads the containment path of a resource. The containing class is the innermost element that is not a
+// resource.
 func (r *reader) path(res *resource) {
 	if r.null() {
 		res.containmentPath, res.containingClass = sql.NullString{}, sql.NullString{}
@@ -354,7 +360,7 @@ func (r *reader) path(res *resource) {
 	res.containmentPath = sql.NullString{String: string(r.buffer), Valid: true}
 }
 
-// event reads an event of the resource that will be at index.
+// event reads an event of the resource with that index.
 func (r *reader) event(index int) {
 	e := event{resource: index}
 	c := change{oldValue: sentNull, newValue: sentNull}
@@ -382,7 +388,7 @@ func (r *reader) event(index int) {
 	}
 }
 
-// eventMember reads a member that events have in all versions.
+// eventMember reads a member that events have in all versions. It reports whether name is one.
 func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) bool {
 	switch string(name) {
 	case "status":
@@ -407,7 +413,7 @@ func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) 
 	return true
 }
 
-// resourceMember reads a member that resources have in all versions.
+// resourceMember reads a member that resources have in all versions. It reports whether name is one.
 func (r *reader) resourceMember(res *resource, seen *memberSet, name []byte) bool {
 	switch string(name) {
 	case "resource_type":
@@ -428,14 +434,14 @@ func (r *reader) resourceMember(res *resource, seen *memberSet, name []byte) boo
 	return true
 }
 
-// change adds a change to the report and returns its place.
+// change adds a change to the report and returns its index.
 func (r *reader) change(c change) int {
 	c.digest = r.digest(c.property, c.name, c.oldValue, c.newValue, c.message)
 	r.report.changes = append(r.report.changes, c)
 	return len(r.report.changes) - 1
 }
 
-// skip is the place of the change of skipped resources.
+// skip returns the index of the change that all skipped resources share.
 func (r *reader) skip() int {
 	if r.skipped < 0 {
 		r.skipped = r.change(change{})
@@ -443,14 +449,15 @@ func (r *reader) skip() int {
 	return r.skipped
 }
 
-// resourceEvents reads what version 5 has instead of resources: events that
-// repeat their resource.
+// resourceEvents reads the events of version 5, each of which contains its resource.
 func (r *reader) resourceEvents() {
 	for r.list(); r.element(); {
 		r.resourceEvent()
 	}
 }
 
+// resourceEvent reads an element of "resource_events" of older versions, which describes an event and its resource
+// together. Events before r.oldest are not kept.
 func (r *reader) resourceEvent() {
 	var (
 		res   resource
@@ -484,7 +491,7 @@ func (r *reader) resourceEvent() {
 	r.keep(res, first)
 }
 
-// digest is over texts that may be NULL, so that no two lists share one.
+// digest returns a hash of texts that may be NULL. Different lists of texts have different inputs.
 func (r *reader) digest(texts ...sql.NullString) digest {
 	b := r.buffer[:0]
 	for _, t := range texts {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLines: sums of lines fit 64 bits because a line fits 32.
+// TestLines checks that lines are limited to 32 bits, so that sums of them fit into 64 bits.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	const event = `"resource_events":[{"status":"success","timestamp":"2026-03-02T10:00:02.000Z","resource_type":"File","resource_title":"/a","line":7}]`

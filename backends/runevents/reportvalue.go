@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// name reads a text that an index will hold.
+// name reads a text that is indexed and must not exceed maxName.
 func (r *reader) name(what string) string {
 	text := r.string()
 	if len(text) > maxName {
@@ -51,14 +51,14 @@ func (r *reader) instant() int64 {
 	return ms
 }
 
-// value reads a value of a property in its canonical form.
+// value reads the value of a property and returns its canonical form.
 func (r *reader) value() sql.NullString {
 	raw := r.raw()
 	if r.err != nil {
 		return sql.NullString{}
 	}
 	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
-		return sql.NullString{String: string(raw), Valid: true} // is canonical
+		return sql.NullString{String: string(raw), Valid: true} // it is canonical already
 	}
 	text, err := syntax.Canonical(raw)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *reader) value() sql.NullString {
 	return sql.NullString{String: text, Valid: true}
 }
 
-// integer32 reads a whole number of 32 bits, so that sums of them fit 64.
+// integer32 reads an integer of 32 bits, so that sums fit into 64 bits.
 func (r *reader) integer32() int64 {
 	begin := r.text.Start()
 	n := r.integer()
@@ -78,7 +78,7 @@ func (r *reader) integer32() int64 {
 	return n
 }
 
-// line reads a line of a file.
+// line reads the number of a line, or null.
 func (r *reader) line() sql.NullInt64 {
 	if r.null() {
 		return sql.NullInt64{}

@@ -15,33 +15,31 @@ import (
 )
 
 const (
-	// purgePause lies between two purges.
+	// purgePause is the time between two purges.
 	purgePause = 10 * time.Minute
-	// countPause lies between two looks at the list of rejected commands.
+	// countPause is the time between two counts of the rejected commands.
 	countPause = time.Minute
-	// purgeRows bounds what one transaction deletes, so that others get in
-	// between.
+	// purgeRows limits what one transaction deletes, so that other writers can proceed in between.
 	purgeRows = 2000
-	// purgeReports is the like for reports, which go with their events.
+	// purgeReports is that limit for reports, which are deleted with their events.
 	purgeReports = 200
-	// sweepMargin, in days, is how much longer than the events that name it a
-	// row is kept, for writers that are about to name it again.
+	// sweepMargin is how many days longer a row is kept than the events that refer to it, for writers that are about
+	// to refer to it again.
 	sweepMargin = 2
 )
 
-// Purged is what a purge has deleted.
+// Purged counts what a purge has deleted.
 type Purged struct {
 	Events, Reports, Nodes, Expired, Resources, Changes, Environments int64
 	Partitions                                                        int
 }
 
-// rows is how many rows and partitions are gone.
+// rows returns the number of deleted rows and partitions.
 func (p *Purged) rows() int {
 	return int(p.Events+p.Reports+p.Nodes+p.Resources+p.Changes+p.Environments) + p.Partitions
 }
 
-// Work begins to delete what is old, in the background, until the service ends. To
-// call it again changes nothing.
+// Work starts the background jobs, which delete old rows until the service ends. A second call does nothing.
 func (s *Service) Work() {
 	s.closing.RLock()
 	defer s.closing.RUnlock()
@@ -50,7 +48,8 @@ func (s *Service) Work() {
 	}
 	s.begun.Do(func() {
 		runner := jobs.New(jobs.Options{
-			Jobs:    []jobs.Job{{Name: "purge", Every: purgePause, Run: s.purge}, {Name: "rejected", Every: countPause, Run: s.countRejected}},
+			Jobs: []jobs.Job{{Name: "purge", Every: purgePause, Run: s.purge},
+				{Name: "rejected", Every: countPause, Run: s.countRejected}},
 			Observe: s.o.Observe, Logger: func() *zap.Logger { return s.logger },
 		})
 		s.work.Go(func() { runner.Run(s.ctx) })
@@ -67,19 +66,19 @@ func (s *Service) purge(ctx context.Context) (done int, err error) {
 	return purged.rows(), err
 }
 
-// Purge deletes what is older than the settings keep, in small transactions.
+// Purge deletes what is older than the options allow, in small transactions.
 func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	now := s.o.Now()
 	events, reports := now.Add(-s.o.EventTTL).UnixMilli(), now.Add(-s.o.ReportTTL).UnixMilli()
 	if s.db.Dialect() == store.Postgres {
-		// Reports wait for the end of their span, when a partition takes their
-		// events away.
+		// Reports are deleted at the end of their partition's time span, when their events are dropped with a
+		// partition, too.
 		reports = s.detailsSpans().floor(dayOf(reports)) * day.Milliseconds()
 	}
 	var eventsFrom int64 // no event is older than this day
-	var kept error       // why that is not known
+	var kept error       // the reason if eventsFrom is not known
 	steps := []func() error{
-		func() error { return s.Settle(ctx) }, // a node that has just reported is not silent
+		func() error { return s.Settle(ctx) }, // so that a node that has just reported does not expire
 		func() error { return s.expire(ctx, now, &p) },
 		func() error { eventsFrom, kept = s.purgeEvents(ctx, events, &p); return kept },
 		func() error { return s.purgeNodes(ctx, now, &p) },
@@ -104,7 +103,7 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 			s.swept.Store(true)
 		}
 	}()
-	// What is held up, as a partition is by a long export, holds nothing else up.
+	// A step that fails, for instance because a long export holds a partition, does not stop the others.
 	var errs []error
 	for _, step := range steps {
 		err := step()
@@ -116,8 +115,7 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	return p, errors.Join(errs...)
 }
 
-// delete runs a statement until it deletes less than purgeRows. Its last
-// parameter is the bound.
+// delete runs a statement until it deletes fewer than purgeRows rows. Its last parameter is the limit.
 func (s *Service) delete(ctx context.Context, total *int64, statement string, args ...any) error {
 	n, err := s.db.Purge(ctx, purgeRows, statement, args...)
 	*total += n
@@ -127,7 +125,7 @@ func (s *Service) delete(ctx context.Context, total *int64, statement string, ar
 	return nil
 }
 
-// expire marks the nodes that were silent for too long.
+// expire marks nodes that have not reported for NodeTTL as expired.
 func (s *Service) expire(ctx context.Context, now time.Time, p *Purged) error {
 	if s.o.NodeTTL <= 0 {
 		return nil
@@ -136,32 +134,32 @@ func (s *Service) expire(ctx context.Context, now time.Time, p *Purged) error {
 		WHERE latest_timestamp < ? AND expired_at IS NULL AND deactivated_at IS NULL LIMIT ?)`, now.UnixMilli(), now.Add(-s.o.NodeTTL).UnixMilli())
 }
 
-// purgeNodes deletes nodes that were inactive for long, with their reports.
+// purgeNodes deletes nodes that have been inactive for NodePurgeTTL, with their reports.
 func (s *Service) purgeNodes(ctx context.Context, now time.Time, p *Purged) error {
 	if s.o.NodePurgeTTL <= 0 {
 		return nil
 	}
-	before := now.Add(-s.o.NodePurgeTTL).UnixMilli()
+	cutoff := now.Add(-s.o.NodePurgeTTL).UnixMilli()
 	const gone = `SELECT id FROM run_nodes WHERE deactivated_at < ? OR expired_at < ?`
-	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE node IN (`+gone+`) ORDER BY id LIMIT ?`, before, before); err != nil {
+	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE node IN (`+gone+`) ORDER BY id LIMIT ?`, cutoff,
+		cutoff); err != nil {
 		return err
 	}
 	return s.delete(ctx, &p.Nodes, `DELETE FROM run_nodes WHERE id IN (`+gone+` LIMIT ?)
-		AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id)`, before, before)
+		AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id)`, cutoff, cutoff)
 }
 
-func (s *Service) purgeOldReports(ctx context.Context, before int64, p *Purged) error {
-	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE producer_timestamp < ? ORDER BY producer_timestamp, id LIMIT ?`, before); err != nil {
+func (s *Service) purgeOldReports(ctx context.Context, cutoff int64, p *Purged) error {
+	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE producer_timestamp < ? ORDER BY producer_timestamp, id LIMIT ?`, cutoff); err != nil {
 		return err
 	}
 	var cleared int64
 	return s.delete(ctx, &cleared, `UPDATE run_nodes SET latest_report = NULL WHERE id IN (SELECT id FROM run_nodes
-		WHERE latest_timestamp < ? AND latest_report IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.id = run_nodes.latest_report) LIMIT ?)`, before)
+		WHERE latest_timestamp < ? AND latest_report IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.id = run_nodes.latest_report) LIMIT ?)`, cutoff)
 }
 
-// deleteReports deletes the reports that a query selects, some at a time, with
-// what is left of their events: an event always has its report, so readers
-// need not look. The last parameter of the query is the bound.
+// deleteReports deletes the reports that a query selects, in batches, after their remaining events: an event always
+// has its report, so readers need not check. The last parameter of the query is the limit.
 func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string, args ...any) error {
 	args = append(args, purgeReports)
 	eventArgs := append(slices.Clone(args), purgeRows)
@@ -170,7 +168,7 @@ func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string
 		err := s.db.Write(ctx, func(c store.Conn) (err error) {
 			reports = 0
 			events, err = deleteEvents(c, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE report IN (`+selection+`) LIMIT ?)`, eventArgs...)
-			if err != nil || events == purgeRows { // others get in between
+			if err != nil || events == purgeRows { // other writers proceed in between
 				return err
 			}
 			reports, err = c.Exec(`DELETE FROM run_reports WHERE id IN (`+selection+`)`, args...)
@@ -187,14 +185,14 @@ func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string
 	}
 }
 
-// purgeEvents deletes the old events in the order of time: partitions as a whole
-// where there are any. There are none left before the day from.
-func (s *Service) purgeEvents(ctx context.Context, before int64, p *Purged) (from int64, err error) {
+// purgeEvents deletes old events, in chronological order or as whole partitions. No events are left before the
+// returned day.
+func (s *Service) purgeEvents(ctx context.Context, cutoff int64, p *Purged) (from int64, err error) {
 	if s.db.Dialect() == store.Postgres {
-		return s.dropPartitions(ctx, "run_events", dayOf(before), &p.Partitions)
+		return s.dropPartitions(ctx, "run_events", dayOf(cutoff), &p.Partitions)
 	}
 	events, err := s.db.InBatches(ctx, 0, func(c store.Conn) (int64, bool, error) {
-		n, err := deleteEvents(c, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE at < ? ORDER BY at LIMIT ?)`, before, purgeRows)
+		n, err := deleteEvents(c, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE at < ? ORDER BY at LIMIT ?)`, cutoff, purgeRows)
 		return n, n == purgeRows, err
 	})
 	p.Events += events
@@ -207,26 +205,26 @@ func (s *Service) purgeEvents(ctx context.Context, before int64, p *Purged) (fro
 		`DELETE FROM run_event_counts WHERE (hour, status, part) IN (SELECT hour, status, part FROM run_event_counts` + old,
 		`DELETE FROM run_node_counts WHERE (hour, node, status) IN (SELECT hour, node, status FROM run_node_counts` + old,
 	} {
-		if err := s.delete(ctx, &counts, statement, hourOf(before), before); err != nil {
+		if err := s.delete(ctx, &counts, statement, hourOf(cutoff), cutoff); err != nil {
 			return 0, err
 		}
 	}
-	return dayOf(before), nil
+	return dayOf(cutoff), nil
 }
 
-// purgeDetails is the like for logs and metrics.
-func (s *Service) purgeDetails(ctx context.Context, before int64, p *Purged) error {
+// purgeDetails deletes the logs and metrics of reports before cutoff, in chronological order or as whole
+// partitions.
+func (s *Service) purgeDetails(ctx context.Context, cutoff int64, p *Purged) error {
 	if s.db.Dialect() == store.Postgres {
-		_, err := s.dropPartitions(ctx, "run_report_details", dayOf(before), &p.Partitions)
+		_, err := s.dropPartitions(ctx, "run_report_details", dayOf(cutoff), &p.Partitions)
 		return err
 	}
 	var details int64
-	return s.delete(ctx, &details, `DELETE FROM run_report_details WHERE (at, report) IN (SELECT at, report FROM run_report_details WHERE at < ? ORDER BY at LIMIT ?)`, before)
+	return s.delete(ctx, &details, `DELETE FROM run_report_details WHERE (at, report) IN (SELECT at, report FROM run_report_details WHERE at < ? ORDER BY at LIMIT ?)`, cutoff)
 }
 
-// purgeEnvironments deletes those that no report names any more. Writers hold the
-// ones that they are about to name, and what came before shows in the second
-// statement, which sees more than the first.
+// purgeEnvironments deletes environments that no report refers to. Writers lock the environments that they are
+// about to use; the second statement sees what was committed before the first one got its locks.
 func (s *Service) purgeEnvironments(ctx context.Context, p *Purged) error {
 	const unused = `NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.environment = run_environments.id)`
 	var n int64
@@ -234,11 +232,11 @@ func (s *Service) purgeEnvironments(ctx context.Context, p *Purged) error {
 		ids, err := numbers(c, `SELECT id FROM run_environments WHERE `+unused+` ORDER BY id LIMIT ?`+c.LockKeys(), purgeRows)
 		n = 0
 		for _, id := range ids {
-			gone, err := c.Exec(`DELETE FROM run_environments WHERE id = ? AND `+unused, id)
+			deleted, err := c.Exec(`DELETE FROM run_environments WHERE id = ? AND `+unused, id)
 			if err != nil {
 				return err
 			}
-			n += gone
+			n += deleted
 		}
 		return err
 	})
@@ -249,21 +247,21 @@ func (s *Service) purgeEnvironments(ctx context.Context, p *Purged) error {
 	return nil
 }
 
-// numbers reads the one column of a query.
+// numbers returns the integers of a query with one column.
 func numbers(c store.Conn, query string, args ...any) ([]int64, error) {
 	return store.List(c, func(r store.Row) (n int64, err error) { return n, r.Scan(&n) }, query, args...)
 }
 
-// purgeLock is the advisory lock of the process that drops partitions, the bytes
-// "tollold" behind a zero.
+// purgeLock is the advisory lock of the process that drops partitions: a zero byte followed by "tollold".
 const purgeLock = 0x00746f6c6c6f6c64
 
-// dropPartitions drops the partitions whose last day lies before one; from is the
-// first day of what is left, if that is earlier. One process drops at a time, on a
-// connection of its own, which holds the lock.
-func (s *Service) dropPartitions(ctx context.Context, table string, before int64, dropped *int) (from int64, err error) {
+// dropPartitions drops the partitions that end on or before a day, and returns the first day of what is left, but
+// at most that day. Only one process drops partitions at a time; the lock is held by a connection of its own.
+func (s *Service) dropPartitions(
+	ctx context.Context, table string, cutoff int64, dropped *int,
+) (from int64, err error) {
 	err = s.db.Read(ctx, func(c store.Conn) error {
-		from = before
+		from = cutoff
 		conn, err := c.Pool().Conn(ctx)
 		if err != nil {
 			return fmt.Errorf("dropping partitions: %w", err)
@@ -284,7 +282,7 @@ func (s *Service) dropPartitions(ctx context.Context, table string, before int64
 			return err
 		}
 		for _, p := range list {
-			if !locked || p.until > before {
+			if !locked || p.until > cutoff {
 				from = min(from, p.from)
 				continue
 			}
@@ -301,8 +299,8 @@ func (s *Service) dropPartitions(ctx context.Context, table string, before int64
 	return from, err
 }
 
-// deleteCounts deletes those of before the first partition. None is made
-// meanwhile, as by an import.
+// deleteCounts deletes the counts before the first partition. The lock prevents that a partition is created
+// meanwhile, for instance by an import.
 func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
 	tx, err := conn.BeginTx(c.Context(), nil)
 	if err != nil {
@@ -320,7 +318,8 @@ func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
 	if len(list) > 0 {
 		*from = min(*from, list[0].from)
 	}
-	for _, statement := range []string{"DELETE FROM run_event_counts WHERE hour < $1", "DELETE FROM run_node_counts WHERE hour < $1"} {
+	for _, statement := range []string{"DELETE FROM run_event_counts WHERE hour < $1",
+		"DELETE FROM run_node_counts WHERE hour < $1"} {
 		if _, err := c.Exec(statement, *from*24); err != nil {
 			return fmt.Errorf("deleting counts: %w", err)
 		}
@@ -328,17 +327,16 @@ func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
 	return tx.Commit()
 }
 
-// drop detaches a partition concurrently, which waits for readers without
-// keeping others out, and drops what is then a table of its own. What was cut
-// short before is finished.
+// drop detaches a partition concurrently, which waits for readers without locking out others, and then drops the
+// detached table. It also completes a detachment that was interrupted.
 func (p partition) drop(c store.Conn, conn *sql.Conn, table string) error {
 	how := " CONCURRENTLY"
 	if p.pending {
 		how = " FINALIZE"
 	}
 	if p.attached {
-		// Outside of a transaction, as the server demands. The names are made of
-		// constants and a number.
+		// DETACH PARTITION CONCURRENTLY must run outside of a transaction. The names consist of constants and
+		// numbers.
 		if _, err := c.Exec("ALTER TABLE " + table + " DETACH PARTITION " + p.name + how); err != nil {
 			return err
 		}
@@ -346,19 +344,20 @@ func (p partition) drop(c store.Conn, conn *sql.Conn, table string) error {
 	return p.dropDetached(c, conn)
 }
 
-// dropDetached drops the table, unless somebody has attached one of its name since.
+// dropDetached drops the table, unless a table of the same name has been attached in the meantime.
 func (p partition) dropDetached(c store.Conn, conn *sql.Conn) error {
 	tx, err := conn.BeginTx(c.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // nothing behind a commit
+	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	c = c.On(tx)
 	if err := c.Enter(partitionLock); err != nil {
 		return err
 	}
 	var attached bool
-	err = c.Row("SELECT COALESCE((SELECT relispartition FROM pg_class WHERE oid = to_regclass($1)), false)", p.name).Scan(&attached)
+	err = c.Row("SELECT COALESCE((SELECT relispartition FROM pg_class WHERE oid = to_regclass($1)), false)",
+		p.name).Scan(&attached)
 	if err != nil || attached {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestPurge: what is too old goes, what is not stays, and nothing dangles.
+// TestPurge checks that what is too old is deleted, that everything else stays, and that no reference dangles.
 func TestPurge(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -78,7 +78,7 @@ func TestPurge(t *testing.T) {
 	})
 }
 
-// whole holds that events have their reports and are counted.
+// whole checks that events have their reports and are counted.
 func (s *Service) whole(tb testing.TB) {
 	tb.Helper()
 	if n := s.number(tb, "SELECT count(*) FROM run_events e WHERE NOT EXISTS (SELECT 1 FROM run_reports r WHERE r.id = e.report)"); n != 0 {
@@ -97,8 +97,7 @@ func (s *Service) whole(tb testing.TB) {
 	}
 }
 
-// TestPurgeReports: reports that go before their events would take them along,
-// many transactions of them.
+// TestPurgeReports checks reports that are deleted before their events, which takes many transactions.
 func TestPurgeReports(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -137,7 +136,7 @@ func TestPurgeReports(t *testing.T) {
 	})
 }
 
-// TestExpire: nodes that are silent become inactive, until they report again.
+// TestExpire checks that nodes without reports become inactive until they report again.
 func TestExpire(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -162,7 +161,7 @@ func TestExpire(t *testing.T) {
 	})
 }
 
-// TestOldEvents: events older than the retention are left out, the report stays.
+// TestOldEvents checks that events older than the retention are left out, and that the report is stored.
 func TestOldEvents(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.EventTTL = day })

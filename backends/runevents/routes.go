@@ -11,40 +11,40 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// Right is what a client needs for a route.
+// Right is the right that a client needs for a route.
 type Right int
 
-// The rights. What is public holds no data.
+// The rights. Public routes contain no data.
 const (
 	Public Right = iota
 	Read
 	Submit
 )
 
-// Route is a row of the table of routes.
+// Route is a row of the routes table.
 type Route struct {
-	// Methods that the route serves.
+	// Methods are the methods that the route serves.
 	Methods []string
-	// Path is a pattern of http.ServeMux behind the prefix.
+	// Path is a pattern of http.ServeMux, relative to the prefix.
 	Path  string
 	Right Right
-	// Beside tells that the reference has the path beside its "/pdb", not behind it: that is
-	// served too where a prefix ends so.
+	// Beside means that the reference implementation serves the path beside "/pdb", not below it. Such a path is
+	// served at both places if the prefix ends with "/pdb".
 	Beside bool
 	// Cost is what a request takes from a budget.
 	Cost int64
-	// Entity is what a query is about; empty: the query says so, or it is none.
+	// Entity is the entity of a query. It is empty if the query names the entity, or if the route is no query.
 	Entity string
 
 	serve func(e *Endpoint, w http.ResponseWriter, r *http.Request)
-	// What the document says; without a summary the route is not in it.
+	// These describe the route in the OpenAPI document. A route without a summary is left out.
 	summary, description string
-	// answer is a schema of the document, also are statuses that have it beside 200.
+	// answer is the name of a schema, also lists the statuses with this answer in addition to 200.
 	answer string
 	also   []int
 }
 
-// Routes is the table of routes.
+// Routes returns the routes table.
 func Routes() []Route {
 	return slices.Concat(ownRoutes(), absentRoutes())
 }
@@ -59,44 +59,68 @@ func ownRoutes() []Route {
 			Methods: queryMethods, Path: "/query/v4", Right: Read, Cost: 10, serve: (*Endpoint).ask, answer: "AnyRows",
 			summary: "Query any entity", description: "The query is PQL text, or JSON of the form [\"from\", entity, query].",
 		},
-		{Methods: queryMethods, Path: "/query/v4/events", Right: Read, Cost: 5, Entity: "events", serve: (*Endpoint).ask, answer: "Events", summary: "Query events"},
-		{Methods: queryMethods, Path: "/query/v4/event-counts", Right: Read, Cost: 10, Entity: "event-counts", serve: (*Endpoint).ask, answer: "EventCounts", summary: "Count events by subject"},
+		{Methods: queryMethods, Path: "/query/v4/events", Right: Read, Cost: 5, Entity: "events", serve: (*Endpoint).ask,
+			answer: "Events", summary: "Query events"},
+		{Methods: queryMethods, Path: "/query/v4/event-counts", Right: Read, Cost: 10, Entity: "event-counts",
+			serve: (*Endpoint).ask, answer: "EventCounts", summary: "Count events by subject"},
 		{
-			Methods: queryMethods, Path: "/query/v4/aggregate-event-counts", Right: Read, Cost: 10, Entity: "aggregate-event-counts", serve: (*Endpoint).ask,
+			Methods: queryMethods, Path: "/query/v4/aggregate-event-counts", Right: Read, Cost: 10,
+			Entity: "aggregate-event-counts", serve: (*Endpoint).ask,
 			answer: "AggregateEventCounts", summary: "Count the subjects of events",
 		},
-		{Methods: queryMethods, Path: "/query/v4/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask, answer: "Reports", summary: "Query reports"},
-		{Methods: queryMethods, Path: "/query/v4/reports/{report}/events", Right: Read, Cost: 1, Entity: "events", serve: (*Endpoint).ask, answer: "Events", summary: "Query the events of a report"},
-		{Methods: queryMethods, Path: "/query/v4/reports/{report}/metrics", Right: Read, Cost: 1, Entity: "metrics", serve: (*Endpoint).ask, answer: "Metrics", summary: "Show the metrics of a report"},
-		{Methods: queryMethods, Path: "/query/v4/reports/{report}/logs", Right: Read, Cost: 1, Entity: "logs", serve: (*Endpoint).ask, answer: "Logs", summary: "Show the log of a report"},
-		{Methods: queryMethods, Path: "/query/v4/nodes", Right: Read, Cost: 2, Entity: "nodes", serve: (*Endpoint).ask, answer: "Nodes", summary: "Query nodes"},
-		{Methods: queryMethods, Path: "/query/v4/nodes/{node}", Right: Read, Cost: 1, Entity: "node", serve: (*Endpoint).ask, answer: "Node", summary: "Show a node, active or not"},
-		{Methods: queryMethods, Path: "/query/v4/environments", Right: Read, Cost: 1, Entity: "environments", serve: (*Endpoint).ask, answer: "Environments", summary: "Query environments"},
-		{Methods: queryMethods, Path: "/query/v4/environments/{environment}", Right: Read, Cost: 1, Entity: "environment", serve: (*Endpoint).ask, answer: "Environment", summary: "Show an environment"},
-		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/events", Right: Read, Cost: 5, Entity: "events", serve: (*Endpoint).ask, answer: "Events", summary: "Query the events of an environment"},
-		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of an environment"},
-		{Methods: queryMethods, Path: "/query/v4/producers", Right: Read, Cost: 1, Entity: "producers", serve: (*Endpoint).ask, answer: "Producers", summary: "Query the servers that reports came from"},
-		{Methods: queryMethods, Path: "/query/v4/producers/{producer}", Right: Read, Cost: 1, Entity: "producer", serve: (*Endpoint).ask, answer: "Producer", summary: "Show such a server"},
-		{Methods: queryMethods, Path: "/query/v4/producers/{producer}/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of such a server"},
-		{Methods: getMethods, Path: "/meta/v1/server-time", Right: Read, serve: (*Endpoint).time, answer: "ServerTime", summary: "Show the time of this server"},
-		{Methods: getMethods, Path: "/meta/v1/version", Right: Read, serve: (*Endpoint).version, answer: "Version", summary: "Show the version of the interface"},
-		{Methods: getMethods, Path: "/metrics/v2/list", Right: Read, Beside: true, Cost: 1, Entity: "mbeans", serve: (*Endpoint).ask, answer: "Beans", summary: "List the beans there are"},
+		{Methods: queryMethods, Path: "/query/v4/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask,
+			answer: "Reports", summary: "Query reports"},
+		{Methods: queryMethods, Path: "/query/v4/reports/{report}/events", Right: Read, Cost: 1, Entity: "events",
+			serve: (*Endpoint).ask, answer: "Events", summary: "Query the events of a report"},
+		{Methods: queryMethods, Path: "/query/v4/reports/{report}/metrics", Right: Read, Cost: 1, Entity: "metrics",
+			serve: (*Endpoint).ask, answer: "Metrics", summary: "Show the metrics of a report"},
+		{Methods: queryMethods, Path: "/query/v4/reports/{report}/logs", Right: Read, Cost: 1, Entity: "logs",
+			serve: (*Endpoint).ask, answer: "Logs", summary: "Show the log of a report"},
+		{Methods: queryMethods, Path: "/query/v4/nodes", Right: Read, Cost: 2, Entity: "nodes", serve: (*Endpoint).ask,
+			answer: "Nodes", summary: "Query nodes"},
+		{Methods: queryMethods, Path: "/query/v4/nodes/{node}", Right: Read, Cost: 1, Entity: "node", serve: (*Endpoint).ask,
+			answer: "Node", summary: "Show a node, active or not"},
+		{Methods: queryMethods, Path: "/query/v4/environments", Right: Read, Cost: 1, Entity: "environments",
+			serve: (*Endpoint).ask, answer: "Environments", summary: "Query environments"},
+		{Methods: queryMethods, Path: "/query/v4/environments/{environment}", Right: Read, Cost: 1, Entity: "environment",
+			serve: (*Endpoint).ask, answer: "Environment", summary: "Show an environment"},
+		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/events", Right: Read, Cost: 5, Entity: "events",
+			serve: (*Endpoint).ask, answer: "Events", summary: "Query the events of an environment"},
+		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/reports", Right: Read, Cost: 5, Entity: "reports",
+			serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of an environment"},
+		{Methods: queryMethods, Path: "/query/v4/producers", Right: Read, Cost: 1, Entity: "producers",
+			serve: (*Endpoint).ask, answer: "Producers", summary: "Query the servers that reports came from"},
+		{Methods: queryMethods, Path: "/query/v4/producers/{producer}", Right: Read, Cost: 1, Entity: "producer",
+			serve: (*Endpoint).ask, answer: "Producer", summary: "Show such a server"},
+		{Methods: queryMethods, Path: "/query/v4/producers/{producer}/reports", Right: Read, Cost: 5, Entity: "reports",
+			serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of such a server"},
+		{Methods: getMethods, Path: "/meta/v1/server-time", Right: Read, serve: (*Endpoint).time, answer: "ServerTime",
+			summary: "Show the time of this server"},
+		{Methods: getMethods, Path: "/meta/v1/version", Right: Read, serve: (*Endpoint).version, answer: "Version",
+			summary: "Show the version of the interface"},
+		{Methods: getMethods, Path: "/metrics/v2/list", Right: Read, Beside: true, Cost: 1, Entity: "mbeans",
+			serve: (*Endpoint).ask, answer: "Beans", summary: "List the beans there are"},
 		{
-			Methods: getMethods, Path: "/metrics/v2/read/{mbean...}", Right: Read, Beside: true, Cost: 1, Entity: "mbean", serve: (*Endpoint).ask, answer: "Bean",
+			Methods: getMethods, Path: "/metrics/v2/read/{mbean...}", Right: Read, Beside: true, Cost: 1, Entity: "mbean",
+			serve: (*Endpoint).ask, answer: "Bean",
 			summary: "Show the value of a bean", description: "How many nodes and resources there are, as Jolokia tells it.",
 		},
-		{Methods: getMethods, Path: StatusPath, Right: Public, Beside: true, serve: (*Endpoint).status, summary: "Tell whether the service works"},
-		{Methods: getMethods, Path: "/status/v1/services", Right: Read, Beside: true, serve: (*Endpoint).services, answer: "Services", also: statusAlso, summary: "Tell how the service fares", description: statusDescription},
-		{Methods: getMethods, Path: "/status/v1/services/puppetdb-status", Right: Read, Beside: true, serve: (*Endpoint).services, answer: "ServiceStatus", also: statusAlso, summary: "Tell how the service fares in short", description: statusDescription},
-		{Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*Endpoint).document, answer: "Document", summary: "Show this document"},
-		{Methods: getMethods, Path: "", Right: Public, serve: (*Endpoint).toPage},
+		{Methods: getMethods, Path: StatusPath, Right: Public, Beside: true, serve: (*Endpoint).status,
+			summary: "Tell whether the service works"},
+		{Methods: getMethods, Path: "/status/v1/services", Right: Read, Beside: true, serve: (*Endpoint).services,
+			answer: "Services", also: statusAlso, summary: "Tell how the service fares", description: statusDescription},
+		{Methods: getMethods, Path: "/status/v1/services/puppetdb-status", Right: Read, Beside: true,
+			serve: (*Endpoint).services, answer: "ServiceStatus", also: statusAlso,
+			summary: "Tell how the service fares in short", description: statusDescription},
+		{Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*Endpoint).document, answer: "Document",
+			summary: "Show this document"}, {Methods: getMethods, Path: "", Right: Public, serve: (*Endpoint).toPage},
 		{Methods: getMethods, Path: "/{$}", Right: Public, serve: (*Endpoint).page},
 		{Methods: getMethods, Path: "/dashboard/{file...}", Right: Public, serve: (*Endpoint).pageFile},
 	}
 }
 
-// absentRoutes are those of what is never kept. Dashboards ask for it whether or not
-// anything is there, and take a 404 for a fault.
+// absentRoutes returns the routes for entities that are never stored. Dashboards request them in any case, and
+// would treat a 404 as a failure.
 func absentRoutes() []Route {
 	facts := []string{"", "/{name}", "/{name}/{value...}"}
 	resources := []string{"", "/{type}", "/{type}/{title...}"}
@@ -104,7 +128,8 @@ func absentRoutes() []Route {
 	add := func(entity, summary, path string, rest ...string) {
 		for _, r := range rest {
 			list = append(list, Route{
-				Methods: queryMethods, Path: "/query/v4" + path + r, Right: Read, Cost: 1, Entity: entity, serve: (*Endpoint).ask, answer: "AnyRows",
+				Methods: queryMethods, Path: "/query/v4" + path + r, Right: Read, Cost: 1, Entity: entity, serve: (*Endpoint).ask,
+				answer:  "AnyRows",
 				summary: summary, description: "None are kept.",
 			})
 		}
@@ -120,7 +145,8 @@ func absentRoutes() []Route {
 	add("catalogs", "Query the catalogs of a server", "/producers/{producer}/catalogs", "")
 	add("factsets", "Query the factsets of a server", "/producers/{producer}/factsets", "")
 	for path, entity := range map[string]string{
-		"/fact-paths": "fact_paths", "/fact-contents": "fact_contents", "/factsets": "factsets", "/inventory": "inventory", "/catalogs": "catalogs", "/edges": "edges",
+		"/fact-paths": "fact_paths", "/fact-contents": "fact_contents", "/factsets": "factsets", "/inventory": "inventory",
+		"/catalogs": "catalogs", "/edges": "edges",
 		"/packages": "packages", "/package-inventory": "package_inventory", "/package-inventory/{node}": "package_inventory",
 	} {
 		add(entity, "Query "+strings.ReplaceAll(entity, "_", " "), path, "")
@@ -128,11 +154,13 @@ func absentRoutes() []Route {
 	slices.SortFunc(list, func(a, b Route) int { return strings.Compare(a.Path, b.Path) })
 	return append(list,
 		Route{
-			Methods: queryMethods, Path: "/query/v4/fact-names", Right: Read, Cost: 1, Entity: "fact-names", serve: (*Endpoint).ask, answer: "Names",
+			Methods: queryMethods, Path: "/query/v4/fact-names", Right: Read, Cost: 1, Entity: "fact-names",
+			serve: (*Endpoint).ask, answer: "Names",
 			summary: "List the names of facts", description: "None are kept.",
 		},
 		Route{
-			Methods: queryMethods, Path: "/query/v4/catalogs/{node}", Right: Read, Cost: 1, Entity: "catalog", serve: (*Endpoint).ask, answer: "Catalog",
+			Methods: queryMethods, Path: "/query/v4/catalogs/{node}", Right: Read, Cost: 1, Entity: "catalog",
+			serve: (*Endpoint).ask, answer: "Catalog",
 			summary: "Show the catalog of a node", description: "None are kept: it is empty.",
 		})
 }
@@ -143,13 +171,13 @@ var (
 	postMethods  = []string{"POST"}
 )
 
-// mount is one of the prefixes.
+// mount holds what belongs to one of the prefixes.
 type mount struct {
 	prefix  string
 	openAPI *rest.Published
 }
 
-// Endpoint is a route with its service, behind one of the prefixes.
+// Endpoint is a route of a service below one of the prefixes.
 type Endpoint struct {
 	*Route
 	*mount
@@ -171,8 +199,8 @@ func (s *Service) addRoutes() {
 
 func (s *Service) prefixes() []string { return append([]string{s.o.Prefix}, s.o.Aliases...) }
 
-// Find is what answers a request; nil: nothing does. ours tells then whether the
-// path is below a prefix all the same.
+// Find returns the endpoint of a request. If there is none, e is nil, and ours reports whether the path is below
+// one of the prefixes nevertheless.
 func (s *Service) Find(r *http.Request) (e *Endpoint, ours bool) {
 	if e, ours = s.paths.Find(r); ours {
 		return e, true
@@ -185,7 +213,7 @@ func (s *Service) Find(r *http.Request) (e *Endpoint, ours bool) {
 	return nil, false
 }
 
-// ServeHTTP answers a request that Find knows, and others with 404.
+// ServeHTTP serves a request that Find knows, and answers others with 404.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if e, _ := s.Find(r); e != nil {
 		e.ServeHTTP(w, r)
@@ -194,9 +222,9 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// ServeHTTP answers the request that was found.
+// ServeHTTP serves a request for the endpoint.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Queries, which have two, refuse other methods in their own words.
+	// Query routes have two methods and refuse others with their own message.
 	if len(e.Methods) == 1 && r.Method != e.Methods[0] && (r.Method != http.MethodHead || e.Methods[0] != http.MethodGet) {
 		w.Header().Set("Allow", e.Methods[0])
 		plain(w, http.StatusMethodNotAllowed, "this path takes "+e.Methods[0]+" only")
@@ -210,12 +238,13 @@ func (e *Endpoint) submit(w http.ResponseWriter, r *http.Request) { e.service.su
 // ask answers a query.
 func (e *Endpoint) ask(w http.ResponseWriter, r *http.Request) {
 	e.service.queries.Serve(w, r, e.Entity, query.Scope{
-		Report: r.PathValue("report"), Environment: r.PathValue("environment"), Node: r.PathValue("node"), Producer: r.PathValue("producer"),
-		Bean: r.PathValue("mbean"), Prefix: e.prefix,
+		Report: r.PathValue("report"), Environment: r.PathValue("environment"), Node: r.PathValue("node"),
+		Producer: r.PathValue("producer"),
+		Bean:     r.PathValue("mbean"), Prefix: e.prefix,
 	})
 }
 
-// apiVersion is the version of the reference whose interface this is.
+// apiVersion is the version of the reference implementation whose interface is served.
 const apiVersion = "7.12.0"
 
 func (*Endpoint) version(w http.ResponseWriter, _ *http.Request) {
@@ -226,10 +255,10 @@ func (e *Endpoint) time(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, `{"server_time":%q}`, syntax.AppendTime(nil, e.service.o.Now().UnixMilli()))
 }
 
-// StatusPath tells whether the service works.
+// StatusPath is the path that reports whether the service works.
 const StatusPath = "/status/v1/simple"
 
-// Unready answers a request of StatusPath when the service is not to be used.
+// Unready answers a request for StatusPath if the service must not be used.
 func (*Service) Unready(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", retryAfter)
 	plain(w, http.StatusServiceUnavailable, "error")
@@ -247,8 +276,8 @@ var statusAlso = []int{http.StatusServiceUnavailable}
 
 const statusDescription = "While commands cannot be stored the status is 503, and the state error."
 
-// services is the status in the form of the reference, of all of its services or of the
-// only one that is here.
+// services answers with the status in the format of the reference implementation, either of all services or of the
+// only one that exists here.
 func (e *Endpoint) services(w http.ResponseWriter, _ *http.Request) {
 	state, status := "running", http.StatusOK
 	if e.service.Ready() != nil {
@@ -257,7 +286,8 @@ func (e *Endpoint) services(w http.ResponseWriter, _ *http.Request) {
 	}
 	up := status == http.StatusOK
 	one := fmt.Sprintf(`{"service_version":%q,"service_status_version":1,"detail_level":"info","state":%q,`+
-		`"status":{"maintenance_mode?":false,"queue_depth":%d,"read_db_up?":%t,"write_db_up?":%t},"active_alerts":[]}`, apiVersion, state, e.service.Queued(), up, up)
+		`"status":{"maintenance_mode?":false,"queue_depth":%d,"read_db_up?":%t,"write_db_up?":%t},"active_alerts":[]}`,
+		apiVersion, state, e.service.Queued(), up, up)
 	if e.answer == "Services" {
 		one = `{"puppetdb-status":` + one + `}`
 	}

@@ -12,7 +12,7 @@ import (
 	validator "github.com/pb33f/libopenapi-validator"
 )
 
-// TestFind: the routes behind each prefix with their rights, and what is none.
+// TestFind checks the routes below each prefix with their rights, and paths that are not routes.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb", "/a/b"} })
@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestLinks: links in answers lead to the prefix that was asked.
+// TestLinks checks that links in answers have the prefix of the request.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb"} })
@@ -71,8 +71,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestAbsentRoutes: dashboards get what they ask for at the paths of what is never kept,
-// and of single objects.
+// TestAbsentRoutes checks the answers that dashboards get for entities that are never stored, and for single
+// objects.
 func TestAbsentRoutes(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb"} })
@@ -135,8 +135,8 @@ func TestAbsentRoutes(t *testing.T) {
 	}
 }
 
-// TestBeans: the numbers that dashboards show are those of active nodes, at the paths that
-// their clients have built in.
+// TestBeans checks that the numbers in beans are those of active nodes, at the paths that clients of dashboards
+// use.
 func TestBeans(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -213,7 +213,7 @@ func TestBeans(t *testing.T) {
 	})
 }
 
-// documented holds answers against the document.
+// documented checks answers against the OpenAPI document.
 func documented(t *testing.T) validator.Validator {
 	t.Helper()
 	text, err := openAPI("/")
@@ -231,7 +231,7 @@ func documented(t *testing.T) validator.Validator {
 	return check
 }
 
-// TestExchange: what became of a submission is noted, and what is stored is told.
+// TestExchange checks that the outcome of a submission is recorded, and that stored reports are counted.
 func TestExchange(t *testing.T) {
 	t.Parallel()
 	var reports, events int

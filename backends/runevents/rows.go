@@ -10,13 +10,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// statementRows bounds the rows of one statement; a value is a parameter.
+// statementRows limits the number of rows of one statement; each value is a parameter.
 const statementRows = 64
 
-// Statements of many rows.
+// The statements that write several rows.
 var (
-	// A violation is ignored rather than undone on SQLite, which then keeps no
-	// journal for the statement. There is none.
+	// SQLite needs no statement journal if a violation is ignored instead of undone. There are no violations.
 	eventColumns = " INTO run_events (at, report, seq, node, resource, change, status, corrective_change) VALUES "
 	insertEvents = map[store.Dialect][]string{
 		store.SQLite:   manyRows("INSERT OR IGNORE"+eventColumns, 8, ""),
@@ -24,19 +23,23 @@ var (
 	}
 	resourceColumns = "INSERT INTO run_resources (hash, type, title, file, line, containing_class, containment_path, used_day) VALUES "
 	insertResources = map[store.Dialect][]string{
-		store.SQLite:   manyRows(resourceColumns, 8, " ON CONFLICT (hash) DO UPDATE SET used_day = max(used_day, excluded.used_day) RETURNING hash, id, used_day"),
-		store.Postgres: manyRows(resourceColumns, 8, " ON CONFLICT (hash) DO UPDATE SET used_day = greatest(run_resources.used_day, excluded.used_day) RETURNING hash, id, used_day"),
+		store.SQLite: manyRows(resourceColumns, 8,
+			" ON CONFLICT (hash) DO UPDATE SET used_day = max(used_day, excluded.used_day) RETURNING hash, id, used_day"),
+		store.Postgres: manyRows(resourceColumns, 8,
+			" ON CONFLICT (hash) DO UPDATE SET used_day = greatest(run_resources.used_day, excluded.used_day) RETURNING hash, id, used_day"),
 	}
 	changeColumns = "INSERT INTO run_changes (hash, property, name, old_value, new_value, message, used_day) VALUES "
 	insertChanges = map[store.Dialect][]string{
-		store.SQLite:   manyRows(changeColumns, 7, " ON CONFLICT (hash) DO UPDATE SET used_day = max(used_day, excluded.used_day) RETURNING hash, id, used_day"),
-		store.Postgres: manyRows(changeColumns, 7, " ON CONFLICT (hash) DO UPDATE SET used_day = greatest(run_changes.used_day, excluded.used_day) RETURNING hash, id, used_day"),
+		store.SQLite: manyRows(changeColumns, 7,
+			" ON CONFLICT (hash) DO UPDATE SET used_day = max(used_day, excluded.used_day) RETURNING hash, id, used_day"),
+		store.Postgres: manyRows(changeColumns, 7,
+			" ON CONFLICT (hash) DO UPDATE SET used_day = greatest(run_changes.used_day, excluded.used_day) RETURNING hash, id, used_day"),
 	}
 )
 
-// chunkRows is how many of n rows the next statement takes. A connection to SQLite
-// keeps few statements prepared, and preparing one costs more than running it: there
-// are only those of a power of two rows. On PostgreSQL a round trip costs more.
+// chunkRows returns how many of n rows the next statement writes. A connection to SQLite keeps few prepared
+// statements, and preparing one costs more than running it, so only powers of two are used there. On PostgreSQL,
+// round trips cost more.
 func chunkRows(d store.Dialect, n int) int {
 	if d == store.SQLite {
 		return fewRows(n)
@@ -44,11 +47,11 @@ func chunkRows(d store.Dialect, n int) int {
 	return min(n, statementRows)
 }
 
-// fewRows is the like for statements that are sent together, of which few are kept
-// prepared on both engines.
+// fewRows returns the greatest power of two that is at most n and statementRows. Statements that are sent together
+// use it on both engines, because both keep only few of them prepared.
 func fewRows(n int) int { return 1 << (bits.Len(uint(min(n, statementRows))) - 1) }
 
-// returning runs the statements that write rows, and calls scan for each that they return.
+// returning runs statements that write rows, and calls scan for each row that they return.
 func (b *batch) returning(statements []string, columns int, args []any, scan func(r store.Row) error) error {
 	var q store.Questions
 	for len(args) > 0 {
@@ -59,7 +62,7 @@ func (b *batch) returning(statements []string, columns int, args []any, scan fun
 	return b.Ask(&q)
 }
 
-// later runs the statements that write rows when nothing more depends on it.
+// later queues statements that write rows, on whose result nothing depends.
 func (b *batch) later(statements []string, columns int, args []any) error {
 	for len(args) > 0 {
 		n := fewRows(len(args) / columns)
@@ -71,25 +74,24 @@ func (b *batch) later(statements []string, columns int, args []any) error {
 	return nil
 }
 
-// manyRows are statements of 1, 2 … rows at their index.
-func manyRows(before string, columns int, after string) []string {
+// manyRows returns statements that write 1, 2 and more rows, at the index of their number.
+func manyRows(prefix string, columns int, suffix string) []string {
 	row := "(" + strings.Repeat("?, ", columns-1) + "?)"
 	texts := make([]string, statementRows+1)
 	for n := 1; n <= statementRows; n++ {
-		texts[n] = before + strings.Repeat(row+", ", n-1) + row + after
+		texts[n] = prefix + strings.Repeat(row+", ", n-1) + row + suffix
 	}
 	return texts
 }
 
-// wanted is a row that the events of a batch name.
+// wanted is a row to which events of a batch refer.
 type wanted[T any] struct {
 	digest digest
 	day    int64
 	row    *T
 }
 
-// want collects the rows that are not known to be there as of the day they are
-// used.
+// want collects the rows that may not exist yet, or that must be marked as used on a later day.
 type want[T any] struct {
 	known overlay[digest]
 	rows  map[digest]wanted[T]
@@ -99,13 +101,13 @@ func (w *want[T]) add(d digest, day int64, row *T) {
 	if known, ok := w.known.get(d); ok && known.day >= day {
 		return
 	}
-	if before, ok := w.rows[d]; ok {
-		day = max(day, before.day)
+	if previous, ok := w.rows[d]; ok {
+		day = max(day, previous.day)
 	}
 	w.rows[d] = wanted[T]{d, day, row}
 }
 
-// sorted orders the rows, so that two servers take their locks in one order.
+// sorted returns the rows in one order, so that two servers lock them in the same order.
 func (w *want[T]) sorted() []wanted[T] {
 	list := make([]wanted[T], 0, len(w.rows))
 	for _, row := range w.rows {
@@ -115,6 +117,7 @@ func (w *want[T]) sorted() []wanted[T] {
 	return list
 }
 
+// internResources stores the resources of the reports' events, and looks up their IDs.
 func (b *batch) internResources(reports []stored) error {
 	w := want[resource]{b.resources, make(map[digest]wanted[resource])}
 	for _, r := range reports {
@@ -145,8 +148,10 @@ func (b *batch) internChanges(reports []stored) error {
 	})
 }
 
-// upsert writes the rows that are wanted and notes their numbers.
-func upsert[T any](b *batch, known overlay[digest], statements []string, rows []wanted[T], columns func([]any, *T) []any) error {
+// upsert writes the wanted rows and records their IDs.
+func upsert[T any](
+	b *batch, known overlay[digest], statements []string, rows []wanted[T], columns func([]any, *T) []any,
+) error {
 	var args []any
 	for len(rows) > 0 {
 		n := chunkRows(b.Dialect(), len(rows))
@@ -162,6 +167,7 @@ func upsert[T any](b *batch, known overlay[digest], statements []string, rows []
 	return nil
 }
 
+// numbers looks up IDs by digest with a statement, and adds them to known.
 func (b *batch) numbers(known overlay[digest], statement string, args []any) error {
 	result, err := b.Rows(statement, args...)
 	if err != nil {
@@ -179,8 +185,7 @@ func (b *batch) numbers(known overlay[digest], statement string, args []any) err
 	return result.Err()
 }
 
-// insertEvents writes the events of the reports, whose resources and changes
-// are known, and counts them.
+// insertEvents writes and counts the events of the reports, whose resources and changes have been written.
 func (b *batch) insertEvents(reports []stored) error {
 	const columns = 8
 	statements := insertEvents[b.Dialect()]

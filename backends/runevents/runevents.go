@@ -1,6 +1,5 @@
-// Package runevents keeps the reports of a configuration agent's runs and
-// answers queries about them and their events. Reports come in by commands
-// (submit.go), queries are answered by the package query.
+// Package runevents stores the reports of a configuration agent's runs and answers queries about them and their
+// events. Reports are submitted by commands (submit.go); queries are answered by package query.
 package runevents
 
 import (
@@ -21,63 +20,57 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Options are the settings of a Service.
+// Options configures a Service. DB is required.
 type Options struct {
 	DB *store.DB
-	// Prefix is the path before "/query" and "/cmd". Default: "/store".
+	// Prefix is the path before "/query" and "/cmd". The default is "/store".
 	Prefix string
-	// Aliases are further paths at which the same is served.
+	// Aliases are further paths at which the service is available.
 	Aliases []string
-	// EventTTL is the age at which events are dropped, at submission and later.
-	// Default: 14 days.
+	// EventTTL is the age from which on events are not accepted, and are deleted. The default is 14 days.
 	EventTTL time.Duration
-	// ReportTTL is the age at which reports are deleted, with what is left of
-	// their events; on PostgreSQL when their day is over. Default: 14 days.
+	// ReportTTL is the age from which on reports are deleted, with their remaining events; on PostgreSQL at the end
+	// of their partition. The default is 14 days.
 	ReportTTL time.Duration
-	// NodeTTL is how long a node may be silent before it is expired; zero: for
-	// ever.
+	// NodeTTL is the time without reports after which a node expires. Zero means that nodes do not expire.
 	NodeTTL time.Duration
-	// UnreportedAfter is the age of its latest report at which the page for people
-	// says that a node does not report. Default: 2 hours.
+	// UnreportedAfter is the age of its latest report from which on the dashboard marks a node as not reporting. The
+	// default is 2 hours.
 	UnreportedAfter time.Duration
-	// NodePurgeTTL is how long a deactivated or expired node is kept. Default:
-	// 14 days.
+	// NodePurgeTTL is how long a deactivated or expired node is kept. The default is 14 days.
 	NodePurgeTTL time.Duration
-	// MaxBody bounds a command, before and after it is decompressed, in bytes.
-	// Default: 32 MiB.
+	// MaxBody limits a command before and after decompression, in bytes. The default is 32 MiB.
 	MaxBody int64
-	// MaxQueued bounds the memory, in bytes, that the commands take that are
-	// worked on at a time; what the largest command needs is always had. A
-	// submission waits for some seconds, and is refused with 503 then. Default:
-	// 256 MiB.
+	// MaxQueued limits the memory of the commands that are processed at the same time, in bytes. It is raised to
+	// what the largest command needs. A submission waits for some seconds and is then refused with 503. The default
+	// is 256 MiB.
 	MaxQueued int64
-	// Memory is what the bodies take that are received, and from which others may
-	// take too. Default: a fourth of MaxQueued, and at least two of the largest.
+	// Memory is the budget for the bodies that are being received; it may be shared. The default is a fourth of
+	// MaxQueued, but at least the size of two of the largest bodies.
 	Memory *memory.Budget
-	// CorrectiveChange shows corrective_change as sent. Default: null, as the
-	// open-source reference does.
+	// CorrectiveChange shows corrective_change as it was sent. By default it is null, as in the open-source
+	// reference.
 	CorrectiveChange bool
-	// Import is set by a program that stores reports beside the server, with
-	// times to live that are not the server's.
+	// Import is set by a program that stores reports beside the server and does not know the server's retention.
 	Import bool
-	// QueryTimeout, QueryMaxTime and WideQueries bound queries; see Timeout,
-	// MaxTime and Wide of query.Options.
+	// QueryTimeout, QueryMaxTime and WideQueries limit queries; see Timeout, MaxTime and Wide of query.Options.
 	QueryTimeout, QueryMaxTime time.Duration
 	WideQueries                int
-	// Stored is told what a transaction has stored, and that quickly. Default:
-	// nobody is.
+	// Stored is called after each transaction with the number of reports and events that it has stored. It must
+	// return quickly, and may be nil.
 	Stored func(reports, events int)
-	// Observe is told of runs of the work in the background; see jobs.Options.
+	// Observe is called after each run of a background job; see jobs.Options.
 	Observe func(job, outcome string, done int)
 	Logger  *zap.Logger
-	// Now is the clock. Default: time.Now.
+	// Now is the clock. The default is time.Now.
 	Now func() time.Time
-	// Bar returns what the bar at the top of the pages shows to who asks. Default: nothing more.
+	// Bar returns the bar at the top of the dashboard. It may be nil.
 	Bar func(*http.Request) look.Bar
 }
 
 const day = 24 * time.Hour
 
+// withDefaults returns the options with the default for each that is zero or nil.
 func (o Options) withDefaults() Options {
 	o.Bar = look.Always(o.Bar)
 	if o.Prefix == "" {
@@ -113,7 +106,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Service keeps run events.
+// Service stores reports and answers queries. It is safe for concurrent use.
 type Service struct {
 	o       Options
 	db      *store.DB
@@ -121,34 +114,37 @@ type Service struct {
 	queries *query.Service
 	paths   rest.Paths[*Endpoint]
 	room    room
-	inbox   *inbox // nil on PostgreSQL, which writes what has changed of a page
+	inbox   *inbox // nil on PostgreSQL, which writes only what has changed of a page
 	queue   chan *job
-	writer  chan *writer // holds the writer while nobody writes
-	reading atomic.Int64 // reports that are about to come into the queue
-	swept   atomic.Bool  // rows are gone that the writer may remember
-	failing atomic.Int64 // when a command could not be stored, in Unix nanoseconds; 0: the last one was
+	writer  chan *writer // holds the writer while it is not in use
+	reading atomic.Int64 // reports that are about to be put into the queue
+	swept   atomic.Bool  // rows have been deleted that the writer's caches may contain
+	failing atomic.Int64 // when a command last could not be stored, in Unix nanoseconds; 0 if the last one could
 
-	rejected atomic.Int64 // length of the list of rejected commands, as of the last look
+	rejected atomic.Int64 // length of the list of rejected commands at the last count
 
 	ctx    context.Context //nolint:containedctx // ends with Close, bounds the work in the background
 	cancel context.CancelFunc
-	work   sync.WaitGroup // what goes on in the background, and reports in the queue
+	work   sync.WaitGroup // background goroutines, and reports in the queue
 	begun  sync.Once      // by Work
 
-	submissions sync.WaitGroup // those under way, whether or not their client waits
-	closing     sync.RWMutex   // held for reading while a submission begins, and while one is put into the queue
-	ending      bool           // no submission begins any more
-	closed      bool           // nothing is put into the queue any more
+	submissions sync.WaitGroup // submissions in progress, even if their client no longer waits
+	// held for reading while a submission begins, and while a report is put into the queue
+	closing sync.RWMutex
+	ending  bool // no submission may begin
+	closed  bool // no report may be put into the queue
 }
 
-// New returns a service that writes what is submitted. It does no I/O itself;
-// Close ends it.
+// New returns a service and starts its background goroutine. It uses the database only when reports are submitted
+// or queries are asked. The caller must call Close.
 func New(o Options) (*Service, error) {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Service{o: o, db: o.DB, logger: o.Logger, room: newRoom(o), queue: make(chan *job, queueLength), writer: make(chan *writer, 1), ctx: ctx, cancel: cancel}
+	s := &Service{o: o, db: o.DB, logger: o.Logger, room: newRoom(o), queue: make(chan *job, queueLength),
+		writer: make(chan *writer, 1), ctx: ctx, cancel: cancel}
 	queries, err := query.New(query.Options{
-		DB: o.DB, Prefix: o.Prefix, NodePurge: o.NodePurgeTTL, CorrectiveChange: o.CorrectiveChange, Now: o.Now, Logger: o.Logger,
+		DB: o.DB, Prefix: o.Prefix, NodePurge: o.NodePurgeTTL, CorrectiveChange: o.CorrectiveChange, Now: o.Now,
+		Logger:  o.Logger,
 		Timeout: o.QueryTimeout, MaxTime: o.QueryMaxTime, Wide: o.WideQueries, Before: s.beforeQuery,
 	})
 	if err != nil {
@@ -165,8 +161,8 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// Queued is how many reports were taken in and are not where queries find them: those
-// that wait for the writer, and the acknowledged ones in the inbox.
+// Queued returns how many accepted reports are not yet visible to queries: those that wait for the writer, and
+// those in the inbox.
 func (s *Service) Queued() int {
 	n := len(s.queue)
 	if s.inbox != nil {
@@ -175,8 +171,8 @@ func (s *Service) Queued() int {
 	return n
 }
 
-// Close finishes what was submitted and ends the service. Later submissions are
-// refused.
+// Close completes the submissions in progress and ends the service. It refuses later submissions. A second call
+// does nothing.
 func (s *Service) Close() {
 	s.closing.Lock()
 	if s.ending {
@@ -193,14 +189,14 @@ func (s *Service) Close() {
 	s.work.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
-	s.settled(ctx) // the next process would do it
+	s.settled(ctx) // otherwise the next process would do it
 }
 
 var (
-	// ErrBusy means that too much is being written; the client is to try again.
+	// ErrBusy means that too many commands are waiting. The client should try again later.
 	ErrBusy = errors.New("too many commands are waiting")
-	// errClosed is what a submission meets at the end.
+	// errClosed is the error of a submission while the service is closing.
 	errClosed = errors.New("the service ends")
-	// errUnfinished is what is left to those whose reports another was to write.
+	// errUnfinished is the error of a report whose writer has panicked.
 	errUnfinished = errors.New("the report was not written")
 )

@@ -9,18 +9,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// maxDepth bounds how deep a payload nests.
+// maxDepth limits the nesting of a payload.
 const maxDepth = 64
 
-// scanner reads JSON text from front to back without building a tree. The first
-// mistake sticks: what is read after it is empty, loops over members and
-// elements end, and err says where it was.
+// scanner reads JSON text sequentially without building a tree. The first error is kept in err, with its position;
+// afterwards, values are empty and loops over members and elements end.
 //
-// It expects valid UTF-8. U+0000, which no database stores, becomes U+FFFD.
+// It expects valid UTF-8. It replaces U+0000, which no database stores, by U+FFFD.
 type scanner struct {
 	text   jsontext.Scanner
-	opened bool // no member or element of the innermost container was read yet,
-	empty  bool // and it has none
+	opened bool // no member or element of the innermost container has been read yet
+	empty  bool // the innermost container is empty
 	err    error
 }
 
@@ -36,7 +35,7 @@ func (s *scanner) fail(format string, args ...any) {
 	}
 }
 
-// sound makes an error stick and reports whether there is none.
+// sound records an error, unless there is one already, and reports whether there is none.
 func (s *scanner) sound(err error) bool {
 	if s.err == nil {
 		s.err = err
@@ -47,7 +46,7 @@ func (s *scanner) sound(err error) bool {
 // is reports whether the next value is of a kind.
 func (s *scanner) is(kind jsontext.Kind) bool { return s.err == nil && s.text.Kind() == kind }
 
-// expect is is for a kind that must be there; what names it.
+// expect works like is, but records an error if the next value is of another kind. what names the expected kind.
 func (s *scanner) expect(kind jsontext.Kind, what string) bool {
 	if !s.is(kind) {
 		s.fail("%s is expected", what)
@@ -55,7 +54,7 @@ func (s *scanner) expect(kind jsontext.Kind, what string) bool {
 	return s.err == nil
 }
 
-// object and list enter one.
+// object and list enter a container.
 func (s *scanner) object() { s.open('{', jsontext.Object, "an object") }
 func (s *scanner) list()   { s.open('[', jsontext.Array, "a list") }
 
@@ -67,8 +66,8 @@ func (s *scanner) open(bracket byte, kind jsontext.Kind, what string) {
 	}
 }
 
-// more reports whether another member or element follows, past the comma, and
-// leaves the container where none does.
+// more moves to the next member or element and reports whether there is one. If there is none, it leaves the
+// container.
 func (s *scanner) more(bracket byte) bool {
 	if s.err != nil {
 		return false
@@ -81,8 +80,7 @@ func (s *scanner) more(bracket byte) bool {
 	return s.sound(err) && !done
 }
 
-// member reads the name of the next member of an object; the bytes may be part of
-// the input.
+// member reads the name of the next member of an object. The bytes may be part of the input.
 func (s *scanner) member() (name []byte, ok bool) {
 	if !s.more('}') {
 		return nil, false
@@ -97,7 +95,7 @@ func (s *scanner) member() (name []byte, ok bool) {
 // element reports whether a list has another element.
 func (s *scanner) element() bool { return s.more(']') }
 
-// null reads a null, if the next value is one.
+// null skips the next value if it is null, and reports whether it was.
 func (s *scanner) null() bool { return s.is(jsontext.Null) && s.sound(s.text.Skip()) }
 
 func (s *scanner) boolean() bool {
@@ -108,7 +106,7 @@ func (s *scanner) boolean() bool {
 	return s.sound(err) && value
 }
 
-// integer reads a whole number.
+// integer reads an integer.
 func (s *scanner) integer() int64 {
 	if !s.expect(jsontext.Number, "a whole number") {
 		return 0
@@ -125,7 +123,7 @@ func (s *scanner) integer() int64 {
 // string reads a string.
 func (s *scanner) string() string { return string(s.bytes()) }
 
-// bytes reads a string; what it returns may be part of the input.
+// bytes reads a string. The result may be part of the input.
 func (s *scanner) bytes() []byte {
 	if !s.expect(jsontext.String, "a string") {
 		return nil
@@ -137,7 +135,7 @@ func (s *scanner) bytes() []byte {
 	return unescaped(raw, escaped)
 }
 
-// quoted reads a string and adds it to out as JSON.
+// quoted reads a string and appends it to out as JSON.
 func (s *scanner) quoted(out []byte) []byte {
 	if !s.expect(jsontext.String, "a string") {
 		return out
@@ -163,7 +161,7 @@ func unescaped(raw []byte, escaped bool) []byte {
 	return text
 }
 
-// raw passes a value of any kind and returns its text.
+// raw skips a value of any kind and returns its text.
 func (s *scanner) raw() []byte {
 	if s.err != nil {
 		return nil
@@ -177,7 +175,7 @@ func (s *scanner) raw() []byte {
 
 var errNotUTF8 = errors.New("it is not UTF-8")
 
-// end checks that nothing follows.
+// end returns the first error, or an error if anything follows.
 func (s *scanner) end() error {
 	if s.err == nil {
 		s.err = s.text.End()

@@ -21,16 +21,16 @@ var migrations embed.FS
 // SchemaName is the name of the service among those that have a database.
 const SchemaName = "events"
 
-// Schema is the tables of the service.
+// Schema returns the tables of the service.
 func Schema() store.Schema {
 	s := store.Embedded(SchemaName, migrations)
 	s.Partition, s.Settle = movedTo, fileInbox
 	return s
 }
 
-// Statements of the writer. Connections keep them prepared by their text.
+// The statements of the writer. Connections keep them prepared.
 var (
-	// Whoever finds the row of a node holds it until the commit.
+	// The statement locks the rows of the nodes until the commit.
 	insertNodes = manyRows("INSERT INTO run_nodes (certname) VALUES ", 1,
 		" ON CONFLICT (certname) DO UPDATE SET latest_timestamp = run_nodes.latest_timestamp"+
 			" RETURNING certname, id, deactivated_at IS NOT NULL OR expired_at IS NOT NULL")
@@ -40,25 +40,25 @@ var (
 	insertDetails = manyRows("INSERT INTO run_report_details (at, report, logs, metrics) VALUES ", 4, "")
 )
 
-// What a batch tells of a node.
+// The statements that update a node.
 const (
-	// A report that is younger than what took its node away brings it back.
+	// A report that is newer than the deactivation or expiry of its node makes the node active again.
 	returnStatement = `UPDATE run_nodes SET deactivated_at = CASE WHEN deactivated_at < ? THEN NULL ELSE deactivated_at END,
 		expired_at = CASE WHEN expired_at < ? THEN NULL ELSE expired_at END WHERE id = ?`
 	latestStatement = `UPDATE run_nodes SET latest_report = ?, latest_timestamp = ? WHERE id = ? AND (latest_timestamp IS NULL OR latest_timestamp < ?)`
 )
 
-// Dictionaries of texts, by the statement that finds or adds one.
+// The tables of shared texts, represented by the statement that finds or adds a text.
 const (
 	environments = `INSERT INTO run_environments (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id`
 	producers    = `INSERT INTO run_producers (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id`
 	words        = `INSERT INTO run_words (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id`
 )
 
-// word is a text in one of the dictionaries.
+// word is a text in one of these tables.
 type word struct{ dictionary, text string }
 
-// caches are what the writer of a service remembers between its transactions.
+// caches are what a writer remembers between its transactions.
 type caches struct {
 	words     cache[word]
 	resources cache[digest]
@@ -75,19 +75,15 @@ type batch struct {
 	reports, events int // that were stored
 }
 
-// store writes the reports that are not there yet, all or none, and tells how
-// many those are.
+// store writes the reports that do not exist yet, all or none, and passes their number to tell.
 //
-// The level read committed is enough, and keeps the writers of two processes
-// from losing races: each row that the batch relies on is locked by the statement
-// that finds it. The upserts of nodes, words, resources and changes lock theirs
-// and read the newest version; the latest report of a node and its return to the
-// active ones are decided under the lock of the node; the unique hash has the
-// second of two equal reports wait for the first; environments, which are shared
-// by all, are locked against deletion. Reports, words, resources and changes come
-// in one order, so that two batches seldom wait for each other in a circle. Those
-// who delete are serializable: a row that a batch has locked or changed meanwhile
-// makes them start over.
+// The isolation level read committed is sufficient, and prevents that the writers of two processes fail because of
+// each other: each row that the batch relies on is locked by the statement that finds it. The upserts of nodes,
+// words, resources and changes lock their rows and read the latest version; the latest report of a node and its
+// reactivation are decided under the lock of the node; the unique hash makes the second of two equal reports wait
+// for the first; environments, which all share, are locked against deletion. Reports, words, resources and changes
+// are written in one order, so that deadlocks between two batches are rare. Transactions that delete are
+// serializable: they start over if a batch has locked or changed one of their rows meanwhile.
 func (known *caches) store(ctx context.Context, db *store.DB, reports []*report, tell func(reports, events int)) error {
 	reports = slices.Clone(reports)
 	slices.SortStableFunc(reports, func(a, b *report) int { return strings.Compare(a.certname, b.certname) })
@@ -105,12 +101,13 @@ func (known *caches) store(ctx context.Context, db *store.DB, reports []*report,
 	return err
 }
 
-// stored is a report with its numbers.
+// stored is a report with the IDs of its row and its node.
 type stored struct {
 	*report
 	id, node int64
 }
 
+// store stores reports with everything they contain. Reports that are already stored are skipped.
 func (b *batch) store(reports []*report) error {
 	reports, err := b.claim(reports)
 	if err != nil {
@@ -142,35 +139,35 @@ func (b *batch) store(reports []*report) error {
 	return nil
 }
 
-// internNodes finds or adds the nodes of the reports, which come in the order of
-// their names, and brings back those that were taken away before their youngest report.
+// internNodes finds or adds the nodes of the reports, which are sorted by name. It reactivates nodes that were
+// deactivated or expired before their latest report.
 func (b *batch) internNodes(reports []*report) (map[string]int64, error) {
-	nodes, youngest := make(map[string]int64, len(reports)), make(map[string]int64, len(reports))
+	nodes, latest := make(map[string]int64, len(reports)), make(map[string]int64, len(reports))
 	var args []any
 	for _, r := range reports {
-		at, twice := youngest[r.certname]
+		at, twice := latest[r.certname]
 		if !twice {
 			args = append(args, r.certname)
 		}
 		if !twice || at < r.producerTimestamp {
-			youngest[r.certname] = r.producerTimestamp
+			latest[r.certname] = r.producerTimestamp
 		}
 	}
 	err := b.returning(insertNodes, 1, args, func(r store.Row) error {
 		var certname string
 		var id int64
-		var gone bool
-		err := r.Scan(&certname, &id, &gone)
-		if nodes[certname] = id; !gone {
-			delete(youngest, certname)
+		var inactive bool
+		err := r.Scan(&certname, &id, &inactive)
+		if nodes[certname] = id; !inactive {
+			delete(latest, certname)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, certname := range slices.Sorted(maps.Keys(youngest)) {
-		at := youngest[certname]
+	for _, certname := range slices.Sorted(maps.Keys(latest)) {
+		at := latest[certname]
 		if err := b.Later(returnStatement, at, at, nodes[certname]); err != nil {
 			return nil, err
 		}
@@ -178,7 +175,7 @@ func (b *batch) internNodes(reports []*report) (map[string]int64, error) {
 	return nodes, nil
 }
 
-// insertReports writes the reports that are not there yet, and tells which.
+// insertReports writes the reports that do not exist yet, and returns them.
 func (b *batch) insertReports(reports []*report, nodes map[string]int64) ([]stored, error) {
 	ids := make(map[[sha1.Size]byte]int64, len(reports))
 	args := make([]any, 0, 21*len(reports))
@@ -200,7 +197,7 @@ func (b *batch) insertReports(reports []*report, nodes map[string]int64) ([]stor
 	fresh := make([]stored, 0, len(ids))
 	for _, r := range reports {
 		if id, ok := ids[r.hash]; ok {
-			delete(ids, r.hash) // another of the same batch was sent before
+			delete(ids, r.hash) // the batch may contain the same report again
 			fresh = append(fresh, stored{r, id, nodes[r.certname]})
 			b.reports++
 			b.events += len(r.events)
@@ -209,9 +206,9 @@ func (b *batch) insertReports(reports []*report, nodes map[string]int64) ([]stor
 	return fresh, b.describe(fresh)
 }
 
-// reportRow adds what stands in the row of a report.
+// reportRow appends the columns of a report's row.
 func (b *batch) reportRow(args []any, r *report, node int64) []any {
-	// Of a text that may be missing.
+	// id returns the ID of a text that may be missing.
 	id := func(dictionary string, text sql.NullString) any {
 		if !text.Valid {
 			return nil
@@ -221,25 +218,26 @@ func (b *batch) reportRow(args []any, r *report, node int64) []any {
 	}
 	return append(args,
 		r.hash[:], node, id(environments, present(r.environment)), id(words, r.status), id(words, present(r.kind)),
-		bit(r.noop), bit(r.noopPending), bit(r.correctiveChange), id(words, present(r.puppetVersion)), r.format, r.configurationVersion,
-		r.start, r.end, r.producerTimestamp, r.receiveTime, id(producers, r.producer), text(r.transactionUUID), text(r.catalogUUID), id(words, r.codeID),
+		bit(r.noop), bit(r.noopPending), bit(r.correctiveChange), id(words, present(r.puppetVersion)), r.format,
+		r.configurationVersion, r.start, r.end, r.producerTimestamp, r.receiveTime, id(producers, r.producer),
+		text(r.transactionUUID), text(r.catalogUUID), id(words, r.codeID),
 		text(r.jobID), id(words, r.cachedCatalogStatus))
 }
 
-// describe writes the bulk of the reports, and which is the latest of its node.
+// describe writes the details of the reports, and updates the latest report of each node.
 func (b *batch) describe(fresh []stored) error {
 	details := make([]any, 0, 4*len(fresh))
 	latest := make(map[int64]stored, len(fresh))
 	for _, r := range fresh {
 		details = append(details, r.producerTimestamp, r.id, r.logs, r.metrics)
-		if before, ok := latest[r.node]; r.kind != "plan" && (!ok || before.producerTimestamp < r.producerTimestamp) {
+		if previous, ok := latest[r.node]; r.kind != "plan" && (!ok || previous.producerTimestamp < r.producerTimestamp) {
 			latest[r.node] = r
 		}
 	}
 	if err := b.later(insertDetails, 4, details); err != nil {
 		return fmt.Errorf("details: %w", err)
 	}
-	for _, r := range fresh { // in one order
+	for _, r := range fresh { // in the same order everywhere
 		if latest[r.node].id != r.id {
 			continue
 		}
@@ -252,7 +250,7 @@ func (b *batch) describe(fresh []stored) error {
 
 func present(text string) sql.NullString { return sql.NullString{String: text, Valid: true} }
 
-// internWords finds or adds what reports and events name by a word.
+// internWords finds or adds the shared texts of reports and events.
 func (b *batch) internWords(reports []*report) error {
 	named := make(map[word]struct{})
 	for _, r := range reports {
@@ -288,8 +286,8 @@ func (b *batch) internWords(reports []*report) error {
 	return nil
 }
 
-// intern finds or adds a word. Environments are swept, so that what is remembered
-// of them may be gone: they are looked up, and held until the commit.
+// intern finds or adds a shared text. Environments may be deleted at any time, so they are always looked up, and
+// locked until the commit.
 func (b *batch) intern(w word) error {
 	var row interned
 	if w.dictionary == environments {
@@ -310,7 +308,7 @@ func (b *batch) intern(w word) error {
 	return nil
 }
 
-// bit and text are what a driver takes.
+// bit and text return values that a driver accepts.
 func bit(b sql.NullBool) any {
 	switch {
 	case !b.Valid:

@@ -51,8 +51,8 @@ func TestReal(t *testing.T) {
 	})
 }
 
-// TestBatch: reports of one node that share a transaction leave what they would leave one
-// after another, and one that is in it twice is stored once.
+// TestBatch checks that reports of one node in one transaction have the same effect as one after another, and that
+// a duplicate is stored once.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -18,20 +18,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Answers of the commands.
+// The media types of answers.
 const (
 	mediaJSON = "application/json;charset=utf-8"
 	mediaText = "text/plain;charset=utf-8"
 )
 
-// retryAfter is what a client that was turned away is told, in seconds.
+// retryAfter is the value of Retry-After, in seconds.
 const retryAfter = "2"
 
-// submit answers POST /cmd/v1. The answer follows the commit, so that what was
-// accepted is never lost.
+// submit answers POST /cmd/v1. It answers after the commit, so that an accepted command is never lost.
 func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
-	became := exchange(r.Context())
-	became.Outcome = outcomeRefused
+	outcome := exchange(r.Context())
+	outcome.Outcome = outcomeRefused
 	if status, message := admissible(r); status != 0 {
 		plain(w, status, message)
 		return
@@ -40,7 +39,7 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		switch {
 		case errors.Is(err, ErrBusy):
-			became.Outcome = outcomeBusy
+			outcome.Outcome = outcomeBusy
 			busy(w)
 		case errors.Is(err, errTooSlow):
 			refuse(w, http.StatusRequestTimeout, "The body took too long to arrive, send it again")
@@ -57,8 +56,8 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	became.Command, became.Certname = command.Name, command.Certname
-	became.Outcome = s.answer(w, r, command, release)
+	outcome.Command, outcome.Certname = command.Name, command.Certname
+	outcome.Outcome = s.answer(w, r, command, release)
 }
 
 // parse reads the command of a request.
@@ -72,10 +71,9 @@ func parse(r *http.Request, body, zipped []byte) (submission, error) {
 	return c, err
 }
 
-// answer carries the command out and tells how that went. It goes on when the
-// client does not wait for it. A request that is cancelled is no reason to stop:
-// the client may have closed its side alone, and an answer without a word would
-// be taken for an acknowledgement.
+// answer carries out the command and answers with the result. Processing continues if the client does not wait for
+// it, and also if the request is cancelled: the client may have closed only its side of the connection, and an
+// empty answer would be mistaken for an acknowledgement.
 func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, release func()) Outcome {
 	id, ctx := uuid.NewString(), context.WithoutCancel(r.Context())
 	s.closing.RLock()
@@ -89,7 +87,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 	s.closing.RUnlock()
 	process := func() error {
 		defer s.submissions.Done()
-		defer release() // before the answer: who has it finds the room free
+		defer release() // before the answer, so that a client that has it finds room
 		_, err := s.Process(ctx, c.Command)
 		return err
 	}
@@ -104,19 +102,22 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 		select {
 		case err = <-done:
 		case <-timer.C:
-			write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : false,\n  \"timed_out\" : true\n}", id)
+			write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : false,\n  \"timed_out\" : true\n}",
+				id)
 			return outcomeTimedOut
 		}
 	}
 	_, rejected := errors.AsType[*payloadError](err)
 	switch {
 	case rejected && c.waiting:
-		write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false,\n  \"error\" : %s\n}", id, jsontext.AppendQuoted(nil, err.Error()))
+		write(w, http.StatusServiceUnavailable,
+			"{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false,\n  \"error\" : %s\n}", id,
+			jsontext.AppendQuoted(nil, err.Error()))
 	case err != nil && !rejected:
 		return s.failed(w, err)
 	case c.waiting:
 		write(w, http.StatusOK, "{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false\n}", id)
-	default: // accepted, though it may be on the list of the rejected
+	default: // accepted, but possibly added to the list of rejected commands
 		write(w, http.StatusOK, "{\n  \"uuid\" : %q\n}", id)
 	}
 	if rejected {
@@ -125,7 +126,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 	return outcomeStored
 }
 
-// failed tells of a command that was not kept.
+// failed answers with the error of a command that was not stored.
 func (s *Service) failed(w http.ResponseWriter, err error) Outcome {
 	switch {
 	case errors.Is(err, ErrBusy), errors.Is(err, errClosed):
@@ -138,12 +139,13 @@ func (s *Service) failed(w http.ResponseWriter, err error) Outcome {
 	default:
 		s.logger.Error("carrying out a command", zap.Error(err))
 		w.Header().Set("Retry-After", retryAfter)
-		refuse(w, http.StatusServiceUnavailable, "The command could not be stored, try again shortly; the reason is in the log of the server")
+		refuse(w, http.StatusServiceUnavailable,
+			"The command could not be stored, try again shortly; the reason is in the log of the server")
 		return outcomeFailed
 	}
 }
 
-// admissible checks the headers of a submission.
+// admissible checks the headers of a submission. A status of 0 means that they are valid.
 func admissible(r *http.Request) (status int, message string) {
 	if !accepts(r) {
 		return http.StatusNotAcceptable, "must accept application/json"
@@ -158,7 +160,7 @@ func admissible(r *http.Request) (status int, message string) {
 	return 0, ""
 }
 
-// accepts reports whether the client takes JSON.
+// accepts reports whether the client accepts JSON.
 func accepts(r *http.Request) bool {
 	values := r.Header.Values("Accept")
 	if len(values) == 0 {

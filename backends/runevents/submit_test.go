@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// least is the smallest report that is stored, with some of its text replaced.
+// least returns the smallest valid report, with some of its text replaced.
 func least(replace ...string) []byte {
 	const text = `{"certname":"a.example.com","puppet_version":"7.23.0","report_format":12,"configuration_version":"v1","start_time":"2026-03-02T10:00:00.000+00:00",` +
 		`"end_time":"2026-03-02T10:00:09.000+00:00","producer_timestamp":"2026-03-02T10:00:10.000+00:00","producer":null,"environment":"production",` +
@@ -68,7 +68,7 @@ func sum(text string) string {
 	return hex.EncodeToString(s[:])
 }
 
-// TestSubmit: what is accepted, and how.
+// TestSubmit checks which submissions are accepted, and their answers.
 func TestSubmit(t *testing.T) {
 	t.Parallel()
 	body := least()
@@ -109,7 +109,7 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// TestRefused: bad submissions get the right status and text, and leave nothing.
+// TestRefused checks that bad submissions get the right status and text, and store nothing.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.MaxBody = 64 << 10 })
@@ -191,8 +191,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestBadPayloads: payloads that no retry helps are taken in, and go to the list
-// of rejected ones with a reason; nothing else is stored.
+// TestBadPayloads checks that payloads that can never be stored are accepted and added to the list of rejected
+// commands with a reason, and that nothing else is stored.
 func TestBadPayloads(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
@@ -262,7 +262,7 @@ func TestBadPayloads(t *testing.T) {
 	}
 }
 
-// TestRetry: a rejected command leaves the list when it can be carried out.
+// TestRetry checks that a rejected command leaves the list when it succeeds.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -297,7 +297,7 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// TestBusy: when too much waits, clients are told to come back.
+// TestBusy checks that clients are asked to retry when too many commands are waiting.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
@@ -328,7 +328,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestStall: a body of which nothing more comes gives its room back.
+// TestStall checks that a body that stops arriving releases its memory.
 func TestStall(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
@@ -356,8 +356,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestRoom: who sends slowly holds what he has sent, and a report weighs what it
-// takes when it is stored.
+// TestRoom checks that a slow sender holds only what it has sent, and that a report counts with the memory that
+// storing it takes.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
@@ -423,8 +423,8 @@ func (s *Service) hold(tb testing.TB) (release func()) {
 	}
 }
 
-// TestWaitingEnds: a client that waits for less than it takes gets its timeout,
-// and the report is stored all the same.
+// TestWaitingEnds checks that a client that waits for a shorter time than processing takes gets a timeout, and that
+// the report is stored nevertheless.
 func TestWaitingEnds(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
@@ -440,7 +440,7 @@ func TestWaitingEnds(t *testing.T) {
 	}
 }
 
-// TestUnavailable: without a database nothing is taken in.
+// TestUnavailable checks that nothing is accepted without a database.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
@@ -460,7 +460,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestNodes: which report is the latest, and which nodes are active.
+// TestNodes checks which report is the latest, and which nodes are active.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	at := func(second string) []string {

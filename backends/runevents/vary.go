@@ -13,9 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Vary makes another node's run of a real one: the payload of a report with the
-// certname replaced wherever it stands, all times shifted, and a transaction of
-// its own. The same input gives the same output.
+// Vary returns a variant of a report, as if another node had sent it: the certname is replaced wherever it occurs,
+// all times are shifted, and the transaction gets an ID of its own. The same input yields the same output.
 func Vary(payload []byte, certname string, shift time.Duration) ([]byte, error) {
 	if !gjson.ValidBytes(payload) {
 		return nil, errors.New("the report is not JSON")
@@ -25,19 +24,20 @@ func Vary(payload []byte, certname string, shift time.Duration) ([]byte, error) 
 	if old == "" || certname == "" {
 		return nil, errors.New("the report has no certname")
 	}
-	// The name is put in between quotes and into other texts.
+	// The name is inserted between quotes and into other texts.
 	quoted := jsontext.AppendQuoted(nil, certname)
 	out := bytes.ReplaceAll(payload, []byte(old), quoted[1:len(quoted)-1])
 	out = shiftTimes(out, shift.Milliseconds())
 	if id := found[1].String(); id != "" {
 		sum := sha256.Sum256(fmt.Append(nil, certname, "\x00", id, "\x00", shift))
 		sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80
-		return sjson.SetBytes(out, "transaction_uuid", fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]))
+		return sjson.SetBytes(out, "transaction_uuid", fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10],
+			sum[10:16]))
 	}
 	return out, nil
 }
 
-// shiftTimes moves every string that is a time as agents write it.
+// shiftTimes shifts every string that is a time in the format of agents.
 func shiftTimes(payload []byte, ms int64) []byte {
 	const longest = len("2026-03-02T10:27:54.123456789+00:00")
 	out := make([]byte, 0, len(payload))

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 )
 
-// TestVary: another node's run has its name, its times and its own id.
+// TestVary checks the name, the times and the ID of another node's run.
 func TestVary(t *testing.T) {
 	t.Parallel()
 	for _, p := range real(t) {
@@ -39,8 +39,7 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// TestPlainTextIsCanonical holds what the parser takes as it is to the form that
-// queries compare with.
+// TestPlainTextIsCanonical checks that a text that the parser keeps unchanged is in its canonical form.
 func TestPlainTextIsCanonical(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`""`, `"a b"`, `"<a href='x'>&amp;</a>"`, `"ünï ☃ 😀"`, `"{\"md5\"}"`, `"0644"`, "\"\x7f\"", "\"\u2028\u2029\""} {

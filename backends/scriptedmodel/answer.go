@@ -13,11 +13,11 @@ const (
 	reasoningText = "There is nothing to think about: this line is part of the script."
 	probeText     = "Tollgate's scripted model: answers from a script, no language model. POST /v1/chat/completions\n"
 
-	maxQuote  = 1000 // bytes of what the user said that are repeated
+	maxQuote  = 1000 // bytes of the user's text that are repeated
 	argPieces = 4    // chunks of tool arguments
 )
 
-// deltaKind says which member of a delta a chunk carries.
+// deltaKind defines which member of a delta a chunk has.
 type deltaKind uint8
 
 const (
@@ -34,10 +34,10 @@ type delta struct {
 	kind deltaKind
 }
 
-// answer is what is sent, whole and in pieces.
+// answer is an answer of the model, whole and in chunks.
 type answer struct {
 	text       string
-	hasContent bool // false: content is null
+	hasContent bool // otherwise content is null
 	reasoning  string
 	tools      []scriptedTool
 	finish     string
@@ -46,9 +46,9 @@ type answer struct {
 	reasoningTokens, completionTokens int
 }
 
-// newAnswer makes the answer to what the user said. static reports whether it
-// is the same for every request with this script and model.
-func newAnswer(s *script, model, said string, c *call) (a *answer, static bool, err error) {
+// newAnswer returns the answer to what the user said. static reports whether it is the same for every request with
+// this script and model.
+func newAnswer(s *script, model, userText string, c *call) (a *answer, static bool, err error) {
 	a = &answer{tools: s.tools, reasoning: s.reasoning, finish: s.finish, hasContent: true}
 	switch {
 	case s.hasText:
@@ -60,7 +60,7 @@ func newAnswer(s *script, model, said string, c *call) (a *answer, static bool, 
 	case len(s.tools) > 0:
 		a.hasContent, static = false, true
 	default:
-		a.text = defaultText(said)
+		a.text = defaultText(userText)
 	}
 	if s.repeat > 1 {
 		if len(a.text)*s.repeat > maxText {
@@ -81,16 +81,16 @@ func newAnswer(s *script, model, said string, c *call) (a *answer, static bool, 
 	return a, static, nil
 }
 
-// defaultText repeats an ordinary question and says what this server is.
-func defaultText(said string) string {
-	said = strings.TrimSpace(said)
-	if said == "" {
+// defaultText repeats an ordinary question and explains what this server is.
+func defaultText(userText string) string {
+	userText = strings.TrimSpace(userText)
+	if userText == "" {
 		return honestText
 	}
-	return "You said: " + shorten(said, maxQuote) + "\n\n" + honestText
+	return "You said: " + shorten(userText, maxQuote) + "\n\n" + honestText
 }
 
-// count fills in the tokens of the completion.
+// count sets the token counts of the completion.
 func (a *answer) count() {
 	a.reasoningTokens = tokens(len(a.reasoning))
 	a.completionTokens = tokens(len(a.text)) + a.reasoningTokens
@@ -99,10 +99,10 @@ func (a *answer) count() {
 	}
 }
 
-// tokens is the count of n bytes of text: four bytes a token, rounded up.
+// tokens returns the number of tokens in n bytes of text: one for each four bytes, rounded up.
 func tokens(n int) int { return (n + 3) / 4 }
 
-// split cuts the answer into the chunks of a stream.
+// split splits the answer into the chunks of a stream.
 func (a *answer) split(s *script) {
 	if a.deltas != nil {
 		return
@@ -133,7 +133,7 @@ func (a *answer) split(s *script) {
 	}
 }
 
-// headerLines lists the headers of a request, secrets masked.
+// headerLines returns the headers of a request, one per line, with secrets masked.
 func headerLines(r *http.Request) string {
 	lines := []string{"Host: " + r.Host}
 	for name, values := range r.Header {
@@ -148,7 +148,7 @@ func headerLines(r *http.Request) string {
 	return strings.Join(lines, "\n")
 }
 
-// isSecret reports whether the values of a header are masked.
+// isSecret reports whether the values of a header must be masked.
 func isSecret(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range []string{"authorization", "key", "token", "secret", "cookie"} {
@@ -159,8 +159,8 @@ func isSecret(name string) bool {
 	return false
 }
 
-// mask keeps the scheme and, of a credential long enough to stay secret, the
-// last four characters, so that tests can tell which one was sent.
+// mask keeps the scheme of a credential and, if it is long enough to stay secret, its last four characters, so that
+// tests can recognize which one was sent.
 func mask(v string) string {
 	scheme, secret, ok := strings.Cut(v, " ")
 	if !ok {

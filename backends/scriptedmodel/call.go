@@ -14,15 +14,15 @@ const (
 	typeSSE   = "text/event-stream; charset=utf-8"
 	typeHTML  = "text/html; charset=utf-8"
 	htmlPage  = "<!doctype html>\n<html><head><title>%</title></head>\n<body><h1>%</h1><p>A scripted page where an answer should be.</p></body></html>\n"
-	drainSize = 32 << 10 // bytes of a stream that gather before they are written when nothing flushes
+	drainSize = 32 << 10 // bytes of a stream that are collected before a write if nothing flushes
 )
 
-// call is one request on its way.
+// call is the state of one request.
 type call struct {
 	srv *Server
 	w   http.ResponseWriter
 	r   *http.Request
-	rec *Recorded // nil: not recorded
+	rec *Recorded // nil if it is not recorded
 
 	req   *request
 	model string // without the script
@@ -31,10 +31,10 @@ type call struct {
 
 	deadline time.Time // of the whole answer, set by the first pause
 	gone     bool      // the client has left
-	complete bool      // all that was to be sent has been
+	complete bool      // everything has been sent
 }
 
-// buffers are what answers are built in.
+// buffers is a pool of buffers in which answers are encoded.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
 
 func putBuffer(p *[]byte, b []byte) {
@@ -47,7 +47,7 @@ func putBuffer(p *[]byte, b []byte) {
 // chat answers POST /v1/chat/completions.
 func (c *call) chat() { c.answer(parseRequest) }
 
-// answer reads a request, and plays what its script says.
+// answer parses a request and follows its script.
 func (c *call) answer(parse func(body string) (*request, error)) {
 	body, sum, err := c.readBody()
 	if err == nil {
@@ -65,7 +65,7 @@ func (c *call) answer(parse func(body string) (*request, error)) {
 	c.play()
 }
 
-// play does what the script says, up to the answer itself.
+// play follows the script up to the answer itself.
 func (c *call) play() {
 	if s := c.scr; s.failTimes > 0 {
 		if c.srv.failures.take(s.failKey, s.failTimes) {
@@ -111,7 +111,7 @@ func (c *call) play() {
 	}
 }
 
-// html answers with a page, as a proxy in trouble does.
+// html answers with an HTML page, as a failing proxy does.
 func (c *call) html() {
 	status := c.scr.status
 	if status == 0 {
@@ -124,7 +124,7 @@ func (c *call) html() {
 	c.complete = !c.gone
 }
 
-// raw answers with the body of the script.
+// raw answers with the body in the script.
 func (c *call) raw() {
 	status, typ := c.scr.status, typeJSON
 	if status == 0 {
@@ -141,7 +141,7 @@ func (c *call) raw() {
 	c.complete = !c.gone
 }
 
-// begin sends the status and the headers; a negative length is left out.
+// begin sends the status and the headers. A negative length is omitted.
 func (c *call) begin(status int, contentType string, length int64) {
 	h := c.w.Header()
 	h.Set("Content-Type", contentType)
@@ -155,7 +155,7 @@ func (c *call) begin(status int, contentType string, length int64) {
 		for name, values := range s.headers {
 			h[name] = append([]string(nil), values...)
 		}
-		// What a request makes this server send must not run as a page of its origin.
+		// An answer that the client chooses must not run as a page of this server's origin.
 		h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 	}
@@ -184,8 +184,8 @@ func (c *call) flush() {
 	}
 }
 
-// pause waits and reports whether to go on: not if the client has left. An
-// answer that has taken MaxDuration is cut.
+// pause waits and reports whether to continue, which is false if the client has left. It aborts an answer that has
+// taken MaxDuration.
 func (c *call) pause(d time.Duration) bool {
 	if d <= 0 || c.gone {
 		return !c.gone
@@ -208,7 +208,7 @@ func (c *call) pause(d time.Duration) bool {
 	}
 }
 
-// hold waits for the client to leave and cuts the connection after maxHold.
+// hold waits for the client to leave, and closes the connection after maxHold.
 func (c *call) hold() {
 	if c.pause(maxHold) {
 		panic(http.ErrAbortHandler)

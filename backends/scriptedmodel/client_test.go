@@ -11,7 +11,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 )
 
-// sdk is OpenAI's own client, pointed at the test server.
+// sdk returns OpenAI's own client for the test server.
 func sdk(ts *httptest.Server) openai.Client {
 	return openai.NewClient(option.WithBaseURL(ts.URL+"/v1"), option.WithAPIKey("sk-test"), option.WithMaxRetries(0), option.WithHTTPClient(ts.Client()))
 }

@@ -1,17 +1,15 @@
-// Package scriptedmodel is a deterministic server of the OpenAI chat
-// completions API for demonstrations, tests and benchmarks. There is no
-// language model in it, and its default answer says so.
+// Package scriptedmodel implements a deterministic server of the OpenAI chat completions API for demonstrations, tests
+// and benchmarks. It contains no language model, and its default answer says so.
 //
-// The same request always gets the same bytes: ids are made from a hash of the
-// request body and created is a fixed instant. Any model name is accepted and
-// answered under that name, so that one server can stand in for any provider;
-// the model list holds "scripted" and "scripted-reasoner" (which sends a line of
-// reasoning first). Sampling parameters, tools and max_tokens are accepted and
-// have no effect; n other than 1 is refused.
+// The same request always gets the same bytes: IDs are derived from a hash of the request body, and created is a fixed
+// time. Any model name is accepted and answered under that name, so that one server can represent any provider; the
+// model list contains "scripted" and "scripted-reasoner" (which sends a line of reasoning first). Sampling parameters,
+// tools and max_tokens are accepted but have no effect; n other than 1 is refused.
 //
 // # Routes
 //
 //	POST /v1/chat/completions   an answer, streamed when "stream" is true
+//	POST /v1/embeddings         vectors of texts, which are similar if the texts have words in common
 //	GET  /v1/models             the model list
 //	GET  /v1/models/{id}        one model, 404 when it is not in the list
 //	GET  /                      a line of text, for probes; HEAD too
@@ -20,19 +18,17 @@
 //
 // # Script
 //
-// What the answer is, and what goes wrong with it, is asked for in a script: a
-// URL query after the model name,
+// A script defines the answer and its faults. It is a URL query after the model name,
 //
 //	"model": "scripted?status=429&retry_after=2"
 //
-// or on a line of its own in the last user message, where it begins with
-// "scripted?". Where both are given they are merged, and a key of the model name
-// wins. The line is not part of what the user said. Values are percent-encoded
-// and "+" is a space. An unknown key, a bad value, or a key given twice that is
-// not repeatable is a 400 that names it, code invalid_script.
+// or a line of its own in the last user message that begins with "scripted?". If both are given, they are merged, and
+// the keys after the model name take precedence. The line is not part of what the user said. Values are
+// percent-encoded, and "+" is a space. An unknown key, an invalid value, or a repeated key that is not repeatable is
+// answered with 400, which names the key, and the code invalid_script.
 //
-// Durations are written as in Go (250ms, 2s, 1m30s), at most 10m each; an answer
-// that takes longer than MaxDuration in all is cut.
+// Durations are written as in Go (250ms, 2s, 1m30s), at most 10m each; an answer that takes longer than MaxDuration is
+// cut.
 //
 //	Key                Value         Meaning
 //	text               text          the answer. Default: a sentence that says what this server is, after
@@ -44,9 +40,9 @@
 //	finish             text          finish_reason. Default: tool_calls with tools, else stop
 //	words              1..100000     stream the text in chunks of this many words. Default: 1
 //	chunks             1..100000     stream the text in this many chunks, fewer if it has fewer characters
-//	chunk_bytes        1..1048576    stream text, reasoning and tool arguments in chunks of this many bytes at most, whole
-//	                                 characters. Of words, chunks and chunk_bytes only one may be given. No text is cut in more
-//	                                 than 100000 chunks: they grow instead
+//	chunk_bytes        1..1048576    stream text, reasoning and tool arguments in chunks of at most this many bytes,
+//	                                 without splitting characters. Only one of words, chunks and chunk_bytes may be
+//	                                 given. A text has at most 100000 chunks; the chunks of a longer one are larger
 //	delay              duration      pause before the headers
 //	first_delay        duration      pause after the headers (and the role chunk) and before the rest
 //	chunk_delay        duration      pause between chunks
@@ -55,9 +51,10 @@
 //	code               text          error.code of that body and of the errors below. Default: by status
 //	message            text          error.message. Default: by status
 //	retry_after        text          Retry-After of an error answer, sent as it is
-//	header             name:value    a header of the answer; repeatable, at most 64. Not Content-Length, Transfer-Encoding, Trailer
-//	body               text          the whole body of the answer, sent as it is, with status (default 200). Its type is JSON, or
-//	                                 event-stream when a stream is asked for, unless a header says otherwise
+//	header             name:value    a header of the answer; repeatable, at most 64. Content-Length,
+//	                                 Transfer-Encoding and Trailer are not allowed
+//	body               text          the whole body of the answer, sent unchanged, with status (default 200). Its type is
+//	                                 JSON, or event-stream if the request asks for a stream, unless a header sets it
 //	usage              off           never send usage
 //	                   finish        streams: in the chunk with the finish_reason
 //	                   last          streams: in a chunk of its own, also when nobody asked. Default: that, if asked
@@ -67,16 +64,17 @@
 //	echo               headers       the text is the received headers, one "Name: value" a line, sorted, secrets masked
 //	                   body          the text is the received body, byte for byte
 //	fault              a name        what goes wrong, see below; repeatable
-//	after              0..100000     where in a stream: after this many chunks, not counting the role chunk. A shorter stream
-//	                                 fails at its end, before the finish_reason. Default: 1, for stall 0
+//	after              0..100000     where in a stream a fault occurs: after this many chunks, not counting the role
+//	                                 chunk. A shorter stream fails at its end, before the finish_reason. Default: 1; for
+//	                                 stall: 0
 //	bytes              1..67108864   size of the event of huge_event. Default: 1048576
-//	fail_times         1..1000000    only the first requests with this fail_key, this many, get status and fault (neither
-//	                                 given: status 503); later ones get neither
-//	fail_key           text          name of that count, at most 128 bytes. Counts live in the Server; it keeps the last 4096
+//	fail_times         1..1000000    only this many first requests with this fail_key get status and fault (status 503 if
+//	                                 neither is given); later ones get neither
+//	fail_key           text          name of that count, at most 128 bytes. The Server keeps the last 4096 counts
 //
 // # Faults
 //
-// In an answer that is not streamed a fault does what the second column says.
+// The last column describes the fault in an answer that is not streamed.
 //
 //	Fault          Stream                                        Not streamed
 //	hang           nothing comes, for up to 10 minutes           same
@@ -100,17 +98,16 @@
 //	huge_event     one more content chunk of bytes bytes, from   the body is this long, if it is
 //	               "data:" to the empty line; not in usage       not longer anyway
 //
-// error_object and error_mid put the error of status (default 500), code and
-// message into the object; for the other faults of the middle, status wins.
+// error_object and error_mid put the error of status (default 500), code and message into the object. For the other
+// faults that occur in the middle, status takes precedence.
 //
 // # Usage
 //
-// A token is four bytes of UTF-8 text, a rest counts as one. The prompt is the
-// text of all messages together; the completion is the text, the reasoning and
-// for each tool call its name and arguments, each rounded up for itself.
+// A token is four bytes of UTF-8 text; a remainder counts as one. The prompt is the text of all messages together. The
+// completion is the text, the reasoning, and the name and arguments of each tool call, each rounded up separately.
 //
 // # Trust
 //
-// Who may send a request decides what the answer is, its headers included, and
-// how long it takes. Serve it to yourself and to tests, not to the public.
+// Whoever may send a request determines the answer, including its headers, and its duration. The server is meant for
+// private use and tests, not for the public.
 package scriptedmodel

@@ -21,8 +21,8 @@ const (
 	maxTexts        = 2048
 )
 
-// embeddings answers POST /v1/embeddings: texts with words in common have vectors that
-// point the same way, and a text always has the same one.
+// embeddings answers POST /v1/embeddings. Texts with common words have similar vectors, and the same text always
+// has the same vector.
 func (c *call) embeddings() { c.answer(parseEmbeddings) }
 
 // parseEmbeddings reads the fields that matter and ignores all others.
@@ -38,7 +38,8 @@ func parseEmbeddings(body string) (*request, error) {
 	if model.Type != gjson.String || model.Str == "" || len(model.Str) > maxModel {
 		return nil, badRequest("invalid_value", "model", "model must be the name of a model")
 	}
-	r := &request{body: body, model: model.Str, dimensions: usualDimensions, base64: root.Get("encoding_format").Str == "base64"}
+	r := &request{body: body, model: model.Str, dimensions: usualDimensions,
+		base64: root.Get("encoding_format").Str == "base64"}
 	switch {
 	case input.Type == gjson.String:
 		r.texts = []string{input.Str}
@@ -67,7 +68,7 @@ func parseEmbeddings(body string) (*request, error) {
 	return r, nil
 }
 
-// vectors sends the answer.
+// vectors answers with the vectors of the texts.
 func (c *call) vectors() {
 	b := append([]byte(nil), `{"object":"list","data":[`...)
 	for i, text := range c.req.texts {
@@ -92,12 +93,13 @@ func (c *call) vectors() {
 	c.json(http.StatusOK, b)
 }
 
-// vector counts the words of a text, each at a place that its letters choose, and has
-// length 1.
+// vector returns a vector of length 1 that counts the words of a text, each at a position that is derived from its
+// letters.
 func vector(text string, dimensions int) []float32 {
 	v := make([]float32, dimensions)
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	for _, word := range append(words, "") { // no vector is zero
+	words := strings.FieldsFunc(strings.ToLower(text),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for _, word := range append(words, "") { // so that no vector is zero
 		hash := fnv.New32a()
 		_, _ = hash.Write([]byte(word))      // never fails
 		v[hash.Sum32()%uint32(dimensions)]++ //nolint:gosec // at most maxDimensions
@@ -112,6 +114,8 @@ func vector(text string, dimensions int) []float32 {
 	return v
 }
 
+// appendVector appends a vector as an array of numbers or, if packed, as the base64 text of little-endian float32
+// values.
 func appendVector(b []byte, v []float32, packed bool) []byte {
 	if packed {
 		var raw []byte

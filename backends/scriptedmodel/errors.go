@@ -18,14 +18,15 @@ func notFound(format string, args ...any) *apierror.Error {
 	return apierror.New(http.StatusNotFound, "not_found", format, args...)
 }
 
-// method checks the method of the request and answers 405 otherwise.
+// method reports whether the method of the request is allowed. If it is not, it answers with 405.
 func (c *call) method(allowed ...string) bool {
 	if slices.Contains(allowed, c.r.Method) {
 		return true
 	}
 	list := strings.Join(allowed, ", ")
 	c.w.Header().Set("Allow", list)
-	c.fail(apierror.New(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not allowed here, use %s", shorten(c.r.Method, 20), list))
+	c.fail(apierror.New(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not allowed here, use %s",
+		shorten(c.r.Method, 20), list))
 	return false
 }
 
@@ -45,8 +46,8 @@ func (c *call) json(status int, body []byte) {
 	c.complete = !c.gone
 }
 
-// scriptedError is the error that the script asks for, or that stands for a
-// status when the script asks for nothing more.
+// scriptedError returns the error that the script describes. Members that the script does not set depend on the
+// status.
 func (s *script) scriptedError(status int) *apierror.Error {
 	typ, code, message := errorOf(status)
 	e := &apierror.Error{Status: status, Type: typ, Code: code, Message: message}
@@ -64,7 +65,7 @@ func (s *script) scriptedError(status int) *apierror.Error {
 
 const codeQuota = "insufficient_quota"
 
-// errorOf gives the type, code and message that OpenAI-compatible servers use for a status.
+// errorOf returns the type, code and message that OpenAI-compatible servers use for a status.
 func errorOf(status int) (typ, code, message string) {
 	message = "scripted error: " + strconv.Itoa(status)
 	if t := http.StatusText(status); t != "" {
@@ -88,7 +89,7 @@ func errorOf(status int) (typ, code, message string) {
 	return "invalid_request_error", "", message
 }
 
-// appendError appends {"error":{…}}; an empty param or code is null.
+// appendError appends {"error":{…}}. An empty param or code becomes null.
 func appendError(b []byte, e *apierror.Error) []byte {
 	typ := e.Type
 	if typ == "" {

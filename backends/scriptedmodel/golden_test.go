@@ -27,7 +27,7 @@ func newTestServer(t testing.TB, s *Server) *httptest.Server {
 	return ts
 }
 
-// chatBody is a request for a model, with more members as JSON text.
+// chatBody returns a request for a model, with further members as JSON text.
 func chatBody(model, say, more string) string {
 	b := jsontext.AppendQuoted([]byte(`{"model":`), model)
 	b = append(b, `,"messages":[{"role":"user","content":`...)
@@ -45,7 +45,7 @@ func post(t testing.TB, ts *httptest.Server, body string) (*http.Response, error
 	return ts.Client().Do(req)
 }
 
-// dump is what came over the wire, as text; a cut connection is marked.
+// dump returns what was received as text; a closed connection is marked.
 func dump(resp *http.Response, err error) string {
 	if err != nil {
 		return "<no answer>\n"

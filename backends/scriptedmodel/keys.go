@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// key is how one key of a script is read.
+// key defines how a key of a script is parsed.
 type key struct {
 	apply func(s *script, v string) error
-	most  int // how often it may be given; 0: once
+	most  int // how often it may be given; 0 means once
 }
 
-// keys are all keys of a script. The package comment documents each, which a
-// test holds it to.
+// keys holds all keys of a script. The package comment documents each of them, which a test checks.
 var keys = map[string]key{
 	"text":      {apply: func(s *script, v string) error { s.text, s.hasText = v, true; return nil }},
 	"repeat":    integer(1, 1_000_000, func(s *script) *int { return &s.repeat }),
@@ -58,7 +57,7 @@ var keys = map[string]key{
 
 const maxTokens = 1_000_000_000
 
-// integer is a key whose value is a number from low to high.
+// integer returns a key whose value is an integer from low to high.
 func integer(low, high int, field func(*script) *int) key {
 	return key{apply: func(s *script, v string) error {
 		n, err := strconv.Atoi(v)
@@ -70,7 +69,7 @@ func integer(low, high int, field func(*script) *int) key {
 	}}
 }
 
-// duration is a key whose value is a Go duration.
+// duration returns a key whose value is a Go duration.
 func duration(field func(*script) *time.Duration) key {
 	return key{apply: func(s *script, v string) error {
 		d, err := time.ParseDuration(v)
@@ -82,7 +81,7 @@ func duration(field func(*script) *time.Duration) key {
 	}}
 }
 
-// nonEmpty is a key whose value is text of 1 to limit bytes.
+// nonEmpty returns a key whose value is a text of 1 to limit bytes.
 func nonEmpty(limit int, field func(*script) *string) key {
 	return key{apply: func(s *script, v string) error {
 		if v == "" || len(v) > limit {
@@ -135,10 +134,12 @@ func applyRetryAfter(s *script, v string) error {
 	return nil
 }
 
+// applyHeader adds a response header in the form Name:Value. It refuses headers that frame the body.
 func applyHeader(s *script, v string) error {
 	name, value, ok := strings.Cut(v, ":")
 	value = strings.TrimSpace(value)
-	if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isTokenChar(r) }) || !isHeaderValue(value) {
+	if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isTokenChar(r) }) ||
+		!isHeaderValue(value) {
 		return fmt.Errorf("%q is not a header as Name:Value", shorten(v, 50))
 	}
 	name = http.CanonicalHeaderKey(name)
@@ -153,12 +154,12 @@ func applyHeader(s *script, v string) error {
 	return nil
 }
 
-// isTokenChar reports whether r may stand in a header name (RFC 9110, 5.6.2).
+// isTokenChar reports whether r is allowed in a header name (RFC 9110, section 5.6.2).
 func isTokenChar(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
-// isHeaderValue reports whether s has no control characters but tabs.
+// isHeaderValue reports whether s has no control characters except tabs.
 func isHeaderValue(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' && s[i] != '\t' || s[i] == 0x7f {

@@ -50,7 +50,7 @@ func (c *call) oneModel(id string) {
 	c.json(http.StatusOK, one)
 }
 
-// probe answers / for clients that look whether anyone is there.
+// probe answers / for clients that check whether the server runs.
 func (c *call) probe() {
 	if !c.method(http.MethodGet, http.MethodHead) {
 		return

@@ -6,20 +6,19 @@ import (
 )
 
 const (
-	maxPlans    = 128      // scripts that are kept parsed
-	maxPlanSize = 4 << 10  // bytes of a model name that is kept
+	maxPlans    = 128      // parsed scripts that are kept
+	maxPlanSize = 4 << 10  // bytes of a model name whose plan is kept
 	maxPlanText = 64 << 10 // bytes of an answer that is kept
 )
 
-// plan is a parsed script and, where it is the same for all requests, its answer.
+// plan is a parsed script and, if it is the same for all requests, its answer.
 type plan struct {
 	model  string // without the script
 	script *script
-	answer *answer // nil: made for each request
+	answer *answer // nil if it depends on the request
 }
 
-// planCache keeps the plans of the last model names, since the load of a
-// benchmark or of a test asks for the same one again and again.
+// planCache keeps the plans of recent model names, because benchmarks and tests use the same one again and again.
 type planCache struct {
 	mu    sync.RWMutex
 	plans map[string]*plan
@@ -31,8 +30,7 @@ func (p *planCache) get(model string) *plan {
 	return p.plans[model]
 }
 
-// put keeps a plan; a full cache is emptied, which is enough for the few
-// names that a run uses.
+// put adds a plan. It empties a full cache, which is sufficient for the few names that a run uses.
 func (p *planCache) put(model string, x *plan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,15 +40,15 @@ func (p *planCache) put(model string, x *plan) {
 	p.plans[model] = x
 }
 
-// plan finds or makes the plan of the request and its answer.
+// plan finds or creates the plan of the request, and its answer.
 func (c *call) plan() error {
-	line, said := cutScript(c.req.lastUser)
+	line, userText := cutScript(c.req.lastUser)
 	if line == "" {
 		if p := c.srv.plans.get(c.req.model); p != nil {
-			return c.follow(p, said)
+			return c.follow(p, userText)
 		}
 	}
-	// The body is one string; what outlives the request must not point into it.
+	// The body is a single string. What outlives the request must not refer to it.
 	full := c.req.model
 	if len(full) <= maxPlanSize {
 		full = strings.Clone(full)
@@ -65,7 +63,7 @@ func (c *call) plan() error {
 	}
 	p := &plan{model: model, script: s}
 	if line == "" && len(full) <= maxPlanSize {
-		a, static, err := newAnswer(s, model, said, c)
+		a, static, err := newAnswer(s, model, userText, c)
 		if err != nil {
 			return err
 		}
@@ -75,28 +73,28 @@ func (c *call) plan() error {
 		}
 		c.srv.plans.put(full, p)
 	}
-	return c.follow(p, said)
+	return c.follow(p, userText)
 }
 
-// follow takes a plan for this request.
-func (c *call) follow(p *plan, said string) (err error) {
+// follow uses a plan for this request.
+func (c *call) follow(p *plan, userText string) (err error) {
 	c.model, c.scr, c.ans = p.model, p.script, p.answer
 	if c.ans == nil {
-		c.ans, _, err = newAnswer(p.script, p.model, said, c)
+		c.ans, _, err = newAnswer(p.script, p.model, userText, c)
 	}
 	return err
 }
 
 const maxFailKeys = 4096
 
-// failureCounts holds how many requests have failed under each fail_key.
+// failureCounts counts the failed requests of each fail_key.
 type failureCounts struct {
 	mu     sync.Mutex
 	counts map[string]int
-	order  []string // keys by age, for throwing out the oldest
+	order  []string // keys by age, to drop the oldest
 }
 
-// take reports whether the next request under a key fails, and counts it if so.
+// take reports whether the next request with a key fails. If so, it counts the request.
 func (f *failureCounts) take(key string, times int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxRecordedBody is how many bytes of a body are kept.
+// maxRecordedBody limits how many bytes of a body are kept.
 const maxRecordedBody = 1 << 20
 
 // Recorded is one request as this server received it, credentials included.
@@ -16,22 +16,22 @@ type Recorded struct {
 	Method string
 	Path   string // with the query
 	Header http.Header
-	// Body is the first MiB of the body; BodySize is the length of all that came.
+	// Body is the first MiB of the body. BodySize is the length of the whole body.
 	Body     []byte
 	BodySize int
-	// Disconnected is when the server saw that the client had left before the
-	// answer was complete; zero if it did not.
+	// Disconnected is when the server noticed that the client had left before the answer was complete. It is zero if
+	// the client did not leave.
 	Disconnected time.Time
 }
 
-// requestLog keeps the last requests; a limit of 0 keeps none.
+// requestLog keeps the last requests. A limit of 0 keeps none.
 type requestLog struct {
 	limit int
 	mu    sync.Mutex
 	list  []*Recorded
 }
 
-// begin records a request, or returns nil when nothing is recorded.
+// begin records a request. It returns nil if requests are not recorded.
 func (l *requestLog) begin(r *http.Request) *Recorded {
 	if l.limit == 0 {
 		return nil
@@ -57,7 +57,7 @@ func (l *requestLog) body(e *Recorded, b []byte) {
 	e.Body, e.BodySize = part, len(b)
 }
 
-// left notes that the client has gone.
+// left records that the client has left.
 func (l *requestLog) left(e *Recorded) {
 	if e == nil {
 		return
@@ -67,8 +67,8 @@ func (l *requestLog) left(e *Recorded) {
 	e.Disconnected = time.Now()
 }
 
-// Requests returns the last requests, oldest first, at most Options.Record of
-// them and those still running among them. Header and Body are not to be changed.
+// Requests returns the last requests, oldest first, including those in progress, but at most Options.Record. The
+// caller must not modify Header and Body.
 func (s *Server) Requests() []Recorded {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()

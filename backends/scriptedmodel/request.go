@@ -22,7 +22,7 @@ const (
 	keepBuf  = 1 << 20  // buffers above this are left to the garbage collector
 )
 
-// request is what the server reads of a chat completions request.
+// request is the part of a chat completions request that the server uses.
 type request struct {
 	body         string
 	sum          [sha256.Size]byte
@@ -32,21 +32,21 @@ type request struct {
 	lastUser     string // text of the last user message
 	promptBytes  int    // text of all messages
 
-	// Of a request for vectors.
-	texts      []string // nil: it is none
+	// The following members belong to a request for embeddings.
+	texts      []string // nil for other requests
 	dimensions int
 	base64     bool
 }
 
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// readBody reads the body within maxBody and the server's BodyTimeout, and hashes it.
+// readBody reads the body within maxBody and the server's BodyTimeout, and returns it with its hash.
 func (c *call) readBody() (body string, sum [sha256.Size]byte, err error) {
 	if c.r.ContentLength > maxBody {
 		return "", sum, tooLarge()
 	}
 	if d := c.srv.bodyTimeout; d > 0 {
-		// A writer without deadlines is one that its server bounds itself.
+		// A writer without deadlines is limited by its own server.
 		rc := http.NewResponseController(c.w)
 		if rc.SetReadDeadline(time.Now().Add(d)) == nil {
 			defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
@@ -73,10 +73,11 @@ func (c *call) readBody() (body string, sum [sha256.Size]byte, err error) {
 }
 
 func tooLarge() error {
-	return apierror.New(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than %d bytes", maxBody)
+	return apierror.New(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than %d bytes",
+		maxBody)
 }
 
-// parseRequest reads the fields that matter and ignores all others.
+// parseRequest parses the members that matter and ignores all others.
 func parseRequest(body string) (*request, error) {
 	if !shallow(body, maxDepth) {
 		return nil, badRequest("invalid_json", "", "the request body is nested more than %d levels deep", maxDepth)
@@ -128,7 +129,7 @@ func parseRequest(body string) (*request, error) {
 	return q, nil
 }
 
-// readMessages counts the text and finds the last user message.
+// readMessages counts the bytes of text and finds the last user message.
 func (q *request) readMessages(messages gjson.Result) {
 	var last gjson.Result
 	messages.ForEach(func(_, m gjson.Result) bool {
@@ -172,8 +173,8 @@ func eachText(content gjson.Result, f func(string)) {
 	})
 }
 
-// shallow reports whether arrays and objects in s are nested limit deep at
-// most. It comes before the parser, which calls itself for every level.
+// shallow reports whether arrays and objects in s are nested at most limit deep. It is called before the parser,
+// which is recursive.
 func shallow(s string, limit int) bool {
 	depth := 0
 	for i := 0; i < len(s); i++ {

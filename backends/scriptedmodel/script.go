@@ -11,10 +11,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// maxText is the most bytes that text and repeat make together.
+// maxText limits the text with its repetitions, in bytes.
 const maxText = 16 << 20
 
-// linePrefix begins the line of a user message that is a script.
+// linePrefix is the beginning of a line in a user message that is a script.
 const linePrefix = modelScripted + "?"
 
 // fault is a set of faults.
@@ -58,20 +58,20 @@ var faultNames = map[string]fault{
 	"slow_headers":  faultSlowHeaders,
 }
 
-// has reports whether any of the faults of g is in f.
+// has reports whether f contains any of the faults in g.
 func (f fault) has(g fault) bool { return f&g != 0 }
 
-// usageMode says where usage is sent.
+// usageMode defines where usage is sent.
 type usageMode uint8
 
 const (
-	usageAsked  usageMode = iota // last, if stream_options ask for it
+	usageAsked  usageMode = iota // last, if stream_options requests it
 	usageOff                     // never
 	usageFinish                  // with the finish_reason
 	usageLast                    // in a chunk of its own
 )
 
-// echoMode says what of the request becomes the text.
+// echoMode defines which part of the request becomes the text.
 type echoMode uint8
 
 const (
@@ -80,14 +80,14 @@ const (
 	echoBody
 )
 
-// unset marks a number that the script does not give where 0 means something.
+// unset marks a number that the script does not set, if 0 is a valid value.
 const unset = -1
 
 // scriptedTool is one tool call of the answer.
 type scriptedTool struct{ name, args string }
 
-// script is a parsed script; see the package comment for the keys. It is
-// shared between requests and never changed after parsing.
+// script is a parsed script; see the package comment for the keys. Requests share it, so it is read-only after
+// parsing.
 type script struct {
 	text         string
 	hasText      bool
@@ -97,28 +97,28 @@ type script struct {
 	tools        []scriptedTool
 	finish       string
 
-	words, chunks, chunkBytes     int // 0: not given
+	words, chunks, chunkBytes     int // 0 if not given
 	delay, firstDelay, chunkDelay time.Duration
 	flush                         bool
 
-	status                    int // 0: not given
+	status                    int // 0 if not given
 	code, message, retryAfter string
 	headers                   http.Header
 	body                      string
 	hasBody                   bool
 
 	usage                                        usageMode
-	promptTokens, completionTokens, cachedTokens int // unset: count
+	promptTokens, completionTokens, cachedTokens int // unset means the actual count
 
 	echo      echoMode
 	faults    fault
-	after     int // unset: the default of the fault
+	after     int // unset means the default of the fault
 	bytes     int
-	failTimes int // 0: not given
+	failTimes int // 0 if not given
 	failKey   string
 }
 
-// newScript is the script of a plain request.
+// newScript returns the script of a request that has none.
 func newScript() *script {
 	return &script{
 		repeat: 1, flush: true, bytes: 1 << 20, after: unset,
@@ -126,8 +126,8 @@ func newScript() *script {
 	}
 }
 
-// parseScript parses the query of the model name and the line of the message,
-// either of which may be empty; keys of the first win.
+// parseScript parses the query after the model name and the query in the message, either of which may be empty.
+// Keys of the first one take precedence.
 func parseScript(modelQuery, lineQuery string) (*script, *apierror.Error) {
 	values, err := url.ParseQuery(modelQuery)
 	if err != nil {
@@ -145,14 +145,14 @@ func parseScript(modelQuery, lineQuery string) (*script, *apierror.Error) {
 		}
 	}
 	s := newScript()
-	for _, key := range slices.Sorted(maps.Keys(values)) { // sorted: of two errors always the same one is told
+	for _, key := range slices.Sorted(maps.Keys(values)) { // sorted, so that the same error is always reported
 		list := values[key]
 		set, ok := keys[key]
 		if !ok {
 			return nil, scriptError("model", "the script has an unknown key %q", shorten(key, 50))
 		}
-		if most := max(set.most, 1); len(list) > most {
-			return nil, scriptError("model", "the script has %s %d times, at most %d are allowed", key, len(list), most)
+		if limit := max(set.most, 1); len(list) > limit {
+			return nil, scriptError("model", "the script has %s %d times, at most %d are allowed", key, len(list), limit)
 		}
 		for _, v := range list {
 			if err := set.apply(s, v); err != nil {
@@ -163,7 +163,7 @@ func parseScript(modelQuery, lineQuery string) (*script, *apierror.Error) {
 	return s, s.check()
 }
 
-// check finds keys that do not go together.
+// check returns an error for keys that must not be combined.
 func (s *script) check() *apierror.Error {
 	given := 0
 	for _, n := range []int{s.words, s.chunks, s.chunkBytes} {
@@ -192,14 +192,14 @@ func scriptError(param, format string, args ...any) *apierror.Error {
 	return badRequest("invalid_script", param, format, args...)
 }
 
-// succeeding returns the script without what fails the request.
+// succeeding returns the script without a status and faults.
 func (s *script) succeeding() *script {
 	ok := *s
 	ok.status, ok.faults = 0, 0
 	return &ok
 }
 
-// failing returns the script with a status, if nothing else makes it fail.
+// failing returns the script with a status, unless it fails anyway.
 func (s *script) failing() *script {
 	if s.status != 0 || s.faults != 0 {
 		return s
@@ -209,7 +209,7 @@ func (s *script) failing() *script {
 	return &bad
 }
 
-// afterChunks is where the faults of the middle strike.
+// afterChunks returns the number of chunks after which the faults of the middle occur.
 func (s *script) afterChunks() int {
 	if s.after != unset {
 		return s.after
@@ -220,7 +220,7 @@ func (s *script) afterChunks() int {
 	return 1
 }
 
-// cutScript takes the first line that is a script out of a user's text.
+// cutScript removes the first line that is a script from a user's text.
 func cutScript(text string) (query, rest string) {
 	if !strings.Contains(text, linePrefix) {
 		return "", text

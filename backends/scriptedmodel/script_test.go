@@ -96,8 +96,7 @@ func TestCutScript(t *testing.T) {
 	}
 }
 
-// TestKeysAreDocumented holds the package comment to the table of keys and to
-// the faults, in both directions.
+// TestKeysAreDocumented checks that the package comment documents exactly the existing keys and faults.
 func TestKeysAreDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("doc.go")

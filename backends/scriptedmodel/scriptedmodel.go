@@ -8,31 +8,30 @@ import (
 	"time"
 )
 
-// MaxDuration is the longest that one answer may take; a server in front of
-// the handler needs a write timeout above it, or none.
+// MaxDuration limits the duration of an answer. The write timeout of the http.Server must be longer, or not set.
 const MaxDuration = time.Hour
 
-// maxHold is how long a hang or a stall lasts for a client that stays.
+// maxHold limits how long a hang or a stall lasts if the client stays.
 const maxHold = 10 * time.Minute
 
-// epoch is the created of every answer unless Options say otherwise.
+// epoch is the default of Options.Created.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Options configure a Server. The zero value is ready for use.
+// Options configures a Server. The zero value is valid.
 type Options struct {
-	// Created is the created of answers and models.
-	// Default: 2026-01-01T00:00:00Z, so that answers never change.
+	// Created is the creation time of answers and models. The default is 2026-01-01T00:00:00Z, so that answers never
+	// change.
 	Created time.Time
-	// BodyTimeout is how long a request body may take to arrive. The read
-	// deadline is removed after it: an http.Server with a ReadTimeout would
-	// take its end for a client that left. Default: 0, none is set.
+	// BodyTimeout limits how long a request body may take to arrive. The read deadline is removed after the body,
+	// because an http.Server with a ReadTimeout would mistake the deadline for a client that has left. Zero means
+	// that no deadline is set.
 	BodyTimeout time.Duration
-	// Record is how many of the last requests Requests returns. They hold
-	// credentials and bodies: it is for tests only. Default: 0, none.
+	// Record is how many of the last requests Requests returns. These contain credentials and bodies, so it is only
+	// for tests. Zero means none.
 	Record int
 }
 
-// Server is the handler. Make it with New.
+// Server is the http.Handler of the scripted model. Use New to create one.
 type Server struct {
 	created     int64 // unix seconds
 	bodyTimeout time.Duration
@@ -55,20 +54,20 @@ func New(o Options) *Server {
 	return s
 }
 
-// Stats counts the requests of a Server since it was made.
+// Stats counts the requests of a Server since its creation.
 type Stats struct {
-	Requests  int64 // begun, of every route
-	InFlight  int64 // not yet ended
+	Requests  int64 // begun, on all routes
+	InFlight  int64 // in progress
 	Cancelled int64 // ended because the client left before the answer was complete
 }
 
-// Stats returns the counts of now.
+// Stats returns the current counts.
 func (s *Server) Stats() Stats {
 	return Stats{Requests: s.requests.Load(), InFlight: s.inFlight.Load(), Cancelled: s.cancelled.Load()}
 }
 
-// Wait returns nil as soon as done accepts the counts, or the error of ctx.
-// It is for tests that wait until a cancelled request has reached this server.
+// Wait returns nil as soon as done returns true for the counts, or the error of ctx. Tests use it to wait until the
+// cancellation of a request has reached this server.
 func (s *Server) Wait(ctx context.Context, done func(Stats) bool) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -82,8 +81,7 @@ func (s *Server) Wait(ctx context.Context, done func(Stats) bool) error {
 	return nil
 }
 
-// ServeHTTP implements http.Handler. Faults that cut the connection panic with
-// http.ErrAbortHandler, as net/http wants it.
+// ServeHTTP implements http.Handler. For faults that close the connection, it panics with http.ErrAbortHandler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := call{srv: s, w: w, r: r, rec: s.log.begin(r)}
 	s.requests.Add(1)
@@ -118,7 +116,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// end closes the books on a request.
+// end updates the counts when a request ends.
 func (c *call) end() {
 	if !c.complete && (c.gone || c.r.Context().Err() != nil) {
 		c.srv.cancelled.Add(1)

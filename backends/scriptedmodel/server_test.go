@@ -117,7 +117,7 @@ func TestBodyTimeout(t *testing.T) {
 	}
 }
 
-// answerOf is the text of an answer that is not streamed.
+// answerOf returns the text of an answer that is not streamed.
 func answerOf(t *testing.T, s *Server, body string, header http.Header) (int, string) {
 	t.Helper()
 	req := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body))

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// trickle makes the headers of the answer come line by line. It takes the
-// connection from the server, which only HTTP/1 allows; elsewhere it pauses
-// before the headers. It reports whether to go on; stop ends the connection.
+// trickle sends the headers of the answer line by line. It hijacks the connection, which only HTTP/1 allows;
+// otherwise it pauses before the headers. It reports whether to continue. stop closes the connection.
 func (c *call) trickle() (stop func(), ok bool) {
 	total := c.scr.delay
 	if total == 0 {
@@ -26,7 +25,7 @@ func (c *call) trickle() (stop func(), ok bool) {
 	}
 	_ = conn.SetDeadline(time.Now().Add(MaxDuration))
 	ctx, cancel := context.WithCancel(c.r.Context())
-	go func() { // the server no longer looks whether the client is there
+	go func() { // the server no longer detects whether the client has left
 		_, _ = io.Copy(io.Discard, rw.Reader)
 		cancel()
 	}()
@@ -41,8 +40,8 @@ func (c *call) trickle() (stop func(), ok bool) {
 	}, true
 }
 
-// slowWriter is an http.ResponseWriter on a bare connection whose body ends
-// with the connection or the Content-Length.
+// slowWriter is an http.ResponseWriter on a hijacked connection. The body ends with the connection or after the
+// Content-Length.
 type slowWriter struct {
 	call   *call
 	conn   net.Conn
@@ -90,7 +89,7 @@ func (w *slowWriter) Write(b []byte) (int, error) {
 	return w.out.Write(b)
 }
 
-// FlushError is what http.ResponseController calls.
+// FlushError implements the method that http.ResponseController calls.
 func (w *slowWriter) FlushError() error { return w.out.Flush() }
 
 var (

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxChunks is the most pieces a text is cut into.
+// maxChunks limits the number of pieces into which a text is split.
 const maxChunks = 100_000
 
-// The splitters return pieces that together are s; none is empty and none
-// ends inside a character. The pieces share the memory of s.
+// The split functions return pieces whose concatenation is s. No piece is empty, and none ends within a character.
+// The pieces share the memory of s.
 
-// splitWords cuts before every n-th word; white space belongs to the word before it.
+// splitWords splits before every n-th word. White space belongs to the preceding word.
 func splitWords(s string, n int) []string {
 	words := 0
 	eachWord(s, func(int) { words++ })
@@ -43,10 +43,10 @@ func eachWord(s string, f func(int)) {
 	}
 }
 
-// splitBytes cuts pieces of at most size bytes, or one character if that is longer.
+// splitBytes returns pieces of at most size bytes. A longer character is a piece by itself.
 func splitBytes(s string, size int) []string {
 	if len(s) > size*maxChunks {
-		size = (len(s)+maxChunks-1)/maxChunks + utf8.UTFMax // room for cuts that come early
+		size = (len(s)+maxChunks-1)/maxChunks + utf8.UTFMax // room for pieces that are shorter than size
 	}
 	var pieces []string
 	for len(s) > 0 {
@@ -60,9 +60,8 @@ func splitBytes(s string, size int) []string {
 	return pieces
 }
 
-// charBoundary returns the last index up to limit where s may be cut without
-// cutting a character. It looks back no further than a character is long, so
-// that bytes that are no text cost no more than text.
+// charBoundary returns the last index up to limit at which s can be split without splitting a character. It looks
+// back at most the length of a character, so that invalid UTF-8 takes no longer than text.
 func charBoundary(s string, limit int) int {
 	if len(s) <= limit {
 		return len(s)
@@ -75,8 +74,8 @@ func charBoundary(s string, limit int) int {
 	return limit
 }
 
-// splitN cuts n pieces whose numbers of characters differ by one at most, or
-// one piece a character if there are fewer.
+// splitN returns n pieces whose numbers of characters differ by at most one. If s has fewer than n characters, each
+// one is a piece.
 func splitN(s string, n int) []string {
 	total := utf8.RuneCountInString(s)
 	n = min(n, total)

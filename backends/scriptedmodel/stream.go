@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// stream is an answer sent as server-sent events.
+// stream is the state of an answer that is sent as server-sent events.
 type stream struct {
 	*call
-	head  []byte // "data: " and a chunk up to the opening bracket of choices
+	head  []byte // "data: " and the beginning of a chunk up to the opening bracket of choices
 	buf   []byte
 	eager bool // flush after every event
-	nulls bool // "usage":null in chunks without usage
-	last  bool // usage in a chunk of its own
+	nulls bool // send "usage":null in chunks without usage
+	last  bool // send usage in a chunk of its own
 }
 
 // stream sends a streamed answer.
@@ -24,7 +24,7 @@ func (c *call) stream() {
 	s := c.scr
 	headBuf, _ := buffers.Get().(*[]byte)
 	eventBuf, _ := buffers.Get().(*[]byte)
-	asked := c.req.includeUsage && s.usage == usageAsked || s.usage == usageLast
+	ownChunk := c.req.includeUsage && s.usage == usageAsked || s.usage == usageLast
 	noUsage := s.faults.has(faultNullUsage)
 	t := stream{
 		call:  c,
@@ -32,7 +32,7 @@ func (c *call) stream() {
 		buf:   (*eventBuf)[:0],
 		eager: s.flush || s.chunkDelay > 0,
 		nulls: noUsage || c.req.includeUsage && s.usage != usageOff,
-		last:  asked && !noUsage,
+		last:  ownChunk && !noUsage,
 	}
 	defer func() {
 		putBuffer(headBuf, t.head)
@@ -49,8 +49,7 @@ func (c *call) stream() {
 	}
 }
 
-// run sends the events in order and reports whether it came to the end the
-// script wants.
+// run sends the events in order, and reports whether it has reached the end that the script asks for.
 func (t *stream) run() bool {
 	s := t.scr
 	switch {
@@ -83,7 +82,7 @@ func (t *stream) run() bool {
 	return t.finish() && t.done()
 }
 
-// role sends the chunk that holds nothing but the role.
+// role sends the chunk that contains only the role.
 func (t *stream) role() bool {
 	t.start()
 	t.buf = append(t.buf, `{"index":0,"delta":{"role":"assistant","content":`...)
@@ -127,7 +126,7 @@ func (t *stream) delta(d *delta) bool {
 	return t.stop(false)
 }
 
-// finish sends the chunk with the finish_reason, and the one with usage.
+// finish sends the chunk with the finish_reason, and the chunk with usage if there is one.
 func (t *stream) finish() bool {
 	s := t.scr
 	if !s.faults.has(faultNoFinish) {
@@ -145,7 +144,7 @@ func (t *stream) finish() bool {
 	return true
 }
 
-// done sends the end marker.
+// done sends the end marker, unless a fault suppresses or repeats it.
 func (t *stream) done() bool {
 	times := 1
 	switch {
@@ -163,8 +162,8 @@ func (t *stream) done() bool {
 	return true
 }
 
-// middle does what goes wrong in the middle. It reports whether the stream
-// goes on and, if not, whether this is the end that the script wants.
+// middle performs the faults of the middle. It reports whether the stream continues and, if not, whether this is
+// the end that the script asks for.
 func (t *stream) middle() (goOn, ended bool) {
 	f := t.scr.faults
 	if f.has(faultHugeEvent) && !t.huge() {
@@ -191,7 +190,7 @@ func (t *stream) middle() (goOn, ended bool) {
 	return true, false
 }
 
-// failure sends an error object; nothing follows it, not even [DONE].
+// failure sends an error object. Nothing follows it, not even [DONE].
 func (t *stream) failure() bool {
 	t.comment()
 	t.buf = append(t.buf, "data: "...)
@@ -200,7 +199,7 @@ func (t *stream) failure() bool {
 	return t.push()
 }
 
-// streamError is the error of error_object and error_mid.
+// streamError returns the error of error_object and error_mid.
 func (s *script) streamError() *apierror.Error {
 	if s.status != 0 {
 		return s.scriptedError(s.status)
@@ -208,7 +207,7 @@ func (s *script) streamError() *apierror.Error {
 	return s.scriptedError(http.StatusInternalServerError)
 }
 
-// huge sends one content chunk of the size that the script asks for.
+// huge sends one content chunk of the size that the script sets.
 func (t *stream) huge() bool {
 	if !t.write() {
 		return false
@@ -231,7 +230,7 @@ func (t *stream) huge() bool {
 	return t.push()
 }
 
-// stall is silent, but for comments, until the client leaves.
+// stall sends nothing but comments until the client leaves.
 func (t *stream) stall() {
 	t.writeAndFlush()
 	if !t.scr.faults.has(faultComments) {
@@ -262,20 +261,20 @@ func (t *stream) comment() {
 	}
 }
 
-// start opens the event of a chunk up to the opening bracket of choices.
+// start begins the event of a chunk up to the opening bracket of choices.
 func (t *stream) start() {
 	t.comment()
 	t.buf = append(t.buf, t.head...)
 }
 
-// choiceEnd closes the one choice of a chunk; an empty finish is null.
+// choiceEnd ends the only choice of a chunk. An empty finish becomes null.
 func (t *stream) choiceEnd(finish string) {
 	t.buf = append(t.buf, `,"logprobs":null,"finish_reason":`...)
 	t.buf = appendOrNull(t.buf, finish)
 	t.buf = append(t.buf, '}')
 }
 
-// stop closes the event of a chunk and sends it.
+// stop ends the event of a chunk and sends it.
 func (t *stream) stop(usage bool) bool {
 	t.stopEvent(usage)
 	return t.push()
@@ -293,7 +292,7 @@ func (t *stream) stopEvent(usage bool) {
 	t.buf = append(t.buf, "}\n\n"...)
 }
 
-// push sends an event now or, when nothing is waiting for it, gathers it.
+// push sends an event at once if the stream is eager, and otherwise collects it.
 func (t *stream) push() bool {
 	switch {
 	case t.eager:
@@ -304,7 +303,7 @@ func (t *stream) push() bool {
 	return !t.gone
 }
 
-// wait sends what is gathered and pauses.
+// wait sends what has been collected, and pauses.
 func (t *stream) wait(d time.Duration) bool {
 	if d <= 0 {
 		return true

@@ -30,8 +30,7 @@ func override(given, counted int) int {
 	return counted
 }
 
-// appendEnvelope appends the members that answers and chunks have in common,
-// up to the opening bracket of choices.
+// appendEnvelope appends the members that answers and chunks share, up to the opening bracket of choices.
 func (c *call) appendEnvelope(b []byte, object string) []byte {
 	b = append(b, `{"id":"chatcmpl-`...)
 	b = appendID(b, &c.req.sum)

@@ -38,7 +38,7 @@ func (c *call) whole() {
 	c.complete = !c.gone
 }
 
-// middleOfWhole does what pauses or ends an answer after its headers.
+// middleOfWhole performs what pauses or ends an answer after its headers.
 func (c *call) middleOfWhole(body []byte) {
 	s := c.scr
 	half := body[:len(body)/2]
@@ -59,8 +59,8 @@ func (c *call) middleOfWhole(body []byte) {
 	}
 }
 
-// appendWhole appends the chat.completion object; cut is where more text fits
-// into its content, negative if there is no content.
+// appendWhole appends the chat.completion object. cut is the position at which text can be inserted into its
+// content; it is negative if there is no content.
 func (c *call) appendWhole(b []byte) (_ []byte, cut int) {
 	s, a := c.scr, c.ans
 	cut = -1
@@ -117,7 +117,7 @@ func (c *call) appendWhole(b []byte) (_ []byte, cut int) {
 	return append(b, '}'), cut
 }
 
-// appendToolID appends the id of the i-th tool call, as a JSON string.
+// appendToolID appends the ID of the i-th tool call as a JSON string.
 func (c *call) appendToolID(b []byte, i int) []byte {
 	seed := append(make([]byte, 0, sha256.Size+4), c.req.sum[:]...)
 	sum := sha256.Sum256(strconv.AppendInt(seed, int64(i), 10))
@@ -134,7 +134,7 @@ var fillerBytes = func() []byte {
 	return b
 }()
 
-// fill writes n bytes of text without holding them in memory.
+// fill sends n bytes of text without holding them in memory.
 func (c *call) fill(n int) {
 	for n > 0 && !c.gone {
 		part := fillerBytes[:min(n, len(fillerBytes))]

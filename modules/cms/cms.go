@@ -1,5 +1,5 @@
-// Package cms serves the CMS: the REST API of a site by its routes and handler classes, and the commands that look
-// after it.
+// Package cms provides the Caddy module of the CMS, which serves the REST API of a site, and the commands that
+// manage a site.
 package cms
 
 import (
@@ -36,22 +36,23 @@ func init() {
 	caddy.RegisterModule(new(Handler))
 }
 
-// serviceName is the CMS among the services that a database can be given to.
+// serviceName is the name of the CMS among the services to which a database can be given.
 const serviceName = "cms"
 
-// Handler serves the REST API of a site: what its routes file (api/Routes.php or api/Routes.js) maps to methods of
-// handler classes, /auth, and the content. The endpoint, the mode of authorization and more are settings of the site
-// (config.json). Other paths go to the next handler; with siteUrl and redirects of the settings not /sitemap.xml, and
-// not those where a page was that has moved.
+// Handler serves the REST API of a site: the routes file (api/Routes.php or api/Routes.js) maps requests to methods
+// of handler classes; /auth and the content API are built in. The endpoint, the authorization mode and other
+// options are settings of the site (config.json). Other paths go to the next handler, except /sitemap.xml if
+// siteUrl is set, and the previous paths of moved pages if redirects is set.
 //
-// A site without a folder api gets one at the start. Files that change are in use within a second; files with errors
-// are not, and the log tells why. With errors at the start the configuration is refused.
+// A site without the folder api gets one at the start. Changed files are used within a second. If they have errors,
+// the previous ones stay in use, and the log tells the errors. If they have errors at the start, the configuration
+// is refused.
 //
-// Handlers with the same site and database are one server, whose memory survives a reload.
+// Handlers with the same site and database share one server, whose state survives a reload.
 //
 // Metrics: tollgate_cms_calls_total{status}, tollgate_cms_call_seconds, tollgate_cms_logins_total{outcome},
-// tollgate_cms_reloads_total{outcome}, tollgate_cms_processes_ended_total{reason}, and those of the work in the
-// background.
+// tollgate_cms_reloads_total{outcome}, tollgate_cms_processes_ended_total{reason}, and those of the background
+// jobs.
 //
 // In the Caddyfile:
 //
@@ -65,44 +66,46 @@ const serviceName = "cms"
 //		}
 //	}
 type Handler struct {
-	// Site is the folder of the site; a relative path counts from the working directory, in a Caddyfile from its
-	// folder. Default: site.
+	// Site is the folder of the site. A relative path is relative to the working directory or, in a Caddyfile, to
+	// the folder of the Caddyfile. Default: site.
 	Site string `json:"site,omitempty"`
-	// Admin is the path of the administration: pages for those whose roles permit it. "off": there is none.
-	// Default: /admin.
+	// Admin is the path of the administration: pages for users whose roles permit it. "off" disables it. Default:
+	// /admin.
 	Admin string `json:"admin,omitempty"`
-	// BaseURL is the address that clients reach the site at, such as https://www.example.com, for a proxy that ends TLS
-	// or asks by another name: with https cookies are Secure, and absolute addresses begin with it. Default: as asked.
+	// BaseURL is the address at which clients reach the site, such as https://www.example.com, in case a proxy
+	// terminates TLS or uses another host name: with https, cookies are Secure, and absolute addresses begin with
+	// it. By default the address of each request is used.
 	BaseURL string `json:"base_url,omitempty"`
-	// OIDC is an OpenID provider at which users of the administration may sign in, beside the password. Default: none.
+	// OIDC is an OpenID provider at which users of the administration may sign in, in addition to the password.
+	// Default: none.
 	OIDC *oidc.Provider `json:"oidc,omitempty"`
 
-	// Isolation says where handlers run that are written in JavaScript: in processes of their own, which are ended from
-	// outside when a call takes too long or too much memory ("process"), or in the gateway itself, for those who trust
-	// their code with all that it runs beside ("none"). Default: process.
+	// Isolation defines where handlers written in JavaScript run: in processes of their own, which are killed when a
+	// call takes too much time or memory ("process"), or in the gateway's process, for those who trust their code
+	// ("none"). Default: process.
 	Isolation string `json:"isolation,omitempty"`
 
 	app    *tollgate.App
 	server *cms.Server
-	mount  string // of the administration; empty: there is none
+	mount  string // path of the administration; empty if there is none
 }
 
-// Where handlers run.
+// The values of Isolation.
 const (
 	isolationProcess = "process"
 	isolationNone    = "none"
 )
 
-// node is the CMS of one site on one database.
+// node is the CMS of one site on one database. Reloads share it.
 type node struct {
 	server *cms.Server
-	// Of the newest configuration.
+	// These belong to the latest configuration.
 	logger  atomic.Pointer[zap.Logger]
 	keyring atomic.Pointer[func() (keyring.Keyring, error)]
 	newest  tollgate.Newest
 }
 
-// ring is the keyring of the newest configuration that has started.
+// ring returns the keyring of the latest configuration that has started.
 func (n *node) ring() (keyring.Keyring, error) {
 	ask := n.keyring.Load()
 	if ask == nil {
@@ -118,14 +121,14 @@ func (n *node) close() error {
 	return nil
 }
 
-// nodes are the servers by their databases and sites.
+// nodes holds the nodes by database and site.
 var nodes = caddy.NewUsagePool()
 
 type nodeKey struct {
 	db          *store.DB
 	site, admin string
 	base        string
-	networks    string // that scripts and webhooks may reach
+	networks    string // private networks that scripts and webhooks may reach
 	inProcess   bool
 	oidc        [sha256.Size]byte
 }
@@ -138,7 +141,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision makes the server, and reads the files of a site that has some. Nothing is written.
+// Provision creates the server and reads the files of a site that is installed. It writes nothing.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	site, err := h.folder()
 	if err != nil {
@@ -168,7 +171,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	var provider *oidclogin.Provider
 	var called string
 	inProcess := h.Isolation == isolationNone
-	key := nodeKey{db: db, site: site, admin: mount, base: base, networks: fmt.Sprint(h.app.AllowedNetworks()), inProcess: inProcess}
+	key := nodeKey{db: db, site: site, admin: mount, base: base, networks: fmt.Sprint(h.app.AllowedNetworks()),
+		inProcess: inProcess}
 	if h.OIDC != nil {
 		if provider, key.oidc, err = h.OIDC.Make(h.app, func() []byte { return firstKey(keys) }); err != nil {
 			return err
@@ -181,8 +185,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		n := new(node)
 		n.logger.Store(ctx.Logger())
 		n.server, err = cms.New(cms.Options{
-			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: edge.Address, RequestID: requestID,
-			Networks: h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) }, Admin: mount, BaseURL: base,
+			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: edge.Address,
+			RequestID: requestID,
+			Networks:  h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) },
+			Admin: mount, BaseURL: base,
 			OIDC: provider, OIDCLabel: called, Bar: n.newest.Bar(serviceName), InProcess: inProcess,
 		})
 		return n, err
@@ -191,7 +197,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	n.logger.Store(ctx.Logger())
-	if !made { // a reload is a reload of the files, too
+	if !made { // a reload of the configuration also reloads the files
 		if err := n.server.Reload(); err != nil {
 			return err
 		}
@@ -208,10 +214,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return errors.Join(tollgate.RegisterMetrics(ctx, collectors...), jobMetrics.Register(ctx))
 }
 
-// mounts are the paths that the administration can have.
+// mounts matches the valid paths of the administration.
 var mounts = regexp.MustCompile(`^(/[a-z0-9._-]+)+$`)
 
-// administration is its path; empty: there is none.
+// administration returns the path of the administration, or an empty string if it is off.
 func (h *Handler) administration() (string, error) {
 	switch mount := cmp.Or(h.Admin, "/admin"); {
 	case mount == "off":
@@ -223,21 +229,22 @@ func (h *Handler) administration() (string, error) {
 	}
 }
 
-// address is the one that clients reach the site at; empty: as they ask.
+// address returns the BaseURL, or an empty string if the address of each request is used.
 func (h *Handler) address() (string, error) {
 	base := strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/")
-	if u, err := url.Parse(base); base != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Scheme+"://"+u.Host != base) {
+	if u, err := url.Parse(base); base != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+		u.Hostname() == "" || u.Scheme+"://"+u.Host != base) {
 		return "", fmt.Errorf("base_url: %q is not an address such as https://www.example.com, without a path", h.BaseURL)
 	}
 	return base, nil
 }
 
-// folder is the whole path of the site.
+// folder returns the absolute path of the site.
 func (h *Handler) folder() (string, error) {
 	return filepath.Abs(cmp.Or(caddy.NewReplacer().ReplaceKnown(h.Site, ""), "site"))
 }
 
-// database takes the database of the service with all its schemas.
+// database returns the database of the service and registers all its schemas.
 func database(app *tollgate.App) (db *store.DB, err error) {
 	schemas := cms.Schemas()
 	for _, schema := range schemas[1:] {
@@ -248,7 +255,7 @@ func database(app *tollgate.App) (db *store.DB, err error) {
 	return app.SealedDatabase(serviceName, schemas[0], cms.SealedSample)
 }
 
-// firstKey is the key to sign with; nil before the app has started, when nobody is answered.
+// firstKey returns the key to sign with. It is nil before the app has started, when no request is answered.
 func firstKey(keys func() ([][]byte, error)) []byte {
 	all, err := keys()
 	if err != nil || len(all) == 0 {
@@ -257,7 +264,7 @@ func firstKey(keys func() ([][]byte, error)) []byte {
 	return all[0]
 }
 
-// requestID is that of api_errors.
+// requestID returns the ID that api_errors has given the request, or a random one.
 func requestID(r *http.Request) string {
 	if id := apierrors.RequestID(r.Context()); id != "" {
 		return id
@@ -267,7 +274,8 @@ func requestID(r *http.Request) string {
 
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
-	p := tollgate.Presence{Service: serviceName, Title: "Content", Summary: "Pages and files of a site, their administration and a REST API."}
+	p := tollgate.Presence{Service: serviceName, Title: "Content",
+		Summary: "Pages and files of a site, their administration and a REST API."}
 	if h.mount != "" {
 		p.Path = h.mount + "/"
 	}
@@ -281,7 +289,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return nil
 }
 
-// serve answers what is the site's, and tells whether it was.
+// serve answers a request for the site, and reports whether it has.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) bool {
 	defer h.app.Acquire()()
 	r = edge.Request(r)

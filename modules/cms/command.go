@@ -32,7 +32,7 @@ data/tollgate.db count from the working directory.
 	CobraFunc: commands,
 }
 
-// options are the flags that every subcommand takes.
+// options are the flags of every subcommand.
 type options struct {
 	cli.Flags
 	site string
@@ -42,17 +42,20 @@ func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
 	root.PersistentFlags().StringVar(&o.site, "site", "site", "Folder of the site")
-	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o), exportCommand(o), importCommand(o), reencryptCommand(o))
+	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o), exportCommand(o), importCommand(o),
+		reencryptCommand(o))
 }
 
-// session is the open database with what a subcommand needs to answer.
+// session is the open database, and the server that works on it.
 type session struct {
 	*cli.Session
 	*cms.Server
 }
 
-// run makes a subcommand of a function that works on the open database.
-func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+// run returns the run function of a subcommand that needs the open database.
+func (o *options) run(
+	work func(s *session, cmd *cobra.Command, args []string) error,
+) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
 		server, err := o.open(s)
 		if err != nil {
@@ -63,7 +66,7 @@ func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) e
 	})
 }
 
-// open is the site on its database.
+// open returns the CMS of the site on its database. The caller must close it.
 func (o *options) open(s *cli.Session) (*cms.Server, error) {
 	site, err := filepath.Abs(o.site)
 	if err != nil {
@@ -121,7 +124,7 @@ To take a site away, remove its folder and database; site/api is never removed.
 	return cmd
 }
 
-// shownRoute is a route in the answer of check.
+// shownRoute is a route in the output of check.
 type shownRoute struct {
 	Method   string   `json:"method"`
 	Endpoint string   `json:"endpoint"`
@@ -158,21 +161,22 @@ API hides, since their paths are its endpoint or below it.
 			s.Note("%s", warning)
 		}
 		list := shownRoutes(state.Table.Routes())
-		return s.Table(map[string]any{"routes": list, "warnings": warnings(state.Warnings), "hidden": cli.List(hidden)}, func(w io.Writer) {
-			cli.Row(w, "METHOD", "ENDPOINT", "CLASS", "NAME", "AUTH", "AT")
-			for _, r := range list {
-				auth := cli.Yes(r.Auth)
-				if len(r.Roles) > 0 {
-					auth = strings.Join(r.Roles, ", ")
+		return s.Table(map[string]any{"routes": list, "warnings": warnings(state.Warnings), "hidden": cli.List(hidden)},
+			func(w io.Writer) {
+				cli.Row(w, "METHOD", "ENDPOINT", "CLASS", "NAME", "AUTH", "AT")
+				for _, r := range list {
+					auth := cli.Yes(r.Auth)
+					if len(r.Roles) > 0 {
+						auth = strings.Join(r.Roles, ", ")
+					}
+					cli.Row(w, r.Method, "/"+r.Endpoint, r.Class, r.Name, auth, r.At)
 				}
-				cli.Row(w, r.Method, "/"+r.Endpoint, r.Class, r.Name, auth, r.At)
-			}
-		})
+			})
 	})
 	return cmd
 }
 
-// hidden are pages where the API is; none where there is no database yet.
+// hidden returns the pages that the API hides. It returns none if there is no database yet.
 func (o *options) hidden(s *cli.Session) ([]string, error) {
 	if s.App.Exists(serviceName) != nil {
 		return nil, nil

@@ -42,7 +42,7 @@ terminal, with file, line and column.
 	return cmd
 }
 
-// devConfig is the configuration of a server for one site.
+// devConfig returns the configuration of a server for one site.
 func devConfig(site, listen, database string) ([]byte, error) {
 	site, err := filepath.Abs(site)
 	if err != nil {

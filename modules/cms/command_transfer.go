@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// transferred is the answer of export and import.
+// transferred is the output of export and import.
 type transferred struct {
 	File      string `json:"file"`
 	Fields    int    `json:"fields"`
@@ -25,7 +25,7 @@ type transferred struct {
 	Files     int    `json:"files"`
 }
 
-func told(file string, done transfer.Done) transferred {
+func newTransferred(file string, done transfer.Done) transferred {
 	return transferred{file, done.Fields, done.Templates, done.Pages, done.Files}
 }
 
@@ -33,6 +33,7 @@ func (t transferred) String() string {
 	return fmt.Sprintf("%d fields, %d templates, %d pages, %d files", t.Fields, t.Templates, t.Pages, t.Files)
 }
 
+// exportCommand returns the command that writes the content of the site to a file.
 func exportCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export <file>|-", Args: cobra.ExactArgs(1),
@@ -50,17 +51,17 @@ settings, routes and classes are not in it.
 			return err
 		}
 		bar := cli.NewProgress(s.Notes, pages, " pages and files", func(n int64) string { return strconv.FormatInt(n, 10) })
-		from, before := s.Transfer(), int64(0)
+		from, previous := s.Transfer(), int64(0)
 		from.Progress = func(done transfer.Done) {
 			now := int64(done.Pages) + int64(done.Files)
-			bar.Step(now-before, pages+int64(done.Files))
-			before = now
+			bar.Step(now-previous, pages+int64(done.Files))
+			previous = now
 		}
 		if args[0] == "-" {
 			done, err := from.Export(ctx, s.Out)
 			bar.Clear()
 			if err == nil {
-				s.Note("%s", told("-", done))
+				s.Note("%s", newTransferred("-", done))
 			}
 			return err
 		}
@@ -69,19 +70,19 @@ settings, routes and classes are not in it.
 		if err != nil {
 			return err
 		}
-		answer := told(args[0], done)
+		answer := newTransferred(args[0], done)
 		return s.Answer(answer, func(io.Writer) { s.Note("%s: %s", args[0], answer) })
 	})
 	return cmd
 }
 
-// exportTo writes a file, which is there once it is whole.
+// exportTo exports to a file, which only appears when it is complete.
 func exportTo(ctx context.Context, from transfer.Site, name string) (done transfer.Done, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // with mode 0600
 	if err != nil {
 		return done, err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // it has its name by then
+	defer os.Remove(f.Name()) //nolint:errcheck // it has been renamed by then, unless there was an error
 	done, err = from.Export(ctx, f)
 	if err == nil {
 		err = f.Sync()
@@ -95,6 +96,7 @@ func exportTo(ctx context.Context, from transfer.Site, name string) (done transf
 	return done, err
 }
 
+// importCommand returns the command that imports an exported file into the site.
 func importCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import <file>|-", Args: cobra.ExactArgs(1),
@@ -125,7 +127,7 @@ an import that was interrupted is begun again, and adds nothing twice.
 		bar := cli.NewProgress(s.Notes, size, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
 		done, err := s.Transfer().Import(s.Ctx, &stepped{in, func(n int64) { bar.Step(n, size) }})
 		bar.Clear()
-		answer := told(args[0], done)
+		answer := newTransferred(args[0], done)
 		if err != nil {
 			return fmt.Errorf("after %s: %w", answer, err)
 		}
@@ -134,7 +136,7 @@ an import that was interrupted is begun again, and adds nothing twice.
 	return cmd
 }
 
-// stepped tells how much is read.
+// stepped reports how much has been read.
 type stepped struct {
 	io.Reader
 	step func(n int64)

@@ -18,14 +18,14 @@ func userCommand(o *options) *cobra.Command {
 		userStatusCommand(o, "enable", "Lets a user in again", accounts.StatusActive))
 }
 
-// shownUser is a user in the answers.
+// shownUser is a user in the output.
 type shownUser struct {
 	*accounts.Account
-	// Password is one that was made, shown this once; empty: none was.
+	// Password is a generated password, which is only shown here. It is empty if none was generated.
 	Password string `json:"password,omitempty"`
 }
 
-// tell answers with a user: a password that was made, or else the name.
+// tell prints a user: the generated password or, if there is none, the name.
 func tell(s *session, u *accounts.Account, made, note string) error {
 	text := u.Name
 	if made != "" {
@@ -37,7 +37,8 @@ func tell(s *session, u *accounts.Account, made, note string) error {
 	})
 }
 
-// newPassword is one that is typed or, if it is to be, made.
+// newPassword returns a generated password, or else one from standard input. made is the generated password, or
+// empty if it was read.
 func newPassword(cmd *cobra.Command, generate bool) (pass, made string, err error) {
 	if generate {
 		made = password.Generate()
@@ -72,7 +73,8 @@ func userAddCommand(o *options) *cobra.Command {
 }
 
 func userListCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{Use: "list [--after <id>] [--limit <number>]", Args: cobra.NoArgs, Short: "Lists the users in the order of their ids"}
+	cmd := &cobra.Command{Use: "list [--after <id>] [--limit <number>]", Args: cobra.NoArgs,
+		Short: "Lists the users in the order of their ids"}
 	after := cmd.Flags().Int64("after", 0, "Id behind which the list begins")
 	limit := cmd.Flags().Int("limit", 500, "How many, at most 500")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
@@ -106,7 +108,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// userStatusCommand is disable and enable.
+// userStatusCommand returns the command disable or enable.
 func userStatusCommand(o *options, name, short, status string) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " <name>", Args: cobra.ExactArgs(1), Short: short,
@@ -116,10 +118,10 @@ func userStatusCommand(o *options, name, short, status string) *cobra.Command {
 	}
 }
 
-func change(s *session, name string, to accounts.Change, made, note string) error {
+func change(s *session, name string, changes accounts.Change, made, note string) error {
 	u, err := s.Accounts().Named(s.Ctx, name)
 	if err == nil {
-		u, err = s.Accounts().Update(s.Ctx, nil, u.ID, to)
+		u, err = s.Accounts().Update(s.Ctx, nil, u.ID, changes)
 	}
 	if err != nil {
 		return err

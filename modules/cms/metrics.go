@@ -37,7 +37,7 @@ var (
 	collectors = []prometheus.Collector{calls, callSeconds, logins, reloads, ended}
 )
 
-// statuses are the counters of calls by the class of a status.
+// statuses are the counters of calls, by the first digit of the status.
 var statuses = func() (all [6]prometheus.Counter) {
 	for i := 2; i < len(all); i++ {
 		all[i] = calls.WithLabelValues(strconv.Itoa(i) + "xx")

@@ -11,7 +11,7 @@ import (
 //go:embed service.caddyfile
 var form string
 
-// The short form, with the option of the directive:
+// The short form of the service in a Caddyfile, with the options of the directive:
 //
 //	tollgate [<matcher>] cms {
 //		site <folder>
@@ -23,7 +23,7 @@ func init() {
 	})
 }
 
-// folder is the site of a handler.
+// folder returns the site folder of a handler.
 func folder(_ *tollgate.App, handler json.RawMessage) (string, error) {
 	var h Handler
 	if err := json.Unmarshal(handler, &h); err != nil {

@@ -11,47 +11,49 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
-// Access says whom a right belongs to: a client that any of its rules names.
+// Access defines who has a right: each client that matches at least one of its rules.
 type Access struct {
-	// Any lets everybody in.
+	// Any allows everybody.
 	Any bool `json:"any,omitempty"`
 
-	// Loopback lets clients on this machine in, but not a proxy, which a header of its
-	// kind gives away, nor a web page of another site: the request must be for localhost
-	// or an IP address. A proxy that adds no header cannot be told from a client.
+	// Loopback allows clients on this machine. It does not allow a proxy on this machine, which is recognized by its
+	// headers, or a web page of another site: the request must be for localhost or an IP address. A proxy that adds
+	// no header cannot be distinguished from a client.
 	Loopback bool `json:"loopback,omitempty"`
 
-	// AnyUser lets in whoever an api_auth before this handler has let pass.
+	// AnyUser allows every user whom an api_auth before this handler has authenticated.
 	AnyUser bool `json:"any_user,omitempty"`
 
-	// Users are the ids of such users.
+	// Users are the IDs of users that are allowed.
 	Users []string `json:"users,omitempty"`
 
-	// Certificate lets in whoever has a client certificate that the server has
-	// verified (client_auth of the site's tls).
+	// Certificate allows every client with a certificate that the server has verified (client_auth of the site's
+	// tls).
 	Certificate bool `json:"certificate,omitempty"`
 
-	// Certnames are the common names of such certificates.
+	// Certnames are the common names of client certificates that are allowed.
 	Certnames []string `json:"certnames,omitempty"`
 }
 
-// Who has a right of which no line says so. What was submitted or deactivated cannot be
-// taken back: whoever does it must be known.
+// The defaults. Submitting reports and deactivating nodes cannot be undone, so the client must be known.
 var (
 	readDefault   = Access{Loopback: true}
 	submitDefault = Access{Certificate: true, AnyUser: true}
 )
 
-// names reports whether only some users or certificates have the right.
+// names reports whether only certain users or certificates have the right.
 func (a *Access) names() bool {
 	return !a.Any && (len(a.Users) > 0 || len(a.Certnames) > 0)
 }
 
+// allows reports whether a request has the right: by its address, its client certificate, or the user that Caddy
+// has authenticated.
 func (a *Access) allows(r *http.Request) bool {
 	if a.Any || a.Loopback && local(r) {
 		return true
 	}
-	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && (a.Certificate || slices.Contains(a.Certnames, r.TLS.PeerCertificates[0].Subject.CommonName)) {
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 &&
+		(a.Certificate || slices.Contains(a.Certnames, r.TLS.PeerCertificates[0].Subject.CommonName)) {
 		return true
 	}
 	if !a.AnyUser && len(a.Users) == 0 {
@@ -65,7 +67,7 @@ func (a *Access) allows(r *http.Request) bool {
 	return id != "" && (a.AnyUser || slices.Contains(a.Users, id))
 }
 
-// local reports whether a program on this machine has sent the request itself.
+// local reports whether a program on this machine has sent the request directly.
 func local(r *http.Request) bool {
 	return loopback.Direct(r, cmp.Or(edge.Address(r), r.RemoteAddr))
 }

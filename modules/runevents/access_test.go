@@ -13,7 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// TestAccess: a client is let in by any rule that names it, and by no other.
+// TestAccess checks that a client is allowed by every rule that matches it, and by no other rule.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	request := func(peer, client, user string, header ...string) *http.Request {
@@ -104,7 +104,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestAccessNames: who gives read to some only is told that submit is for more.
+// TestAccessNames checks the warning if read is restricted to certain clients while submit is not.
 func TestAccessNames(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

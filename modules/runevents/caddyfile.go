@@ -108,7 +108,7 @@ func unmarshalDuration(d *caddyfile.Dispenser) (caddy.Duration, error) {
 	return caddy.Duration(length), nil
 }
 
-// unmarshalAccess adds a rule to those before it.
+// unmarshalAccess adds a rule to a, which may be nil.
 func unmarshalAccess(d *caddyfile.Dispenser, a *Access) (*Access, error) {
 	if a == nil {
 		a = new(Access)

@@ -33,25 +33,24 @@ func commands(root *cobra.Command) {
 	cli.Group(root, importCommand(o), generateCommand(o), rejectedCommands(o))
 }
 
-// options are the flags that every subcommand takes.
+// options are the flags of every subcommand.
 type options struct{ cli.Flags }
 
-// keepAll is a retention that drops nothing: what is too old for the server goes
-// with its next purge.
+// keepAll is a retention that deletes nothing. The server's next purge deletes what is too old for the server.
 const keepAll = 200 * 365 * 24 * time.Hour
 
-// session is the open service with what a subcommand needs to answer.
+// session is the open database, and the service that works on it.
 type session struct {
 	*cli.Session
 	*runevents.Service
 }
 
-// run makes a subcommand of a function that works on the open service.
+// run returns the run function of a subcommand that needs the open service.
 func (o *options) run(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error { return open(s, args, work) })
 }
 
-// find is run for a subcommand that has no use for an empty database.
+// find works like run, but the returned function fails if the database does not exist yet.
 func (o *options) find(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
 		if err := s.App.Exists(runevents.SchemaName); err != nil {

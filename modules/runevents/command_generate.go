@@ -50,14 +50,14 @@ transaction of its own. They are stored, or written to a folder with --out.
 	return cmd
 }
 
-// generator makes runs out of real ones.
+// generator generates reports from real ones.
 type generator struct {
 	nodes, runs int
 	interval    time.Duration
 	domain, out string
 }
 
-// make hands on the runs, oldest first.
+// make passes the generated reports to add, oldest first.
 func (g *generator) make(ctx context.Context, now time.Time, args []string, add addFunc) error {
 	type template struct {
 		payload []byte
@@ -89,7 +89,7 @@ func (g *generator) make(ctx context.Context, now time.Time, args []string, add 
 				return err
 			}
 			t := templates[(node+run*len(templates)/g.runs)%len(templates)]
-			// The nodes run one after another within an interval.
+			// The runs of the nodes are distributed over the interval.
 			at := now.Add(-time.Duration(g.runs-1-run)*g.interval - g.interval*time.Duration(g.nodes-1-node)/time.Duration(g.nodes))
 			certname := fmt.Sprintf("node%06d.%s", node, g.domain)
 			payload, err := runevents.Vary(t.payload, certname, at.Sub(t.ended))
@@ -102,7 +102,7 @@ func (g *generator) make(ctx context.Context, now time.Time, args []string, add 
 	return nil
 }
 
-// write makes files.
+// write writes the generated reports to files.
 func (g *generator) write(cmd *cobra.Command, args []string) error {
 	if err := os.MkdirAll(g.out, 0o750); err != nil {
 		return err

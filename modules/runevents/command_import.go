@@ -22,14 +22,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// maxFile bounds a report in a file, unpacked.
+// maxFile limits a report in a file, after decompression.
 const maxFile = 256 << 20
 
-// loaded is what an import or a generation did.
+// loaded is the result of an import or a generation.
 type loaded struct {
-	Stored     int64   `json:"stored"`     // or there already
-	Rejected   int64   `json:"rejected"`   // for what they are
-	Unreadable int64   `json:"unreadable"` // files
+	Stored     int64   `json:"stored"`     // or stored before
+	Rejected   int64   `json:"rejected"`   // because of their payload
+	Unreadable int64   `json:"unreadable"` // files that could not be read
 	Bytes      int64   `json:"bytes"`
 	Seconds    float64 `json:"seconds"`
 }
@@ -75,11 +75,11 @@ own settings keep.
 	return cmd
 }
 
-// addFunc takes the report of a file, or why there is none.
+// addFunc is called for each file with the report, or with the error why there is none.
 type addFunc func(name string, payload []byte, err error)
 
-// walk finds the files with reports below a folder, or the one that is named, and
-// the folders there that cannot be read.
+// walk calls found for each file with a report below a folder, or for root itself if that is a file. It passes the
+// error of a folder below that cannot be read.
 func walk(root string, found func(path string, err error) error) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -96,7 +96,7 @@ func walk(root string, found func(path string, err error) error) error {
 	})
 }
 
-// countFiles is how many reports there are.
+// countFiles returns the number of files with reports.
 func countFiles(roots []string) (n int64, err error) {
 	for _, root := range roots {
 		if err := walk(root, func(string, error) error { n++; return nil }); err != nil {
@@ -106,7 +106,7 @@ func countFiles(roots []string) (n int64, err error) {
 	return n, nil
 }
 
-// readFiles hands on the reports below a folder, or that of a file.
+// readFiles calls add for each file below a folder, or for root itself if that is a file.
 func readFiles(ctx context.Context, root string, add addFunc) error {
 	return walk(root, func(path string, err error) error {
 		if err := ctx.Err(); err != nil {
@@ -124,6 +124,7 @@ func readFiles(ctx context.Context, root string, add addFunc) error {
 	})
 }
 
+// readReport reads a file of at most maxFile bytes, and decompresses it if its name ends in .gz.
 func readReport(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -143,8 +144,8 @@ func readReport(path string) ([]byte, error) {
 	return payload, err
 }
 
-// load stores what produce makes, so many reports, several at a time, and tells
-// how far it is.
+// load stores the reports that produce passes to its function, several at a time, and shows the progress towards
+// total.
 func (s *session) load(total int64, produce func(ctx context.Context, add addFunc) error, version int) error {
 	type item struct {
 		name    string
@@ -159,14 +160,15 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 		progress    = cli.NewProgress(s.Notes, total, " reports", func(n int64) string { return strconv.FormatInt(n, 10) })
 	)
 	defer cancel(nil)
-	for range 8 * runtime.NumCPU() { // those that wait share a commit
+	for range 8 * runtime.NumCPU() { // concurrent reports share a commit
 		work.Go(func() {
 			for i := range items {
 				if ctx.Err() != nil {
 					continue
 				}
-				// The list of rejected commands is for what has no file.
-				err := s.Store(ctx, runevents.Command{Name: "store report", Version: version, Certname: filepath.Base(i.name), Payload: i.payload})
+				// The list of rejected commands is only for commands that are not in a file.
+				err := s.Store(ctx, runevents.Command{Name: "store report", Version: version, Certname: filepath.Base(i.name),
+					Payload: i.payload})
 				switch {
 				case runevents.IsPayload(err):
 					atomic.AddInt64(&done.Rejected, 1)
@@ -208,7 +210,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 	return s.loaded(done)
 }
 
-// loaded answers with what became of the files.
+// loaded prints the result. It returns an error if a file was not stored.
 func (s *session) loaded(done loaded) error {
 	if done.Stored+done.Rejected+done.Unreadable == 0 {
 		return errors.New("there is no report: files end in .json or .json.gz")

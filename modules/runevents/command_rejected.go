@@ -25,9 +25,10 @@ func rejectedCommands(o *options) *cobra.Command {
 	}
 	retry.Flags().BoolVar(&all, "all", false, "All of the list")
 	return cli.Group(&cobra.Command{Use: "rejected", Short: "Shows and retries commands that could not be stored"},
-		&cobra.Command{Use: "list", Short: "Lists rejected commands, youngest first", Args: cobra.NoArgs, RunE: o.find(func(s *session, _ []string) error { return s.listRejected() })},
-		&cobra.Command{Use: "show <id>", Short: "Shows a rejected command with its payload", Args: cobra.ExactArgs(1), RunE: o.find((*session).showRejected)},
-		retry,
+		&cobra.Command{Use: "list", Short: "Lists rejected commands, youngest first", Args: cobra.NoArgs,
+			RunE: o.find(func(s *session, _ []string) error { return s.listRejected() })},
+		&cobra.Command{Use: "show <id>", Short: "Shows a rejected command with its payload", Args: cobra.ExactArgs(1),
+			RunE: o.find((*session).showRejected)}, retry,
 	)
 }
 
@@ -39,7 +40,8 @@ func (s *session) listRejected() error {
 	return s.Table(cli.List(list), func(w io.Writer) {
 		_, _ = fmt.Fprintln(w, "ID\tAT\tCOMMAND\tVERSION\tCERTNAME\tATTEMPTS\tREASON")
 		for _, r := range list {
-			_, _ = fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%d\t%s\n", r.ID, r.At.Format(time.RFC3339), cli.Plain(r.Command), r.Version, cli.Plain(r.Certname), r.Attempts, cli.Plain(r.Reason))
+			_, _ = fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%d\t%s\n", r.ID, r.At.Format(time.RFC3339), cli.Plain(r.Command),
+				r.Version, cli.Plain(r.Certname), r.Attempts, cli.Plain(r.Reason))
 		}
 	})
 }
@@ -52,6 +54,7 @@ func number(text string) (int64, error) {
 	return id, nil
 }
 
+// showRejected shows a rejected command and its payload.
 func (s *session) showRejected(args []string) error {
 	id, err := number(args[0])
 	if err != nil {
@@ -62,13 +65,14 @@ func (s *session) showRejected(args []string) error {
 		return err
 	}
 	if !s.JSON {
-		s.Note("%s version %d for %s, %d attempts: %s", cli.Plain(r.Command), r.Version, cli.Plain(r.Certname), r.Attempts, cli.Plain(r.Reason))
+		s.Note("%s version %d for %s, %d attempts: %s", cli.Plain(r.Command), r.Version, cli.Plain(r.Certname), r.Attempts,
+			cli.Plain(r.Reason))
 		_, err := fmt.Fprintf(s.Out, "%s\n", c.Payload)
 		return err
 	}
 	shown := struct {
 		runevents.Rejected
-		Payload any `json:"payload"` // JSON, or text where it is none
+		Payload any `json:"payload"` // JSON, or text if it is not valid JSON
 	}{r, string(c.Payload)}
 	if json.Valid(c.Payload) {
 		shown.Payload = json.RawMessage(c.Payload)
@@ -76,6 +80,8 @@ func (s *session) showRejected(args []string) error {
 	return s.Answer(shown, nil)
 }
 
+// retry carries out the named rejected commands again, or all of them. It returns an error if one was rejected
+// again.
 func (s *session) retry(args []string, all bool) error {
 	if all == (len(args) > 0) {
 		return errors.New("name the numbers of commands, or --all")

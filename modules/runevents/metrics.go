@@ -58,7 +58,8 @@ func countQueued() float64 {
 	return float64(n)
 }
 
-// countRejected counts each list once, however many services look at it.
+// countRejected returns the total length of the lists. It counts the list of each database once, even if several
+// services use it.
 func countRejected() float64 {
 	lists := make(map[*store.DB]int64)
 	services.Range(func(key, value any) bool {
@@ -87,7 +88,7 @@ func observeCommand(e *runevents.Exchange) {
 }
 
 func observeQuery(route *runevents.Route, status int, whole bool, took time.Duration) {
-	if len(route.Methods) == 1 { // about the server, not a query
+	if len(route.Methods) == 1 { // information about the server, not a query
 		return
 	}
 	entity := cmp.Or(route.Entity, "any")

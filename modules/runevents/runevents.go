@@ -1,5 +1,5 @@
-// Package runevents serves the run events of configuration agents, and has the
-// commands that look after them.
+// Package runevents provides the Caddy module that serves the run events of configuration agents, and the commands
+// that manage them.
 package runevents
 
 import (
@@ -28,8 +28,8 @@ func init() {
 	caddy.RegisterModule(new(Handler))
 }
 
-// Handler keeps the reports of agents' runs and answers queries about them. Its
-// routes, behind the prefix:
+// Handler stores the reports of configuration agents' runs and answers queries about them. Its routes, below the
+// prefix:
 //
 //	POST     /cmd/v1                              store report, deactivate node
 //	GET|POST /query/v4                            any entity, as JSON or PQL
@@ -39,23 +39,21 @@ func init() {
 //	GET|POST /query/v4/nodes/{certname}           one node
 //	GET|POST /query/v4/environments/{name}        one environment
 //	GET|POST /query/v4/environments/{name}/events and reports
-//	GET|POST /query/v4/facts                      and others of what is never kept: nothing
+//	GET|POST /query/v4/facts                      and other entities that are never stored: nothing
 //	GET      /meta/v1/version
-//	GET      /metrics/v2/list                     and read/{bean}: how many nodes and resources there are
+//	GET      /metrics/v2/list                     and read/{bean}: the numbers of nodes and resources
 //	GET      /status/v1/simple                    running, or 503 while commands cannot be stored
-//	GET      /status/v1/services                  the same in the form of other stores
+//	GET      /status/v1/services                  the same in the format of other stores
 //	GET      /openapi.json                        the OpenAPI document
-//	GET      /                                    a page for people
+//	GET      /                                    the dashboard
 //
-// A path outside of the prefix goes to the next handler; where a prefix ends in /pdb,
-// /metrics and /status are beside that as well. A command is answered when it is
-// durable. Reports and events are deleted in the background when they are old.
+// A path outside of the prefix goes to the next handler. If a prefix ends with /pdb, /metrics and /status are also
+// served beside it. A command is answered when it is durable. Old reports and events are deleted in the background.
 //
-// Who may read and who may submit, which includes deactivating nodes, is said apart. A
-// client is let in by any of the rules of its right. Without rules a reader must be on
-// this machine, and who submits must have a certificate or be a user. The last two routes
-// and /status/v1/simple are for everybody: they hold no data, and what the page shows
-// comes from queries.
+// The rights to read and to submit, which includes deactivating nodes, are configured separately. A client has a
+// right if it matches any of its rules. Without rules, a client must be on this machine to read, and must have a
+// certificate or be a user to submit. The last two routes and /status/v1/simple are public: they contain no data;
+// the dashboard gets its data by queries.
 //
 // In the Caddyfile:
 //
@@ -76,62 +74,57 @@ func init() {
 //		corrective_change             # off
 //	}
 //
-// Errors: 403 for a client that no rule lets in; 413 above max_body; 503 with
-// Retry-After while a command cannot be stored for a reason that is not its own, or
-// too much is being written, and for a query that takes too long or finds no place.
+// Errors: 403 for a client that no rule allows; 413 above max_body; 503 with Retry-After while a command cannot be
+// stored for a reason other than its payload, while too many commands are waiting, and for a query that takes too
+// long or finds no place.
 //
-// Metrics: tollgate_run_events_commands_total{command,outcome},
-// tollgate_run_events_stored_reports_total, tollgate_run_events_stored_events_total,
-// tollgate_run_events_queued_reports, tollgate_run_events_rejected_commands,
-// tollgate_run_events_queries_total{entity,status},
-// tollgate_run_events_query_seconds{entity}. Fields of the access log, of commands:
-// run_events_command, run_events_certname, run_events_outcome.
+// Metrics: tollgate_run_events_commands_total{command,outcome}, tollgate_run_events_stored_reports_total,
+// tollgate_run_events_stored_events_total, tollgate_run_events_queued_reports,
+// tollgate_run_events_rejected_commands, tollgate_run_events_queries_total{entity,status},
+// tollgate_run_events_query_seconds{entity}. Fields of commands in the access log: run_events_command,
+// run_events_certname, run_events_outcome.
 type Handler struct {
 	// Prefix is the path before /query and /cmd. Default: "/store".
 	Prefix string `json:"prefix,omitempty"`
 
-	// Aliases are further paths at which the same is served. Clients of other
-	// stores have /pdb built in. Default: none.
+	// Aliases are further paths at which the service is available. Clients of other stores use /pdb. Default: none.
 	Aliases []string `json:"aliases,omitempty"`
 
-	// Read says who may query. Default: this machine.
+	// Read defines who may query. Default: clients on this machine.
 	Read *Access `json:"read,omitempty"`
 
-	// Submit says who may send commands. Default: who has a verified client
-	// certificate, and any user.
+	// Submit defines who may send commands. Default: clients with a verified certificate, and all users.
 	Submit *Access `json:"submit,omitempty"`
 
-	// ResourceEventsTTL is the age at which events are deleted; older ones are
-	// not taken from a report either. Default: 14d.
+	// ResourceEventsTTL is the age from which on events are deleted. Older events of a report are not stored.
+	// Default: 14d.
 	ResourceEventsTTL caddy.Duration `json:"resource_events_ttl,omitempty"`
 
-	// ReportTTL is the age at which reports are deleted. Default: 14d.
+	// ReportTTL is the age from which on reports are deleted. Default: 14d.
 	ReportTTL caddy.Duration `json:"report_ttl,omitempty"`
 
-	// NodeTTL is how long a node may be silent before it is inactive. Default:
-	// for ever.
+	// NodeTTL is the time without reports after which a node becomes inactive. By default nodes do not become
+	// inactive.
 	NodeTTL caddy.Duration `json:"node_ttl,omitempty"`
 
-	// UnreportedAfter is the age of its latest report at which the page for people
-	// says that a node does not report. Default: 2h.
+	// UnreportedAfter is the age of its latest report from which on the dashboard marks a node as not reporting.
+	// Default: 2h.
 	UnreportedAfter caddy.Duration `json:"unreported_after,omitempty"`
 
 	// NodePurgeTTL is how long an inactive node is kept. Default: 14d.
 	NodePurgeTTL caddy.Duration `json:"node_purge_ttl,omitempty"`
 
-	// MaxBody bounds a command, packed and unpacked, in bytes. Default: 32 MiB,
-	// at most 256 MiB.
+	// MaxBody limits a command before and after decompression, in bytes. Default: 32 MiB, at most 256 MiB.
 	MaxBody int64 `json:"max_body,omitempty"`
 
-	// QueryTimeout is how long a query may take to its first row, and from one
-	// piece of the answer to the next. Default: 30s.
+	// QueryTimeout limits the time to the first row of a query, and between two pieces of the answer. Default: 30s.
 	QueryTimeout caddy.Duration `json:"query_timeout,omitempty"`
 
-	// QueryMaxTime is how long it may take as a whole. Default: 10m.
+	// QueryMaxTime limits the duration of a query. Default: 10m.
 	QueryMaxTime caddy.Duration `json:"query_max_time,omitempty"`
 
-	// WideQueries is how many queries that nothing bounds to three days, to a node or
-	// to a report run at once; others wait for half of query_timeout. Default: 2.
+	// WideQueries is how many queries that are not restricted to three days, to a node or to a report run at the
+	// same time; others wait for half of query_timeout. Default: 2.
 	WideQueries int `json:"wide_queries,omitempty"`
 
 	// CorrectiveChange shows corrective_change as it was sent instead of null.
@@ -144,10 +137,10 @@ type Handler struct {
 	requests atomic.Int64
 }
 
-// services keep writing over reloads.
+// services holds the services, which survive reloads.
 var services = caddy.NewUsagePool()
 
-// serviceKey are the settings that matter to a service.
+// serviceKey identifies a service by its database and options.
 type serviceKey struct {
 	db      *store.DB
 	options string
@@ -173,7 +166,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision gets the database of the service from the app. Nothing is opened.
+// Provision gets the database of the service from the app. It opens nothing.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.Validate(); err != nil {
 		return err
@@ -196,7 +189,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 		h.Submit = &submitDefault
 	}
-	if err := tollgate.RegisterMetrics(ctx, submitted, storedReports, storedEvents, queued, rejected, queries, querySeconds); err != nil {
+	if err := tollgate.RegisterMetrics(ctx, submitted, storedReports, storedEvents, queued, rejected, queries,
+		querySeconds); err != nil {
 		return err
 	}
 	if err := jobMetrics.Register(ctx); err != nil {
@@ -229,14 +223,15 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// options are the settings as the service takes them.
+// options converts the settings to those of the service.
 func (h *Handler) options() runevents.Options {
 	return runevents.Options{
 		Prefix: h.Prefix, Aliases: h.Aliases,
 		EventTTL: time.Duration(h.ResourceEventsTTL), ReportTTL: time.Duration(h.ReportTTL),
-		NodeTTL: time.Duration(h.NodeTTL), NodePurgeTTL: time.Duration(h.NodePurgeTTL), UnreportedAfter: time.Duration(h.UnreportedAfter),
-		QueryTimeout: time.Duration(h.QueryTimeout), QueryMaxTime: time.Duration(h.QueryMaxTime), WideQueries: h.WideQueries,
-		MaxBody: h.MaxBody, CorrectiveChange: h.CorrectiveChange,
+		NodeTTL: time.Duration(h.NodeTTL), NodePurgeTTL: time.Duration(h.NodePurgeTTL),
+		UnreportedAfter: time.Duration(h.UnreportedAfter), QueryTimeout: time.Duration(h.QueryTimeout),
+		QueryMaxTime: time.Duration(h.QueryMaxTime), WideQueries: h.WideQueries, MaxBody: h.MaxBody,
+		CorrectiveChange: h.CorrectiveChange,
 	}
 }
 
@@ -274,11 +269,10 @@ func (h *Handler) Validate() error {
 	return nil
 }
 
-// maxWideQueries is above what a machine can work on at a time.
+// maxWideQueries is more than a machine can process at the same time.
 const maxWideQueries = 100
 
-// validatePaths checks the prefix and its aliases, none of which may lie in
-// another.
+// validatePaths checks the prefix and its aliases. None of them may be below another one.
 func (h *Handler) validatePaths() error {
 	paths := append([]string{cmp.Or(h.Prefix, defaultPrefix)}, h.Aliases...)
 	for i, p := range paths {
@@ -289,7 +283,7 @@ func (h *Handler) validatePaths() error {
 		if p == "" || p != path.Clean(p) || p[0] != '/' || p == "/" || strings.ContainsAny(p, "{} ") {
 			return fmt.Errorf("%s: %q is not a path such as /store", option, p)
 		}
-		if strings.Contains(p+"/", "/dashboard/") { // of the pages, which cost nothing
+		if strings.Contains(p+"/", "/dashboard/") { // the dashboard's files have no cost
 			return fmt.Errorf("%s: %s must not have a part that is named dashboard", option, p)
 		}
 		for _, other := range paths[:i] {
@@ -301,8 +295,7 @@ func (h *Handler) validatePaths() error {
 	return nil
 }
 
-// Cleanup gives the service back when no request uses it any more: at once when
-// the process ends.
+// Cleanup releases the service when no request has used it for a second, or at once if the process exits.
 func (h *Handler) Cleanup() error {
 	if h.service == nil {
 		return nil
@@ -311,10 +304,10 @@ func (h *Handler) Cleanup() error {
 		_, err := services.Delete(h.key)
 		return err
 	}
-	if !h.app.Started() || caddy.Exiting() { // it never ran, or is over
+	if !h.app.Started() || caddy.Exiting() { // it has never run, or the process exits
 		return give()
 	}
-	release := h.app.Acquire() // the database stays open
+	release := h.app.Acquire() // keeps the database open
 	go func() {
 		defer release()
 		for quiet := 0; quiet < 10 && !caddy.Exiting(); quiet++ {
@@ -330,18 +323,21 @@ func (h *Handler) Cleanup() error {
 	return nil
 }
 
-// defaultPrefix is that of Handler.Prefix.
+// defaultPrefix is the default of Handler.Prefix.
 const defaultPrefix = "/store"
 
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
 	prefix := cmp.Or(h.Prefix, defaultPrefix)
 	return tollgate.Presence{
-		Service: runevents.SchemaName, Title: "Run events", Summary: "What configuration agents have changed, and where they fail.",
-		Path: prefix + "/", API: prefix + "/openapi.json", Visible: h.Read.allows,
+		Service: runevents.SchemaName, Title: "Run events",
+		Summary: "What configuration agents have changed, and where they fail.",
+		Path:    prefix + "/", API: prefix + "/openapi.json", Visible: h.Read.allows,
 	}
 }
 
+// ServeHTTP serves the routes of the service. Other requests go to next. A request for the root of the site that no
+// handler answers is redirected to the page of the service.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	found, ours := h.service.Find(r)
 	if ours {
@@ -349,7 +345,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	switch {
 	case found == nil && ours:
-		return caddyhttp.Error(http.StatusNotFound, apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path"))
+		return caddyhttp.Error(http.StatusNotFound, apierror.New(http.StatusNotFound, "no_such_route",
+			"there is nothing at this path"))
 	case found == nil && r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		return edge.Root(w, r, next, strings.TrimPrefix(cmp.Or(h.Prefix, defaultPrefix), "/")+"/")
 	case found == nil:
@@ -376,7 +373,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return nil
 }
 
-// admit refuses a client that lacks a right.
+// admit returns an error if a client does not have a right.
 func (h *Handler) admit(r *http.Request, need runevents.Right) error {
 	var access *Access
 	var what, option string
@@ -394,23 +391,25 @@ func (h *Handler) admit(r *http.Request, need runevents.Right) error {
 	if need == runevents.Submit {
 		submitted.WithLabelValues("none", "forbidden").Inc()
 	}
-	return caddyhttp.Error(http.StatusForbidden, apierror.New(http.StatusForbidden, "forbidden", "this client may not %s; see the option %s of run_events", what, option))
+	return caddyhttp.Error(http.StatusForbidden,
+		apierror.New(http.StatusForbidden, "forbidden", "this client may not %s; see the option %s of run_events",
+			what, option))
 }
 
-// submit has a command carried out and notes what became of it.
+// submit serves a command and records its outcome.
 func (h *Handler) submit(w http.ResponseWriter, r *http.Request, found *runevents.Endpoint) {
-	became := new(runevents.Exchange)
-	found.ServeHTTP(w, r.WithContext(runevents.WithExchange(r.Context(), became)))
-	observeCommand(became)
+	exchange := new(runevents.Exchange)
+	found.ServeHTTP(w, r.WithContext(runevents.WithExchange(r.Context(), exchange)))
+	observeCommand(exchange)
 	if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
-		extra.Add(zap.String("run_events_command", became.Command))
-		extra.Add(zap.String("run_events_certname", became.Certname))
-		extra.Add(zap.String("run_events_outcome", string(became.Outcome)))
+		extra.Add(zap.String("run_events_command", exchange.Command))
+		extra.Add(zap.String("run_events_certname", exchange.Certname))
+		extra.Add(zap.String("run_events_outcome", string(exchange.Outcome)))
 	}
 }
 
-// query has a query answered and notes how long that took. An answer that
-// breaks in the middle panics, to end the connection.
+// query serves a query and records its duration. It also does so if the service panics because an answer has failed
+// after its beginning.
 func (h *Handler) query(w http.ResponseWriter, r *http.Request, found *runevents.Endpoint) {
 	begin := time.Now()
 	recorder := &statusRecorder{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
@@ -420,7 +419,7 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request, found *runevents
 	whole = true
 }
 
-// statusRecorder remembers the status of an answer.
+// statusRecorder records the status of an answer.
 type statusRecorder struct {
 	*caddyhttp.ResponseWriterWrapper
 	status int

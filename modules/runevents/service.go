@@ -13,7 +13,7 @@ import (
 //go:embed service.caddyfile
 var form string
 
-// The short form, beside the options of the directive:
+// The short form of the service in a Caddyfile, with these options in addition to those of the directive:
 //
 //	tollgate [<matcher>] events {
 //		user_jwt { … }            # whose tokens identify users: the options of api_auth user_jwt
@@ -27,8 +27,8 @@ func init() {
 	})
 }
 
-// readBudget reads a limit and, where that is not a minute, a window. The user has both
-// on one line, so the long form has another one between theirs.
+// readBudget returns the limit and the optional window of a budget, which the long form places on one line. The
+// default window is one minute.
 func readBudget(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	words := d.RemainingArgsAsTokens()
 	if len(words) != 1 && len(words) != 2 {

@@ -1,9 +1,8 @@
-// Package accounts holds the users of a site, their roles and what the roles permit.
+// Package accounts manages the users of a site, their roles and the permissions of the roles.
 //
-// Two roles and one user are always there: guest, who is everybody, and superuser.
-// Names of users are those of the sanitizer username, in lower case; they sign in by
-// name. Rows are remembered for a few seconds, so that a call needs no database to
-// know who it is of; what one node changes the others hear of.
+// Two roles and one user always exist: guest, which every caller has, and superuser; and the user guest. Names of
+// users have the form of the sanitizer username, in lower case, and serve to sign in. Users are cached for a few
+// seconds, so that most calls need no query to identify the caller; nodes notify each other of changes.
 package accounts
 
 import (
@@ -24,37 +23,36 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The states of a user.
+// The statuses of a user.
 const (
 	StatusActive   = "active"
-	StatusDisabled = "disabled" // does not sign in, and nothing signed in counts
+	StatusDisabled = "disabled" // cannot sign in; existing sessions and tokens are not accepted
 )
 
-// NameMost is how many characters the name of a user or a role has at most.
+// NameMost limits the name of a user or a role, in characters.
 const NameMost = 128
 
-// passwords is what a new one must be. Longer ones cost nothing to hash, and no person
-// types them.
+// passwords are the rules for new passwords. The upper limit bounds the work of hashing.
 var passwords = password.Rules{Least: 10, Most: 256}
 
-// topic is what nodes tell each other of users under.
+// topic is the topic under which nodes notify each other of changed users.
 const topic = "cms_users"
 
-// Accounts are the users and roles of a site. It is safe for concurrent use.
+// Accounts manages the users and roles of a site. It is safe for concurrent use.
 type Accounts struct {
 	*kernel.Server
 	users *cache.Cache[*signedIn]
 	stop  func()
 }
 
-// signedIn is a user as one who acts.
+// signedIn is a user in the form that is cached for calls.
 type signedIn struct {
 	kernel.User
 	active bool
 	epoch  int64
 }
 
-// New makes the accounts of a site. It touches nothing yet; end it with Close.
+// New returns the accounts of a site. It does not use the database yet. The caller must call Close.
 func New(s *kernel.Server) *Accounts {
 	a := &Accounts{Server: s}
 	a.users = cache.New(10_000, s.Now, a.load)
@@ -62,32 +60,32 @@ func New(s *kernel.Server) *Accounts {
 	return a
 }
 
-// Close ends what New began.
+// Close stops listening for changes of other nodes.
 func (a *Accounts) Close() { a.stop() }
 
-// Account is a user as administrators see one.
+// Account is a user as administrators see it.
 type Account struct {
 	ID       int64         `json:"id"`
 	Name     string        `json:"name"`
-	Email    string        `json:"email"` // empty: none
+	Email    string        `json:"email"` // may be empty
 	Status   string        `json:"status"`
-	Roles    []string      `json:"roles"` // names, sorted, guest not among them
+	Roles    []string      `json:"roles"` // sorted names, without guest
 	Created  kernel.Moment `json:"created"`
 	Modified kernel.Moment `json:"modified"`
-	// Epoch grows when the password changes or the user is disabled: sessions and tokens
-	// that were made under another one are good no more.
+	// Epoch grows when the password changes or the status changes. Sessions and tokens of an earlier epoch are not
+	// valid.
 	Epoch int64 `json:"-"`
 }
 
-// Change is what is to be set; nil: it stays.
+// Change describes a change of a user. A nil member leaves the value as it is.
 type Change struct {
 	Email    *string
 	Password *string
 	Status   *string
-	Roles    *[]string // names; guest may be among them, which all are
+	Roles    *[]string // names; guest may be included, but every user has it anyway
 }
 
-// Guest is who acts where nobody has signed in.
+// Guest returns the user in whose name a caller acts who has not signed in.
 func (a *Accounts) Guest(ctx context.Context) (*kernel.User, error) {
 	u, err := a.users.Get(ctx, kernel.RoleGuest)
 	if err != nil {
@@ -96,8 +94,8 @@ func (a *Accounts) Guest(ctx context.Context) (*kernel.User, error) {
 	return &u.User, nil
 }
 
-// User is a user as one who acts, as it was a few seconds ago at most, and the epoch of
-// what is good for it. A user that is disabled or gone is not found, nor is the guest.
+// User returns a user and its epoch. Both may be a few seconds old. It returns a not-found error for a user that is
+// disabled or does not exist, and for the guest.
 func (a *Accounts) User(ctx context.Context, id int64) (*kernel.User, int64, error) {
 	u, err := a.users.Get(ctx, strconv.FormatInt(id, 10))
 	if err != nil {
@@ -109,18 +107,18 @@ func (a *Accounts) User(ctx context.Context, id int64) (*kernel.User, int64, err
 	return &u.User, u.epoch, nil
 }
 
-// Named is the account of a name, whatever its case.
+// Named returns the account with that name, ignoring case.
 func (a *Accounts) Named(ctx context.Context, name string) (*Account, error) {
 	return a.one(ctx, "name = ?", fold(name))
 }
 
-// Account is that of an id.
+// Account returns the account with that ID.
 func (a *Accounts) Account(ctx context.Context, id int64) (*Account, error) {
 	return a.one(ctx, "id = ?", id)
 }
 
-// List is the accounts behind an id, in the order of their ids, the guest among them;
-// limit is 1 to 500.
+// List returns the accounts with IDs greater than after, in the order of their IDs. The guest is among them. limit
+// is between 1 and 500.
 func (a *Accounts) List(ctx context.Context, after int64, limit int) (list []*Account, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		list, err = accounts(c, "id > ? ORDER BY id LIMIT ?", after, min(max(limit, 1), 500))
@@ -129,19 +127,20 @@ func (a *Accounts) List(ctx context.Context, after int64, limit int) (list []*Ac
 	return list, err
 }
 
-// Query is what accounts are looked for by.
+// Query selects and orders accounts.
 type Query struct {
-	Text   string // their names begin with it, or it is the mail address
-	Role   string // the name of one of their roles; empty: any
-	Status string // empty: any
-	// Newest lists those first that were made last, and not by their names. It counts for nothing beside Role, with
-	// which accounts are in the order in which they were made, or beside a Text.
+	Text   string // prefix of the name, or a whole mail address
+	Role   string // name of a role; empty for any
+	Status string // empty for any
+	// Newest orders accounts by descending creation instead of by name. It is ignored together with Role, which
+	// orders them by ascending creation, and together with Text.
 	Newest bool
-	After  string // the next of the page before
-	Limit  int    // 1 to 500
+	After  string // the next that was returned with the previous page
+	Limit  int    // from 1 to 500
 }
 
-// Find returns accounts, and where the list goes on; empty at its end. The guest is among them.
+// Find returns the accounts that match a query, and the value of After for the following ones, which is empty at
+// the end. The guest is among the accounts.
 func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next string, err error) {
 	limit := min(max(q.Limit, 1), 500)
 	where, order := "1 = 1", "name"
@@ -150,16 +149,17 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 		where += " AND " + condition
 		args = append(args, values...)
 	}
-	after, _ := strconv.ParseInt(q.After, 10, 64) // of lists by ids
+	after, _ := strconv.ParseInt(q.After, 10, 64) // for lists that are ordered by ID
 	role := "role_id = (SELECT id FROM cms_roles WHERE name = ?)"
 	switch text := fold(q.Text); {
-	case strings.Contains(text, "@"): // no name has this character
+	case strings.Contains(text, "@"): // no name contains this character
 		add("email_key = ?", mailaddress.Key(text))
 	case text != "":
 		add("name >= ? AND name < ?", text, text+"\U0010ffff")
-	case q.Role != "": // from its index, a page at a time
+	case q.Role != "": // one page at a time from the index of the role
 		order = "id"
-		from := "SELECT r.user_id FROM cms_user_roles r JOIN cms_users s ON s.id = r.user_id WHERE r." + role + " AND r.user_id > ?"
+		from := "SELECT r.user_id FROM cms_user_roles r JOIN cms_users s ON s.id = r.user_id WHERE r." + role +
+			" AND r.user_id > ?"
 		values := []any{fold(q.Role), after}
 		if q.Status != "" {
 			from += " AND s.status = ?"
@@ -195,12 +195,15 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 	return list, next, err
 }
 
-// Create makes a user. by needs the permission users, and is a superuser who makes one;
-// nil: the site itself. The refusals are of the fields name, email, password and roles.
-func (a *Accounts) Create(ctx context.Context, by *kernel.User, name string, change Change) (account *Account, err error) {
+// Create creates a user. actor must have the permission users, and must be a superuser to create a superuser; a nil
+// actor is the site itself. Refusals concern the fields name, email, password and roles.
+func (a *Accounts) Create(
+	ctx context.Context, actor *kernel.User, name string, change Change,
+) (account *Account, err error) {
 	name = strings.TrimSpace(name)
 	if !GoodName(name) {
-		return nil, kernel.Invalid("name", "form", "a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
+		return nil, kernel.Invalid("name", "form",
+			"a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
 	}
 	set, err := a.settle(ctx, name, change)
 	if err != nil {
@@ -209,7 +212,7 @@ func (a *Accounts) Create(ctx context.Context, by *kernel.User, name string, cha
 	set.confirmed = 1
 	now := a.Moment()
 	err = a.change(ctx, "", func(c kernel.Conn) error {
-		if err := may(c, by, 0, set.roles); err != nil {
+		if err := may(c, actor, 0, set.roles); err != nil {
 			return err
 		}
 		var id int64
@@ -228,9 +231,11 @@ func (a *Accounts) Create(ctx context.Context, by *kernel.User, name string, cha
 	return account, err
 }
 
-// Update changes a user; see Create. The guest takes none of it, and the last active
-// superuser stays one. Whoever has no permission may change their own email and password.
-func (a *Accounts) Update(ctx context.Context, by *kernel.User, id int64, change Change) (account *Account, err error) {
+// Update changes a user, under the same conditions as Create. The guest cannot be changed, and the last active
+// superuser must remain one. Users may always change their own email and password.
+func (a *Accounts) Update(
+	ctx context.Context, actor *kernel.User, id int64, change Change,
+) (account *Account, err error) {
 	old, err := a.Account(ctx, id)
 	if err != nil {
 		return nil, err
@@ -242,14 +247,14 @@ func (a *Accounts) Update(ctx context.Context, by *kernel.User, id int64, change
 	if err != nil {
 		return nil, err
 	}
-	if by == nil || by.ID != id {
+	if actor == nil || actor.ID != id {
 		set.confirmed = 1
 	}
-	own := by != nil && by.ID == id && change.Roles == nil && change.Status == nil
+	own := actor != nil && actor.ID == id && change.Roles == nil && change.Status == nil
 	now := a.Moment()
 	err = a.change(ctx, strconv.FormatInt(id, 10), func(c kernel.Conn) error {
 		if !own {
-			if err := may(c, by, id, set.roles); err != nil {
+			if err := may(c, actor, id, set.roles); err != nil {
 				return err
 			}
 		}
@@ -265,8 +270,8 @@ func (a *Accounts) Update(ctx context.Context, by *kernel.User, id int64, change
 	return account, err
 }
 
-// Delete removes a user; pages keep the id of who made them. See Update.
-func (a *Accounts) Delete(ctx context.Context, by *kernel.User, id int64) error {
+// Delete removes a user, under the same conditions as Update. Pages keep the ID of their author.
+func (a *Accounts) Delete(ctx context.Context, actor *kernel.User, id int64) error {
 	return a.change(ctx, strconv.FormatInt(id, 10), func(c kernel.Conn) error {
 		old, err := first(accounts(c, "id = ?", id))
 		switch {
@@ -275,7 +280,7 @@ func (a *Accounts) Delete(ctx context.Context, by *kernel.User, id int64) error 
 		case old.Name == kernel.RoleGuest:
 			return kernel.Conflict("the guest cannot be deleted")
 		}
-		if err := may(c, by, id, nil); err != nil {
+		if err := may(c, actor, id, nil); err != nil {
 			return err
 		}
 		if _, err := c.Exec("DELETE FROM cms_users WHERE id = ?", id); err != nil {
@@ -285,18 +290,19 @@ func (a *Accounts) Delete(ctx context.Context, by *kernel.User, id int64) error 
 	})
 }
 
-// ErrLogin refuses a name and password, whichever of them is wrong.
+// ErrLogin refuses a login. It does not tell whether the name or the password is wrong.
 var ErrLogin = apierror.New(http.StatusUnauthorized, "login_failed", "Login not successful")
 
-// Login checks a name and password with the same work whether there is such a user, an
-// active one, or not: the error is ErrLogin. A password that was hashed by rules of
-// before is hashed anew.
+// Login returns the user with that name and password, and the user's epoch. It does the same work whether or not
+// there is an active user with that name, and returns ErrLogin otherwise. It hashes the password again if its hash
+// is outdated.
 func (a *Accounts) Login(ctx context.Context, name, typed string) (*kernel.User, int64, error) {
 	var id, epoch int64
 	var stored, status string
 	err := a.Read(ctx, func(c kernel.Conn) error {
 		id, epoch, stored, status = 0, 0, "", ""
-		return kernel.OrNotFound(c.Row("SELECT id, epoch, password_hash, status FROM cms_users WHERE name = ?", fold(name)).Scan(&id, &epoch, &stored, &status), "user")
+		return kernel.OrNotFound(c.Row("SELECT id, epoch, password_hash, status FROM cms_users WHERE name = ?",
+			fold(name)).Scan(&id, &epoch, &stored, &status), "user")
 	})
 	if err != nil && !kernel.IsNotFound(err) {
 		return nil, 0, err
@@ -313,14 +319,16 @@ func (a *Accounts) Login(ctx context.Context, name, typed string) (*kernel.User,
 			return nil, 0, err
 		}
 	}
-	a.users.Drop(strconv.FormatInt(id, 10)) // one who was made on another node a moment ago
+	// the cache may have an older state from before a change on another node
+	a.users.Drop(strconv.FormatInt(id, 10))
 	u, now, err := a.User(ctx, id)
 	if kernel.IsNotFound(err) || err == nil && now != epoch {
-		return nil, 0, ErrLogin // changed meanwhile
+		return nil, 0, ErrLogin // changed in the meantime
 	}
 	return u, epoch, err
 }
 
+// rehash replaces an outdated hash, unless the password has been changed in the meantime.
 func (a *Accounts) rehash(ctx context.Context, id int64, stored, typed string) error {
 	fresh, err := a.Passwords.Hash(ctx, typed)
 	if err != nil {
@@ -332,8 +340,8 @@ func (a *Accounts) rehash(ctx context.Context, id int64, stored, typed string) e
 	})
 }
 
-// Install makes a first superuser of a name, where there is no superuser yet; its
-// password is shown this once. Empty: there is one, and nothing was made.
+// Install creates a first superuser with that name and returns its password, which is shown only once. If there
+// already is a superuser, it does nothing and returns an empty string.
 func (a *Accounts) Install(ctx context.Context, name string) (made string, err error) {
 	var n int64
 	err = a.Read(ctx, func(c kernel.Conn) error { return c.Row(superusers).Scan(&n) })
@@ -345,8 +353,8 @@ func (a *Accounts) Install(ctx context.Context, name string) (made string, err e
 	return made, err
 }
 
-// ResetPassword gives a user a new password, which is shown this once, on behalf of the
-// site itself. What was signed in is good no more, and a disabled user is active again.
+// ResetPassword gives a user a new password and returns it; it is shown only once. It acts in the name of the site.
+// Existing sessions and tokens become invalid, and a disabled user becomes active again.
 func (a *Accounts) ResetPassword(ctx context.Context, name string) (made string, err error) {
 	account, err := a.Named(ctx, name)
 	if err != nil {
@@ -357,7 +365,7 @@ func (a *Accounts) ResetPassword(ctx context.Context, name string) (made string,
 	return made, err
 }
 
-// GoodName reports whether a user can have a name.
+// GoodName reports whether name is valid for a user or a role.
 func GoodName(name string) bool {
 	if name == "" || len(name) > NameMost || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
 		return false
@@ -370,20 +378,21 @@ func GoodName(name string) bool {
 	return true
 }
 
-// fold is a name as it is stored. No name has a zero byte, which PostgreSQL does not take.
+// fold returns a name in the form in which names are stored. It replaces zero bytes, which PostgreSQL does not
+// accept and no name has.
 func fold(name string) string {
 	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(name, "\x00", "\uFFFD")))
 }
 
-// set is a change that was checked.
+// set is a Change that has been checked.
 type set struct {
 	Change
 	key, hash string
 	roles     []string
-	confirmed int64 // whether who sets an address is another one than who has it
+	confirmed int64 // 1 if the address is set by someone else than the user, else 0
 }
 
-// settle checks a change, and does the slow part of it.
+// settle checks a change, and hashes the password, which is slow, before the transaction begins.
 func (a *Accounts) settle(ctx context.Context, name string, change Change) (*set, error) {
 	s := &set{Change: change}
 	var faults []error
@@ -425,6 +434,7 @@ func (a *Accounts) settle(ctx context.Context, name string, change Change) (*set
 	return s, nil
 }
 
+// write stores the change in the row of a user.
 func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 	if s.Email != nil {
 		_, err := c.Exec("UPDATE cms_users SET email = ?, email_key = NULLIF(?, ''), email_confirmed = CASE WHEN email_key = ? THEN email_confirmed ELSE ? END WHERE id = ?", *s.Email, s.key, s.key, s.confirmed, id)
@@ -436,12 +446,14 @@ func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 		}
 	}
 	if s.Password != nil {
-		if _, err := c.Exec("UPDATE cms_users SET password_hash = ?, epoch = epoch + 1 WHERE id = ?", s.hash, id); err != nil {
+		if _, err := c.Exec("UPDATE cms_users SET password_hash = ?, epoch = epoch + 1 WHERE id = ?",
+			s.hash, id); err != nil {
 			return err
 		}
 	}
 	if s.Status != nil {
-		if _, err := c.Exec("UPDATE cms_users SET status = ?, epoch = epoch + 1 WHERE id = ? AND status <> ?", *s.Status, id, *s.Status); err != nil {
+		if _, err := c.Exec("UPDATE cms_users SET status = ?, epoch = epoch + 1 WHERE id = ? AND status <> ?",
+			*s.Status, id, *s.Status); err != nil {
 			return err
 		}
 	}
@@ -450,7 +462,8 @@ func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 			return err
 		}
 		for _, role := range s.roles {
-			n, err := c.Exec("INSERT INTO cms_user_roles (user_id, role_id) SELECT ?, id FROM cms_roles WHERE name = ?", id, role)
+			n, err := c.Exec("INSERT INTO cms_user_roles (user_id, role_id) SELECT ?, id FROM cms_roles WHERE name = ?",
+				id, role)
 			if err != nil {
 				return err
 			}
@@ -463,13 +476,13 @@ func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 	return err
 }
 
-// may tells whether one may change a user, also into one of roles: only superusers touch
-// superusers, and nobody gives what they do not have.
-func may(c kernel.Conn, by *kernel.User, id int64, roles []string) error {
-	if by == nil || by.Superuser() {
+// may returns an error if actor must not change a user, or give it some roles: only superusers may change
+// superusers, and nobody may grant permissions that they do not have.
+func may(c kernel.Conn, actor *kernel.User, id int64, roles []string) error {
+	if actor == nil || actor.Superuser() {
 		return nil
 	}
-	if !by.May(kernel.PermissionUsers) {
+	if !actor.May(kernel.PermissionUsers) {
 		return kernel.Forbidden("you may not change users")
 	}
 	account, err := first(accounts(c, "id = ?", id))
@@ -487,7 +500,7 @@ func may(c kernel.Conn, by *kernel.User, id int64, roles []string) error {
 			return err
 		}
 		for _, permission := range granted {
-			if !by.May(permission) {
+			if !actor.May(permission) {
 				return kernel.Forbidden("the role %s permits %s, which you do not have", role, permission)
 			}
 		}
@@ -495,14 +508,15 @@ func may(c kernel.Conn, by *kernel.User, id int64, roles []string) error {
 	return nil
 }
 
-// superusers counts those who can sign in.
+// superusers counts the superusers that can sign in with a password.
 const superusers = `SELECT COUNT(*) FROM cms_users u JOIN cms_user_roles ur ON ur.user_id = u.id JOIN cms_roles r ON r.id = ur.role_id
 	WHERE r.name = 'superuser' AND u.status = 'active' AND u.password_hash <> ''`
 
-// gateSuperuser has changes of users wait for each other on PostgreSQL, where two that each
-// leave the other one a superuser would leave none.
+// gateSuperuser serializes changes of users on PostgreSQL. Otherwise two concurrent changes could each leave the
+// other superuser, and together leave none.
 const gateSuperuser = 0x636d7375
 
+// keepSuperuser returns an error if no active superuser is left.
 func keepSuperuser(c kernel.Conn) error {
 	var n int64
 	if err := c.Row(superusers).Scan(&n); err != nil {
@@ -514,7 +528,8 @@ func keepSuperuser(c kernel.Conn) error {
 	return nil
 }
 
-// change is a Write of what is remembered of users; key is the id, empty: of many.
+// change runs fn in a transaction that may change users, and drops the cached user with that key on all nodes. An
+// empty key drops all users.
 func (a *Accounts) change(ctx context.Context, key string, fn func(c kernel.Conn) error) error {
 	err := a.Write(ctx, func(c kernel.Conn) error {
 		if err := c.Enter(gateSuperuser); err != nil {
@@ -525,11 +540,11 @@ func (a *Accounts) change(ctx context.Context, key string, fn func(c kernel.Conn
 		}
 		return c.Notify(topic, key)
 	})
-	a.users.Drop(key) // also after an error: the outcome of a commit may be unknown
+	a.users.Drop(key) // also after an error: the commit may have succeeded
 	return err
 }
 
-// load reads a user as one who acts: the guest, or the one of an id.
+// load reads a user for the cache. The key is an ID, or guest.
 func (a *Accounts) load(ctx context.Context, key string) (u *signedIn, err error) {
 	where, arg := "name = ?", any(key)
 	if key != kernel.RoleGuest {
@@ -544,7 +559,8 @@ func (a *Accounts) load(ctx context.Context, key string) (u *signedIn, err error
 		if err != nil {
 			return err
 		}
-		u = &signedIn{User: kernel.User{ID: account.ID, Name: account.Name}, active: account.Status == StatusActive, epoch: account.Epoch}
+		u = &signedIn{User: kernel.User{ID: account.ID, Name: account.Name}, active: account.Status == StatusActive,
+			epoch: account.Epoch}
 		u.Roles = append(account.Roles, kernel.RoleGuest)
 		slices.Sort(u.Roles)
 		u.Permissions, err = store.List(c, text, `SELECT DISTINCT p.permission FROM cms_permissions p JOIN cms_roles r ON r.id = p.role_id
@@ -562,7 +578,7 @@ func (a *Accounts) one(ctx context.Context, where string, arg any) (account *Acc
 	return account, err
 }
 
-// accounts reads those of a condition, with their roles.
+// accounts reads the accounts that match a condition, with their roles.
 func accounts(c kernel.Conn, where string, args ...any) ([]*Account, error) {
 	list, err := store.List(c, func(r store.Row) (*Account, error) {
 		u := &Account{Roles: []string{}}
@@ -571,16 +587,16 @@ func accounts(c kernel.Conn, where string, args ...any) ([]*Account, error) {
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	by, ids := make(map[int64]*Account, len(list)), make([]any, len(list))
+	byID, ids := make(map[int64]*Account, len(list)), make([]any, len(list))
 	for i, u := range list {
-		by[u.ID], ids[i] = u, u.ID
+		byID[u.ID], ids[i] = u, u.ID
 	}
 	err = c.All(`SELECT ur.user_id, r.name FROM cms_user_roles ur JOIN cms_roles r ON r.id = ur.role_id
 		WHERE ur.user_id IN (?`+strings.Repeat(", ?", len(ids)-1)+") ORDER BY r.name", ids, func(r store.Row) error {
 		var id int64
 		var role string
 		err := r.Scan(&id, &role)
-		by[id].Roles = append(by[id].Roles, role)
+		byID[id].Roles = append(byID[id].Roles, role)
 		return err
 	})
 	return list, err

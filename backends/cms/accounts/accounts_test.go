@@ -268,7 +268,7 @@ func guestID(t *testing.T, a *accounts.Accounts) int64 {
 	return u.ID
 }
 
-// What one node changes counts on the others as soon as they hear of it.
+// TestOtherNode checks that a change on one node takes effect on the others as soon as they are notified.
 func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	db := databases.Postgres(t)

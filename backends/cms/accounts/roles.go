@@ -9,16 +9,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Role is a set of users, and what they may do beside what templates say.
+// Role is a role that users can have. It grants permissions in addition to what templates allow.
 type Role struct {
 	ID          int64    `json:"id"`
 	Name        string   `json:"name"`
 	Label       string   `json:"label"`
-	Permissions []string `json:"permissions"` // sorted; of superuser: all
+	Permissions []string `json:"permissions"` // sorted; all permissions for superuser
 	System      bool     `json:"system"`      // guest or superuser
 }
 
-// Roles are all of them, in the order of their ids.
+// Roles returns all roles in the order of their IDs.
 func (a *Accounts) Roles(ctx context.Context) (list []*Role, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		list, err = store.List(c, func(r store.Row) (*Role, error) {
@@ -30,9 +30,9 @@ func (a *Accounts) Roles(ctx context.Context) (list []*Role, err error) {
 		if err != nil {
 			return err
 		}
-		by := make(map[int64]*Role, len(list))
+		byID := make(map[int64]*Role, len(list))
 		for _, role := range list {
-			by[role.ID] = role
+			byID[role.ID] = role
 			if role.Name == kernel.RoleSuperuser {
 				role.Permissions = slices.Sorted(slices.Values(kernel.Permissions))
 			}
@@ -41,7 +41,7 @@ func (a *Accounts) Roles(ctx context.Context) (list []*Role, err error) {
 			var id int64
 			var permission string
 			err := r.Scan(&id, &permission)
-			if role := by[id]; role != nil {
+			if role := byID[id]; role != nil {
 				role.Permissions = append(role.Permissions, permission)
 			}
 			return err
@@ -50,19 +50,19 @@ func (a *Accounts) Roles(ctx context.Context) (list []*Role, err error) {
 	return list, err
 }
 
-// rolesMost bounds the roles, which are read whole.
+// rolesMost limits the number of roles, all of which are read at once.
 const rolesMost = 200
 
-// SaveRole makes a role, where ID is 0, or changes one. Only a superuser does, as a role
-// is all that divides one user from another. The system's keep their names, superuser
-// needs no permission, and the guest has none: who is not signed in sees no
-// administration.
-func (a *Accounts) SaveRole(ctx context.Context, by *kernel.User, role Role) (*Role, error) {
-	if err := rolesBy(by); err != nil {
+// SaveRole creates a role if its ID is 0, and changes it otherwise. Only a superuser may do this, because roles
+// decide what all other users may do. System roles keep their names and have no stored permissions: superuser needs
+// none, and guest must not have any.
+func (a *Accounts) SaveRole(ctx context.Context, actor *kernel.User, role Role) (*Role, error) {
+	if err := rolesBy(actor); err != nil {
 		return nil, err
 	}
 	if !GoodName(role.Name) {
-		return nil, kernel.Invalid("name", "form", "a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
+		return nil, kernel.Invalid("name", "form",
+			"a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
 	}
 	if len(role.Label) > 255 {
 		return nil, kernel.Invalid("label", "length", "a label has at most 255 bytes")
@@ -81,7 +81,8 @@ func (a *Accounts) SaveRole(ctx context.Context, by *kernel.User, role Role) (*R
 			return err
 		}
 		for _, permission := range role.Permissions {
-			if _, err := c.Exec("INSERT INTO cms_permissions (role_id, permission) VALUES (?, ?)", role.ID, permission); err != nil {
+			if _, err := c.Exec("INSERT INTO cms_permissions (role_id, permission) VALUES (?, ?)",
+				role.ID, permission); err != nil {
 				return err
 			}
 		}
@@ -93,10 +94,11 @@ func (a *Accounts) SaveRole(ctx context.Context, by *kernel.User, role Role) (*R
 	return &role, nil
 }
 
-// row writes a role without its permissions.
+// row stores a role without its permissions.
 func (r *Role) row(c kernel.Conn) error {
 	var other, n int64
-	err := c.Row("SELECT COALESCE(MAX(CASE WHEN name = ? THEN id END), 0), COUNT(*) FROM cms_roles", r.Name).Scan(&other, &n)
+	err := c.Row("SELECT COALESCE(MAX(CASE WHEN name = ? THEN id END), 0), COUNT(*) FROM cms_roles",
+		r.Name).Scan(&other, &n)
 	switch {
 	case err != nil:
 		return err
@@ -119,9 +121,9 @@ func (r *Role) row(c kernel.Conn) error {
 	return err
 }
 
-// DeleteRole takes a role from all who have it, and from templates that name it.
-func (a *Accounts) DeleteRole(ctx context.Context, by *kernel.User, id int64) error {
-	if err := rolesBy(by); err != nil {
+// DeleteRole removes a role from all users who have it and from all templates that name it.
+func (a *Accounts) DeleteRole(ctx context.Context, actor *kernel.User, id int64) error {
+	if err := rolesBy(actor); err != nil {
 		return err
 	}
 	return a.change(ctx, "", func(c kernel.Conn) error {
@@ -137,9 +139,9 @@ func (a *Accounts) DeleteRole(ctx context.Context, by *kernel.User, id int64) er
 	})
 }
 
-// rolesBy tells whether one may change roles; nil is the site itself.
-func rolesBy(by *kernel.User) error {
-	if by != nil && !by.Superuser() {
+// rolesBy returns an error if actor must not change roles. A nil actor is the site itself.
+func rolesBy(actor *kernel.User) error {
+	if actor != nil && !actor.Superuser() {
 		return kernel.Forbidden("only a superuser changes roles")
 	}
 	return nil

@@ -16,12 +16,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// SignOn is the user whom an OpenID provider sends, and the epoch of what is good for it.
+// SignOn returns the user for a person who has signed in at an OpenID provider, and the user's epoch.
 //
-// Whom the provider has sent before is the same user. A new person is the user whose address the provider confirms,
-// where that is not one that the user has set alone: else somebody could wait in an account with the address of
-// another. Where nobody has the address a user is made, if a group of the person stands for a role. Of the managed
-// roles a user has those that the provider names, and no others.
+// A person who has signed in before is the same user again. A new person becomes the user with the mail address
+// that the provider has confirmed, unless only the user has set this address: otherwise somebody could prepare an
+// account with the address of another person. If no user has the address, SignOn creates one, provided that a group
+// of the person is a managed role. A user has exactly those managed roles that the provider names.
 func (a *Accounts) SignOn(ctx context.Context, p *oidclogin.Person, managed []string) (*kernel.User, int64, error) {
 	var id int64
 	try := func() error {
@@ -36,7 +36,7 @@ func (a *Accounts) SignOn(ctx context.Context, p *oidclogin.Person, managed []st
 		})
 	}
 	err := try()
-	if store.IsUniqueViolation(err) { // another of the same person, or of the same name, was faster
+	if store.IsUniqueViolation(err) { // a concurrent sign-in of the same person or name was faster
 		err = try()
 	}
 	if err != nil {
@@ -50,9 +50,10 @@ func (a *Accounts) SignOn(ctx context.Context, p *oidclogin.Person, managed []st
 	return user, epoch, err
 }
 
-// identified is the user that a person is, who may become one by it.
+// identified returns the ID of the user of a person. It links the person to a user, or creates one, if necessary.
 func (a *Accounts) identified(c kernel.Conn, p *oidclogin.Person, managed []string) (id int64, err error) {
-	err = kernel.OrNotFound(c.Row("SELECT user_id FROM cms_identities WHERE issuer = ? AND subject = ?", p.Issuer, p.Subject).Scan(&id), "user")
+	err = kernel.OrNotFound(c.Row("SELECT user_id FROM cms_identities WHERE issuer = ? AND subject = ?",
+		p.Issuer, p.Subject).Scan(&id), "user")
 	if !kernel.IsNotFound(err) {
 		return id, err
 	}
@@ -83,7 +84,7 @@ func (a *Accounts) identified(c kernel.Conn, p *oidclogin.Person, managed []stri
 	return id, err
 }
 
-// join makes a user of a person, by a name that is free.
+// join creates a user for a person, with the first name that is free.
 func (a *Accounts) join(c kernel.Conn, p *oidclogin.Person, address string) (id int64, err error) {
 	now := a.Moment()
 	names := slices.Concat(p.Names, []string{address})
@@ -105,7 +106,7 @@ func (a *Accounts) join(c kernel.Conn, p *oidclogin.Person, address string) (id 
 	return 0, kernel.Conflict("no name is free for you; try again")
 }
 
-// settleRoles gives a user those of the managed roles that are named, and takes the others.
+// settleRoles gives a user the managed roles that are named, and removes the other managed roles.
 func (a *Accounts) settleRoles(c kernel.Conn, id int64, named, managed []string) error {
 	account, err := first(accounts(c, "id = ?", id))
 	if err != nil {

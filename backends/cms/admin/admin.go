@@ -1,6 +1,6 @@
-// Package admin is the administration of a site: pages for those whose roles permit it, which work without script.
-// What they show and do is of the rooms below, by the same rules as over the API. Lists and forms are descriptors of
-// package resource; the editor of a page is a row in table, a method of call, and a template.
+// Package admin serves the administration of a site: pages for users whose roles permit it, which work without
+// JavaScript. The data and the rules are those of the API. Lists and forms are descriptors of package resource;
+// other pages are a row in table, a method of call, and a template.
 package admin
 
 import (
@@ -32,13 +32,13 @@ import (
 //go:embed templates static
 var embedded embed.FS
 
-// shown is parsed once.
+// shown holds the templates and static files, which are parsed once.
 var shown = sync.OnceValue(func() *pages.Look { return pages.NewLook("cms", embedded, nil, resource.Templates) })
 
-// maxUpload is how large a form with a file is, in bytes; a field says how large its files are.
+// maxUpload limits a form with a file, in bytes. The field limits the size of its files.
 const maxUpload = 128 << 20
 
-// Options are what the administration stands on. All are required but those with a default.
+// Options configures the administration. Everything without a default is required.
 type Options struct {
 	// Mount is the path of the administration, such as /admin.
 	Mount    string
@@ -47,35 +47,37 @@ type Options struct {
 	Content  *content.Content
 	Files    *files.Files
 	Settings *settings.Store
-	// Routes tell how the files of the site were read last, and Reload reads them anew.
+	// Routes returns how the files of the site were last read, and Reload reads them again.
 	Routes func() Routes
 	Reload func() error
-	// OIDC is a provider at which users may sign in, and OIDCLabel what it is called. Default: none.
+	// OIDC is a provider at which users may sign in, and OIDCLabel is its name on the sign-in page. The default is
+	// none.
 	OIDC      *oidclogin.Provider
 	OIDCLabel string
-	// Bar is that of pages.Options.
+	// Bar returns the bar of the pages; see pages.Options.
 	Bar func(*http.Request) look.Bar
 }
 
-// Routes are how the files of a site were read last.
+// Routes describes how the files of a site were last read.
 type Routes struct {
-	Table    *routes.Table // in use; nil: there is none yet
+	Table    *routes.Table // the table in use; nil if there is none yet
 	Loaded   time.Time
 	Warnings []*routes.Error
-	Failed   error // why the files as they are now are not in use
+	Failed   error // why the current files are not in use
 }
 
-// admin is the administration.
+// admin holds the state of the administration.
 type admin struct {
 	*kernel.Server
 	Options
 }
 
-// New makes the pages.
+// New returns the handler of the administration.
 func New(s *kernel.Server, o Options) http.Handler {
 	a := &admin{s, o}
 	return pages.New(pages.Options[*call]{
-		Look: shown(), Table: table, Begin: a.begin, Admit: members, Called: "the administration", Part: "Site", Closed: true, BaseURL: s.BaseURL, Mount: o.Mount,
+		Look: shown(), Table: table, Begin: a.begin, Admit: members, Called: "the administration", Part: "Site", Closed: true,
+		BaseURL: s.BaseURL, Mount: o.Mount,
 		SessionCookie: "cms_admin", SameSite: http.SameSiteLaxMode,
 		Signer: func() signed.Signer { return s.Signer("form") }, Bar: o.Bar, Logger: s.Logger(),
 	})
@@ -86,7 +88,7 @@ const (
 	post = http.MethodPost
 )
 
-// table is all pages.
+// table lists all pages.
 var table = slices.Concat([]pages.Page[*call]{
 	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
 	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login, Else: (*call).loginMeanwhile},
@@ -106,24 +108,26 @@ var table = slices.Concat([]pages.Page[*call]{
 	{Method: get, Path: "/routes", Admit: operators, Serve: (*call).routes},
 	{Method: post, Path: "/routes", Admit: operators, Serve: (*call).reload},
 },
-	accountForm.Pages(), treeList.Pages(), pageList.Pages(), trashList.Pages(), templateList.Pages(), templateForm.Pages(), fieldList.Pages(), fieldForm.Pages(),
+	accountForm.Pages(), treeList.Pages(), pageList.Pages(), trashList.Pages(), templateList.Pages(), templateForm.Pages(),
+	fieldList.Pages(), fieldForm.Pages(),
 	userList.Pages(), userForm.Pages(), roleList.Pages(), roleForm.Pages(), settingsForm.Pages())
 
 // call is a request for a page.
 type call struct {
 	*pages.Call
 	*admin
-	by *kernel.User // nil: nobody has signed in
+	by *kernel.User // nil if nobody has signed in
 }
 
-// frame is what is around a page: .Site of templates.
+// frame is the data for what surrounds a page; templates know it as .Site.
 type frame struct {
-	User                                     string // empty: nobody has signed in
+	User                                     string // empty if nobody has signed in
 	Admin, Templates, Users, Roles, Settings bool
-	SignOn                                   string // the provider at which users may sign in; empty: there is none
+	// name of the provider at which users may sign in; empty if there is none
+	SignOn string
 }
 
-// begin finds who asks.
+// begin identifies the user of a request.
 func (a *admin) begin(p *pages.Call) (*call, error) {
 	c := &call{Call: p, admin: a}
 	f := new(frame)
@@ -139,13 +143,14 @@ func (a *admin) begin(p *pages.Call) (*call, error) {
 	}
 	if u := c.by; u != nil {
 		c.SignedIn(strconv.FormatInt(u.ID, 10))
-		*f = frame{u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers), u.Superuser(), u.May(kernel.PermissionSettings), f.SignOn}
+		*f = frame{u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers),
+			u.Superuser(), u.May(kernel.PermissionSettings), f.SignOn}
 	}
 	c.Call.Site = f
 	return c, nil
 }
 
-// The rules of who may open a page.
+// The conditions under which a page may be opened.
 
 func everybody(*call) error { return nil }
 
@@ -179,8 +184,8 @@ func (c *call) may(permissions ...string) error {
 	return nil
 }
 
-// told makes an error of the API one of pages.
-func told(err error) error {
+// apiError converts an error of package handler to an apierror, and returns other errors as they are.
+func apiError(err error) error {
 	if e, ok := errors.AsType[*handler.Error](err); ok {
 		made := apierror.New(e.Code, "", "%s", e.Message)
 		made.RetryAfter = retryAfter(e.Header)
@@ -197,5 +202,5 @@ func retryAfter(h http.Header) time.Duration {
 	return d
 }
 
-// ctx is that of the request.
+// ctx returns the context of the request.
 func (c *call) ctx() context.Context { return c.Context() }

@@ -13,13 +13,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// prefix is before the names of inputs, so that no field of a template is taken for another one of the form.
+// prefix is prepended to the names of inputs, so that the fields of a template do not collide with other inputs of
+// the form.
 const prefix = "f-"
 
-// browserTime is how browsers write a time.
+// browserTime is the layout in which browsers format a time.
 const browserTime = "2006-01-02T15:04:05"
 
-// input is what a field of a page is typed into.
+// input is the form element for a field of a page.
 type input struct {
 	*content.Field
 	Input  string // its name in the form
@@ -37,7 +38,7 @@ type fileRow struct {
 	Name, Description, Type string
 	Size                    int64
 	Image                   bool
-	Gone                    bool // the form takes it out
+	Gone                    bool // the form removes it
 }
 
 type pageRef struct {
@@ -51,7 +52,7 @@ type block struct {
 	Fields []*input
 }
 
-// Caption is how the field is called.
+// Caption returns the label of the field, or else its name.
 func (i *input) Caption() string {
 	if i.Label != "" {
 		return i.Label
@@ -59,7 +60,7 @@ func (i *input) Caption() string {
 	return i.Name
 }
 
-// Kind is the type of the element in a form.
+// Kind returns the type of the HTML element.
 func (i *input) Kind() string {
 	switch i.Type {
 	case content.TypeInt, content.TypeFloat:
@@ -72,10 +73,10 @@ func (i *input) Kind() string {
 	return "text"
 }
 
-// Rows is how many lines the element has.
+// Rows returns the number of lines of the element.
 func (i *input) Rows() int { return min(max(strings.Count(i.Text, "\n")+2, 4), 30) }
 
-// schema knows the fields by their names.
+// schema holds the fields by name.
 type schema map[string]*content.Field
 
 func (c *call) schema() (schema, error) {
@@ -90,16 +91,18 @@ func (c *call) schema() (schema, error) {
 	return s, nil
 }
 
-// inputs are those of fields with values.
-func (s schema) inputs(names []string, values map[string]any, before string) (list []*input) {
+// inputs returns the inputs for fields with their values. The names of the inputs begin with namePrefix.
+func (s schema) inputs(names []string, values map[string]any, namePrefix string) (list []*input) {
 	for _, name := range names {
 		if f := s[name]; f != nil {
-			list = append(list, s.input(f, before+name, values[name]))
+			list = append(list, s.input(f, namePrefix+name, values[name]))
 		}
 	}
 	return list
 }
 
+// input returns the form input of a field: its stored value as the browser shows it. name is the name of the input,
+// which begins with the names of the blocks that contain it.
 func (s schema) input(f *content.Field, name string, value any) *input {
 	i := &input{Field: f, Input: name}
 	switch f.Type {
@@ -148,7 +151,8 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 		for at, one := range each(value) {
 			values, _ := one.(map[string]any)
 			kind, _ := values["type"].(string)
-			i.Blocks = append(i.Blocks, block{kind, at, s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(at)+".")})
+			i.Blocks = append(i.Blocks, block{kind, at, s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(at)+
+				".")})
 		}
 	default:
 		i.Text = plainText(value)
@@ -167,7 +171,7 @@ func rowOf(file map[string]any) fileRow {
 	return row
 }
 
-// each is a list, or one value as a list of it.
+// each returns a list as it is, and any other value as the only element of a list.
 func each(value any) []any {
 	switch v := value.(type) {
 	case nil:
@@ -193,7 +197,7 @@ func plainText(value any) string {
 	return string(text)
 }
 
-// reader makes values of a form.
+// reader reads the values of a form.
 type reader struct {
 	*call
 	schema schema
@@ -204,17 +208,20 @@ func (r *reader) refuse(name, message string) {
 	r.faults = append(r.faults, kernel.Invalid(name, "form", message))
 }
 
-// values are those of fields as they were typed. old are those that the page has.
-func (r *reader) values(names []string, old map[string]any, before string) map[string]any {
+// values returns the values of fields as they were typed. old holds the values that the page has.
+func (r *reader) values(names []string, old map[string]any, namePrefix string) map[string]any {
 	made := make(map[string]any, len(names))
 	for _, name := range names {
 		if f := r.schema[name]; f != nil {
-			made[name] = r.value(f, before+name, old[name])
+			made[name] = r.value(f, namePrefix+name, old[name])
 		}
 	}
 	return made
 }
 
+// value returns the value of a field from the form, as content.Edit takes it, or nil for an empty input. old is the
+// stored value, from which the files are taken. Text that cannot be read as a number or as JSON is noted with
+// refuse, and shown at its input.
 func (r *reader) value(f *content.Field, name string, old any) any {
 	text := strings.ReplaceAll(r.Form.Text(name), "\r\n", "\n")
 	switch f.Type {
@@ -272,7 +279,7 @@ func list(texts []string) any {
 	return made
 }
 
-// pages are ids and paths.
+// pages parses IDs and paths of pages.
 func (r *reader) pages(f *content.Field, words []string) any {
 	var ids []any
 	for _, word := range words {
@@ -296,9 +303,9 @@ func (r *reader) pages(f *content.Field, words []string) any {
 	return ids
 }
 
-// files are those that the page has and the form does not take out.
+// files returns the files that the page has, without those that the form removes.
 func (r *reader) files(name string, old any) any {
-	gone := r.Form.Values(name + ".gone")
+	removed := r.Form.Values(name + ".gone")
 	var kept []any
 	for _, one := range each(old) {
 		file, ok := one.(map[string]any)
@@ -306,7 +313,7 @@ func (r *reader) files(name string, old any) any {
 			continue
 		}
 		id := plainText(file["id"])
-		if slices.Contains(gone, id) {
+		if slices.Contains(removed, id) {
 			continue
 		}
 		file = maps.Clone(file)
@@ -321,10 +328,11 @@ func (r *reader) files(name string, old any) any {
 	return kept
 }
 
-// maxBlocks bounds the blocks of a field that are read.
+// maxBlocks limits how many blocks of a field are read.
 const maxBlocks = 1000
 
-// blocks are those of the form in the order of their places, without those that are taken out, and a new one.
+// blocks returns the blocks of the form in their order, without those that the form removes, and with the new one
+// that it adds.
 func (r *reader) blocks(f *content.Field, name string) any {
 	type placed struct {
 		at    int64

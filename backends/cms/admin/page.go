@@ -20,26 +20,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// difference is a row of what two have made of a page.
+// difference is one difference between two versions of a page.
 type difference struct{ What, From, To string }
 
 type pageData struct {
 	pages.Edit
-	Page        *content.Page // as the form has it; of a new one without an id
-	Live        *content.Page // as it is served; nil: it is new
+	Page        *content.Page // as the form shows it; without an ID if it is new
+	Live        *content.Page // as it is served; nil if it is new
 	Above       []resource.Target
 	Inputs      []*input
-	Uploads     []*input // fields of files
+	Uploads     []*input // the fields for files
 	Status      pages.Select
 	PublishAt   string
 	UnpublishAt string
-	Templates   pages.Select // of a new one
-	Preview     bool         // there can be a link to one
+	Templates   pages.Select // for a new page
+	Preview     bool         // whether a preview link can be created
 }
 
 func pageAt(id int64) string { return "/pages/" + itoa(id) }
 
-// page shows a page in a form: its draft where it has one.
+// page shows a page in a form, or its draft if there is one.
 func (c *call) page() error {
 	shown, live, err := c.open(c.ID("pageId"))
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *call) page() error {
 	return c.showPage(nil, shown, live)
 }
 
-// open is a page as it is edited, and as it is served.
+// open returns a page as it is edited and as it is served.
 func (c *call) open(id int64) (shown, live *content.Page, err error) {
 	if live, err = c.Content.Page(c.ctx(), c.by, id); err != nil || !live.Draft {
 		return live, live, err
@@ -57,6 +57,8 @@ func (c *call) open(id int64) (shown, live *content.Page, err error) {
 	return shown, live, err
 }
 
+// showPage shows the form of a page with the values of shown, below refusal if it is not nil. live is the stored
+// page, or nil for a page that does not exist yet.
 func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	s, err := c.schema()
 	if err != nil {
@@ -84,7 +86,8 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 			}
 		}
 	}
-	for _, status := range []struct{ value, label string }{{"unpublished", "Unpublished: seen here alone"}, {"published", "Published"}, {"hidden", "Hidden: published, but in no list"}} {
+	for _, status := range []struct{ value, label string }{{"unpublished", "Unpublished: seen here alone"},
+		{"published", "Published"}, {"hidden", "Hidden: published, but in no list"}} {
 		d.Status.Add(status.value, status.label, status.value == shown.Status)
 	}
 	d.PublishAt, d.UnpublishAt = typedTime(shown.PublishAt), typedTime(shown.UnpublishAt)
@@ -98,7 +101,8 @@ func typedTime(at kernel.Moment) string {
 	return at.Time().UTC().Format(browserTime)
 }
 
-// version is that of the form, with what another one has changed meanwhile.
+// version returns the version that the form is based on, and the differences if somebody else has changed the page
+// in the meantime.
 func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, error) {
 	edit, refusal := c.Call.Edit(refusal, func() (string, any, error) {
 		var rows []difference
@@ -122,7 +126,7 @@ func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, er
 	return edit, refusal
 }
 
-// inputFaults has the problems of a template's fields stand at their inputs.
+// inputFaults assigns the problems of a template's fields to their inputs.
 func inputFaults(refusal error, names []string) error {
 	e, ok := apierror.From(refusal)
 	if !ok || len(e.Details) == 0 {
@@ -139,7 +143,7 @@ func inputFaults(refusal error, names []string) error {
 	return &moved
 }
 
-// save changes a page: at once, as a draft, or a draft that is published then.
+// save saves a page at once or as a draft, or publishes its draft after saving.
 func (c *call) save() error {
 	base, live, err := c.open(c.ID("pageId"))
 	if err != nil {
@@ -152,7 +156,7 @@ func (c *call) save() error {
 	typed := *base
 	typed.Title, typed.Fields = *edit.Title, edit.Fields
 	if edit.Draft {
-		edit.Name, edit.Status = nil, nil // of the page as it is served
+		edit.Name, edit.Status = nil, nil // those of the published page
 	} else {
 		typed.Status = *edit.Status
 	}
@@ -183,9 +187,10 @@ func notice(page *content.Page, do string) string {
 	return text
 }
 
-// edit is what a form wants of a page; what cannot be read is told in err.
+// edit reads a page from a form. The error includes everything that could not be read.
 func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
-	title, name, status := strings.TrimSpace(c.Form.Text("title")), strings.TrimSpace(c.Form.Text("name")), c.Form.Text("status")
+	title, name, status := strings.TrimSpace(c.Form.Text("title")), strings.TrimSpace(c.Form.Text("name")),
+		c.Form.Text("status")
 	edit = content.Edit{Title: &title, Status: &status}
 	if name != "" && name != base.Name {
 		edit.Name = &name
@@ -205,7 +210,7 @@ func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
 	return edit, errors.Join(apierror.Join(r.faults...), c.Form.Err())
 }
 
-// moment is a time that was typed; nil: it stays.
+// moment reads a time from the form. It returns nil if the time has not been changed.
 func (r *reader) moment(name string, old kernel.Moment) *kernel.Moment {
 	text := r.Form.Text(name)
 	if text == typedTime(old) {
@@ -223,7 +228,7 @@ func (r *reader) moment(name string, old kernel.Moment) *kernel.Moment {
 	return nil
 }
 
-// newPage shows the form of a new page: first which template it is of.
+// newPage shows the form for a new page, or first asks for its template.
 func (c *call) newPage() error {
 	parent, err := c.parent(c.Query.Number("parent"))
 	if err != nil {
@@ -266,6 +271,8 @@ func (c *call) showNew(refusal error, parent, typed *content.Page) error {
 	return c.showPage(refusal, typed, nil)
 }
 
+// create creates a page from the form and redirects to it. If it is refused, the form is shown again with what was
+// typed.
 func (c *call) create() error {
 	parent, err := c.parent(c.Form.Number("parent"))
 	if err != nil {
@@ -285,7 +292,7 @@ func (c *call) create() error {
 	return c.Redirect(pageAt(made.ID), notice(made, ""))
 }
 
-// upload puts a file into a field of a page.
+// upload adds a file to a field of a page.
 func (c *call) upload() error {
 	id := c.ID("pageId")
 	parts, err := c.Parts()
@@ -317,13 +324,13 @@ func (c *call) upload() error {
 	}
 }
 
-// small is a field of a form with files.
+// small reads a short field of a multipart form.
 func small(part *multipart.Part) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(part, 256))
 	return pages.Valid(string(text)), err
 }
 
-// backTo shows a page with what went wrong beside its form.
+// backTo shows a page with an error.
 func (c *call) backTo(id int64, refusal error) error {
 	shown, live, err := c.open(id)
 	if err != nil {
@@ -332,7 +339,7 @@ func (c *call) backTo(id int64, refusal error) error {
 	return c.showPage(refusal, shown, live)
 }
 
-// act does with a page what is no change of its texts.
+// act performs an action on a page other than changing its text.
 func (c *call) act() error {
 	id, version := c.ID("pageId"), c.Form.Number("version")
 	if err := c.Form.Err(); err != nil {
@@ -377,10 +384,10 @@ func (c *call) act() error {
 	return c.Redirect(to, done)
 }
 
-// previewLasts is how long a link to a draft is good.
+// previewLasts is how long a preview link is valid.
 const previewLasts = 24 * time.Hour
 
-// preview shows a link to the page as it is to be, for who has no account.
+// preview shows a link to the preview of a page, for people without an account.
 func (c *call) preview(id int64) error {
 	token, until, err := c.Content.PreviewLink(c.ctx(), c.by, id, previewLasts)
 	if err != nil {
@@ -400,7 +407,7 @@ type revisionRow struct {
 	Diff []pages.Change
 }
 
-// revisions shows what a page was, each with what the next change made of it.
+// revisions shows the revisions of a page, each with its differences from the next one.
 func (c *call) revisions() error {
 	page, err := c.Content.Page(c.ctx(), c.by, c.ID("pageId"))
 	if err != nil {
@@ -424,7 +431,7 @@ func (c *call) revisions() error {
 	}{page, shown})
 }
 
-// nameOf is the name of a user, asked once.
+// nameOf returns the name of a user and remembers it in known.
 func (c *call) nameOf(known map[int64]string, id int64) string {
 	if name, ok := known[id]; ok {
 		return name
@@ -439,7 +446,7 @@ func (c *call) nameOf(known map[int64]string, id int64) string {
 	return name
 }
 
-// outline is a page as text, for comparison.
+// outline returns a page as text for comparison.
 func outline(title string, fields map[string]any) string {
 	text, _ := json.MarshalIndent(fields, "", "  ") // it was read as JSON
 	return title + "\n" + strings.ReplaceAll(string(text), `\n`, "\n") + "\n"

@@ -10,13 +10,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// itoa writes an id.
+// itoa formats an ID.
 func itoa(id int64) string { return strconv.FormatInt(id, 10) }
 
-// joined returns several texts in one cell.
+// joined returns a cell with several texts.
 func joined(texts []string) resource.Cell { return resource.Text(strings.Join(texts, ", ")) }
 
-// idOf returns the id that an action is for: of a row, or of what the page is about.
+// idOf returns the ID for an action: that of a list's row, or else that in the path of the page.
 func (c *call) idOf(row, wildcard string) int64 {
 	if row == "" {
 		return c.ID(wildcard)
@@ -53,7 +53,8 @@ var userList = resource.List[*call, *accounts.Account]{
 	Fixed: func(q resource.Query) bool { return q.Text("q") != "" || q.Text("role") != "" },
 	Rows: func(c *call, q resource.Query) ([]*accounts.Account, string, error) {
 		return c.Accounts.Find(c.ctx(), accounts.Query{
-			Text: q.Text("q"), Role: q.Text("role"), Status: q.Text("status"), Newest: q.Sort == "since", After: q.After, Limit: q.Limit,
+			Text: q.Text("q"), Role: q.Text("role"), Status: q.Text("status"), Newest: q.Sort == "since", After: q.After,
+			Limit: q.Limit,
 		})
 	},
 	ID: func(u *accounts.Account) string { return itoa(u.ID) }, Name: func(u *accounts.Account) string { return u.Name },
@@ -64,7 +65,7 @@ func userStatus(u *accounts.Account) resource.Cell {
 	return resource.Tag(u.Status, map[string]string{accounts.StatusDisabled: "gone"}[u.Status])
 }
 
-// userActions are those of the list and of the page of one user.
+// userActions are the actions on a user, in the list and on the user's page.
 var userActions = []resource.Action[*call]{
 	{
 		Name: "activate", Label: "Make active", Done: "made active",
@@ -86,7 +87,7 @@ func (c *call) setStatus(id, status string) error {
 	return err
 }
 
-// roleChoices adds the roles to a list, without one of a name.
+// roleChoices appends all roles but one to a list.
 func (c *call) roleChoices(list []resource.Choice, without string) ([]resource.Choice, error) {
 	roles, err := c.Accounts.Roles(c.ctx())
 	for _, role := range roles {
@@ -97,7 +98,7 @@ func (c *call) roleChoices(list []resource.Choice, without string) ([]resource.C
 	return list, err
 }
 
-// user is a user as the form has it; an empty password stays.
+// user is a user in the form. An empty password means that it is not changed.
 type user struct {
 	accounts.Account
 	Password string
@@ -162,7 +163,7 @@ var userForm = resource.Form[*call, user]{
 	},
 }
 
-// permissionLabels say what a permission lets somebody do.
+// permissionLabels describe the permissions.
 var permissionLabels = map[string]string{
 	kernel.PermissionAdmin:     "Open the administration",
 	kernel.PermissionTemplates: "Change templates and fields",
@@ -209,7 +210,8 @@ var roleForm = resource.Form[*call, accounts.Role]{
 		},
 		{Name: "label", Label: "Label", Max: 255, Text: func(r *accounts.Role) *string { return &r.Label }},
 		{
-			Name: "permissions", Label: "Permissions", Hide: isSystemRole, List: func(r *accounts.Role) *[]string { return &r.Permissions },
+			Name: "permissions", Label: "Permissions", Hide: isSystemRole,
+			List: func(r *accounts.Role) *[]string { return &r.Permissions },
 			Options: func(*call, *accounts.Role) ([]resource.Choice, error) {
 				list := resource.Words(kernel.Permissions...)
 				for i := range list {
@@ -241,7 +243,7 @@ var roleForm = resource.Form[*call, accounts.Role]{
 
 func isSystemRole(_ *call, r *accounts.Role) bool { return r.System }
 
-// account is the own account as its form has it.
+// account is the user's own account in the form.
 type account struct{ Email, Present, Password string }
 
 var accountForm = resource.Form[*call, account]{
@@ -268,14 +270,15 @@ var accountForm = resource.Form[*call, account]{
 			Text: func(a *account) *string { return &a.Password },
 		},
 	},
-	// A new password ends all sessions, this one too.
+	// A new password ends all sessions of the user, including this one.
 	Save: func(c *call, a *account) (done resource.Done, err error) {
 		change := accounts.Change{Email: &a.Email}
 		if a.Password != "" {
 			if _, _, err := c.Auth.Check(c.ctx(), c.by.Name, a.Present, c.Address(c.R)); err != nil {
-				return done, told(err)
+				return done, apiError(err)
 			}
-			change.Password, done = &a.Password, resource.Done{To: "/login", Notice: "Your password is changed. Sign in with it."}
+			change.Password, done = &a.Password,
+				resource.Done{To: "/login", Notice: "Your password is changed. Sign in with it."}
 		}
 		_, err = c.Accounts.Update(c.ctx(), c.by, c.by.ID, change)
 		return done, err

@@ -31,12 +31,12 @@ var templateList = resource.List[*call, *content.Template]{
 	Rows: resource.Whole(func(c *call) ([]*content.Template, error) { return c.Content.Templates(c.ctx(), c.by) }),
 }
 
-// roleOptions are the roles that a template names; a superuser needs none.
+// roleOptions returns the roles that a template can name; a superuser needs none.
 func roleOptions(c *call, _ *content.Template) ([]resource.Choice, error) {
 	return c.roleChoices(nil, kernel.RoleSuperuser)
 }
 
-// templateOptions are the templates above or below a page.
+// templateOptions returns the templates that can be above or below a page.
 func templateOptions(c *call, _ *content.Template) ([]resource.Choice, error) {
 	return c.templateChoices(nil)
 }
@@ -141,7 +141,7 @@ var fieldList = resource.List[*call, *content.Field]{
 	Rows: resource.Whole(func(c *call) ([]*content.Field, error) { return c.Content.Fields(c.ctx(), c.by) }),
 }
 
-// field is a field as the form has it.
+// field is a field in the form.
 type field struct {
 	content.Field
 	Most                         int64
@@ -152,12 +152,13 @@ type field struct {
 
 func isOldField(_ *call, f *field) bool { return f.ID != 0 }
 
-// fieldOf returns what the form shows of a field.
-func fieldOf(of *content.Field) *field {
-	s := &of.Settings
+// fieldOf returns a field in the form's representation.
+func fieldOf(original *content.Field) *field {
+	s := &original.Settings
 	f := &field{
-		Field: *of, Most: int64(s.Most), Min: bound(s.Min), Max: bound(s.Max),
-		Extensions: strings.Join(s.Extensions, " "), Sizes: strings.Join(s.Sizes, " "), Templates: strings.Join(s.Templates, " "),
+		Field: *original, Most: int64(s.Most), Min: bound(s.Min), Max: bound(s.Max),
+		Extensions: strings.Join(s.Extensions, " "), Sizes: strings.Join(s.Sizes, " "),
+		Templates: strings.Join(s.Templates, " "),
 	}
 	for _, kind := range slices.Sorted(maps.Keys(s.Blocks)) {
 		f.Blocks = append(f.Blocks, kind+": "+strings.Join(s.Blocks[kind], " "))
@@ -286,7 +287,7 @@ var fieldForm = resource.Form[*call, field]{
 	Offers: func(_ *call, f *field, _ string) bool { return f.ID != 0 },
 }
 
-// settingFaults have the problems of settings stand at their inputs.
+// settingFaults assigns the problems of settings to their inputs.
 func settingFaults(refusal error) error {
 	e, ok := apierror.From(refusal)
 	if !ok || len(e.Details) == 0 {

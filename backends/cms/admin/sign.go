@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// cookieLasts is how long a browser keeps the cookie; the session ends before where it is not used.
+// cookieLasts is how long a browser keeps the session cookie. An unused session ends earlier.
 const cookieLasts = 30 * 24 * time.Hour
 
 type loginForm struct{ Name, Next string }
@@ -24,7 +24,7 @@ func (c *call) login() error {
 	form := loginForm{c.Form.Text("name"), pages.Local(c.Form.Text("next"))}
 	user, epoch, err := c.Auth.Check(c.ctx(), form.Name, c.Form.Text("password"), c.Address(c.R))
 	if err != nil {
-		return c.ShowForm(told(err), "login", "Sign in", form)
+		return c.ShowForm(apiError(err), "login", "Sign in", form)
 	}
 	return c.signIn(user, epoch, "", form.Next)
 }
@@ -38,10 +38,10 @@ func (c *call) loginMeanwhile() error {
 	return c.Redirect(pages.Local(c.Form.Text("next")), c.signedInAs())
 }
 
-// signedInAs tells users who sent a form of another tab who they are now.
+// signedInAs returns a notice for users who have sent a form of another tab, which tells them who they are now.
 func (c *call) signedInAs() string { return "You are signed in as " + c.by.Name + "." }
 
-// signIn begins a session, and leads on.
+// signIn begins a session and redirects to next.
 func (c *call) signIn(user *kernel.User, epoch int64, issuer, next string) error {
 	header, err := c.Auth.Begin(c.R, user, epoch, c.Session(), issuer, false)
 	if err != nil {

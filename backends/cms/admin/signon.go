@@ -7,12 +7,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// browser is this one, as a sign-in at a provider knows it.
+// browser identifies the browser for a sign-in at the provider.
 func (c *call) browser() oidclogin.Browser {
 	return oidclogin.Browser{Secret: c.Browser(), Redirect: c.Base() + "/login/oidc/callback"}
 }
 
-// beginSignOn leads to the provider.
+// beginSignOn redirects to the provider.
 func (c *call) beginSignOn() error {
 	if c.OIDC == nil {
 		return pages.NotFound()
@@ -29,7 +29,7 @@ func (c *call) beginSignOn() error {
 	return nil
 }
 
-// signOn is where the provider leads back to.
+// signOn handles the redirect from the provider.
 func (c *call) signOn() error {
 	if c.OIDC == nil {
 		return pages.NotFound()

@@ -18,7 +18,8 @@ type routesData struct {
 	Table    resource.Part
 }
 
-var routeTable = resource.Table[*routes.Route]{Title: "Routes", Empty: "No routes were read yet.", Columns: routeColumns}
+var routeTable = resource.Table[*routes.Route]{Title: "Routes", Empty: "No routes were read yet.",
+	Columns: routeColumns}
 
 var routeColumns = []resource.Column[*routes.Route]{
 	{Label: "Method", Code: func(r *routes.Route) string { return r.Method }},
@@ -41,7 +42,7 @@ var routeColumns = []resource.Column[*routes.Route]{
 	}},
 }
 
-// routes shows the table that is in use, and why the files as they are now are not.
+// routes shows the routes in use and, if they could not be loaded, the error of the current files.
 func (c *call) routes() error {
 	state := c.Routes()
 	d := &routesData{Endpoint: "/" + c.Settings.Current().Mount(), Loaded: instant.Of(state.Loaded)}
@@ -70,8 +71,8 @@ func (c *call) reload() error {
 	return c.Redirect("/routes", "The files are read anew.")
 }
 
-// siteSettings are the settings as their form has them. No page shows the secret, which stays unless another one is asked
-// for.
+// siteSettings are the settings in the form. The form does not show the secret, which is only changed when Fresh is
+// set.
 type siteSettings struct {
 	settings.Settings
 	Fresh bool
@@ -99,8 +100,10 @@ var settingsForm = resource.Form[*call, siteSettings]{
 		{
 			Name: "content", Label: "The content API", Text: func(s *siteSettings) *string { return &s.Content },
 			Options: resource.Fixed[*call, *siteSettings](
-				resource.Choice{Label: "By the mode: off without one, else read"}, resource.Choice{Value: settings.ContentOff, Label: "Off"},
-				resource.Choice{Value: settings.ContentRead, Label: "Read"}, resource.Choice{Value: settings.ContentWrite, Label: "Read and write"}),
+				resource.Choice{Label: "By the mode: off without one, else read"},
+				resource.Choice{Value: settings.ContentOff, Label: "Off"},
+				resource.Choice{Value: settings.ContentRead, Label: "Read"},
+				resource.Choice{Value: settings.ContentWrite, Label: "Read and write"}),
 		},
 		{
 			Name: "origins", Label: "Origins of other sites' pages that may call it", Help: "One a line.",
@@ -152,7 +155,7 @@ var settingsForm = resource.Form[*call, siteSettings]{
 	},
 }
 
-// checkSettings tells what is wrong at the field that it is about.
+// checkSettings returns the first error of the settings, with the field that it concerns.
 func (c *call) checkSettings(s *settings.Settings) error {
 	if "/"+s.Mount() == c.Mount ||
 		strings.HasPrefix(c.Mount+"/", "/"+s.Mount()+"/") || strings.HasPrefix("/"+s.Mount()+"/", c.Mount+"/") {

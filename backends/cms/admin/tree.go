@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// root shows the tree from its first page.
+// root redirects to the tree of the root page.
 func (c *call) root() error {
 	page, err := c.Content.At(c.ctx(), c.by, "/")
 	if err != nil {
@@ -21,7 +21,7 @@ func (c *call) root() error {
 
 func treeAt(id int64) string { return "/tree/" + itoa(id) }
 
-// treeList is the pages below one, a part of them at a time however many there are.
+// treeList lists the children of a page, one part at a time.
 var treeList = resource.List[*call, *content.Page]{
 	Path: "/tree/{pageId}", Filters: pageFilters, Search: "/find", Nouns: [2]string{"page", "pages"},
 	Empty: "No pages below this one.",
@@ -61,7 +61,7 @@ var pageColumns = []resource.Column[*content.Page]{
 	{Label: "Subpages", Show: func(p *content.Page) resource.Cell { return resource.Link(treeAt(p.ID), "Subpages") }},
 }
 
-// pageActions are what can be done with several pages. Whoever may not change one is told so beside its name.
+// pageActions are the actions on several pages. If the user must not change one of them, the result names it.
 var pageActions = []resource.Action[*call]{
 	{
 		Name: "publish", Label: "Publish", Done: "published",
@@ -86,7 +86,7 @@ func (c *call) setPageStatus(id, status string) error {
 	return err
 }
 
-// findPages returns those of a selector.
+// findPages returns the pages that match a selector.
 func (c *call) findPages(text string, q resource.Query) ([]*content.Page, string, error) {
 	if text += ", limit=" + strconv.Itoa(q.Limit); q.After != "" {
 		text += ", after=" + selector.Quote(q.After)
@@ -110,7 +110,7 @@ var pageFilters = []resource.Input[*call]{
 	}},
 }
 
-// pageList finds pages by the words of their titles, or by a selector.
+// pageList lists the pages whose titles contain some words, or that match a selector.
 var pageList = resource.List[*call, *content.Page]{
 	Path: "/find", Head: resource.Head{Title: "Find pages"}, Nouns: [2]string{"page", "pages"}, CSV: "pages.csv",
 	Empty: "There are no pages that you may see.", Columns: pageColumns,
@@ -137,7 +137,7 @@ var pageList = resource.List[*call, *content.Page]{
 	Actions: pageActions,
 }
 
-// trashList is what can be restored.
+// trashList lists the pages that can be restored.
 var trashList = resource.List[*call, *content.Page]{
 	Path: "/trash", Nouns: [2]string{"page", "pages"}, Empty: "The trash is empty.",
 	Head: resource.Head{
@@ -171,7 +171,7 @@ var trashList = resource.List[*call, *content.Page]{
 	},
 }
 
-// above are the pages above one that the user sees, the first one first.
+// above returns the ancestors of a page that the user may see, the root first.
 func (c *call) above(page *content.Page) (list []resource.Target, err error) {
 	segments := strings.Split(strings.Trim(page.Path, "/"), "/")
 	for i := range segments {
@@ -189,7 +189,7 @@ func (c *call) above(page *content.Page) (list []resource.Target, err error) {
 	return list, nil
 }
 
-// creatable are the templates of pages that the user may make below one.
+// creatable returns the templates of pages that the user may create below parent.
 func (c *call) creatable(parent *content.Page) (list []*content.Template, err error) {
 	all, err := c.Content.Templates(c.ctx(), c.by)
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *call) creatable(parent *content.Page) (list []*content.Template, err er
 	return list, nil
 }
 
-// mayAny tells whether the user has one of roles.
+// mayAny reports whether the user has one of the roles.
 func mayAny(u *kernel.User, roles []string) bool {
 	for _, role := range roles {
 		if role == kernel.RoleGuest || u.Is(role) {

@@ -1,8 +1,8 @@
-// Package api answers requests to the routes of a site: limit, route, authorization, input, call, output
-// (specification, section 4).
+// Package api serves the routes of a site. A request passes the body limit, routing, authorization, input, the call
+// of the method, and output, in this order.
 //
-// Paths are matched as they are decoded: %2F divides segments as / does. A route is looked for before the limit of
-// a body, which is the route's; a body that is announced too large is refused before everything else.
+// Paths are matched in their decoded form: %2F separates segments like /. A route is found before its body limit is
+// known; a body whose Content-Length exceeds that limit is refused before anything else.
 package api
 
 import (
@@ -26,23 +26,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Options of an API.
+// Options configures an API. Kernel, Auth, Settings and Table are required.
 type Options struct {
 	Kernel   *kernel.Server
 	Auth     *auth.Auth
 	Settings *settings.Store
-	// Table is the routes in use; nil: there are none yet, everything is 503. A request finishes on the one that it began with.
+	// Table returns the routes in use. While it returns nil, each request is answered with 503. A request finishes
+	// with the table that it began with.
 	Table func() *routes.Table
-	// Called is told of each call of a method: the status of its answer, and how long it took. Default: nobody is.
+	// Called is called after each call of a method with the status of its answer and its duration. It may be nil.
 	Called func(status int, took time.Duration)
-	// RequestID is that of a request, as other logs have it. Default: a random one.
+	// RequestID returns the ID of a request that other logs use. The default is a random one.
 	RequestID func(*http.Request) string
 }
 
 // API serves the routes of one site. It is safe for concurrent use.
 type API struct{ Options }
 
-// New makes an API.
+// New returns an API.
 func New(o Options) *API {
 	if o.Called == nil {
 		o.Called = func(int, time.Duration) {}
@@ -53,7 +54,8 @@ func New(o Options) *API {
 	return &API{o}
 }
 
-// Below is the path of a request below the endpoint, and whether it is on the endpoint.
+// Below returns the part of a request's path below the endpoint, and reports whether the path is at or below the
+// endpoint.
 func Below(s *settings.Settings, path string) (below string, ok bool) {
 	path, slash := strings.CutPrefix(path, "/")
 	mount := s.Mount()
@@ -64,18 +66,19 @@ func Below(s *settings.Settings, path string) (below string, ok bool) {
 	return below, below == "" || below[0] == '/'
 }
 
-// previews is where links to previews lead to.
+// previews is the path of links to previews, below the endpoint.
 const previews = "content/preview/"
 
-// Secret tells whether a path below the endpoint is a secret that no log should have: a link to a preview.
+// Secret reports whether a path below the endpoint contains a secret that must not be logged, as links to previews
+// do.
 func Secret(below string) bool { return strings.HasPrefix(strings.TrimLeft(below, "/"), previews) }
 
-// request is one on its way.
+// request is the state of one request.
 type request struct {
 	*API
 	w       http.ResponseWriter
 	r       *http.Request // its context ends with the call
-	whole   *http.Request // as it came
+	whole   *http.Request // the request with the original context
 	current *settings.Settings
 	route   *routes.Route
 	call    handler.Call
@@ -96,11 +99,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.answer(value)
 }
 
-// serve is the answer to a request.
+// serve runs a request and returns the value to be answered.
 func (q *request) serve() (any, error) {
 	table := q.Table()
 	if table == nil {
-		return nil, &handler.Error{Code: http.StatusServiceUnavailable, Message: "the routes are not loaded yet", Header: http.Header{"Retry-After": {"1"}}}
+		return nil, &handler.Error{Code: http.StatusServiceUnavailable, Message: "the routes are not loaded yet",
+			Header: http.Header{"Retry-After": {"1"}}}
 	}
 	m := table.Find(q.r.Method, q.call.Path)
 	limit := routes.Defaults().BodyLimit
@@ -121,9 +125,11 @@ func (q *request) serve() (any, error) {
 			return nil, nil
 		}
 		allow := strings.Join(m.Allow, ", ")
-		return nil, &handler.Error{Code: http.StatusMethodNotAllowed, Message: "method not allowed", Header: http.Header{"Allow": {allow}}}
+		return nil, &handler.Error{Code: http.StatusMethodNotAllowed, Message: "method not allowed",
+			Header: http.Header{"Allow": {allow}}}
 	}
-	if m.Route.Options.Auth && m.Route.Options.CORS && m.Route.Method == "*" && q.preflight() { // browsers send it without credentials
+	// browsers send it without credentials
+	if m.Route.Options.Auth && m.Route.Options.CORS && m.Route.Method == "*" && q.preflight() {
 		return nil, nil
 	}
 	q.route = m.Route
@@ -151,11 +157,12 @@ func (q *request) serve() (any, error) {
 	return value, err
 }
 
-// run calls the method.
+// run calls the method of the route. It turns a panic into errPanic and logs it.
 func (q *request) run(ctx context.Context) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			q.Kernel.Logger().Error("handler panics", zap.String("request", q.call.RequestID), zap.String("class", q.route.Class), zap.String("method", q.route.Func), zap.Any("panic", p), zap.Stack("stack"))
+			q.Kernel.Logger().Error("handler panics", zap.String("request", q.call.RequestID),
+				zap.String("class", q.route.Class), zap.String("method", q.route.Func), zap.Any("panic", p), zap.Stack("stack"))
 			err = errPanic
 		}
 	}()
@@ -167,7 +174,7 @@ func (q *request) run(ctx context.Context) (value any, err error) {
 
 var errPanic = errors.New("the method has panicked")
 
-// own is a method of /auth, which needs more of a request than others.
+// own returns the method of /auth that the route names, if any. These methods need more of the request than others.
 func (q *request) own() (func(context.Context, *auth.Call) (any, error), bool) {
 	if !q.route.Default || q.route.Class != auth.Class {
 		return nil, false
@@ -183,13 +190,13 @@ func (q *request) own() (func(context.Context, *auth.Call) (any, error), bool) {
 	return nil, false
 }
 
-// preflight reports whether a browser asks for a page of another origin that is allowed whether it may send a request.
+// preflight reports whether the request is a CORS preflight from an allowed origin.
 func (q *request) preflight() bool {
 	allowed, _ := q.current.Allowed(q.r.Header.Get("Origin"))
 	return allowed && q.r.Method == http.MethodOptions && q.r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// cors tells a browser that pages of another origin may see the answer.
+// cors sets the CORS headers of the answer if the request's origin is allowed.
 func (q *request) cors(table *routes.Table) {
 	if len(q.current.Origins) == 0 {
 		return
@@ -207,15 +214,15 @@ func (q *request) cors(table *routes.Table) {
 	} else {
 		header.Set("Access-Control-Allow-Origin", "*")
 	}
-	asked := q.r.Header.Get("Access-Control-Request-Method")
-	if q.r.Method != http.MethodOptions || asked == "" {
+	requested := q.r.Header.Get("Access-Control-Request-Method")
+	if q.r.Method != http.MethodOptions || requested == "" {
 		header.Set("Access-Control-Expose-Headers", "Content-Disposition, ETag, Retry-After")
 		return
 	}
-	methods := table.Find(" ", q.call.Path) // no route has this method but by *
+	methods := table.Find(" ", q.call.Path) // only routes for * match this method
 	allow := methods.Allow
-	if m := table.Find(asked, q.call.Path); m.Route != nil && !slices.Contains(allow, asked) {
-		allow = append(allow, asked)
+	if m := table.Find(requested, q.call.Path); m.Route != nil && !slices.Contains(allow, requested) {
+		allow = append(allow, requested)
 	}
 	header.Set("Access-Control-Allow-Methods", strings.Join(allow, ", "))
 	if headers := q.r.Header.Get("Access-Control-Request-Headers"); headers != "" && len(headers) <= 1024 {
@@ -224,7 +231,8 @@ func (q *request) cors(table *routes.Table) {
 	header.Set("Access-Control-Max-Age", "600")
 }
 
-// refusal is what is told of an error, and whether it is all of it: the rest is for the log.
+// refusal returns the answer for an error, and reports whether the answer tells the whole error. If not, the rest
+// must be logged.
 func refusal(err error) (e *handler.Error, whole bool) {
 	if e, ok := handler.Of(err); ok {
 		return e, true
@@ -233,11 +241,11 @@ func refusal(err error) (e *handler.Error, whole bool) {
 		return handler.Errorf(http.StatusGatewayTimeout, "the handler took too long"), true
 	}
 	if e, ok := apierror.From(err); ok && e.Status >= 400 && e.Status <= 599 {
-		told := handler.Errorf(e.Status, "%s", e.Message)
+		answer := handler.Errorf(e.Status, "%s", e.Message)
 		if e.RetryAfter > 0 {
-			told.Header = http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds())))}}
+			answer.Header = http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds())))}}
 		}
-		return told, e.Status < 500
+		return answer, e.Status < 500
 	}
 	return handler.Errorf(http.StatusInternalServerError, "internal error"), false
 }

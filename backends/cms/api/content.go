@@ -23,32 +23,34 @@ import (
 // ContentClass is the name of the class of the built-in content API.
 const ContentClass = "Content"
 
-// Content is the built-in content API: pages, templates and fields as the rights of a user let them be seen and
-// changed. Its routes need authorization. The ETag of a page is its version; PATCH and DELETE mind If-Match
-// (RFC 9110, 13.1.1), and change any version without it.
+// Content is the built-in content API: it lets users see and change pages, templates and fields according to their
+// rights. Its routes need authorization, except those for files and previews. The ETag of a page is its version.
+// PATCH and DELETE honor If-Match (RFC 9110, 13.1.1); without it they change any version.
 type Content struct {
 	Pages    *content.Content
 	Files    *files.Files
 	Webhooks webhooks.Webhooks
 }
 
-// Methods are those of the class.
+// Methods returns the methods of the class by name.
 func (c Content) Methods() map[string]handler.Func {
 	return map[string]handler.Func{
 		"list": c.list, "page": c.page, "path": c.path, "create": c.create, "change": c.change, "trash": c.trash,
 		"templates": c.templates, "fields": c.fields, "file": c.file, "attach": c.attach,
-		"revisions": c.revisions, "revert": c.revert, "draft": c.draft, "dropDraft": c.dropDraft, "publish": c.publish, "unpublish": c.unpublish,
-		"move": c.move, "order": c.order, "trashed": c.trashed, "restore": c.restore, "remove": c.remove, "link": c.link, "preview": c.preview,
-		"webhooks": c.webhooks, "addWebhook": c.addWebhook, "setWebhook": c.setWebhook, "dropWebhook": c.dropWebhook, "rotateWebhook": c.rotateWebhook,
+		"revisions": c.revisions, "revert": c.revert, "draft": c.draft, "dropDraft": c.dropDraft, "publish": c.publish,
+		"unpublish": c.unpublish, "move": c.move, "order": c.order, "trashed": c.trashed, "restore": c.restore,
+		"remove": c.remove, "link": c.link, "preview": c.preview, "webhooks": c.webhooks, "addWebhook": c.addWebhook,
+		"setWebhook": c.setWebhook, "dropWebhook": c.dropWebhook, "rotateWebhook": c.rotateWebhook,
 		"testWebhook": c.testWebhook, "deliveries": c.deliveries,
 	}
 }
 
-// ContentRoutes are the routes that a setting serves.
+// ContentRoutes returns the routes for a value of the content setting: off, read or write.
 func ContentRoutes(serves string) []routes.Entry {
 	var list []routes.Entry
 	add := func(method, endpoint, name string) *routes.Options {
-		list = append(list, routes.Entry{Method: method, Endpoint: "content/" + endpoint, Class: ContentClass, Func: name, Options: routes.Defaults()})
+		list = append(list, routes.Entry{Method: method, Endpoint: "content/" + endpoint, Class: ContentClass, Func: name,
+			Options: routes.Defaults()})
 		return &list[len(list)-1].Options
 	}
 	const page = `pages/{id:\d{1,18}}`
@@ -60,7 +62,7 @@ func ContentRoutes(serves string) []routes.Entry {
 	add("GET", "path[/{path:.+}]", "path")
 	add("GET", "templates", "templates")
 	add("GET", "fields", "fields")
-	// What a browser asks for by itself comes without a token: the rights of the page say who gets it, or the link does.
+	// Browsers request files and previews without a token: the rights of guests, or the link itself, grant access.
 	add("GET", `files/{id:\d{1,18}}`, "file").Auth = false
 	add("GET", strings.TrimPrefix(previews, "content/")+"{token}", "preview").Auth = false
 	if serves != settings.ContentWrite {
@@ -70,7 +72,8 @@ func ContentRoutes(serves string) []routes.Entry {
 	add("PATCH", page, "change")
 	add("DELETE", page, "trash")
 	upload := add("POST", page+"/files/{field}", "attach")
-	upload.Stream, upload.BodyLimit, upload.Timeout = true, math.MaxInt64, time.Hour // the field bounds it, and the pace of the body
+	// the field and the pace of the body limit it
+	upload.Stream, upload.BodyLimit, upload.Timeout = true, math.MaxInt64, time.Hour
 	add("GET", page+"/revisions", "revisions")
 	add("POST", page+`/revisions/{revision:\d{1,18}}/restore`, "revert")
 	add("GET", page+"/draft", "draft")
@@ -107,8 +110,8 @@ func (c Content) page(ctx context.Context, call *handler.Call) (any, error) {
 	return tagged(call, page, err)
 }
 
-// path is the page of a path, or the way to it where it was there once. No cache keeps the way: another page may be
-// made in the old place.
+// path answers with the page at a path, or with a redirect if a page was there before. The redirect must not be
+// cached, because another page may be created at the previous path.
 func (c Content) path(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.At(ctx, &call.User, "/"+call.Params["path"])
 	if kernel.IsNotFound(err) {
@@ -124,6 +127,7 @@ func (c Content) path(ctx context.Context, call *handler.Call) (any, error) {
 	return tagged(call, page, err)
 }
 
+// create creates a page below another and answers 201 with its address in Location.
 func (c Content) create(ctx context.Context, call *handler.Call) (any, error) {
 	edit, err := edited(call, "template", "parent")
 	if err != nil {
@@ -155,11 +159,11 @@ func (c Content) change(ctx context.Context, call *handler.Call) (any, error) {
 }
 
 func (c Content) trash(ctx context.Context, call *handler.Call) (any, error) {
-	of, err := version(call)
+	ifVersion, err := version(call)
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.Pages.Trash(ctx, &call.User, id(call), of)
+	_, err = c.Pages.Trash(ctx, &call.User, id(call), ifVersion)
 	return nil, err
 }
 
@@ -173,6 +177,7 @@ func (c Content) fields(ctx context.Context, call *handler.Call) (any, error) {
 	return map[string]any{"fields": listed(list)}, err
 }
 
+// listed returns list, or an empty list instead of nil.
 func listed[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -180,16 +185,16 @@ func listed[T any](list []T) []T {
 	return list
 }
 
-// id is that of the path, of at most 18 digits.
+// id returns the page ID in the path, which has at most 18 digits.
 func id(call *handler.Call) int64 {
 	n, err := strconv.ParseInt(call.Params["id"], 10, 64)
 	if err != nil {
-		return 0 // which no page has
+		return 0 // an ID that no page has
 	}
 	return n
 }
 
-// tagged gives a page with its version as ETag.
+// tagged returns a page and sets the ETag header to its version.
 func tagged(call *handler.Call, page *content.Page, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -197,7 +202,7 @@ func tagged(call *handler.Call, page *content.Page, err error) (any, error) {
 	return page, call.SetHeader("ETag", `"`+strconv.FormatInt(page.Version, 10)+`"`)
 }
 
-// version is what If-Match asks for; 0: any.
+// version returns the version that If-Match requires, or 0 if any version is accepted.
 func version(call *handler.Call) (int64, error) {
 	header := strings.TrimSpace(call.Header.Get("If-Match"))
 	if header == "" || header == "*" {
@@ -212,7 +217,8 @@ func version(call *handler.Call) (int64, error) {
 	return n, nil
 }
 
-// edited reads the members of a body: name, title, status, fields, publish_at, unpublish_at, and more.
+// edited decodes the body into an Edit. It accepts the members name, title, status, fields, publish_at and
+// unpublish_at, and those in more.
 func edited(call *handler.Call, more ...string) (e content.Edit, err error) {
 	known := append([]string{"name", "title", "status", "fields", "publish_at", "unpublish_at"}, more...)
 	for name := range call.Body {
@@ -236,16 +242,18 @@ func edited(call *handler.Call, more ...string) (e content.Edit, err error) {
 		UnpublishAt json.RawMessage `json:"unpublish_at"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
-		return e, handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return e, handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s",
+			strings.TrimPrefix(err.Error(), "json: "))
 	}
-	e = content.Edit{Template: body.Template, Parent: body.Parent, Name: body.Name, Title: body.Title, Status: body.Status, Fields: body.Fields, Draft: body.Draft}
+	e = content.Edit{Template: body.Template, Parent: body.Parent, Name: body.Name, Title: body.Title, Status: body.Status,
+		Fields: body.Fields, Draft: body.Draft}
 	if e.PublishAt, err = moment("publish_at", body.PublishAt); err == nil {
 		e.UnpublishAt, err = moment("unpublish_at", body.UnpublishAt)
 	}
 	return e, err
 }
 
-// moment reads RFC 3339; null is never. nil: it was not given.
+// moment parses a time in RFC 3339. It returns nil if raw is nil, and the zero time for null, which means never.
 func moment(name string, raw json.RawMessage) (*kernel.Moment, error) {
 	if raw == nil {
 		return nil, nil

@@ -13,14 +13,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
 
-// file answers with a file of a page that the user may see.
+// file answers with a file of a page, if the user may see it.
 func (c Content) file(_ context.Context, call *handler.Call) (any, error) {
-	of, user := id(call), call.User
-	return handler.Served(func(w http.ResponseWriter, r *http.Request) error { return c.Files.Serve(w, r, &user, of) }), nil
+	fileID, user := id(call), call.User
+	return handler.Served(func(w http.ResponseWriter, r *http.Request) error {
+		return c.Files.Serve(w, r, &user, fileID)
+	}), nil
 }
 
-// attach puts a file into a field of a page: the body as it is, with its name in the query, or the first file of a form
-// with parts.
+// attach adds a file to a field of a page. The file is the whole body, with its name in the query, or the first
+// file of a multipart form.
 func (c Content) attach(ctx context.Context, call *handler.Call) (any, error) {
 	name, from, err := sent(call)
 	if err != nil {
@@ -36,9 +38,10 @@ func (c Content) attach(ctx context.Context, call *handler.Call) (any, error) {
 	return tagged(call, page, err)
 }
 
-// sent is the name and the content of the file of a request.
+// sent returns the name and the content of the uploaded file.
 func sent(call *handler.Call) (name string, from io.Reader, err error) {
-	kind, options, _ := mime.ParseMediaType(call.Header.Get("Content-Type")) // what cannot be read is a file as any
+	// an unreadable type means that the body is the file
+	kind, options, _ := mime.ParseMediaType(call.Header.Get("Content-Type"))
 	if kind != "multipart/form-data" {
 		name, _ = call.Query["name"].(string)
 		if name == "" {

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// maxValues is how many query parameters, or members of a form, there may be.
+	// maxValues limits the number of query parameters or form members.
 	maxValues = 1000
-	// maxDepth is how deep the JSON of a body may be.
+	// maxDepth limits the nesting of a JSON body.
 	maxDepth = 64
 )
 
@@ -29,8 +29,8 @@ func tooLarge(limit int64) error {
 	return handler.Errorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", limit)
 }
 
-// input fills the call: query parameters, then members of the body, then URL parameters, then userId, which no client
-// sets.
+// input fills the call. Data is merged from the query parameters, the members of the body, the URL parameters, and
+// userId, which no client can set; later ones take precedence.
 func (q *request) input(params map[string]string, limit int64) (err error) {
 	c := &q.call
 	c.Method, c.Header, c.Params = q.r.Method, q.r.Header, params
@@ -60,7 +60,7 @@ func (q *request) input(params map[string]string, limit int64) (err error) {
 	return nil
 }
 
-// query reads what stands behind the question mark. A name that stands more than once is a list.
+// query parses a query string. A name that occurs more than once has a list of values.
 func query(raw string) (map[string]any, error) {
 	if raw == "" {
 		return map[string]any{}, nil
@@ -75,7 +75,7 @@ func query(raw string) (map[string]any, error) {
 	return single(values), nil
 }
 
-// single has one string where a name stands once.
+// single converts the values of a query or a form: one value becomes a string, several become a list.
 func single(values map[string][]string) map[string]any {
 	all := make(map[string]any, len(values))
 	for name, list := range values {
@@ -92,11 +92,12 @@ func single(values map[string][]string) map[string]any {
 	return all
 }
 
-// body reads the members of a JSON object or of a form. A body of GET and HEAD has no meaning (RFC 9110, 9.3.1) and
-// is not read; one without a type is taken for JSON.
+// body reads the members of a JSON object or of a form. The body of GET and HEAD has no meaning (RFC 9110, 9.3.1)
+// and is not read. A body without a Content-Type is parsed as JSON.
 func (q *request) body(limit int64) (map[string]any, error) {
 	r := q.r
-	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.ContentLength == 0 || r.Body == nil ||
+		r.Body == http.NoBody {
 		return map[string]any{}, nil
 	}
 	kind, options, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -120,7 +121,8 @@ func (q *request) body(limit int64) (map[string]any, error) {
 	switch {
 	case len(text) == 0:
 		return map[string]any{}, nil
-	case kind == "" || kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json"):
+	case kind == "" || kind == "application/json" || strings.HasPrefix(kind, "application/") &&
+		strings.HasSuffix(kind, "+json"):
 		return object(text)
 	case kind == "application/x-www-form-urlencoded":
 		members, err := query(string(text))
@@ -136,14 +138,14 @@ func (q *request) body(limit int64) (map[string]any, error) {
 	return nil, handler.Errorf(http.StatusUnsupportedMediaType, "the body is neither JSON nor a form")
 }
 
-// object reads a JSON object. Numbers are float64; of members with one name the last counts.
+// object parses a JSON object. Numbers become float64. Of members with the same name, the last one counts.
 func object(text []byte) (map[string]any, error) {
-	if !utf8.Valid(text) { // RFC 8259, 8.1; encoding/json would put another character in its place
+	if !utf8.Valid(text) { // RFC 8259, 8.1; encoding/json would replace the invalid bytes
 		return nil, handler.Errorf(http.StatusBadRequest, "the body is not JSON: it is not UTF-8")
 	}
 	scan := jsontext.NewScanner(text)
 	scan.Limit(maxDepth)
-	is := scan.Kind()
+	kind := scan.Kind()
 	err := scan.Skip()
 	if err == nil {
 		err = scan.End()
@@ -151,7 +153,7 @@ func object(text []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, handler.Errorf(http.StatusBadRequest, "the body is not JSON: %s", err)
 	}
-	if is != jsontext.Object {
+	if kind != jsontext.Object {
 		return nil, handler.Errorf(http.StatusBadRequest, "the body is not a JSON object")
 	}
 	var members map[string]any
@@ -161,7 +163,7 @@ func object(text []byte) (map[string]any, error) {
 	return members, nil
 }
 
-// parts reads the members and the files of a form with parts.
+// parts reads the members and the files of a multipart form.
 func parts(text []byte, boundary string) (map[string]any, map[string]handler.Upload, error) {
 	if boundary == "" {
 		return nil, nil, handler.Errorf(http.StatusBadRequest, "the form has no boundary")
@@ -174,7 +176,8 @@ func parts(text []byte, boundary string) (map[string]any, map[string]handler.Upl
 			return single(values), files, nil
 		}
 		if err != nil || n == maxValues {
-			return nil, nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read, or has more than %d members", maxValues)
+			return nil, nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read, or has more than %d members",
+				maxValues)
 		}
 		value, err := io.ReadAll(part)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 )
 
-// FuzzObject: a body is a JSON object as encoding/json reads it, or refused with 400.
+// FuzzObject checks that a body is either decoded as encoding/json does or refused with 400.
 func FuzzObject(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,{"b":null}],"a":2}`, `[1]`, `{"a":`, "{} x", `{"\u0000":"\ud800"}`, `{"a":1e999}`, "{\"a\":\"\xff\"}"} {
 		f.Add([]byte(seed))
@@ -27,7 +27,8 @@ func FuzzObject(f *testing.F) {
 	})
 }
 
-// FuzzForm: queries and forms are read or refused with 400, and never have more members than they may.
+// FuzzForm checks that queries and forms are either decoded or refused with 400, and that the number of their
+// members is limited.
 func FuzzForm(f *testing.F) {
 	f.Add("a=1&b=%C3%A4&a=2", "x")
 	f.Add("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--x--\r\n", "x")

@@ -14,15 +14,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 )
 
-// What becomes of a page: drafts, revisions, its place, the trash.
+// The methods that change drafts, revisions and the place of a page, and those of the trash.
 
-// acted is a change of a page that minds If-Match, and answers with the page.
+// acted calls act with the version that If-Match requires, and answers with the page.
 func acted(call *handler.Call, act func(page, version int64) (*content.Page, error)) (any, error) {
-	of, err := version(call)
+	ifVersion, err := version(call)
 	if err != nil {
 		return nil, err
 	}
-	page, err := act(id(call), of)
+	page, err := act(id(call), ifVersion)
 	return tagged(call, page, err)
 }
 
@@ -86,7 +86,7 @@ func (c Content) order(ctx context.Context, call *handler.Call) (any, error) {
 	return nil, c.Pages.Order(ctx, &call.User, id(call), to.Children)
 }
 
-// trashed lists what is in the trash, newest pages first.
+// trashed lists the pages in the trash, newest first.
 func (c Content) trashed(ctx context.Context, call *handler.Call) (any, error) {
 	before, err := number(call, "before", 0, math.MaxInt64)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c Content) trashed(ctx context.Context, call *handler.Call) (any, error) {
 		return nil, err
 	}
 	list, next, err := c.Pages.Trashed(ctx, &call.User, before, int(limit))
-	if len(list) == int(limit) { // whether there are more or not
+	if len(list) == int(limit) { // whether or not there are more
 		next = list[len(list)-1].ID
 	}
 	return map[string]any{"pages": listed(list), "before": next}, err
@@ -112,28 +112,31 @@ func (c Content) remove(ctx context.Context, call *handler.Call) (any, error) {
 	return nil, c.Pages.Delete(ctx, &call.User, id(call))
 }
 
-// link is a link to a page as its draft says, good for an hour where nothing else is asked for.
+// link answers with a link to the preview of a page. It is valid for the requested number of seconds, by default
+// for an hour.
 func (c Content) link(ctx context.Context, call *handler.Call) (any, error) {
-	asked := struct {
+	request := struct {
 		Seconds int64 `json:"seconds"`
 	}{3600}
-	if err := members(call, &asked, "seconds"); err != nil {
+	if err := members(call, &request, "seconds"); err != nil {
 		return nil, err
 	}
-	if most := int64(content.PreviewMost / time.Second); asked.Seconds < 1 || asked.Seconds > most {
-		return nil, handler.Errorf(http.StatusBadRequest, "seconds is from 1 to %d", most)
+	if limit := int64(content.PreviewMost / time.Second); request.Seconds < 1 || request.Seconds > limit {
+		return nil, handler.Errorf(http.StatusBadRequest, "seconds is from 1 to %d", limit)
 	}
-	token, until, err := c.Pages.PreviewLink(ctx, &call.User, id(call), time.Duration(asked.Seconds)*time.Second)
+	token, until, err := c.Pages.PreviewLink(ctx, &call.User, id(call), time.Duration(request.Seconds)*time.Second)
 	return map[string]any{"url": call.BaseURL + "/" + previews + token, "until": until}, err
 }
 
-// preview is the page of a link: no cache keeps it, and no other site learns of the link.
+// preview answers with the page of a preview link. The headers prevent that a cache stores it and that other sites
+// learn the link.
 func (c Content) preview(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.Preview(ctx, call.Params["token"])
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{"Cache-Control": "private, no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex"} {
+	for name, value := range map[string]string{"Cache-Control": "private, no-store", "Referrer-Policy": "no-referrer",
+		"X-Robots-Tag": "noindex"} {
 		if err := call.SetHeader(name, value); err != nil {
 			return nil, err
 		}
@@ -141,7 +144,7 @@ func (c Content) preview(ctx context.Context, call *handler.Call) (any, error) {
 	return page, nil
 }
 
-// members reads the body into a struct, and refuses a member that is not known.
+// members decodes the body into a struct. It refuses members that are not known.
 func members(call *handler.Call, into any, known ...string) error {
 	for name := range call.Body {
 		if !slices.Contains(known, name) {
@@ -153,21 +156,22 @@ func members(call *handler.Call, into any, known ...string) error {
 		err = json.Unmarshal(raw, into)
 	}
 	if err != nil {
-		return handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s",
+			strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
 }
 
-// number reads a query parameter from 1 to most.
-func number(call *handler.Call, name string, otherwise, most int64) (int64, error) {
+// number returns a query parameter between 1 and limit, or fallback if the parameter is missing.
+func number(call *handler.Call, name string, fallback, limit int64) (int64, error) {
 	text, ok := call.Query[name]
 	if !ok {
-		return otherwise, nil
+		return fallback, nil
 	}
 	digits, _ := text.(string)
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 1 || n > most {
-		return 0, handler.Errorf(http.StatusBadRequest, "%s is a number from 1 to %d", name, most)
+	if err != nil || n < 1 || n > limit {
+		return 0, handler.Errorf(http.StatusBadRequest, "%s is a number from 1 to %d", name, limit)
 	}
 	return n, nil
 }

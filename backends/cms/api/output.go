@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// maxOutput is how long an answer may be, in bytes.
+	// maxOutput limits the length of an answer, in bytes.
 	maxOutput = 8 << 20
 	jsonType  = "application/json; charset=utf-8"
 )
 
 var errLarge = fmt.Errorf("the answer is longer than %d bytes", maxOutput)
 
-// answer writes what a method gave.
+// answer writes the value that a method has returned.
 func (q *request) answer(value any) {
 	status, header := q.call.Answered()
 	if serve, ok := value.(handler.Served); ok {
@@ -63,11 +63,11 @@ func (q *request) answer(value any) {
 	}
 	to.Set("Content-Length", strconv.Itoa(len(body)))
 	q.w.WriteHeader(status)
-	_, _ = q.w.Write(body) // a client that has gone
+	_, _ = q.w.Write(body) // an error means that the client has gone
 }
 
-// merge sets headers of a method. What they say that the answer varies with stands beside the origin, which decides
-// over what is set before.
+// merge copies the headers that a method has set. Its values of Vary are added to the existing ones, because the
+// answer varies with the origin as well.
 func merge(to, header http.Header) {
 	vary := to.Values("Vary")
 	maps.Copy(to, header)
@@ -76,7 +76,8 @@ func merge(to, header http.Header) {
 	}
 }
 
-// encode is the body of a value, and what it says of status and headers. A nil body is none.
+// encode returns the body of a value and its Content-Type. A Response replaces status and headers. A nil body means
+// that there is none.
 func encode(value *any, status *int, headers *http.Header) (body []byte, kind string, err error) {
 	if response, ok := (*value).(*handler.Response); ok && response != nil {
 		*value = *response
@@ -134,7 +135,7 @@ func canonical(header http.Header) http.Header {
 	return header
 }
 
-// marshal is JSON without a line break at its end; < and > stand as they are.
+// marshal encodes a value as JSON without a final line break. It does not escape HTML characters.
 func marshal(value any) ([]byte, error) {
 	if raw, ok := value.(json.RawMessage); ok {
 		return raw, nil
@@ -148,7 +149,7 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// status is what a call is answered with.
+// status returns the status with which a call is answered.
 func (q *request) status(value any, err error) int {
 	if err != nil {
 		e, _ := refusal(err)
@@ -173,13 +174,13 @@ func (q *request) status(value any, err error) int {
 	return status
 }
 
-// stacked is an error that knows where in the site's code it arose.
+// stacked is an error that knows its stack in the site's code.
 type stacked interface {
 	error
 	Stack() string
 }
 
-// fail writes what a caller is told of an error, and logs the rest.
+// fail answers with an error. It logs what the answer does not tell, and all errors from 500 on.
 func (q *request) fail(err error) {
 	e, whole := refusal(err)
 	if !whole || e.Code >= 500 {
@@ -190,7 +191,8 @@ func (q *request) fail(err error) {
 		if Secret(path) {
 			path = previews + "…"
 		}
-		fields := []zap.Field{zap.String("request", q.call.RequestID), zap.String("path", path), zap.Int("status", e.Code), zap.Error(err)}
+		fields := []zap.Field{zap.String("request", q.call.RequestID), zap.String("path", path), zap.Int("status", e.Code),
+			zap.Error(err)}
 		if q.route != nil {
 			fields = append(fields, zap.String("class", q.route.Class), zap.String("method", q.route.Func))
 		}
@@ -218,9 +220,9 @@ func (q *request) fail(err error) {
 	to.Set("Cache-Control", "no-store")
 	text, err := marshal(body)
 	if err != nil {
-		return // texts alone
+		return // cannot happen: the body has only strings
 	}
 	to.Set("Content-Length", strconv.Itoa(len(text)))
 	q.w.WriteHeader(e.Code)
-	_, _ = q.w.Write(text) // a client that has gone
+	_, _ = q.w.Write(text) // an error means that the client has gone
 }

@@ -13,14 +13,14 @@ func (c Content) webhooks(ctx context.Context, call *handler.Call) (any, error) 
 }
 
 func (c Content) addWebhook(ctx context.Context, call *handler.Call) (any, error) {
-	var asked struct {
+	var request struct {
 		URL    string   `json:"url"`
 		Topics []string `json:"topics"`
 	}
-	if err := members(call, &asked, "url", "topics"); err != nil {
+	if err := members(call, &request, "url", "topics"); err != nil {
 		return nil, err
 	}
-	made, err := c.Webhooks.Add(ctx, &call.User, asked.URL, asked.Topics)
+	made, err := c.Webhooks.Add(ctx, &call.User, request.URL, request.Topics)
 	if err != nil {
 		return nil, err
 	}
@@ -28,16 +28,16 @@ func (c Content) addWebhook(ctx context.Context, call *handler.Call) (any, error
 }
 
 func (c Content) setWebhook(ctx context.Context, call *handler.Call) (any, error) {
-	var asked struct {
+	var request struct {
 		Enabled *bool `json:"enabled"`
 	}
-	if err := members(call, &asked, "enabled"); err != nil {
+	if err := members(call, &request, "enabled"); err != nil {
 		return nil, err
 	}
-	if asked.Enabled == nil {
+	if request.Enabled == nil {
 		return nil, handler.Errorf(http.StatusBadRequest, "Required parameter 'enabled' is missing")
 	}
-	return nil, c.Webhooks.Enable(ctx, &call.User, id(call), *asked.Enabled)
+	return nil, c.Webhooks.Enable(ctx, &call.User, id(call), *request.Enabled)
 }
 
 func (c Content) dropWebhook(ctx context.Context, call *handler.Call) (any, error) {

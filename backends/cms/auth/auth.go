@@ -1,8 +1,8 @@
-// Package auth tells who calls, by the mode of a site: nobody (none), by a cookie (session) or by a token (jwt);
-// and it is the routes of /auth, by which people sign in and out (specification, section 5).
+// Package auth identifies the caller of a request by the mode of a site: not at all (none), by a cookie (session)
+// or by a token (jwt). It also provides the routes of /auth, which sign people in and out.
 //
-// Sessions, revoked and refresh tokens and the counts of failed logins are rows, which all nodes share. What was
-// signed in is good until the user is disabled or has another password.
+// Sessions, revoked tokens, refresh tokens and the counts of failed logins are database rows, which all nodes
+// share. Sessions and tokens are valid until the user is disabled or gets another password.
 package auth
 
 import (
@@ -28,7 +28,7 @@ import (
 // CookieName is the name of the cookie of a session.
 const CookieName = "cms_session"
 
-// revokedTopic is what nodes tell each other of revoked tokens under.
+// revokedTopic is the topic under which nodes notify each other of revoked tokens.
 const revokedTopic = "cms_tokens"
 
 var (
@@ -36,15 +36,16 @@ var (
 	logins   = attempts.Limit{Table: "cms_attempts", What: "login", Most: 5, Within: 15 * time.Minute}
 )
 
-// What is refused. ErrForeign is refused on every route, the others where it needs authorization.
+// The refusals. errForeign is returned on every route, the others only on routes that need authorization.
 var (
-	errRequired  = handler.Errorf(http.StatusUnauthorized, "authorization required")
-	errForeign   = handler.Errorf(http.StatusForbidden, "the request comes from another origin, which the settings do not allow")
+	errRequired = handler.Errorf(http.StatusUnauthorized, "authorization required")
+	errForeign  = handler.Errorf(http.StatusForbidden,
+		"the request comes from another origin, which the settings do not allow")
 	errForbidden = handler.Errorf(http.StatusForbidden, "forbidden")
 	errNoSecret  = handler.Errorf(http.StatusInternalServerError, "no JWT secret: save the module settings once")
 )
 
-// Auth is the authorization of a site. It is safe for concurrent use.
+// Auth identifies and signs in the users of a site. It is safe for concurrent use.
 type Auth struct {
 	*kernel.Server
 	accounts *accounts.Accounts
@@ -54,8 +55,8 @@ type Auth struct {
 	logged   func(outcome string)
 }
 
-// New makes the authorization of a site. It touches nothing yet; end it with Close. logged is told how logins
-// end: good, bad, limited; nil: nobody is.
+// New returns the authorization of a site. It does not use the database yet. The caller must call Close. The
+// function logged is called with the outcome of each login: good, bad or limited. It may be nil.
 func New(k *kernel.Server, a *accounts.Accounts, s *settings.Store, logged func(outcome string)) *Auth {
 	if logged == nil {
 		logged = func(string) {}
@@ -66,19 +67,20 @@ func New(k *kernel.Server, a *accounts.Accounts, s *settings.Store, logged func(
 	return au
 }
 
-// Close ends what New began.
+// Close stops listening for revoked tokens.
 func (a *Auth) Close() { a.stop() }
 
-// Identity is who calls.
+// Identity is the caller of a request.
 type Identity struct {
 	User *kernel.User
-	// Session is nil outside of the mode session, and of the guest.
+	// Session is nil for the guest and outside of the mode session.
 	Session *Session
-	token   *claims // of the mode jwt
+	token   *claims // in the mode jwt
 }
 
-// Identify tells who a request is of. A route that needs no authorization (need is false) has the guest where nobody
-// has signed in; else the error says what is answered.
+// Identify returns the caller of a request. If need is false, a caller without a valid session or token is the
+// guest. If need is true, that is an error, which is answered to the client. A request from a foreign origin is
+// always an error.
 func (a *Auth) Identify(r *http.Request, need bool) (id Identity, err error) {
 	current := a.settings.Current()
 	switch current.Mode() {
@@ -99,7 +101,8 @@ func (a *Auth) Identify(r *http.Request, need bool) (id Identity, err error) {
 	return id, err
 }
 
-// Permit refuses who has none of the roles; none are needed where the list is empty.
+// Permit returns an error if u has none of the roles. An empty list permits everybody, and a superuser is always
+// permitted.
 func Permit(u *kernel.User, roles []string) error {
 	if len(roles) == 0 || u.Superuser() {
 		return nil
@@ -110,19 +113,19 @@ func Permit(u *kernel.User, roles []string) error {
 	return errForbidden
 }
 
-// ownOrigin tells whether a page of this host has sent a request. The scheme is not compared: a proxy may have taken
-// TLS away.
+// ownOrigin reports whether origin names this host. It does not compare the scheme, because a proxy may have
+// terminated TLS.
 func ownOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }
 
-// safe are the methods that change nothing (RFC 9110, 9.2.1).
+// safe reports whether a method is safe (RFC 9110, 9.2.1).
 func safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// site is what tokens name as issuer and audience: the host of a request, without its port.
+// site returns the host of a request without its port, which is the issuer and audience of tokens.
 func site(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -133,14 +136,15 @@ func site(host string) string {
 	return strings.ToLower(host)
 }
 
-// Jobs remove what has ended.
+// Jobs returns the job that removes expired sessions, tokens and counts.
 func (a *Auth) Jobs() []jobs.Job {
 	return []jobs.Job{{Name: "auth", Every: 10 * time.Minute, Run: a.sweep}}
 }
 
+// sweep deletes sessions, tokens and attempts that have expired, and returns how many rows were deleted.
 func (a *Auth) sweep(ctx context.Context) (done int, err error) {
 	now := a.Now()
-	for _, of := range []struct {
+	for _, expired := range []struct {
 		table, key, column string
 		before             time.Time
 	}{
@@ -149,7 +153,8 @@ func (a *Auth) sweep(ctx context.Context) (done int, err error) {
 		{"cms_refresh_tokens", "hash", "ends_at", now},
 		{"cms_attempts", "key", "ends_at", now},
 	} {
-		n, err := a.DB.Purge(ctx, 1000, "DELETE FROM "+of.table+" WHERE "+of.key+" IN (SELECT "+of.key+" FROM "+of.table+" WHERE "+of.column+" <= ? LIMIT ?)", of.before.UnixMicro())
+		n, err := a.DB.Purge(ctx, 1000, "DELETE FROM "+expired.table+" WHERE "+expired.key+" IN (SELECT "+
+			expired.key+" FROM "+expired.table+" WHERE "+expired.column+" <= ? LIMIT ?)", expired.before.UnixMicro())
 		done += int(n)
 		if err != nil {
 			return done, err

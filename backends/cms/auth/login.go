@@ -21,30 +21,32 @@ import (
 // Class is the name of the class of the routes of /auth.
 const Class = "Auth"
 
-// Methods of the class.
+// The methods of the class.
 const (
 	Login  = "login"
 	Logout = "logout"
-	Access = "access" // a token for a refresh token
+	Access = "access" // a new token for a refresh token
 )
 
-// Call is a request to one of the methods.
+// Call is a call of one of the methods.
 type Call struct {
 	*handler.Call
 	Request  *http.Request
 	Identity Identity
 }
 
-// secure tells whether the caller came by https.
+// secure reports whether the request came by HTTPS.
 func (c *Call) secure() bool { return strings.HasPrefix(c.BaseURL, "https:") }
 
-// SignIn is POST /auth.
+// SignIn answers POST /auth. It checks the name and the password, and depending on the mode begins a session,
+// returns a token, or only confirms the password.
 func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 	current := a.settings.Current()
 	if current.Mode() == settings.JWT && current.JWTSecret == "" {
 		return nil, errNoSecret
 	}
-	if origin := c.Header.Get("Origin"); origin != "" && current.Mode() == settings.Session && !a.fromHere(c.Request, current) {
+	if origin := c.Header.Get("Origin"); origin != "" && current.Mode() == settings.Session &&
+		!a.fromHere(c.Request, current) {
 		return nil, errForeign
 	}
 	name, typed, err := credentials(c)
@@ -57,11 +59,11 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 	}
 	switch current.Mode() {
 	case settings.Session:
-		var before string
+		var previous string
 		if cookie, err := c.Request.Cookie(CookieName); err == nil {
-			before = cookie.Value
+			previous = cookie.Value
 		}
-		cookie, err := a.Begin(c.Request, user, epoch, before, "", c.secure())
+		cookie, err := a.Begin(c.Request, user, epoch, previous, "", c.secure())
 		if err != nil {
 			return nil, err
 		}
@@ -85,8 +87,8 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 	return "authorization is disabled", nil
 }
 
-// Check is the user of a name and password. After five failures by a name and an address, none is checked for up
-// to 15 minutes: 429.
+// Check returns the user with that name and password, and the user's epoch. After five failures for a name and an
+// address it answers 429 for up to 15 minutes, without checking the password.
 func (a *Auth) Check(ctx context.Context, name, typed, address string) (user *kernel.User, epoch int64, err error) {
 	count := logins.Of(strings.ToLower(strings.TrimSpace(name)), address)
 	var wait time.Duration
@@ -110,14 +112,14 @@ func (a *Auth) Check(ctx context.Context, name, typed, address string) (user *ke
 		a.logged("bad")
 		return nil, 0, handler.Errorf(http.StatusUnauthorized, "Login not successful")
 	case err != nil:
-		_ = a.Write(ctx, count.GiveBack) // it was no failure of the caller; the error is told
+		_ = a.Write(ctx, count.GiveBack) // the caller did not fail; the error is returned
 		return nil, 0, err
 	}
 	a.logged("good")
 	return user, epoch, a.Write(ctx, count.Forget)
 }
 
-// credentials are those of the body, or of HTTP Basic (RFC 7617).
+// credentials returns the name and the password from HTTP Basic authentication (RFC 7617), or else from the body.
 func credentials(c *Call) (name, typed string, err error) {
 	if name, typed, ok := c.Request.BasicAuth(); ok {
 		return name, typed, nil
@@ -131,6 +133,7 @@ func credentials(c *Call) (name, typed string, err error) {
 	return values[0], values[1], nil
 }
 
+// text returns a required member of the body, which must be a string.
 func text(body map[string]any, member string) (string, error) {
 	switch value := body[member].(type) {
 	case string:
@@ -142,8 +145,10 @@ func text(body map[string]any, member string) (string, error) {
 	}
 }
 
-// answer is a new token.
-func (a *Auth) answer(ctx context.Context, current *settings.Settings, host string, t claims, lifetime time.Duration, refresh string) (any, error) {
+// answer signs a token with the claims t and the given lifetime, and returns it with the refresh token, if any.
+func (a *Auth) answer(
+	ctx context.Context, current *settings.Settings, host string, t claims, lifetime time.Duration, refresh string,
+) (any, error) {
 	now := a.Now()
 	t.Issuer, t.Audience, t.ID = host, host, secret.New()
 	t.Issued, t.Before, t.Expires = now.Unix(), now.Unix(), now.Add(lifetime).Unix()
@@ -158,7 +163,7 @@ func (a *Auth) answer(ctx context.Context, current *settings.Settings, host stri
 	}{token, t.Expires, refresh}, nil
 }
 
-// Renew is POST /auth/access: a token for a refresh token, and the next refresh token.
+// Renew answers POST /auth/access. It exchanges a refresh token for a new token and the next refresh token.
 func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
 	current := a.settings.Current()
 	switch {
@@ -192,7 +197,7 @@ func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
 	return a.answer(ctx, current, site(a.Host(c.Request)), t, accessLifetime, next)
 }
 
-// SignOut is DELETE /auth.
+// SignOut answers DELETE /auth. It ends the session, or revokes the token.
 func (a *Auth) SignOut(ctx context.Context, c *Call) (any, error) {
 	switch id := c.Identity; {
 	case id.Session != nil:

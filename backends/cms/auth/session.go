@@ -16,10 +16,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/session"
 )
 
-// maxSessionData is how much a session remembers, in bytes of JSON.
+// maxSessionData limits the values that a session stores, in bytes of JSON.
 const maxSessionData = 16 << 10
 
-// bySession is who the cookie of a request is of; nobody where there is none that is good.
+// bySession returns the caller of a request by the session cookie. The identity has no user if there is no valid
+// session. A request that may change something must come from the site itself or from an allowed origin.
 func (a *Auth) bySession(r *http.Request, current *settings.Settings) (id Identity, err error) {
 	cookie, err := r.Cookie(CookieName)
 	if err != nil || cookie.Value == "" {
@@ -35,14 +36,15 @@ func (a *Auth) bySession(r *http.Request, current *settings.Settings) (id Identi
 	return Identity{User: user, Session: found}, nil
 }
 
-// fromHere tells whether a page of the site itself, or of an allowed origin, has sent a request.
+// fromHere reports whether the Origin header of a request names the site itself or an allowed origin.
 func (a *Auth) fromHere(r *http.Request, current *settings.Settings) bool {
 	origin := r.Header.Get("Origin")
 	_, trusted := current.Allowed(origin)
 	return trusted || ownOrigin(origin, r.Host) || ownOrigin(origin, a.Host(r))
 }
 
-// Find is the user and the session of a cookie's value; nil: there is no such session, or it has ended.
+// Find returns the user and the session of a cookie's value. Both are nil if there is no such session, or if it has
+// ended. Find records from time to time that the session is in use.
 func (a *Auth) Find(r *http.Request, value string) (*kernel.User, *Session, error) {
 	hash := secret.Hash(value)
 	if hash == "" {
@@ -79,12 +81,15 @@ func (a *Auth) Find(r *http.Request, value string) (*kernel.User, *Session, erro
 	return user, s, nil
 }
 
-// Begin signs a user in, in the place of the session that a cookie's value is of, and gives the header Set-Cookie.
-// secure: the request came by https. issuer is the provider at which the user has signed in, empty for a password.
-func (a *Auth) Begin(r *http.Request, user *kernel.User, epoch int64, before, issuer string, secure bool) (cookie string, err error) {
+// Begin starts a session for a user, ends the session that the cookie value previous belongs to, and returns the
+// Set-Cookie header. secure means that the request came by HTTPS. issuer is the provider at which the user has
+// signed in; it is empty for a password.
+func (a *Auth) Begin(
+	r *http.Request, user *kernel.User, epoch int64, previous, issuer string, secure bool,
+) (cookie string, err error) {
 	var value string
 	err = a.Write(r.Context(), func(c kernel.Conn) error {
-		if err := sessions.End(c, before); err != nil {
+		if err := sessions.End(c, previous); err != nil {
 			return err
 		}
 		var err error
@@ -100,7 +105,8 @@ func (a *Auth) Begin(r *http.Request, user *kernel.User, epoch int64, before, is
 	return a.cookie(value, secure), err
 }
 
-// EndSessions ends the sessions of a person who has signed out at the provider, where they began there.
+// EndSessions ends those sessions of a person that began by a sign-in at the provider, after the person has signed
+// out there.
 func (a *Auth) EndSessions(ctx context.Context, issuer, subject string) error {
 	return a.Write(ctx, func(c kernel.Conn) error {
 		var user int64
@@ -115,14 +121,14 @@ func (a *Auth) EndSessions(ctx context.Context, issuer, subject string) error {
 	})
 }
 
-// End signs out what a cookie's value is of, and gives the header Set-Cookie.
+// End ends the session of a cookie's value, and returns the Set-Cookie header that removes the cookie.
 func (a *Auth) End(r *http.Request, value string, secure bool) (cookie string, err error) {
 	err = a.Write(r.Context(), func(c kernel.Conn) error { return sessions.End(c, value) })
 	return a.cookie("", secure), err
 }
 
-// cookie is the header; an empty value takes it away. With origins in the settings pages of other sites send it,
-// which browsers allow by https alone.
+// cookie returns the Set-Cookie header. An empty value removes the cookie. If the settings allow origins, pages of
+// other sites may send the cookie; browsers allow that only over HTTPS.
 func (a *Auth) cookie(value string, secure bool) string {
 	c := http.Cookie{Name: CookieName, Value: value, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode} //nolint:gosec // G124: plain HTTP has no Secure
 	origins := a.settings.Current().Origins
@@ -135,26 +141,27 @@ func (a *Auth) cookie(value string, secure bool) string {
 	return c.String()
 }
 
-// Session is one that is signed in, and what it remembers. It is of one request.
+// Session is a session and its stored values, as one request sees them. It is not safe for concurrent use.
 type Session struct {
 	id      int64
 	secret  string
-	text    string // as it is stored
+	text    string // the stored form of values
 	values  map[string]any
-	changed map[string]bool // what the request has set or removed
+	changed map[string]bool // names of the values that the request has set or removed
 }
 
+// load decodes the stored values at the first use.
 func (s *Session) load() {
 	if s.values == nil {
 		s.values, s.changed = remembered(s.text), make(map[string]bool)
 	}
 }
 
-// remembered are the values of a session as they are stored.
+// remembered decodes the stored values of a session.
 func remembered(text string) map[string]any {
 	values := make(map[string]any)
 	if text != "" {
-		_ = json.Unmarshal([]byte(text), &values) // Keep wrote it
+		_ = json.Unmarshal([]byte(text), &values) // Keep has written it
 	}
 	return values
 }
@@ -179,7 +186,7 @@ func (s *Session) Set(name string, value any) error {
 	return nil
 }
 
-// written are values as they are stored.
+// written encodes values for storage. It returns an error if they exceed maxSessionData.
 func written(values map[string]any) (string, error) {
 	text, err := json.Marshal(values)
 	if err != nil {
@@ -200,7 +207,8 @@ func (s *Session) Remove(name string) {
 	}
 }
 
-// Keep stores what a call has changed of a session, beside what other calls have changed meanwhile; nil: there is none.
+// Keep stores the values that a call has changed, without overwriting other values that concurrent calls have
+// changed. It does nothing if s is nil.
 func (a *Auth) Keep(r *http.Request, s *Session) error {
 	if s == nil || len(s.changed) == 0 {
 		return nil
@@ -208,7 +216,7 @@ func (a *Auth) Keep(r *http.Request, s *Session) error {
 	return a.Write(r.Context(), func(c kernel.Conn) error {
 		var text string
 		err := c.Row("SELECT data FROM cms_sessions WHERE id = ?"+c.Lock(), s.id).Scan(&text)
-		if errors.Is(err, sql.ErrNoRows) { // it has ended
+		if errors.Is(err, sql.ErrNoRows) { // the session has ended
 			return nil
 		}
 		if err != nil {

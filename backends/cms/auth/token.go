@@ -22,16 +22,17 @@ import (
 )
 
 const (
-	// accessLifetime is how long a token is good that was given for a refresh token.
+	// accessLifetime is the lifetime of a token that was issued for a refresh token.
 	accessLifetime = time.Hour
-	// refreshLifetime is how long a refresh token is good that nobody uses.
+	// refreshLifetime is the lifetime of an unused refresh token.
 	refreshLifetime = 30 * 24 * time.Hour
-	// refreshGrace is how long a refresh token is still good after its first use: for others that use it at the same
-	// time, such as two tabs, and for a client whose answer was lost.
+	// refreshGrace is how long a used refresh token is still accepted: for concurrent uses, such as two tabs, and
+	// for a client that did not receive the answer.
 	refreshGrace = 10 * time.Second
 )
 
-// claims are those of a token. The epoch is that of the user: a changed password makes it bad.
+// claims are the claims of a token. Epoch is the user's epoch, so that a change of the password invalidates the
+// token.
 type claims struct {
 	Issuer   string `json:"iss"`
 	Audience string `json:"aud"`
@@ -42,10 +43,10 @@ type claims struct {
 	Subject  string `json:"sub"`
 	UserID   int64  `json:"userId"`
 	Epoch    int64  `json:"epoch"`
-	Family   string `json:"family,omitempty"` // of refresh tokens
+	Family   string `json:"family,omitempty"` // of the refresh tokens of the login
 }
 
-// sign makes a token of a user.
+// sign returns a signed token with the given claims.
 func sign(ctx context.Context, current *settings.Settings, c claims) (string, error) {
 	signer := jwt.Signer{Algorithm: "HS256", Signature: func(_ context.Context, input []byte) ([]byte, error) {
 		mac := hmac.New(sha256.New, []byte(current.JWTSecret))
@@ -55,7 +56,8 @@ func sign(ctx context.Context, current *settings.Settings, c claims) (string, er
 	return signer.Sign(ctx, "JWT", c)
 }
 
-// bearer is the token of a header: Bearer <t>, Bearer+<t> or Bearer<t>, in any case; empty: there is none.
+// bearer returns the token of an Authorization header, which may be written as Bearer <t>, Bearer+<t> or Bearer<t>
+// in any case. It returns an empty string if there is none.
 func bearer(header string) string {
 	const scheme = "bearer"
 	if len(header) <= len(scheme) || !strings.EqualFold(header[:len(scheme)], scheme) {
@@ -64,14 +66,16 @@ func bearer(header string) string {
 	return strings.TrimSpace(strings.TrimPrefix(header[len(scheme):], "+"))
 }
 
-// byToken is who the token of a request is of; nobody where there is no header Authorization.
+// byToken returns the caller of a request by its token. A missing, invalid or revoked token is an error, which is
+// answered to the client; the log has the cause.
 func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity, err error) {
 	if current.JWTSecret == "" {
 		return id, errNoSecret
 	}
 	header := r.Header.Get("Authorization")
 	if header == "" {
-		return id, &handler.Error{Code: http.StatusUnauthorized, Message: errRequired.Message, Header: http.Header{"Www-Authenticate": {"Bearer"}}}
+		return id, &handler.Error{Code: http.StatusUnauthorized, Message: errRequired.Message,
+			Header: http.Header{"Www-Authenticate": {"Bearer"}}}
 	}
 	c, err := a.verify(r.Context(), current, site(a.Host(r)), bearer(header))
 	if err == nil {
@@ -80,12 +84,14 @@ func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity
 	}
 	if bad, ok := errors.AsType[jwt.Error](err); ok {
 		a.Logger().Info("token refused", zap.String("cause", bad.Error()))
-		return Identity{}, &handler.Error{Code: http.StatusUnauthorized, Message: "invalid token", Header: http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}}}
+		return Identity{}, &handler.Error{Code: http.StatusUnauthorized, Message: "invalid token",
+			Header: http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}}}
 	}
 	return id, err
 }
 
-// verify checks a token, and reads its claims. The error is a jwt.Error where it is bad.
+// verify checks the signature and the claims of a token, and returns the claims. The error is a jwt.Error if the
+// token is invalid.
 func (a *Auth) verify(ctx context.Context, current *settings.Settings, host, text string) (*claims, error) {
 	v := jwt.Verifier{
 		Issuers: []*jwt.Issuer{{
@@ -115,7 +121,8 @@ func integer(claim any) (int64, bool) {
 	return int64(n), ok && n == math.Trunc(n) && math.Abs(n) < 1<<53
 }
 
-// owner is the user of a token that is not revoked.
+// owner returns the user of a token. It returns a jwt.Error if the token is revoked, or if the user is disabled or
+// has another name or password now.
 func (a *Auth) owner(ctx context.Context, c *claims) (*kernel.User, error) {
 	revoked, err := a.revoked.Get(ctx, c.ID)
 	if err != nil {
@@ -146,10 +153,11 @@ func (a *Auth) isRevoked(ctx context.Context, jti string) (revoked bool, err err
 	return revoked, err
 }
 
-// revoke makes a token and the refresh tokens of its login bad.
+// revoke revokes a token and deletes the refresh tokens of the same login.
 func (a *Auth) revoke(ctx context.Context, t *claims) error {
 	err := a.Write(ctx, func(c kernel.Conn) error {
-		_, err := c.Exec("INSERT INTO cms_revoked_tokens (jti, ends_at) VALUES (?, ?) ON CONFLICT (jti) DO NOTHING", t.ID, time.Unix(t.Expires, 0).UnixMicro())
+		_, err := c.Exec("INSERT INTO cms_revoked_tokens (jti, ends_at) VALUES (?, ?) ON CONFLICT (jti) DO NOTHING",
+			t.ID, time.Unix(t.Expires, 0).UnixMicro())
 		if err == nil && t.Family != "" {
 			err = endFamily(c, t.Family)
 		}
@@ -158,16 +166,17 @@ func (a *Auth) revoke(ctx context.Context, t *claims) error {
 		}
 		return c.Notify(revokedTopic, t.ID)
 	})
-	a.revoked.Drop(t.ID) // also after an error: the outcome of a commit may be unknown
+	a.revoked.Drop(t.ID) // also after an error: the commit may have succeeded
 	return err
 }
 
+// endFamily deletes all refresh tokens of a login.
 func endFamily(c kernel.Conn, family string) error {
 	_, err := c.Exec("DELETE FROM cms_refresh_tokens WHERE family = ?", family)
 	return err
 }
 
-// addRefresh stores a new refresh token.
+// addRefresh stores a new refresh token and returns it.
 func (a *Auth) addRefresh(c kernel.Conn, family string, user, epoch int64) (text string, err error) {
 	text = secret.New()
 	_, err = c.Exec("INSERT INTO cms_refresh_tokens (hash, family, user_id, epoch, ends_at) VALUES (?, ?, ?, ?, ?)",
@@ -175,18 +184,19 @@ func (a *Auth) addRefresh(c kernel.Conn, family string, user, epoch int64) (text
 	return text, err
 }
 
-// useRefresh takes a refresh token for the next one of its family. Within refreshGrace of its first use it may be used
-// again, and each use gives a token of its own. One that was used earlier ends the family: somebody else has it. The
-// error is a jwt.Error where it is bad.
+// useRefresh exchanges a refresh token for the next one of its family. A token may be used again within
+// refreshGrace after its first use; each use returns another token. A later use ends the whole family, because it
+// means that the token was stolen. The error is a jwt.Error if the token is not accepted.
 func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t claims, err error) {
-	bad := jwt.Error("the refresh token is not good")
+	errRefused := jwt.Error("the refresh token is not good")
 	var reused bool
 	err = a.Write(ctx, func(c kernel.Conn) error {
 		reused = false
 		var used, ends int64
-		err := c.Row("SELECT family, user_id, epoch, used, ends_at FROM cms_refresh_tokens WHERE hash = ?", secret.Hash(text)).Scan(&t.Family, &t.UserID, &t.Epoch, &used, &ends)
+		err := c.Row("SELECT family, user_id, epoch, used, ends_at FROM cms_refresh_tokens WHERE hash = ?",
+			secret.Hash(text)).Scan(&t.Family, &t.UserID, &t.Epoch, &used, &ends)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && ends <= a.Now().UnixMicro() {
-			return bad
+			return errRefused
 		}
 		if err != nil {
 			return err
@@ -205,7 +215,7 @@ func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t clai
 	})
 	if err == nil && reused {
 		a.Logger().Warn("refresh token used twice, its login has ended", zap.Int64("user", t.UserID))
-		return "", t, bad
+		return "", t, errRefused
 	}
 	return next, t, err
 }

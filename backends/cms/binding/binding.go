@@ -1,5 +1,5 @@
-// Package binding lets the scripts of a site reach its content and its accounts: the
-// globals pages, users, templates and fields.
+// Package binding gives the scripts of a site access to its content and its accounts: the global objects pages,
+// users, templates and fields.
 package binding
 
 import (
@@ -16,37 +16,40 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script"
 )
 
-// Pages are those of a site's content, as the user of the request may.
+// Pages returns access to a site's pages with the rights of the request's user.
 func Pages(c *content.Content) script.Pages { return pages{c} }
 
-// Users are the accounts of a site without their mail addresses.
+// Users returns access to the accounts of a site, without their mail addresses.
 func Users(a *accounts.Accounts) script.Users { return users{a} }
 
-// Templates are those of a site's content.
+// Templates returns access to a site's templates.
 func Templates(c *content.Content) script.Definitions {
 	return definitions[content.Template]{c.Templates, c.Template}
 }
 
-// Fields are those of a site's content.
+// Fields returns access to a site's fields.
 func Fields(c *content.Content) script.Definitions {
 	return definitions[content.Field]{c.Fields, c.Field}
 }
 
 type pages struct{ content *content.Content }
 
-// own are the members of a page that no field has.
+// own are the members of a page that are not fields.
 var own = map[string]bool{
-	"id": true, "parent": true, "template": true, "name": true, "path": true, "title": true, "status": true, "sort": true, "created": true,
+	"id": true, "parent": true, "template": true, "name": true, "path": true, "title": true, "status": true, "sort": true,
+	"created":    true,
 	"created_by": true, "modified": true, "modified_by": true, "published": true, "version": true,
 }
 
-// object is a page with its own members and those of its template; its own go before.
+// object returns a page with its own members and its fields. Its own members take precedence.
 func object(p *content.Page) script.Object {
 	o := make(script.Object, len(own)+len(p.Fields))
 	maps.Copy(o, p.Fields)
-	o["id"], o["parent"], o["template"], o["name"], o["path"], o["title"] = p.ID, p.Parent, p.Template, p.Name, p.Path, p.Title
+	o["id"], o["parent"], o["template"], o["name"], o["path"], o["title"] = p.ID, p.Parent, p.Template, p.Name, p.Path,
+		p.Title
 	o["status"], o["sort"], o["version"] = p.Status, p.Sort, p.Version
-	o["created"], o["created_by"], o["modified"], o["modified_by"] = p.Created.String(), p.CreatedBy, p.Modified.String(), p.ModifiedBy
+	o["created"], o["created_by"], o["modified"], o["modified_by"] = p.Created.String(), p.CreatedBy, p.Modified.String(),
+		p.ModifiedBy
 	o["published"] = nil
 	if p.Published != 0 {
 		o["published"] = p.Published.String()
@@ -70,7 +73,7 @@ func (p pages) Get(ctx context.Context, u handler.User, selector string) (script
 	return orNone(p.get(ctx, u, selector))
 }
 
-// get reads a selector: digits are an id, what begins with a slash is a path.
+// get returns the page of a selector, an ID or a path.
 func (p pages) get(ctx context.Context, u handler.User, selector string) (*content.Page, error) {
 	if id, err := strconv.ParseInt(selector, 10, 64); err == nil {
 		return p.content.Page(ctx, &u, id)
@@ -81,7 +84,7 @@ func (p pages) get(ctx context.Context, u handler.User, selector string) (*conte
 	return p.content.Get(ctx, &u, selector)
 }
 
-// orNone is no page where there is none.
+// orNone returns nil instead of a not-found error.
 func orNone(page *content.Page, err error) (script.Object, error) {
 	if kernel.IsNotFound(err) {
 		return nil, nil
@@ -96,6 +99,7 @@ func (p pages) Count(ctx context.Context, u handler.User, selector string) (int6
 	return p.content.Count(ctx, &u, selector)
 }
 
+// Add creates a page. given["parent"] is the ID of the parent, or a path or selector that finds it.
 func (p pages) Add(ctx context.Context, u handler.User, given script.Object) (script.Object, error) {
 	var edit content.Edit
 	switch parent := given["parent"].(type) {
@@ -120,15 +124,16 @@ func (p pages) Save(ctx context.Context, u handler.User, id int64, changes scrip
 	return p.save(ctx, u, edit, changes)
 }
 
-// save sets what a script has given: name, title, status and what the template has.
-// Members that only the site sets are left out, so that a page that was got can be
-// saved.
-func (p pages) save(ctx context.Context, u handler.User, edit content.Edit, given script.Object) (script.Object, error) {
+// save sets the members that a script has given: name, title, status and fields. It ignores members that only the
+// site sets, so that a page that was read can be saved.
+func (p pages) save(
+	ctx context.Context, u handler.User, edit content.Edit, given script.Object,
+) (script.Object, error) {
 	texts := map[string]**string{"name": &edit.Name, "title": &edit.Title, "status": &edit.Status}
 	for name, value := range given {
-		to, is := texts[name]
+		to, known := texts[name]
 		switch {
-		case is:
+		case known:
 			text, ok := value.(string)
 			if !ok {
 				return nil, kernel.BadRequest("the %s of a page is a string", name)
@@ -159,11 +164,13 @@ func account(a *accounts.Account) script.Object {
 	return script.Object{"id": a.ID, "name": a.Name, "roles": append([]string{kernel.RoleGuest}, a.Roles...)}
 }
 
-// known are those whom scripts know of: not the guest, nor who is disabled.
+// known reports whether scripts may see an account. They see neither the guest nor disabled users.
 func known(a *accounts.Account) bool {
 	return a.Name != kernel.RoleGuest && a.Status == accounts.StatusActive
 }
 
+// Find returns up to limit users whose IDs are greater than after. It skips the guest and users who are not active,
+// so it may read several pages of accounts.
 func (s users) Find(ctx context.Context, after int64, limit int) ([]script.Object, error) {
 	list := []script.Object{}
 	for {
@@ -199,8 +206,8 @@ func (s users) Get(ctx context.Context, idOrName string) (script.Object, error) 
 	return account(found), nil
 }
 
-// definitions are what the content has of one kind. There are few of them, and they are
-// asked for seldom: their JSON is read again.
+// definitions gives access to templates or fields. There are few of them and they are rarely used, so they are
+// converted by way of JSON.
 type definitions[T any] struct {
 	all func(ctx context.Context, u *kernel.User) ([]*T, error)
 	one func(ctx context.Context, u *kernel.User, name string) (*T, error)

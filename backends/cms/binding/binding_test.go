@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 
 var databases = storetest.Fixture{Schemas: migrations.Schemas()}
 
-// A script reaches the content and the accounts as its user may.
+// TestScripts checks that scripts access the content and the accounts with the rights of their user.
 func TestScripts(t *testing.T) {
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		key := []byte(strings.Repeat("k", 32))

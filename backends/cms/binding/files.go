@@ -13,12 +13,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script"
 )
 
-// Files are those of a site's pages, as the user of the request may see and change them.
+// Files returns access to the files of a site's pages with the rights of the request's user.
 func Files(f *files.Files) script.Files { return siteFiles{f} }
 
 type siteFiles struct{ files *files.Files }
 
-func (s siteFiles) Attach(ctx context.Context, u handler.User, page int64, field, name string, data []byte) (script.Object, error) {
+func (s siteFiles) Attach(
+	ctx context.Context, u handler.User, page int64, field, name string, data []byte,
+) (script.Object, error) {
 	made, err := s.files.Receive(ctx, &u, content.Place{Page: page, Field: field}, name, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
@@ -26,29 +28,29 @@ func (s siteFiles) Attach(ctx context.Context, u handler.User, page int64, field
 	return object(made), nil
 }
 
-func (s siteFiles) Answer(u handler.User, id int64, asked script.Object) (handler.Served, error) {
+func (s siteFiles) Answer(u handler.User, id int64, requested script.Object) (handler.Served, error) {
 	var to content.Size
-	if asked != nil {
+	if requested != nil {
 		var err error
-		if to, err = size(asked); err != nil {
+		if to, err = size(requested); err != nil {
 			return nil, err
 		}
 	}
 	return func(w http.ResponseWriter, r *http.Request) error { return s.files.Image(w, r, &u, id, to) }, nil
 }
 
-func (s siteFiles) Link(id int64, asked script.Object) (string, error) {
-	to, err := size(asked)
+func (s siteFiles) Link(id int64, requested script.Object) (string, error) {
+	to, err := size(requested)
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("content/files/%d?%s", id, s.files.Query(id, to)), nil
 }
 
-// size reads {width, height, fit}.
-func size(asked script.Object) (to content.Size, err error) {
+// size parses {width, height, fit}.
+func size(requested script.Object) (to content.Size, err error) {
 	side := func(name string) int {
-		switch n := asked[name].(type) {
+		switch n := requested[name].(type) {
 		case nil:
 			return 0
 		case int64:
@@ -60,8 +62,8 @@ func size(asked script.Object) (to content.Size, err error) {
 		}
 		return -1
 	}
-	to = content.Size{Width: side("width"), Height: side("height"), Cover: asked["fit"] == "cover"}
-	if fit := asked["fit"]; !to.Valid() || fit != nil && fit != "cover" && fit != "contain" {
+	to = content.Size{Width: side("width"), Height: side("height"), Cover: requested["fit"] == "cover"}
+	if fit := requested["fit"]; !to.Valid() || fit != nil && fit != "cover" && fit != "contain" {
 		return to, kernel.BadRequest("a size has width or height, from 1 to %d, and with fit: 'cover' both", content.SideMost)
 	}
 	return to, nil

@@ -7,8 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/selector"
 )
 
-// FuzzSelectorValue: whatever a client sends stays one value of one term, once it went
-// through the sanitizer for that.
+// FuzzSelectorValue checks that any input is one value of one term of a selector after it has been sanitized.
 func FuzzSelectorValue(f *testing.F) {
 	for _, value := range []string{"", "a", `"`, `""`, `a" , id>0`, "a, id>0", "a|b", `'`, `\",x=1`, "a\nb", "=1", "!=", "\x00", "\xff", `"a"b"`, " ' , ", "，", "a,\"", "｜"} {
 		f.Add(value)

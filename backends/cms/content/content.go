@@ -1,14 +1,13 @@
-// Package content holds the pages of a site: templates and fields, the tree, values and
-// their searchable copies, revisions, the trash, drafts and what is published at a time.
+// Package content manages the pages of a site: templates and fields, the page tree, values and their searchable
+// copies, revisions, the trash, drafts and scheduled publication.
 //
-// Who acts sees the published and hidden pages of templates that one of their roles may
-// view, and the others of templates that one may edit. Lists leave hidden pages out; who
-// names one gets it. A superuser sees and does everything, but for what would leave the
-// tree in pieces.
+// A user sees the published and hidden pages of templates that one of the user's roles may view, and pages in any
+// other status of templates that one of the roles may edit. Lists leave out hidden pages; a request for a single
+// page returns them. A superuser sees and may do everything, except what would break the page tree.
 //
-// What a page is not allowed to see is answered as what is not there. Refusals are
-// *apierror.Error: 400 for a selector, 404, 409 for what does not go with how things are,
-// 412 for a version that is not the last, 422 with the field at fault.
+// A page that a user may not see is reported as not found. Refusals are of type *apierror.Error: 400 for a bad
+// selector, 404 for what does not exist, 409 for a conflict with the current state, 412 for a version that is not
+// the latest, and 422 for an invalid value, with the field at fault.
 package content
 
 import (
@@ -27,11 +26,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The states of a page.
+// The statuses of a page.
 const (
 	StatusPublished   = "published"
-	StatusHidden      = "hidden"      // as published, but in no list that does not ask for it
-	StatusUnpublished = "unpublished" // for those who may edit it
+	StatusHidden      = "hidden"      // like published, but only in lists that ask for it
+	StatusUnpublished = "unpublished" // only for those who may edit it
 	StatusTrash       = "trash"
 )
 
@@ -41,24 +40,24 @@ const (
 	TopicChanged     = "page.changed"
 	TopicPublished   = "page.published"
 	TopicUnpublished = "page.unpublished"
-	TopicTrashed     = "page.trashed" // with all below it
-	TopicDeleted     = "page.deleted" // for ever, with all below it
+	TopicTrashed     = "page.trashed" // with all pages below it
+	TopicDeleted     = "page.deleted" // permanently, with all pages below it
 )
 
-// Topics are all of them.
+// Topics lists all topics.
 var Topics = []string{TopicCreated, TopicChanged, TopicPublished, TopicUnpublished, TopicTrashed, TopicDeleted}
 
-// Content is the pages of a site. It is safe for concurrent use.
+// Content manages the pages of a site. It is safe for concurrent use.
 type Content struct {
 	*kernel.Server
 	schemas *cache.Cache[*schema]
 	stop    func()
 }
 
-// topic is what nodes tell each other of templates and fields under.
+// topic is the topic under which nodes notify each other of changed templates and fields.
 const topic = "cms_schema"
 
-// New makes the content of a site. It touches nothing yet; end it with Close.
+// New returns the content of a site. It does not use the database yet. The caller must call Close.
 func New(s *kernel.Server) *Content {
 	p := &Content{Server: s}
 	p.schemas = cache.New(1, s.Now, p.loadSchema)
@@ -66,78 +65,81 @@ func New(s *kernel.Server) *Content {
 	return p
 }
 
-// Close ends what New began.
+// Close stops listening for changes of other nodes.
 func (p *Content) Close() { p.stop() }
 
-// Page is a page as one who may see it gets it.
+// Page is a page as a user who may see it receives it.
 type Page struct {
 	ID       int64  `json:"id"`
-	Parent   int64  `json:"parent"` // 0: the root has none
+	Parent   int64  `json:"parent"` // 0 for the root
 	Template string `json:"template"`
 	Name     string `json:"name"`
 	Path     string `json:"path"`
 	Title    string `json:"title"`
 	Status   string `json:"status"`
-	Sort     int64  `json:"sort"` // among its siblings
-	// Fields are the values by the names of the template's fields, without those that
-	// have none: string, float64, bool, []any, map[string]any. A datetime is RFC 3339, a
-	// page its id, several of them or of options a list.
+	Sort     int64  `json:"sort"` // position among its siblings
+	// Fields holds the values by field name, without fields that have no value. A value is a string, float64, bool,
+	// []any or map[string]any. A datetime is an RFC 3339 string, a page is its ID, and several pages or options are
+	// a list.
 	Fields     map[string]any `json:"fields"`
 	Created    kernel.Moment  `json:"created"`
 	CreatedBy  int64          `json:"created_by"`
 	Modified   kernel.Moment  `json:"modified"`
 	ModifiedBy int64          `json:"modified_by"`
-	// Published is when it was published the first time; zero: never.
+	// Published is when the page was published for the first time. It is zero if it never was.
 	Published kernel.Moment `json:"published,omitzero"`
 	Version   int64         `json:"version"` // grows with each change
 
-	// For those who may edit it.
-	Draft       bool          `json:"draft,omitempty"` // there is one
+	// The following fields are only set for those who may edit the page.
+	Draft       bool          `json:"draft,omitempty"` // whether there is a draft
 	PublishAt   kernel.Moment `json:"publish_at,omitzero"`
 	UnpublishAt kernel.Moment `json:"unpublish_at,omitzero"`
 
-	// Warning is what who has changed the page should know; empty: nothing.
+	// Warning is a hint for the user who has changed the page. It is empty if there is none.
 	Warning string `json:"warning,omitempty"`
 
 	status selector.Status
 	draft  string
-	size   int  // of what is stored
-	gone   bool // there are stored values of fields that are no more, or that the template has no more
+	size   int  // of what is stored, in bytes
+	gone   bool // whether values are stored of fields that no longer exist or that the template no longer has
 }
 
-// listMostBytes is how much is read for a list at once: with the last page of it, an answer of the API has place for it.
+// listMostBytes limits how much is read for one page of a list. With the last row, which may exceed it, the list
+// still fits into an answer of the API.
 const listMostBytes = 5 << 20
 
-// rowBytes is what a page takes in an answer beside its texts.
+// rowBytes is what a page adds to an answer beside its texts, in bytes.
 const rowBytes = 512
 
-// List is a page of a list. It has fewer pages than its limit where they are large, 5 MiB
-// together, and goes on behind them.
+// List is one page of a list. It has fewer pages than its limit if they are large (5 MiB together); the rest
+// follows on the next page of the list.
 type List struct {
 	Pages []*Page `json:"pages"`
-	// Next is the cursor for after=; empty: this is the end.
+	// Next is the cursor for after=. It is empty at the end of the list.
 	Next  string `json:"next"`
 	Limit int    `json:"limit"`
 	Start int    `json:"start"`
 }
 
-// columns are what a Page is read from.
+// columns are the columns that scan reads.
 const columns = `p.id, COALESCE(p.parent_id, 0), p.template_id, p.name, p.path, p.title, p.status, p.sort, p.data, p.created, p.created_by,
 	p.modified, p.modified_by, p.published, p.version, COALESCE(p.draft, ''), COALESCE(p.publish_at, 0), COALESCE(p.unpublish_at, 0)`
 
-// scan reads a page, and more columns behind it.
+// scan reads a page from a row of columns, and any columns that follow into more.
 func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 	page := new(Page)
 	var template int64
 	var data string
 	err := r.Scan(append([]any{
-		&page.ID, &page.Parent, &template, &page.Name, &page.Path, &page.Title, &page.status, &page.Sort, &data, &page.Created, &page.CreatedBy,
+		&page.ID, &page.Parent, &template, &page.Name, &page.Path, &page.Title, &page.status, &page.Sort, &data,
+		&page.Created, &page.CreatedBy,
 		&page.Modified, &page.ModifiedBy, &page.Published, &page.Version, &page.draft, &page.PublishAt, &page.UnpublishAt,
 	}, more...)...)
 	if err != nil {
 		return nil, err
 	}
-	page.Status, page.Draft, page.size = selector.Statuses[page.status], page.draft != "", len(data)+len(page.draft)+len(page.Path)+len(page.Title)+rowBytes
+	page.Status, page.Draft, page.size = selector.Statuses[page.status], page.draft != "",
+		len(data)+len(page.draft)+len(page.Path)+len(page.Title)+rowBytes
 	t := s.templates[template]
 	if t == nil { // made a moment ago on another node
 		t = &Template{}
@@ -151,7 +153,7 @@ func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 	return page, nil
 }
 
-// decode reads stored values.
+// decode parses stored values.
 func decode(data string) (fields map[string]any, err error) {
 	decoder := json.NewDecoder(strings.NewReader(data))
 	if err := decoder.Decode(&fields); err != nil {
@@ -160,7 +162,7 @@ func decode(data string) (fields map[string]any, err error) {
 	return fields, nil
 }
 
-// encode writes values as they are stored, < and its like as they are.
+// encode returns values as the JSON text that is stored. It does not escape HTML characters.
 func encode(value any) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -171,7 +173,7 @@ func encode(value any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// shown takes from a page what is for editors, where u is none.
+// shown removes from page what only editors may see, unless u may edit it. It returns page.
 func (s *schema) shown(u *kernel.User, page *Page) *Page {
 	if !s.may(u, page.Template, editing) {
 		page.Draft, page.PublishAt, page.UnpublishAt, page.draft = false, 0, 0, ""
@@ -179,7 +181,7 @@ func (s *schema) shown(u *kernel.User, page *Page) *Page {
 	return page
 }
 
-// Find is the pages that a selector is of, and that u may see.
+// Find returns the pages that match a selector and that u may see.
 func (p *Content) Find(ctx context.Context, u *kernel.User, text string) (*List, error) {
 	s, q, err := p.query(ctx, u, text, false)
 	if err != nil {
@@ -188,6 +190,8 @@ func (p *Content) Find(ctx context.Context, u *kernel.User, text string) (*List,
 	return p.list(ctx, s, u, q)
 }
 
+// list returns the pages that a compiled selector finds. It stops at the limit of the selector, or when the pages
+// exceed listMostBytes together; Next is then the cursor of the next page of the list.
 func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *selector.Query) (*List, error) {
 	list := &List{Pages: []*Page{}, Limit: q.Limit, Start: q.Start}
 	statement, args := q.Select(columns)
@@ -215,10 +219,10 @@ func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *select
 	return list, nil
 }
 
-// errEnough ends the reading of rows.
+// errEnough stops the reading of rows.
 var errEnough = errors.New("enough")
 
-// Get is the first page that a selector is of; hidden ones count.
+// Get returns the first page that matches a selector, including hidden pages.
 func (p *Content) Get(ctx context.Context, u *kernel.User, text string) (*Page, error) {
 	s, q, err := p.query(ctx, u, text, true)
 	if err != nil {
@@ -235,7 +239,7 @@ func (p *Content) Get(ctx context.Context, u *kernel.User, text string) (*Page, 
 	return list.Pages[0], nil
 }
 
-// Count is how many pages a selector is of, whatever its limit and start.
+// Count returns how many pages match a selector, ignoring its limit and start.
 func (p *Content) Count(ctx context.Context, u *kernel.User, text string) (n int64, err error) {
 	_, q, err := p.query(ctx, u, text, false)
 	if err != nil {
@@ -246,9 +250,11 @@ func (p *Content) Count(ctx context.Context, u *kernel.User, text string) (n int
 	return n, err
 }
 
-// query compiles a selector for u; hidden pages count also where it does not ask for
+// query compiles a selector for u. If hidden is true, hidden pages match even if the selector does not ask for
 // them.
-func (p *Content) query(ctx context.Context, u *kernel.User, text string, hidden bool) (*schema, *selector.Query, error) {
+func (p *Content) query(
+	ctx context.Context, u *kernel.User, text string, hidden bool,
+) (*schema, *selector.Query, error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -271,7 +277,7 @@ func (p *Content) query(ctx context.Context, u *kernel.User, text string, hidden
 	return s, q, nil
 }
 
-// paths are the ids of the pages at paths.
+// paths returns the IDs of the pages at the given paths. Paths without a page are left out.
 func (p *Content) paths(ctx context.Context, paths []string) (map[string]int64, error) {
 	if len(paths) == 0 {
 		return nil, nil //nolint:nilnil // there is none
@@ -281,7 +287,8 @@ func (p *Content) paths(ctx context.Context, paths []string) (map[string]int64, 
 		args[i] = path
 	}
 	err := p.Read(ctx, func(c kernel.Conn) error {
-		return c.All("SELECT path, id FROM cms_pages WHERE path IN (?"+strings.Repeat(", ?", len(args)-1)+")", args, func(r store.Row) error {
+		return c.All("SELECT path, id FROM cms_pages WHERE path IN (?"+strings.Repeat(", ?", len(args)-1)+
+			")", args, func(r store.Row) error {
 			var path string
 			var id int64
 			err := r.Scan(&path, &id)
@@ -299,17 +306,18 @@ func badSelector(err error) error {
 	return err
 }
 
-// Page is the page of an id, hidden or not; for those who may edit it in any state.
+// Page returns the page with the given ID. It may be hidden and, if u may edit it, have any other status.
 func (p *Content) Page(ctx context.Context, u *kernel.User, id int64) (page *Page, err error) {
 	return p.one(ctx, u, "p.id = ?", id)
 }
 
-// At is the page of a path; it may end with a slash.
+// At returns the page at a path, which may end with a slash.
 func (p *Content) At(ctx context.Context, u *kernel.User, path string) (*Page, error) {
 	return p.one(ctx, u, "p.path = ?", cleanPath(path))
 }
 
-// cleanPath is a path as it is stored. No path has a zero byte, which PostgreSQL does not take.
+// cleanPath returns a path in the form in which paths are stored. It replaces zero bytes, which PostgreSQL does not
+// accept and no stored path has.
 func cleanPath(path string) string {
 	return "/" + strings.Trim(strings.ToLower(strings.ReplaceAll(path, "\x00", "\uFFFD")), "/")
 }
@@ -326,7 +334,7 @@ func (p *Content) one(ctx context.Context, u *kernel.User, where string, arg any
 	return page, err
 }
 
-// seen reads one page that u may see.
+// seen reads one page that u may see. Any other page is not found.
 func (s *schema) seen(c kernel.Conn, u *kernel.User, where string, arg any) (*Page, error) {
 	page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE "+where, arg))
 	if err != nil {
@@ -343,8 +351,8 @@ func (s *schema) sees(u *kernel.User, page *Page) bool {
 	return page.status < selector.Unpublished && s.may(u, page.Template, viewing) || s.may(u, page.Template, editing)
 }
 
-// Moved is the path where what was once at a path is now; a page that is there already
-// is not asked for. Not found: nothing was, or u may not see it.
+// Moved returns the current path of what was once at path. It returns a not-found error if nothing was there, if u
+// may not see it, or if the page is at path already.
 func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (to string, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -353,8 +361,9 @@ func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (to st
 	path = cleanPath(path)
 	err = p.Read(ctx, func(c kernel.Conn) error {
 		rest := ""
-		for begin := path; begin != "" && len(path) <= pathMost; { // the longest that was moved counts
-			err := c.Row("SELECT p.path FROM cms_page_redirects r JOIN cms_pages p ON p.id = r.page_id WHERE r.path = ?", begin).Scan(&to)
+		for begin := path; begin != "" && len(path) <= pathMost; { // the longest moved prefix counts
+			err := c.Row("SELECT p.path FROM cms_page_redirects r JOIN cms_pages p ON p.id = r.page_id WHERE r.path = ?",
+				begin).Scan(&to)
 			if err == nil {
 				page, err := s.seen(c, u, "p.path = ?", to+rest)
 				if err == nil && page.Path == path {

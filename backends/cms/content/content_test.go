@@ -113,7 +113,7 @@ func (s *site) save(e content.Edit) *content.Page {
 	return page
 }
 
-// titles are those of the pages of a selector.
+// titles returns the titles of the pages that match a selector.
 func (s *site) titles(u *kernel.User, selector string) string {
 	s.t.Helper()
 	list, err := s.Find(s.t.Context(), u, selector)
@@ -248,7 +248,7 @@ func TestSelectors(t *testing.T) {
 	})
 }
 
-// A list of large pages is cut where it would take much memory.
+// TestLargePages checks that a list of large pages is cut before it takes much memory.
 func TestLargePages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t))
@@ -315,7 +315,7 @@ func TestLargePages(t *testing.T) {
 	}
 }
 
-// A list that is read in pages has each page once, in any order.
+// TestCursors checks that a list that is read page by page contains each page once, in any order.
 func TestCursors(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -347,7 +347,7 @@ func TestCursors(t *testing.T) {
 	})
 }
 
-// Extensions are as people write them.
+// TestExtensions checks the spellings of extensions that a field accepts.
 func TestExtensions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t))
@@ -360,7 +360,8 @@ func TestExtensions(t *testing.T) {
 	}
 }
 
-// Who edits or makes pages of a template knows it, also without seeing what others made of it.
+// TestKnownTemplates checks that users who may edit or create pages of a template see the template, even if they
+// may not view its pages.
 func TestKnownTemplates(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t))

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// Webhooks are told of each change with the change itself.
+// TestEvents checks that each change notifies webhooks in its own transaction.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -92,7 +92,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// A page that goes for ever leaves no reference behind.
+// TestReferences checks that no reference to a page is left when it is deleted.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -143,7 +143,7 @@ func TestSitemap(t *testing.T) {
 	})
 }
 
-// Those who make, move and delete pages at the same time leave a whole tree.
+// TestAtOnce checks that the tree stays consistent when pages are created, moved and deleted concurrently.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

@@ -14,45 +14,45 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
-// MaxBytes is how large a file of a field is, where the field says nothing else.
+// MaxBytes is the default size limit of a file, for fields that set none.
 const MaxBytes = 10 << 20
 
-// File is a file of a page. In the values of the page it is an object with id, name,
-// type, size, width and height of an image, and description.
+// File is a file of a page. Among the values of the page it is an object with id, name, type, size, description
+// and, for an image, width and height.
 type File struct {
 	blob.File
 	ID      int64
 	Page    int64
 	Created kernel.Moment
-	Sizes   []string // that its field allows
+	Sizes   []string // the sizes that its field allows
 }
 
-// Place is where a file goes: a field of a page.
+// Place is the field of a page to which a file is added.
 type Place struct {
 	Page  int64
 	Field string
-	// Draft is the field of the page's draft, where it has one.
+	// Draft selects the field of the page's draft, if it has one.
 	Draft bool
-	// Modified is when the page was changed last, for an import. Default: now.
+	// Modified is the page's new modification time, for an import. The default is now.
 	Modified kernel.Moment
 }
 
-// open is the page of a place as it is, and as it is to be.
-func (to Place) open(c kernel.Conn, s *schema, u *kernel.User) (before, then *Page, err error) {
-	if before, err = s.editable(c, u, to.Page, 0); err != nil {
+// open returns the page of a place as it is, and a copy to be changed, which is the draft if to.Draft is set and
+// there is one. It returns an error if u may not change the page.
+func (to Place) open(c kernel.Conn, s *schema, u *kernel.User) (previous, next *Page, err error) {
+	if previous, err = s.editable(c, u, to.Page, 0); err != nil {
 		return nil, nil, err
 	}
-	then = new(*before)
-	if to.Draft && before.draft != "" {
-		return before, then, s.useDraft(then)
+	next = new(*previous)
+	if to.Draft && previous.draft != "" {
+		return previous, next, s.useDraft(next)
 	}
-	then.Fields = maps.Clone(before.Fields)
-	return before, then, nil
+	next.Fields = maps.Clone(previous.Fields)
+	return previous, next, nil
 }
 
-// Takes tells whether u can put a file of a name somewhere, and how many bytes it may
-// have.
-func (p *Content) Takes(ctx context.Context, u *kernel.User, to Place, name string) (most int64, err error) {
+// Takes returns how many bytes a file of that name may have, or an error if u cannot add such a file to the place.
+func (p *Content) Takes(ctx context.Context, u *kernel.User, to Place, name string) (limit int64, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return 0, err
@@ -60,17 +60,19 @@ func (p *Content) Takes(ctx context.Context, u *kernel.User, to Place, name stri
 	err = p.Read(ctx, func(c kernel.Conn) error {
 		_, page, err := to.open(c, s, u)
 		if err == nil {
-			most, err = s.takes(page, to.Field, name)
+			limit, err = s.takes(page, to.Field, name)
 		}
 		return err
 	})
-	return most, err
+	return limit, err
 }
 
-func (s *schema) takes(page *Page, field, name string) (most int64, err error) {
+// takes returns the size limit of a file of that name, or an error if the field of page cannot take it.
+func (s *schema) takes(page *Page, field, name string) (limit int64, err error) {
 	f := s.fields[field]
 	if f == nil || f.Type != TypeFile || !slices.Contains(s.names[page.Template].Fields, field) {
-		return 0, kernel.Invalid(field, "unknown", "pages of the template "+page.Template+" have no field of files "+strconv.Quote(field))
+		return 0, kernel.Invalid(field, "unknown", "pages of the template "+page.Template+" have no field of files "+
+			strconv.Quote(field))
 	}
 	extension := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
 	if o := f.Settings.Extensions; len(o) > 0 && !slices.Contains(o, extension) {
@@ -80,25 +82,24 @@ func (s *schema) takes(page *Page, field, name string) (most int64, err error) {
 	if len(has) >= f.Settings.list() {
 		return 0, kernel.Invalid(field, "many", fmt.Sprintf("%s: at most %d files", field, f.Settings.list()))
 	}
-	if most = f.Settings.MaxBytes; most == 0 {
-		most = MaxBytes
+	if limit = f.Settings.MaxBytes; limit == 0 {
+		limit = MaxBytes
 	}
-	return most, nil
+	return limit, nil
 }
 
-// Attach puts a file, whose content is kept, behind the others of a field, and returns the
-// page as it is served.
+// Attach appends a file to those of a field and returns the page. The content of the file has already been stored.
 func (p *Content) Attach(ctx context.Context, u *kernel.User, to Place, file blob.File) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = p.Write(ctx, func(c kernel.Conn) error {
-		before, then, err := to.open(c, s, u)
+		previous, next, err := to.open(c, s, u)
 		if err != nil {
 			return err
 		}
-		if _, err := s.takes(then, to.Field, file.Name); err != nil {
+		if _, err := s.takes(next, to.Field, file.Name); err != nil {
 			return err
 		}
 		var row int64
@@ -112,19 +113,20 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, to Place, file blo
 		if file.Width > 0 {
 			item["width"], item["height"] = float64(file.Width), float64(file.Height)
 		}
-		has, _ := then.Fields[to.Field].([]any)
-		then.Fields[to.Field] = append(slices.Clone(has), item)
-		if to.Draft && before.draft != "" {
-			page, err = s.keepDraft(c, u, before, then)
+		has, _ := next.Fields[to.Field].([]any)
+		next.Fields[to.Field] = append(slices.Clone(has), item)
+		if to.Draft && previous.draft != "" {
+			page, err = s.keepDraft(c, u, previous, next)
 		} else {
-			page, err = p.write(c, s, u, before, then, s.store(then.Fields), cmp.Or(to.Modified, now))
+			page, err = p.write(c, s, u, previous, next, s.store(next.Fields), cmp.Or(to.Modified, now))
 		}
 		return err
 	})
 	return page, err
 }
 
-// File is a file of a page that u may see.
+// File returns a file of a page that u may see. Files that the page does not have any more, or that only its draft
+// has, are for editors.
 func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -138,12 +140,12 @@ func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, er
 		if err != nil {
 			return kernel.OrNotFound(err, "file")
 		}
-		if of := s.fields[field]; of != nil {
-			f.Sizes = of.Settings.Sizes
+		if fieldOf := s.fields[field]; fieldOf != nil {
+			f.Sizes = fieldOf.Settings.Sizes
 		}
 		page, err := s.seen(c, u, "p.id = ?", f.Page)
 		if kernel.IsNotFound(err) || err == nil && !s.may(u, page.Template, editing) && !page.has(field, id) {
-			return kernel.NotFound("file") // one that the page has no more, or of a draft, is for editors
+			return kernel.NotFound("file") // only editors see the files of drafts and those that were removed
 		}
 		return err
 	})
@@ -153,8 +155,8 @@ func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, er
 	return f, nil
 }
 
-// has reports whether a file is among the values of a field of a page. Other fields, such as those of JSON, may have
-// objects with the same id.
+// has reports whether a file is among the values of a field of type file. It does not look at other fields, such as
+// JSON ones, whose objects may have the same ID.
 func (page *Page) has(field string, file int64) bool {
 	list, _ := page.Fields[field].([]any)
 	return slices.ContainsFunc(list, func(item any) bool {

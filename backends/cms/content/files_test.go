@@ -7,7 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
-// A file that the page has no more is not for readers, whatever another field has in the form of files.
+// TestFileOfAnotherField checks that readers do not get a file that was removed from the page, even if another
+// field contains an object in the form of a file.
 func TestFileOfAnotherField(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

@@ -11,17 +11,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// History is what a page was elsewhere.
+// History holds the times and the position that an imported page had in the other site.
 type History struct {
 	Created, Modified, Published kernel.Moment
 	Sort                         int64
 }
 
-// Import saves pages in one change, in their order, in the name of the site: those that
-// are at a path are changed, the others are made below the page that is at the rest of
-// it. Histories are of pages that are made; webhooks are told as of any change. Required
-// fields are not asked for: they may come with a later call. Neither are the parents and
-// children of templates that are free: their pages are where they were elsewhere.
+// Import saves pages in their order in one transaction, in the name of the site. Pages whose path exists are
+// changed; the others are created below the page at the parent path. Histories apply to created pages; of a changed
+// page they set only the modification time. Webhooks are notified as of any change. Required fields may be missing,
+// because they may come with a later call. The templates in free do not restrict parents and children, because
+// their pages were at these places in the other site.
 func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]bool) error {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]
 	})
 }
 
-// freed is a schema in which the families of some templates allow any parents and children.
+// freed returns a copy of the schema in which the families of some templates allow any parents and children.
 func (s *schema) freed(templates map[string]bool) *schema {
 	made := *s
 	made.names = maps.Clone(s.names)
@@ -63,18 +63,18 @@ func (s *schema) freed(templates map[string]bool) *schema {
 	return &made
 }
 
-// Definition is a field or a template.
+// Definition is either a field or a template.
 type Definition struct {
 	Field    *Field
 	Template *Template
 }
 
-// Define makes fields and templates, or changes those of their names, in the name of the
-// site. It is one change, since they name each other: a template is never there without
-// its family. Where it ends with an error, at is the definition at fault, or -1.
+// Define creates fields and templates, or changes those with the same names, in the name of the site. It makes all
+// changes in one transaction, since they refer to each other: a template never exists without its family. If it
+// returns an error, at is the index of the definition at fault, or -1.
 func (p *Content) Define(ctx context.Context, list []Definition) (at int, err error) {
 	err = p.change(ctx, kernel.Site(), func(c kernel.Conn, s *schema) error {
-		for _, d := range list { // what is named before it is made
+		for _, d := range list { // templates may be named before they are defined
 			if t := d.Template; t != nil && s.names[t.Name] == nil {
 				s.names[t.Name] = &Template{Name: t.Name}
 			}
@@ -94,7 +94,7 @@ func (s *schema) define(c kernel.Conn, d Definition) error {
 	if d.Template != nil {
 		t := *d.Template
 		t.ID = s.names[t.Name].ID
-		t.System = false // those of the system are there, and stay what they are
+		t.System = false // system templates exist already and stay as they are
 		return s.saveTemplate(c, t)
 	}
 	f := *d.Field
@@ -112,19 +112,21 @@ type Imported struct {
 	History History
 }
 
+// importOne imports a page in the transaction of c: it edits the page at the path, or creates it. A page of another
+// template and a missing parent are conflicts.
 func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) error {
 	site := kernel.Site()
-	there, err := s.seen(c, site, "p.path = ?", page.Path)
+	stored, err := s.seen(c, site, "p.path = ?", page.Path)
 	if err == nil {
-		if e.Template != "" && there.Template != e.Template {
-			return kernel.Conflict("there is a page of the template %s, not %s", there.Template, e.Template)
+		if e.Template != "" && stored.Template != e.Template {
+			return kernel.Conflict("there is a page of the template %s, not %s", stored.Template, e.Template)
 		}
-		e.ID = there.ID
+		e.ID = stored.ID
 		if _, err = p.edit(c, s, site, &e); err != nil {
 			return err
 		}
-		modified := cmp.Or(page.History.Modified, there.Modified)
-		_, err = c.Exec("UPDATE cms_pages SET modified = ? WHERE id = ?", modified, there.ID)
+		modified := cmp.Or(page.History.Modified, stored.Modified)
+		_, err = c.Exec("UPDATE cms_pages SET modified = ? WHERE id = ?", modified, stored.ID)
 		return err
 	}
 	if !kernel.IsNotFound(err) {
@@ -143,11 +145,12 @@ func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) err
 		return err
 	}
 	h := page.History
-	_, err = c.Exec("UPDATE cms_pages SET created = ?, modified = ?, published = ?, sort = ? WHERE id = ?", h.Created, h.Modified, h.Published, h.Sort, made.ID)
+	_, err = c.Exec("UPDATE cms_pages SET created = ?, modified = ?, published = ?, sort = ? WHERE id = ?",
+		h.Created, h.Modified, h.Published, h.Sort, made.ID)
 	return err
 }
 
-// split is the path above a page, and its name.
+// split returns the path of the page above, and the name.
 func split(path string) (above, name string) {
 	i := strings.LastIndexByte(path, '/')
 	if i <= 0 {
@@ -156,13 +159,13 @@ func split(path string) (above, name string) {
 	return path[:i], path[i+1:]
 }
 
-// at says of which page a refusal is.
+// at adds the path of the page to a refusal.
 func at(path string, err error) error {
 	e, ok := apierror.From(err)
 	if !ok {
 		return fmt.Errorf("page %s: %w", path, err)
 	}
-	told := *e
-	told.Message = "page " + path + ": " + e.Message
-	return &told
+	named := *e
+	named.Message = "page " + path + ": " + e.Message
+	return &named
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/selector"
 )
 
-// What is meant to leave a selector finds what has that text, nothing else, and no engine
-// complains of it.
+// TestInjection checks that values that try to break out of a selector only match that text, and cause no error of
+// the database.
 func TestInjection(t *testing.T) {
 	t.Parallel()
 	hostile := []string{
@@ -69,7 +69,7 @@ func has(list *content.List, title string) bool {
 	return false
 }
 
-// What no database takes is nowhere, and no fault.
+// TestZeroBytes checks that texts which no database stores match nothing and cause no error.
 func TestZeroBytes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 )
 
-// The templates of the pages that every site has, one each: the root of the tree at /,
-// and below it /home, /admin and /admin/users.
+// The templates of the pages that every site has. Each has one page: the root of the tree at /, and below it /home,
+// /admin and /admin/users.
 const (
 	TemplateRoot  = "root"
 	TemplateHome  = "home"
@@ -15,8 +15,8 @@ const (
 	TemplateUsers = "users"
 )
 
-// Install makes the templates and pages that every site has, where they are not there.
-// made are the paths of the pages that it made.
+// Install creates the templates and pages that every site has, unless they exist. It returns the paths of the pages
+// that it created.
 func (p *Content) Install(ctx context.Context) (made []string, err error) {
 	everybody := []string{kernel.RoleGuest}
 	site := kernel.Site()
@@ -35,7 +35,8 @@ func (p *Content) Install(ctx context.Context) (made []string, err error) {
 			return made, err
 		}
 		if s.names[one.template] == nil {
-			_, err := p.SaveTemplate(ctx, site, Template{Name: one.template, Label: one.title, System: true, Family: Family{One: true}, View: one.view})
+			_, err := p.SaveTemplate(ctx, site,
+				Template{Name: one.template, Label: one.title, System: true, Family: Family{One: true}, View: one.view})
 			if err != nil {
 				return made, err
 			}
@@ -49,7 +50,8 @@ func (p *Content) Install(ctx context.Context) (made []string, err error) {
 			continue
 		}
 		status := StatusPublished
-		page, err := p.Save(ctx, site, Edit{Parent: parents[one.parent], Template: one.template, Name: &one.name, Title: &one.title, Status: &status})
+		page, err := p.Save(ctx, site, Edit{Parent: parents[one.parent], Template: one.template, Name: &one.name,
+			Title: &one.title, Status: &status})
 		if err != nil {
 			return made, err
 		}

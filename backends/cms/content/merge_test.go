@@ -8,7 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
 )
 
-// A list that is made of one for each template has the pages of one that is not, in its order, page after page.
+// TestMergedLists checks that a merged list of several templates has the same pages in the same order as an
+// ordinary one, on each page.
 func TestMergedLists(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

@@ -14,14 +14,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// drafted is a draft as it is stored.
+// drafted is the stored form of a draft.
 type drafted struct {
 	Title  string         `json:"title"`
 	Fields map[string]any `json:"fields"`
 	By     int64          `json:"by"`
 }
 
-// useDraft puts the draft of a page into it, without what the template has no more.
+// useDraft replaces the title and fields of a page by those of its draft, without fields that the template no
+// longer has.
 func (s *schema) useDraft(page *Page) error {
 	var d drafted
 	if err := json.Unmarshal([]byte(page.draft), &d); err != nil {
@@ -36,7 +37,8 @@ func (s *schema) useDraft(page *Page) error {
 	return nil
 }
 
-// takeDraft makes a page that is not published what its draft says: it is a draft itself then, and has none beside it.
+// takeDraft applies the draft of a page that becomes unpublished and drops it: an unpublished page is a draft
+// itself.
 func (s *schema) takeDraft(page *Page) error {
 	if page.draft == "" {
 		return nil
@@ -48,17 +50,17 @@ func (s *schema) takeDraft(page *Page) error {
 	return nil
 }
 
-// keepDraft keeps what a page is to be beside what it is, and returns what it is.
-func (s *schema) keepDraft(c kernel.Conn, u *kernel.User, before, draft *Page) (*Page, error) {
+// keepDraft stores draft beside the published page and returns the page as it still is published.
+func (s *schema) keepDraft(c kernel.Conn, u *kernel.User, published, draft *Page) (*Page, error) {
 	_, err := c.Exec("UPDATE cms_pages SET draft = ?, publish_at = NULLIF(CAST(? AS BIGINT), 0), unpublish_at = NULLIF(CAST(? AS BIGINT), 0), version = version + 1 WHERE id = ?",
 		encode(drafted{draft.Title, s.keyed(draft.Fields), u.ID}), draft.PublishAt, draft.UnpublishAt, draft.ID)
-	page := *before
+	page := *published
 	page.Draft, page.PublishAt, page.UnpublishAt = true, draft.PublishAt, draft.UnpublishAt
 	page.Version++
 	return &page, err
 }
 
-// schedule puts the times of an Edit into a page.
+// schedule copies the times of an Edit into a page. It refuses times that are over, or that make no sense together.
 func (p *Content) schedule(page *Page, e *Edit) error {
 	for _, at := range []struct {
 		field string
@@ -82,48 +84,49 @@ func (p *Content) schedule(page *Page, e *Edit) error {
 	return nil
 }
 
-// PublishDraft makes a page what its draft says, or publishes a page that is unpublished.
-// version is as in Edit.
+// PublishDraft applies the draft of a page, or publishes a page that is unpublished. See Edit for version.
 func (p *Content) PublishDraft(ctx context.Context, u *kernel.User, id, version int64) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = p.Write(ctx, func(c kernel.Conn) error {
-		before, err := s.editable(c, u, id, version)
+		previous, err := s.editable(c, u, id, version)
 		if err == nil {
-			page, err = p.publish(c, s, u, before)
+			page, err = p.publish(c, s, u, previous)
 		}
 		return err
 	})
 	return page, err
 }
 
-func (p *Content) publish(c kernel.Conn, s *schema, u *kernel.User, before *Page) (*Page, error) {
-	title, fields := before.Title, before.Fields
-	if before.draft != "" {
-		draft := *before
+// publish publishes a page, or the draft of a published page, and removes the time of a planned publication. It
+// refuses a published page without a draft.
+func (p *Content) publish(c kernel.Conn, s *schema, u *kernel.User, previous *Page) (*Page, error) {
+	title, fields := previous.Title, previous.Fields
+	if previous.draft != "" {
+		draft := *previous
 		if err := s.useDraft(&draft); err != nil {
 			return nil, err
 		}
 		title, fields = draft.Title, draft.Fields
-	} else if before.status != selector.Unpublished {
+	} else if previous.status != selector.Unpublished {
 		return nil, kernel.Conflict("the page is published, and has no draft")
 	}
-	then := *before
-	then.draft, then.Draft, then.PublishAt = "", false, 0
-	was := then.status
-	if was == selector.Unpublished {
-		then.status = selector.Published
+	next := *previous
+	next.draft, next.Draft, next.PublishAt = "", false, 0
+	oldStatus := next.status
+	if oldStatus == selector.Unpublished {
+		next.status = selector.Published
 	}
-	page, err := p.become(c, s, u, &then, title, fields)
-	if err == nil && was == selector.Unpublished {
-		err = p.tell(c, TopicPublished, page) // become knows no other state of before
+	page, err := p.become(c, s, u, &next, title, fields)
+	if err == nil && oldStatus == selector.Unpublished {
+		err = p.tell(c, TopicPublished, page) // become sees a published page, and does not notify
 	}
 	return page, err
 }
 
-// DropDraft forgets the draft of a page. version is as in Edit.
+// DropDraft removes the draft of a page. See Edit for version.
 func (p *Content) DropDraft(ctx context.Context, u *kernel.User, id, version int64) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -141,8 +144,8 @@ func (p *Content) DropDraft(ctx context.Context, u *kernel.User, id, version int
 	return page, err
 }
 
-// Draft is a page as its draft says, for those who may edit it; one without a draft as it
-// is.
+// Draft returns a page as its draft describes it, for those who may edit it. A page without a draft is returned as
+// it is.
 func (p *Content) Draft(ctx context.Context, u *kernel.User, id int64) (*Page, error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -155,12 +158,15 @@ func (p *Content) Draft(ctx context.Context, u *kernel.User, id int64) (*Page, e
 	return page, s.useDraft(page)
 }
 
-// PreviewMost is how long a link to a preview is good at most.
+// PreviewMost limits how long a link to a preview is valid.
 const PreviewMost = 30 * 24 * time.Hour
 
-// PreviewLink is a token with which whoever has it sees a page as its draft says, or
-// while it is unpublished, until a time. Only those who may edit it get one.
-func (p *Content) PreviewLink(ctx context.Context, u *kernel.User, id int64, lasts time.Duration) (token string, until kernel.Moment, err error) {
+// PreviewLink returns a token that shows a page as its draft describes it, or an unpublished page, to anyone who
+// has the token. The token is valid for lifetime, but at most for PreviewMost; until is its end. Only those who may
+// edit the page get a token.
+func (p *Content) PreviewLink(
+	ctx context.Context, u *kernel.User, id int64, lifetime time.Duration,
+) (token string, until kernel.Moment, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return "", 0, err
@@ -172,12 +178,12 @@ func (p *Content) PreviewLink(ctx context.Context, u *kernel.User, id int64, las
 	if !s.may(u, page.Template, editing) {
 		return "", 0, kernel.Forbidden("you may not change pages of the template %s", page.Template)
 	}
-	until = instant.Of(p.Now().Add(min(lasts, PreviewMost)).Truncate(time.Second))
+	until = instant.Of(p.Now().Add(min(lifetime, PreviewMost)).Truncate(time.Second))
 	return p.Signer("cms preview").Sign(fmt.Appendf(nil, "%d %d", id, until)), until, nil
 }
 
-// Preview is the page of a token of PreviewLink. One that is no token, that is over, or
-// whose page is in the trash, is not found.
+// Preview returns the page of a token of PreviewLink. It returns a not-found error if the token is invalid or
+// expired, or if the page is in the trash.
 func (p *Content) Preview(ctx context.Context, token string) (*Page, error) {
 	payload, ok := p.Signer("cms preview").Open(token)
 	var id, until int64
@@ -198,12 +204,11 @@ func (p *Content) Preview(ctx context.Context, token string) (*Page, error) {
 	return page, nil
 }
 
-// dueMost is how many pages a run of PublishDue publishes.
+// dueMost limits how many pages one run of PublishDue publishes, and how many it unpublishes.
 const dueMost = 200
 
-// PublishDue publishes and unpublishes the pages whose time has come, in the name of the
-// site. One that cannot be published, such as one without a field that is required since,
-// is told of in the log and left unpublished.
+// PublishDue publishes and unpublishes the pages whose time has come, in the name of the site. A page that cannot
+// be published, for instance because a field has become required, is logged and its time is removed.
 func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -218,12 +223,12 @@ func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 			return err
 		}},
 		{"unpublish_at", func(c kernel.Conn, page *Page) error {
-			then := *page
-			then.status, then.UnpublishAt = selector.Unpublished, 0
-			if err := s.takeDraft(&then); err != nil {
+			next := *page
+			next.status, next.UnpublishAt = selector.Unpublished, 0
+			if err := s.takeDraft(&next); err != nil {
 				return err
 			}
-			_, err := p.write(c, s, kernel.Site(), page, &then, s.store(then.Fields), p.Moment())
+			_, err := p.write(c, s, kernel.Site(), page, &next, s.store(next.Fields), p.Moment())
 			return err
 		}},
 	} {
@@ -240,7 +245,8 @@ func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 		}
 		for _, id := range ids {
 			err := p.Write(ctx, func(c kernel.Conn) error {
-				page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE p.id = ? AND p."+due.column+" <= ?"+c.Lock(), id, p.Moment()))
+				page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE p.id = ? AND p."+due.column+" <= ?"+
+					c.Lock(), id, p.Moment()))
 				if err != nil {
 					return kernel.OrNotFound(err, "page")
 				}
@@ -249,7 +255,7 @@ func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 			switch status := kernel.Status(err); {
 			case status == 0:
 				done++
-			case status == 404: // it has been changed meanwhile
+			case status == 404: // the page was changed in the meantime
 			case status < 500:
 				p.Logger().Warn("page cannot be published at its time", zap.Int64("page", id), zap.Error(err))
 				err = p.Write(ctx, func(c kernel.Conn) error {

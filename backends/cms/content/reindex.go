@@ -6,10 +6,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// reindexBatch is how many copies of values one write of Reindex has.
+// reindexBatch is the number of searchable copies that Reindex writes in one transaction.
 const reindexBatch = 500
 
-// Reindex makes the index of words anew, of all copies of values; see store.Schema.
+// Reindex builds the full-text index of all searchable copies again; see store.Schema.
 func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 	if db.Dialect() == store.SQLite {
 		err := db.Write(ctx, func(c store.Conn) error {
@@ -24,11 +24,12 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 		id   int64
 		text string
 	}
-	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, after int64, most int) (int, int64, error) {
+	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, after int64, limit int) (int, int64, error) {
 		list, err := store.List(c, func(r store.Row) (v value, err error) {
 			err = r.Scan(&v.id, &v.text)
 			return v, err
-		}, "SELECT id, COALESCE(whole, text) FROM cms_page_values WHERE id > ? AND text IS NOT NULL ORDER BY id LIMIT ?", after, most)
+		}, "SELECT id, COALESCE(whole, text) FROM cms_page_values WHERE id > ? AND text IS NOT NULL ORDER BY id LIMIT ?",
+			after, limit)
 		for _, v := range list {
 			switch words := wordsOf(v.text); {
 			case err != nil:

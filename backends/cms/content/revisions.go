@@ -8,18 +8,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Revision is what a page was. The last 50 of a page are kept.
+// Revision is a previous state of a page. The last 50 of a page are kept.
 type Revision struct {
-	Revision int64          `json:"revision"` // the version that it was
+	Revision int64          `json:"revision"` // the version of the page
 	Title    string         `json:"title"`
 	Fields   map[string]any `json:"fields"`
-	By       int64          `json:"by"` // who had made it so
+	By       int64          `json:"by"` // the user who made this version
 	At       kernel.Moment  `json:"at"`
 
-	size int // of what is stored
+	size int // of what is stored, in bytes
 }
 
-// keepRevision notes what a page is before it changes.
+// keepRevision stores the state of a page before it changes, and deletes revisions beyond the last 50.
 func (s *schema) keepRevision(c kernel.Conn, page *Page) error {
 	_, err := c.Exec("INSERT INTO cms_page_revisions (page_id, rev, title, data, by_user, at) VALUES (?, ?, ?, ?, ?, ?)",
 		page.ID, page.Version, page.Title, s.store(page.Fields), page.ModifiedBy, page.Modified)
@@ -31,7 +31,8 @@ func (s *schema) keepRevision(c kernel.Conn, page *Page) error {
 	return err
 }
 
-// Revisions are what a page was, newest first, for those who may edit it: as many as have place in a List.
+// Revisions returns the previous states of a page, newest first, for those who may edit it. It returns as many as
+// fit into a List.
 func (p *Content) Revisions(ctx context.Context, u *kernel.User, id int64) (list []*Revision, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -78,32 +79,34 @@ func (s *schema) revision(r store.Row) (*Revision, error) {
 	return v, err
 }
 
-// Revert makes a page what it was in a revision; what it is becomes one. Fields that the
-// template has no more stay away. version is as in Edit.
+// Revert restores the state of a page from a revision; the current state becomes a revision. Fields that the
+// template no longer has are left out. See Edit for version.
 func (p *Content) Revert(ctx context.Context, u *kernel.User, id, rev, version int64) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = p.Write(ctx, func(c kernel.Conn) error {
-		before, err := s.editable(c, u, id, version)
+		previous, err := s.editable(c, u, id, version)
 		if err != nil {
 			return err
 		}
-		was, err := s.revision(c.Row("SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? AND rev = ?", id, rev))
+		revision, err := s.revision(c.Row("SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? AND rev = ?", id, rev))
 		if err != nil {
 			return kernel.OrNotFound(err, "revision")
 		}
-		page, err = p.become(c, s, u, before, was.Title, was.Fields)
+		page, err = p.become(c, s, u, previous, revision.Title, revision.Fields)
 		return err
 	})
 	return page, err
 }
 
-// become makes a page what it was, or what it was to be. Files that are gone from it
-// come back: their content is kept as long as a revision names it.
-func (p *Content) become(c kernel.Conn, s *schema, u *kernel.User, before *Page, title string, fields map[string]any) (*Page, error) {
-	page := *before
+// become sets the title and fields of a page to those of a revision or a draft. Files that were removed from the
+// page come back, because their content is kept as long as a revision names it.
+func (p *Content) become(
+	c kernel.Conn, s *schema, u *kernel.User, previous *Page, title string, fields map[string]any,
+) (*Page, error) {
+	page := *previous
 	page.Title, page.Fields = title, make(map[string]any)
 	for _, name := range s.names[page.Template].Fields {
 		if value, ok := fields[name]; ok {
@@ -113,5 +116,5 @@ func (p *Content) become(c kernel.Conn, s *schema, u *kernel.User, before *Page,
 	if err := s.complete(&page); err != nil {
 		return nil, err
 	}
-	return p.write(c, s, u, before, &page, s.store(page.Fields), p.Moment())
+	return p.write(c, s, u, previous, &page, s.store(page.Fields), p.Moment())
 }

@@ -19,45 +19,44 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// The bounds of a page.
+// Limits of a page.
 const (
 	nameMost      = 128  // of a name, in characters
-	pathMost      = 2048 // of a path
-	revisionsMost = 50   // of a page; older ones go
-	siblingsTried = 1000 // names such as post-2, where none was given
+	pathMost      = 2048 // of a path, in characters
+	revisionsMost = 50   // of a page; older ones are deleted
+	siblingsTried = 1000 // how many names such as post-2 are tried if none was given
 )
 
-// gateTree has changes of the tree wait for each other on PostgreSQL: a path is made of
-// those above it.
+// gateTree serializes changes of the tree on PostgreSQL, because the path of a page depends on the pages above it.
 const gateTree = 0x636d7374
 
-// Edit is what is to be set of a page; nil: it stays, or is what a new page begins with.
+// Edit describes a change of a page. A nil member leaves the value as it is, or means the default for a new page.
 type Edit struct {
-	ID int64 // 0: a new page
-	// Version is the one that was edited; 412 where it is not the last. 0: any.
+	ID int64 // 0 for a new page
+	// Version is the version that was edited. If it is not 0 and not the latest, the answer is 412.
 	Version int64
-	// Parent and Template are a new page's.
+	// Parent and Template are only used for a new page.
 	Parent   int64
 	Template string
-	// Name is the last segment of the path. Default: made of the title.
+	// Name is the last segment of the path. The default is derived from the title.
 	Name  *string
 	Title *string
-	// Status is published, hidden or unpublished. Default: unpublished.
+	// Status is published, hidden or unpublished. A new page is unpublished by default.
 	Status *string
-	// Fields are the values to be set by their names; nil: none from now on.
+	// Fields holds the values to be set by field name. A nil value removes the field's value.
 	Fields map[string]any
-	// PublishAt and UnpublishAt say when a page is published, or unpublished, by itself;
-	// 0: not.
+	// PublishAt and UnpublishAt are the times at which the page is published or unpublished automatically. Zero
+	// removes the time.
 	PublishAt, UnpublishAt *kernel.Moment
-	// Draft keeps title and fields beside the page, as they are to be once they are
-	// published; see PublishDraft. A page that is unpublished becomes what its draft says.
+	// Draft stores title and fields as a draft beside the page until they are published; see PublishDraft. A page
+	// that becomes unpublished takes over its draft.
 	Draft bool
 
-	incomplete bool // required fields may come later
+	incomplete bool // required fields may be missing
 }
 
-// Save makes a page or changes one, and returns it as it is then. Its required fields are
-// asked for unless it is unpublished, or a draft.
+// Save creates or changes a page and returns the result. Required fields must have values unless the page is
+// unpublished or a draft is saved.
 func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -67,7 +66,7 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 		return nil, err
 	}
 	err = p.Write(ctx, func(c kernel.Conn) error {
-		if e.ID == 0 || e.Name != nil { // its path is made
+		if e.ID == 0 || e.Name != nil { // the path is set
 			if err := c.Enter(gateTree); err != nil {
 				return err
 			}
@@ -88,7 +87,8 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 	return page, nil
 }
 
-// plain are values as JSON has them, whatever program made them.
+// plain converts values of any Go types to those that JSON decoding yields. It refuses values that exceed dataMost
+// bytes.
 func plain(fields map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(fields)
 	if err != nil {
@@ -100,7 +100,7 @@ func plain(fields map[string]any) (map[string]any, error) {
 	return decode(string(raw))
 }
 
-// create makes a page in a transaction that is behind the gate.
+// create inserts a page. The transaction must have entered gateTree.
 func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page, error) {
 	t := s.names[e.Template]
 	if t == nil {
@@ -114,7 +114,8 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	if e.Parent != 0 {
 		var err error
 		if parent, err = s.seen(c, u, "p.id = ?", e.Parent); kernel.IsNotFound(err) {
-			return nil, kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(e.Parent, 10)+" to put it below")
+			return nil, kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(e.Parent, 10)+
+				" to put it below")
 		} else if err != nil {
 			return nil, err
 		}
@@ -147,7 +148,8 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	page.Created, page.Modified, page.CreatedBy, page.ModifiedBy, page.Version = now, now, u.ID, u.ID, 1
 	err = c.Row(`INSERT INTO cms_pages (parent_id, template_id, name, path, title, status, sort, data, created, created_by, modified, modified_by, published, publish_at, unpublish_at)
 		VALUES (NULLIF(CAST(? AS BIGINT), 0), ?, ?, ?, ?, ?, COALESCE((SELECT MAX(o.sort) + 1 FROM cms_pages o WHERE o.parent_id = ?), 1), ?, ?, ?, ?, ?, ?, NULLIF(CAST(? AS BIGINT), 0), NULLIF(CAST(? AS BIGINT), 0)) RETURNING id, sort`,
-		page.Parent, t.ID, page.Name, page.Path, page.Title, int(page.status), page.Parent, values, now, u.ID, now, u.ID, page.Published, page.PublishAt, page.UnpublishAt).
+		page.Parent, t.ID, page.Name, page.Path, page.Title, int(page.status), page.Parent, values, now, u.ID, now, u.ID,
+		page.Published, page.PublishAt, page.UnpublishAt).
 		Scan(&page.ID, &page.Sort)
 	if err != nil {
 		return nil, err
@@ -156,7 +158,8 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) SELECT ancestor_id, CAST(? AS BIGINT) FROM cms_page_ancestors WHERE page_id = ?", page.ID, parent.ID); err != nil {
 			return nil, err
 		}
-		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) VALUES (?, ?)", parent.ID, page.ID); err != nil {
+		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) VALUES (?, ?)",
+			parent.ID, page.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -176,7 +179,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	return s.shown(u, page), err
 }
 
-// edit changes a page.
+// edit changes a page. The transaction must have entered gateTree if the name is to change.
 func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page, error) {
 	page, err := s.editable(c, u, e.ID, e.Version)
 	if err != nil {
@@ -188,8 +191,8 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 	if e.Draft && (e.Name != nil || e.Status != nil) {
 		return nil, kernel.Conflict("a draft has a title and fields")
 	}
-	before := *page
-	before.Fields = maps.Clone(page.Fields)
+	previous := *page
+	previous.Fields = maps.Clone(page.Fields)
 	switch {
 	case e.Draft && page.draft != "":
 		err = s.useDraft(page)
@@ -207,7 +210,7 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 		return nil, err
 	}
 	if e.Draft {
-		return s.keepDraft(c, u, &before, page)
+		return s.keepDraft(c, u, &previous, page)
 	}
 	now := p.Moment()
 	if err := s.complete(page); err != nil && !e.incomplete {
@@ -218,19 +221,22 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 			return nil, err
 		}
 	}
-	return p.write(c, s, u, &before, page, values, now)
+	return p.write(c, s, u, &previous, page, values, now)
 }
 
-// write writes what has become of a page, and what it was as a revision.
-func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, before, page *Page, values string, now kernel.Moment) (*Page, error) {
-	changed := page.Title != before.Title || !reflect.DeepEqual(page.Fields, before.Fields)
+// write stores a changed page, and keeps its previous state as a revision if title or fields differ. It notifies
+// the webhooks.
+func (p *Content) write(
+	c kernel.Conn, s *schema, u *kernel.User, previous, page *Page, values string, now kernel.Moment,
+) (*Page, error) {
+	changed := page.Title != previous.Title || !reflect.DeepEqual(page.Fields, previous.Fields)
 	if changed {
-		if err := s.keepRevision(c, before); err != nil {
+		if err := s.keepRevision(c, previous); err != nil {
 			return nil, err
 		}
 	}
-	if changed || before.gone {
-		if err := s.index(c, page, before); err != nil {
+	if changed || previous.gone {
+		if err := s.index(c, page, previous); err != nil {
 			return nil, err
 		}
 	}
@@ -238,10 +244,12 @@ func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, before, page *
 	if visible && page.Published == 0 {
 		page.Published = now
 	}
-	page.Modified, page.ModifiedBy, page.Version, page.Status = now, u.ID, before.Version+1, selector.Statuses[page.status]
+	page.Modified, page.ModifiedBy, page.Version, page.Status = now, u.ID, previous.Version+1,
+		selector.Statuses[page.status]
 	_, err := c.Exec(`UPDATE cms_pages SET title = ?, status = ?, data = ?, modified = ?, modified_by = ?, published = ?, version = ?,
 		draft = NULLIF(?, ''), publish_at = NULLIF(CAST(? AS BIGINT), 0), unpublish_at = NULLIF(CAST(? AS BIGINT), 0) WHERE id = ?`,
-		page.Title, int(page.status), values, now, u.ID, page.Published, page.Version, page.draft, page.PublishAt, page.UnpublishAt, page.ID)
+		page.Title, int(page.status), values, now, u.ID, page.Published, page.Version, page.draft, page.PublishAt,
+		page.UnpublishAt, page.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -249,15 +257,16 @@ func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, before, page *
 		return nil, err
 	}
 	switch {
-	case visible && before.status == selector.Unpublished:
+	case visible && previous.status == selector.Unpublished:
 		err = p.tell(c, TopicPublished, page)
-	case !visible && before.status != selector.Unpublished:
+	case !visible && previous.status != selector.Unpublished:
 		err = p.tell(c, TopicUnpublished, page)
 	}
 	return page, err
 }
 
-// editable is a page that u may change, held until the transaction ends.
+// editable returns a page that u may change, locked until the transaction ends. It returns a 412 error if version
+// is neither 0 nor the latest one, and a conflict if the page is in the trash.
 func (s *schema) editable(c kernel.Conn, u *kernel.User, id, version int64) (*Page, error) {
 	page, err := s.seen(c, u, "p.id = ?"+c.Lock(), id)
 	switch {
@@ -273,13 +282,16 @@ func (s *schema) editable(c kernel.Conn, u *kernel.User, id, version int64) (*Pa
 	return page, nil
 }
 
-// apply puts what an Edit sets into a page, and returns its values as they are stored.
+// apply copies what an Edit sets into a page, and returns the page's values in their stored form. The error joins
+// all faults.
 func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	var faults []error
 	if e.Title != nil {
 		title := strings.TrimSpace(*e.Title)
-		if most := max(s.fields[TitleField].Settings.Most, textMost); title == "" || utf8.RuneCountInString(title) > most || !text.IsLine(title) {
-			faults = append(faults, kernel.Invalid(TitleField, "length", fmt.Sprintf("a title is one line of 1 to %d characters", most)))
+		if limit := max(s.fields[TitleField].Settings.Most, textMost); title == "" || utf8.RuneCountInString(title) > limit ||
+			!text.IsLine(title) {
+			faults = append(faults, kernel.Invalid(TitleField, "length", fmt.Sprintf("a title is one line of 1 to %d characters",
+				limit)))
 		}
 		page.Title = title
 	} else if page.ID == 0 {
@@ -296,7 +308,8 @@ func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	t := s.names[page.Template]
 	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
 		if t == nil || !slices.Contains(t.Fields, name) {
-			faults = append(faults, kernel.Invalid(name, "unknown", "pages of the template "+page.Template+" have no field "+strconv.Quote(name)))
+			faults = append(faults, kernel.Invalid(name, "unknown", "pages of the template "+page.Template+" have no field "+
+				strconv.Quote(name)))
 			continue
 		}
 		value, err := s.clean(s.fields[name], e.Fields[name], page.Fields[name])
@@ -318,7 +331,7 @@ func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	return values, nil
 }
 
-// complete asks for the required fields of a page that others see.
+// complete returns an error for each required field that has no value, unless the page is unpublished.
 func (s *schema) complete(page *Page) error {
 	if page.status == selector.Unpublished {
 		return nil
@@ -332,28 +345,30 @@ func (s *schema) complete(page *Page) error {
 	return apierror.Join(faults...)
 }
 
-// fits tells whether a page of a template can be below another one; nil: be the root.
+// fits returns an error if a new page of template t cannot be placed below parent. A nil parent means that the page
+// is the root.
 func (s *schema) fits(c kernel.Conn, t *Template, parent *Page) error {
 	if t.Family.One {
-		var there bool
-		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE template_id = ?)", t.ID).Scan(&there); err != nil {
+		var exists bool
+		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE template_id = ?)", t.ID).Scan(&exists); err != nil {
 			return err
 		}
-		if there {
+		if exists {
 			return kernel.Conflict("there is one page of the template %s, and it is there", t.Name)
 		}
 	}
 	return s.below(c, t, parent)
 }
 
-// below is fits for a page that is there.
+// below returns an error if a page of template t cannot be placed below parent. Unlike fits, it ignores that a
+// template may have only one page, so it is also used for pages that already exist.
 func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
 	if parent == nil {
-		var there bool
-		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id IS NULL)").Scan(&there); err != nil {
+		var exists bool
+		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id IS NULL)").Scan(&exists); err != nil {
 			return err
 		}
-		if there {
+		if exists {
 			return kernel.Invalid("parent", "required", "a page is below another one")
 		}
 		return nil
@@ -367,24 +382,27 @@ func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
 	case above.Family.NoChildren,
 		len(above.Family.Children) > 0 && !slices.Contains(above.Family.Children, t.Name),
 		len(t.Family.Parents) > 0 && !slices.Contains(t.Family.Parents, above.Name):
-		return kernel.Invalid("parent", "family", fmt.Sprintf("pages of the template %s are not below those of %s", t.Name, above.Name))
+		return kernel.Invalid("parent", "family", fmt.Sprintf("pages of the template %s are not below those of %s",
+			t.Name, above.Name))
 	}
 	return nil
 }
 
-// freeName is a name that no sibling has: the one that was given, or one made of the
-// title.
+// freeName returns a name that no sibling of page has: the given one, or one derived from the title. It returns an
+// error if the given name is taken or malformed.
 func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
 	taken := func(name string) (taken bool, err error) {
-		err = c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id = ? AND name = ? AND id <> ?)", page.Parent, name, page.ID).Scan(&taken)
+		err = c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id = ? AND name = ? AND id <> ?)",
+			page.Parent, name, page.ID).Scan(&taken)
 		return taken, err
 	}
 	if given != nil && *given != "" {
 		if !goodPageName(*given) {
-			return "", kernel.Invalid("name", "form", "a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
+			return "", kernel.Invalid("name", "form",
+				"a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
 		}
-		there, err := taken(*given)
-		if there {
+		exists, err := taken(*given)
+		if exists {
 			err = kernel.Invalid("name", "taken", "another page here has this name")
 		}
 		return *given, err
@@ -394,7 +412,7 @@ func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
 		return "", err
 	}
 	translated, _ := made.(string)
-	// A title has spaces beside its marks: one hyphen is enough for them.
+	// A run of spaces and punctuation in a title becomes one hyphen.
 	base := strings.Join(strings.FieldsFunc(translated, func(r rune) bool { return r == '-' }), "-")
 	if base == "" {
 		base = "page"
@@ -407,7 +425,7 @@ func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
 		if n > 1 {
 			name += "-" + strconv.Itoa(n)
 		}
-		if there, err := taken(name); !there || err != nil {
+		if exists, err := taken(name); !exists || err != nil {
 			return name, err
 		}
 	}
@@ -418,12 +436,13 @@ func goodPageName(name string) bool {
 	if name == "" || len(name) > nameMost || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
 		return false
 	}
-	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == "" && strings.IndexFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
-	}) < 0
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == "" &&
+		strings.IndexFunc(name, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+		}) < 0
 }
 
-// join is the path of a page below another one; nil: of the root.
+// join returns the path of a page below parent. A nil parent means the root.
 func join(parent *Page, name string) (string, error) {
 	if parent == nil {
 		return "/", nil
@@ -435,11 +454,11 @@ func join(parent *Page, name string) (string, error) {
 	return path, nil
 }
 
-// wordsMost is how many words of a value pages are found by.
+// wordsMost limits how many words of a value are indexed.
 const wordsMost = 16_000
 
-// index writes the searchable copies of the values that have changed.
-func (s *schema) index(c kernel.Conn, page, before *Page) error {
+// index writes the searchable copies of those values that differ between page and previous.
+func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 	value := func(page *Page, name string) any {
 		if name == TitleField {
 			if page.ID == 0 {
@@ -453,11 +472,12 @@ func (s *schema) index(c kernel.Conn, page, before *Page) error {
 	for _, name := range append([]string{TitleField}, s.names[page.Template].Fields...) {
 		f := s.fields[name]
 		kept = append(kept, f.ID)
-		now, then := value(page, name), value(before, name)
-		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, then) && !before.gone { // else copies may have what was in blocks
+		now, then := value(page, name), value(previous, name)
+		// If values of removed fields were stored, the copies of blocks may contain them.
+		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, then) && !previous.gone {
 			continue
 		}
-		if before.ID != 0 {
+		if previous.ID != 0 {
 			if err := unindex(c, "v.page_id = ? AND v.field_id = ?", page.ID, f.ID); err != nil {
 				return err
 			}
@@ -468,24 +488,26 @@ func (s *schema) index(c kernel.Conn, page, before *Page) error {
 			}
 		}
 	}
-	if !before.gone {
+	if !previous.gone {
 		return nil
 	}
-	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(kept)-1)+")", append([]any{page.ID}, kept...)...)
+	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(kept)-1)+
+		")", append([]any{page.ID}, kept...)...)
 }
 
-// unindex removes searchable copies.
+// unindex removes the searchable copies that match a condition on v, which is cms_page_values.
 func unindex(c kernel.Conn, where string, args ...any) error {
 	if c.Dialect() == store.SQLite {
 		if _, err := c.Exec("DELETE FROM cms_search WHERE rowid IN (SELECT v.id FROM cms_page_values v WHERE v.text IS NOT NULL AND "+where+")", args...); err != nil {
 			return err
 		}
 	}
-	_, err := c.Exec("DELETE FROM cms_page_values WHERE id IN (SELECT v.id FROM cms_page_values v WHERE "+where+")", args...)
+	_, err := c.Exec("DELETE FROM cms_page_values WHERE id IN (SELECT v.id FROM cms_page_values v WHERE "+
+		where+")", args...)
 	return err
 }
 
-// write writes one copy.
+// write stores one searchable copy, the nth of its field.
 func (r copied) write(c kernel.Conn, page, field int64, n int) error {
 	if r.isNum {
 		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, num) VALUES (?, ?, ?, ?)", field, page, n, r.num)
@@ -503,19 +525,20 @@ func (r copied) write(c kernel.Conn, page, field int64, n int) error {
 		return err
 	}
 	var id int64
-	if err := c.Row("INSERT INTO cms_page_values (field_id, page_id, n, text, whole) VALUES (?, ?, ?, ?, ?) RETURNING id", field, page, n, key, whole).Scan(&id); err != nil {
+	if err := c.Row("INSERT INTO cms_page_values (field_id, page_id, n, text, whole) VALUES (?, ?, ?, ?, ?) RETURNING id",
+		field, page, n, key, whole).Scan(&id); err != nil {
 		return err
 	}
 	return addWords(c, id, words)
 }
 
-// wordsOf are the words of a folded text that pages are found by.
+// wordsOf returns those words of a folded text that are indexed.
 func wordsOf(folded string) []string {
 	words := selector.SplitWords(folded)
 	return words[:min(len(words), wordsMost)]
 }
 
-// addWords has the index of SQLite find a copy by its words.
+// addWords adds the words of a copy to the full-text index of SQLite.
 func addWords(c kernel.Conn, id int64, words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -524,13 +547,13 @@ func addWords(c kernel.Conn, id int64, words []string) error {
 	return err
 }
 
-// vector writes words as PostgreSQL reads them, with where they stand.
+// vector formats words with their positions as a tsvector of PostgreSQL.
 func vector(words []string) string {
 	at := make(map[string][]byte, len(words))
 	for i, word := range words {
 		positions, ok := at[word]
 		if ok {
-			if len(positions) > 1200 { // of the places of a word 256 count
+			if len(positions) > 1200 { // PostgreSQL keeps 256 positions of a word
 				continue
 			}
 			positions = append(positions, ',')
@@ -548,7 +571,7 @@ func vector(words []string) string {
 	return out.String()
 }
 
-// Event is what webhooks are told of a page.
+// Event is the payload of the webhooks of a page.
 type Event struct {
 	ID       int64         `json:"id"`
 	Path     string        `json:"path"`
@@ -560,6 +583,8 @@ type Event struct {
 	By       int64         `json:"modified_by"`
 }
 
+// tell notifies webhooks of an event of page, in the same transaction.
 func (p *Content) tell(c kernel.Conn, topic string, page *Page) error {
-	return p.Emit(c, topic, Event{page.ID, page.Path, page.Title, page.Template, page.Status, page.Version, page.Modified, page.ModifiedBy})
+	return p.Emit(c, topic, Event{page.ID, page.Path, page.Title, page.Template, page.Status, page.Version, page.Modified,
+		page.ModifiedBy})
 }

@@ -257,7 +257,7 @@ func TestDrafts(t *testing.T) {
 	})
 }
 
-// Readers learn neither what a draft says nor when something becomes public.
+// TestReadersSeeNoDraft checks that readers see neither drafts nor scheduled times.
 func TestReadersSeeNoDraft(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -296,8 +296,8 @@ func TestReadersSeeNoDraft(t *testing.T) {
 	})
 }
 
-// A page that is unpublished is a draft itself: what was to be published later is not forgotten, nor does it come back
-// over what is written from then on.
+// TestUnpublishWithDraft checks that an unpublished page takes over its draft, and that the draft does not replace
+// later changes.
 func TestUnpublishWithDraft(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -366,7 +366,8 @@ func TestPublishDue(t *testing.T) {
 	})
 }
 
-// What a template has no more is not to be read by what it finds or how it sorts either.
+// TestFieldTakenFromTemplate checks that values of a field that was removed from a template cannot be inferred by
+// searching or sorting either.
 func TestFieldTakenFromTemplate(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

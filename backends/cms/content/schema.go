@@ -15,65 +15,67 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Template says which fields a kind of page has, who may do what with its pages, and
-// where they may be. Its name stays: selectors and handlers know it.
+// Template describes a kind of page: its fields, what roles may do with its pages, and where they may be placed.
+// Its name cannot be changed, because selectors and handlers refer to it.
 type Template struct {
 	ID     int64    `json:"id"`
 	Name   string   `json:"name"`
 	Label  string   `json:"label"`
-	System bool     `json:"system"` // of a page that every site has, which cannot go
+	System bool     `json:"system"` // of a page that every site has; cannot be deleted
 	Fields []string `json:"fields"` // in their order, without the title
 	Family Family   `json:"family"`
-	// The roles, sorted; guest stands for everybody. A superuser needs none.
+	// The names of the roles that may view, edit and create pages, sorted. The role guest stands for everybody. A
+	// superuser needs no role.
 	View   []string `json:"view"`
 	Edit   []string `json:"edit"`
 	Create []string `json:"create"`
 }
 
-// Family is where the pages of a template may be.
+// Family restricts where the pages of a template may be placed.
 type Family struct {
 	NoChildren bool     `json:"no_children,omitempty"`
-	Children   []string `json:"children,omitempty"` // the templates below; none: any
-	Parents    []string `json:"parents,omitempty"`  // the templates above; none: any
-	One        bool     `json:"one,omitempty"`      // there is one page of it
+	Children   []string `json:"children,omitempty"` // allowed templates of children; empty for any
+	Parents    []string `json:"parents,omitempty"`  // allowed templates of the parent; empty for any
+	One        bool     `json:"one,omitempty"`      // only one page may have this template
 }
 
-// Field is a field that templates may have. Its name and type stay.
+// Field is a field that templates may have. Its name and type cannot be changed.
 type Field struct {
 	ID       int64    `json:"id"`
 	Name     string   `json:"name"`
 	Type     string   `json:"type"`
 	Label    string   `json:"label"`
-	Required bool     `json:"required"` // of pages that are published or hidden
+	Required bool     `json:"required"` // for pages that are published or hidden
 	Settings Settings `json:"settings"`
 
-	key string // under which values are stored, see named
+	key string // under which values are stored; see named
 }
 
-// flagSystem marks a template of the system.
+// flagSystem marks a system template.
 const flagSystem = 1
 
-// The bounds of a site's templates and fields, which are kept in memory.
+// Limits of a site's templates and fields, all of which are kept in memory.
 const (
 	templatesMost = 1000
 	fieldsMost    = 2000
-	ofTemplate    = 200 // fields
+	ofTemplate    = 200 // fields of a template
 )
 
-// TitleField is the field that all pages have.
+// TitleField is the name of the field that all pages have.
 const TitleField = "title"
 
-// schema is the templates and fields of a site. It is not changed once it is made.
+// schema holds the templates and fields of a site. It is immutable after a change or a load has built it.
 type schema struct {
 	templates map[int64]*Template
 	names     map[string]*Template
 	fields    map[string]*Field
 	keys      map[string]*Field
-	// For selectors.
+	// The following members are used to compile selectors.
 	found map[string]selector.Field
 	ids   map[string]int64
 }
 
+// schema returns the cached schema, and loads it if necessary.
 func (p *Content) schema(ctx context.Context) (*schema, error) { return p.schemas.Get(ctx, topic) }
 
 func (p *Content) loadSchema(ctx context.Context, _ string) (s *schema, err error) {
@@ -84,9 +86,11 @@ func (p *Content) loadSchema(ctx context.Context, _ string) (s *schema, err erro
 	return s, err
 }
 
+// readSchema reads all fields and templates, with the names of the roles that the templates refer to.
 func readSchema(c kernel.Conn) (*schema, error) {
 	s := &schema{
-		templates: make(map[int64]*Template), names: make(map[string]*Template), fields: make(map[string]*Field), keys: make(map[string]*Field),
+		templates: make(map[int64]*Template), names: make(map[string]*Template), fields: make(map[string]*Field),
+		keys:  make(map[string]*Field),
 		found: make(map[string]selector.Field), ids: make(map[string]int64),
 	}
 	roles := make(map[int64]string)
@@ -100,54 +104,56 @@ func readSchema(c kernel.Conn) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.All("SELECT id, name, type, label, required, settings, numbered FROM cms_fields", nil, func(r store.Row) error {
-		f := new(Field)
-		var required, isNumbered int
-		var settings string
-		err := r.Scan(&f.ID, &f.Name, &f.Type, &f.Label, &required, &settings, &isNumbered)
-		if err == nil {
-			err = json.Unmarshal([]byte(settings), &f.Settings)
-		}
-		f.Required = required != 0
-		if f.key = f.Name; isNumbered != 0 {
-			f.key = numbered(f.Name, f.ID)
-		}
-		s.fields[f.Name], s.keys[f.key] = f, f
-		if kind, ok := kinds[f.Type]; ok {
-			s.found[f.Name] = selector.Field{ID: f.ID, Kind: kind, Everywhere: f.Name == TitleField}
-		}
-		return err
-	})
+	err = c.All("SELECT id, name, type, label, required, settings, numbered FROM cms_fields",
+		nil, func(r store.Row) error {
+			f := new(Field)
+			var required, isNumbered int
+			var settings string
+			err := r.Scan(&f.ID, &f.Name, &f.Type, &f.Label, &required, &settings, &isNumbered)
+			if err == nil {
+				err = json.Unmarshal([]byte(settings), &f.Settings)
+			}
+			f.Required = required != 0
+			if f.key = f.Name; isNumbered != 0 {
+				f.key = numbered(f.Name, f.ID)
+			}
+			s.fields[f.Name], s.keys[f.key] = f, f
+			if kind, ok := kinds[f.Type]; ok {
+				s.found[f.Name] = selector.Field{ID: f.ID, Kind: kind, Everywhere: f.Name == TitleField}
+			}
+			return err
+		})
 	if err != nil {
 		return nil, err
 	}
-	err = c.All("SELECT id, name, label, flags, family, view_roles, edit_roles, create_roles FROM cms_templates", nil, func(r store.Row) error {
-		t := &Template{Fields: []string{}}
-		var flags int64
-		var texts [4]string
-		if err := r.Scan(&t.ID, &t.Name, &t.Label, &flags, &texts[0], &texts[1], &texts[2], &texts[3]); err != nil {
-			return err
-		}
-		t.System = flags&flagSystem != 0
-		if err := json.Unmarshal([]byte(texts[0]), &t.Family); err != nil {
-			return fmt.Errorf("the family of template %s: %w", t.Name, err)
-		}
-		for i, into := range []*[]string{&t.View, &t.Edit, &t.Create} {
-			var ids []int64
-			if err := json.Unmarshal([]byte(texts[1+i]), &ids); err != nil {
-				return fmt.Errorf("the roles of template %s: %w", t.Name, err)
+	err = c.All("SELECT id, name, label, flags, family, view_roles, edit_roles, create_roles FROM cms_templates",
+		nil, func(r store.Row) error {
+			t := &Template{Fields: []string{}}
+			var flags int64
+			var texts [4]string
+			if err := r.Scan(&t.ID, &t.Name, &t.Label, &flags, &texts[0], &texts[1], &texts[2], &texts[3]); err != nil {
+				return err
 			}
-			*into = []string{}
-			for _, id := range ids {
-				if name, ok := roles[id]; ok { // else the role is gone
-					*into = append(*into, name)
+			t.System = flags&flagSystem != 0
+			if err := json.Unmarshal([]byte(texts[0]), &t.Family); err != nil {
+				return fmt.Errorf("the family of template %s: %w", t.Name, err)
+			}
+			for i, into := range []*[]string{&t.View, &t.Edit, &t.Create} {
+				var ids []int64
+				if err := json.Unmarshal([]byte(texts[1+i]), &ids); err != nil {
+					return fmt.Errorf("the roles of template %s: %w", t.Name, err)
 				}
+				*into = []string{}
+				for _, id := range ids {
+					if name, ok := roles[id]; ok { // the role may have been deleted
+						*into = append(*into, name)
+					}
+				}
+				slices.Sort(*into)
 			}
-			slices.Sort(*into)
-		}
-		s.templates[t.ID], s.names[t.Name], s.ids[t.Name] = t, t, t.ID
-		return nil
-	})
+			s.templates[t.ID], s.names[t.Name], s.ids[t.Name] = t, t, t.ID
+			return nil
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +168,7 @@ func readSchema(c kernel.Conn) (*schema, error) {
 	})
 }
 
-// act is what a template lets roles do.
+// act is something that roles may do with the pages of a template.
 type act int
 
 const (
@@ -171,7 +177,7 @@ const (
 	creating
 )
 
-// may reports whether u may do something with the pages of a template.
+// may reports whether u may do act with the pages of a template.
 func (s *schema) may(u *kernel.User, template string, act act) bool {
 	if u.Superuser() {
 		return true
@@ -185,12 +191,12 @@ func (t *Template) may(u *kernel.User, act act) bool {
 	return slices.ContainsFunc(roles, func(role string) bool { return role == kernel.RoleGuest || u.Is(role) })
 }
 
-// known reports whether u has to do with the pages of a template.
+// known reports whether u may do anything with the pages of a template.
 func (t *Template) known(u *kernel.User) bool {
 	return t.may(u, viewing) || t.may(u, editing) || t.may(u, creating)
 }
 
-// set is the templates with whose pages u may do something.
+// set returns the templates with whose pages u may do act.
 func (s *schema) set(u *kernel.User, act act) selector.Set {
 	var set selector.Set
 	for id, t := range s.templates {
@@ -203,8 +209,8 @@ func (s *schema) set(u *kernel.User, act act) selector.Set {
 	return set
 }
 
-// Templates are those whose pages u may see, edit or make, or all for those who may change
-// them; by name.
+// Templates returns the templates whose pages u may view, edit or create, ordered by name. A user who may change
+// templates gets all of them.
 func (p *Content) Templates(ctx context.Context, u *kernel.User) ([]*Template, error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -221,13 +227,14 @@ func (p *Content) Templates(ctx context.Context, u *kernel.User) ([]*Template, e
 
 func (t *Template) clone() *Template {
 	made := *t
-	for _, list := range []*[]string{&made.Fields, &made.View, &made.Edit, &made.Create, &made.Family.Children, &made.Family.Parents} {
+	for _, list := range []*[]string{&made.Fields, &made.View, &made.Edit, &made.Create, &made.Family.Children,
+		&made.Family.Parents} {
 		*list = slices.Clone(*list)
 	}
 	return &made
 }
 
-// Template is one of Templates.
+// Template returns the template of that name from those that Templates returns.
 func (p *Content) Template(ctx context.Context, u *kernel.User, name string) (*Template, error) {
 	list, err := p.Templates(ctx, u)
 	if err != nil {
@@ -239,8 +246,8 @@ func (p *Content) Template(ctx context.Context, u *kernel.User, name string) (*T
 	return nil, kernel.NotFound("template")
 }
 
-// Fields are those of the templates that u gets, or all for those who may change them;
-// by name.
+// Fields returns the fields of the templates that u may use, ordered by name. A user who may change templates gets
+// all fields.
 func (p *Content) Fields(ctx context.Context, u *kernel.User) ([]*Field, error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -262,7 +269,7 @@ func (p *Content) Fields(ctx context.Context, u *kernel.User) ([]*Field, error) 
 	return list, nil
 }
 
-// Field is one of Fields.
+// Field returns the field of that name from those that Fields returns.
 func (p *Content) Field(ctx context.Context, u *kernel.User, name string) (*Field, error) {
 	list, err := p.Fields(ctx, u)
 	if err != nil {
@@ -274,7 +281,8 @@ func (p *Content) Field(ctx context.Context, u *kernel.User, name string) (*Fiel
 	return nil, kernel.NotFound("field")
 }
 
-// change is a Write of templates and fields, for those who may.
+// change runs fn in a transaction that may change templates and fields, with a schema that it has just read. It
+// returns an error if u may not change them. It drops the cached schema on all nodes.
 func (p *Content) change(ctx context.Context, u *kernel.User, fn func(c kernel.Conn, s *schema) error) error {
 	if !u.May(kernel.PermissionTemplates) {
 		return kernel.Forbidden("you may not change templates and fields")
@@ -292,13 +300,13 @@ func (p *Content) change(ctx context.Context, u *kernel.User, fn func(c kernel.C
 		}
 		return c.Notify(topic, topic)
 	})
-	p.schemas.Drop(topic) // also after an error: the outcome of a commit may be unknown
+	p.schemas.Drop(topic) // also after an error: the commit may have succeeded
 	return err
 }
 
 const nameForm = "a name has 1 to 128 of a-z, A-Z, 0-9 and underscore, and begins with a letter"
 
-// goodName reports whether a template (which may have dashes) or a field can have a name.
+// goodName reports whether name is valid for a field or, with dashes, for a template.
 func goodName(name string, dashes bool) bool {
 	if len(name) == 0 || len(name) > 128 {
 		return false
@@ -316,8 +324,8 @@ func goodLabel(label string) bool {
 	return utf8.RuneCountInString(label) <= 255 && !strings.ContainsAny(label, "\x00\r\n")
 }
 
-// SaveField makes a field (ID 0) or changes its label, whether it is required, and its
-// settings. What pages have stays as it is until they are saved.
+// SaveField creates a field if its ID is 0; otherwise it changes the field's label, settings, and whether it is
+// required. The values of pages stay as they are until the pages are saved.
 func (p *Content) SaveField(ctx context.Context, u *kernel.User, field Field) (*Field, error) {
 	err := p.change(ctx, u, func(c kernel.Conn, s *schema) error { return s.saveField(c, field) })
 	if err != nil {
@@ -326,7 +334,7 @@ func (p *Content) SaveField(ctx context.Context, u *kernel.User, field Field) (*
 	return p.Field(ctx, u, field.Name)
 }
 
-// saveField is SaveField in a change, and knows the field from then on.
+// saveField checks a field and saves it in the transaction of c, for SaveField and Define. It adds the field to s.
 func (s *schema) saveField(c kernel.Conn, field Field) error {
 	old := s.fields[field.Name]
 	switch {
@@ -355,7 +363,8 @@ func (s *schema) saveField(c kernel.Conn, field Field) error {
 	}
 	var err error
 	if field.ID != 0 {
-		_, err = c.Exec("UPDATE cms_fields SET label = ?, required = ?, settings = ? WHERE id = ?", field.Label, required, settings, field.ID)
+		_, err = c.Exec("UPDATE cms_fields SET label = ?, required = ?, settings = ? WHERE id = ?",
+			field.Label, required, settings, field.ID)
 	} else {
 		err = c.Row("INSERT INTO cms_fields (name, type, label, required, settings, numbered) VALUES (?, ?, ?, ?, ?, 1) RETURNING id", field.Name, field.Type, field.Label, required, settings).Scan(&field.ID)
 	}
@@ -363,7 +372,7 @@ func (s *schema) saveField(c kernel.Conn, field Field) error {
 	return err
 }
 
-// DeleteField removes a field that no template has.
+// DeleteField removes a field that no template and no block uses.
 func (p *Content) DeleteField(ctx context.Context, u *kernel.User, name string) error {
 	return p.change(ctx, u, func(c kernel.Conn, s *schema) error {
 		f := s.fields[name]
@@ -390,8 +399,8 @@ func (p *Content) DeleteField(ctx context.Context, u *kernel.User, name string) 
 	})
 }
 
-// SaveTemplate makes a template (ID 0) or changes all but its name. What pages have of a
-// field that it has no more is left out when they are saved, and not shown before.
+// SaveTemplate creates a template if its ID is 0; otherwise it changes everything but the name. Values of a field
+// that the template no longer has are not shown, and are removed when their page is saved.
 func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) (*Template, error) {
 	err := p.change(ctx, u, func(c kernel.Conn, s *schema) error { return s.saveTemplate(c, t) })
 	if err != nil {
@@ -408,8 +417,9 @@ func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) 
 	return made.clone(), nil
 }
 
-// saveTemplate is SaveTemplate in a change, and knows the template from then on. One
-// without an id that it knows already is about to be made.
+// saveTemplate checks a template and saves it in the transaction of c, for SaveTemplate and Define. It adds the
+// template to s. A template that s knows without an ID has been named by another definition and is about to be
+// created.
 func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
 	old := s.names[t.Name]
 	switch {
@@ -450,7 +460,8 @@ func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
 		return err
 	}
 	for i, name := range t.Fields {
-		if _, err := c.Exec("INSERT INTO cms_template_fields (template_id, field_id, position) VALUES (?, ?, ?)", t.ID, s.fields[name].ID, i); err != nil {
+		if _, err := c.Exec("INSERT INTO cms_template_fields (template_id, field_id, position) VALUES (?, ?, ?)",
+			t.ID, s.fields[name].ID, i); err != nil {
 			return err
 		}
 	}
@@ -458,7 +469,7 @@ func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
 	return nil
 }
 
-// check tells what a template must not name.
+// check returns an error if the template names fields or templates that do not exist.
 func (t *Template) check(s *schema) error {
 	seen := make(map[string]bool)
 	for _, name := range t.Fields {
@@ -467,7 +478,8 @@ func (t *Template) check(s *schema) error {
 		}
 		seen[name] = true
 	}
-	for field, names := range map[string][]string{"family.children": t.Family.Children, "family.parents": t.Family.Parents} {
+	for field, names := range map[string][]string{"family.children": t.Family.Children,
+		"family.parents": t.Family.Parents} {
 		for _, name := range names {
 			if s.names[name] == nil && name != t.Name {
 				return kernel.Invalid(field, "unknown", "there is no template "+strconv.Quote(name))
@@ -477,7 +489,7 @@ func (t *Template) check(s *schema) error {
 	return nil
 }
 
-// roleIDs are lists of roles as they are stored.
+// roleIDs returns lists of role names in their stored form, as JSON lists of role IDs.
 func roleIDs(c kernel.Conn, lists ...[]string) (stored []any, err error) {
 	for i, list := range lists {
 		ids := []int64{}
@@ -496,7 +508,7 @@ func roleIDs(c kernel.Conn, lists ...[]string) (stored []any, err error) {
 	return stored, nil
 }
 
-// DeleteTemplate removes a template that no page has, also in the trash.
+// DeleteTemplate removes a template that no page has, not even one in the trash.
 func (p *Content) DeleteTemplate(ctx context.Context, u *kernel.User, name string) error {
 	return p.change(ctx, u, func(c kernel.Conn, s *schema) error {
 		t := s.names[name]

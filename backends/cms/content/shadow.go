@@ -11,23 +11,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// warn tells of a page where the API is: nobody gets it there.
+// warn sets the page's warning if the API's endpoint hides it.
 func (p *Content) warn(page *Page) {
 	if p.Endpoint == nil {
 		return
 	}
-	if end := p.Endpoint(); page.Path == end || strings.HasPrefix(page.Path, end+"/") {
-		page.Warning = fmt.Sprintf("the API is at %s: no page is served there", end)
-		p.Logger().Warn("a page is where the API is, and is not served", zap.String("path", page.Path), zap.String("endpoint", end))
+	if endpoint := p.Endpoint(); page.Path == endpoint || strings.HasPrefix(page.Path, endpoint+"/") {
+		page.Warning = fmt.Sprintf("the API is at %s: no page is served there", endpoint)
+		p.Logger().Warn("a page is where the API is, and is not served",
+			zap.String("path", page.Path), zap.String("endpoint", endpoint))
 	}
 }
 
-// Shadowed are paths of pages, at most limit, at an endpoint such as /api and below it.
+// Shadowed returns the paths of at most limit pages that are at or below an endpoint such as /api.
 func (p *Content) Shadowed(ctx context.Context, endpoint string, limit int) (paths []string, err error) {
 	err = p.Read(ctx, func(c kernel.Conn) error {
 		paths, err = store.List(c, func(r store.Row) (path string, err error) { return path, r.Scan(&path) },
-			// 0 is behind /
-			"SELECT path FROM cms_pages WHERE (path = ? OR path >= ? AND path < ?) AND status <> 3 ORDER BY path LIMIT ?", endpoint, endpoint+"/", endpoint+"0", limit)
+			// '0' is the character after '/'.
+			"SELECT path FROM cms_pages WHERE (path = ? OR path >= ? AND path < ?) AND status <> 3 ORDER BY path LIMIT ?",
+			endpoint, endpoint+"/", endpoint+"0", limit)
 		return err
 	})
 	return paths, err

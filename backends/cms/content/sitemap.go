@@ -12,11 +12,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// SitemapMost is how many ids a part of a sitemap is of: it has no more addresses than
-// the protocol allows in a file.
+// SitemapMost is the number of page IDs that a part of the sitemap covers. A part therefore has at most as many
+// addresses as the protocol allows in one file.
 const SitemapMost = sitemap.Most
 
-// SitemapParts is how many parts the sitemap has, at least one.
+// SitemapParts returns the number of parts of the sitemap, which is at least one.
 func (p *Content) SitemapParts(ctx context.Context) (parts int, err error) {
 	var last int64
 	err = p.Read(ctx, func(c kernel.Conn) error {
@@ -25,8 +25,8 @@ func (p *Content) SitemapParts(ctx context.Context) (parts int, err error) {
 	return int(last/SitemapMost) + 1, err
 }
 
-// Sitemap writes a part of the sitemap, from 0 on: the published pages that everybody may
-// see. base is the address of the site, such as https://example.com.
+// Sitemap writes a part of the sitemap, counted from 0: the published pages that everybody may see. base is the
+// address of the site, such as https://example.com.
 func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writer) error {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 	return out.Close()
 }
 
-// SitemapIndex writes the list of the parts, whose addresses are made by at.
+// SitemapIndex writes the index of the parts. The function at returns the address of a part.
 func SitemapIndex(parts int, at func(part int) string, to io.Writer) error {
 	out := sitemap.Parts(to)
 	for part := range parts {

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// SideMost is how wide and how high an image is made at most, in pixels.
+// SideMost limits the width and the height of a resized image, in pixels.
 const SideMost = 2560
 
-// sizesMost is how many sizes of its images a field allows.
+// sizesMost limits how many image sizes a field may have.
 const sizesMost = 20
 
-// Size is what an image is to fit into, or with Cover to fill, in pixels; 0: whatever it is.
+// Size is a box in pixels that an image is scaled to fit into or, with Cover, to fill. A side of 0 is not limited.
 type Size struct {
 	Width, Height int
 	Cover         bool
 }
 
-// String is 640x480, 640x, x480, or with Cover 640x480c.
+// String returns the size as 640x480, 640x or x480, or with Cover as 640x480c.
 func (s Size) String() string {
 	var text string
 	if s.Width > 0 {
@@ -32,17 +32,18 @@ func (s Size) String() string {
 	return text
 }
 
-// ParseSize reads what String writes, and no other spelling of it.
+// ParseSize parses the result of String. It accepts no other spelling.
 func ParseSize(text string) (s Size, ok bool) {
 	width, height, _ := strings.Cut(text, "x")
 	height, s.Cover = strings.CutSuffix(height, "c")
-	s.Width, _ = strconv.Atoi(width) // where it is none, String is another text
+	s.Width, _ = strconv.Atoi(width) // on an error, String differs from text
 	s.Height, _ = strconv.Atoi(height)
 	return s, s.String() == text && s.Valid()
 }
 
-// Valid tells whether an image can be made so large.
+// Valid reports whether an image can be scaled to this size.
 func (s Size) Valid() bool {
 	within := func(side int) bool { return side >= 0 && side <= SideMost }
-	return within(s.Width) && within(s.Height) && (s.Width > 0 || s.Height > 0) && (!s.Cover || s.Width > 0 && s.Height > 0)
+	return within(s.Width) && within(s.Height) && (s.Width > 0 || s.Height > 0) &&
+		(!s.Cover || s.Width > 0 && s.Height > 0)
 }

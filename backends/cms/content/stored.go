@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// Values are stored under the keys of their fields, so that those of a field that was
-// deleted are not taken for those of another one of its name. They are read and written
-// in blocks likewise.
+// Values are stored under the keys of their fields, so that values of a deleted field are not mistaken for those of
+// a newer field with the same name. The same holds for the values inside of blocks.
 
-// numbered is the key of a field that shares its name with none that was before.
+// numbered returns the key of a field whose name may have belonged to another field before.
 func numbered(name string, id int64) string { return name + "#" + strconv.FormatInt(id, 10) }
 
-// keyed are values as they are stored.
+// keyed returns values by the keys under which they are stored.
 func (s *schema) keyed(fields map[string]any) map[string]any {
 	stored := make(map[string]any, len(fields))
 	for name, value := range fields {
 		f := s.fields[name]
-		if f == nil { // of a revision: it stays what it was
+		if f == nil { // from a revision; it keeps its key
 			stored[name] = value
 			continue
 		}
@@ -32,28 +31,28 @@ func (s *schema) keyed(fields map[string]any) map[string]any {
 	return stored
 }
 
-// store writes values as they are stored.
+// store returns values in their stored form.
 func (s *schema) store(fields map[string]any) string { return encode(s.keyed(fields)) }
 
-// named takes from stored values those that a template has fields for, by their names, and tells whether there were
-// others, also in blocks.
-func (s *schema) named(t *Template, stored map[string]any) (fields map[string]any, gone bool) {
+// named returns those stored values that belong to a field of the template, by field name. It reports in dropped
+// whether there were others, also within blocks.
+func (s *schema) named(t *Template, stored map[string]any) (fields map[string]any, dropped bool) {
 	fields = make(map[string]any, len(stored))
 	for key, value := range stored {
 		f := s.keys[key]
 		if f == nil || !slices.Contains(t.Fields, f.Name) || !f.fits(value) {
-			gone = true
+			dropped = true
 			continue
 		}
 		value, lost := s.inner(f, value)
-		fields[f.Name], gone = value, gone || lost
+		fields[f.Name], dropped = value, dropped || lost
 	}
-	return fields, gone
+	return fields, dropped
 }
 
-// inner is a stored value with the values in its blocks by their names, without those of fields that are no more, and
-// tells whether there were any.
-func (s *schema) inner(f *Field, value any) (named any, gone bool) {
+// inner replaces the keys by field names within the blocks of a stored value, and drops the values of fields that
+// no longer exist. It reports in dropped whether it dropped any.
+func (s *schema) inner(f *Field, value any) (named any, dropped bool) {
 	if f.Type != TypeBlocks {
 		return value, false
 	}
@@ -63,15 +62,15 @@ func (s *schema) inner(f *Field, value any) (named any, gone bool) {
 			if f := s.keys[key]; f != nil && f.fits(value) {
 				fields[f.Name] = value
 			} else {
-				gone = true
+				dropped = true
 			}
 		}
 		return fields
-	}), gone
+	}), dropped
 }
 
-// fits reports whether a stored value can be of a field. Fields without a number may have those of another type, which
-// a field of their name was of.
+// fits reports whether a stored value can belong to a field. Values of fields without a number may be of another
+// type, if they were stored for an earlier field of the same name.
 func (f *Field) fits(value any) bool {
 	switch v := value.(type) {
 	case string:
@@ -93,7 +92,7 @@ func (f *Field) fits(value any) bool {
 	return f.Type == TypeJSON
 }
 
-// lists is fits for a value in a list.
+// lists reports whether a stored value can be an element of the list that belongs to a field.
 func (f *Field) lists(value any) bool {
 	is := false
 	switch f.Type {
@@ -111,10 +110,11 @@ func (f *Field) lists(value any) bool {
 	return is
 }
 
-// blockType is the member of a block that says its kind.
+// blockType is the member of a block that names its kind.
 const blockType = "type"
 
-// eachBlock changes the values in blocks; their kinds stay.
+// eachBlock returns a copy of a list of blocks in which change has replaced the values of each block; their kinds
+// stay.
 func eachBlock(value any, change func(fields map[string]any) map[string]any) any {
 	list, ok := value.([]any)
 	if !ok {
@@ -125,7 +125,7 @@ func eachBlock(value any, change func(fields map[string]any) map[string]any) any
 		made[i] = one
 		if block, ok := one.(map[string]any); ok {
 			values := maps.Clone(block)
-			delete(values, blockType) // a field may be called so, too
+			delete(values, blockType) // a field may have this name, too
 			values = change(values)
 			values[blockType] = block[blockType]
 			made[i] = values
@@ -134,8 +134,8 @@ func eachBlock(value any, change func(fields map[string]any) map[string]any) any
 	return made
 }
 
-// was are the stored values of a revision. What was of a field that is no more has its name, unless another field has
-// it now.
+// was returns the stored values of a revision by field name. A value of a field that no longer exists keeps the
+// field's name, unless another field has this name now.
 func (s *schema) was(stored map[string]any) map[string]any {
 	fields := make(map[string]any, len(stored))
 	for key, value := range stored {

@@ -48,8 +48,8 @@ func (s *site) remake(fields ...content.Field) {
 	save(kept, blocks)
 }
 
-// A field that is made again has no values yet, whatever another one of its name had: not
-// in pages, drafts, revisions and blocks, and nothing is found or sorted by them.
+// TestFieldMadeAgain checks that a field does not have the values of a deleted field with the same name: not in
+// pages, drafts, revisions and blocks, nor when searching and sorting.
 func TestFieldMadeAgain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -138,7 +138,7 @@ func TestFieldMadeAgain(t *testing.T) {
 	})
 }
 
-// What a field had before it knew of others of its name stays its own, unless it is of another type.
+// TestFieldOfBefore checks that a field without a number keeps its values, unless they are of another type.
 func TestFieldOfBefore(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -169,7 +169,7 @@ func TestFieldOfBefore(t *testing.T) {
 	})
 }
 
-// number is one of the database.
+// number returns the integer of a query.
 func (s *site) number(query string) (n int64) {
 	s.t.Helper()
 	if err := s.Read(s.t.Context(), func(c kernel.Conn) error { return c.Row(query).Scan(&n) }); err != nil {

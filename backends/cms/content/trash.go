@@ -8,13 +8,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// trashMost is how many pages Trashed gives at most.
+// trashMost limits how many pages Trashed returns.
 const trashMost = 500
 
-// Trashed are the pages that went into the trash themselves, and that u may change: those of the largest ids below
-// before, where it is not 0. There are fewer than limit where they are large, as in a List. next is before of those behind
-// them; 0: there are none.
-func (p *Content) Trashed(ctx context.Context, u *kernel.User, before int64, limit int) (list []*Page, next int64, err error) {
+// Trashed returns the pages that were put into the trash themselves, not with a page above them, and that u may
+// change, in descending order of their IDs. If before is not 0, only pages with smaller IDs are returned. There are
+// fewer than limit if they are large, as in a List. The result next is the value of before for the following pages,
+// or 0 at the end.
+func (p *Content) Trashed(
+	ctx context.Context, u *kernel.User, before int64, limit int,
+) (list []*Page, next int64, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -33,19 +36,20 @@ func (p *Content) Trashed(ctx context.Context, u *kernel.User, before int64, lim
 	}
 	err = p.Read(ctx, func(c kernel.Conn) error {
 		size := 0
-		return c.All("SELECT "+columns+" FROM cms_pages p WHERE "+where+" ORDER BY p.id DESC LIMIT ?", append(args, limit+1), func(r store.Row) error {
-			if len(list) == limit || size > listMostBytes {
-				next = list[len(list)-1].ID
-				return errEnough
-			}
-			page, err := s.scan(r)
-			if err != nil {
-				return err
-			}
-			size += page.size
-			list = append(list, page)
-			return nil
-		})
+		return c.All("SELECT "+columns+" FROM cms_pages p WHERE "+where+" ORDER BY p.id DESC LIMIT ?", append(args, limit+1),
+			func(r store.Row) error {
+				if len(list) == limit || size > listMostBytes {
+					next = list[len(list)-1].ID
+					return errEnough
+				}
+				page, err := s.scan(r)
+				if err != nil {
+					return err
+				}
+				size += page.size
+				list = append(list, page)
+				return nil
+			})
 	})
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, 0, err

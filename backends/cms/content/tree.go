@@ -12,14 +12,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// orderMost is how many siblings are put in order at once.
+// orderMost limits how many siblings Order sorts at once.
 const orderMost = 1000
 
-// subtree is a page and all below it; the parameter is its id, twice.
+// subtree is a condition that selects a page and all pages below it. Its two parameters are both the page's ID.
 const subtree = "(id = ? OR id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?))"
 
-// Move puts a page, with all below it, below another one, behind its other children.
-// Where it was leads to where it is; see Moved.
+// Move places a page, with all pages below it, below another page, after that page's children. The previous paths
+// redirect to the new ones; see Moved.
 func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (page *Page, err error) {
 	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
 		if page, err = s.movable(c, u, id); err != nil {
@@ -28,32 +28,33 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		if page.Parent == parent {
 			return nil
 		}
-		to, err := s.seen(c, u, "p.id = ?", parent)
+		target, err := s.seen(c, u, "p.id = ?", parent)
 		if kernel.IsNotFound(err) {
 			return kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(parent, 10)+" to put it below")
 		} else if err != nil {
 			return err
 		}
 		var inside bool
-		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_page_ancestors WHERE ancestor_id = ? AND page_id = ?)", id, parent).Scan(&inside); err != nil {
+		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_page_ancestors WHERE ancestor_id = ? AND page_id = ?)",
+			id, parent).Scan(&inside); err != nil {
 			return err
 		}
 		if inside || id == parent {
 			return kernel.Invalid("parent", "inside", "a page cannot be below itself")
 		}
-		if err := s.below(c, s.names[page.Template], to); err != nil {
+		if err := s.below(c, s.names[page.Template], target); err != nil {
 			return err
 		}
-		from, now := page.Path, p.Moment()
+		previous, now := page.Path, p.Moment()
 		page.Parent = parent
 		if _, err := freeName(c, page, &page.Name); err != nil {
 			return err
 		}
-		if page.Path, err = join(to, page.Name); err != nil {
+		if page.Path, err = join(target, page.Name); err != nil {
 			return err
 		}
-		// What was above the page is above nothing of it any more; those below it first, as
-		// they are found by the page's.
+		// Remove the ancestors of the page from it and from the pages below it. The latter come first, since the
+		// query finds the ancestors by the page's own rows.
 		_, err = c.Exec(`DELETE FROM cms_page_ancestors WHERE page_id IN (SELECT page_id FROM cms_page_ancestors WHERE ancestor_id = ?)
 			AND ancestor_id IN (SELECT ancestor_id FROM cms_page_ancestors WHERE page_id = ?)`, id, id)
 		if err == nil {
@@ -71,7 +72,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		}
 		_, err = c.Exec("UPDATE cms_pages SET parent_id = ?, sort = COALESCE((SELECT MAX(o.sort) + 1 FROM cms_pages o WHERE o.parent_id = ?), 1) WHERE id = ?", parent, parent, id)
 		if err == nil {
-			err = p.moved(c, page, from, now)
+			err = p.moved(c, page, previous, now)
 		}
 		if err == nil {
 			page, err = p.touch(c, s, u, id, now, TopicChanged)
@@ -84,7 +85,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 	return page, err
 }
 
-// rebuild is a Write that changes the tree.
+// rebuild runs fn in a transaction that may change the tree.
 func (p *Content) rebuild(ctx context.Context, fn func(c kernel.Conn, s *schema) error) error {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -98,7 +99,7 @@ func (p *Content) rebuild(ctx context.Context, fn func(c kernel.Conn, s *schema)
 	})
 }
 
-// movable is a page that u may change and that may be elsewhere, or nowhere.
+// movable returns a page that u may change and move or delete. Pages of the system cannot be moved.
 func (s *schema) movable(c kernel.Conn, u *kernel.User, id int64) (*Page, error) {
 	page, err := s.editable(c, u, id, 0)
 	if err != nil {
@@ -110,7 +111,7 @@ func (s *schema) movable(c kernel.Conn, u *kernel.User, id int64) (*Page, error)
 	return page, nil
 }
 
-// rename gives a page another name in the same place.
+// rename changes the name of a page and the paths of all pages below it.
 func (p *Content) rename(c kernel.Conn, s *schema, page *Page, name string, now kernel.Moment) error {
 	if page.Parent == 0 || s.names[page.Template].System {
 		return kernel.Conflict("this page is the system's and keeps its name")
@@ -131,7 +132,7 @@ func (p *Content) rename(c kernel.Conn, s *schema, page *Page, name string, now 
 	return p.moved(c, page, from, now)
 }
 
-// moved rewrites the paths of a page and all below it, and notes where it was.
+// moved rewrites the paths of a page and all pages below it, and stores a redirect from its previous path.
 func (p *Content) moved(c kernel.Conn, page *Page, from string, now kernel.Moment) error {
 	if err := rebase(c, page.ID, from, page.Path); err != nil {
 		return err
@@ -143,8 +144,8 @@ func (p *Content) moved(c kernel.Conn, page *Page, from string, now kernel.Momen
 	return err
 }
 
-// rebase rewrites the paths of a page and all below it. A path that becomes too long
-// undoes it.
+// rebase replaces the prefix from by to in the paths of a page and all pages below it. It returns an error if a
+// path would become too long.
 func rebase(c kernel.Conn, id int64, from, to string) error {
 	if len(to) > len(from) {
 		var longest int64
@@ -152,16 +153,20 @@ func rebase(c kernel.Conn, id int64, from, to string) error {
 			return err
 		}
 		if longest+int64(len(to)-len(from)) > pathMost {
-			return kernel.Invalid("parent", "length", "the path of a page below it would have more than "+strconv.Itoa(pathMost)+" characters")
+			return kernel.Invalid("parent", "length", "the path of a page below it would have more than "+strconv.Itoa(pathMost)+
+				" characters")
 		}
 	}
 	_, err := c.Exec("UPDATE cms_pages SET path = ? || substr(path, ?) WHERE "+subtree, to, len(from)+1, id, id)
 	return err
 }
 
-// touch notes that somebody has changed a page, and tells of it.
-func (p *Content) touch(c kernel.Conn, s *schema, u *kernel.User, id int64, now kernel.Moment, topic string) (*Page, error) {
-	if _, err := c.Exec("UPDATE cms_pages SET modified = ?, modified_by = ?, version = version + 1 WHERE id = ?", now, u.ID, id); err != nil {
+// touch records that u has changed a page, and notifies the webhooks.
+func (p *Content) touch(
+	c kernel.Conn, s *schema, u *kernel.User, id int64, now kernel.Moment, topic string,
+) (*Page, error) {
+	if _, err := c.Exec("UPDATE cms_pages SET modified = ?, modified_by = ?, version = version + 1 WHERE id = ?",
+		now, u.ID, id); err != nil {
 		return nil, err
 	}
 	page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE p.id = ?", id))
@@ -171,8 +176,8 @@ func (p *Content) touch(c kernel.Conn, s *schema, u *kernel.User, id int64, now 
 	return page, p.tell(c, topic, page)
 }
 
-// Order puts children of a page, at most 1,000, in front of its others, in the order that
-// is given.
+// Order places the given children of a page before its other children, in the given order. It accepts at most
+// 1,000.
 func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, children []int64) error {
 	if len(children) > orderMost {
 		return kernel.Invalid("children", "many", "at most "+strconv.Itoa(orderMost)+" pages are put in order at once")
@@ -186,7 +191,8 @@ func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, child
 			return err
 		}
 		for i, id := range children {
-			n, err := c.Exec("UPDATE cms_pages SET sort = ? WHERE id = ? AND parent_id = ?", first-int64(len(children)-i), id, parent)
+			n, err := c.Exec("UPDATE cms_pages SET sort = ? WHERE id = ? AND parent_id = ?",
+				first-int64(len(children)-i), id, parent)
 			if err != nil {
 				return err
 			}
@@ -198,7 +204,7 @@ func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, child
 	})
 }
 
-// Trash puts a page and all below it into the trash. version is as in Edit.
+// Trash puts a page and all pages below it into the trash. See Edit for version.
 func (p *Content) Trash(ctx context.Context, u *kernel.User, id, version int64) (page *Page, err error) {
 	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
 		if page, err = s.movable(c, u, id); err != nil {
@@ -214,7 +220,7 @@ func (p *Content) Trash(ctx context.Context, u *kernel.User, id, version int64) 
 		if err != nil {
 			return err
 		}
-		name := "." + strconv.FormatInt(id, 10) // which no page can be given
+		name := "." + strconv.FormatInt(id, 10) // a name that no page can be given
 		to := page.Path[:strings.LastIndexByte(page.Path, '/')+1] + name
 		if _, err := c.Exec("UPDATE cms_pages SET trash_name = name, name = ? WHERE id = ?", name, id); err != nil {
 			return err
@@ -228,8 +234,7 @@ func (p *Content) Trash(ctx context.Context, u *kernel.User, id, version int64) 
 	return page, err
 }
 
-// ruled refuses where u may not change something below a page, or where it is the
-// system's.
+// ruled returns an error if there is a page below id that u may not change or that belongs to the system.
 func (s *schema) ruled(c kernel.Conn, u *kernel.User, id int64) error {
 	return c.All("SELECT DISTINCT p.template_id FROM cms_page_ancestors a JOIN cms_pages p ON p.id = a.page_id WHERE a.ancestor_id = ?", []any{id}, func(r store.Row) error {
 		var template int64
@@ -246,8 +251,8 @@ func (s *schema) ruled(c kernel.Conn, u *kernel.User, id int64) error {
 	})
 }
 
-// Restore takes a page out of the trash, with all that went there with it, for those who may
-// change all of it. Where its name is taken meanwhile it gets another one.
+// Restore takes a page out of the trash, with all pages that were put there with it. u must be allowed to change
+// all of them. If its name has been taken in the meantime, the page gets another one.
 func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *Page, err error) {
 	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
 		if page, err = s.trashed(c, u, id); err != nil {
@@ -295,7 +300,7 @@ func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *
 	return page, err
 }
 
-// trashed is a page that went into the trash itself, and that u may change.
+// trashed returns a page that was put into the trash itself and that u may change.
 func (s *schema) trashed(c kernel.Conn, u *kernel.User, id int64) (*Page, error) {
 	page, err := s.seen(c, u, "p.id = ?"+c.Lock(), id)
 	if err != nil {
@@ -314,11 +319,11 @@ func (s *schema) trashed(c kernel.Conn, u *kernel.User, id int64) (*Page, error)
 	return page, nil
 }
 
-// deleteMost is how many pages are deleted at once.
+// deleteMost limits how many pages are deleted at once.
 const deleteMost = 10_000
 
-// Delete removes a page of the trash, with all below it and what it was, for ever. Values
-// of other pages refer to it no more; blocks of texts keep an id that is of nothing.
+// Delete permanently removes a page in the trash, with its revisions and all pages below it. Values of other pages
+// no longer refer to it; blocks may keep its ID.
 func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 	return p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
 		page, err := s.trashed(c, u, id)
@@ -331,14 +336,15 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 		ids, err := store.List(c, func(r store.Row) (id int64, err error) {
 			err = r.Scan(&id)
 			return id, err
-		}, "SELECT p.id FROM cms_pages p WHERE "+strings.ReplaceAll(subtree, "(id = ? OR id IN", "(p.id = ? OR p.id IN")+" ORDER BY LENGTH(p.path) DESC LIMIT ?", id, id, deleteMost+1)
+		}, "SELECT p.id FROM cms_pages p WHERE "+strings.ReplaceAll(subtree, "(id = ? OR id IN", "(p.id = ? OR p.id IN")+
+			" ORDER BY LENGTH(p.path) DESC LIMIT ?", id, id, deleteMost+1)
 		if err != nil {
 			return err
 		}
 		if len(ids) > deleteMost {
 			return kernel.Conflict("there are more than %d pages below it: delete some of them first", deleteMost)
 		}
-		for _, id := range ids { // those below first
+		for _, id := range ids { // lower pages first
 			if err := p.forget(c, s, id); err != nil {
 				return err
 			}
@@ -353,7 +359,7 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 	})
 }
 
-// forget takes a page that goes out of the values that refer to it.
+// forget removes a page that is about to be deleted from the values that refer to it.
 func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
 	var fields []any
 	for _, f := range s.fields {
@@ -364,17 +370,18 @@ func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
 	if len(fields) == 0 {
 		return nil
 	}
-	from, err := store.List(c, func(r store.Row) (*Page, error) { return s.scan(r) }, "SELECT "+columns+" FROM cms_pages p WHERE p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.num = ? AND v.field_id IN (?"+
+	referring, err := store.List(c, func(r store.Row) (*Page, error) { return s.scan(r) }, "SELECT "+
+		columns+" FROM cms_pages p WHERE p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.num = ? AND v.field_id IN (?"+
 		strings.Repeat(", ?", len(fields)-1)+")) LIMIT ?", append(append([]any{float64(id)}, fields...), deleteMost+1)...)
 	if err != nil {
 		return err
 	}
-	if len(from) > deleteMost {
+	if len(referring) > deleteMost {
 		return kernel.Conflict("more than %d pages refer to page %d", deleteMost, id)
 	}
-	for _, before := range from {
-		page := *before
-		page.Fields = maps.Clone(before.Fields)
+	for _, previous := range referring {
+		page := *previous
+		page.Fields = maps.Clone(previous.Fields)
 		for name, value := range page.Fields {
 			if f := s.fields[name]; f == nil || f.Type != TypePage {
 				continue
@@ -388,10 +395,11 @@ func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
 				delete(page.Fields, name)
 			}
 		}
-		if _, err := c.Exec("UPDATE cms_pages SET data = ?, version = version + 1 WHERE id = ?", s.store(page.Fields), page.ID); err != nil {
+		if _, err := c.Exec("UPDATE cms_pages SET data = ?, version = version + 1 WHERE id = ?",
+			s.store(page.Fields), page.ID); err != nil {
 			return err
 		}
-		if err := s.index(c, &page, before); err != nil {
+		if err := s.index(c, &page, previous); err != nil {
 			return err
 		}
 	}

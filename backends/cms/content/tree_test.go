@@ -12,7 +12,7 @@ import (
 
 const hour = time.Hour
 
-// whole tells what is wrong with the tree: paths, and what is above what.
+// whole returns what is inconsistent in the tree of pages: paths and ancestors.
 func (s *site) whole() {
 	s.t.Helper()
 	err := s.DB.Read(s.t.Context(), func(c store.Conn) error {

@@ -21,134 +21,140 @@ import (
 // The types of fields.
 const (
 	TypeText     = "text"     // one line
-	TypeTextarea = "textarea" // lines
-	TypeInt      = "int"      // to 2^53
+	TypeTextarea = "textarea" // several lines
+	TypeInt      = "int"      // integers below 2^53
 	TypeFloat    = "float"
 	TypeBool     = "bool"
-	TypeDatetime = "datetime" // RFC 3339 in UTC; taken also as a day, or in seconds since 1970
+	TypeDatetime = "datetime" // RFC 3339 in UTC; a day or seconds since 1970 are accepted, too
 	TypeEmail    = "email"
 	TypeURL      = "url"  // http, https, or a path
-	TypePage     = "page" // an id, or a list of them
+	TypePage     = "page" // a page ID, or a list of them
 	TypeOptions  = "options"
 	TypeFile     = "file" // see package files
 	TypeJSON     = "json"
-	TypeBlocks   = "blocks" // a list of objects: their kind is type, the others are fields
+	TypeBlocks   = "blocks" // a list of objects: type is their kind, the other members are fields
 )
 
-// Types are all of them.
+// Types lists all types.
 var Types = []string{
-	TypeText, TypeTextarea, TypeInt, TypeFloat, TypeBool, TypeDatetime, TypeEmail, TypeURL, TypePage, TypeOptions, TypeFile, TypeJSON, TypeBlocks,
+	TypeText, TypeTextarea, TypeInt, TypeFloat, TypeBool, TypeDatetime, TypeEmail, TypeURL, TypePage, TypeOptions,
+	TypeFile, TypeJSON, TypeBlocks,
 }
 
-// kinds are how pages are found by a type. JSON is not looked into.
+// kinds defines how selectors compare the values of a type. JSON values cannot be searched.
 var kinds = map[string]selector.Kind{
-	TypeText: selector.Text, TypeTextarea: selector.Text, TypeEmail: selector.Text, TypeURL: selector.Text, TypeOptions: selector.Text, TypeFile: selector.Text,
-	TypeBlocks: selector.Text, TypeInt: selector.Number, TypeFloat: selector.Number, TypeBool: selector.Bool, TypeDatetime: selector.Time, TypePage: selector.Page,
+	TypeText: selector.Text, TypeTextarea: selector.Text, TypeEmail: selector.Text, TypeURL: selector.Text,
+	TypeOptions: selector.Text, TypeFile: selector.Text,
+	TypeBlocks: selector.Text, TypeInt: selector.Number, TypeFloat: selector.Number, TypeBool: selector.Bool,
+	TypeDatetime: selector.Time, TypePage: selector.Page,
 }
 
-// The bounds of values.
+// Limits of values.
 const (
-	textMost     = 255     // characters of a line, where the field says nothing else
-	textareaMost = 65_536  // of lines
-	longest      = 262_144 // that a field can say
-	listMost     = 100     // pages, options, files or blocks, where the field says nothing else
-	listLongest  = 1000
+	textMost     = 255     // characters of a line, by default
+	textareaMost = 65_536  // characters of a textarea, by default
+	longest      = 262_144 // characters that a field may allow
+	listMost     = 100     // pages, options, files or blocks, by default
+	listLongest  = 1000    // entries that a field may allow
 	dataMost     = 1 << 20 // bytes of all values of a page
 	jsonMost     = 65_536  // bytes of a JSON value
 	jsonDepth    = 32
 	number53     = 1 << 53
 )
 
-// Settings are what a field holds its values to. What a type has no use for is refused.
+// Settings restrict the values of a field. A setting that does not apply to the field's type is refused.
 type Settings struct {
-	// Most is how many characters a text has, or how many entries a list. Default: 255
-	// of a text, 65,536 of a textarea, 100 of a list.
+	// Most is the maximum number of characters of a text, or of entries of a list. Default: 255 for a text, 65,536
+	// for a textarea, 100 for a list.
 	Most int `json:"most,omitempty"`
-	// Min and Max of a number.
+	// Min and Max are the bounds of a number.
 	Min *float64 `json:"min,omitempty"`
 	Max *float64 `json:"max,omitempty"`
-	// Multiple has pages and options be lists. Files and blocks are lists always.
+	// Multiple allows a list of pages or options. Files and blocks are always lists.
 	Multiple bool `json:"multiple,omitempty"`
-	// Options are the values of options.
+	// Options are the allowed values of a field of options.
 	Options []string `json:"options,omitempty"`
-	// Templates are those of pages that are referred to. Default: any.
+	// Templates are the templates of the pages that may be referred to. Default: any.
 	Templates []string `json:"templates,omitempty"`
-	// Extensions are those of files, such as jpg. Default: all that can be kept.
+	// Extensions are the allowed file name extensions, such as jpg. Default: all types of files that can be stored.
 	Extensions []string `json:"extensions,omitempty"`
-	// MaxBytes is how large a file is. Default: 10 MiB.
+	// MaxBytes is the maximum size of a file. Default: 10 MiB.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
-	// Sizes are those that images of the field are made smaller to, such as 640x, x480, 640x480, or 200x200c, which
-	// fills it. Default: none.
+	// Sizes are the sizes to which images of the field are scaled down, such as 640x, x480, 640x480, or 200x200c,
+	// which fills the box. Default: none.
 	Sizes []string `json:"sizes,omitempty"`
-	// Blocks are the fields of each kind of block.
+	// Blocks lists the fields of each kind of block.
 	Blocks map[string][]string `json:"blocks,omitempty"`
 }
 
-// check tells whether a field can be as it is.
+// check returns an error if the type or the settings of a field are not valid. It normalizes the extensions.
 func (f *Field) check(s *schema) error {
 	if !slices.Contains(Types, f.Type) {
 		return kernel.Invalid("type", "unknown", "a type is one of "+strings.Join(Types, ", "))
 	}
-	bad := func(setting, message string) error { return kernel.Invalid("settings."+setting, "invalid", message) }
+	invalid := func(setting, message string) error { return kernel.Invalid("settings."+setting, "invalid", message) }
 	is := func(types ...string) bool { return slices.Contains(types, f.Type) }
 	o := &f.Settings
-	most := listLongest
+	limit := listLongest
 	if is(TypeText, TypeTextarea) {
-		most = longest
+		limit = longest
 	}
 	switch {
-	case o.Most != 0 && !is(TypeText, TypeTextarea, TypePage, TypeOptions, TypeFile, TypeBlocks), o.Most < 0 || o.Most > most:
-		return bad("most", fmt.Sprintf("most is of texts and lists, from 1 to %d", most))
+	case o.Most != 0 && !is(TypeText, TypeTextarea, TypePage, TypeOptions, TypeFile, TypeBlocks), o.Most < 0 ||
+		o.Most > limit:
+		return invalid("most", fmt.Sprintf("most is of texts and lists, from 1 to %d", limit))
 	case (o.Min != nil || o.Max != nil) && !is(TypeInt, TypeFloat), o.Min != nil && o.Max != nil && *o.Min > *o.Max:
-		return bad("min", "min and max are of numbers, and min is not above max")
+		return invalid("min", "min and max are of numbers, and min is not above max")
 	case o.Multiple && !is(TypePage, TypeOptions):
-		return bad("multiple", "multiple is of pages and options")
+		return invalid("multiple", "multiple is of pages and options")
 	case (len(o.Options) > 0) != is(TypeOptions) || len(o.Options) > listLongest:
-		return bad("options", fmt.Sprintf("a field of options has 1 to %d of them, and no other has any", listLongest))
+		return invalid("options", fmt.Sprintf("a field of options has 1 to %d of them, and no other has any", listLongest))
 	case len(o.Templates) > 0 && !is(TypePage):
-		return bad("templates", "templates are of fields of pages")
+		return invalid("templates", "templates are of fields of pages")
 	case (len(o.Extensions) > 0 || o.MaxBytes != 0) && !is(TypeFile), o.MaxBytes < 0:
-		return bad("extensions", "extensions and max_bytes are of fields of files")
+		return invalid("extensions", "extensions and max_bytes are of fields of files")
 	case len(o.Sizes) > 0 && !is(TypeFile), len(o.Sizes) > sizesMost:
-		return bad("sizes", fmt.Sprintf("sizes are of fields of files, at most %d of them", sizesMost))
+		return invalid("sizes", fmt.Sprintf("sizes are of fields of files, at most %d of them", sizesMost))
 	case (len(o.Blocks) > 0) != is(TypeBlocks) || len(o.Blocks) > 100:
-		return bad("blocks", "a field of blocks has 1 to 100 kinds of them, and no other has any")
+		return invalid("blocks", "a field of blocks has 1 to 100 kinds of them, and no other has any")
 	}
 	o.Extensions = slices.Clone(o.Extensions)
-	for i, extension := range o.Extensions { // as takes compares it
+	for i, extension := range o.Extensions { // takes compares them in this form
 		o.Extensions[i] = strings.TrimPrefix(strings.ToLower(extension), ".")
 		if o.Extensions[i] == "" || !text.IsLine(extension) || len(extension) > 20 {
-			return bad("extensions", "an extension is such as jpg")
+			return invalid("extensions", "an extension is such as jpg")
 		}
 	}
 	for _, size := range o.Sizes {
 		if _, ok := ParseSize(size); !ok {
-			return bad("sizes", fmt.Sprintf("a size is such as 640x, x480, 640x480 or 200x200c, with sides of 1 to %d", SideMost))
+			return invalid("sizes", fmt.Sprintf("a size is such as 640x, x480, 640x480 or 200x200c, with sides of 1 to %d",
+				SideMost))
 		}
 	}
 	for _, option := range o.Options {
 		if option == "" || utf8.RuneCountInString(option) > textMost || !text.IsLine(option) {
-			return bad("options", "an option is one line of 1 to 255 characters")
+			return invalid("options", "an option is one line of 1 to 255 characters")
 		}
 	}
 	for _, name := range o.Templates {
 		if s.names[name] == nil {
-			return bad("templates", "there is no template "+strconv.Quote(name))
+			return invalid("templates", "there is no template "+strconv.Quote(name))
 		}
 	}
 	for kind, fields := range o.Blocks {
 		if !goodName(kind, true) || len(fields) == 0 || len(fields) > ofTemplate {
-			return bad("blocks", "a kind of blocks has a name as templates have, and 1 to 200 fields")
+			return invalid("blocks", "a kind of blocks has a name as templates have, and 1 to 200 fields")
 		}
 		for _, name := range fields {
 			if inner := s.fields[name]; inner == nil || inner.Type == TypeBlocks || inner.Type == TypeFile {
-				return bad("blocks", "blocks have fields that there are, no files and no blocks: "+strconv.Quote(name)+" is none")
+				return invalid("blocks", "blocks have fields that there are, no files and no blocks: "+strconv.Quote(name)+" is none")
 			}
 		}
 	}
 	return nil
 }
 
+// list returns the maximum number of entries of a list.
 func (o *Settings) list() int {
 	if o.Most > 0 {
 		return o.Most
@@ -156,9 +162,10 @@ func (o *Settings) list() int {
 	return listMost
 }
 
-// clean is a value as it is stored, nil where there is none. old is what the page has.
+// clean validates a value and returns it in its stored form, or nil if it is empty. old is the value that the page
+// has.
 func (s *schema) clean(f *Field, value, old any) (any, error) {
-	bad := func(message string) error { return kernel.Invalid(f.Name, "type", f.Name+": "+message) }
+	invalid := func(message string) error { return kernel.Invalid(f.Name, "type", f.Name+": "+message) }
 	if value == nil {
 		return nil, nil //nolint:nilnil // no value
 	}
@@ -172,33 +179,33 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 	case TypeText, TypeTextarea:
 		v, ok := value.(string)
 		if !ok {
-			return nil, bad("a text is expected")
+			return nil, invalid("a text is expected")
 		}
-		most := f.Settings.Most
+		limit := f.Settings.Most
 		if f.Type == TypeText {
-			most = max(most, 0)
-			if most == 0 {
-				most = textMost
+			limit = max(limit, 0)
+			if limit == 0 {
+				limit = textMost
 			}
 			if v = strings.TrimSpace(v); !text.IsLine(v) {
-				return nil, bad("this is one line, without control characters")
+				return nil, invalid("this is one line, without control characters")
 			}
 		} else {
-			if most == 0 {
-				most = textareaMost
+			if limit == 0 {
+				limit = textareaMost
 			}
 			if v = strings.ReplaceAll(v, "\r\n", "\n"); !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
-				return nil, bad("this is no text")
+				return nil, invalid("this is no text")
 			}
 		}
-		if utf8.RuneCountInString(v) > most {
-			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d characters", f.Name, most))
+		if utf8.RuneCountInString(v) > limit {
+			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d characters", f.Name, limit))
 		}
 		return v, nil
 	case TypeInt, TypeFloat:
 		n, ok := asNumber(value)
 		if !ok || f.Type == TypeInt && (n != math.Trunc(n) || math.Abs(n) >= number53) {
-			return nil, bad("a number is expected, and where the field is an int one without a fraction that is nearer to 0 than 2^53")
+			return nil, invalid("a number is expected, and where the field is an int one without a fraction that is nearer to 0 than 2^53")
 		}
 		if o := f.Settings; o.Min != nil && n < *o.Min || o.Max != nil && n > *o.Max {
 			return nil, kernel.Invalid(f.Name, "range", f.Name+": this number is out of the bounds of the field")
@@ -211,7 +218,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		if n, ok := asNumber(value); ok && (n == 0 || n == 1) {
 			return n == 1, nil
 		}
-		return nil, bad("true or false is expected")
+		return nil, invalid("true or false is expected")
 	case TypeDatetime:
 		var at time.Time
 		var ok bool
@@ -224,31 +231,32 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 				at = time.UnixMicro(int64(n * 1e6))
 			}
 		}
-		if at = at.UTC(); ok && at.Year() >= 1 && at.Year() <= 9999 { // others RFC 3339 cannot write
+		if at = at.UTC(); ok && at.Year() >= 1 && at.Year() <= 9999 { // RFC 3339 allows no other years
 			return at.Format(time.RFC3339), nil
 		}
-		return nil, bad("a time is expected, such as 2026-01-02 or 2026-01-02T15:04:05Z")
+		return nil, invalid("a time is expected, such as 2026-01-02 or 2026-01-02T15:04:05Z")
 	case TypeEmail:
 		v, _ := value.(string)
 		address, err := mailaddress.Parse(v)
 		if err != nil || utf8.RuneCountInString(address) > textMost {
-			return nil, bad("a mail address is expected")
+			return nil, invalid("a mail address is expected")
 		}
 		return address, nil
 	case TypeURL:
 		v, _ := value.(string)
 		v = strings.TrimSpace(v)
 		u, err := url.Parse(v)
-		if err != nil || !text.IsLine(v) || len(v) > 1024 || strings.ContainsAny(v, " \\\"<>") || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" || (u.Scheme == "") != (u.Host == "") ||
+		if err != nil || !text.IsLine(v) || len(v) > 1024 || strings.ContainsAny(v, " \\\"<>") || u.Scheme != "" &&
+			u.Scheme != "http" && u.Scheme != "https" || (u.Scheme == "") != (u.Host == "") ||
 			u.Scheme == "" && !strings.HasPrefix(v, "/") {
-			return nil, bad("an address is expected that begins with https://, http:// or /")
+			return nil, invalid("an address is expected that begins with https://, http:// or /")
 		}
 		return v, nil
 	case TypePage:
 		return s.cleanList(f, value, func(v any) (any, error) {
 			n, ok := asNumber(v)
 			if !ok || n != math.Trunc(n) || n < 1 || n >= number53 {
-				return nil, bad("the id of a page is expected")
+				return nil, invalid("the id of a page is expected")
 			}
 			return n, nil
 		})
@@ -257,14 +265,16 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 			if word, ok := v.(string); ok && slices.Contains(f.Settings.Options, word) {
 				return v, nil
 			}
-			return nil, kernel.Invalid(f.Name, "unknown", f.Name+": one of "+text.Short(strings.Join(f.Settings.Options, ", "), 200)+" is expected")
+			return nil, kernel.Invalid(f.Name, "unknown", f.Name+": one of "+
+				text.Short(strings.Join(f.Settings.Options, ", "), 200)+" is expected")
 		})
 	case TypeFile:
 		return cleanFiles(f, value, old)
 	case TypeJSON:
 		raw := encode(value)
 		if len(raw) > jsonMost || depth(value) > jsonDepth {
-			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d bytes and %d levels of JSON", f.Name, jsonMost, jsonDepth))
+			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d bytes and %d levels of JSON",
+				f.Name, jsonMost, jsonDepth))
 		}
 		return value, nil
 	case TypeBlocks:
@@ -273,7 +283,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 	return nil, fmt.Errorf("field %s is of the type %q", f.Name, f.Type)
 }
 
-// asNumber is a number as it comes of JSON or of JavaScript.
+// asNumber returns a number that was decoded from JSON or comes from JavaScript. It refuses NaN and infinities.
 func asNumber(value any) (float64, bool) {
 	n := math.NaN()
 	switch v := value.(type) {
@@ -292,6 +302,7 @@ func asNumber(value any) (float64, bool) {
 	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
+// depth returns how deeply lists and objects are nested in a JSON value. It is 0 for a scalar.
 func depth(value any) int {
 	deepest := 0
 	switch v := value.(type) {
@@ -309,8 +320,8 @@ func depth(value any) int {
 	return 0
 }
 
-// cleanList is a value of a field that may have several. What is there twice is there
-// once, in the place of the first.
+// cleanList validates the value of a field that may have several values: it calls one for each, and removes
+// duplicates.
 func (s *schema) cleanList(f *Field, value any, one func(v any) (any, error)) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -341,16 +352,16 @@ func (s *schema) cleanList(f *Field, value any, one func(v any) (any, error)) (a
 	return made, nil
 }
 
-// cleanFiles takes the files that the page has already, in the order and with the
-// descriptions that are wanted. Others come in by Attach alone.
+// cleanFiles returns those files of old that value names, in the order and with the descriptions of value. New
+// files are only added by Attach.
 func cleanFiles(f *Field, value, old any) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
 		return nil, kernel.Invalid(f.Name, "type", f.Name+": a list of files is expected")
 	}
 	has := make(map[float64]map[string]any)
-	before, _ := old.([]any)
-	for _, v := range before {
+	previous, _ := old.([]any)
+	for _, v := range previous {
 		if file, ok := v.(map[string]any); ok {
 			if id, ok := asNumber(file["id"]); ok {
 				has[id] = file
@@ -363,7 +374,8 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 		id, _ := asNumber(given["id"])
 		file := has[id]
 		if file == nil {
-			return nil, kernel.Invalid(f.Name, "unknown", f.Name+": files are sent to the page first, and named by their id then")
+			return nil, kernel.Invalid(f.Name, "unknown",
+				f.Name+": files are sent to the page first, and named by their id then")
 		}
 		delete(has, id)
 		kept := maps.Clone(file)
@@ -381,12 +393,12 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 	return made, nil
 }
 
-// cleanBlocks is a list of blocks: each has its kind as type, and values of the fields of
-// that kind.
+// cleanBlocks validates a list of blocks. Each block has its kind as type, and values of that kind's fields.
 func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 	list, ok := value.([]any)
 	if !ok || len(list) > f.Settings.list() {
-		return nil, kernel.Invalid(f.Name, "type", fmt.Sprintf("%s: a list of at most %d blocks is expected", f.Name, f.Settings.list()))
+		return nil, kernel.Invalid(f.Name, "type", fmt.Sprintf("%s: a list of at most %d blocks is expected",
+			f.Name, f.Settings.list()))
 	}
 	made := []any{}
 	for i, v := range list {
@@ -394,7 +406,8 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 		kind, _ := block["type"].(string)
 		fields, ok := f.Settings.Blocks[kind]
 		if !ok {
-			return nil, kernel.Invalid(fmt.Sprintf("%s[%d].type", f.Name, i), "unknown", fmt.Sprintf("%s: there is no kind of block %q", f.Name, kind))
+			return nil, kernel.Invalid(fmt.Sprintf("%s[%d].type", f.Name, i), "unknown",
+				fmt.Sprintf("%s: there is no kind of block %q", f.Name, kind))
 		}
 		kept := map[string]any{"type": kind}
 		for name, v := range block {
@@ -403,7 +416,8 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 			}
 			field := s.fields[name]
 			if field == nil || !slices.Contains(fields, name) {
-				return nil, kernel.Invalid(fmt.Sprintf("%s[%d].%s", f.Name, i, name), "unknown", fmt.Sprintf("%s: blocks of the kind %s have no field %q", f.Name, kind, name))
+				return nil, kernel.Invalid(fmt.Sprintf("%s[%d].%s", f.Name, i, name), "unknown",
+					fmt.Sprintf("%s: blocks of the kind %s have no field %q", f.Name, kind, name))
 			}
 			in := *field
 			in.Name = fmt.Sprintf("%s[%d].%s", f.Name, i, name)
@@ -423,14 +437,14 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 	return made, nil
 }
 
-// copied is a value as pages are found by it.
+// copied is the searchable form of a value.
 type copied struct {
 	text  string
 	num   float64
 	isNum bool
 }
 
-// copies are the searchable copies of a value.
+// copies returns the searchable copies of a value.
 func (s *schema) copies(f *Field, value any) (rows []copied) {
 	switch v := value.(type) {
 	case nil:
@@ -438,7 +452,7 @@ func (s *schema) copies(f *Field, value any) (rows []copied) {
 		for _, inner := range v {
 			rows = append(rows, s.copies(f, inner)...)
 		}
-	case map[string]any: // a file, or a block
+	case map[string]any: // a file or a block
 		if f.Type == TypeFile {
 			for _, name := range []string{"name", "description"} {
 				if word, _ := v[name].(string); word != "" {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// words are n of them, of which no other call has any.
+// words returns n words that no other call returns.
 func words(call, n int) string {
 	var text strings.Builder
 	for i := range n {
@@ -15,8 +15,8 @@ func words(call, n int) string {
 	return text.String()
 }
 
-// TestLeavesOfWords: on SQLite the index of words has small leaves, so that a save that
-// merges some does not take long.
+// TestLeavesOfWords checks that SQLite's index of words has small leaves, so that a save that merges some of them
+// is fast.
 func TestLeavesOfWords(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t))
@@ -31,8 +31,8 @@ func TestLeavesOfWords(t *testing.T) {
 	}
 }
 
-// TestListOfWords: on PostgreSQL new words do not wait for each other for long, so that a save
-// which puts them into the index has few.
+// TestListOfWords checks that the pending list of PostgreSQL's index of words is short, so that a save that moves
+// it into the index is fast.
 func TestListOfWords(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.Postgres(t))

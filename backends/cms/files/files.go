@@ -1,8 +1,8 @@
-// Package files holds the files of pages: it takes them in, hands them out to those who
-// may see the page, and makes images smaller on request.
+// Package files manages the files of pages: it receives them, serves them to those who may see the page, and scales
+// images down on request.
 //
-// Content is kept by its hash in the folder files of the site. Smaller images are made
-// once and kept in cache/images, which can be deleted at any time.
+// Content is stored by its hash in the folder files of the site. Scaled images are stored in cache/images, which
+// can be deleted at any time.
 package files
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 )
 
-// Files are those of the pages of a site. It is safe for concurrent use.
+// Files manages the files of a site's pages. It is safe for concurrent use.
 type Files struct {
 	*kernel.Server
 	pages  *content.Content
@@ -31,28 +31,31 @@ type Files struct {
 	images *cache
 }
 
-// New makes the files of a site. It touches nothing yet.
+// New returns the files of a site. It does not use the database yet.
 func New(s *kernel.Server, pages *content.Content) *Files {
 	return &Files{
 		Server: s, pages: pages,
 		blobs: blob.New(s.DB, blob.Options{
-			Folder: filepath.Join(s.Site, "files"), Table: "cms_contents", Uses: []blob.Use{{Table: "cms_files", Column: "hash"}}, Now: s.Now,
+			Folder: filepath.Join(s.Site, "files"), Table: "cms_contents",
+			Uses: []blob.Use{{Table: "cms_files", Column: "hash"}}, Now: s.Now,
 		}),
 		images: newCache(filepath.Join(s.Site, "cache", "images")),
 	}
 }
 
-// Receive puts a file that somebody sends into a field of a page; see content.Attach. What is no file of its
-// name's type is refused with 422, one that is too large with 413; images lose what tells
-// where and by whom they were taken.
-func (f *Files) Receive(ctx context.Context, u *kernel.User, to content.Place, name string, from io.Reader) (*content.Page, error) {
-	most, err := f.pages.Takes(ctx, u, to, name)
+// Receive stores an uploaded file and adds it to a field of a page; see content.Attach. A file whose content does
+// not match the type of its name is refused with 422, one that is too large with 413. Metadata of images that tells
+// where and by whom they were taken is removed.
+func (f *Files) Receive(
+	ctx context.Context, u *kernel.User, to content.Place, name string, from io.Reader,
+) (*content.Page, error) {
+	limit, err := f.pages.Takes(ctx, u, to, name)
 	if err != nil {
 		return nil, err
 	}
-	got, err := f.blobs.Receive(name, from, most)
+	got, err := f.blobs.Receive(name, from, limit)
 	if err != nil {
-		return nil, refuse(to.Field, most, err)
+		return nil, refuse(to.Field, limit, err)
 	}
 	defer got.Close()
 	if err := f.blobs.Keep(ctx, got); err != nil {
@@ -61,21 +64,21 @@ func (f *Files) Receive(ctx context.Context, u *kernel.User, to content.Place, n
 	return f.pages.Attach(ctx, u, to, got.File)
 }
 
-// refuse is why a file is not taken, for people.
-func refuse(field string, most int64, err error) error {
+// refuse returns the answer for a file that has not been accepted.
+func refuse(field string, limit int64, err error) error {
 	var e *blob.Error
 	switch {
 	case errors.As(err, &e):
 		return kernel.Invalid(field, e.Reason, field+": "+e.Message)
 	case errors.Is(err, blob.ErrTooLarge):
-		return apierror.New(http.StatusRequestEntityTooLarge, "too_large", "%s: a file has at most %d bytes", field, most)
+		return apierror.New(http.StatusRequestEntityTooLarge, "too_large", "%s: a file has at most %d bytes", field, limit)
 	case errors.Is(err, blob.ErrIncomplete):
 		return kernel.BadRequest("the file could not be read whole")
 	}
 	return err
 }
 
-// Open is a file that u may see, and its content, which the caller closes.
+// Open returns a file that u may see, and its content, which the caller must close.
 func (f *Files) Open(ctx context.Context, u *kernel.User, id int64) (*content.File, io.ReadSeekCloser, error) {
 	file, err := f.pages.File(ctx, u, id)
 	if err != nil {
@@ -88,9 +91,9 @@ func (f *Files) Open(ctx context.Context, u *kernel.User, id int64) (*content.Fi
 	return file, body, err
 }
 
-// Serve answers with a file that u may see. Of an image, the query parameters width and height (1 to
-// content.SideMost pixels) ask for one that fits into them, or with fit=cover for one that fills them; it is never
-// larger than it is. Its field has to allow the size, or sig to sign it; see Query.
+// Serve answers with a file that u may see. For an image, the query parameters width and height (1 to
+// content.SideMost pixels) request a version that fits into that box or, with fit=cover, fills it. Images are never
+// enlarged. The size must be allowed by the image's field, or signed by the parameter sig; see Query.
 func (f *Files) Serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id int64) error {
 	query := r.URL.Query()
 	size, err := sizeOf(query)
@@ -102,12 +105,17 @@ func (f *Files) Serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id
 	})
 }
 
-// Image is Serve for a site's own code, which asks for any size; the zero Size is the file as it is.
+// Image works like Serve, but for a site's own code, which may request any size. The zero Size requests the
+// original file.
 func (f *Files) Image(w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size) error {
 	return f.serve(w, r, u, id, size, func(*content.File) bool { return true })
 }
 
-func (f *Files) serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size, may func(*content.File) bool) error {
+// serve answers with a file, scaled to size if it is an image that can be scaled. The function may reports whether
+// the caller may request that size.
+func (f *Files) serve(
+	w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size, may func(*content.File) bool,
+) error {
 	file, body, err := f.Open(r.Context(), u, id)
 	if err != nil {
 		return err
@@ -134,7 +142,8 @@ func (f *Files) serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id
 	}
 	if u.Guest() {
 		w.Header().Set("Cache-Control", "public, max-age=300")
-		w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin") // everybody has it: pages of other origins may show it
+		// everybody may have it, so pages of other origins may show it
+		w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
 	} else {
 		w.Header().Set("Cache-Control", "private, no-cache")
 	}
@@ -142,7 +151,8 @@ func (f *Files) serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id
 	return nil
 }
 
-// Query is what asks for a size of an image that its field does not allow: signed, so that nobody else has sizes made.
+// Query returns the query parameters that request a size of an image which its field does not allow. They are
+// signed, so that clients cannot request arbitrary sizes.
 func (f *Files) Query(id int64, size content.Size) string {
 	query := url.Values{"sig": {f.sign(id, size)}}
 	for name, side := range map[string]int{"width": size.Width, "height": size.Height} {
@@ -165,7 +175,7 @@ func (f *Files) signed(sig string, id int64, size content.Size) bool {
 	return ok
 }
 
-// sizeOf reads what size of an image is asked for.
+// sizeOf parses the query parameters that request a size of an image.
 func sizeOf(query url.Values) (s content.Size, err error) {
 	for name, into := range map[string]*int{"width": &s.Width, "height": &s.Height} {
 		text := query.Get(name)
@@ -188,18 +198,17 @@ func sizeOf(query url.Values) (s content.Size, err error) {
 	return s, nil
 }
 
-// keptFor is how long content is kept that no page names, and what was received and not
-// kept.
+// keptFor is how long content is kept that no page refers to, and content that was received but not stored.
 const keptFor = 24 * time.Hour
 
-// Jobs are what there is to do in the background, on each node: each has a cache of its
-// own.
+// Jobs returns the job that removes unused content and images. It runs on each node, because each node has its own
+// cache of images.
 func (f *Files) Jobs() []jobs.Job {
 	return []jobs.Job{{Name: "files", Every: 6 * time.Hour, Run: f.Sweep}}
 }
 
-// Sweep removes content that no page names for a day, and images that were made smaller
-// where there are too many of them.
+// Sweep removes content that no page has referred to for a day, and the oldest scaled images if they take too much
+// space.
 func (f *Files) Sweep(ctx context.Context) (int, error) {
 	n, err := f.blobs.Sweep(ctx, f.Now().Add(-keptFor))
 	if err != nil {

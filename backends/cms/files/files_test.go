@@ -27,7 +27,7 @@ var databases = storetest.Fixture{Schemas: migrations.Schemas()}
 
 var guest = &kernel.User{ID: 1, Name: "guest", Roles: []string{"guest"}}
 
-// newSite is a site with one published page, which takes pictures and papers.
+// newSite returns a site with one published page, which has fields for images and documents.
 func newSite(t *testing.T, db *store.DB) (*Files, *content.Page) {
 	t.Helper()
 	server := &kernel.Server{DB: db, Logger: zap.NewNop, Now: time.Now, Site: t.TempDir(), Key: func() []byte { return make([]byte, 32) }}
@@ -62,7 +62,7 @@ func newSite(t *testing.T, db *store.DB) (*Files, *content.Page) {
 	return New(server, pages), page
 }
 
-// picture is red at the left and blue at the right.
+// picture returns an image that is red on the left and blue on the right.
 func picture(width, height int) *image.RGBA {
 	out := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -212,7 +212,7 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// An image that lies on its side is made smaller upright.
+// TestTurned checks that an image that lies on its side is scaled upright.
 func TestTurned(t *testing.T) {
 	t.Parallel()
 	f, page := newSite(t, databases.SQLite(t))
@@ -286,7 +286,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// FuzzSize: what is read as a size is one, and is written as it was read.
+// FuzzSize checks that what ParseSize accepts is valid, and that String returns it unchanged.
 func FuzzSize(f *testing.F) {
 	f.Add("640x480c")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -26,17 +26,16 @@ import (
 )
 
 const (
-	// pixelsMost is how many pixels of an image are read; a larger one is served as it is.
+	// pixelsMost limits the images that are scaled, in pixels. A larger image is served as it is.
 	pixelsMost = 24_000_000
-	// atOnce bounds how many images are read at the same time: each needs up to 8 bytes a
-	// pixel.
+	// atOnce limits how many images are decoded at the same time: each needs up to 8 bytes per pixel.
 	atOnce = 2
-	// cacheMost is how many bytes of smaller images are kept.
+	// cacheMost limits the total size of scaled images that are kept, in bytes.
 	cacheMost = 2 << 30
 	quality   = 82
 )
 
-// scales reports whether an image of a file can be made smaller.
+// scales reports whether a file is an image that can be scaled.
 func scales(f *blob.File) bool {
 	switch f.MediaType {
 	case "image/jpeg", "image/png", "image/gif":
@@ -45,13 +44,13 @@ func scales(f *blob.File) bool {
 	return false
 }
 
-// Why an image is served as it is.
+// The reasons why an image is served as it is.
 var (
 	errNotSmaller = errors.New("the image is not larger than that")
 	errUnreadable = errors.New("the image cannot be read")
 )
 
-// cache is smaller images by the hash of their file.
+// cache stores scaled images under the hash of their file.
 type cache struct {
 	folder string
 	gate   chan struct{}
@@ -59,8 +58,11 @@ type cache struct {
 
 func newCache(folder string) *cache { return &cache{folder, make(chan struct{}, atOnce)} }
 
-// get is a smaller image, and its media type; the error may be errNotSmaller, or errUnreadable.
-func (c *cache) get(ctx context.Context, f *blob.File, size content.Size, from io.Reader) (_ *os.File, mediaType string, err error) {
+// get returns a scaled image, which the caller must close, and its media type. The error may be errNotSmaller or
+// errUnreadable. At most atOnce calls scale at the same time; others wait.
+func (c *cache) get(
+	ctx context.Context, f *blob.File, size content.Size, from io.Reader,
+) (_ *os.File, mediaType string, err error) {
 	extension := ".png"
 	if mediaType = "image/png"; f.MediaType == "image/jpeg" {
 		mediaType, extension = f.MediaType, ".jpg"
@@ -75,7 +77,7 @@ func (c *cache) get(ctx context.Context, f *blob.File, size content.Size, from i
 	case <-ctx.Done():
 		return nil, "", apierror.Unavailable("the making of images", ctx.Err())
 	}
-	if kept, err := os.Open(file); err == nil { // made meanwhile
+	if kept, err := os.Open(file); err == nil { // made in the meantime
 		return kept, mediaType, nil
 	}
 	small, err := smaller(f, size, from)
@@ -89,7 +91,7 @@ func (c *cache) get(ctx context.Context, f *blob.File, size content.Size, from i
 	if err != nil {
 		return nil, "", err
 	}
-	defer os.Remove(making.Name()) //nolint:errcheck // it has its name by then
+	defer os.Remove(making.Name()) //nolint:errcheck // it has been renamed by then, unless there was an error
 	if mediaType == "image/jpeg" {
 		err = jpeg.Encode(making, small, &jpeg.Options{Quality: quality})
 	} else {
@@ -105,7 +107,7 @@ func (c *cache) get(ctx context.Context, f *blob.File, size content.Size, from i
 	return kept, mediaType, err
 }
 
-// smaller reads an image and makes it smaller.
+// smaller decodes an image and scales it down.
 func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, error) {
 	in := bufio.NewReaderSize(from, 256<<10)
 	head, err := in.Peek(256 << 10)
@@ -119,14 +121,15 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 	}
 	whole := image.Rect(0, 0, raw.Width, raw.Height)
 	width, height := raw.Width, raw.Height
-	if turned >= 5 { // it lies on its side
+	if turned >= 5 { // the image lies on its side
 		width, height = height, width
 	}
 	part, to := fit(size, width, height)
 	if part == image.Rect(0, 0, width, height) && to.X >= width && to.Y >= height {
 		return nil, errNotSmaller
 	}
-	decode := map[string]func(io.Reader) (image.Image, error){"image/jpeg": jpeg.Decode, "image/png": png.Decode, "image/gif": gif.Decode}[f.MediaType]
+	decode := map[string]func(io.Reader) (image.Image, error){"image/jpeg": jpeg.Decode, "image/png": png.Decode,
+		"image/gif": gif.Decode}[f.MediaType]
 	read, err := decode(in)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
@@ -134,19 +137,19 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 	return scale(turn(plain(read, whole), turned), part, to), nil
 }
 
-// fit is which part of an image is taken, and what size it gets.
+// fit returns the part of an image that is used, and the size to which it is scaled.
 func fit(s content.Size, width, height int) (part image.Rectangle, to image.Point) {
 	part = image.Rect(0, 0, width, height)
 	w, h := s.Width, s.Height
 	if s.Cover {
-		// The largest part of the middle that has the form that is wanted.
+		// The largest centered part that has the requested proportions.
 		pw, ph := width, width*h/w
 		if ph > height {
 			pw, ph = height*w/h, height
 		}
 		pw, ph = max(pw, 1), max(ph, 1)
 		part = image.Rect(0, 0, pw, ph).Add(image.Pt((width-pw)/2, (height-ph)/2))
-		if w > pw || h > ph { // it has no more than that
+		if w > pw || h > ph { // the part is smaller than the requested size
 			w, h = pw, ph
 		}
 		return part, image.Pt(w, h)
@@ -161,20 +164,19 @@ func fit(s content.Size, width, height int) (part image.Rectangle, to image.Poin
 	return part, to
 }
 
-// plain is an image as bytes of red, green, blue and alpha, which are multiplied. The first
-// picture of a GIF may be a part of the whole.
-func plain(in image.Image, whole image.Rectangle) *image.RGBA {
+// plain converts an image to premultiplied RGBA. The first frame of a GIF may cover only a part of the whole image.
+func plain(src image.Image, whole image.Rectangle) *image.RGBA {
 	out := image.NewRGBA(whole)
-	draw.Draw(out, in.Bounds(), in, in.Bounds().Min, draw.Src)
+	draw.Draw(out, src.Bounds(), src, src.Bounds().Min, draw.Src)
 	return out
 }
 
-// turn brings an image upright, which Exif says is turned (2 to 8).
-func turn(in *image.RGBA, turned byte) *image.RGBA {
+// turn rotates or mirrors an image upright, according to its Exif orientation (2 to 8).
+func turn(src *image.RGBA, turned byte) *image.RGBA {
 	if turned < 2 || turned > 8 {
-		return in
+		return src
 	}
-	width, height := in.Rect.Dx(), in.Rect.Dy()
+	width, height := src.Rect.Dx(), src.Rect.Dy()
 	size := image.Pt(width, height)
 	if turned >= 5 {
 		size = image.Pt(height, width)
@@ -194,26 +196,27 @@ func turn(in *image.RGBA, turned byte) *image.RGBA {
 			case 4, 6:
 				sy = height - 1 - sy
 			}
-			copy(out.Pix[out.PixOffset(x, y):][:4], in.Pix[in.PixOffset(sx, sy):][:4])
+			copy(out.Pix[out.PixOffset(x, y):][:4], src.Pix[src.PixOffset(sx, sy):][:4])
 		}
 	}
 	return out
 }
 
-// scale makes a part of an image so small: a pixel is the mean of those that it covers.
-func scale(in *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
-	// First across, then down; both with the share that a pixel has of each.
+// scale scales a part of an image down to a size: each pixel is the mean of the pixels that it covers.
+func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
+	// First horizontally, then vertically, weighted by the share of each pixel that is covered.
 	across := image.NewRGBA64(image.Rect(0, 0, to.X, part.Dy()))
 	mean(to.X, part.Dx(), func(x int, shares []share) {
 		for y := range part.Dy() {
 			var sum [4]float64
 			for _, s := range shares {
-				at := in.PixOffset(part.Min.X+s.at, part.Min.Y+y)
+				at := src.PixOffset(part.Min.X+s.at, part.Min.Y+y)
 				for i := range sum {
-					sum[i] += s.of * float64(in.Pix[at+i])
+					sum[i] += s.of * float64(src.Pix[at+i])
 				}
 			}
-			across.SetRGBA64(x, y, color.RGBA64{R: uint16(sum[0] * 257), G: uint16(sum[1] * 257), B: uint16(sum[2] * 257), A: uint16(sum[3] * 257)})
+			across.SetRGBA64(x, y, color.RGBA64{R: uint16(sum[0] * 257), G: uint16(sum[1] * 257), B: uint16(sum[2] * 257),
+				A: uint16(sum[3] * 257)})
 		}
 	})
 	out := image.NewRGBA(image.Rectangle{Max: to})
@@ -226,19 +229,20 @@ func scale(in *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 					sum[i] += s.of * float64(v)
 				}
 			}
-			out.SetRGBA(x, y, color.RGBA{R: byte(sum[0]/257 + 0.5), G: byte(sum[1]/257 + 0.5), B: byte(sum[2]/257 + 0.5), A: byte(sum[3]/257 + 0.5)})
+			out.SetRGBA(x, y, color.RGBA{R: byte(sum[0]/257 + 0.5), G: byte(sum[1]/257 + 0.5), B: byte(sum[2]/257 + 0.5),
+				A: byte(sum[3]/257 + 0.5)})
 		}
 	})
 	return out
 }
 
-// share is what part of a pixel is of another one.
+// share is the weight of a source pixel in a scaled one.
 type share struct {
 	at int
 	of float64
 }
 
-// mean calls fn for each of n pixels with the shares of the m that it covers.
+// mean calls fn for each of n pixels with the shares of those of m source pixels that it covers.
 func mean(n, m int, fn func(at int, shares []share)) {
 	covers := float64(m) / float64(n)
 	var shares []share
@@ -254,8 +258,7 @@ func mean(n, m int, fn func(at int, shares []share)) {
 	}
 }
 
-// sweep removes the smaller images that were made first, where there are too many, and
-// what was not finished.
+// sweep removes the oldest scaled images until the cache is within cacheMost. It counts unfinished files, too.
 func (c *cache) sweep() (removed int, err error) {
 	type made struct {
 		file string

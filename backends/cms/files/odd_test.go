@@ -14,15 +14,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 )
 
-// chunk is a chunk of a PNG.
+// chunk returns a chunk of a PNG file.
 func chunk(name, data string) string {
 	out := binary.BigEndian.AppendUint32(nil, uint32(len(data))) //nolint:gosec // a few bytes
 	out = append(append(out, name...), data...)
 	return string(binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:])))
 }
 
-// An image whose first picture does not fill it is made smaller with what is around that,
-// and one whose pixels cannot be read is served as it is.
+// TestOddImages checks that an image whose first frame does not fill it is scaled as a whole, and that one whose
+// pixels cannot be decoded is served unchanged.
 func TestOddImages(t *testing.T) {
 	t.Parallel()
 	f, page := newSite(t, databases.SQLite(t))

@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// The classes that are compiled in. A class of a script with the same name goes before.
+// The classes that are compiled in. A class of a script with the same name takes precedence.
 var (
 	registryMu sync.RWMutex
 	registry   = map[string]Class{}
 )
 
-// Register adds a class of Go, for init of the package that has it. It panics where the name is taken or no
-// name, or a method is missing.
+// Register adds a class that is written in Go. The package that has the class calls it from init. It panics if the
+// name is taken, if a name is not an identifier, or if a method is missing.
 func Register(class Class) {
 	if !Identifier(class.Name) || len(class.Methods) == 0 {
 		panic(fmt.Sprintf("cms: class %q has no good name or no methods", class.Name))
@@ -32,7 +32,7 @@ func Register(class Class) {
 	registry[class.Name] = class
 }
 
-// Registered is the compiled-in class of a name.
+// Registered returns the compiled-in class of that name.
 func Registered(name string) (Class, bool) {
 	registryMu.RLock()
 	defer registryMu.RUnlock()
@@ -40,7 +40,8 @@ func Registered(name string) (Class, bool) {
 	return class, ok
 }
 
-// Identifier tells whether s is a name of a class or a method: letters, digits and underscores, no digit first.
+// Identifier reports whether s is a valid name of a class or a method: letters, digits and underscores, at most
+// 128, and no digit first.
 func Identifier(s string) bool {
 	for i, r := range s {
 		letter := r == '_' || r|0x20 >= 'a' && r|0x20 <= 'z'

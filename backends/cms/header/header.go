@@ -1,4 +1,4 @@
-// Package header says which headers a handler may set in its answer.
+// Package header checks the headers that a handler sets in its answer.
 package header
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Check returns why a method may not set a header; nil where it may.
+// Check returns an error if a method must not set a header.
 func Check(name, value string) error {
 	if !token(name) {
 		return fmt.Errorf("%q is no name of a header", name)
@@ -22,7 +22,7 @@ func Check(name, value string) error {
 	return nil
 }
 
-// token tells whether s is a token (RFC 9110, section 5.6.2).
+// token reports whether s is a token (RFC 9110, section 5.6.2).
 func token(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		letter := r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9'

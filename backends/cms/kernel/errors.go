@@ -9,15 +9,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// NotFound is one answer for what is not there and what may not be seen.
+// NotFound returns the error for what does not exist or may not be seen.
 func NotFound(what string) error {
 	return apierror.New(http.StatusNotFound, "not_found", "%s not found", what)
 }
 
-// IsNotFound reports whether err is the answer for what is not there.
+// IsNotFound reports whether err is answered with 404.
 func IsNotFound(err error) bool { return Status(err) == http.StatusNotFound }
 
-// OrNotFound turns sql.ErrNoRows into the answer for what is not there.
+// OrNotFound turns sql.ErrNoRows into a NotFound error and returns other errors as they are.
 func OrNotFound(err error, what string) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return NotFound(what)
@@ -25,27 +25,27 @@ func OrNotFound(err error, what string) error {
 	return err
 }
 
-// Forbidden refuses an act.
+// Forbidden returns the error for an action that the user may not take.
 func Forbidden(format string, args ...any) error {
 	return apierror.New(http.StatusForbidden, "forbidden", format, args...)
 }
 
-// BadRequest refuses what cannot be understood, such as a selector.
+// BadRequest returns the error for a request that cannot be understood, such as one with a malformed selector.
 func BadRequest(format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "bad_request", format, args...)
 }
 
-// Conflict refuses what does not go with how things are now.
+// Conflict returns the error for a change that is not possible in the current state.
 func Conflict(format string, args ...any) error {
 	return apierror.New(http.StatusConflict, "conflict", format, args...)
 }
 
-// Changed refuses a change of what others have changed meanwhile.
+// Changed returns the error for a change of a version that is not the latest any more.
 func Changed(what string) error {
 	return apierror.New(http.StatusPreconditionFailed, "precondition_failed", "%s has been changed meanwhile", what)
 }
 
-// Invalid refuses the value of a field. [apierror.Join] makes one answer of several.
+// Invalid returns the error for an invalid value of a field. [apierror.Join] combines several.
 func Invalid(field, reason, message string) error {
 	return &apierror.Error{
 		Status: http.StatusUnprocessableEntity, Code: "validation_failed", Message: message,
@@ -53,8 +53,8 @@ func Invalid(field, reason, message string) error {
 	}
 }
 
-// Status is the HTTP status that an error is answered with: 500 for one that clients
-// are not told of, 0 for none.
+// Status returns the HTTP status with which an error is answered. It is 500 for an error that is not shown to
+// clients, and 0 for nil.
 func Status(err error) int {
 	if err == nil {
 		return 0
@@ -65,10 +65,11 @@ func Status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// Unavailable makes a database that is down a 503.
+// Unavailable turns the error of an unavailable database into one that is answered with 503, and returns other
+// errors as they are.
 func Unavailable(err error) error {
 	if errors.Is(err, store.ErrUnavailable) {
-		if _, told := apierror.From(err); !told {
+		if _, answerable := apierror.From(err); !answerable {
 			return apierror.Unavailable("the database", err)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package kernel is what all rooms of a CMS stand on: its database, clock and
-// options, who acts, and how a request is refused.
+// Package kernel provides what all packages of a CMS share: its database, clock and options, the acting user, and
+// the errors that refuse a request.
 package kernel
 
 import (
@@ -21,46 +21,47 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// Server is what all rooms of a CMS stand on.
+// Server holds the options and resources that all packages of a CMS share.
 type Server struct {
 	DB *store.DB
-	// Logger is asked each time there is something to tell: a reload may change it.
+	// Logger returns the logger. It is called for each message, because a reload may replace the logger.
 	Logger func() *zap.Logger
 	Now    func() time.Time
 	// Site is the folder of the site, with api, files and cache.
 	Site string
-	// Key is a secret of at least 32 bytes, the same on all nodes, which signs cursors,
-	// forms and links.
+	// Key returns a secret of at least 32 bytes, the same on all nodes, which signs cursors, forms and links.
 	Key func() []byte
-	// Keyring encrypts secrets in the database; nil: there is none.
+	// Keyring returns the keys that encrypt secrets in the database. A nil function means that there are none.
 	Keyring func() (keyring.Keyring, error)
-	// Counters hold what is counted or may be used once, for all nodes.
+	// Counters stores counts, and tokens that may be used only once, for all nodes.
 	Counters counters.Store
-	// Address is the client's address, as the edge has verified it.
+	// Address returns the client's address as the edge has verified it.
 	Address func(*http.Request) string
-	// BaseURL is scheme and host that clients reach the server at; empty: as they ask.
+	// BaseURL is the scheme and host at which clients reach the server. If it is empty, they are taken from each
+	// request.
 	BaseURL string
-	// Passwords hashes those of the users. Default: see password.Hasher.
+	// Passwords hashes the passwords of users. See password.Hasher for its zero value.
 	Passwords password.Hasher
-	// Endpoint is the path of the API, such as /api: no page is served there, nor below it. Default: there is none.
+	// Endpoint returns the path of the API, such as /api. Pages at or below this path are not served. A nil function
+	// means that there is no API.
 	Endpoint func() string
-	// Hooks tell webhooks of what happens; nil: nobody is told.
+	// Hooks notifies webhooks. It may be nil.
 	Hooks *webhook.Hooks
 }
 
-// Moment is an instant as it is stored; in JSON it is RFC 3339 in UTC.
+// Moment is an instant in its stored form. In JSON it is RFC 3339 in UTC.
 type Moment = instant.Moment
 
-// Conn is what the rooms run their statements on.
+// Conn is the connection on which statements run.
 type Conn = store.Conn
 
-// Moment is now, as it is stored.
+// Moment returns the current time in its stored form.
 func (s *Server) Moment() Moment { return instant.Of(s.Now()) }
 
-// At is scheme and host that a client reaches the server at.
+// At returns the scheme and host at which a client reaches the server.
 func (s *Server) At(r *http.Request) string { return cmp.Or(s.BaseURL, origin.Of(r)) }
 
-// Host is that of At.
+// Host returns the host of At.
 func (s *Server) Host(r *http.Request) string {
 	if _, host, ok := strings.Cut(s.BaseURL, "://"); ok {
 		return host
@@ -68,12 +69,12 @@ func (s *Server) Host(r *http.Request) string {
 	return r.Host
 }
 
-// Signer signs what the server hands out under a label.
+// Signer returns a signer of tokens whose purpose is label.
 func (s *Server) Signer(label string) signed.Signer {
 	return signed.Signer{Key: s.Key(), Label: label}
 }
 
-// Read runs fn on the readers of the database.
+// Read runs fn on a connection for reading.
 func (s *Server) Read(ctx context.Context, fn func(c Conn) error) error {
 	return Unavailable(s.DB.Read(ctx, fn))
 }
@@ -83,7 +84,8 @@ func (s *Server) Write(ctx context.Context, fn func(c Conn) error) error {
 	return Unavailable(s.DB.Write(ctx, fn))
 }
 
-// Emit writes down what webhooks are to be told of, with the change itself.
+// Emit queues an event for the webhooks in the transaction of c, so that it is only sent if the change is
+// committed.
 func (s *Server) Emit(c Conn, topic string, data any) error {
 	if s.Hooks == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package migrations is the tables of the CMS.
+// Package migrations contains the database schema of the CMS.
 package migrations
 
 import (
@@ -13,7 +13,7 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Schemas are those of the service and of the rooms it shares with others.
+// Schemas returns the schema of the CMS, followed by those of the internal packages whose tables it uses.
 func Schemas() []store.Schema {
 	return []store.Schema{{Name: "cms", Migrations: files}, blob.Schema("cms"), webhook.Schema("cms"), jobs.Schema("cms")}
 }

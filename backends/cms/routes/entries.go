@@ -10,49 +10,50 @@ import (
 )
 
 const (
-	// maxEntries bounds a table.
+	// maxEntries limits the number of routes of a table.
 	maxEntries = 100_000
-	// maxEndpoint is how long a path with its groups may be, in bytes.
+	// maxEndpoint limits the length of a path including its groups, in bytes.
 	maxEndpoint = 2048
-	// Bounds of the options.
+	// Limits of the options.
 	maxBodyLimit = 64 << 20
 	maxTimeout   = time.Minute
 )
 
-// Entry is one route, as the file says it.
+// Entry is one route of the routes file.
 type Entry struct {
-	Method   string // upper case; * is any
-	Endpoint string // a pattern, with the groups before it, without slashes at its ends; empty: the root
+	Method   string // upper case; * means any method
+	Endpoint string // a pattern including its groups, without slashes at its ends; empty for the root
 	Class    string
-	Func     string // the name of the method of the class
+	Func     string // name of the method of the class
 	Options  Options
 	At       Position
 }
 
-// Options are the fifth position of a route.
+// Options are the options of a route, which are its fifth position.
 type Options struct {
-	// Auth: the route needs authorization. Default: true.
+	// Auth requires authorization. Default: true.
 	Auth bool
-	// Roles: the user must have one of them; empty: every user. In mode none nobody has one.
+	// Roles are names of roles, one of which the user must have. An empty list allows every user. In mode none,
+	// nobody has any role.
 	Roles []string
-	// BodyLimit of a request, in bytes, 0 to 64 MiB. Default: 1 MiB.
+	// BodyLimit limits the body of a request, from 0 to 64 MiB, in bytes. Default: 1 MiB.
 	BodyLimit int64
-	// Timeout of a call, 1 ms to a minute. Default: 5 s.
+	// Timeout limits the duration of a call, from 1 ms to one minute. Default: 5 s.
 	Timeout time.Duration
-	// CORS: other origins of the settings may call it. Default: true.
+	// CORS lets the origins in the settings call the route. Default: true.
 	CORS bool
-	// Stream: the method reads the body itself. Routes that a site writes have none.
+	// Stream lets the method read the body itself. It cannot be set in a routes file.
 	Stream bool
 }
 
-// Defaults are the options of a route that has none.
+// Defaults returns the options of a route that sets none.
 func Defaults() Options {
 	return Options{Auth: true, BodyLimit: 1 << 20, Timeout: 5 * time.Second, CORS: true}
 }
 
-// Entries makes entries of a table. Items with a key are groups, whose list stands below the key; groups nest. A
-// list without a key is an entry, or, where its members have keys, a map of groups as in JavaScript. The error
-// is an *Error.
+// Entries converts a table to a list of entries. Items with a key are groups, whose routes are served below the
+// key; groups nest. A list without a key is an entry or, if its members have keys, a map of groups as in
+// JavaScript. The error is an *Error.
 func Entries(table Value) ([]Entry, error) {
 	if table.Kind != List {
 		return nil, errorAt(table.At, "the table is %s, not a list", table.Kind)
@@ -66,7 +67,7 @@ func Entries(table Value) ([]Entry, error) {
 
 type entries struct{ all []Entry }
 
-// list adds what a list of entries and groups has, below a prefix.
+// list adds the entries and groups of a list, below a prefix.
 func (e *entries) list(list Value, prefix string) *Error {
 	groups := make(map[string]bool)
 	for _, item := range list.Items {
@@ -97,6 +98,7 @@ func (e *entries) list(list Value, prefix string) *Error {
 	return nil
 }
 
+// group adds the routes of a group, whose endpoints are below prefix and the name of the group.
 func (e *entries) group(item Item, prefix string) *Error {
 	name := strings.Trim(item.Key, "/")
 	if name == "" {
@@ -114,6 +116,7 @@ func (e *entries) group(item Item, prefix string) *Error {
 	return e.list(item.Value, prefix+name+"/")
 }
 
+// entry checks a route, which is a list of four or five values, and adds it. Its endpoint is below prefix.
 func (e *entries) entry(list Value, prefix string) *Error {
 	for _, item := range list.Items {
 		if item.Named {
@@ -127,7 +130,8 @@ func (e *entries) entry(list Value, prefix string) *Error {
 	at := func(i int) Value { return list.Items[i].Value }
 	for i, want := range [4]Kind{String, String, Class, String} {
 		if at(i).Kind != want {
-			return errorAt(at(i).At, "the %s is %s, not %s", [...]string{"method", "endpoint", "class", "method name"}[i], want, at(i).Kind)
+			return errorAt(at(i).At, "the %s is %s, not %s", [...]string{"method", "endpoint", "class", "method name"}[i], want,
+				at(i).Kind)
 		}
 	}
 	entry := Entry{
@@ -155,7 +159,8 @@ func (e *entries) entry(list Value, prefix string) *Error {
 	return nil
 }
 
-// checkEndpoint tells what no endpoint may have; its patterns are compile's.
+// checkEndpoint returns what is wrong with an endpoint apart from its patterns, which compile checks, or an empty
+// string.
 func checkEndpoint(endpoint string) string {
 	if len(endpoint) > maxEndpoint {
 		return "is too long"
@@ -166,7 +171,7 @@ func checkEndpoint(endpoint string) string {
 	return ""
 }
 
-// options reads the fifth position.
+// options reads the options of a route.
 func options(v Value, o *Options) *Error {
 	if v.Kind != List {
 		return errorAt(v.At, "the options are a map, not %s", v.Kind)
@@ -190,6 +195,7 @@ func options(v Value, o *Options) *Error {
 	return nil
 }
 
+// option checks an option of a route and sets it in o. After an error, o must not be used.
 func option(item Item, o *Options) *Error {
 	v := item.Value
 	kind := func(want Kind) *Error {

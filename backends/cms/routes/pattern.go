@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	// maxParams is how many URL parameters a pattern may have, and maxOptional how many optional suffixes.
+	// maxParams limits the URL parameters of a pattern, and maxOptional its optional suffixes.
 	maxParams   = 16
 	maxOptional = 8
 )
 
-// piece is a part of a pattern: literal text, or a parameter.
+// piece is a part of a pattern: literal text or a parameter.
 type piece struct {
 	literal string
 	param   string
-	regex   string // of a parameter; empty: [^/]+
+	regex   string // of a parameter; empty for [^/]+
 }
 
-// parse divides an endpoint into its variants: without its optional suffixes, with the first, with both, …
+// parse splits an endpoint into its variants: without its optional suffixes, with the first one, with the first
+// two, and so on.
 func parse(endpoint string) ([][]piece, error) {
 	var variants [][]piece
 	var now []piece
@@ -89,7 +90,8 @@ func parse(endpoint string) ([][]piece, error) {
 	return append(variants, now), nil
 }
 
-// closing is where the brace that s begins with ends; braces of its pattern are in pairs, and \ hides one.
+// closing returns the index of the brace that closes the one at the start of s, or -1. It skips nested pairs of
+// braces and characters after a backslash.
 func closing(s string) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {
@@ -107,20 +109,20 @@ func closing(s string) int {
 	return -1
 }
 
-// segment is what stands between two slashes of a variant.
+// segment is the part of a variant between two slashes.
 type segment struct {
-	literal string // where it has no parameter
+	literal string // if there is no parameter
 	params  []string
-	match   *matcher // nil with one param: any text
+	match   *matcher // nil for a single parameter that matches any text
 }
 
-// matcher is a compiled pattern of one segment, or of all that follow.
+// matcher is the compiled pattern of one segment, or of the whole rest of a path.
 type matcher struct {
 	regex  *regexp.Regexp
-	groups []int // of each parameter
+	groups []int // index of the capturing group of each parameter
 }
 
-// find is the values of the parameters in text, appended to values.
+// find matches text and appends the values of the parameters to values. It reports whether text matches.
 func (m *matcher) find(text string, values []string) ([]string, bool) {
 	if len(m.groups) == 0 {
 		return values, m.regex.MatchString(text)
@@ -139,11 +141,11 @@ func (m *matcher) find(text string, values []string) ([]string, bool) {
 	return values, true
 }
 
-// compiler compiles patterns, each once.
+// compiler compiles each pattern only once.
 type compiler map[string]*matcher
 
-// variant makes segments of pieces. Where tail is set, the last segment is what remains of the path: a
-// parameter in it may have slashes.
+// variant splits pieces into segments. If tail is true, the last segment matches the whole rest of the path,
+// because one of its parameters may contain slashes.
 func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err error) {
 	var parts []piece // of the segment being made
 	end := func() error {
@@ -156,7 +158,7 @@ func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err er
 			before, after, slash := strings.Cut(p.literal, "/")
 			for ; slash; before, after, slash = strings.Cut(after, "/") {
 				parts = appendLiteral(parts, before)
-				if len(parts) == 0 && len(segments) == 0 { // a suffix's own slash at the root
+				if len(parts) == 0 && len(segments) == 0 { // the slash of an optional suffix at the root
 					continue
 				}
 				if err := end(); err != nil {
@@ -181,7 +183,7 @@ func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err er
 	return segments, tail, err
 }
 
-// appendLiteral adds literal text, to the one before it where there is one: the suffix of a segment.
+// appendLiteral appends literal text to parts. It extends the last part if that is literal, too.
 func appendLiteral(parts []piece, text string) []piece {
 	switch n := len(parts); {
 	case text == "":
@@ -241,7 +243,7 @@ func (c compiler) segment(parts []piece) (s segment, err error) {
 	return s, nil
 }
 
-// mayBeSlash tells whether a parameter's pattern has texts with a slash.
+// mayBeSlash reports whether the pattern of a parameter can match a slash.
 func mayBeSlash(p piece) (bool, error) {
 	parsed, err := syntax.Parse(p.regex, syntax.Perl)
 	if err != nil {
@@ -250,6 +252,7 @@ func mayBeSlash(p piece) (bool, error) {
 	return hasSlash(parsed), nil
 }
 
+// hasSlash reports whether a character of the expression can be a slash.
 func hasSlash(re *syntax.Regexp) bool {
 	switch re.Op { //nolint:exhaustive // the others have no characters of their own
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:

@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	// maxFile is how long a routes file may be, in bytes.
+	// maxFile limits the length of a routes file, in bytes.
 	maxFile = 4 << 20
-	// maxDepth is how deep its arrays may be.
+	// maxDepth limits the nesting of its arrays.
 	maxDepth = 32
 )
 
-// File is what Routes.php says.
+// File is the content of Routes.php.
 type File struct {
 	Requires []Require // in their order
 	Routes   Value     // a List
 }
 
-// Require is a script whose classes the routes name.
+// Require is a script whose classes the routes refer to.
 type Require struct {
-	Path string // below the site's folder, with slashes, such as api/Example.js
+	Path string // relative to the site's folder, with slashes, such as api/Example.js
 	At   Position
 }
 
-// Read reads a routes file by the grammar of the specification, 2.1, and nothing else; every error is an *Error
-// with the place where it stands. name is the file below the site's folder, such as api/Routes.php.
-// Keywords and true, false, null may be in capitals, as in PHP.
+// Read parses a routes file. It accepts only namespace, use and require statements, the assignment of $routes, and
+// comments, and executes nothing. Every error is an *Error with its position. name is the path of the file relative
+// to the site's folder, such as api/Routes.php. As in PHP, keywords and true, false and null are case-insensitive.
 func Read(name string, src []byte) (File, error) {
 	r := &reader{name: name, src: string(src), line: 1, column: 1}
 	var f File
@@ -52,16 +52,17 @@ func Read(name string, src []byte) (File, error) {
 	return f, nil
 }
 
-// reader reads one file; an error is a panic with an *Error, which Read takes.
+// reader parses one file. Its methods panic with an *Error, which Read recovers.
 type reader struct {
 	name string
 	src  string
 	at   int // offset
-	// line and column are those of the offset counted, which follows at.
+	// line and column are the position of the offset counted, which never exceeds at.
 	counted, line, column int
 }
 
-// position is where the offset stands. Offsets are asked for in their order, so that a file is counted once.
+// position returns the line and column of an offset. Calls must pass increasing offsets, so that the file is
+// scanned only once.
 func (r *reader) position(offset int) Position {
 	for r.counted < offset {
 		_, size := utf8.DecodeRuneInString(r.src[r.counted:])
@@ -78,6 +79,7 @@ func (r *reader) fail(format string, args ...any) {
 	panic(errorAt(r.position(r.at), format, args...))
 }
 
+// file reads the whole file: the opening tag, and then statements in any order, exactly one of which sets $routes.
 func (r *reader) file() (f File) {
 	if len(r.src) > maxFile {
 		r.fail("the file is longer than %d bytes", maxFile)
@@ -122,7 +124,7 @@ func (r *reader) file() (f File) {
 	return f
 }
 
-// routes is "$routes" "=" array ";".
+// routes parses "$routes" "=" array ";", as "routes" in the grammar.
 func (r *reader) routes() Value {
 	if !strings.HasPrefix(r.src[r.at:], "$routes") || r.at+7 < len(r.src) && wordByte(r.src[r.at+7]) {
 		r.fail("only $routes may be set")
@@ -138,7 +140,8 @@ func (r *reader) routes() Value {
 	return value
 }
 
-// require is what follows the word: a string, or __DIR__ and a string. Both are below the folder of the file.
+// require parses what follows the keyword: a string, or __DIR__ and a string. Both are relative to the folder of
+// the file.
 func (r *reader) require() Require {
 	r.space()
 	at := r.position(r.at)
@@ -173,7 +176,7 @@ func (r *reader) require() Require {
 	return Require{full, at}
 }
 
-// value is one value; depth arrays are around it.
+// value parses one value, which is nested in depth arrays.
 func (r *reader) value(depth int) Value {
 	v := Value{At: r.position(r.at)}
 	if r.at == len(r.src) {
@@ -196,7 +199,7 @@ func (r *reader) value(depth int) Value {
 	return v
 }
 
-// constant is a value that begins with a word.
+// constant parses a value that begins with a word.
 func (r *reader) constant(v *Value, depth int) {
 	name := r.qualified()
 	switch strings.ToLower(name) {
@@ -227,7 +230,7 @@ func (r *reader) constant(v *Value, depth int) {
 	panic(errorAt(v.At, "%s is neither true, false, null nor a class: write %s::class or a string", name, name))
 }
 
-// items are those of an array, behind its opening sign.
+// items parses the items of an array after its opening bracket.
 func (r *reader) items(closing byte, depth int) []Item {
 	if depth == maxDepth {
 		r.fail("arrays are nested deeper than %d", maxDepth)
@@ -257,7 +260,7 @@ func (r *reader) items(closing byte, depth int) []Item {
 			r.space()
 		}
 		if items == nil {
-			items = make([]Item, 0, 5) // a route
+			items = make([]Item, 0, 5) // the size of a route
 		}
 		items = append(items, item)
 		if r.at < len(r.src) && r.src[r.at] == ',' {
@@ -270,6 +273,8 @@ func (r *reader) items(closing byte, depth int) []Item {
 	}
 }
 
+// integer reads a decimal integer. It refuses leading zeros, numbers out of range, and text that PHP would read as
+// another kind of number.
 func (r *reader) integer() int64 {
 	start := r.at
 	if r.src[r.at] == '-' {
@@ -281,14 +286,15 @@ func (r *reader) integer() int64 {
 	text := r.src[start:r.at]
 	n, err := strconv.ParseInt(text, 10, 64)
 	digits := strings.TrimPrefix(text, "-")
-	if err != nil || len(digits) > 1 && digits[0] == '0' || r.at < len(r.src) && (wordByte(r.src[r.at]) || r.src[r.at] == '.') || n == math.MinInt64 {
+	if err != nil || len(digits) > 1 && digits[0] == '0' || r.at < len(r.src) &&
+		(wordByte(r.src[r.at]) || r.src[r.at] == '.') || n == math.MinInt64 {
 		r.at = start
 		r.fail("not an integer in decimal digits")
 	}
 	return n
 }
 
-// take reads one sign, which must be there.
+// take skips a token, which must be next.
 func (r *reader) take(sign string) {
 	r.space()
 	if !strings.HasPrefix(r.src[r.at:], sign) {
@@ -297,7 +303,7 @@ func (r *reader) take(sign string) {
 	r.at += len(sign)
 }
 
-// unexpected tells what stands here instead of what must.
+// unexpected fails and names what was found and what was expected.
 func (r *reader) unexpected(want string) {
 	if r.at >= len(r.src) {
 		r.fail("the file ends, expected %s", want)
@@ -315,7 +321,7 @@ func (r *reader) space() {
 			r.at++
 		case strings.HasPrefix(rest, "//") || rest[0] == '#' && !strings.HasPrefix(rest, "#["):
 			line, _, _ := strings.Cut(rest, "\n")
-			if end := strings.Index(line, "?>"); end >= 0 { // ends the code in PHP, too
+			if end := strings.Index(line, "?>"); end >= 0 { // ?> ends the code in PHP even within a comment
 				r.at += end
 				r.fail("unexpected ?>")
 			}
@@ -332,7 +338,7 @@ func (r *reader) space() {
 	}
 }
 
-// word is letters, digits and underscores; empty where there are none.
+// word returns the next letters, digits and underscores, which may be none.
 func (r *reader) word() string {
 	start := r.at
 	for r.at < len(r.src) && wordByte(r.src[r.at]) {
@@ -341,7 +347,7 @@ func (r *reader) word() string {
 	return r.src[start:r.at]
 }
 
-// qualified is words between backslashes.
+// qualified parses words that are separated by backslashes.
 func (r *reader) qualified() string {
 	start := r.at
 	if r.at < len(r.src) && r.src[r.at] == '\\' {

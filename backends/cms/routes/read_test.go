@@ -96,7 +96,7 @@ func TestReadStrings(t *testing.T) {
 	}
 }
 
-// Every error says what, and where: file, line and column, in characters.
+// TestReadErrors checks the message and the position (file, line and column in characters) of every error.
 func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ src, at, text string }{
@@ -212,7 +212,7 @@ func TestEntriesErrors(t *testing.T) {
 	}
 }
 
-// No text makes the reader panic, and every error has its place in the file.
+// FuzzRead checks that no text makes the reader panic, and that every error has a position in the file.
 func FuzzRead(f *testing.F) {
 	f.Add(example)
 	f.Add("<?php $routes = [\"\\u{e4}\\101\", -7, array('a'=>1,),];")

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// str is a string of PHP in single or double quotes. Nothing is put in: a variable in it is an error.
+// str parses a PHP string in single or double quotes. Interpolation is not supported: a variable in the string is
+// an error.
 func (r *reader) str() string {
 	quote := r.src[r.at]
 	start := r.at
@@ -31,7 +32,8 @@ func (r *reader) str() string {
 			text.WriteByte(c)
 		case c == '\\':
 			r.escape(&text)
-		case quote == '"' && c == '$' && r.at+1 < len(r.src) && (wordByte(r.src[r.at+1]) && r.src[r.at+1] > '9' || r.src[r.at+1] == '{'),
+		case quote == '"' && c == '$' && r.at+1 < len(r.src) && (wordByte(r.src[r.at+1]) && r.src[r.at+1] > '9' ||
+			r.src[r.at+1] == '{'),
 			quote == '"' && c == '{' && strings.HasPrefix(r.src[r.at+1:], "$"):
 			r.fail("a variable in a string: write \\$ for the sign, or single quotes")
 		default:
@@ -48,7 +50,7 @@ func (r *reader) str() string {
 	}
 }
 
-// escape is what follows a backslash between double quotes. One that PHP does not know stands for itself.
+// escape parses an escape sequence in a string with double quotes. An unknown one stands for itself, as in PHP.
 func (r *reader) escape(text *strings.Builder) {
 	start := r.at
 	rest := r.src[r.at+1:]
@@ -83,7 +85,8 @@ func (r *reader) escape(text *strings.Builder) {
 		return
 	}
 	n, err := strconv.ParseInt(digits, base, 32)
-	// bytes above 127 would have to make UTF-8 together: write the character, or \u{...}
+	// Bytes above 127 are refused: they would only be valid together with others. Write the character or \u{...}
+	// instead.
 	if err != nil || n == 0 || rest[0] != 'u' && n > 127 || !utf8.ValidRune(rune(n)) {
 		r.at = start
 		r.fail("the escape stands for no character: write \\u{...}")
@@ -93,10 +96,10 @@ func (r *reader) escape(text *strings.Builder) {
 
 const hexDigits = "0123456789abcdefABCDEF"
 
-// leading is what s begins with, of the given characters and at most so many.
-func leading(s string, most int, of string) string {
+// leading returns the longest prefix of s that has at most limit bytes, all of them in set.
+func leading(s string, limit int, set string) string {
 	n := 0
-	for n < len(s) && n < most && strings.IndexByte(of, s[n]) >= 0 {
+	for n < len(s) && n < limit && strings.IndexByte(set, s[n]) >= 0 {
 		n++
 	}
 	return s[:n]

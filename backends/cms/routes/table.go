@@ -8,37 +8,37 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 )
 
-// maxPath is how long a path below the endpoint may be, in bytes; a longer one is on no route.
+// maxPath limits the length of a path below the endpoint, in bytes. No route matches a longer path.
 const maxPath = 8192
 
-// Route is an entry with what answers it.
+// Route is an entry with its method.
 type Route struct {
 	Entry
 	// Call is the method of the class.
 	Call handler.Func
-	// Default: it is not of the site.
+	// Default means that the route is not one of the site.
 	Default bool
 }
 
-// Resolve finds the method of an entry, or tells what is missing.
+// Resolve returns the method of an entry, or an error that tells what is missing.
 type Resolve func(e Entry) (handler.Func, error)
 
-// Table is what requests are looked up in. It never changes.
+// Table finds the route of a request. It is immutable.
 type Table struct {
 	routes   []*Route // in their order
 	static   map[string][]*Route
 	patterns node
 }
 
-// node is a place in the tree of the patterns, a level a segment.
+// node is a node in the tree of patterns. Each level of the tree is a segment.
 type node struct {
 	literal map[string]*node
-	any     *node // of segments with parameters
+	any     *node // for segments with parameters
 	ends    []*variant
-	tails   []*variant // whose last segment is all that remains
+	tails   []*variant // variants whose last segment matches the rest of the path
 }
 
-// variant is a pattern without some of its optional suffixes.
+// variant is a pattern with some or none of its optional suffixes.
 type variant struct {
 	route    *Route
 	order    int
@@ -46,9 +46,9 @@ type variant struct {
 	tail     bool
 }
 
-// NewTable makes a table of a site's entries, and of the defaults, which come behind them and are passed over where
-// the site has the same. The error is an *Error: of a class or method that resolve does not find, a bad
-// pattern, an entry twice, or one that a pattern before it would hide from its reader.
+// NewTable returns a table with the entries of a site, followed by those defaults that the site does not define
+// itself. The error is an *Error: a class or method that resolve does not find, an invalid pattern, a duplicate
+// entry, or a static path that an earlier pattern hides.
 func NewTable(entries, defaults []Entry, resolve Resolve) (*Table, error) {
 	t := &Table{static: make(map[string][]*Route)}
 	compile := make(compiler)
@@ -60,6 +60,8 @@ func NewTable(entries, defaults []Entry, resolve Resolve) (*Table, error) {
 	return t, nil
 }
 
+// add resolves the method of a route and adds each variant of its endpoint. A default route is left out if all its
+// endpoints have routes already.
 func (t *Table) add(r *Route, compile compiler, resolve Resolve) error {
 	if r.Class == "" {
 		return errorAt(r.At, "a route without a class")
@@ -96,19 +98,19 @@ func (t *Table) add(r *Route, compile compiler, resolve Resolve) error {
 	return nil
 }
 
-// addStatic adds a path without parameters; a default that the site has itself is not added.
+// addStatic adds a path without parameters. It does not add a default that the site defines itself.
 func (t *Table) addStatic(r *Route, segments []segment) (added bool, err error) {
 	words := make([]string, len(segments))
 	for i, s := range segments {
 		words[i] = s.literal
 	}
 	path := strings.Join(words, "/")
-	for _, before := range t.static[path] {
-		if before.Method == r.Method {
+	for _, previous := range t.static[path] {
+		if previous.Method == r.Method {
 			if r.Default {
 				return false, nil
 			}
-			return false, errorAt(r.At, "%s /%s stands twice, first at %s", r.Method, path, before.At)
+			return false, errorAt(r.At, "%s /%s stands twice, first at %s", r.Method, path, previous.At)
 		}
 	}
 	if !r.Default {
@@ -118,7 +120,8 @@ func (t *Table) addStatic(r *Route, segments []segment) (added bool, err error) 
 				continue
 			}
 			if _, ok := v.match(path, nil); ok {
-				return false, errorAt(r.At, "%s /%s is hidden by the pattern /%s before it, at %s: put it first", r.Method, path, v.route.Endpoint, v.route.At)
+				return false, errorAt(r.At, "%s /%s is hidden by the pattern /%s before it, at %s: put it first",
+					r.Method, path, v.route.Endpoint, v.route.At)
 			}
 		}
 	}
@@ -130,6 +133,7 @@ func isStatic(segments []segment) bool {
 	return !slices.ContainsFunc(segments, func(s segment) bool { return len(s.params) > 0 })
 }
 
+// add inserts a variant below n, one level per segment. A tail is kept at the node of the segment before it.
 func (n *node) add(v *variant) {
 	for i, s := range v.segments {
 		if v.tail && i == len(v.segments)-1 {
@@ -157,7 +161,7 @@ func (n *node) add(v *variant) {
 	n.ends = append(n.ends, v)
 }
 
-// collect appends the variants that a path may be of.
+// collect appends those variants that the segments of path may match.
 func (n *node) collect(path string, to []*variant) []*variant {
 	to = append(to, n.tails...)
 	segment, rest, more := strings.Cut(path, "/")
@@ -177,7 +181,7 @@ func (n *node) next(rest string, more bool, to []*variant) []*variant {
 	return append(to, n.ends...)
 }
 
-// match is the values of the parameters, appended to values.
+// match appends the values of the parameters to values, and reports whether the path matches.
 func (v *variant) match(path string, values []string) ([]string, bool) {
 	for i, s := range v.segments {
 		text, rest, _ := strings.Cut(path, "/")
@@ -187,7 +191,7 @@ func (v *variant) match(path string, values []string) ([]string, bool) {
 		path = rest
 		ok := true
 		switch {
-		case len(s.params) == 0: // the tree has compared it
+		case len(s.params) == 0: // the tree has compared it already
 		case s.match == nil:
 			ok = text != ""
 			values = append(values, text)
@@ -201,16 +205,18 @@ func (v *variant) match(path string, values []string) ([]string, bool) {
 	return values, true
 }
 
-// Match is what Find found.
+// Match is the result of Find.
 type Match struct {
 	Route  *Route
-	Params map[string]string // nil where the route has none
-	// Allow has the methods of the path, sorted, where it has none of the request's; nil: the path is on no route.
+	Params map[string]string // nil if the route has none
+	// Allow lists the methods of the path, sorted, if none of them is the request's. It is nil if no route has the
+	// path.
 	Allow []string
 }
 
-// Find looks for the route of a request. path is below the endpoint; slashes at its ends do not matter. Static
-// routes go before patterns, and those in their order; HEAD is answered by its own route, or by that of GET.
+// Find returns the route of a request. path is relative to the endpoint; slashes at its ends are ignored. Static
+// routes take precedence over patterns, and earlier patterns over later ones. HEAD is answered by its own route, or
+// else by that of GET.
 func (t *Table) Find(method, path string) Match {
 	path = strings.Trim(path, "/")
 	if len(path) > maxPath {
@@ -224,6 +230,8 @@ func (t *Table) Find(method, path string) Match {
 	return t.find("GET", path)
 }
 
+// find returns the route for a method and path. Static endpoints come first, then patterns in the order of the
+// routes. If only the method does not match, Match.Allow lists the methods of the path.
 func (t *Table) find(method, path string) (m Match) {
 	static := t.static[path]
 	for _, r := range static {
@@ -268,7 +276,7 @@ func (t *Table) find(method, path string) (m Match) {
 	return m
 }
 
-// params names the values.
+// params returns the values by the names of the parameters.
 func (v *variant) params(values []string) map[string]string {
 	params := make(map[string]string, len(values))
 	i := 0
@@ -281,5 +289,5 @@ func (v *variant) params(values []string) map[string]string {
 	return params
 }
 
-// Routes are all of them in their order, for pages that show them. They are not to be changed.
+// Routes returns all routes in their order. The caller must not modify them.
 func (t *Table) Routes() []*Route { return t.routes }

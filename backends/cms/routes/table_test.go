@@ -102,7 +102,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The routes of a site go before those that every site has, unless they are patterns.
+// TestDefaults checks that the routes of a site take precedence over the default routes, unless they are patterns.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	tab, err := table("POST auth", "* ", "DELETE {x}")
@@ -171,7 +171,7 @@ func TestTableErrors(t *testing.T) {
 	}
 }
 
-// large is a file of 10,000 routes: static ones, parameters, patterns, groups.
+// large returns a file with 10,000 routes: static ones, parameters, patterns and groups.
 func large() []byte {
 	var b strings.Builder
 	b.WriteString("<?php\n$routes = [\n")
@@ -213,8 +213,8 @@ func load(t testing.TB, src []byte) *Table {
 
 var largePaths = []string{"group99/item0", "group50/item41/77", "group70/ann/item98", "group3/item99", "group3/item99/x", "group7/none", "none"}
 
-// A large table is found in, without memory for each look: BenchmarkLoad and BenchmarkFind
-// tell how fast.
+// TestLarge checks that Find does not allocate memory in a large table. BenchmarkLoad and BenchmarkFind measure the
+// time.
 func TestLarge(t *testing.T) {
 	tab := load(t, large())
 	for _, path := range largePaths {
@@ -247,7 +247,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// A table and a plain reading of the same patterns, one after another, say the same.
+// FuzzFind compares a table with a simple implementation that tries one pattern after another.
 func FuzzFind(f *testing.F) {
 	f.Add("GET a/{b}\nGET a/{c:.*}x\nPOST a[/b[/{d}]]", "a/b")
 	f.Fuzz(func(t *testing.T, lines, path string) {
@@ -280,7 +280,7 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// whole tells whether the literal segments of a variant are those of the path, which the tree compares.
+// whole reports whether the literal segments of a variant match the path, which the tree checks.
 func whole(segments []segment, tail bool, path string) bool {
 	words := strings.Split(path, "/")
 	if len(words) != len(segments) && (!tail || len(words) < len(segments)) {

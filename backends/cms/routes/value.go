@@ -1,8 +1,8 @@
-// Package routes is the table of a site: which method and path is answered by which method of which class.
+// Package routes implements the routes table of a site: which method of which class answers which method and path.
 //
-// Read reads Routes.php, which is data and is never executed (specification, 2.1). Entries makes entries of what
-// a routes file says, of PHP or of JavaScript, by the rules of 2.3. NewTable makes the table that Find looks
-// into, and tells what is wrong where it stands.
+// Read parses Routes.php, which is data and is never executed. Entries converts the content of a routes file, in
+// PHP or JavaScript, to a list of entries. NewTable builds the table that Find searches. Errors have the position
+// in the file.
 package routes
 
 import (
@@ -10,14 +10,14 @@ import (
 	"strconv"
 )
 
-// Position is where something stands in a file of the site.
+// Position is a position in a file of the site.
 type Position struct {
-	File   string // below the site's folder, such as api/Routes.php
-	Line   int    // from 1; 0: not known
+	File   string // relative to the site's folder, such as api/Routes.php
+	Line   int    // from 1; 0 if unknown
 	Column int    // from 1, in characters
 }
 
-// String is file:line:column, as far as it is known.
+// String returns file:line:column, as far as they are known.
 func (p Position) String() string {
 	text := p.File
 	if p.Line > 0 {
@@ -29,7 +29,7 @@ func (p Position) String() string {
 	return text
 }
 
-// Error is what keeps a table from being loaded.
+// Error is an error in a routes file or a script.
 type Error struct {
 	At      Position
 	Message string
@@ -41,7 +41,7 @@ func errorAt(at Position, format string, args ...any) *Error {
 	return &Error{at, fmt.Sprintf(format, args...)}
 }
 
-// Kind is what a Value is.
+// Kind is the type of a Value.
 type Kind int
 
 // The kinds of values.
@@ -51,26 +51,26 @@ const (
 	Integer
 	Boolean
 	Class // a handler class by its name
-	List  // items with or without keys: an array of PHP, an array or an object of JavaScript
+	List  // items with or without keys: an array in PHP, an array or an object in JavaScript
 )
 
 func (k Kind) String() string {
 	return [...]string{"null", "a string", "an integer", "a boolean", "a class", "a list"}[k]
 }
 
-// Value is what a routes file says at one place.
+// Value is a value in a routes file.
 type Value struct {
 	Kind  Kind
-	Text  string // of String, and the name of Class, without its namespace
+	Text  string // of a String, or the name of a Class without its namespace
 	Int   int64
 	Bool  bool
 	Items []Item
 	At    Position
 }
 
-// Item is a member of a List.
+// Item is an element of a List.
 type Item struct {
-	// Named: it has a key that is a string. A key that is an integer counts as none.
+	// Named means that the item has a key that is a string. Integer keys are ignored.
 	Named bool
 	Key   string
 	KeyAt Position

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 )
 
-// email returns a valid address in lower case, or nothing.
+// email returns a valid address in lower case, or an empty string.
 func email(s string) string {
 	address, err := mailaddress.Parse(s)
 	if err != nil {
@@ -20,8 +20,9 @@ func email(s string) string {
 	return small
 }
 
-// written is an address as a URL of http, https or of no scheme; empty: it is none. What
-// browsers read in another way than Go is none: backslashes, and // without a scheme.
+// written parses a URL that has the scheme http or https, or none, and returns it with its normalized form. The
+// form is empty for other URLs, and for those that browsers parse differently than Go: with backslashes, or with //
+// but no scheme.
 func written(s string) (*url.URL, string) {
 	if strings.ContainsRune(s, '\\') || strings.HasPrefix(s, "//") {
 		return nil, ""
@@ -45,10 +46,10 @@ func written(s string) (*url.URL, string) {
 	return u, u.String()
 }
 
-// settled is an address that is read again as the same.
-func settled(s string, most int) string {
+// settled returns a normalized URL, or an empty string if its normalized form is not stable or longer than limit.
+func settled(s string, limit int) string {
 	u, made := written(s)
-	if u == nil || len(made) > most || strings.HasPrefix(made, "//") {
+	if u == nil || len(made) > limit || strings.HasPrefix(made, "//") {
 		return ""
 	}
 	if _, again := written(made); again != made {
@@ -57,25 +58,25 @@ func settled(s string, most int) string {
 	return made
 }
 
-func anyURL(s string, most int) string { return settled(trim(s), most) }
+func anyURL(s string, limit int) string { return settled(trim(s), limit) }
 
-func httpURL(s string, most int) string {
+func httpURL(s string, limit int) string {
 	s = trim(s)
 	if !strings.Contains(s, "://") {
-		if strings.ContainsRune(s, '@') { // another scheme, or a name that pretends
+		if strings.ContainsRune(s, '@') { // another scheme, or a misleading user name
 			return ""
 		}
 		s = "http://" + strings.TrimPrefix(s, "//")
 	}
-	if made := settled(s, most); strings.HasPrefix(made, "http://") || strings.HasPrefix(made, "https://") {
+	if made := settled(s, limit); strings.HasPrefix(made, "http://") || strings.HasPrefix(made, "https://") {
 		return made
 	}
 	return ""
 }
 
-// selectorValue quotes what is more than letters, digits, spaces and a few marks. In
-// quotes, all but the quote stands for itself; quotes in the value are left out.
-func selectorValue(s string, most int) string {
+// selectorValue quotes a value that has other characters than letters, digits, spaces and a few marks. Within
+// quotes, all other characters stand for themselves; quotes and backslashes are removed.
+func selectorValue(s string, limit int) string {
 	s = trim(strings.ReplaceAll(printed(s), "\n", " "))
 	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
 		s = s[1 : len(s)-1]
@@ -86,7 +87,7 @@ func selectorValue(s string, most int) string {
 		}
 		return r
 	}, s)
-	s = trim(first(trim(s), most))
+	s = trim(first(trim(s), limit))
 	if strings.ContainsFunc(s, func(r rune) bool {
 		return !inWord(r) && r != ' ' && r != '-' && r != '_' && r != '.' && r != '/' && r != '@' && r != ':'
 	}) {
@@ -95,8 +96,8 @@ func selectorValue(s string, most int) string {
 	return s
 }
 
-// selectorField makes an underscore of each character that a field's name cannot have.
-func selectorField(s string, most int) string {
+// selectorField replaces by an underscore each character that the name of a field cannot have.
+func selectorField(s string, limit int) string {
 	var b strings.Builder
 	for field := range strings.SplitSeq(s, "|") {
 		field = fieldName(field, 128)
@@ -104,7 +105,7 @@ func selectorField(s string, most int) string {
 		if field == "" {
 			continue
 		}
-		if b.Len()+space+len(field) > most {
+		if b.Len()+space+len(field) > limit {
 			break
 		}
 		b.WriteString("|"[:space])

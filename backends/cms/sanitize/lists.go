@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// list is a value as a list; what is none is its only item, nothing is no item.
+// list returns a list as it is, and any other value as the only item of a list. The list is empty for null and an
+// empty text.
 func list(value any) []any {
 	switch v := value.(type) {
 	case nil:
@@ -21,7 +22,7 @@ func list(value any) []any {
 	return []any{value}
 }
 
-// split is list, and divides a text at | or, where there is none, at commas.
+// split works like list, but splits a text at | or, if it has none, at commas.
 func split(value any) []any {
 	s, ok := value.(string)
 	if !ok {
@@ -40,7 +41,7 @@ func split(value any) []any {
 	return items
 }
 
-func cutList(items []any, most int) []any { return items[:min(len(items), most)] }
+func cutList(items []any, limit int) []any { return items[:min(len(items), limit)] }
 
 func array(value any, o options) any { return cutList(split(value), o.most) }
 
@@ -58,11 +59,13 @@ func intArray(value any, o options) any { return ints(cutList(split(value), o.mo
 
 func intArrayVal(value any, o options) any { return ints(cutList(list(value), o.most)) }
 
-// flatArray has what lists and objects hold, these in the order of their names.
+// flatArray collects the values in nested lists and objects; members of objects are in the order of their names.
 func flatArray(value any, o options) any {
 	return cutList(flatten([]any{}, value), o.most)
 }
 
+// flatten appends the scalars of a value to flat, with lists and objects taken apart at any depth. Objects are read
+// in the order of their keys.
 func flatten(flat []any, value any) []any {
 	switch v := value.(type) {
 	case nil:
@@ -85,7 +88,7 @@ func flatten(flat []any, value any) []any {
 	return append(flat, value)
 }
 
-// minArray leaves out null, empty texts, lists and objects. 0 and false stay.
+// minArray removes null, empty texts, lists and objects. It keeps 0 and false.
 func minArray(value any, o options) any {
 	items := list(value)
 	left := make([]any, 0, len(items))
@@ -111,8 +114,7 @@ func minArray(value any, o options) any {
 	return cutList(left, o.most)
 }
 
-// allowed are the values that option and options take; nil: any that is no list and
-// no object.
+// allowed returns the values that option and options accept. A nil map accepts any value but lists and objects.
 func (o options) allowed() map[string]bool {
 	if len(o.given) == 0 {
 		return nil
@@ -134,7 +136,7 @@ func allows(allowed map[string]bool, value any) bool {
 	return allowed == nil || allowed[str(value)]
 }
 
-// option is the value if it is one of its arguments, else null.
+// option returns the value if it is one of its arguments, else null.
 func option(value any, o options) any {
 	if !allows(o.allowed(), value) {
 		return nil
@@ -142,7 +144,7 @@ func option(value any, o options) any {
 	return value
 }
 
-// optionsOf are the items that are among its arguments.
+// optionsOf returns the items that are among its arguments.
 func optionsOf(value any, o options) any {
 	allowed := o.allowed()
 	left := []any{}

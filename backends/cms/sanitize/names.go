@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Classes of characters, all of ASCII.
+// Classes of ASCII characters.
 
 func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
@@ -19,31 +19,32 @@ func isHyphened(r rune) bool { return isVar(r) || r == '-' }
 
 func isName(r rune) bool { return isHyphened(r) || r == '.' }
 
-// only keeps characters; of the others it makes other, or nothing for -1.
-func only(s string, most int, is func(rune) bool, other rune) string {
+// only keeps the characters for which is returns true, and replaces the others by other, or removes them if other
+// is -1. It cuts the result to limit characters.
+func only(s string, limit int, is func(rune) bool, other rune) string {
 	return first(strings.Map(func(r rune) rune {
 		if is(r) {
 			return r
 		}
 		return other
-	}, s), most)
+	}, s), limit)
 }
 
-func name(s string, most int) string { return only(trim(s), most, isName, '_') }
+func name(s string, limit int) string { return only(trim(s), limit, isName, '_') }
 
-func fieldName(s string, most int) string { return only(trim(s), most, isVar, '_') }
+func fieldName(s string, limit int) string { return only(trim(s), limit, isVar, '_') }
 
-func templateName(s string, most int) string { return only(trim(s), most, isHyphened, '-') }
+func templateName(s string, limit int) string { return only(trim(s), limit, isHyphened, '-') }
 
-func alpha(s string, most int) string { return only(s, most, isAlpha, -1) }
+func alpha(s string, limit int) string { return only(s, limit, isAlpha, -1) }
 
-func digits(s string, most int) string { return only(s, most, isDigit, -1) }
+func digits(s string, limit int) string { return only(s, limit, isDigit, -1) }
 
-func alphanumeric(s string, most int) string {
-	return only(s, most, func(r rune) bool { return isAlpha(r) || isDigit(r) }, -1)
+func alphanumeric(s string, limit int) string {
+	return only(s, limit, func(r rune) bool { return isAlpha(r) || isDigit(r) }, -1)
 }
 
-// chars keeps the characters of its first argument. Default: ASCII letters and digits.
+// chars keeps the characters of its first argument, by default ASCII letters and digits.
 func chars(value any, o options) any {
 	if len(o.given) == 0 {
 		return alphanumeric(str(value), o.most)
@@ -55,25 +56,24 @@ func chars(value any, o options) any {
 	return only(str(value), o.most, func(r rune) bool { return allowed[r] }, -1)
 }
 
-// punctuation is what a page's name neither begins nor ends with.
+// punctuation is what the name of a page must neither begin nor end with.
 const punctuation = "._-"
 
-// pageName makes a hyphen of each other character. Names neither begin nor end with
-// punctuation.
-func pageName(s string, most int) string {
+// pageName replaces each other character by a hyphen. A name neither begins nor ends with punctuation.
+func pageName(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if r = unicode.ToLower(r); 'a' <= r && r <= 'z' || isDigit(r) || strings.ContainsRune(punctuation, r) {
 			return r
 		}
 		return '-'
 	}, s)
-	return strings.TrimRight(first(strings.TrimLeft(s, punctuation), most), punctuation)
+	return strings.TrimRight(first(strings.TrimLeft(s, punctuation), limit), punctuation)
 }
 
-func pageNameTranslate(s string, most int) string { return pageName(text.Transliterate(s), most) }
+func pageNameTranslate(s string, limit int) string { return pageName(text.Transliterate(s), limit) }
 
-// pagePathName keeps a slash at both ends.
-func pagePathName(s string, most int) string {
+// pagePathName keeps slashes at both ends.
+func pagePathName(s string, limit int) string {
 	s = trim(s)
 	var b strings.Builder
 	for segment := range strings.SplitSeq(s, "/") {
@@ -89,11 +89,11 @@ func pagePathName(s string, most int) string {
 	if strings.HasSuffix(s, "/") {
 		b.WriteByte('/')
 	}
-	return strings.TrimRight(first(b.String(), most), punctuation)
+	return strings.TrimRight(first(b.String(), limit), punctuation)
 }
 
 func path(value any, o options) any {
-	if value == false { // what it has made
+	if value == false { // the result of an earlier call
 		return false
 	}
 	s := str(value)
@@ -103,41 +103,43 @@ func path(value any, o options) any {
 	return s
 }
 
-// filename keeps the extension where it has to cut.
-func filename(s string, most int) string {
+// filename keeps the extension if it has to cut the name.
+func filename(s string, limit int) string {
 	s = s[strings.LastIndexAny(s, `/\`)+1:]
 	s = strings.Trim(only(trim(s), unlimited, isName, '_'), ".")
-	if len(s) <= most {
+	if len(s) <= limit {
 		return s
 	}
-	if dot := strings.LastIndexByte(s, '.'); dot > 0 && len(s)-dot <= 16 && len(s)-dot < most {
-		return s[:most-(len(s)-dot)] + s[dot:]
+	if dot := strings.LastIndexByte(s, '.'); dot > 0 && len(s)-dot <= 16 && len(s)-dot < limit {
+		return s[:limit-(len(s)-dot)] + s[dot:]
 	}
-	return strings.TrimRight(s[:most], ".")
+	return strings.TrimRight(s[:limit], ".")
 }
 
-func attrName(s string, most int) string {
+func attrName(s string, limit int) string {
 	s = only(s, unlimited, func(r rune) bool { return isName(r) || r == ':' }, -1)
-	return first(strings.TrimLeft(s, "0123456789.-"), most)
+	return first(strings.TrimLeft(s, "0123456789.-"), limit)
 }
 
-// classMarks are what a class may have beside letters and digits: the hyphen, the underscore, and
-// the marks of utility classes (md:flex, @sm).
+// classMarks are the characters of a class other than letters and digits: the hyphen, the underscore, and the marks
+// of utility classes (md:flex, @sm).
 const classMarks = "-_:@"
 
-// htmlClass makes a hyphen of each other character. A class does not begin with a digit, and one
-// without letters and digits is none.
-func htmlClass(s string, most int) string {
-	s = only(trim(s), unlimited, func(r rune) bool { return isAlpha(r) || isDigit(r) || strings.ContainsRune(classMarks, r) }, '-')
-	s = first(strings.TrimLeft(s, "0123456789"), most)
+// htmlClass replaces each other character by a hyphen. A class does not begin with a digit, and has at least one
+// letter or digit.
+func htmlClass(s string, limit int) string {
+	s = only(trim(s), unlimited, func(r rune) bool {
+		return isAlpha(r) || isDigit(r) || strings.ContainsRune(classMarks, r)
+	}, '-')
+	s = first(strings.TrimLeft(s, "0123456789"), limit)
 	if strings.Trim(s, classMarks) == "" {
 		return ""
 	}
 	return s
 }
 
-// htmlClasses are divided by white space, commas and dots. Each is there once.
-func htmlClasses(s string, most int) string {
+// htmlClasses returns the classes of a list that is separated by white space, commas or dots, without duplicates.
+func htmlClasses(s string, limit int) string {
 	var b strings.Builder
 	seen := make(map[string]bool)
 	for class := range strings.FieldsFuncSeq(s, func(r rune) bool { return isSpace(r) || r == ',' || r == '.' }) {
@@ -146,7 +148,7 @@ func htmlClasses(s string, most int) string {
 		}
 		seen[class] = true
 		space := min(b.Len(), 1)
-		if b.Len()+space+len(class) > most {
+		if b.Len()+space+len(class) > limit {
 			break
 		}
 		b.WriteString(" "[:space])
@@ -155,8 +157,10 @@ func htmlClasses(s string, most int) string {
 	return b.String()
 }
 
-// Words of names: a change from a small letter to a capital begins one.
+// The following functions split names into words: a capital after another character begins a new word.
 
+// parts returns the words of a text. A word ends at each character other than an ASCII letter or digit, and before
+// an upper-case letter that does not follow one. Latin letters with marks are replaced by ASCII letters first.
 func parts(s string) (found []string) {
 	s = strings.Map(func(r rune) rune {
 		if isAlpha(r) || isDigit(r) {
@@ -177,7 +181,7 @@ func parts(s string) (found []string) {
 	return found
 }
 
-// latin keeps the case of letters that are ASCII already.
+// latin transliterates other letters than ASCII and keeps their case.
 func latin(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -194,9 +198,8 @@ func latin(s string) string {
 	return b.String()
 }
 
-// camelCase puts words together, each but the first with a capital. Words are divided by what is
-// neither a letter nor a digit of ASCII; their other letters stay as they are. The result does not
-// begin with a digit.
+// camelCase joins words, and begins each but the first with a capital. Words are separated by all characters but
+// ASCII letters and digits; their other letters keep their case. The result does not begin with a digit.
 func camelCase(s string) string {
 	made := []byte(pascalCase(s))
 	if len(made) > 0 {
@@ -205,9 +208,10 @@ func camelCase(s string) string {
 	return string(made)
 }
 
+// pascalCase joins the words of a text, each with an upper-case first letter. Leading digits are dropped.
 func pascalCase(s string) string {
 	made := make([]byte, 0, len(s))
-	begins := true // a word
+	begins := true // the next letter begins a word
 	for _, r := range s {
 		switch {
 		case !isAlpha(r) && !isDigit(r):

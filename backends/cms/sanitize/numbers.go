@@ -23,7 +23,7 @@ func float(value any, _ options) any {
 	return n
 }
 
-// bound is an argument, else the number behind the name, else none.
+// bound returns the argument with that index, or else the number in the spec. It reports false if there is neither.
 func (o options) bound(at int) (n float64, ok bool) {
 	if len(o.given) > at {
 		return numeric(o.given[at])
@@ -41,27 +41,27 @@ func atLeast(value any, o options) any {
 
 func atMost(value any, o options) any {
 	n, _ := numeric(value)
-	if most, ok := o.bound(0); ok {
-		n = min(n, most)
+	if limit, ok := o.bound(0); ok {
+		n = min(n, limit)
 	}
 	return exact(n)
 }
 
-// within is a number between two arguments; with one, or with the number behind the
-// name, between 0 and it.
+// within limits a number to the range between two arguments. With one argument, or with a number in the spec, the
+// range begins at 0.
 func within(value any, o options) any {
 	n, _ := numeric(value)
-	least, hasLeast := 0.0, true
+	lower, hasLower := 0.0, true
 	if len(o.given) > 1 {
-		least, hasLeast = o.bound(0)
+		lower, hasLower = o.bound(0)
 	}
-	most, ok := o.bound(max(len(o.given)-1, 0))
+	upper, ok := o.bound(max(len(o.given)-1, 0))
 	if !ok {
 		return exact(n)
 	}
-	n = min(n, most)
-	if hasLeast {
-		n = max(n, min(least, most))
+	n = min(n, upper)
+	if hasLower {
+		n = max(n, min(lower, upper))
 	}
 	return exact(n)
 }
@@ -75,7 +75,7 @@ func bit(value any, _ options) any {
 
 func boolean(value any, _ options) any { return truth(value) }
 
-// truth is false for what is empty or zero, and for the texts that say so.
+// truth returns false for empty values, zero, and the texts "false" and "0".
 func truth(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -100,14 +100,16 @@ const (
 	firstSecond = -62135596800
 )
 
-// layouts in which a date is read; without a zone it is of UTC.
+// layouts are the accepted formats of a date. A date without a zone is in UTC.
 var layouts = []string{
-	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "2006-01", "02.01.2006",
-	"02.01.2006 15:04", "01/02/2006", "2 January 2006", "January 2, 2006", "2 Jan 2006", "Jan 2, 2006", time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC,
+	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
+	"2006-01", "02.01.2006",
+	"02.01.2006 15:04", "01/02/2006", "2 January 2006", "January 2, 2006", "2 Jan 2006", "Jan 2, 2006", time.RFC1123Z,
+	time.RFC1123, time.RFC850, time.ANSIC,
 }
 
-// date is seconds since 1970; with an argument, the date in that form, whose letters
-// are those of PHP: d j m n Y y H G i s D l M F.
+// date returns the seconds since 1970 or, with an argument, the date in that format, which uses these letters of
+// PHP: d j m n Y y H G i s D l M F. It returns an empty string for an unreadable date.
 func date(value any, o options) any {
 	layout := ""
 	if len(o.given) > 0 {
@@ -123,6 +125,8 @@ func date(value any, o options) any {
 	return time.Unix(seconds, 0).UTC().Format(layout)
 }
 
+// moment returns a value as Unix time in seconds. It accepts text in layout, which may be empty, a number of
+// seconds, and text in one of layouts.
 func moment(value any, layout string) (seconds int64, ok bool) {
 	if _, is := value.(bool); is {
 		return 0, false
@@ -149,7 +153,8 @@ func moment(value any, layout string) (seconds int64, ok bool) {
 }
 
 var letters = strings.NewReplacer(
-	"d", "02", "j", "2", "m", "01", "n", "1", "Y", "2006", "y", "06", "H", "15", "G", "15", "i", "04", "s", "05", "D", "Mon", "l", "Monday", "M", "Jan", "F", "January",
+	"d", "02", "j", "2", "m", "01", "n", "1", "Y", "2006", "y", "06", "H", "15", "G", "15", "i", "04", "s", "05", "D",
+	"Mon", "l", "Monday", "M", "Jan", "F", "January",
 )
 
 func goLayout(php string) string { return letters.Replace(php) }

@@ -1,11 +1,9 @@
-// Package sanitize changes values that come from outside into what a name promises:
-// one line of text, a number, a list. It does not reject: what cannot be made so is
-// empty, zero or false.
+// Package sanitize changes values from outside into the form that the name of a sanitizer promises: one line of
+// text, a number, a list. It does not reject values: the result is empty, zero or false if there is no better one.
 //
-// A value is anything of JSON: nil, bool, string, a number, []any, map[string]any. No
-// sanitizer fails on any of them, none takes more than the length of the value asks
-// for, and each but the encoders (entities, entitiesMarkdown, unentities) leaves as it
-// is what it has made. Where a text is made of a list or an object, it is its JSON.
+// A value is any JSON value: nil, bool, string, a number, []any or map[string]any. No sanitizer fails on any of
+// them, and each takes time linear in the length of the value. Each but the encoders (entities, entitiesMarkdown,
+// unentities) is idempotent. The text of a list or an object is its JSON.
 package sanitize
 
 import (
@@ -14,38 +12,37 @@ import (
 	"strings"
 )
 
-// UnknownError is of a name that is no sanitizer.
+// UnknownError is the name of an unknown sanitizer.
 type UnknownError string
 
 func (e UnknownError) Error() string { return fmt.Sprintf("'%s' is not a sanitizer", string(e)) }
 
-// Apply sanitizes a value. A spec is the name of a sanitizer, with a number behind it
-// that takes the place of its length (text20) or bound (max10), or several joined by
-// underscores, which follow one another (text20_entities). The error is an
-// UnknownError.
+// Apply sanitizes a value. A spec is the name of a sanitizer, optionally followed by a number that replaces its
+// length (text20) or bound (max10). Several sanitizers, joined by underscores, are applied one after the other
+// (text20_entities). The error is an UnknownError.
 func Apply(spec string, value any) (any, error) { return With(spec, value) }
 
-// With is Apply for a sanitizer that takes more than a number, such as the values
-// that option allows. A chain gives them to its last link.
+// With works like Apply, but passes arguments to the sanitizer, such as the values that option allows. In a chain,
+// only the last sanitizer gets them.
 func With(spec string, value any, given ...any) (any, error) {
 	rest := spec
 	for {
 		name, more, chained := strings.Cut(rest, "_")
-		s, most, ok := parse(name)
+		s, limit, ok := parse(name)
 		if !ok {
 			return nil, UnknownError(spec)
 		}
 		if !chained {
-			return s.make(value, options{most, given}), nil
+			return s.make(value, options{limit, given}), nil
 		}
-		if !Known(more) { // before anything is done
+		if !Known(more) { // before anything is applied
 			return nil, UnknownError(spec)
 		}
-		value, rest = s.make(value, options{most: most}), more
+		value, rest = s.make(value, options{most: limit}), more
 	}
 }
 
-// Known reports whether a spec is one.
+// Known reports whether spec is valid.
 func Known(spec string) bool {
 	for name := range strings.SplitSeq(spec, "_") {
 		if _, _, ok := parse(name); !ok {
@@ -55,13 +52,13 @@ func Known(spec string) bool {
 	return true
 }
 
-// Valid reports whether a value would stay as it is. The error is that of Apply.
+// Valid reports whether sanitizing would leave a value unchanged. The error is that of Apply.
 func Valid(spec string, value any, given ...any) (bool, error) {
 	made, err := With(spec, value, given...)
 	return err == nil && same(made, value), err
 }
 
-// Names are those of all sanitizers, sorted.
+// Names returns the names of all sanitizers, sorted.
 func Names() []string {
 	names := make([]string, 0, len(all))
 	for name := range all {
@@ -71,26 +68,26 @@ func Names() []string {
 	return names
 }
 
-// sanitizer is one of them.
+// sanitizer describes one sanitizer.
 type sanitizer struct {
 	make func(value any, o options) any
-	// most is its length or bound without a number. unlimited: there is none unless a
-	// number is given.
+	// most is its length or bound if the spec has no number. The value unlimited means that there is none by
+	// default.
 	most int
-	// fixed: no number is behind its name.
+	// fixed means that its name cannot be followed by a number.
 	fixed bool
 }
 
 const unlimited = 1 << 30
 
-// options are what a sanitizer is told.
+// options are the number and the arguments that a sanitizer gets.
 type options struct {
 	most  int
 	given []any
 }
 
-// parse finds a sanitizer by its name, which a number may follow.
-func parse(name string) (s sanitizer, most int, ok bool) {
+// parse returns the sanitizer of a name that may be followed by a number.
+func parse(name string) (s sanitizer, limit int, ok bool) {
 	if s, ok = all[name]; ok {
 		return s, s.most, true
 	}
@@ -100,12 +97,12 @@ func parse(name string) (s sanitizer, most int, ok bool) {
 		return s, 0, false
 	}
 	for _, d := range digits {
-		most = 10*most + int(d-'0')
+		limit = 10*limit + int(d-'0')
 	}
-	return s, most, true
+	return s, limit, true
 }
 
-// all is filled once: the functions that it names use it too.
+// all is set by init, because the functions that it refers to use it, too.
 var all map[string]sanitizer
 
 func init() {

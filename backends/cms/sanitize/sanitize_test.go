@@ -393,9 +393,9 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// Nothing takes longer than its length: a square of so many would not end. Beside others' work
-// the best of many tries counts, and sixteen times as much may take a few times sixteen times as
-// long, where a square would take 256 times.
+// TestLinear checks that every sanitizer takes time linear in the length of its input. The best of several tries
+// counts, because other tests run meanwhile; an input that is sixteen times as long may take several times sixteen
+// times as long, whereas a quadratic sanitizer would take 256 times as long.
 func TestLinear(t *testing.T) {
 	t.Parallel()
 	const few, many = 1 << 12, 1 << 16

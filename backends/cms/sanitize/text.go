@@ -10,15 +10,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// isSpace is white space, also that without a width.
+// isSpace reports whether r is white space, including characters of zero width.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\u200b' || r == '\ufeff' }
 
 func trim(s string) string { return strings.TrimFunc(s, isSpace) }
 
-// ends are line ends as they are kept.
-var ends = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+// ends replaces all line ends by \n.
+var ends = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
+	"\u2029", "\n")
 
-// printed is without control characters but tabs and line ends, which are \n.
+// printed removes control characters except tabs and line ends, and normalizes line ends to \n.
 func printed(s string) string {
 	clean := true
 	for i := 0; i < len(s) && clean; i++ {
@@ -35,17 +36,17 @@ func printed(s string) string {
 	}, ends.Replace(s))
 }
 
-func line(s string, most int) string {
+func line(s string, limit int) string {
 	s = strings.ReplaceAll(text.StripTags(printed(s)), "\n", " ")
-	return trim(first(trim(s), most))
+	return trim(first(trim(s), limit))
 }
 
-func lines(s string, most int) string {
-	return trim(first(trim(text.StripTags(printed(s))), most))
+func lines(s string, limit int) string {
+	return trim(first(trim(text.StripTags(printed(s))), limit))
 }
 
-func emailHeader(s string, most int) string {
-	return trim(first(trim(strings.ReplaceAll(printed(s), "\n", " ")), most))
+func emailHeader(s string, limit int) string {
+	return trim(first(trim(strings.ReplaceAll(printed(s), "\n", " ")), limit))
 }
 
 func removeNewlines(s string) string { return strings.ReplaceAll(ends.Replace(s), "\n", " ") }
@@ -59,7 +60,7 @@ func removeWhitespace(s string) string {
 	}, s)
 }
 
-// reduceWhitespace leaves one space of each run of white space.
+// reduceWhitespace replaces each run of white space by one space.
 func reduceWhitespace(s string) string {
 	var b strings.Builder
 	inside := false
@@ -76,7 +77,7 @@ func reduceWhitespace(s string) string {
 	return b.String()
 }
 
-// normalizeWhitespace leaves as many characters: spaces, and line ends that are \n.
+// normalizeWhitespace replaces each white space character by a space, and line ends by \n.
 func normalizeWhitespace(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && isSpace(r) {
@@ -86,9 +87,9 @@ func normalizeWhitespace(s string) string {
 	}, ends.Replace(s))
 }
 
-// truncate makes one line without tags: an ellipsis stands between what were lines. It cuts between
-// words, or in a first word that alone is too long, and shows by an ellipsis that it did.
-func truncate(s string, most int) string {
+// truncate returns one line without tags, in which an ellipsis separates the original lines. A longer text is cut
+// between words, or within the first word if that alone is too long, and ends with an ellipsis.
+func truncate(s string, limit int) string {
 	var lines []string
 	for line := range strings.SplitSeq(text.StripTags(printed(s)), "\n") {
 		if line = trim(reduceWhitespace(line)); line != "" {
@@ -96,14 +97,14 @@ func truncate(s string, most int) string {
 		}
 	}
 	s = strings.Join(lines, " … ")
-	if utf8.RuneCountInString(s) <= most {
+	if utf8.RuneCountInString(s) <= limit {
 		return s
 	}
-	if most == 0 {
+	if limit == 0 {
 		return ""
 	}
-	cut := first(s, most-1)
-	if s[len(cut)] != ' ' { // in a word
+	cut := first(s, limit-1)
+	if s[len(cut)] != ' ' { // within a word
 		if at := strings.LastIndexByte(cut, ' '); at > 0 {
 			cut = cut[:at]
 		}
@@ -115,19 +116,19 @@ func truncate(s string, most int) string {
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// joins reports whether a mark stays with a word around it.
+// joins reports whether a mark belongs to the word around it.
 func joins(r rune) bool { return r == '\'' || r == '’' }
 
-// maxWord is how many characters a word may have; of a longer one the first ones stay.
+// maxWord limits the length of a word in characters; longer words are cut.
 const maxWord = 80
 
-func wordsOf(s string, most int) (found []string) {
+func wordsOf(s string, limit int) (found []string) {
 	s = text.StripTags(printed(s))
 	for run := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) && !joins(r) }) {
 		if run = strings.TrimFunc(first(strings.TrimFunc(run, joins), maxWord), joins); run == "" {
 			continue
 		}
-		if len(found) >= most {
+		if len(found) >= limit {
 			break
 		}
 		found = append(found, run)
@@ -135,14 +136,14 @@ func wordsOf(s string, most int) (found []string) {
 	return found
 }
 
-func word(s string, most int) string {
+func word(s string, limit int) string {
 	for _, found := range wordsOf(s, 1) {
-		return strings.TrimFunc(first(found, most), joins)
+		return strings.TrimFunc(first(found, limit), joins)
 	}
 	return ""
 }
 
-func words(s string, most int) string { return strings.Join(wordsOf(s, most), " ") }
+func words(s string, limit int) string { return strings.Join(wordsOf(s, limit), " ") }
 
 // HTML.
 
@@ -152,18 +153,20 @@ func unentities(s string) string { return html.UnescapeString(s) }
 
 func purify(s string) string { return text.Purify(printed(s)) }
 
-func markupToText(s string, most int) string {
-	return trim(first(trim(text.Plain(printed(s))), most))
+func markupToText(s string, limit int) string {
+	return trim(first(trim(text.Plain(printed(s))), limit))
 }
 
-func markupToLine(s string, most int) string {
-	return trim(first(trim(strings.Join(strings.Fields(text.Plain(printed(s))), " ")), most))
+func markupToLine(s string, limit int) string {
+	return trim(first(trim(strings.Join(strings.Fields(text.Plain(printed(s))), " ")), limit))
 }
 
-// inline is the Markdown of entitiesMarkdown: code, a link, strong, emphasis, struck
-// out, none in another.
+// inline matches the Markdown of entitiesMarkdown: code, a link, strong, emphasis and deleted text. They do not
+// nest.
 var inline = regexp.MustCompile("`([^`\n]+)`" + `|\[([^\[\]\n]+)\]\(([^\s()<>]+)\)|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|~~([^~\n]+)~~`)
 
+// entitiesMarkdown escapes a text for HTML and turns its inline Markdown (code, links, strong, emphasis and deleted
+// text) into elements. A link with an unsafe address stays text.
 func entitiesMarkdown(s string) string {
 	s = html.EscapeString(s)
 	var b strings.Builder

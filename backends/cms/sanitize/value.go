@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// str is a value as a text, which is valid UTF-8.
+// str returns a value as a text, which is valid UTF-8.
 func str(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -28,7 +28,7 @@ func str(value any) string {
 	return encode(value)
 }
 
-// encode is a value as JSON; empty: it has none.
+// encode returns a value as JSON, or an empty string if it cannot be encoded.
 func encode(value any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -39,7 +39,7 @@ func encode(value any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// numberText is how JSON writes a number.
+// numberText formats a number as JSON does.
 func numberText(n float64) string {
 	if math.Abs(n) < 1e21 && (n == 0 || math.Abs(n) >= 1e-6) {
 		return strconv.FormatFloat(n, 'f', -1, 64)
@@ -47,7 +47,7 @@ func numberText(n float64) string {
 	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
-// number is a value that is a finite number.
+// number returns a value that is a finite number.
 func number(value any) (n float64, ok bool) {
 	switch v := value.(type) {
 	case float64:
@@ -68,7 +68,8 @@ func number(value any) (n float64, ok bool) {
 	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// numeric is a value as a number, also of a text that is one; else 0.
+// numeric converts a value to a number. It accepts booleans, times and texts that contain a number, and returns 0
+// for other values.
 func numeric(value any) (n float64, ok bool) {
 	switch v := value.(type) {
 	case bool:
@@ -94,15 +95,15 @@ func numeric(value any) (n float64, ok bool) {
 	return 0, false
 }
 
-// safe is the largest integer that JSON readers keep (RFC 8259, section 6).
+// safe is the largest integer that all JSON parsers represent exactly (RFC 8259, section 6).
 const safe = 1<<53 - 1
 
-// integer is a number cut to an integer.
+// integer truncates a number to an integer within ±safe.
 func integer(n float64) int64 {
 	return int64(math.Trunc(max(-safe, min(n, safe))))
 }
 
-// exact is an integer where a number is one.
+// exact returns a number as an int64 if it is an integer, else as a float64.
 func exact(n float64) any {
 	if n == math.Trunc(n) && math.Abs(n) <= safe {
 		return int64(n)
@@ -110,7 +111,7 @@ func exact(n float64) any {
 	return n
 }
 
-// same compares values of JSON; numbers are compared as such.
+// same reports whether two JSON values are equal; numbers are compared by value.
 func same(a, b any) bool {
 	if n, ok := number(a); ok {
 		m, ok := number(b)
@@ -145,31 +146,31 @@ func same(a, b any) bool {
 	return false
 }
 
-// first is the beginning of a text.
-func first(s string, most int) string {
-	if len(s) <= most {
+// first returns the first limit characters of a text.
+func first(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
 	for at := range s {
-		if most == 0 {
+		if limit == 0 {
 			return s[:at]
 		}
-		most--
+		limit--
 	}
 	return s
 }
 
-func maxBytes(s string, most int) string {
-	if len(s) <= most {
+func maxBytes(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
 	}
-	return s[:most]
+	return s[:limit]
 }
 
-// minLength empties what is shorter.
+// minLength returns an empty string for a shorter text.
 func minLength(s string, least int) string {
 	if utf8.RuneCountInString(s) < least {
 		return ""

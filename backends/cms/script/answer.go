@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// errResult is the error of a Result that is none.
+// errResult is the error of a malformed Result.
 var errResult = errors.New("a process for handlers gave an answer that is none")
 
-// answer reads the Result of a call.
+// answer decodes the Result of a call.
 func (h *host) answer(result []byte) (any, error) {
 	r := wire.NewReader(result)
 	if status := int(r.Uint()); status != 0 { //nolint:gosec // G115: SetStatus refuses what is none
@@ -41,6 +41,7 @@ func (h *host) answer(result []byte) (any, error) {
 	return value, err
 }
 
+// result reads the result of a call: an error, a file or image to serve, a response, or a value.
 func (h *host) result(r *wire.Reader) (any, error) {
 	switch kind := r.Byte(); kind {
 	case wire.Failed:
@@ -64,7 +65,7 @@ func (h *host) result(r *wire.Reader) (any, error) {
 	}
 }
 
-// body is a value that a method has given.
+// body decodes a value that a method has returned.
 func body(kind byte, r *wire.Reader) (any, error) {
 	switch kind {
 	case wire.Nothing:
@@ -79,7 +80,7 @@ func body(kind byte, r *wire.Reader) (any, error) {
 	return nil, errResult
 }
 
-// failed is the error of a call.
+// failed decodes the error of a call.
 func (h *host) failed(r *wire.Reader) error {
 	kind, code, message, stack, cause := r.Byte(), r.Uint(), r.Text(), r.Text(), r.Uint()
 	made := &scriptError{errors.New(message), stack}
@@ -96,10 +97,10 @@ func (h *host) failed(r *wire.Reader) error {
 	return made
 }
 
-// errTime is the answer to who called what took too long.
+// errTime is the answer to a call that took too long.
 var errTime = handler.Errorf(http.StatusGatewayTimeout, "%s", js.ErrTime)
 
-// scriptError is an error with the place in the site's code where it arose.
+// scriptError is an error with the stack of the site's code.
 type scriptError struct {
 	error
 	stack string
@@ -107,10 +108,10 @@ type scriptError struct {
 
 func (e *scriptError) Unwrap() error { return e.error }
 
-// Stack is where an error of a handler arose, a call a line, the innermost first, or empty where it is not known.
+// Stack returns the calls that led to the error, one per line, innermost first. It is empty if they are not known.
 func (e *scriptError) Stack() string { return e.stack }
 
-// Stack is that of an error which has one.
+// Stack returns the stack of a script's error in err's chain, or an empty string.
 func Stack(err error) string {
 	if e, ok := errors.AsType[*scriptError](err); ok {
 		return e.stack

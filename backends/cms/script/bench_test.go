@@ -11,7 +11,7 @@ const benched = `static test() { return "test successful" } static getUser(data)
 static list() { return {users: Array.from({length: 100}, (_, i) => ({id: i, name: "user" + i}))} }
 static pages() { const all = []; for (let i = 0; i < 20; i++) all.push(pages.get("/" + i)); return {all} }`
 
-// BenchmarkCall is a call of a method, in a process of its own and in this one.
+// BenchmarkCall measures a call of a method in a process of its own and in this process.
 func BenchmarkCall(b *testing.B) {
 	for name, o := range map[string]Options{"process": {}, "none": {InProcess: true}} {
 		o.Pages = &fakePages{get: func(context.Context) (Object, error) {

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// maxCache is how much the cache of a site holds, names and values.
+// maxCache limits the size of a site's cache, in bytes of names and values.
 const maxCache = 64 << 20
 
-// entryCost is what an entry takes beside its name and value.
+// entryCost is added to the length of the name and value of each entry.
 const entryCost = 200
 
-// cache holds values of JSON for a time, for all calls. What was used longest ago gives
-// place.
+// cache holds JSON values for a time, shared by all calls. When it is full, it removes the least recently used
+// entries.
 type cache struct {
 	most int
 	now  func() time.Time
@@ -21,20 +21,21 @@ type cache struct {
 	mu      sync.Mutex
 	size    int
 	entries map[string]*list.Element
-	order   list.List // of *cached, the newest in front
+	order   list.List // of *cached, most recently used first
 }
 
 type cached struct {
 	key, value string
-	until      time.Time // zero: as long as there is place
+	until      time.Time // zero if it does not expire
 }
 
 func (c *cached) cost() int { return len(c.key) + len(c.value) + entryCost }
 
-func newCache(most int, now func() time.Time) *cache {
-	return &cache{most: most, now: now, entries: make(map[string]*list.Element)}
+func newCache(limit int, now func() time.Time) *cache {
+	return &cache{most: limit, now: now, entries: make(map[string]*list.Element)}
 }
 
+// get returns the value of a key and marks it as recently used. It drops an entry that has expired.
 func (c *cache) get(key string) (value string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +52,8 @@ func (c *cache) get(key string) (value string, ok bool) {
 	return found.value, true
 }
 
-// set keeps a value; false: it is larger than all of the cache.
+// set stores a value. A life of 0 means that it does not expire. It returns false if the value is larger than the
+// whole cache.
 func (c *cache) set(key, value string, life time.Duration) bool {
 	made := &cached{key: key, value: value}
 	if life > 0 {
@@ -84,7 +86,7 @@ func (c *cache) delete(key string) bool {
 }
 
 func (c *cache) drop(e *list.Element) {
-	gone := c.order.Remove(e).(*cached)
-	delete(c.entries, gone.key)
-	c.size -= gone.cost()
+	removed := c.order.Remove(e).(*cached)
+	delete(c.entries, removed.key)
+	c.size -= removed.cost()
 }

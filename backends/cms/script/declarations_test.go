@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What the declarations for TypeScript tell is what there is.
+// TestDeclarations checks that the TypeScript declarations match the global objects.
 func TestDeclarations(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../apiTemplate/cms.d.ts")

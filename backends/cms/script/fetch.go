@@ -13,15 +13,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// maxFetch bounds what is sent and what is fetched.
+// maxFetch limits the body of a request and of a response, in bytes.
 const maxFetch = 4 << 20
 
-// newClient makes the client of http.fetch. What it may reach is checked where it
-// connects, and each redirect as the first address.
+// newClient returns the client of http.fetch. Addresses are checked when it connects, and the host of each redirect
+// like that of the first request.
 func newClient(o Options) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			DialContext: outbound.Dialer(o.Networks).DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4, MaxIdleConns: 32,
+			DialContext: outbound.Dialer(o.Networks).DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4,
+			MaxIdleConns:           32,
 			MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
@@ -33,7 +34,7 @@ func newClient(o Options) *http.Client {
 	}
 }
 
-// allowedHost checks an address against the hosts that may be fetched from.
+// allowedHost returns an error unless the host of an address is allowed.
 func allowedHost(hosts []string, u *url.URL) error {
 	if u.Scheme != "https" && u.Scheme != "http" {
 		return fmt.Errorf("%s is not an address of http or https", quote(u.Redacted()))
@@ -47,21 +48,26 @@ func allowedHost(hosts []string, u *url.URL) error {
 		if only && port != u.Port() || !only && u.Port() != "" {
 			continue
 		}
-		if below, ok := strings.CutPrefix(host, "*"); host == name || ok && strings.HasPrefix(below, ".") && strings.HasSuffix(name, below) {
+		if below, ok := strings.CutPrefix(host, "*"); host == name || ok && strings.HasPrefix(below, ".") &&
+			strings.HasSuffix(name, below) {
 			return nil
 		}
 	}
 	return fmt.Errorf("the host %s is not among those that may be fetched from", quote(u.Host))
 }
 
-// fetched is an answer to http.fetch.
+// fetched is a response to http.fetch.
 type fetched struct {
 	status  int
 	headers http.Header
 	body    []byte
 }
 
-func (e *Engine) fetch(ctx context.Context, method, address string, headers map[string]string, body []byte) (*fetched, error) {
+// fetch sends a request and reads its whole response, of at most maxFetch bytes. The host must be allowed. A Host
+// header of the script is ignored.
+func (e *Engine) fetch(
+	ctx context.Context, method, address string, headers map[string]string, body []byte,
+) (*fetched, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no address", quote(address))

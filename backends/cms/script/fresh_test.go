@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What a call leaves in static fields, in what files declare, in what it required, in prototypes and in built-in objects
-// and functions is not there for the next one, in whichever runner.
+// TestNothingStays checks that changes of static fields, module variables, required modules, prototypes and
+// built-in objects and functions do not affect the next call, in any runner.
 func TestNothingStays(t *testing.T) {
 	t.Parallel()
 	cases := map[string]map[string]string{
@@ -67,7 +67,7 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// Files of a site that are no code are not required, by whatever name.
+// TestRequired checks that files of a site that are not code cannot be required under any name.
 func TestRequired(t *testing.T) {
 	t.Parallel()
 	dir := site(t, map[string]string{

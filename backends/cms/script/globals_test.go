@@ -124,7 +124,7 @@ static unknown() { return sanitizer.apply("a", "nope") }
 	}
 }
 
-// The cache is shared by runtimes and by programs, its values are copies, and they end.
+// TestCacheGlobal checks that runtimes and programs share the cache, and that its values are copies and expire.
 func TestCacheGlobal(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64

@@ -21,13 +21,13 @@ import (
 // Limits of a call.
 const (
 	maxOperations = 1000
-	maxLines      = 1000    // in the log
-	maxFile       = 8 << 20 // of a text that becomes a file
-	maxValues     = 250_000 // in a value that a script hands over
+	maxLines      = 1000    // lines in the log
+	maxFile       = 8 << 20 // bytes of a text that becomes a file
+	maxValues     = 250_000 // parts of a value that a script passes
 )
 
-// host does for a call what its script asks for. Nothing that comes from the script is trusted: a process that runs one
-// may be in the hands of whoever wrote it.
+// host performs the operations that the script of one call asks for. It trusts nothing that comes from the script:
+// the process that runs a script may be under control of the script's author.
 type host struct {
 	engine     *Engine
 	program    *Program
@@ -36,12 +36,12 @@ type host struct {
 	method     *method // nil while files are loaded
 	operations int
 	lines      int
-	// What the script has numbers of, from 1.
+	// The script refers to these by numbers that count from 1.
 	causes []error
 	served []handler.Served
 }
 
-// Ask does an operation for a call in this process.
+// Ask implements js.Host for a call in this process.
 func (h *host) Ask(operation byte, arguments []byte) ([]byte, error) {
 	reply, refused := h.do(operation, arguments, nil)
 	if refused != nil {
@@ -50,7 +50,7 @@ func (h *host) Ask(operation byte, arguments []byte) ([]byte, error) {
 	return reply, nil
 }
 
-// do does an operation and appends what answers it.
+// do performs an operation and appends its reply.
 func (h *host) do(operation byte, arguments, reply []byte) ([]byte, *wire.RefusedError) {
 	r := wire.NewReader(arguments)
 	reply, err := h.operate(operation, r, reply)
@@ -63,13 +63,13 @@ func (h *host) do(operation byte, arguments, reply []byte) ([]byte, *wire.Refuse
 	return nil, h.refused(err)
 }
 
-// said is an error that the script may know as it is.
+// said is an error whose text may be shown to the script.
 type said string
 
 func (e said) Error() string { return string(e) }
 
-// refused is an error as the script is told of it: with its status where the client may know it. Else it is told that
-// there was one, and the log has it if the script does not catch it.
+// refused returns an error in the form in which the script gets it. A client error keeps its status. Of any other
+// error, the script only learns that there was one; the error is logged if the script does not catch it.
 func (h *host) refused(err error) *wire.RefusedError {
 	if e, ok := errors.AsType[said](err); ok {
 		return &wire.RefusedError{Message: string(e)}
@@ -86,6 +86,8 @@ func (h *host) refused(err error) *wire.RefusedError {
 	return &wire.RefusedError{Message: "internal error", Cause: uint64(len(h.causes))}
 }
 
+// operate carries out an operation that a script has requested, and appends its result to reply. Operations on
+// pages, files, users, templates and fields, and fetch, are counted, and limited to maxOperations per request.
 func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	switch operation {
 	case wire.Source:
@@ -134,12 +136,12 @@ func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 	return nil, fmt.Errorf("there is no operation %d", operation)
 }
 
-// member appends a value that may not be there.
+// member appends whether a value exists, and the value.
 func member(reply []byte, value any, ok bool) ([]byte, error) {
 	return wire.AppendValue(wire.AppendBool(reply, ok), value)
 }
 
-// object appends an object that may not be there.
+// object appends an object, or returns err.
 func object(reply []byte, o Object, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -147,7 +149,7 @@ func object(reply []byte, o Object, err error) ([]byte, error) {
 	return wire.AppendValue(reply, o)
 }
 
-// objects appends a list of objects.
+// objects appends a list of objects, or returns err.
 func objects(reply []byte, list []Object, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -155,7 +157,7 @@ func objects(reply []byte, list []Object, err error) ([]byte, error) {
 	return wire.AppendValue(reply, list)
 }
 
-// request tells what a script seldom asks about the request.
+// request answers the operations that read rarely used parts of the request.
 func (h *host) request(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	switch c := h.call; operation {
 	case wire.Data:
@@ -182,7 +184,7 @@ func (h *host) request(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 			all[name] = value
 		}
 		return wire.AppendValue(reply, all)
-	default: // files of a form, without their content
+	default: // the files of a form, without their content
 		list := make([]Object, 0, len(c.Files))
 		for _, name := range slices.Sorted(maps.Keys(c.Files)) {
 			list = append(list, Object{"field": name, "name": c.Files[name].Name, "size": len(c.Files[name].Content)})
@@ -198,7 +200,8 @@ func orEmpty(o Object) Object {
 	return o
 }
 
-// session reaches what the caller's session remembers, where the mode has sessions.
+// session performs an operation on the caller's session. It returns an error if the authorization mode has no
+// sessions.
 func (h *host) session(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	s := h.call.Session
 	if s == nil {
@@ -223,8 +226,8 @@ func (h *host) session(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 	return reply, nil
 }
 
-// readJSON reads a value that a script has written. It takes many times as much memory as its text where it has many
-// parts, so that these are counted.
+// readJSON decodes a JSON value that a script has written. A decoded value can take many times as much memory as
+// its text, so its parts are counted first.
 func readJSON(text []byte) (value any, err error) {
 	if err := modest(text); err != nil {
 		return nil, err
@@ -235,7 +238,7 @@ func readJSON(text []byte) (value any, err error) {
 	return value, nil
 }
 
-// modest refuses JSON that nests deep or has many values.
+// modest returns an error for JSON that nests too deeply or has too many values.
 func modest(text []byte) error {
 	depth, values := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -261,7 +264,7 @@ func modest(text []byte) error {
 	return nil
 }
 
-// given reads an object that a script has written.
+// given decodes a JSON object that a script has written.
 func given(text []byte) (Object, error) {
 	value, err := readJSON(text)
 	if err != nil {
@@ -274,6 +277,7 @@ func given(text []byte) (Object, error) {
 	return o, nil
 }
 
+// pages carries out an operation on pages as the user of the request.
 func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	pages, user := h.engine.Pages, h.call.User
 	if pages == nil {
@@ -315,6 +319,8 @@ func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	}
 }
 
+// files attaches a file to a page, or returns a link to an image, or prepares a file or image as the answer of the
+// request. An attached file is one that the script has made, or an upload of the request.
 func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	files, user := h.engine.Files, h.call.User
 	if files == nil {
@@ -374,18 +380,22 @@ func (h *host) users(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	return objects(reply, found, err)
 }
 
-func (h *host) definitions(of Definitions, name string, all bool, r *wire.Reader, reply []byte) ([]byte, error) {
+func (h *host) definitions(
+	definitions Definitions, name string, all bool, r *wire.Reader, reply []byte,
+) ([]byte, error) {
 	switch {
-	case of == nil:
+	case definitions == nil:
 		return nil, said("there are no " + name + " here")
 	case all:
-		found, err := of.All(h.ctx, h.call.User)
+		found, err := definitions.All(h.ctx, h.call.User)
 		return objects(reply, found, err)
 	}
-	found, err := of.Get(h.ctx, h.call.User, r.Text())
+	found, err := definitions.Get(h.ctx, h.call.User, r.Text())
 	return object(reply, found, err)
 }
 
+// fetch sends the request that a script has described, and appends the status, headers and body of its response to
+// reply.
 func (h *host) fetch(r *wire.Reader, reply []byte) ([]byte, error) {
 	address, method := r.Text(), r.Text()
 	headers := make(map[string]string)
@@ -408,15 +418,16 @@ func (h *host) fetch(r *wire.Reader, reply []byte) ([]byte, error) {
 	return wire.AppendText(reply, got.body), nil
 }
 
-// levels are those of lines in the log.
+// levels are the functions that log a line, by level.
 var levels = [...]func(*zap.Logger, string, ...zap.Field){
-	wire.Debug: (*zap.Logger).Debug, wire.Info: (*zap.Logger).Info, wire.Warn: (*zap.Logger).Warn, wire.Error: (*zap.Logger).Error,
+	wire.Debug: (*zap.Logger).Debug, wire.Info: (*zap.Logger).Info, wire.Warn: (*zap.Logger).Warn,
+	wire.Error: (*zap.Logger).Error,
 }
 
-// maxLine bounds a line of a script in the log.
+// maxLine limits the length of a script's line in the log, in bytes.
 const maxLine = 8 << 10
 
-// Log writes a line into the log of the request.
+// Log writes a line of the script to the log. It ignores lines beyond maxLines.
 func (h *host) Log(level byte, text string) {
 	if h.lines++; h.lines > maxLines || int(level) >= len(levels) {
 		return

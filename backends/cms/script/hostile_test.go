@@ -78,7 +78,7 @@ var hostile = map[string]struct {
 	"broken engine":      {`Object.prototype.toString = Array.prototype.push = JSON.parse = Promise = undefined; for (const k of Object.getOwnPropertyNames(globalThis)) try { globalThis[k] = null } catch (e) {}; return {get a() { return b() }}`, 500},
 }
 
-// status is what a client gets.
+// status returns the status that a client gets.
 func status(err error) int {
 	e, ok := handler.Of(err)
 	switch {
@@ -90,8 +90,8 @@ func status(err error) int {
 	return 500
 }
 
-// Whatever a handler does, its callers get 504 or 500 in time, and all others their answers: those of the same site,
-// and those of another one. No process takes more memory than it may.
+// TestHostileHandlers checks that callers of hostile handlers get 504 or 500 in time, and that all other callers of
+// the same and of another site get their answers. No process may exceed its memory limit.
 func TestHostileHandlers(t *testing.T) {
 	var class strings.Builder
 	class.WriteString("static good(data) { return {id: data.id, page: pages.get('x').title} }\n")
@@ -163,7 +163,7 @@ func runFor(p *Program, name string, c *handler.Call) (any, error) {
 	return class.Methods[name](context.Background(), c)
 }
 
-// runWithin is runFor with a limit of its own.
+// runWithin does what runFor does, with a given limit.
 func runWithin(limit time.Duration, p *Program, name string, c *handler.Call) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -204,7 +204,7 @@ type child struct {
 	resident int64 // anonymous memory in bytes
 }
 
-// workers are the processes for handlers that this one has started.
+// workers returns the worker processes that this process has started.
 func workers(t *testing.T) (all []child) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -247,7 +247,7 @@ func workers(t *testing.T) (all []child) {
 	return all
 }
 
-// The caller of a process that is killed gets 500, and the next one is served.
+// TestKilledProcess checks that the caller of a killed process gets 500, and that the next caller gets an answer.
 func TestKilledProcess(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{})
@@ -274,8 +274,8 @@ func TestKilledProcess(t *testing.T) {
 	}
 }
 
-// What the engine cannot be stopped in ends with its process within 200 ms behind the limit, on a machine that is not
-// busy, and the log is told why.
+// TestEndedFromOutside checks that a call in which the engine cannot be interrupted ends with its process within
+// 200 ms after the limit, on a machine that is not busy, and that the log has the reason.
 func TestEndedFromOutside(t *testing.T) {
 	t.Parallel()
 	reasons := make(chan string, 100)
@@ -333,7 +333,8 @@ static loop() { for (;;); }`)
 	}
 }
 
-// A call whose operations were refused is bounded as any other, and a list with a gap is no reason to end it.
+// TestAfterRefusal checks that a call with refused operations has the usual limits, and that a sparse list does not
+// end it.
 func TestAfterRefusal(t *testing.T) {
 	t.Parallel()
 	p := load(t, Options{Timeout: time.Minute}, `
@@ -347,7 +348,7 @@ static gap(data) { return RestApiHelper.checkAndSanitizeRequiredParameters(data,
 	}
 }
 
-// A call may take 100 MiB.
+// TestModestMemory checks that a call may use 100 MiB.
 func TestModestMemory(t *testing.T) {
 	t.Parallel()
 	p := load(t, Options{Timeout: time.Minute}, `

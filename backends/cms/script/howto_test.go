@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/doctest"
 )
 
-// The files of the how-to page for authors load, and answer as it says.
+// TestHowTo checks that the files in the how-to page for authors load and answer as described.
 func TestHowTo(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "how-to", "cms-handlers.md"))

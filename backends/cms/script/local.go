@@ -7,11 +7,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// local runs calls in this process. It ends one that takes too long as soon as it is between two steps of the script.
+// local runs calls in this process. It interrupts a call that takes too long as soon as the script is between two
+// steps.
 type local struct {
 	question, result []byte
 }
 
+// run runs a call in a new runtime, which is interrupted at the deadline of the context.
 func (l *local) run(h *host, kind byte, question func([]byte) []byte) ([]byte, error) {
 	rt := js.New(h.program.code)
 	until, _ := h.ctx.Deadline()

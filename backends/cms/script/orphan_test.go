@@ -17,7 +17,8 @@ import (
 // parentVariable lets the test program be the process whose end is tested.
 const parentVariable = "TOLLGATE_TEST_PARENT"
 
-// Processes end with the one that has started them, however it ends, also those that run a call which nobody can stop.
+// TestProcessesEndWithParent checks that worker processes end with their parent, however that ends, even during a
+// call that cannot be interrupted.
 func TestProcessesEndWithParent(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(parentVariable) != "" {
@@ -82,7 +83,7 @@ func attackedParent(t *testing.T) {
 	}
 }
 
-// A process has nothing of the one that has started it: no environment, no files but its pipes.
+// TestProcessHasNothing checks that a worker process inherits no environment, and no files but its pipes.
 func TestProcessHasNothing(t *testing.T) {
 	t.Parallel()
 	inherited, err := syscall.Open(os.Args[0], syscall.O_RDONLY, 0) // as a file that whoever started this one has left open

@@ -11,30 +11,31 @@ import (
 
 // runner runs one call at a time.
 type runner interface {
-	// run asks a question of package wire and returns the Result. The runner is good for nothing after an error.
+	// run sends a request of package wire and returns the Result. After an error the runner must not be used again.
 	run(h *host, kind byte, question func([]byte) []byte) ([]byte, error)
 	close()
 }
 
 const (
-	// slowAfter is how long a call takes that counts as slow.
+	// slowAfter is the duration after which a call counts as slow.
 	slowAfter = time.Second
 	// slowFor is how long a method counts as slow after such a call.
 	slowFor = 10 * time.Second
-	// idleFor is how long a runner is kept that nobody needs. One is always kept.
+	// idleFor is how long an unused runner is kept. One is always kept.
 	idleFor = time.Minute
 )
 
-// pool has the runners of an engine. It starts them as they are needed, up to a limit, and one ahead of need, also for
-// one that was lost. So that no method keeps the others from their answers, one has at most half of them, and so have
-// all together whose calls are slow, or are not known to be quick; of these, first calls have a quarter beside it.
+// pool manages the runners of an engine. It starts runners as they are needed, up to a limit, and one in advance;
+// it also replaces runners that were lost. So that no method blocks the others, a method gets at most half of the
+// runners, and so do together all methods whose calls are slow or not yet known to be quick. First calls of methods
+// get another quarter.
 type pool struct {
 	limit int
 	wait  time.Duration
 	start func() (runner, error)
 
 	mu       sync.Mutex
-	idle     []idler // who was used last is the last
+	idle     []idler // most recently used last
 	running  map[*turn]struct{}
 	waiting  []*waiter
 	starting int
@@ -47,14 +48,14 @@ type idler struct {
 	since  time.Time
 }
 
-// lane is the calls of a method. The lock of the pool guards it.
+// lane counts the calls of a method. The lock of the pool guards it.
 type lane struct {
 	running int
-	quick   bool      // there was a call that was not slow
-	slow    time.Time // until when its calls count as slow
+	quick   bool      // a call has finished that was not slow
+	slow    time.Time // its calls count as slow until then
 }
 
-// isSlow tells whether calls of the method count as slow.
+// isSlow reports whether calls of the method count as slow.
 func (l *lane) isSlow(now time.Time) bool { return !l.quick || l.slow.After(now) }
 
 // turn is a call that has a runner.
@@ -64,18 +65,19 @@ type turn struct {
 	since  time.Time
 }
 
-// waiter is a call that has none yet.
+// waiter is a call that waits for a runner.
 type waiter struct {
 	lane *lane
 	turn chan *turn
-	err  error // why there is none, once turn is closed
+	err  error // the reason if turn is closed
 }
 
 func newPool(limit int, wait time.Duration, start func() (runner, error)) *pool {
 	return &pool{limit: limit, wait: wait, start: start, running: make(map[*turn]struct{})}
 }
 
-// take waits for a runner. The call that it is for ends with ctx.
+// take waits for a runner for a call of l. It returns handler.Busy after p.wait, unless a runner is just being
+// started, and the cause of ctx when that ends. The caller must return the runner with give.
 func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 	p.mu.Lock()
 	if t := p.next(l); t != nil {
@@ -109,7 +111,7 @@ func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 		p.mu.Lock()
 		p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter) bool { return other == w })
 		p.mu.Unlock()
-		select { // it was given one meanwhile
+		select { // a runner may have been assigned in the meantime
 		case t := <-w.turn:
 			if t != nil {
 				p.give(t, true)
@@ -120,14 +122,15 @@ func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 	}
 }
 
-// begins tells whether a runner is being started, while there are not as many as there may be.
+// begins reports whether a runner is being started and the limit is not reached.
 func (p *pool) begins() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.starting > 0 && len(p.idle)+len(p.running) < p.limit
 }
 
-// next gives an idle runner to a call, if there is one and the call may have it. The caller holds the lock.
+// next assigns an idle runner to a call, or returns nil if there is none or if the call must wait. The caller holds
+// the lock.
 func (p *pool) next(l *lane) *turn {
 	for len(p.idle) > 0 && p.may(l) {
 		r := p.idle[len(p.idle)-1].runner
@@ -143,7 +146,7 @@ func (p *pool) next(l *lane) *turn {
 	return nil
 }
 
-// may tells whether a call may have one more runner. The caller holds the lock.
+// may reports whether a call may get another runner. The caller holds the lock.
 func (p *pool) may(l *lane) bool {
 	half, quarter := (p.limit+1)/2, (p.limit+1)/4
 	if l.running >= half {
@@ -157,12 +160,12 @@ func (p *pool) may(l *lane) bool {
 			own = own || t.lane == l
 		}
 	}
-	// The first call of a method shows what it is: it need not wait for those that are slow.
+	// The first call of a method shows whether it is slow, so it does not wait for the slow ones.
 	first := !l.quick && l.running == 0 && !l.slow.After(now)
 	return !own || slow < half || first && slow < half+quarter
 }
 
-// give takes a runner back, or lets it go where it is not good any more.
+// give returns the runner of a call, or discards it if it is not good any more.
 func (p *pool) give(t *turn, good bool) {
 	p.mu.Lock()
 	delete(p.running, t)
@@ -176,7 +179,8 @@ func (p *pool) give(t *turn, good bool) {
 	p.back(t.runner, good)
 }
 
-// borrow gives a runner for something that no call should keep waiting. Back takes it again.
+// borrow returns a runner for something that no call should delay, such as loading. The caller returns it with
+// back.
 func (p *pool) borrow() (runner, error) {
 	p.mu.Lock()
 	for len(p.idle) > 0 {
@@ -191,7 +195,7 @@ func (p *pool) borrow() (runner, error) {
 	return p.start()
 }
 
-// back puts a runner among the idle ones, and lets go one that is not good any more or not needed.
+// back adds a runner to the idle ones. It closes a runner that is not good any more or not needed.
 func (p *pool) back(r runner, good bool) {
 	p.mu.Lock()
 	if keep := good && (len(p.waiting) > 0 || !p.closed && len(p.idle)+len(p.running) < p.limit); keep {
@@ -207,7 +211,7 @@ func (p *pool) back(r runner, good bool) {
 	}
 }
 
-// deal gives idle runners to those who wait, in their order. The caller holds the lock.
+// deal assigns idle runners to waiting calls in their order. The caller holds the lock.
 func (p *pool) deal() {
 	p.waiting = slices.DeleteFunc(p.waiting, func(w *waiter) bool {
 		t := p.next(w.lane)
@@ -221,14 +225,14 @@ func (p *pool) deal() {
 	}
 }
 
-// ahead starts a runner where none is idle. The caller holds the lock.
+// ahead starts a runner if none is idle. The caller holds the lock.
 func (p *pool) ahead() {
 	if len(p.idle) == 0 && p.starting == 0 && (!p.closed || len(p.waiting) > 0) {
 		p.grow()
 	}
 }
 
-// grow starts a runner if there may be one more. The caller holds the lock.
+// grow starts a runner in the background, unless the limit is reached. The caller holds the lock.
 func (p *pool) grow() {
 	if len(p.idle)+len(p.running)+p.starting >= p.limit {
 		return
@@ -238,7 +242,7 @@ func (p *pool) grow() {
 		r, err := p.start()
 		p.mu.Lock()
 		p.starting--
-		if err != nil && len(p.idle)+len(p.running)+p.starting == 0 { // nobody will come
+		if err != nil && len(p.idle)+len(p.running)+p.starting == 0 { // no runner will come
 			for _, w := range p.waiting {
 				w.err = err
 				close(w.turn)
@@ -258,19 +262,19 @@ func (p *pool) grow() {
 	}()
 }
 
-// drop takes out a runner that has ended. One takes its place.
+// drop removes a runner that has ended, and starts another one if it was idle.
 func (p *pool) drop(r runner) {
 	p.mu.Lock()
-	before := len(p.idle)
+	previous := len(p.idle)
 	p.idle = slices.DeleteFunc(p.idle, func(i idler) bool { return i.runner == r })
-	if len(p.idle) < before && !p.closed { // else back is told of it
+	if len(p.idle) < previous && !p.closed { // else back is called for it
 		p.grow()
 	}
 	p.mu.Unlock()
 	r.close()
 }
 
-// trim lets runners go that were not used for long.
+// trim closes idle runners that have not been used for long.
 func (p *pool) trim() {
 	p.mu.Lock()
 	p.trimmer = nil
@@ -288,7 +292,7 @@ func (p *pool) trim() {
 	}
 }
 
-// close lets all idle runners go, and the others when their calls are over.
+// close closes all idle runners. The others are closed when their calls are over.
 func (p *pool) close() {
 	p.mu.Lock()
 	idle := p.idle

@@ -38,8 +38,8 @@ func busy(t *testing.T, p *pool, l *lane) {
 	}
 }
 
-// No method has more than half of the runners, nor have all together that are slow or not known: a method that is quick
-// has its runner.
+// TestFairPool checks that neither one method nor all slow and unknown methods together get more than half of the
+// runners, and that a quick method gets its runner.
 func TestFairPool(t *testing.T) {
 	t.Parallel()
 	p := fakePool(8, 50*time.Millisecond)
@@ -71,7 +71,7 @@ func TestFairPool(t *testing.T) {
 	busy(t, p, slow)
 }
 
-// Who waits gets the first runner that is free, or is told why there will be none.
+// TestWaiting checks that a waiting call gets the first free runner, or the error why there is none.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	p := fakePool(1, time.Minute)

@@ -18,37 +18,38 @@ import (
 )
 
 const (
-	// grace is how long behind its end a call has to end by itself, which leaves the place in the code for the log.
-	// While files are loaded, nobody waits but their author.
+	// grace is how long a call may exceed its deadline before its process is killed. If it ends by itself within
+	// this time, the log has its stack. Loading files gets more time, because only their author waits for it.
 	grace     = 150 * time.Millisecond
 	loadGrace = 5 * time.Second
-	// startLimit is how long a process may take to start.
+	// startLimit limits how long a process may take to start.
 	startLimit = 20 * time.Second
 )
 
-// Reasons for which a process has ended.
+// The reasons for which a process has ended.
 const (
 	endedTime   = "time"
 	endedMemory = "memory"
-	endedDied   = "died" // of itself, such as of a fault of the engine, or by the system
+	endedDied   = "died" // by itself, for instance by a fault of the engine, or killed by the system
 )
 
-// process is a worker process, see package worker.
+// process is a worker process; see package worker.
 type process struct {
 	command *exec.Cmd
 	conn    *wire.Conn
 	in, out *os.File
-	said    *os.File // what it writes to its standard error
-	program *Program // whose code it has
+	said    *os.File // its standard error
+	program *Program // the program whose code it has
 	lost    func(p *process, reason string)
-	late    atomic.Bool   // it was killed for its time
-	closed  atomic.Bool   // it was killed since nobody needs it
+	late    atomic.Bool   // it was killed because it took too long
+	closed  atomic.Bool   // it was killed because it is not needed any more
 	gone    chan struct{} // closed when it has ended
-	how     string        // then: what it said last, or its status
-	reason  string        // then: why
+	how     string        // valid then: the first line of its standard error, or its status
+	reason  string        // valid then: one of the reasons above
 }
 
-// startProcess starts a process and waits until it is ready. The function lost is called when it ends before close.
+// startProcess starts a process and waits until it is ready. The function lost is called when the process ends
+// before close is called.
 func startProcess(lost func(*process, string)) (*process, error) {
 	p := &process{lost: lost, gone: make(chan struct{})}
 	theirIn, ours, err := os.Pipe()
@@ -62,18 +63,18 @@ func startProcess(lost func(*process, string)) (*process, error) {
 		return nil, err
 	}
 	theirOut := ours
-	said, theirSaid, err := os.Pipe()
+	stderr, theirStderr, err := os.Pipe()
 	if err != nil {
 		closeAll(theirIn, theirOut, p.in, p.out)
 		return nil, err
 	}
-	p.said = said
+	p.said = stderr
 	p.command = &exec.Cmd{
 		Path: executable(), Args: []string{worker.Name}, Env: worker.Environment(), Dir: string(os.PathSeparator),
-		Stdin: theirIn, Stdout: theirOut, Stderr: theirSaid, SysProcAttr: attributes(),
+		Stdin: theirIn, Stdout: theirOut, Stderr: theirStderr, SysProcAttr: attributes(),
 	}
 	err = p.command.Start()
-	closeAll(theirIn, theirOut, theirSaid)
+	closeAll(theirIn, theirOut, theirStderr)
 	if err != nil {
 		closeAll(p.in, p.out, p.said)
 		return nil, err
@@ -95,7 +96,7 @@ func closeAll(files ...*os.File) {
 	}
 }
 
-// executable is the program that runs, also if another one has been put in its place since.
+// executable returns the path of the running program, even if its file has been replaced since.
 func executable() string {
 	const running = "/proc/self/exe"
 	if _, err := os.Stat(running); err == nil {
@@ -108,10 +109,10 @@ func executable() string {
 	return name
 }
 
-// kill ends the process at once.
+// kill kills the process.
 func (p *process) kill() { _ = p.command.Process.Kill() }
 
-// close ends a process that nobody needs any more.
+// close kills a process that is not needed any more and waits for its end.
 func (p *process) close() {
 	p.closed.Store(true)
 	p.kill()
@@ -119,13 +120,13 @@ func (p *process) close() {
 	closeAll(p.in, p.out)
 }
 
-// maxSaid bounds what is read of what a process says in the end.
+// maxSaid limits how much of the standard error of a process is read, in bytes.
 const maxSaid = 4 << 10
 
-// await waits for the end of the process.
+// await waits for the end of the process and records the reason.
 func (p *process) await() {
 	err := p.command.Wait()
-	text, _ := io.ReadAll(io.LimitReader(p.said, maxSaid)) // it has ended, and with it the other end
+	text, _ := io.ReadAll(io.LimitReader(p.said, maxSaid)) // it has ended, and with it the other end of the pipe
 	_ = p.said.Close()
 	p.how = p.command.ProcessState.String()
 	if line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n"); line != "" {
@@ -139,15 +140,15 @@ func (p *process) await() {
 	default:
 		p.reason = endedDied
 	}
-	closed := p.closed.Load() // before anybody knows that it has ended, who would close it then
+	closed := p.closed.Load() // read before p.gone is closed, because the waiting caller then calls close
 	close(p.gone)
 	if !closed {
 		p.lost(p, p.reason)
 	}
 }
 
-// outOfMemory tells whether the runtime of Go says that the system has refused it memory, or that a goroutine's stack
-// has become too large.
+// outOfMemory reports whether the Go runtime has reported that it could not get memory, or that a stack has become
+// too large.
 func outOfMemory(text string) bool {
 	for _, sign := range []string{
 		"out of memory", "cannot allocate memory", "stack exceeds", "stack overflow",
@@ -160,7 +161,7 @@ func outOfMemory(text string) bool {
 	return false
 }
 
-// ended is why a call has no answer: the process has ended, or is to for what it has sent.
+// ended kills the process, if it has not ended yet, and returns the error of the call that gets no answer.
 func (p *process) ended(err error) error {
 	p.kill()
 	<-p.gone
@@ -176,7 +177,7 @@ func (p *process) ended(err error) error {
 	return &endedError{p.how}
 }
 
-// dead tells whether the process has ended.
+// dead reports whether the process has ended.
 func (p *process) dead() bool {
 	select {
 	case <-p.gone:
@@ -186,7 +187,7 @@ func (p *process) dead() bool {
 	}
 }
 
-// use gives the process the code of a program, as far as it is known.
+// use sends the process the code of a program, as far as its files have been read.
 func (p *process) use(program *Program) error {
 	known := program.sources.known()
 	frame := wire.AppendUint(p.conn.Begin(wire.Program), uint64(len(known)))
@@ -205,8 +206,8 @@ func (p *process) use(program *Program) error {
 	return nil
 }
 
-// run asks the process a question, does what the script asks for meanwhile, and returns the Result, which is good until
-// the next question. After an error the process is good for nothing.
+// run sends a request to the process, performs the operations that the script asks for meanwhile, and returns the
+// Result, which is valid until the next call. After an error the process must not be used again.
 func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte, error) {
 	until, _ := h.ctx.Deadline()
 	end := time.Until(until) + grace
@@ -251,7 +252,7 @@ func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte,
 	}
 }
 
-// unsent is the error of a frame that was not sent.
+// unsent returns the error for a frame that could not be sent.
 func (p *process) unsent(err error) error {
 	if errors.Is(err, wire.ErrLong) {
 		p.kill()

@@ -4,5 +4,5 @@ package script
 
 import "syscall"
 
-// attributes are those of a process for handlers.
+// attributes returns the attributes of a worker process.
 func attributes() *syscall.SysProcAttr { return nil }

@@ -4,6 +4,6 @@ package script
 
 import "syscall"
 
-// attributes are those of a process for handlers. It has a process group of its own, so that who ends the gateway from a
-// terminal lets calls end that run.
+// attributes returns the attributes of a worker process. It gets its own process group, so that an interrupt from a
+// terminal does not end running calls.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,13 +1,12 @@
-// Package script runs the handler classes that a site has in JavaScript. The files of a
-// site are CommonJS; the classes they export become methods of [handler.Class], which any
-// number of requests may call.
+// Package script runs the handler classes of a site that are written in JavaScript. The files of a site are
+// CommonJS modules; the classes that they export become a [handler.Class], whose methods any number of requests may
+// call concurrently.
 //
-// A [Program] is the code of a site as it was at one moment. Its calls run in processes of
-// their own (package worker), one at a time in each, so that whatever a handler does, and
-// whatever a client sends it, ends with that process: the engine can be stopped neither
-// inside of its own functions nor by how much memory it takes. What scripts ask for is done
-// here, with the rights of the user of the request (host). No call sees what another one has
-// left; what is to stay is kept in the cache, which all share, or in the content.
+// A [Program] is the code of a site at one moment. Its calls run in processes of their own (package worker), one at
+// a time in each, so that the effects of a handler and of a client's input are limited to that process: the engine
+// can neither be interrupted within its own functions nor limited in its memory. The operations that a script asks
+// for are performed in this process (host), with the rights of the user of the request. No call sees the state of
+// another one; what should remain is stored in the cache, which all calls share, or in the content.
 package script
 
 import (
@@ -32,57 +31,56 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// timeout is how long a call may take whose context has no deadline.
+// timeout is the default of Options.Timeout.
 const timeout = 5 * time.Second
 
-// Options of an engine.
+// Options configures an Engine.
 type Options struct {
 	// Site is the folder of the site.
 	Site string
-	// Logger takes what scripts log. It is asked each time.
+	// Logger returns the logger for what scripts log. It is called each time.
 	Logger func() *zap.Logger
-	// Pages, Users, Templates and Fields are what scripts may ask for, and Files those of pages. What is nil is not
-	// there.
+	// Files, Pages, Users, Templates and Fields are what scripts have access to. A nil member is not available.
 	Files     Files
 	Pages     Pages
 	Users     Users
 	Templates Definitions
 	Fields    Definitions
-	// Config is what scripts may know of the settings, no secrets. It is asked once a call
-	// that reads it. Default: nothing.
+	// Config returns the settings that scripts may read, without secrets. It is called once for each call that reads
+	// them. A nil function means no settings.
 	Config func() map[string]any
-	// Hosts are those that may be fetched from, as host or host:port; "*.example.com" are all below one. It is asked
-	// each time. Default: none, http.fetch is off.
+	// Hosts returns the hosts that may be fetched from, as host or host:port; "*.example.com" are all hosts below
+	// one. It is called each time. By default there are none, and http.fetch is off.
 	Hosts func() []string
-	// Networks are those that are not public and may be fetched from.
+	// Networks are private networks that may nevertheless be fetched from.
 	Networks []netip.Prefix
-	// InProcess runs handlers in this process, without a bound on what they and the functions of the engine take.
+	// InProcess runs handlers in this process, without limits on the time and memory of the engine's functions.
 	InProcess bool
-	// Runners is how many calls run at a time. Default: 4 for each CPU, 8 to 64.
+	// Runners limits how many calls run at the same time. Default: 4 for each CPU, at least 8 and at most 64.
 	Runners int
-	// Wait is how long a call waits for a runner. Default: 1 s.
+	// Wait limits how long a call waits for a runner. Default: 1 s.
 	Wait time.Duration
-	// Timeout is how long a call may take whose context has no deadline. Default: 5 s.
+	// Timeout limits the duration of a call whose context has no deadline. Default: 5 s.
 	Timeout time.Duration
-	// Now is the clock of the cache. Default: time.Now.
+	// Now is the clock of the cache. The default is time.Now.
 	Now func() time.Time
-	// Ended is told of each worker process that has ended and why: time, memory or died. Default: nobody is.
+	// Ended is called when a worker process has ended with the reason: time, memory or died. It may be nil.
 	Ended func(reason string)
 }
 
-// Engine makes programs of a site's code. What outlives a program is of it: the cache, and the processes.
+// Engine runs the programs of a site. It owns what outlives a program: the cache and the processes.
 type Engine struct {
 	Options
 	cache   *cache
 	client  *http.Client
 	pool    *pool
-	current atomic.Pointer[Program] // the newest
+	current atomic.Pointer[Program] // the latest one
 
 	mu    sync.Mutex
-	lanes map[string]*lane // of the methods of the newest program
+	lanes map[string]*lane // of the methods of the latest program
 }
 
-// New makes an engine. It reads nothing, and starts no process. Close ends it.
+// New returns an engine. It reads no file and starts no process yet. The caller must call Close.
 func New(o Options) *Engine {
 	if o.Runners <= 0 {
 		o.Runners = min(max(4*goruntime.GOMAXPROCS(0), 8), 64)
@@ -110,10 +108,11 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Close ends the processes, those of calls that run when these are over. A call that still comes has one for itself.
+// Close ends the processes; those with a running call end after the call. A call that is made later gets a process
+// of its own.
 func (e *Engine) Close() { e.pool.close() }
 
-// start makes a runner.
+// start starts a runner.
 func (e *Engine) start() (runner, error) {
 	if e.InProcess {
 		return new(local), nil
@@ -131,35 +130,35 @@ func (e *Engine) start() (runner, error) {
 	return p, nil
 }
 
-// lost is told of a process that has ended by itself, or for what a call did.
+// lost handles the end of a process that has ended by itself or because of a call.
 func (e *Engine) lost(p *process, reason string) {
 	e.Ended(reason)
 	e.pool.drop(p)
 }
 
-// Program is the code of a site as it was at one moment.
+// Program is the code of a site at one moment.
 type Program struct {
 	engine   *Engine
 	sources  *sources
-	code     *js.Code // of calls in this process
+	code     *js.Code // for calls in this process
 	classes  map[string]*class
 	lanes    map[string]*lane // by class and method
 	warnings []*routes.Error
 }
 
-// class is one that a file exports.
+// class is a class that a file exports.
 type class struct {
-	file, export string // without an export, the file exports the class itself
+	file, export string // if export is empty, the file exports the class itself
 	methods      []string
 }
 
-// method is one of a class.
+// method is a method of a class.
 type method struct {
 	file, export, class, name string
 	lane                      *lane
 }
 
-// program makes one without any class.
+// program returns a new program without classes.
 func (e *Engine) program() (*Program, error) {
 	root, err := os.OpenRoot(e.Site)
 	if err != nil {
@@ -170,10 +169,9 @@ func (e *Engine) program() (*Program, error) {
 	return p, nil
 }
 
-// Load makes a program of files that a routes file requires, named from the site's folder
-// on (api/Example.js). Their classes are those that they export, by the names of the
-// exports; a later file's goes before. The error is a *[routes.Error] where it is one
-// of the code.
+// Load returns a program with the files that a routes file requires, whose names are relative to the site's folder
+// (api/Example.js). It has the classes that these files export, by the names of the exports; a later file takes
+// precedence. The error is a *[routes.Error] if the code is at fault.
 func (e *Engine) Load(files ...string) (*Program, error) {
 	p, _, err := e.load(wire.Load, func(to []byte) []byte {
 		to = wire.AppendUint(to, uint64(len(files)))
@@ -185,16 +183,15 @@ func (e *Engine) Load(files ...string) (*Program, error) {
 	return p, err
 }
 
-// LoadTable evaluates Routes.js and the files that it requires. The table is what the
-// reader of Routes.php would give; its classes are those of the program, by names that
-// tell two of the same name apart. The error is a *routes.Error where an author can
-// mend it.
+// LoadTable evaluates Routes.js and the files that it requires. The table has the form that routes.Read returns for
+// Routes.php. Its classes are those of the program, under names that distinguish two classes of the same name. The
+// error is a *routes.Error if the author can fix it.
 func (e *Engine) LoadTable() (routes.Value, *Program, error) {
 	p, table, err := e.load(wire.Table, func(to []byte) []byte { return to })
 	return table, p, err
 }
 
-// load makes a program in a runner, within the limits of a call.
+// load loads a program in a runner, within the limits of a call.
 func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program, table routes.Value, err error) {
 	if p, err = e.program(); err != nil {
 		return nil, table, err
@@ -209,7 +206,8 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 	result, err := r.run(h, question, arguments)
 	if err != nil {
 		e.pool.back(r, false)
-		return nil, table, &routes.Error{At: routes.Position{File: "api"}, Message: "the files of the site cannot be loaded: " + err.Error()}
+		return nil, table, &routes.Error{At: routes.Position{File: "api"},
+			Message: "the files of the site cannot be loaded: " + err.Error()}
 	}
 	if table, err = p.loaded(result); err == nil {
 		p.lanes = e.follow(p.classes)
@@ -222,7 +220,7 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 	return p, table, nil
 }
 
-// follow makes the lanes of a program. What is known of a method stays known when its file is read anew.
+// follow returns the lanes of a program's methods. A method keeps its lane when its file is read again.
 func (e *Engine) follow(classes map[string]*class) map[string]*lane {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -239,7 +237,7 @@ func (e *Engine) follow(classes map[string]*class) map[string]*lane {
 	return lanes
 }
 
-// loaded reads the answer to Load and Table.
+// loaded decodes the answer to Load and Table.
 func (p *Program) loaded(result []byte) (table routes.Value, err error) {
 	r := wire.NewReader(result)
 	if kind := r.Byte(); kind == wire.Wrong {
@@ -279,10 +277,10 @@ func readPosition(r *wire.Reader) routes.Position {
 	return routes.Position{File: r.Text(), Line: int(r.Int()), Column: int(r.Int())}
 }
 
-// maxTable is how deep routes may nest.
+// maxTable limits the nesting of routes.
 const maxTable = 40
 
-// readTable reads a table of routes.
+// readTable decodes a routes table.
 func readTable(r *wire.Reader, depth int) (v routes.Value) {
 	kind := r.Byte()
 	v.At = readPosition(r)
@@ -309,21 +307,21 @@ func readTable(r *wire.Reader, depth int) (v routes.Value) {
 	return v
 }
 
-// Class is a class of a name, without compiled-in ones.
+// Class returns the class of that name. It does not know compiled-in classes.
 func (p *Program) Class(name string) (handler.Class, bool) {
 	c, ok := p.classes[name]
 	if !ok {
 		return handler.Class{}, false
 	}
 	made := handler.Class{Name: name, Methods: make(map[string]handler.Func, len(c.methods))}
-	for _, of := range c.methods {
-		m := &method{file: c.file, export: c.export, class: name, name: of, lane: p.lanes[name+"."+of]}
-		made.Methods[of] = func(ctx context.Context, call *handler.Call) (any, error) { return p.call(ctx, m, call) }
+	for _, methodName := range c.methods {
+		m := &method{file: c.file, export: c.export, class: name, name: methodName, lane: p.lanes[name+"."+methodName]}
+		made.Methods[methodName] = func(ctx context.Context, call *handler.Call) (any, error) { return p.call(ctx, m, call) }
 	}
 	return made, true
 }
 
-// Classes are the names of all classes, sorted.
+// Classes returns the names of all classes, sorted.
 func (p *Program) Classes() []string {
 	names := make([]string, 0, len(p.classes))
 	for name := range p.classes {
@@ -333,25 +331,25 @@ func (p *Program) Classes() []string {
 	return names
 }
 
-// Warnings are what is wrong in files that were read and does not keep them from
-// running, such as sanitizers that are none.
+// Warnings returns the problems that were found in files but do not keep them from running, such as unknown
+// sanitizers.
 func (p *Program) Warnings() []*routes.Error { return p.warnings }
 
-// call runs a method in a runner that is free.
+// call runs a method in a free runner.
 func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, error) {
 	t, err := p.engine.pool.take(ctx, m.lane)
 	if err != nil {
 		return nil, err
 	}
 	good := false
-	defer func() { p.engine.pool.give(t, good) }() // a panic of ours leaves no runner behind
+	defer func() { p.engine.pool.give(t, good) }() // also after a panic
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, p.engine.Timeout)
 		defer cancel()
 	}
 	h := &host{engine: p.engine, program: p, ctx: ctx, call: c, method: m}
-	var unfit error // of a value that cannot be handed over
+	var unfit error // the error of an argument that cannot be encoded
 	result, err := t.runner.run(h, wire.Call, func(to []byte) []byte {
 		to, unfit = appendCall(to, m, c)
 		return to
@@ -366,15 +364,16 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 	return h.answer(result)
 }
 
-// appendCall appends what a method is called with.
-func appendCall(to []byte, m *method, c *handler.Call) ([]byte, error) {
-	for _, text := range [...]string{"", "/" + m.file, m.export, m.class, m.name, c.Method, c.Path, c.RequestID, c.Address, c.BaseURL} {
-		to = wire.AppendText(to, text)
+// appendCall appends the arguments of a method's call.
+func appendCall(buf []byte, m *method, c *handler.Call) ([]byte, error) {
+	for _, text := range [...]string{"", "/" + m.file, m.export, m.class, m.name, c.Method, c.Path, c.RequestID, c.Address,
+		c.BaseURL} {
+		buf = wire.AppendText(buf, text)
 	}
-	to = wire.AppendText(wire.AppendInt(to, c.User.ID), c.User.Name)
-	to = wire.AppendUint(to, uint64(len(c.User.Roles)))
+	buf = wire.AppendText(wire.AppendInt(buf, c.User.ID), c.User.Name)
+	buf = wire.AppendUint(buf, uint64(len(c.User.Roles)))
 	for _, role := range c.User.Roles {
-		to = wire.AppendText(to, role)
+		buf = wire.AppendText(buf, role)
 	}
-	return wire.AppendValue(to, orEmpty(c.Data))
+	return wire.AppendValue(buf, orEmpty(c.Data))
 }

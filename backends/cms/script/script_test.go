@@ -92,7 +92,7 @@ func run(t testing.TB, p *Program, name string, c *handler.Call) (any, error) {
 	return method(t.Context(), c)
 }
 
-// shown is a result as text: JSON as it stands, a string in quotes.
+// shown returns a result as text: JSON unchanged, and a string in quotes.
 func shown(result any) string {
 	switch v := result.(type) {
 	case nil:
@@ -167,7 +167,8 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// Where an error arose is told as the author wrote it; what he logs has the request.
+// TestStack checks that the positions of errors are those that the author sees, and that log lines of a script have
+// the request's ID.
 func TestStack(t *testing.T) {
 	t.Parallel()
 	core, logs := observer.New(zap.DebugLevel)
@@ -182,7 +183,7 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// A rejected promise that nobody waits for is told the log; one that is caught is not.
+// TestUnheard checks that an unhandled rejected promise is logged, and that a handled one is not.
 func TestUnheard(t *testing.T) {
 	t.Parallel()
 	core, logs := observer.New(zap.DebugLevel)
@@ -285,7 +286,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// The store is told when the time of a call is over, and a call ends with its request.
+// TestStoreEnds checks that the context of operations ends when the time of the call is over, and that a call ends
+// with its request.
 func TestStoreEnds(t *testing.T) {
 	t.Parallel()
 	p := load(t, Options{Timeout: 50 * time.Millisecond}, `static m() { try { pages.get("x") } catch (e) { for (;;); } }`)

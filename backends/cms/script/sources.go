@@ -13,34 +13,34 @@ import (
 )
 
 const (
-	// maxSource bounds a file of a site's code.
+	// maxSource limits a file of a site's code, in bytes.
 	maxSource = 4 << 20
 	// settingsFile holds secrets; see package settings.
 	settingsFile = "config.json"
-	// maxKnownNames and maxKnownBytes bound what is kept of what was required: a name may be made of what a client has
-	// sent. What goes beyond them is read each time.
+	// maxKnownNames and maxKnownBytes limit what is kept of required files, because their names may contain what a
+	// client has sent. Other files are read each time.
 	maxKnownNames = 10_000
 	maxKnownBytes = 64 << 20
 )
 
-// sources are the files of a site that its code has required, each read once. The lock is never held while a file is
-// read.
+// sources holds the files of a site that its code has required. Each is read once. The lock is never held while a
+// file is read.
 type sources struct {
 	root *os.Root
 
 	mu    sync.Mutex
-	files map[string]string    // texts by names from the site's folder on
-	names map[[2]string]string // files by the file that requires, and the name in it
-	bytes int                  // of the texts
+	files map[string]string    // texts by the names of files, relative to the site's folder
+	names map[[2]string]string // files by the requiring file and the name that it requires
+	bytes int                  // length of all texts
 }
 
 func newSources(root *os.Root) *sources {
 	return &sources{root: root, files: make(map[string]string), names: make(map[[2]string]string)}
 }
 
-// find reads the file that a name means in another one. The name is a path with ./ or ../
-// at its beginning, or / for the site's folder; .js may be left out. It is a .js or .json file of the site, and none of
-// the settings, of what was uploaded or can be made again, or hidden, and no link leads to it.
+// find returns the file that a name in the file from refers to, and its text. A name begins with ./ or ../, or with
+// / for the site's folder; the extension .js may be omitted. The file must be a .js or .json file of the site. The
+// settings, uploaded files, caches, hidden files and symbolic links are refused.
 func (s *sources) find(from, name string) (file, text string, err error) {
 	as := [2]string{from, name}
 	s.mu.Lock()
@@ -57,7 +57,8 @@ func (s *sources) find(from, name string) (file, text string, err error) {
 	case strings.HasPrefix(name, "/"):
 		at = path.Clean(name)[1:]
 	default:
-		return "", "", fmt.Errorf("%s is not a file of the site: names begin with ./ or ../, and packages are not loaded", quote(name))
+		return "", "", fmt.Errorf("%s is not a file of the site: names begin with ./ or ../, and packages are not loaded",
+			quote(name))
 	}
 	if at == ".." || strings.HasPrefix(at, "../") {
 		return "", "", fmt.Errorf("%s is outside of the site", quote(name))
@@ -80,9 +81,9 @@ func (s *sources) find(from, name string) (file, text string, err error) {
 	return file, s.keep(as, file, text), nil
 }
 
-// keep remembers a file and a name that means it, within the bounds, and returns the text that all get: the first one
-// that was read.
-func (s *sources) keep(as [2]string, file, text string) string {
+// keep stores a file and a name that refers to it, within the limits. It returns the text that all callers get: the
+// one that was read first.
+func (s *sources) keep(required [2]string, file, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if first, ok := s.files[file]; ok {
@@ -94,7 +95,7 @@ func (s *sources) keep(as [2]string, file, text string) string {
 		s.bytes += len(text)
 	}
 	if len(s.names) < maxKnownNames {
-		s.names[as] = file
+		s.names[required] = file
 	}
 	return text
 }
@@ -109,7 +110,7 @@ func (s *sources) kept(file string) (text string, ok bool) {
 
 func quote(s string) string { return "'" + s + "'" }
 
-// read reads a file of the site that may be code, which is required by a name.
+// read reads a file of the site that may be code. name is the name that was required, for errors.
 func (s *sources) read(name, file string) (string, error) {
 	if text, ok := s.kept(file); ok {
 		return text, nil
@@ -117,7 +118,7 @@ func (s *sources) read(name, file string) (string, error) {
 	if err := permitted(name, file); err != nil {
 		return "", err
 	}
-	for i, c := range file + "/" { // a link would lead past what is refused by name
+	for i, c := range file + "/" { // a link could point to what is refused by name
 		if c != '/' {
 			continue
 		}
@@ -127,7 +128,8 @@ func (s *sources) read(name, file string) (string, error) {
 			return "", fmt.Errorf("%s is a link: code is not read through links", quote(file[:i]))
 		}
 	}
-	f, err := s.root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // which no link leads out of, nor a pipe delays
+	// os.Root does not leave the site, and opening a pipe does not block
+	f, err := s.root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", missing(file, err)
 	}
@@ -136,7 +138,8 @@ func (s *sources) read(name, file string) (string, error) {
 	if err != nil || !info.Mode().IsRegular() {
 		return "", fs.ErrNotExist
 	}
-	// Another name of the settings: in other letters where the system does not tell them apart, or a second link.
+	// The file may be the settings under another name: in other case on a case-insensitive file system, or as a hard
+	// link.
 	if secret, err := s.root.Stat(settingsFile); err == nil && os.SameFile(info, secret) {
 		return "", errSettings
 	}
@@ -159,7 +162,7 @@ func missing(file string, err error) error {
 
 var errSettings = errors.New(settingsFile + " holds secrets: what handlers may know of it is in config")
 
-// permitted refuses files of the site that are no code.
+// permitted returns an error for files of the site that are not code.
 func permitted(name, file string) error {
 	first, _, inside := strings.Cut(strings.ToLower(file), "/")
 	switch {
@@ -173,7 +176,7 @@ func permitted(name, file string) error {
 	return nil
 }
 
-// known is what was required so far: the file that requires, the name in it, the file, its text.
+// known returns what was required so far: the requiring file, the name that it requires, the file and its text.
 func (s *sources) known() (all [][4]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A client may choose what is required, and the file that requires it. What is kept of that is bounded.
+// TestSourcesAreBounded checks that what is kept of required files is limited, because clients can influence the
+// names.
 func TestSourcesAreBounded(t *testing.T) {
 	t.Parallel()
 	root, err := os.OpenRoot(site(t, map[string]string{"api/a.json": `"a"`, "api/b.json": `"b"`}))

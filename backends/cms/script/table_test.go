@@ -209,7 +209,8 @@ func find(t testing.TB, l *atomic.Pointer[loaded]) (any, error) {
 	return l.Load().table.Find(http.MethodGet, "version").Route.Call(t.Context(), &handler.Call{})
 }
 
-// No request is dropped while files are reloaded, and each is of one version.
+// TestReloadUnderLoad checks that no request fails while files are reloaded, and that each one uses a single
+// version.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir := site(t, map[string]string{"api/Routes.js": "const { Example } = require('./Example'); module.exports = [['GET', 'version', Example, 'version']]", "api/Example.js": version(0)})

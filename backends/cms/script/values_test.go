@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 )
 
-// FuzzValues: what comes in as JSON goes out as the engine itself would write it.
+// FuzzValues checks that JSON that passes through a script is written as the engine itself would write it.
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{
 		`{"a":[1,2.5,-0,1e21,1e-7,null,true,"x"],"b":{"c":{}},"":[]}`, `"\ud800\u2028\u0000\"\\"`, `[[[[]]]]`, `{"1":1,"0":2,"x":3}`, `{"__proto__":1,"constructor":{"toJSON":2},"toJSON":5,"length":7}`, `1e999`, `123456789012345678901234567890`,
@@ -42,7 +42,7 @@ func FuzzValues(f *testing.F) {
 	})
 }
 
-// compact is a value of JSON in one form.
+// compact returns a JSON value in a canonical form.
 func compact(t *testing.T, text []byte) string {
 	t.Helper()
 	var value any

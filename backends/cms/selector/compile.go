@@ -11,36 +11,36 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Kind is what the values of a field are.
+// Kind is the type of a field's values.
 type Kind int
 
-// The kinds. Page is an id, or a path.
+// The kinds. A Page is given by its ID or path.
 const (
 	Text Kind = iota
 	Number
 	Bool
-	Time // compared in seconds since 1970; written so, or as 2026-01-02, or as RFC 3339
+	Time // compared in seconds since 1970; written as such, as 2026-01-02, or in RFC 3339
 	Page
 )
 
-// Field is a field that pages can be found by.
+// Field is a field that selectors can use.
 type Field struct {
 	ID   int64
 	Kind Kind
-	// Everywhere: all pages have it. Others have it by the templates of cms_template_fields.
+	// Everywhere means that all pages have the field. Other fields belong to the templates in cms_template_fields.
 	Everywhere bool
 }
 
-// Set is templates: all, or those of IDs.
+// Set is a set of templates: all of them, or those with the given IDs.
 type Set struct {
 	All bool
 	IDs []int64
 }
 
-// Status is a state of a page, as it is stored.
+// Status is the status of a page in its stored form.
 type Status int
 
-// The states.
+// The statuses.
 const (
 	Published Status = iota
 	Hidden
@@ -48,32 +48,31 @@ const (
 	Trash
 )
 
-// Statuses are the names of the states.
+// Statuses are the names of the statuses.
 var Statuses = []string{"published", "hidden", "unpublished", "trash"}
 
-// Scheme is what selectors are compiled for: the fields and templates that there are, and
-// whose pages may be seen.
+// Scheme describes what a selector is compiled for: the existing fields and templates, and which pages may be seen.
 type Scheme struct {
 	Dialect   store.Dialect
 	Fields    map[string]Field
 	Templates map[string]int64
-	// Paths are the ids of the pages at Selector.Paths; what is not there has none.
+	// Paths holds the IDs of the pages at Selector.Paths. A path without a page is not in it.
 	Paths map[string]int64
-	// View are templates whose published and hidden pages are seen, Edit those whose other
-	// pages are, too.
+	// View are the templates whose published and hidden pages may be seen. Edit are those whose other pages may be
+	// seen, too.
 	View, Edit Set
-	// Hidden has hidden pages count also where include does not ask for them.
+	// Hidden includes hidden pages even if the selector does not ask for them.
 	Hidden bool
-	// Cursor signs cursors.
+	// Cursor signs and checks cursors.
 	Cursor signed.Signer
 }
 
-// Query is a selector as SQL over the table cms_pages, which is p in it.
+// Query is a selector as SQL over the table cms_pages, whose alias is p.
 type Query struct {
 	Limit, Start int
 
-	// merged are the templates of a list that is made of one each: where has their condition first then, and args
-	// have their ids.
+	// merged are the templates of a query that is the union of one query for each template. If it is set, where
+	// begins with the condition on the templates, and args with their IDs.
 	merged        []int64
 	joins, where  []string
 	joined, args  []any
@@ -83,14 +82,15 @@ type Query struct {
 	dialect       store.Dialect
 }
 
-// key is what pages are ordered by.
+// key is one of the expressions by which pages are ordered.
 type key struct {
 	expr string
-	text bool // else a number
+	text bool // otherwise a number
 	desc bool
 }
 
-// columns are what pages have beside fields: compared as a text, a number or a time.
+// columns are the columns that all pages have in addition to fields, and how they are compared. micros means that
+// the column is in microseconds.
 var columns = map[string]struct {
 	column string
 	kind   Kind
@@ -100,20 +100,21 @@ var columns = map[string]struct {
 	"created": {"p.created", Time, true}, "modified": {"p.modified", Time, true}, "published": {"p.published", Time, true},
 }
 
-// Special reports whether a word has a meaning of its own in selectors, so that no field
-// can be named so.
+// Special reports whether a word has a special meaning in selectors, so that no field may have this name.
 func Special(word string) bool {
 	if _, ok := columns[word]; ok {
 		return true
 	}
-	return slices.Contains([]string{"parent", "has_parent", "template", "status", "sort", "limit", "start", "after", "include"}, word)
+	return slices.Contains([]string{"parent", "has_parent", "template", "status", "sort", "limit", "start", "after",
+		"include"}, word)
 }
 
-// Paths are those in a selector, as they are stored: what is equal to a parent or to a
-// page of a field. An engine plans better for an id than for a path to look up.
+// Paths returns the paths that the selector compares with a parent or with a field of pages, in their stored form.
+// They are looked up before Compile, because databases plan better for an ID than for a subquery.
 func (s *Selector) Paths() (paths []string) {
 	for _, t := range s.Terms {
-		if t.Op != Equal && t.Op != NotEqual || slices.ContainsFunc(t.Fields, func(name Name) bool { return name.Text == "path" }) {
+		if t.Op != Equal && t.Op != NotEqual ||
+			slices.ContainsFunc(t.Fields, func(name Name) bool { return name.Text == "path" }) {
 			continue
 		}
 		for _, v := range t.Values {
@@ -125,7 +126,7 @@ func (s *Selector) Paths() (paths []string) {
 	return paths
 }
 
-// Compile makes SQL of a selector. The error is an *Error.
+// Compile returns the SQL query of a selector. The error is an *Error.
 func (s *Selector) Compile(scheme *Scheme) (*Query, error) {
 	q := &Query{Limit: DefaultLimit, cursor: scheme.Cursor, dialect: scheme.Dialect}
 	c := compiler{Query: q, scheme: scheme, view: scheme.View, edit: scheme.Edit, statuses: []Status{Published}}
@@ -146,7 +147,7 @@ func (s *Selector) Compile(scheme *Scheme) (*Query, error) {
 			return nil, err
 		}
 	}
-	if last := len(c.keys) - 1; last < 0 || c.keys[last].expr != "p.id" { // what pages are told apart by in the end
+	if last := len(c.keys) - 1; last < 0 || c.keys[last].expr != "p.id" { // the ID makes the order total
 		c.keys = append(c.keys, key{expr: "p.id", desc: last >= 0 && c.keys[last].desc})
 	}
 	for _, k := range c.keys {
@@ -169,17 +170,17 @@ func (s *Selector) Compile(scheme *Scheme) (*Query, error) {
 	return q, nil
 }
 
-// compiler is Compile at work.
+// compiler holds the state of Compile.
 type compiler struct {
 	*Query
 	scheme     *Scheme
 	view, edit Set
 	statuses   []Status
-	stated     []Status // by status=; nil: none are
+	stated     []Status // from status=; nil if there is none
 	narrowed   bool     // to templates that the selector names
 	sorts      []Value
 	after      *Value
-	parent     bool // of one parent
+	parent     bool // all pages have the same parent
 	given      []string
 }
 
@@ -187,7 +188,7 @@ func refuse(position int, format string, args ...any) error {
 	return &Error{position, fmt.Sprintf(format, args...)}
 }
 
-// once refuses a word that is there already.
+// once returns an error if a word has been given before.
 func (c *compiler) once(name Name) error {
 	if slices.Contains(c.given, name.Text) {
 		return refuse(name.position, "%s is there twice", name.Text)
@@ -196,8 +197,8 @@ func (c *compiler) once(name Name) error {
 	return nil
 }
 
-// term compiles one term. Those that say how, and those of the template and the status,
-// which decide over what may be seen, stand alone.
+// term compiles one term. Terms that define the list, and those on template and status, which decide what may be
+// seen, must not be combined with other fields.
 func (c *compiler) term(t Term) error {
 	for _, name := range t.Fields {
 		switch name.Text {
@@ -227,7 +228,7 @@ func or(conditions []string) string {
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
-// single compiles what stands alone.
+// single compiles a term that must have only one field.
 func (c *compiler) single(name Name, t Term) error {
 	switch name.Text {
 	case "template":
@@ -255,7 +256,7 @@ func (c *compiler) single(name Name, t Term) error {
 	}
 	switch name.Text {
 	case "after":
-		if v.Text != "" { // of the first page
+		if v.Text != "" { // empty for the first page
 			c.after = &v
 		}
 	case "limit", "start":
@@ -285,7 +286,7 @@ func (c *compiler) single(name Name, t Term) error {
 	return nil
 }
 
-// comparison refuses operators other than = and !=.
+// comparison returns an error for operators other than = and !=.
 func comparison(name Name, op Op) error {
 	if op != Equal && op != NotEqual {
 		return refuse(name.position, "%s takes the operators = and != alone", name.Text)
@@ -293,7 +294,7 @@ func comparison(name Name, op Op) error {
 	return nil
 }
 
-// template narrows what may be seen to some templates.
+// template restricts the visible templates.
 func (c *compiler) template(name Name, t Term) error {
 	if err := comparison(name, t.Op); err != nil {
 		return err
@@ -320,6 +321,7 @@ func (c *compiler) template(name Name, t Term) error {
 	return nil
 }
 
+// and returns the intersection of s with ids.
 func (s Set) and(ids []int64) Set {
 	if s.All {
 		return Set{IDs: ids}
@@ -327,7 +329,7 @@ func (s Set) and(ids []int64) Set {
 	return Set{IDs: slices.DeleteFunc(slices.Clone(s.IDs), func(id int64) bool { return !slices.Contains(ids, id) })}
 }
 
-// status says which states are meant, instead of include.
+// status restricts the statuses; it replaces include.
 func (c *compiler) status(name Name, t Term) error {
 	if err := comparison(name, t.Op); err != nil {
 		return err
@@ -353,8 +355,7 @@ func (c *compiler) status(name Name, t Term) error {
 	return nil
 }
 
-// visible is the condition of what may be seen. The states are written out, so that an
-// index of one of them can be used.
+// visible adds the condition on what may be seen. Statuses are literals, so that partial indexes can be used.
 func (c *compiler) visible() {
 	var public, other []string
 	if c.stated != nil {
@@ -386,7 +387,7 @@ func (c *compiler) visible() {
 			return "(" + condition + " AND p.template_id = ?)"
 		}
 		column := "p.template_id"
-		if !c.narrowed { // most of them: the index of another condition, or of the order, is better
+		if !c.narrowed { // most templates: other indexes are better, so exclude this one
 			column = "+p.template_id"
 		}
 		return "(" + condition + " AND " + column + " IN (?" + strings.Repeat(", ?", len(templates.IDs)-1) + "))"
@@ -398,14 +399,16 @@ func (c *compiler) visible() {
 	c.where = append(c.where, or(either))
 }
 
-// mergeMost is how many lists are made one: each is read up to the limit.
+// mergeMost limits the templates of a merged query, each of which reads up to the limit.
 const mergeMost = 32
 
-// merge has a list of published pages of some templates be made of one for each template, where an index has these in
-// order: an engine would read them all, or look through all pages for them.
+// merge turns a list of published pages of several templates into a union of one query for each template, if an
+// index has the pages of each template in the requested order. Otherwise the database would read all of them, or
+// search all pages.
 func (c *compiler) merge() {
 	ids := c.view.IDs
-	if !c.narrowed || c.view.All || len(ids) < 2 || len(ids) > mergeMost || len(c.where) != 1 || len(c.joins) > 0 || !slices.Equal(c.statuses, []Status{Published}) {
+	if !c.narrowed || c.view.All || len(ids) < 2 || len(ids) > mergeMost || len(c.where) != 1 || len(c.joins) > 0 ||
+		!slices.Equal(c.statuses, []Status{Published}) {
 		return
 	}
 	switch c.keys[0].expr {
@@ -414,7 +417,7 @@ func (c *compiler) merge() {
 	}
 }
 
-// sort adds what pages are ordered by.
+// sort adds an expression by which pages are ordered.
 func (c *compiler) sort(v Value) error {
 	name, desc := strings.CutPrefix(v.Text, "-")
 	if column, ok := columns[name]; ok {
@@ -434,7 +437,8 @@ func (c *compiler) sort(v Value) error {
 		return refuse(v.position, "there is no field %q to sort by", name)
 	}
 	table := "s" + strconv.Itoa(len(c.joins))
-	join := " LEFT JOIN cms_page_values " + table + " ON " + table + ".page_id = p.id AND " + table + ".field_id = ? AND " + table + ".n = 0"
+	join := " LEFT JOIN cms_page_values " + table + " ON " + table + ".page_id = p.id AND " + table +
+		".field_id = ? AND " + table + ".n = 0"
 	if !field.Everywhere {
 		join += " AND " + field.had()
 	}
@@ -443,34 +447,36 @@ func (c *compiler) sort(v Value) error {
 	if field.Kind == Text {
 		c.keys = append(c.keys, key{"COALESCE(" + table + ".text, '')", true, desc})
 	} else {
-		c.keys = append(c.keys, key{"COALESCE(" + table + ".num, -1e300)", false, desc}) // those without a value are the least
+		// pages without a value come first
+		c.keys = append(c.keys, key{"COALESCE(" + table + ".num, -1e300)", false, desc})
 	}
 	return nil
 }
 
-// behind goes on behind the page that a cursor is of.
+// behind adds the condition that continues a list after the page of a cursor.
 func (c *compiler) behind(v Value) error {
-	bad := refuse(v.position, "after is no cursor of this list")
+	invalid := refuse(v.position, "after is no cursor of this list")
 	payload, ok := c.cursor.Open(v.Text, c.signer)
 	if !ok {
-		return bad
+		return invalid
 	}
 	var values []any
 	decoder := json.NewDecoder(strings.NewReader(string(payload)))
 	decoder.UseNumber()
 	if decoder.Decode(&values) != nil || len(values) != len(c.keys) {
-		return bad
+		return invalid
 	}
 	for i, value := range values {
 		n, ok := value.(json.Number)
-		if _, text := value.(string); ok == c.keys[i].text || text != c.keys[i].text { // the field has become another
-			return bad
+		// the type of the field has changed
+		if _, text := value.(string); ok == c.keys[i].text || text != c.keys[i].text {
+			return invalid
 		}
 		if ok {
 			if whole, err := n.Int64(); err == nil {
 				values[i] = whole
 			} else if values[i], err = n.Float64(); err != nil {
-				return bad
+				return invalid
 			}
 		}
 	}
@@ -484,20 +490,21 @@ func (c *compiler) behind(v Value) error {
 		}
 		return " > "
 	}
-	if same { // as one comparison of rows, which an index answers
+	if same { // a comparison of rows can use an index
 		exprs := make([]string, len(c.keys))
 		for i, k := range c.keys {
 			exprs[i] = k.expr
 		}
-		c.where = append(c.where, "("+strings.Join(exprs, ", ")+")"+op(c.keys[0])+"(?"+strings.Repeat(", ?", len(values)-1)+")")
+		c.where = append(c.where, "("+strings.Join(exprs, ", ")+")"+op(c.keys[0])+"(?"+strings.Repeat(", ?", len(values)-1)+
+			")")
 		c.args = append(c.args, values...)
 		return nil
 	}
 	var either []string
 	for i, k := range c.keys {
 		conditions := make([]string, 0, len(c.keys))
-		for _, before := range c.keys[:i] {
-			conditions = append(conditions, before.expr+" = ?")
+		for _, previous := range c.keys[:i] {
+			conditions = append(conditions, previous.expr+" = ?")
 		}
 		either = append(either, "("+strings.Join(append(conditions, k.expr+op(k)+"?"), " AND ")+")")
 		c.args = append(c.args, values[:i+1]...)
@@ -506,8 +513,8 @@ func (c *compiler) behind(v Value) error {
 	return nil
 }
 
-// Select reads columns of the pages, in their order, one more than the limit, which
-// tells whether there are others. Behind the columns are what pages are ordered by; see
+// Select returns the SQL and the arguments that read columns of the pages in their order. It reads one page more
+// than the limit, to detect whether there are others. The columns are followed by the expressions of the order; see
 // Keys.
 func (q *Query) Select(columns string) (string, []any) {
 	for _, k := range q.keys {
@@ -516,7 +523,8 @@ func (q *Query) Select(columns string) (string, []any) {
 	if len(q.merged) > 0 {
 		return q.mergedSelect(columns)
 	}
-	sql := "SELECT " + columns + " FROM cms_pages p" + strings.Join(q.joins, "") + " WHERE " + strings.Join(q.where, " AND ") +
+	sql := "SELECT " + columns + " FROM cms_pages p" + strings.Join(q.joins, "") + " WHERE " +
+		strings.Join(q.where, " AND ") +
 		" ORDER BY " + q.order + " LIMIT ?"
 	args := append(slices.Concat(q.joined, q.args), q.Limit+1)
 	if q.Start > 0 {
@@ -525,10 +533,11 @@ func (q *Query) Select(columns string) (string, []any) {
 	return sql, args
 }
 
-// mergedSelect finds the ids by the lists of the templates, and reads the pages of those alone that are asked for.
+// mergedSelect returns the SQL that finds the IDs by the union of the templates' queries, and reads the columns of
+// the resulting pages only.
 func (q *Query) mergedSelect(columns string) (string, []any) {
 	where := append([]string{"p.status = 0 AND p.template_id = ?"}, q.where[1:]...)
-	behind := q.args[len(q.merged):]
+	commonArgs := q.args[len(q.merged):]
 	shown, order := "p.id AS page", ""
 	for i, k := range q.keys {
 		name := "k" + strconv.Itoa(i)
@@ -537,26 +546,28 @@ func (q *Query) mergedSelect(columns string) (string, []any) {
 			order += " DESC"
 		}
 	}
-	one := "SELECT * FROM (SELECT " + shown + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " + q.order + " LIMIT ?) AS "
+	one := "SELECT * FROM (SELECT " + shown + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " +
+		q.order + " LIMIT ?) AS "
 	lists, args := make([]string, len(q.merged)), make([]any, 0, len(q.args)+2*len(q.merged))
 	for i, id := range q.merged {
 		lists[i] = one + "l" + strconv.Itoa(i)
-		args = append(append(append(args, id), behind...), q.Start+q.Limit+1)
+		args = append(append(append(args, id), commonArgs...), q.Start+q.Limit+1)
 	}
-	return "SELECT " + columns + " FROM cms_pages p WHERE p.id IN (SELECT m.page FROM (" + strings.Join(lists, " UNION ALL ") + ") AS m ORDER BY " + order[2:] +
+	return "SELECT " + columns + " FROM cms_pages p WHERE p.id IN (SELECT m.page FROM (" +
+		strings.Join(lists, " UNION ALL ") + ") AS m ORDER BY " + order[2:] +
 		" LIMIT ? OFFSET ?) ORDER BY " + q.order, append(args, q.Limit+1, q.Start)
 }
 
-// Count counts the pages, whatever the limit, from the cursor on.
+// Count returns the SQL and the arguments that count the pages after the cursor, ignoring the limit.
 func (q *Query) Count() (string, []any) {
 	joins, args := "", q.args
-	if len(q.joins) > 0 { // a cursor may speak of them
+	if len(q.joins) > 0 { // the condition of a cursor may refer to them
 		joins, args = strings.Join(q.joins, ""), slices.Concat(q.joined, q.args)
 	}
 	return "SELECT COUNT(*) FROM cms_pages p" + joins + " WHERE " + strings.Join(q.where, " AND "), args
 }
 
-// Keys are what the last columns of Select are scanned into, for one row.
+// Keys returns pointers into which the last columns of Select are scanned for one row.
 func (q *Query) Keys() []any {
 	into := make([]any, len(q.keys))
 	for i, k := range q.keys {
@@ -572,7 +583,7 @@ func (q *Query) Keys() []any {
 	return into
 }
 
-// Cursor is where a list goes on behind the row of keys.
+// Cursor returns the cursor that continues the list after the row with these keys.
 func (q *Query) Cursor(keys []any) string {
 	payload, err := json.Marshal(keys)
 	if err != nil {

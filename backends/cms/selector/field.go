@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// field compiles a term for one of its fields.
+// field compiles the condition of a term on one of its fields.
 func (c *compiler) field(name Name, t Term) (string, error) {
 	switch name.Text {
 	case "parent", "has_parent":
@@ -43,8 +43,8 @@ func (c *compiler) field(name Name, t Term) (string, error) {
 	return c.values(t, func(v Value) (string, error) { return c.value(name, field, t.Op, v) })
 }
 
-// values joins the conditions of the values of a term; != is met where none is equal.
-// What one makes is the condition of t.Op, with = instead of !=.
+// values combines the conditions of the values of a term. The function one returns the condition of t.Op for a
+// value, but for != that of =, because != is met if no value is equal.
 func (c *compiler) values(t Term, one func(v Value) (string, error)) (string, error) {
 	conditions := make([]string, len(t.Values))
 	for i, v := range t.Values {
@@ -59,7 +59,7 @@ func (c *compiler) values(t Term, one func(v Value) (string, error)) (string, er
 	return or(conditions), nil
 }
 
-// compare compares a column; != is of values.
+// compare returns the comparison of a column with a value. For != it returns =; see values.
 func (c *compiler) compare(column string, op Op, value any) string {
 	if op == NotEqual {
 		op = Equal
@@ -68,7 +68,7 @@ func (c *compiler) compare(column string, op Op, value any) string {
 	return column + " " + string(op) + " ?"
 }
 
-// kin is the condition of a parent, or of one further up.
+// kin returns the condition on the parent or on any ancestor.
 func (c *compiler) kin(parent, alone bool, t Term, v Value) (string, error) {
 	id, err := c.page(v)
 	if err != nil {
@@ -79,13 +79,13 @@ func (c *compiler) kin(parent, alone bool, t Term, v Value) (string, error) {
 		return "p.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?)", nil
 	}
 	c.parent = c.parent || alone && t.Op == Equal && len(t.Values) == 1
-	if t.Op == NotEqual { // the root has none
+	if t.Op == NotEqual { // the root has no parent
 		return "COALESCE(p.parent_id = ?, FALSE)", nil
 	}
 	return "p.parent_id = ?", nil
 }
 
-// page is the id of a value that is one, or a path.
+// page returns the ID of a value that is an ID or a path. It is 0 if there is no page at the path.
 func (c *compiler) page(v Value) (int64, error) {
 	if strings.HasPrefix(v.Text, "/") {
 		return c.scheme.Paths[path(v.Text)], nil
@@ -97,7 +97,8 @@ func (c *compiler) page(v Value) (int64, error) {
 	return id, nil
 }
 
-// path is one as it is stored: without a slash at the end. No path has a zero byte, which PostgreSQL does not take.
+// path returns a path in its stored form, without a trailing slash. It replaces zero bytes, which PostgreSQL does
+// not accept and no stored path has.
 func path(text string) string {
 	if text = strings.TrimRight(strings.ToLower(strings.ReplaceAll(text, "\x00", "\uFFFD")), "/"); text == "" {
 		return "/"
@@ -105,7 +106,7 @@ func path(text string) string {
 	return text
 }
 
-// nameText is the condition of a name or a path, which are in lower case and not words.
+// nameText returns the condition on a name or a path, which are in lower case and are not split into words.
 func (c *compiler) nameText(column string, name Name, op Op, v Value) (string, error) {
 	value := Fold(v.Text)
 	switch op {
@@ -125,11 +126,12 @@ func (c *compiler) nameText(column string, name Name, op Op, v Value) (string, e
 	return c.compare(column, op, value), nil
 }
 
-// last is behind all that a text can go on with.
+// last sorts after every character with which a text can continue.
 const last = "\U0010ffff"
 
 var likes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
+// like returns a LIKE condition for Contains or Suffix.
 func (c *compiler) like(column string, op Op, value string) string {
 	pattern := "%" + likes.Replace(value)
 	if op == Contains {
@@ -139,7 +141,7 @@ func (c *compiler) like(column string, op Op, value string) string {
 	return column + ` LIKE ? ESCAPE '\'`
 }
 
-// number reads a value that is ordered by its size.
+// number parses a value of a kind that is ordered.
 func number(name Name, op Op, kind Kind, v Value) (float64, error) {
 	switch op {
 	case Phrase, Words, Contains, Prefix, Suffix:
@@ -159,10 +161,11 @@ func number(name Name, op Op, kind Kind, v Value) (float64, error) {
 	return 0, refuse(v.position, "%q is no number", v.Text)
 }
 
-// ParseTime reads a time as people write one, in UTC where no zone is given: a day, or
-// RFC 3339, also with a space for the T and without seconds.
+// ParseTime parses a date, or a date and time as in RFC 3339, also with a space instead of the T and without
+// seconds. Without a zone the time is in UTC.
 func ParseTime(text string) (time.Time, bool) {
-	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", "2006-01-02T15:04"} {
+	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04",
+		"2006-01-02T15:04"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, at.Year() > 0
 		}
@@ -170,21 +173,22 @@ func ParseTime(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// nowhere is met by no page.
+// nowhere is a condition that no page meets.
 const nowhere = "1 = 0"
 
-// within is the pages that have a value of a field which meets a condition; the first parameter is the field.
+// within returns the condition that a page has a value of a field which meets a condition. The first parameter is
+// the field's ID.
 func within(field Field, condition string) string {
 	return having(field, "p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.field_id = ? AND "+condition+")")
 }
 
-// without is the pages that have no value of a field; the parameter is the field.
+// without returns the condition that a page has no value of a field. The parameter is the field's ID.
 func without(field Field) string {
 	return "NOT " + having(field, "EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)")
 }
 
-// having is a condition for pages whose template has a field. Copies of values outlive the field in the template, and
-// then nobody is to see them: not even by what they let be found.
+// having adds to a condition that the page's template has the field. Searchable copies remain when a field is
+// removed from a template; they must not reveal values that are not shown any more.
 func having(field Field, condition string) string {
 	if field.Everywhere {
 		return condition
@@ -192,12 +196,14 @@ func having(field Field, condition string) string {
 	return "(" + field.had() + " AND " + condition + ")"
 }
 
-// had is the pages whose template has a field. The sign keeps an engine from beginning with it.
+// had returns the condition that the page's template has the field. The unary plus keeps SQLite from using an index
+// for it.
 func (f Field) had() string {
-	return "+p.template_id IN (SELECT tf.template_id FROM cms_template_fields tf WHERE tf.field_id = " + strconv.FormatInt(f.ID, 10) + ")"
+	return "+p.template_id IN (SELECT tf.template_id FROM cms_template_fields tf WHERE tf.field_id = " +
+		strconv.FormatInt(f.ID, 10) + ")"
 }
 
-// value is the condition of a field's value; != is as =, see values.
+// value returns the condition on a value of a field. For != it returns that of =; see values.
 func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error) {
 	if v.Text == "" && (op == Equal || op == NotEqual) {
 		c.args = append(c.args, field.ID)
@@ -240,7 +246,7 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 	return within(field, c.compare("v.num", op, n)), nil
 }
 
-// text is the condition of a text.
+// text returns the condition on a text.
 func (c *compiler) text(field Field, op Op, v Value) (string, error) {
 	folded := Fold(v.Text)
 	begin, more := Key(folded)
@@ -270,7 +276,7 @@ func (c *compiler) text(field Field, op Op, v Value) (string, error) {
 	}
 }
 
-// words is the condition of words in a text.
+// words returns the condition that a text has some words or, for Phrase, has them in this order.
 func (c *compiler) words(field Field, op Op, folded string) string {
 	words := SplitWords(folded)
 	if len(words) == 0 {

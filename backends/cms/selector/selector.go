@@ -1,27 +1,24 @@
-// Package selector reads the selectors by which pages are found, and makes SQL with
-// parameters of them. It knows no database: what fields and templates there are, and
-// which pages may be seen, it is told.
+// Package selector parses the selectors by which pages are found and compiles them to parameterized SQL. It does
+// not use a database: the caller passes the existing fields and templates, and which pages may be seen.
 //
-// A selector is a list of terms between commas, each of which a page has to meet:
+// A selector is a comma-separated list of terms, all of which a page has to meet:
 //
 //	template=post, title|body~=gateway caddy, created>=2026-01-01, sort=-created, limit=10
 //
-// A term is a field, or several of which one is enough (a|b), an operator, and a value,
-// or several of which one is enough (x|y). A value with a comma, a quote or a bar in it
-// is quoted, with " or '; the quote itself is written twice in it.
+// A term consists of a field, an operator and a value. Several fields (a|b) or values (x|y) are alternatives. A
+// value that contains a comma, a quote or a bar must be enclosed in " or '; the quote itself is doubled within the
+// value.
 //
-// Operators: = != < <= > >= compare; ^= $= %= are begins, ends, contains; ~= has all
-// words, *= has them in this order, next to each other. Texts are compared without
-// regard to case, at most 200 characters deep where they are ordered. A page that has no
-// value of a field is != any, and = the empty one. Of several values of a field one has
-// to meet the term, with != none may be equal.
+// The operators = != < <= > >= compare; ^= means begins with, $= ends with, %= contains, ~= has all words, and *=
+// has the words in this order, next to each other. Texts are compared without regard to case; order comparisons use
+// the first 200 characters. A page that has no value of a field is != any value, and = the empty one. If a field
+// has several values, one of them has to meet the term; for !=, none may be equal.
 //
-// Beside fields there are id, name, path, parent and has_parent (an id or a path),
-// template, status, created, modified and published; limit (1 to 500, default 25), start
-// (to 10,000), after (the cursor of the page before), include (hidden, unpublished or
-// all), and sort, which may be there several times and be of any field: -created is the
-// newest first. Without sort pages are in the order of their ids, those of one parent in
-// the order that people gave them.
+// In addition to fields there are id, name, path, parent and has_parent (an ID or a path), template, status,
+// created, modified and published. limit (1 to 500, default 25), start (up to 10,000), after (the cursor of the
+// previous page), include (hidden, unpublished or all) and sort define the list. sort may occur several times and
+// name any field; -created lists the newest first. Without sort, pages are in the order of their IDs, and those of
+// one parent in the order that their editors have given them.
 package selector
 
 import (
@@ -31,11 +28,11 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a selector.
+// Limits of a selector.
 const (
-	Most      = 4096 // bytes
+	Most      = 4096 // length in bytes
 	TermsMost = 32
-	// AlternativesMost bounds the fields of a term times its values, of all terms together.
+	// AlternativesMost limits the number of fields times the number of values of a term, summed over all terms.
 	AlternativesMost = 600
 	SortsMost        = 4
 
@@ -44,9 +41,9 @@ const (
 	StartMost    = 10_000
 )
 
-// Error is what is wrong with a selector.
+// Error is an error in a selector.
 type Error struct {
-	Position int // of the character, from 1
+	Position int // of the character, counted from 1
 	Message  string
 }
 
@@ -72,32 +69,32 @@ const (
 	Suffix       Op = "$="
 )
 
-// ops begin with those that another one is the begin of.
+// ops lists an operator before those that are a prefix of it.
 var ops = []Op{NotEqual, LessEqual, GreaterEqual, Phrase, Words, Contains, Prefix, Suffix, Equal, Less, Greater}
 
-// Term is what a page has to meet: one of the fields with one of the values.
+// Term is a condition: one of the fields has to match one of the values.
 type Term struct {
 	Fields []Name
 	Op     Op
 	Values []Value
 }
 
-// Name is a field where it is written.
+// Name is a field name and its position.
 type Name struct {
 	Text     string
 	position int
 }
 
-// Value is a value where it is written.
+// Value is a value and its position.
 type Value struct {
 	Text     string
 	position int
 }
 
-// Selector is one that was read.
+// Selector is a parsed selector.
 type Selector struct{ Terms []Term }
 
-// Parse reads a selector; the empty one is of all pages. The error is an *Error.
+// Parse parses a selector. The empty selector matches all pages. The error is an *Error.
 func Parse(text string) (*Selector, error) {
 	if len(text) > Most {
 		return nil, &Error{1, fmt.Sprintf("it is longer than %d bytes", Most)}
@@ -123,7 +120,7 @@ func Parse(text string) (*Selector, error) {
 		if r.at == len(text) {
 			break
 		}
-		r.at++ // a comma, where a value ends otherwise
+		r.at++ // a comma: nothing else ends a value
 		if r.blank(); r.at == len(text) {
 			return nil, r.refuse("a term is missing behind the comma")
 		}
@@ -131,10 +128,10 @@ func Parse(text string) (*Selector, error) {
 	return s, nil
 }
 
-// reader is where Parse is in the text.
+// reader is the state of Parse.
 type reader struct {
 	text string
-	at   int // byte
+	at   int // byte offset
 }
 
 func (r *reader) position(at int) int { return utf8.RuneCountInString(r.text[:at]) + 1 }
@@ -149,7 +146,7 @@ func (r *reader) blank() {
 	}
 }
 
-// next reports whether a byte is next, and is behind it then.
+// next consumes a byte if it is next, and reports whether it was.
 func (r *reader) next(b byte) bool {
 	if r.at < len(r.text) && r.text[r.at] == b {
 		r.at++
@@ -158,6 +155,7 @@ func (r *reader) next(b byte) bool {
 	return false
 }
 
+// term reads a term: one or more fields, an operator, and one or more values, with | between alternatives.
 func (r *reader) term() (t Term, err error) {
 	for {
 		begin := r.at
@@ -193,7 +191,7 @@ func (r *reader) term() (t Term, err error) {
 	}
 }
 
-// value reads one value and the space behind it.
+// value parses one value and the white space after it.
 func (r *reader) value() (Value, error) {
 	begin := r.at
 	v := Value{position: r.position(begin)}
@@ -233,7 +231,7 @@ func nameByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z'
 }
 
-// Quote writes a value as it can stand in a selector.
+// Quote returns a value in the form that it needs within a selector.
 func Quote(value string) string {
 	if value != "" && value == strings.TrimSpace(value) && !strings.ContainsAny(value, `,|"'`) {
 		return value

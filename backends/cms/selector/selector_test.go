@@ -27,7 +27,7 @@ const (
 	none   = "EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)"
 )
 
-// had is a condition of pages whose template has a field.
+// had returns the condition that the template of a page has a field.
 func had(field, condition string) string {
 	return "(+p.template_id IN (SELECT tf.template_id FROM cms_template_fields tf WHERE tf.field_id = " + field + ") AND " + condition + ")"
 }
@@ -86,7 +86,8 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// Lists of several templates are made of one of each where an index has these in order, and there alone.
+// TestMerge checks that a list of several templates is a union of one query for each of them if an index has these
+// in order, and only then.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	for selector, lists := range map[string]int{
@@ -182,7 +183,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Nothing of what clients write is in the SQL.
+// TestInjection checks that the SQL contains nothing of a client's input.
 func TestInjection(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

@@ -7,16 +7,16 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// KeyMost is how many characters of a text are ordered and indexed by.
+// KeyMost is the number of characters of a text that are indexed and ordered by.
 const KeyMost = 200
 
-// Fold is a text as it is compared: composed (NFKC) and in lower case. A character that
-// a database does not take is left out.
+// Fold returns a text in the form in which texts are compared: in NFKC and in lower case, without characters that a
+// database does not accept.
 func Fold(text string) string {
 	return strings.ToLower(norm.NFKC.String(strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")))
 }
 
-// Key is the begin of a folded text by which it is ordered; more tells that it goes on.
+// Key returns the prefix of a folded text by which it is ordered, and reports whether the text is longer.
 func Key(folded string) (key string, more bool) {
 	n := 0
 	for i := range folded {
@@ -28,12 +28,14 @@ func Key(folded string) (key string, more bool) {
 	return folded, false
 }
 
-// wordMost is how many bytes a word has at most; what is longer is cut.
+// wordMost limits the length of a word in bytes; longer words are cut.
 const wordMost = 255
 
-// SplitWords are the words of a folded text: runs of letters, digits and marks.
+// SplitWords returns the words of a folded text: runs of letters, digits and marks.
 func SplitWords(folded string) []string {
-	words := strings.FieldsFunc(folded, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+	words := strings.FieldsFunc(folded, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+	})
 	for i, word := range words {
 		if len(word) > wordMost {
 			words[i] = strings.ToValidUTF8(word[:wordMost], "")

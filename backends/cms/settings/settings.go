@@ -1,8 +1,9 @@
-// Package settings is site/config.json: the endpoint of a site, its mode of authorization and the secret of
-// its tokens, the origins of browsers that may call it. The file has mode 0600 and is replaced whole.
+// Package settings manages site/config.json: the endpoint of a site, its authorization mode, the secret of its
+// tokens, and the origins of browsers that may call it. The file has mode 0600 and is replaced atomically.
 //
-// It is one file a site: nodes that serve one site share its folder, or get the same files, and each reads it anew
-// when it has changed. Sessions, revoked tokens and the count of failed logins are in the database, for all nodes.
+// Each site has one such file: nodes that serve the same site share its folder, or get the same files, and each
+// reads the file again when it has changed. Sessions, revoked tokens and the counts of failed logins are in the
+// database, which all nodes share.
 package settings
 
 import (
@@ -25,14 +26,14 @@ import (
 	"time"
 )
 
-// Modes of authorization.
+// The authorization modes.
 const (
 	None    = "none"
 	Session = "session"
 	JWT     = "jwt"
 )
 
-// What the built-in content API does.
+// The modes of the built-in content API.
 const (
 	ContentOff   = "off"
 	ContentRead  = "read"
@@ -40,49 +41,50 @@ const (
 )
 
 const (
-	// File is the name of the file in the folder of a site.
+	// File is the name of the settings file in the folder of a site.
 	File = "config.json"
-	// maxFile is how long it may be, in bytes.
+	// maxFile limits the length of the file, in bytes.
 	maxFile = 256 << 10
-	// defaultEndpoint is taken where none is set.
+	// defaultEndpoint is used if none is set.
 	defaultEndpoint = "api"
-	// minSecret is how long the secret of tokens is at least, in characters (RFC 7518, 3.2).
+	// minSecret is the minimum length of the secret of tokens, in characters (RFC 7518, 3.2).
 	minSecret = 32
-	// maxList bounds the origins and the hosts.
+	// maxList limits the number of origins and of hosts.
 	maxList = 100
 )
 
-// Settings of a site. The zero value is that of a fresh one.
+// Settings are the settings of a site. The zero value has the settings of a new site.
 type Settings struct {
-	// Endpoint is below which path the routes are, without slashes at its ends. Default: api.
+	// Endpoint is the path below which the routes are, without slashes at its ends. Default: api.
 	Endpoint string `json:"endpoint,omitempty"`
-	// Auth is none, session or jwt. Default: none.
+	// Auth is the authorization mode: none, session or jwt. Default: none.
 	Auth string `json:"auth,omitempty"`
-	// JWTSecret signs tokens (HS256). Save makes one; another one makes all tokens bad. At least 32 characters.
+	// JWTSecret signs tokens (HS256) and has at least 32 characters. Save generates one if there is none. Changing
+	// it invalidates all tokens.
 	JWTSecret string `json:"jwtSecret,omitempty"`
-	// JWTSeconds is how long a token is good, 60 to 31,536,000. Default: 86400.
+	// JWTSeconds is the lifetime of a token in seconds, from 60 to 31,536,000. Default: 86400.
 	JWTSeconds int64 `json:"jwtSeconds,omitempty"`
-	// JWTRefresh gives refresh tokens with the tokens of a login. Default: false.
+	// JWTRefresh issues refresh tokens with the tokens of a login. Default: false.
 	JWTRefresh bool `json:"jwtRefresh,omitempty"`
-	// Origins are those of the browsers' pages that may call the API, such as https://app.example.com; * is all, without
-	// credentials. Default: none but its own.
+	// Origins are the origins of pages that may call the API from a browser, such as https://app.example.com. *
+	// allows all origins, without credentials. Default: only the site's own.
 	Origins []string `json:"origins,omitempty"`
-	// Content is what the built-in content API does: off, read or write. Default: off in mode none, else read.
+	// Content is the mode of the built-in content API: off, read or write. Default: off in mode none, else read.
 	Content string `json:"content,omitempty"`
-	// SiteURL is the address of the site whose pages the content is, such as https://www.example.com: with it
-	// /sitemap.xml tells search engines of the pages that everybody may see. Default: there is no sitemap.
+	// SiteURL is the address of the site whose pages the content is, such as https://www.example.com. If it is set,
+	// /sitemap.xml lists the pages that everybody may see. Default: no sitemap.
 	SiteURL string `json:"siteUrl,omitempty"`
-	// Redirects leads requests from the path where a page was to where it is. Default: false.
+	// Redirects redirects requests from the previous path of a page to its current one. Default: false.
 	Redirects bool `json:"redirects,omitempty"`
 	// FetchHosts are the hosts that scripts may fetch from, with or without a port. Default: none.
 	FetchHosts []string `json:"fetchHosts,omitempty"`
-	// Debug tells callers the text of errors that are told the log alone. Default: false.
+	// Debug includes in answers the text of errors that otherwise only the log has. Default: false.
 	Debug bool `json:"debug,omitempty"`
 }
 
 var endpointForm = regexp.MustCompile(`^[a-z0-9-]+(/[a-z0-9-]+)*$`)
 
-// Check tells what is wrong with settings, by the name of the member.
+// Check returns an error that names the first invalid member.
 func (s *Settings) Check() error {
 	switch {
 	case s.Endpoint != "" && (!endpointForm.MatchString(s.Endpoint) || len(s.Endpoint) > 128):
@@ -103,11 +105,13 @@ func (s *Settings) Check() error {
 			continue
 		}
 		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != origin || strings.ToLower(origin) != origin || u.Hostname() == "" || u.User != nil {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != origin ||
+			strings.ToLower(origin) != origin || u.Hostname() == "" || u.User != nil {
 			return fmt.Errorf("origins: %q is not an origin such as https://app.example.com", origin)
 		}
 	}
-	if u, err := url.Parse(s.SiteURL); s.SiteURL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(s.SiteURL) > 1024) {
+	if u, err := url.Parse(s.SiteURL); s.SiteURL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+		u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(s.SiteURL) > 1024) {
 		return fmt.Errorf("siteUrl: %q is not an address such as https://www.example.com", s.SiteURL)
 	}
 	for _, host := range s.FetchHosts {
@@ -118,7 +122,7 @@ func (s *Settings) Check() error {
 	return nil
 }
 
-// Mount is the endpoint, or the one that it falls back to.
+// Mount returns the endpoint, or the default one.
 func (s *Settings) Mount() string {
 	if s.Endpoint == "" {
 		return defaultEndpoint
@@ -126,7 +130,7 @@ func (s *Settings) Mount() string {
 	return s.Endpoint
 }
 
-// Mode is that of authorization.
+// Mode returns the authorization mode.
 func (s *Settings) Mode() string {
 	if s.Auth == "" {
 		return None
@@ -134,7 +138,7 @@ func (s *Settings) Mode() string {
 	return s.Auth
 }
 
-// Serves is what the built-in content API does.
+// Serves returns the mode of the built-in content API.
 func (s *Settings) Serves() string {
 	switch {
 	case s.Content != "":
@@ -145,7 +149,7 @@ func (s *Settings) Serves() string {
 	return ContentRead
 }
 
-// Lifetime is how long a token is good.
+// Lifetime returns the lifetime of a token.
 func (s *Settings) Lifetime() time.Duration {
 	if s.JWTSeconds == 0 {
 		return 24 * time.Hour
@@ -153,7 +157,7 @@ func (s *Settings) Lifetime() time.Duration {
 	return time.Duration(s.JWTSeconds) * time.Second
 }
 
-// Allowed tells whether browsers' pages of an origin may call the API, and whether with credentials.
+// Allowed reports whether pages of an origin may call the API from a browser, and whether with credentials.
 func (s *Settings) Allowed(origin string) (ok, credentials bool) {
 	if origin == "" {
 		return false, false
@@ -164,7 +168,7 @@ func (s *Settings) Allowed(origin string) (ok, credentials bool) {
 	return slices.Contains(s.Origins, "*"), false
 }
 
-// Store is the settings of one site.
+// Store reads and writes the settings of one site. It is safe for concurrent use.
 type Store struct {
 	path string
 	now  atomic.Pointer[read]
@@ -176,17 +180,18 @@ type read struct {
 	text     []byte
 }
 
-// Open reads the settings of a site; a file that is not there is that of a fresh one.
+// Open reads the settings of a site. If there is no file, they are those of a new site.
 func Open(site string) (*Store, error) {
 	s := &Store{path: filepath.Join(site, File)}
 	_, err := s.Reload()
 	return s, err
 }
 
-// Current are the settings as they were read or saved last. They are not to be changed.
+// Current returns the settings that were last read or saved. The caller must not modify them.
 func (s *Store) Current() *Settings { return &s.now.Load().settings }
 
-// Reload reads the file anew and tells whether it is another one. One with errors changes nothing.
+// Reload reads the file again and reports whether it has changed. If the file has an error, the current settings
+// stay.
 func (s *Store) Reload() (changed bool, err error) {
 	s.save.Lock()
 	defer s.save.Unlock()
@@ -194,8 +199,8 @@ func (s *Store) Reload() (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	before := s.now.Load()
-	if before != nil && bytes.Equal(before.text, text) {
+	previous := s.now.Load()
+	if previous != nil && bytes.Equal(previous.text, text) {
 		return false, nil
 	}
 	var settings Settings
@@ -208,6 +213,7 @@ func (s *Store) Reload() (changed bool, err error) {
 	return true, nil
 }
 
+// readFile returns the content of the file, or nil if it does not exist.
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -239,7 +245,7 @@ func decode(text []byte) (s Settings, err error) {
 	return s, s.Check()
 }
 
-// Save writes settings, with a secret of tokens that it makes where there is none.
+// Save writes the settings to the file. If they have no JWTSecret, it generates one.
 func (s *Store) Save(settings Settings) error {
 	if err := settings.Check(); err != nil {
 		return err
@@ -261,14 +267,14 @@ func (s *Store) Save(settings Settings) error {
 	return nil
 }
 
-// NewSecret makes a secret of tokens: 128 random bytes in base64.
+// NewSecret returns a new secret of tokens: 128 random bytes in base64.
 func NewSecret() string {
 	raw := make([]byte, 128)
 	_, _ = rand.Read(raw) // never fails
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// replace writes a file whole, or not at all.
+// replace writes a file atomically.
 func replace(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".config-*") // with mode 0600
 	if err != nil {

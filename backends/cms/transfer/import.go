@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 )
 
-// LineError is what is wrong with a line of what is read.
+// LineError is an error in a line of an export.
 type LineError struct {
 	Line int // from 1
 	Err  error
@@ -23,33 +23,33 @@ type LineError struct {
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap is the error without its line.
+// Unwrap returns the error without the line.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// importer is Import at work.
+// importer holds the state of Import.
 type importer struct {
 	Site
 	in     *bufio.Scanner
 	at     int
 	waits  []content.Imported
 	fields map[string]*content.Field
-	// Fields and templates wait for each other, which they name: they come in at once, with
-	// the first line that is neither.
+	// Fields and templates refer to each other, so they are collected and saved together before the first line of
+	// another kind.
 	defined []content.Definition
-	lines   []int                // where they stand
-	late    []content.Definition // those that name templates which come behind pages
-	came    map[string]bool      // the templates of the lines before
-	there   map[string]bool      // those, and the ones of the site
-	page    string               // of the file before
-	placed  map[int64]bool       // the files of that page that lines before were of
+	lines   []int                // their line numbers
+	late    []content.Definition // those that name templates which do not exist yet
+	came    map[string]bool      // the templates of earlier lines
+	there   map[string]bool      // those and the templates of the site
+	page    string               // the page of the previous file
+	placed  map[int64]bool       // the files of that page that belong to earlier lines
 	done    Done
 }
 
-// Import reads what Export has written. Each few pages are one change: where it ends with
-// an error what came before is there, and it can be read again. The error is a
-// *LineError.
+// Import reads what Export has written. It saves batches of pages, each in one transaction. After an error the
+// previous batches are saved, and the import can be repeated. The error is a *LineError.
 func (s Site) Import(ctx context.Context, from io.Reader) (Done, error) {
-	i := &importer{Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field), came: make(map[string]bool), there: make(map[string]bool)}
+	i := &importer{Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field),
+		came: make(map[string]bool), there: make(map[string]bool)}
 	i.in.Buffer(make([]byte, 0, 64<<10), lineMost)
 	if err := i.all(ctx); err != nil {
 		return i.done, &LineError{max(i.at, 1), err}
@@ -57,7 +57,7 @@ func (s Site) Import(ctx context.Context, from io.Reader) (Done, error) {
 	return i.done, nil
 }
 
-// next is the next line; io.EOF behind the last.
+// next returns the next line, or io.EOF after the last one.
 func (i *importer) next() (*line, error) {
 	if !i.in.Scan() {
 		if err := i.in.Err(); err != nil {
@@ -77,6 +77,8 @@ func (i *importer) next() (*line, error) {
 
 var errMissing = errors.New("the export ends in the middle: its last line is missing")
 
+// all imports the lines up to the one that ends the export. It returns errMissing if the file ends before that
+// line.
 func (i *importer) all(ctx context.Context) error {
 	first, err := i.next()
 	if err != nil || first.CMS != version {
@@ -99,6 +101,8 @@ func (i *importer) all(ctx context.Context) error {
 	}
 }
 
+// line imports a line. Definitions and pages are collected and stored in batches; a line of another kind first
+// stores the batch that precedes it.
 func (i *importer) line(ctx context.Context, l *line) error {
 	if l.Page == nil && l.Refs == nil {
 		if err := i.flush(ctx); err != nil {
@@ -125,14 +129,16 @@ func (i *importer) line(ctx context.Context, l *line) error {
 		p := l.Page
 		e := content.Edit{Template: p.Template, Title: &p.Title, Status: &p.Status, Fields: p.Fields}
 		now := i.Pages.Moment()
-		if p.PublishAt > now && p.Status == content.StatusUnpublished { // else it is of a draft, which stays where it is
+		// otherwise it belongs to a draft, which is not exported
+		if p.PublishAt > now && p.Status == content.StatusUnpublished {
 			e.PublishAt = &p.PublishAt
 		}
 		if p.UnpublishAt > now {
 			e.UnpublishAt = &p.UnpublishAt
 		}
 		i.done.Pages++
-		return i.wait(ctx, content.Imported{Path: p.Path, Edit: e, History: content.History{Created: p.Created, Modified: p.Modified, Published: p.Published, Sort: p.Sort}})
+		return i.wait(ctx, content.Imported{Path: p.Path, Edit: e,
+			History: content.History{Created: p.Created, Modified: p.Modified, Published: p.Published, Sort: p.Sort}})
 	case l.Refs != nil:
 		return i.refs(ctx, l.Refs)
 	case l.File != nil:
@@ -144,7 +150,7 @@ func (i *importer) line(ctx context.Context, l *line) error {
 	return errors.New("this line has nothing in it")
 }
 
-// wait saves a page with those beside it.
+// wait adds a page to the batch, and saves the batch when it is full.
 func (i *importer) wait(ctx context.Context, p content.Imported) error {
 	if i.waits = append(i.waits, p); len(i.waits) < batch {
 		return nil
@@ -164,15 +170,15 @@ func (i *importer) flush(ctx context.Context) error {
 	return err
 }
 
-// role makes a role that is not there. One that is there keeps what it permits: content
-// gives nobody rights.
+// role creates a role that does not exist. It does not change the permissions of an existing role, because an
+// import of content must not grant rights.
 func (i *importer) role(ctx context.Context, role accounts.Role) error {
 	roles, err := i.Accounts.Roles(ctx)
 	if err != nil {
 		return err
 	}
-	for _, there := range roles {
-		if there.Name == role.Name {
+	for _, existing := range roles {
+		if existing.Name == role.Name {
 			return nil
 		}
 	}
@@ -185,16 +191,16 @@ func (i *importer) define(d content.Definition) {
 	i.defined, i.lines = append(i.defined, d), append(i.lines, i.at)
 }
 
-// definitions saves the fields and templates that wait.
+// definitions saves the collected fields and templates.
 func (i *importer) definitions(ctx context.Context) error {
 	if len(i.defined) == 0 {
 		return nil
 	}
-	there, err := i.Pages.Templates(ctx, kernel.Site())
+	existing, err := i.Pages.Templates(ctx, kernel.Site())
 	if err != nil {
 		return err
 	}
-	for _, t := range there {
+	for _, t := range existing {
 		i.there[t.Name] = true
 	}
 	list := make([]content.Definition, len(i.defined))
@@ -221,8 +227,8 @@ func (i *importer) definitions(ctx context.Context) error {
 	return nil
 }
 
-// now is what can be saved of a field or a template, and whether it is all of it: what it names and is not there comes
-// behind pages, which no export has.
+// now returns the part of a definition that can be saved now, and reports whether that is all of it. References to
+// templates that do not exist yet are left out until all lines have been read; an export has no such references.
 func (i *importer) now(d content.Definition) (content.Definition, bool) {
 	whole := true
 	named := func(list []string) []string {
@@ -241,8 +247,10 @@ func (i *importer) now(d content.Definition) (content.Definition, bool) {
 	return content.Definition{Template: &t}, whole
 }
 
+// refs collects the fields of a page that refer to other pages. It replaces the paths in them with IDs, and removes
+// references to pages that do not exist.
 func (i *importer) refs(ctx context.Context, r *refs) error {
-	// The pages that are referred to are there, but for those that wait.
+	// The pages that are referred to exist, except those in the current batch.
 	if len(i.waits) > 0 && i.waits[0].Template != "" {
 		if err := i.flush(ctx); err != nil {
 			return err
@@ -256,7 +264,7 @@ func (i *importer) refs(ctx context.Context, r *refs) error {
 			text, _ := path.(string)
 			p, err := i.Pages.At(ctx, kernel.Site(), text)
 			if kernel.IsNotFound(err) {
-				return nil, nil //nolint:nilnil // it refers to nothing
+				return nil, nil //nolint:nilnil // the page does not exist
 			}
 			if err != nil {
 				return nil, err
@@ -271,7 +279,7 @@ func (i *importer) refs(ctx context.Context, r *refs) error {
 	return i.wait(ctx, content.Imported{Path: r.Path, Edit: content.Edit{Fields: r.Fields}})
 }
 
-// chunks reads the lines with the content of a file.
+// chunks reads the content of a file from the following lines.
 type chunks struct {
 	i    *importer
 	left int64
@@ -296,7 +304,8 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// file takes a file in, unless the page has one of its name and size that no line before was of.
+// file adds a file to its page, unless the page has one with the same name and size that belongs to no earlier
+// line.
 func (i *importer) file(ctx context.Context, f *file) error {
 	body := &chunks{i: i, left: f.Size}
 	site := kernel.Site()
@@ -332,13 +341,15 @@ func (i *importer) file(ctx context.Context, f *file) error {
 	return i.describe(ctx, p.Path, f, list, last)
 }
 
-// describe gives one of the files of a page its description, also where an import ended between the file and that.
+// describe sets the description of a page's file. It also completes an import that was interrupted before the
+// description.
 func (i *importer) describe(ctx context.Context, page string, f *file, list []any, one map[string]any) error {
 	if f.Description == "" || one["description"] == f.Description {
 		return nil
 	}
 	one["description"] = f.Description
-	return i.Pages.Import(ctx, []content.Imported{{Path: page, Edit: content.Edit{Fields: map[string]any{f.Field: list}}}}, nil)
+	return i.Pages.Import(ctx, []content.Imported{{Path: page, Edit: content.Edit{Fields: map[string]any{f.Field: list}}}},
+		nil)
 }
 
 func idOf(file map[string]any) int64 {

@@ -1,11 +1,10 @@
-// Package transfer takes the content of a site to another one: roles, fields, templates,
-// pages with their values, and files. It is written as JSON, an object on each line, and
-// read in the same way, so that neither side holds more than a few pages in memory.
+// Package transfer copies the content of a site to another one: roles, fields, templates, pages with their values,
+// and files. The format is JSON with one object on each line, and is written and read line by line, so that neither
+// side holds more than a few pages in memory.
 //
-// What refers to a page names its path, and comes behind all pages, since a page may refer
-// to one that comes later. Users, the trash, drafts, revisions and redirects stay where
-// they are. What is there already on the other side is changed to what comes, by the names
-// of fields and templates and the paths of pages; nothing is removed.
+// References to pages are paths and follow after all pages, since a page may refer to a later one. Users, the
+// trash, drafts, revisions and redirects are not copied. On the other site, fields and templates with the same name
+// and pages with the same path are changed; nothing is removed.
 package transfer
 
 import (
@@ -25,40 +24,40 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 )
 
-// Site is what is taken from, or to.
+// Site is the source of an export or the target of an import.
 type Site struct {
 	Accounts *accounts.Accounts
 	Pages    *content.Content
 	Files    *files.Files
-	// Progress is told now and then how much is done; nil: nobody is.
+	// Progress is called from time to time. It may be nil.
 	Progress func(Done)
 }
 
-// Done is how much is done.
+// Done counts what has been exported or imported.
 type Done struct {
 	Fields, Templates, Pages, Files int
 }
 
-// version is that of the form.
+// version is the version of the format.
 const version = 1
 
 const (
-	batch     = 200      // pages at once
-	chunkSize = 96 << 10 // bytes of a file on a line
-	lineMost  = 4 << 20  // bytes: the values of a page, escaped
+	batch     = 200      // pages in one transaction
+	chunkSize = 96 << 10 // bytes of a file on one line
+	lineMost  = 4 << 20  // bytes; allows for the escaped values of a page
 )
 
-// line is one of the text; one of its members is there.
+// line is one line of an export. Exactly one of its members is set.
 type line struct {
-	CMS      int               `json:"cms,omitempty"` // the first: the version
+	CMS      int               `json:"cms,omitempty"` // on the first line: the version
 	Role     *accounts.Role    `json:"role,omitempty"`
 	Field    *content.Field    `json:"field,omitempty"`
 	Template *content.Template `json:"template,omitempty"`
 	Page     *page             `json:"page,omitempty"`
 	Refs     *refs             `json:"refs,omitempty"`
 	File     *file             `json:"file,omitempty"`
-	Chunk    []byte            `json:"chunk,omitempty"` // of the file before
-	End      *Done             `json:"end,omitempty"`   // the last: nothing is missing
+	Chunk    []byte            `json:"chunk,omitempty"` // of the preceding file
+	End      *Done             `json:"end,omitempty"`   // on the last line
 }
 
 type page struct {
@@ -75,7 +74,7 @@ type page struct {
 	UnpublishAt kernel.Moment  `json:"unpublish_at,omitzero"`
 }
 
-// refs are the values of a page that refer to pages, by their paths.
+// refs holds the values of a page that refer to other pages, with paths in place of IDs.
 type refs struct {
 	Path   string         `json:"path"`
 	Fields map[string]any `json:"fields"`
@@ -89,7 +88,7 @@ type file struct {
 	Description string `json:"description,omitempty"`
 }
 
-// exporter is Export at work.
+// exporter holds the state of Export.
 type exporter struct {
 	Site
 	out    *json.Encoder
@@ -97,7 +96,7 @@ type exporter struct {
 	done   Done
 }
 
-// Export writes the content of a site.
+// Export writes the content of a site and returns how much it has written.
 func (s Site) Export(ctx context.Context, to io.Writer) (Done, error) {
 	out := bufio.NewWriter(to)
 	e := &exporter{Site: s, out: json.NewEncoder(out), fields: make(map[string]*content.Field)}
@@ -116,6 +115,8 @@ func (e *exporter) tell() {
 	}
 }
 
+// schema writes the version, the roles that are not built in, the fields and the templates. Fields of blocks come
+// last, because they refer to other fields.
 func (e *exporter) schema(ctx context.Context) error {
 	if err := e.out.Encode(line{CMS: version}); err != nil {
 		return err
@@ -136,14 +137,15 @@ func (e *exporter) schema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(fields, func(a, b *content.Field) int { // blocks name the others
-		return strings.Compare(strconv.FormatBool(a.Type == content.TypeBlocks), strconv.FormatBool(b.Type == content.TypeBlocks))
+	slices.SortStableFunc(fields, func(a, b *content.Field) int { // blocks refer to the other fields
+		return strings.Compare(strconv.FormatBool(a.Type == content.TypeBlocks),
+			strconv.FormatBool(b.Type == content.TypeBlocks))
 	})
 	for _, f := range fields {
 		e.fields[f.Name] = f
-		told := *f
-		told.ID = 0
-		if err := e.out.Encode(line{Field: &told}); err != nil {
+		exported := *f
+		exported.ID = 0
+		if err := e.out.Encode(line{Field: &exported}); err != nil {
 			return err
 		}
 		e.done.Fields++
@@ -163,7 +165,7 @@ func (e *exporter) schema(ctx context.Context) error {
 	return nil
 }
 
-// each calls fn for each page, those above before those below.
+// each calls fn for each page, in the order of their paths.
 func (e *exporter) each(ctx context.Context, fn func(p *content.Page) error) error {
 	for after := ""; ; {
 		list, err := e.Pages.Find(ctx, kernel.Site(), "include=all, sort=path, limit="+strconv.Itoa(batch)+", after="+after)
@@ -182,9 +184,10 @@ func (e *exporter) each(ctx context.Context, fn func(p *content.Page) error) err
 	}
 }
 
+// pages writes all pages, without their files and references to other pages.
 func (e *exporter) pages(ctx context.Context) error {
 	return e.each(ctx, func(p *content.Page) error {
-		told := &page{
+		exported := &page{
 			Path: p.Path, Template: p.Template, Title: p.Title, Status: p.Status, Sort: p.Sort, Fields: make(map[string]any),
 			Created: p.Created, Modified: p.Modified, Published: p.Published, PublishAt: p.PublishAt, UnpublishAt: p.UnpublishAt,
 		}
@@ -192,11 +195,11 @@ func (e *exporter) pages(ctx context.Context) error {
 			switch f := e.fields[name]; {
 			case f == nil || f.Type == content.TypeFile || refers(e.fields, f):
 			default:
-				told.Fields[name] = value
+				exported.Fields[name] = value
 			}
 		}
 		e.done.Pages++
-		return e.out.Encode(line{Page: told})
+		return e.out.Encode(line{Page: exported})
 	})
 }
 
@@ -215,10 +218,10 @@ func refers(fields map[string]*content.Field, f *content.Field) bool {
 	return false
 }
 
-// refs writes what refers to pages, and files.
+// refs writes the values that refer to pages, and the files.
 func (e *exporter) refs(ctx context.Context) error {
 	return e.each(ctx, func(p *content.Page) error {
-		told := &refs{Path: p.Path, Fields: make(map[string]any)}
+		exported := &refs{Path: p.Path, Fields: make(map[string]any)}
 		for name, value := range p.Fields {
 			f := e.fields[name]
 			switch {
@@ -228,22 +231,22 @@ func (e *exporter) refs(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				told.Fields[name] = changed
+				exported.Fields[name] = changed
 			case f.Type == content.TypeFile:
 				if err := e.files(ctx, p, name, value); err != nil {
 					return err
 				}
 			}
 		}
-		if len(told.Fields) == 0 {
+		if len(exported.Fields) == 0 {
 			return nil
 		}
-		return e.out.Encode(line{Refs: told})
+		return e.out.Encode(line{Refs: exported})
 	})
 }
 
-// swap puts something else in the place of each page that a value refers to; nil leaves
-// it out.
+// swap returns a copy of a value in which each reference to a page is replaced by the result of with. A nil result
+// removes the reference.
 func swap(fields map[string]*content.Field, value any, with func(page any) (any, error)) (any, error) {
 	switch v := value.(type) {
 	case []any:
@@ -277,7 +280,7 @@ func swap(fields map[string]*content.Field, value any, with func(page any) (any,
 	return with(value)
 }
 
-// path is where a page is; nil: nowhere.
+// path returns the path of a page, or nil if the page does not exist or is in the trash.
 func (e *exporter) path(ctx context.Context, id any) (any, error) {
 	n, _ := id.(float64)
 	p, err := e.Pages.Page(ctx, kernel.Site(), int64(n))
@@ -302,6 +305,7 @@ func (e *exporter) files(ctx context.Context, p *content.Page, field string, val
 	return nil
 }
 
+// file writes a file: a line that describes it, and its content in chunks of chunkSize.
 func (e *exporter) file(ctx context.Context, p *content.Page, field string, item map[string]any, id int64) error {
 	f, body, err := e.Files.Open(ctx, kernel.Site(), id)
 	if err != nil {
@@ -309,7 +313,8 @@ func (e *exporter) file(ctx context.Context, p *content.Page, field string, item
 	}
 	defer body.Close()
 	description, _ := item["description"].(string)
-	if err := e.out.Encode(line{File: &file{Page: p.Path, Field: field, Name: f.Name, Size: f.Size, Description: description}}); err != nil {
+	if err := e.out.Encode(line{File: &file{Page: p.Path, Field: field, Name: f.Name, Size: f.Size,
+		Description: description}}); err != nil {
 		return err
 	}
 	buffer := make([]byte, chunkSize)

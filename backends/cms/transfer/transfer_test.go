@@ -96,7 +96,7 @@ func export(t *testing.T, s transfer.Site) string {
 	return out.String()
 }
 
-// What a site exports is what another one, which has imported it, exports.
+// TestTransfer checks that a site that has imported an export yields the same export.
 func TestTransfer(t *testing.T) {
 	t.Parallel()
 	for name, to := range map[string]func(testing.TB) *store.DB{"sqlite to postgres": databases.Postgres, "sqlite to sqlite": databases.SQLite} {
@@ -144,7 +144,8 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// Files of a page that have one name and size are several, also the second time.
+// TestFilesOfOneName checks that files of a page with the same name and size stay separate, even after a second
+// import.
 func TestFilesOfOneName(t *testing.T) {
 	t.Parallel()
 	from, into := newSite(t, databases.SQLite(t)), newSite(t, databases.SQLite(t))
@@ -176,8 +177,8 @@ func TestFilesOfOneName(t *testing.T) {
 	}
 }
 
-// Times at which pages are published come along, both of them; that of a draft does not,
-// since the draft does not.
+// TestScheduled checks that the scheduled times of pages are exported, but not those of drafts, which are not
+// exported either.
 func TestScheduled(t *testing.T) {
 	t.Parallel()
 	from, into := newSite(t, databases.SQLite(t)), newSite(t, databases.SQLite(t))
@@ -215,8 +216,8 @@ func (c cut) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Wherever an import ends, a template is there with its family or not at all, and one that was there keeps one; the same
-// import again makes it whole.
+// TestCutOff checks that a template that an interrupted import leaves has its family, or does not exist, and that
+// repeating the import completes it.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	from := newSite(t, databases.SQLite(t))
@@ -270,7 +271,8 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// Pages come to where they were, though their families do not allow it any more, and templates may come behind them.
+// TestFamiliesOfThePast checks that pages keep their places even if families no longer allow them, and that
+// templates may follow after pages.
 func TestFamiliesOfThePast(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t))
@@ -306,7 +308,7 @@ func TestFamiliesOfThePast(t *testing.T) {
 	}
 }
 
-// plain is an export without the times of the system's pages.
+// plain returns an export without the times of the system's pages.
 func plain(t *testing.T, text string) string {
 	t.Helper()
 	var out strings.Builder
@@ -334,7 +336,8 @@ func plain(t *testing.T, text string) string {
 	return out.String()
 }
 
-// What is imported is the site's own: it can be deleted again, whatever the file says.
+// TestForeignSystemTemplate checks that imported templates are not system templates, whatever the file contains, so
+// that they can be deleted.
 func TestForeignSystemTemplate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t))

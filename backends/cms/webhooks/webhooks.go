@@ -1,5 +1,5 @@
-// Package webhooks says who may set the webhooks of a site, and what they are told of. How they are told is
-// internal/webhook's.
+// Package webhooks manages the webhooks of a site: who may change them, and which events of pages they receive.
+// Package internal/webhook delivers the events.
 package webhooks
 
 import (
@@ -20,13 +20,13 @@ import (
 
 const (
 	prefix = "cms" // of the tables
-	// Most is how many webhooks there may be: each change may have to write so many rows.
+	// Most limits the number of webhooks, because each change may have to write a row for each of them.
 	Most = 20
-	// deliveriesMost is how many deliveries of a webhook are shown.
+	// deliveriesMost limits how many deliveries of a webhook are listed.
 	deliveriesMost = 100
 )
 
-// NewHooks are the webhooks of a site.
+// NewHooks returns the hooks that queue the events of a site.
 func NewHooks(s *kernel.Server) *webhook.Hooks {
 	return webhook.New(webhook.Options{
 		DB: s.DB, Prefix: prefix, Headers: "X-CMS", Agent: "Tollgate-CMS", Topics: content.Topics, Most: Most,
@@ -34,7 +34,7 @@ func NewHooks(s *kernel.Server) *webhook.Hooks {
 	})
 }
 
-// keyringOf is what encrypts secrets; nil: there is none.
+// keyringOf returns the keyring that encrypts secrets, or nil if there is none.
 func keyringOf(s *kernel.Server) (keyring.Keyring, error) {
 	if s.Keyring == nil {
 		return nil, nil //nolint:nilnil // a site need not have one
@@ -46,29 +46,30 @@ func keyringOf(s *kernel.Server) (keyring.Keyring, error) {
 	return ring, nil
 }
 
-// SealedSample is some of the sealed texts in a database.
+// SealedSample returns some of the encrypted texts in a database.
 func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
 	return webhook.SealedSample(ctx, db, prefix)
 }
 
-// Webhooks are those of a site, for users with the permission kernel.PermissionSettings; others are refused with 403.
+// Webhooks manages the webhooks of a site for users with the permission kernel.PermissionSettings. Other users are
+// refused with 403.
 type Webhooks struct{ *kernel.Server }
 
-// Webhook is an address that is told of what happens to pages, whatever their rights.
+// Webhook is an address that is notified of events of all pages, regardless of who may see them.
 type Webhook struct {
 	ID       int64         `json:"id"`
 	URL      string        `json:"url"`
 	Topics   []string      `json:"topics"`
 	Enabled  bool          `json:"enabled"`
-	Disabled string        `json:"disabled_reason,omitempty"` // empty: by hand
+	Disabled string        `json:"disabled_reason,omitempty"` // empty if it was disabled by hand
 	Created  kernel.Moment `json:"created"`
 	By       string        `json:"created_by"`
-	Pending  int64         `json:"pending"` // deliveries that wait
-	// Secret signs the deliveries; it is shown to whom it was made for, this once.
+	Pending  int64         `json:"pending"` // waiting deliveries
+	// Secret signs the deliveries. It is only set when the webhook is created.
 	Secret string `json:"secret,omitempty"`
 }
 
-// Delivery is one message to a webhook, as it was tried last.
+// Delivery is one message to a webhook and its last attempt.
 type Delivery struct {
 	ID       int64         `json:"id"`
 	Event    string        `json:"event"`
@@ -88,7 +89,7 @@ func (s Webhooks) permit(u *kernel.User) error {
 	return nil
 }
 
-// List is all webhooks, oldest first.
+// List returns all webhooks, oldest first.
 func (s Webhooks) List(ctx context.Context, u *kernel.User) (list []*Webhook, err error) {
 	if err := s.permit(u); err != nil {
 		return nil, err
@@ -97,7 +98,8 @@ func (s Webhooks) List(ctx context.Context, u *kernel.User) (list []*Webhook, er
 		all, err := s.Hooks.List(c)
 		for _, w := range all {
 			list = append(list, &Webhook{
-				ID: w.ID, URL: w.URL, Topics: w.Topics, Enabled: w.Enabled, Disabled: w.DisabledReason, Created: moment(w.CreatedAt), By: w.CreatedBy, Pending: w.Pending,
+				ID: w.ID, URL: w.URL, Topics: w.Topics, Enabled: w.Enabled, Disabled: w.DisabledReason,
+				Created: moment(w.CreatedAt), By: w.CreatedBy, Pending: w.Pending,
 			})
 		}
 		return err
@@ -112,7 +114,7 @@ func moment(micros int64) kernel.Moment {
 	return instant.Of(time.UnixMicro(micros))
 }
 
-// Add makes a webhook, with its secret.
+// Add creates a webhook and its secret.
 func (s Webhooks) Add(ctx context.Context, u *kernel.User, address string, topics []string) (*Webhook, error) {
 	if err := s.permit(u); err != nil {
 		return nil, err
@@ -142,7 +144,8 @@ func (s Webhooks) Add(ctx context.Context, u *kernel.User, address string, topic
 	return made, nil
 }
 
-// Enable switches a webhook on or off. What waits for one that is off is sent once it is on again.
+// Enable enables or disables a webhook. Deliveries that wait while it is disabled are sent when it is enabled
+// again.
 func (s Webhooks) Enable(ctx context.Context, u *kernel.User, id int64, enabled bool) error {
 	return s.change(ctx, u, id, func(c kernel.Conn) error { return s.Hooks.Enable(c, id, enabled) })
 }
@@ -152,7 +155,7 @@ func (s Webhooks) Delete(ctx context.Context, u *kernel.User, id int64) error {
 	return s.change(ctx, u, id, func(c kernel.Conn) error { return s.Hooks.Delete(c, id) })
 }
 
-// Test sends a webhook a message of no consequence.
+// Test sends a test message to a webhook.
 func (s Webhooks) Test(ctx context.Context, u *kernel.User, id int64) error {
 	return s.change(ctx, u, id, func(c kernel.Conn) error {
 		err := s.Hooks.Test(c, id)
@@ -163,7 +166,7 @@ func (s Webhooks) Test(ctx context.Context, u *kernel.User, id int64) error {
 	})
 }
 
-// Rotate gives a webhook a new secret, which counts at once.
+// Rotate gives a webhook a new secret, which is used at once, and returns it.
 func (s Webhooks) Rotate(ctx context.Context, u *kernel.User, id int64) (secret string, err error) {
 	if err := s.permit(u); err != nil {
 		return "", err
@@ -182,7 +185,7 @@ func (s Webhooks) Rotate(ctx context.Context, u *kernel.User, id int64) (secret 
 	return secret, s.change(ctx, u, id, func(c kernel.Conn) error { return s.Hooks.SetSecret(c, id, sealed) })
 }
 
-// Deliveries are the last ones of a webhook, newest first.
+// Deliveries returns the latest deliveries of a webhook, newest first.
 func (s Webhooks) Deliveries(ctx context.Context, u *kernel.User, id int64) (list []*Delivery, err error) {
 	if err := s.permit(u); err != nil {
 		return nil, err
@@ -215,10 +218,11 @@ func (s Webhooks) change(ctx context.Context, u *kernel.User, id int64, fn func(
 	})
 }
 
-// Jobs send what is to be told, and forget what is over.
+// Jobs returns the jobs that send deliveries and remove old ones.
 func (s Webhooks) Jobs(sender *webhook.Sender) []jobs.Job {
 	return []jobs.Job{
-		{Name: "webhooks", Every: 2 * time.Second, Run: func(ctx context.Context) (int, error) { return s.Hooks.Deliver(ctx, sender) }},
+		{Name: "webhooks", Every: 2 * time.Second,
+			Run: func(ctx context.Context) (int, error) { return s.Hooks.Deliver(ctx, sender) }},
 		{Name: "deliveries", Every: time.Hour, Run: func(ctx context.Context) (int, error) {
 			n, err := s.Hooks.Purge(ctx)
 			return int(n), err
@@ -226,8 +230,8 @@ func (s Webhooks) Jobs(sender *webhook.Sender) []jobs.Job {
 	}
 }
 
-// Reencrypt seals the secrets anew that are under another key than the first of the keyring. Those of unreadable stay
-// as they are.
+// Reencrypt encrypts secrets again that were encrypted with another key than the first one of the keyring. Secrets
+// that cannot be decrypted stay as they are, and are counted in unreadable.
 func (s Webhooks) Reencrypt(ctx context.Context) (resealed, unreadable int, err error) {
 	resealed, unreadable, err = s.Hooks.Reencrypt(ctx)
 	return resealed, unreadable, kernel.Unavailable(err)

@@ -1,5 +1,5 @@
-// Package documents shows a folder of Markdown as pages, with their headings, the links between them, and a search over
-// all of their text. The documents are the program's own: nobody else has written them.
+// Package documents renders a folder of Markdown files as pages, with their headings and the links between them,
+// and provides a full-text search. The files must be trusted: they are part of the program.
 package documents
 
 import (
@@ -20,22 +20,22 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Options of a library.
+// Options configures a library.
 type Options struct {
-	// Files are the documents (.md) and images, by their paths.
+	// Files contains the documents (.md) and images.
 	Files fs.FS
-	// Base is the path of the pages, without a slash at the end. That of README.md is Base itself, that of
-	// how-to/budgets.md Base/how-to/budgets.
+	// Base is the path of the pages, without a trailing slash. README.md is served at Base, and how-to/budgets.md at
+	// Base/how-to/budgets.
 	Base string
-	// Folders are the titles of folders, in the order in which they are shown. Documents of other folders, and those of
-	// the root, come behind them.
+	// Folders are the titles of folders in the order in which they are shown. Documents in other folders, and those
+	// in the root, follow after them.
 	Folders []Folder
 }
 
 // Folder is a folder with its title.
 type Folder struct{ Name, Title string }
 
-// Library is all documents. It is safe for concurrent use.
+// Library holds all documents. It is safe for concurrent use.
 type Library struct {
 	options Options
 	pages   map[string]*Page // by name
@@ -43,7 +43,7 @@ type Library struct {
 	index   *index
 }
 
-// Group is the documents of a folder.
+// Group is the documents in a folder.
 type Group struct {
 	Title string
 	Pages []*Page
@@ -51,7 +51,7 @@ type Group struct {
 
 // Page is one document.
 type Page struct {
-	Name     string // the path of its file without .md
+	Name     string // path of its file without .md
 	Title    string
 	URL      string
 	HTML     template.HTML
@@ -60,21 +60,21 @@ type Page struct {
 	sections []section
 }
 
-// Heading is a place on a page.
+// Heading is a heading and its anchor.
 type Heading struct {
 	Level    int
 	ID, Text string
 }
 
-// section is a heading with the text below it until the next one.
+// section is a heading and the text up to the next one.
 type section struct {
 	page *Page
-	id   string // of the heading; empty: the top of the page
+	id   string // of the heading; empty at the top of the page
 	head string
 	text string
 }
 
-// New reads all documents. The error names the file.
+// New reads all documents. An error names the file.
 func New(o Options) (*Library, error) {
 	l := &Library{options: o, pages: make(map[string]*Page)}
 	err := fs.WalkDir(o.Files, ".", func(file string, entry fs.DirEntry, err error) error {
@@ -100,7 +100,7 @@ func New(o Options) (*Library, error) {
 	return l, nil
 }
 
-// arrange makes the groups.
+// arrange builds the groups.
 func (l *Library) arrange() {
 	folders := slices.Clone(l.options.Folders)
 	for _, page := range l.pages {
@@ -117,7 +117,9 @@ func (l *Library) arrange() {
 				group.Pages = append(group.Pages, page)
 			}
 		}
-		slices.SortFunc(group.Pages, func(p, q *Page) int { return strings.Compare(strings.ToLower(p.Title), strings.ToLower(q.Title)) })
+		slices.SortFunc(group.Pages, func(p, q *Page) int {
+			return strings.Compare(strings.ToLower(p.Title), strings.ToLower(q.Title))
+		})
 		if len(group.Pages) > 0 {
 			l.groups = append(l.groups, group)
 		}
@@ -127,10 +129,10 @@ func (l *Library) arrange() {
 // indexName is the name of the first page.
 const indexName = "README"
 
-// Groups are the documents by their folders.
+// Groups returns the documents grouped by folder.
 func (l *Library) Groups() []Group { return l.groups }
 
-// Page returns a document by the path behind Base; nil where there is none.
+// Page returns the document at a path below Base, or nil if there is none.
 func (l *Library) Page(at string) *Page {
 	if at == "" {
 		return l.pages[indexName]
@@ -141,7 +143,7 @@ func (l *Library) Page(at string) *Page {
 	return l.pages[at]
 }
 
-// Image returns a picture of the documents.
+// Image returns an SVG image of the documents.
 func (l *Library) Image(at string) (picture []byte, ok bool) {
 	if path.Ext(at) != ".svg" || !fs.ValidPath(at) {
 		return nil, false
@@ -150,7 +152,7 @@ func (l *Library) Image(at string) (picture []byte, ok bool) {
 	return picture, err == nil
 }
 
-// urlOf returns the address of a document.
+// urlOf returns the URL path of a document.
 func (l *Library) urlOf(name string) string {
 	if name == indexName {
 		return l.options.Base
@@ -158,14 +160,14 @@ func (l *Library) urlOf(name string) string {
 	return l.options.Base + "/" + name
 }
 
-// markdown reads documents, in which HTML is not shown.
+// markdown parses and renders documents. HTML in documents is not rendered.
 var markdown = goldmark.New(
 	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.Linkify),
 	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 	goldmark.WithRendererOptions(withOwnHTML()),
 )
 
-// render makes a page of a document.
+// render parses and renders a document.
 func (l *Library) render(name string, source []byte) (*Page, error) {
 	page := &Page{Name: name, Title: name, URL: l.urlOf(name)}
 	context := parser.NewContext(parser.WithIDs(make(anchors)))
@@ -227,7 +229,7 @@ func (l *Library) render(name string, source []byte) (*Page, error) {
 	return page, nil
 }
 
-// target returns where a link of a document leads. ok is false for a file of the repository that is no document.
+// target returns the destination of a link. ok is false for a file of the repository that is not a document.
 func (l *Library) target(from, link string) (to string, ok bool) {
 	u, err := url.Parse(link)
 	if err != nil || u.Scheme != "" || u.Host != "" {
@@ -245,12 +247,12 @@ func (l *Library) target(from, link string) (to string, ok bool) {
 	return u.String(), true
 }
 
-// image returns the address of a picture.
+// image returns the URL path of an image.
 func (l *Library) image(from, link string) string {
 	return l.options.Base + "/" + path.Join(path.Dir(from), link)
 }
 
-// unlink puts the text of a link in its place where it leads to a file of the repository that is no document.
+// unlink replaces links to files of the repository that are not documents by their text.
 func unlink(tree ast.Node) {
 	var links []*ast.Link
 	_ = ast.Walk(tree, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -270,7 +272,7 @@ func unlink(tree ast.Node) {
 	}
 }
 
-// plain is the text of a heading or of another node with texts inside.
+// plain returns the text of a heading, or of another node that contains texts.
 func plain(node ast.Node, source []byte) string {
 	var words strings.Builder
 	_ = ast.Walk(node, func(inner ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -282,7 +284,7 @@ func plain(node ast.Node, source []byte) string {
 	return words.String()
 }
 
-// written adds the text of a node without children.
+// written appends the text of a node without children.
 func written(words *strings.Builder, node ast.Node, source []byte) {
 	switch node := node.(type) {
 	case *ast.Text:

@@ -12,7 +12,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// anchors makes the ids of headings as the common hosts of repositories do, so that links to them work here and there.
+// anchors generates the IDs of headings as the common repository hosts do, so that links to them work in both
+// places.
 type anchors map[string]bool
 
 // Generate implements parser.IDs.
@@ -37,7 +38,8 @@ func (a anchors) Generate(value []byte, _ ast.NodeKind) []byte {
 // Put implements parser.IDs.
 func (a anchors) Put(value []byte) { a[string(value)] = true }
 
-// ownHTML renders headings with a link to themselves, code that can be copied, and tables that scroll on small screens and have a caption.
+// ownHTML renders headings with a link to themselves, code blocks that can be copied, and tables that have a
+// caption and scroll on small screens.
 type ownHTML struct{}
 
 func withOwnHTML() renderer.Option {
@@ -56,6 +58,7 @@ func (ownHTML) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindRawHTML, nothing)
 }
 
+// heading renders a heading with its ID, and with a link to itself below level 1.
 func heading(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	h := node.(*ast.Heading)
 	level := strconv.Itoa(h.Level)
@@ -66,7 +69,8 @@ func heading(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.Walk
 		return ast.WalkContinue, nil
 	}
 	if h.Level > 1 {
-		_, _ = w.WriteString(` <a class="anchor" href="#` + string(util.EscapeHTML(anchor)) + `" aria-label="Link to this section">#</a>`)
+		_, _ = w.WriteString(` <a class="anchor" href="#` + string(util.EscapeHTML(anchor)) +
+			`" aria-label="Link to this section">#</a>`)
 	}
 	_, err := w.WriteString("</h" + level + ">\n")
 	return ast.WalkContinue, err
@@ -86,12 +90,12 @@ func code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.Wa
 	return ast.WalkSkipChildren, err
 }
 
-// nothing leaves HTML out: in documents it is comments.
+// nothing omits HTML, which documents only use for comments.
 func nothing(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
 	return ast.WalkSkipChildren, nil
 }
 
-// captionName is the attribute of a table with its caption, which is the heading that it stands below.
+// captionName is the attribute of a table that holds its caption, which is the heading above the table.
 const captionName = "caption"
 
 func scrolled(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -100,13 +104,14 @@ func scrolled(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.Wal
 		value, _ := node.AttributeString(captionName)
 		caption, _ := value.([]byte)
 		name := string(util.EscapeHTML(caption))
-		text = `<div class="scroll" tabindex="0" role="group" aria-label="Table: ` + name + `"><table>` + "\n" + `<caption class="hidden">` + name + "</caption>\n"
+		text = `<div class="scroll" tabindex="0" role="group" aria-label="Table: ` + name + `"><table>` + "\n" +
+			`<caption class="hidden">` + name + "</caption>\n"
 	}
 	_, err := w.WriteString(text)
 	return ast.WalkContinue, err
 }
 
-// header leaves the head of a table out where nothing is in it.
+// header omits the header row of a table if it is empty.
 func header(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	blank := true
 	for cell := node.FirstChild(); cell != nil; cell = cell.NextSibling() {
@@ -128,6 +133,7 @@ func header(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkS
 	return status, err
 }
 
+// cell renders a cell of a table. An empty cell of the header is no th element.
 func cell(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	c := node.(*table.TableCell)
 	tag, attributes := "td", ""

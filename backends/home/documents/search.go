@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// MaxQuery bounds what is searched for, in characters, and maxWords its words.
+	// MaxQuery limits the length of a query in characters, and maxWords its number of words.
 	MaxQuery = 200
 	maxWords = 12
-	// maxHits is how many sections are found at most, and maxOfPage how many of one page.
+	// maxHits limits the number of sections that are found, and maxOfPage those of one page.
 	maxHits, maxOfPage = 30, 3
-	// maxPrefix bounds the words that the beginning of one stands for.
+	// maxPrefix limits the number of words that a prefix matches.
 	maxPrefix = 200
-	// snippetSize is how long a snippet is, in bytes.
+	// snippetSize is the length of a snippet in bytes.
 	snippetSize = 220
 )
 
-// The parameters of BM25, and how much more a word in a heading counts than one in the text.
+// The parameters of BM25, and the weight of a word in a heading relative to one in the text.
 const (
 	bm25K, bm25B = 1.2, 0.75
 	headWeight   = 6
@@ -31,12 +31,12 @@ const (
 // Hit is a section that was found.
 type Hit struct {
 	Page    *Page
-	Heading string        // of the section; empty: it is the top of the page
+	Heading string        // of the section; empty at the top of the page
 	URL     string        // of the section
-	Snippet template.HTML // a piece of its text, in which the words are marked
+	Snippet template.HTML // an excerpt of its text in which the words are marked
 }
 
-// index is where each word is.
+// index is an inverted index of the sections.
 type index struct {
 	sections []section
 	lengths  []float64
@@ -45,13 +45,13 @@ type index struct {
 	words    []string // sorted
 }
 
-// posting is how often a word is in a section, with those of the heading counted more.
+// posting is the weighted number of occurrences of a word in a section.
 type posting struct {
 	section int
 	count   float64
 }
 
-// newIndex reads the sections of all pages.
+// newIndex indexes the sections of all pages.
 func newIndex(pages map[string]*Page) *index {
 	x := &index{postings: make(map[string][]posting)}
 	for _, page := range pages {
@@ -69,7 +69,7 @@ func newIndex(pages map[string]*Page) *index {
 		}
 		add(s.text, 1)
 		add(s.head, headWeight)
-		if s.id != "" { // what a section is about is told by its page, too
+		if s.id != "" { // the title of the page describes its sections, too
 			add(s.page.Title, 1)
 		}
 		for word, count := range counts {
@@ -86,8 +86,8 @@ func newIndex(pages map[string]*Page) *index {
 	return x
 }
 
-// wordsOf are the words of a text in lower case, as they are searched for. A name with underscores or hyphens is a word,
-// and so is each of its parts.
+// wordsOf returns the words of a text in lower case. A name with underscores or hyphens is a word, and so is each
+// of its parts.
 func wordsOf(text string) (words []string) {
 	for _, name := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && r != '_' && r != '-'
@@ -104,14 +104,14 @@ func wordsOf(text string) (words []string) {
 	return words
 }
 
-// Search returns the sections that have all words of a query, the best first. The last word may be the beginning of
-// one.
+// Search returns the sections that contain all words of a query, best first. The last word of the query also
+// matches words that begin with it.
 func (l *Library) Search(query string) []Hit {
 	if utf8.RuneCountInString(query) > MaxQuery {
 		query = string([]rune(query)[:MaxQuery])
 	}
-	asked := asked(query)
-	if len(asked) == 0 {
+	words := queryWords(query)
+	if len(words) == 0 {
 		return nil
 	}
 	type scored struct {
@@ -119,12 +119,12 @@ func (l *Library) Search(query string) []Hit {
 		score   float64
 	}
 	scores := make(map[int]float64)
-	for i, word := range asked {
-		meant := []string{word}
-		if i == len(asked)-1 {
-			meant = l.index.beginningWith(word)
+	for i, word := range words {
+		matching := []string{word}
+		if i == len(words)-1 {
+			matching = l.index.beginningWith(word)
 		}
-		found := l.index.scores(meant)
+		found := l.index.scores(matching)
 		if i == 0 {
 			scores = found
 			continue
@@ -149,7 +149,7 @@ func (l *Library) Search(query string) []Hit {
 		if ofPage[s.page]++; ofPage[s.page] > maxOfPage {
 			continue
 		}
-		hit := Hit{Page: s.page, URL: s.page.URL, Snippet: snippet(s.text, asked)}
+		hit := Hit{Page: s.page, URL: s.page.URL, Snippet: snippet(s.text, words)}
 		if s.id != "" {
 			hit.Heading, hit.URL = s.head, s.page.URL+"#"+s.id
 		}
@@ -160,8 +160,8 @@ func (l *Library) Search(query string) []Hit {
 	return hits
 }
 
-// asked are the words of a query, each once.
-func asked(query string) (words []string) {
+// queryWords returns the words of a query without duplicates.
+func queryWords(query string) (words []string) {
 	for _, name := range strings.FieldsFunc(strings.ToLower(query), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && r != '_' && r != '-'
 	}) {
@@ -172,7 +172,7 @@ func asked(query string) (words []string) {
 	return words
 }
 
-// beginningWith are the words that begin with one.
+// beginningWith returns the words with a prefix.
 func (x *index) beginningWith(prefix string) []string {
 	first, _ := slices.BinarySearch(x.words, prefix)
 	last := first
@@ -182,7 +182,7 @@ func (x *index) beginningWith(prefix string) []string {
 	return x.words[first:last]
 }
 
-// scores are those of the sections that have any of some words, which count as one (BM25).
+// scores returns the BM25 scores of the sections that contain any of some words, which count as the same word.
 func (x *index) scores(words []string) map[int]float64 {
 	scores := make(map[int]float64)
 	for _, word := range words {
@@ -198,7 +198,7 @@ func (x *index) scores(words []string) map[int]float64 {
 	return scores
 }
 
-// snippet returns a piece of a text around the first of some words, in which all of them are marked.
+// snippet returns an excerpt of a text around the first of some words, in which all of the words are marked.
 func snippet(text string, words []string) template.HTML {
 	places := occurrences(text, words)
 	start := 0
@@ -218,7 +218,8 @@ func snippet(text string, words []string) template.HTML {
 		if place[0] < at || place[1] > end {
 			continue
 		}
-		out.WriteString(template.HTMLEscapeString(text[at:place[0]]) + "<mark>" + template.HTMLEscapeString(text[place[0]:place[1]]) + "</mark>")
+		out.WriteString(template.HTMLEscapeString(text[at:place[0]]) + "<mark>" +
+			template.HTMLEscapeString(text[place[0]:place[1]]) + "</mark>")
 		at = place[1]
 	}
 	out.WriteString(template.HTMLEscapeString(text[at:end]))
@@ -228,7 +229,8 @@ func snippet(text string, words []string) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // what is not a mark is escaped
 }
 
-// occurrences are where words begin that begin with one of some, and where that ends, in the order of the text.
+// occurrences returns the positions of words that begin with one of the given words, up to the end of the matching
+// part, in the order of the text.
 func occurrences(text string, words []string) (places [][2]int) {
 	begins := true
 	for i, r := range text {
@@ -249,7 +251,8 @@ func occurrences(text string, words []string) (places [][2]int) {
 	return places
 }
 
-// boundary is the end of the word before a place in a text; where it is one long word, of a character.
+// boundary returns the end of the word before a position in a text. Within a very long word, it returns the
+// beginning of a character.
 func boundary(text string, at int) int {
 	if space := strings.LastIndexByte(text[:at], ' '); space > at-snippetSize/3 && space > 0 {
 		return space + 1

@@ -1,9 +1,8 @@
-// Package packed compresses the texts that the run events keep and seldom read: logs,
-// metrics, rejected commands. What is packed is a marker and a block of S2
-// (https://github.com/google/snappy/blob/main/format_description.txt with S2's
-// extensions): packing a report's logs costs a fifth of DEFLATE's time, and takes a
-// third more room. What comes as gzip (RFC 1952) may be kept as it is. Texts that were kept
-// before are DEFLATE (RFC 1951), and are read.
+// Package packed compresses texts that are stored but rarely read: logs, metrics and rejected commands. A packed
+// text is a marker byte followed by a block of S2
+// (https://github.com/google/snappy/blob/main/format_description.txt with S2's extensions). Compressing a report's
+// logs takes a fifth of the time of DEFLATE, and the result is a third larger. Texts that arrive as gzip (RFC 1952)
+// may be stored unchanged. Older texts are DEFLATE (RFC 1951), and can be read.
 package packed
 
 import (
@@ -18,26 +17,25 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// marker is before a block of S2, and zipped is the first byte of gzip. Nothing of DEFLATE
-// begins with them: the bits say a block of the type 3, which RFC 1951 section 3.2.3
-// reserves.
+// marker precedes a block of S2, and zipped is the first byte of gzip. No DEFLATE stream begins with them: these
+// bits denote block type 3, which RFC 1951, section 3.2.3 reserves.
 const (
 	marker = 0b110
 	zipped = 0x1f
 )
 
-// ErrTooLong is a text that is longer than its reader takes.
+// ErrTooLong is the error of a text that exceeds the limit.
 var ErrTooLong = errors.New("the packed text is too long")
 
-// Pack compresses a text. A text of 4 GiB or more is a panic.
+// Pack compresses a text. It panics if the text has 4 GiB or more.
 func Pack(text []byte) []byte {
-	most := s2.MaxEncodedLen(len(text))
-	if most < 0 {
+	limit := s2.MaxEncodedLen(len(text))
+	if limit < 0 {
 		panic("packed: a text of 4 GiB")
 	}
 	room := rooms.Get().(*[]byte)
-	if cap(*room) < most {
-		*room = make([]byte, most)
+	if cap(*room) < limit {
+		*room = make([]byte, limit)
 	}
 	block := s2.Encode((*room)[:cap(*room)], text)
 	out := append(append(make([]byte, 0, 1+len(block)), marker), block...)
@@ -47,14 +45,14 @@ func Pack(text []byte) []byte {
 	return out
 }
 
-// rooms are for texts that do not shrink, of which most leave much; larger ones than
-// roomKept are not kept.
+// rooms is a pool of buffers, which have room for texts that do not get smaller. Buffers larger than roomKept are
+// not returned to it.
 var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
 const roomKept = 256 << 10
 
-// Append adds the text to dst. One of more than limit bytes is ErrTooLong, and other
-// errors tell that packed is damaged.
+// Append decompresses packed and appends the text to dst. It returns ErrTooLong if the text has more than limit
+// bytes, and another error if packed is damaged.
 func Append(dst, packed []byte, limit int) ([]byte, error) {
 	if len(packed) > 0 && packed[0] == marker {
 		return appendBlock(dst, packed[1:], limit)

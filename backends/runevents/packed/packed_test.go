@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 )
 
-// deflated is a text as it was kept before.
+// deflated returns a text in the former format.
 func deflated(tb testing.TB, text []byte, level int) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -30,7 +30,7 @@ func deflated(tb testing.TB, text []byte, level int) []byte {
 	return out.Bytes()
 }
 
-// zipped is a text as it may have come: gzip of several members.
+// zipped returns a text as gzip with several members.
 func zipped(tb testing.TB, members ...[]byte) []byte {
 	tb.Helper()
 	var out bytes.Buffer

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// classes are the members of named classes, as they stand in brackets. They
-// follow the Unicode rules of ICU.
+// classes are the members of the named classes, in the form that they have within brackets. They follow the Unicode
+// rules of ICU.
 var classes = map[string]string{
 	"alpha":  `\p{L}`,
 	"upper":  `\p{Lu}`,
@@ -28,7 +28,7 @@ var (
 	shorthands  = map[rune]string{'d': "digit", 's': "space", 'w': "word"}
 	complements = map[rune]string{
 		'D': `\P{Nd}`,
-		// The rest of Unicode, spelt out: brackets cannot nest.
+		// The rest of Unicode is listed explicitly, because brackets cannot nest.
 		'S': `\x00-\x08\x0e-\x1b\x7f-` + "\u0084\u0086-\u009f" + `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}`,
 		'W': "\\x00-/:-@\\[-\\^`\\{-\u00a9" + `\p{M}\p{Nl}\p{No}\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}‿⁀⁔︳︴﹍-﹏＿\p{S}\p{Z}\p{Cf}\p{Co}\p{Cc}`,
 	}
@@ -43,7 +43,7 @@ const (
 	atNeither = `(?:(?<!` + inWord + `)(?!` + inWord + `)|(?<=` + inWord + `)(?=` + inWord + `))`
 )
 
-// escape reads a backslash and what belongs to it, outside of brackets.
+// escape translates an escape sequence outside of brackets.
 func (t *translator) escape() (cost int, constraint bool, err error) {
 	if t.pos+1 == len(t.in) {
 		return 0, false, errEscape
@@ -97,8 +97,8 @@ func (t *translator) escape() (cost int, constraint bool, err error) {
 	return 1, false, nil
 }
 
-// reference reads a back reference. Two or more digits are one only where so
-// many groups are there; else they are an octal number.
+// reference translates a back reference. Two or more digits are one only if there are that many groups; otherwise
+// they are an octal number.
 func (t *translator) reference() (done bool, err error) {
 	end, n := t.pos+1, 0
 	for ; end < len(t.in) && isDigit(t.in[end]) && n <= maxGroups; end++ {
@@ -116,7 +116,7 @@ func (t *translator) reference() (done bool, err error) {
 	return true, nil
 }
 
-// entry reads the escape of a single character.
+// entry parses the escape of a single character.
 func (t *translator) entry() (rune, error) {
 	if t.pos+1 >= len(t.in) {
 		return 0, errEscape
@@ -148,9 +148,10 @@ func (t *translator) entry() (rune, error) {
 	return c, nil
 }
 
-// maxChar is the largest character of PostgreSQL. Most numbers up to it stand for none.
+// maxChar is the largest character number of PostgreSQL. Most numbers up to it are not characters.
 const maxChar = 0x7ffffffe
 
+// digits reads from least to most digits of a base and returns the character with that number.
 func (t *translator) digits(base, least, most int) (rune, error) {
 	n, count := 0, 0
 	for ; count < most && t.pos < len(t.in); count++ {
@@ -172,7 +173,7 @@ func (t *translator) digits(base, least, most int) (rune, error) {
 	return rune(n), nil
 }
 
-// bracket reads [...].
+// bracket translates [...].
 func (t *translator) bracket() (cost int, constraint bool, err error) {
 	if t.have("[[:<:]]") || t.have("[[:>:]]") {
 		t.write(t.in[t.pos+3] == '<', atStart, atEnd)
@@ -213,7 +214,7 @@ func (t *translator) bracket() (cost int, constraint bool, err error) {
 	return 1, false, nil
 }
 
-// bracketPart reads a class, a character or a range, and gives its members.
+// bracketPart parses a class, a character or a range, and returns its members.
 func (t *translator) bracketPart(first bool) (members string, err error) {
 	if t.in[t.pos] == '-' && !first && t.pos+1 < len(t.in) && t.in[t.pos+1] != ']' {
 		return "", errRange
@@ -243,8 +244,7 @@ func (t *translator) bracketPart(first bool) (members string, err error) {
 	return chars(from, to), nil
 }
 
-// chars are the members of a range, without the numbers at its ends that are no
-// characters.
+// chars returns the members of a range, without the numbers at its ends that are not characters.
 func chars(from, to rune) string {
 	const firstSurrogate, lastSurrogate = 0xd800, 0xdfff
 	if from >= firstSurrogate && from <= lastSurrogate {
@@ -263,7 +263,7 @@ func chars(from, to rune) string {
 	return quoteChar(from) + "-" + quoteChar(to)
 }
 
-// bracketItem reads one character, or a class, whose members it returns.
+// bracketItem parses one character, or a class, whose members it returns.
 func (t *translator) bracketItem() (r rune, class string, err error) {
 	switch {
 	case t.have("[:"), t.have("[="), t.have("[."):

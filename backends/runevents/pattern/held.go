@@ -6,30 +6,30 @@ import (
 	"sync/atomic"
 )
 
-// held are the matchers of the queries that run on SQLite now: a function of SQL is
-// known to the whole process, and takes the number of one.
+// held holds the matchers of the queries that are running on SQLite. An SQL function is registered for the whole
+// process and gets the ID of its matcher.
 var held struct {
 	sync.Map // int64 -> Matcher
 	last     atomic.Int64
 }
 
-// Hold makes a matcher known to SQL, by a number, until Release.
+// Hold registers a matcher for SQL until Release, and returns its ID.
 func Hold(m Matcher) (id int64) {
 	id = held.last.Add(1)
 	held.Store(id, m)
 	return id
 }
 
-// Release ends a Hold.
+// Release removes a matcher that Hold has registered.
 func Release(id int64) { held.Delete(id) }
 
-// Held is how many are known now.
+// Held returns the number of registered matchers.
 func Held() (n int) {
 	held.Range(func(any, any) bool { n++; return true })
 	return n
 }
 
-// Match asks the matcher of a number.
+// Match matches s with the matcher of that ID.
 func Match(id int64, s string) (bool, error) {
 	m, ok := held.Load(id)
 	if !ok {

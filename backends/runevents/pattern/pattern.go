@@ -1,6 +1,5 @@
-// Package pattern is the regular expressions of PostgreSQL, the advanced ones, on any
-// engine: it checks them, tells their faults in the words of PostgreSQL, and matches
-// as it does.
+// Package pattern implements PostgreSQL's advanced regular expressions for any database engine: it checks them,
+// reports errors with PostgreSQL's texts, and matches texts as PostgreSQL does.
 package pattern
 
 import (
@@ -15,36 +14,36 @@ import (
 	"github.com/dlclark/regexp2/v2"
 )
 
-// Bounds of one regular expression.
+// Limits of a regular expression.
 const (
 	maxBytes     = 1_000
-	maxCost      = 10_000 // atoms, repetitions counted out
+	maxCost      = 10_000 // atoms, with repetitions counted
 	matchTimeout = 2 * time.Second
 )
 
-// ErrTimeout is of a pattern that takes too long on one text.
+// ErrTimeout is the error of a match that takes too long.
 var ErrTimeout = errors.New("the regular expression takes too long on one value")
 
-// Pattern is a checked regular expression of PostgreSQL.
+// Pattern is a checked regular expression.
 type Pattern struct {
 	Source string
-	// Matcher is made at first use: PostgreSQL never asks for it. Its error tells
-	// people that the pattern is too complex.
+	// Matcher returns the matcher, which is compiled at the first call; it is not needed on PostgreSQL. It returns
+	// an error if the pattern is too complex.
 	Matcher func() (Matcher, error)
 }
 
-// Matcher matches texts. Its error is ErrTimeout.
+// Matcher matches texts. The only error is ErrTimeout.
 type Matcher interface {
 	MatchString(s string) (bool, error)
 }
 
-// linear matches in time linear in the text.
+// linear matches in time linear in the length of the text.
 type linear struct{ re *regexp.Regexp }
 
 func (l linear) MatchString(s string) (bool, error) { return l.re.MatchString(s), nil }
 
-// backtracking serves what a linear matcher cannot: look-around, back
-// references and the boundaries of words. A time limit bounds it.
+// backtracking matches patterns that the linear matcher does not support: with look-around, back references and
+// word boundaries. It has a time limit.
 type backtracking struct{ re *regexp2.Regexp }
 
 func (b backtracking) MatchString(s string) (bool, error) {
@@ -55,8 +54,7 @@ func (b backtracking) MatchString(s string) (bool, error) {
 	return ok, nil
 }
 
-// Compile checks an advanced regular expression. The error tells people of the fault
-// in the words of PostgreSQL.
+// Compile checks an advanced regular expression. The error has the text of PostgreSQL.
 func Compile(source string) (*Pattern, error) {
 	if len(source) > maxBytes {
 		return nil, fmt.Errorf("a regular expression may have up to %d bytes", maxBytes)
@@ -87,7 +85,7 @@ func invalid(err error) error {
 	return fmt.Errorf("ERROR: invalid regular expression: %w", err)
 }
 
-// errs of PostgreSQL's regular expressions.
+// The errors of PostgreSQL's regular expressions.
 var (
 	errParens     = errors.New("parentheses () not balanced")
 	errBrackets   = errors.New("brackets [] not balanced")
@@ -103,27 +101,27 @@ var (
 	errTooComplex = errors.New("regular expression is too complex")
 )
 
-// translator rewrites an advanced regular expression into the syntax that both
-// matchers share.
+// translator translates an advanced regular expression to the syntax that both matchers share.
 type translator struct {
 	in  []rune
 	pos int
 	out strings.Builder
-	// hard is a pattern that needs backtracking.
+	// hard means that the pattern needs backtracking.
 	hard bool
 
 	literal, expanded    bool
 	ignoreCase           bool
-	lines, dotExcludesNL bool // ^ and $ match at lines; . and [^ stop there
+	lines, dotExcludesNL bool // ^ and $ match at lines; . and [^ do not match a newline
 
 	groups int // opened so far
 	closed []bool
-	around int // depth of look-around, in which nothing captures
+	around int // depth of look-around, in which groups do not capture
 	depth  int
 }
 
 const maxGroups = 100
 
+// run translates the whole pattern into t.out.
 func (t *translator) run() error {
 	if err := t.director(); err != nil {
 		return err
@@ -141,7 +139,7 @@ func (t *translator) run() error {
 			return err
 		}
 		if t.pos < len(t.in) {
-			return errParens // a closing one, nothing else ends this early
+			return errParens // a closing one; nothing else ends the loop early
 		}
 		if cost > maxCost {
 			return errTooComplex
@@ -157,7 +155,7 @@ func (t *translator) have(s string) bool {
 	return strings.HasPrefix(string(t.in[t.pos:min(len(t.in), t.pos+len(s))]), s)
 }
 
-// director reads what may stand before everything: ***: or ***=, and options.
+// director parses the prefix of a pattern: ***: or ***=, and options.
 func (t *translator) director() error {
 	switch {
 	case t.have("***="):
@@ -207,7 +205,7 @@ func (t *translator) director() error {
 func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 func isDigit(r rune) bool  { return r >= '0' && r <= '9' }
 
-// skip passes comments, and in the expanded syntax blanks.
+// skip skips comments and, in the expanded syntax, white space.
 func (t *translator) skip() {
 	for t.pos < len(t.in) {
 		switch {
@@ -215,7 +213,7 @@ func (t *translator) skip() {
 			for t.pos < len(t.in) && t.in[t.pos] != ')' {
 				t.pos++
 			}
-			t.pos = min(t.pos+1, len(t.in)) // one that is not closed goes to the end
+			t.pos = min(t.pos+1, len(t.in)) // a comment that is not closed extends to the end
 		case t.expanded && strings.ContainsRune(" \t\n\r\v\f", t.in[t.pos]):
 			t.pos++
 		case t.expanded && t.in[t.pos] == '#':
@@ -228,6 +226,8 @@ func (t *translator) skip() {
 	}
 }
 
+// alternatives translates the alternatives of a pattern or group, up to its closing parenthesis, and returns their
+// cost.
 func (t *translator) alternatives() (cost int, err error) {
 	if t.depth++; t.depth > maxGroups {
 		return 0, errTooComplex
@@ -249,7 +249,7 @@ func (t *translator) alternatives() (cost int, err error) {
 	}
 }
 
-// branch reads atoms up to the end, a bar or a closing parenthesis.
+// branch translates atoms up to the end, a bar or a closing parenthesis.
 func (t *translator) branch() (cost int, err error) {
 	for {
 		t.skip()
@@ -271,7 +271,7 @@ func (t *translator) branch() (cost int, err error) {
 	}
 }
 
-// atom writes what can be repeated, or a constraint, which cannot.
+// atom translates an atom, or a constraint, which cannot be repeated.
 func (t *translator) atom() (cost int, constraint bool, err error) {
 	switch c := t.in[t.pos]; c {
 	case '(':
@@ -312,10 +312,10 @@ func (t *translator) write(first bool, a, b string) {
 	}
 }
 
-// never matches nothing: it stands for characters that no text has.
+// never matches nothing. It represents characters that no text has.
 const never = `[^\s\S]`
 
-// char writes one character as itself.
+// char writes a literal character.
 func (t *translator) char(r rune) { t.write(utf8.ValidRune(r), quoteChar(r), never) }
 
 func quoteChar(r rune) string {
@@ -329,6 +329,8 @@ func quoteChar(r rune) string {
 	return `\` + string(r)
 }
 
+// group translates a group of any kind, and returns its cost and whether it is a lookaround constraint. Groups
+// within constraints do not capture.
 func (t *translator) group() (cost int, constraint bool, err error) {
 	capture := -1
 	switch {
@@ -380,7 +382,7 @@ func (t *translator) group() (cost int, constraint bool, err error) {
 	return cost, constraint, nil
 }
 
-// quantifier writes what follows an atom and returns the cost of both.
+// quantifier translates the quantifier of an atom, if there is one, and returns the cost of both.
 func (t *translator) quantifier(cost int) (int, error) {
 	t.skip()
 	if t.pos == len(t.in) {
@@ -392,13 +394,13 @@ func (t *translator) quantifier(cost int) (int, error) {
 		t.pos++
 	case '{':
 		if t.pos+1 == len(t.in) || !isDigit(t.in[t.pos+1]) {
-			return cost, nil // itself
+			return cost, nil // a literal brace
 		}
-		most, err := t.bound()
+		limit, err := t.bound()
 		if err != nil {
 			return 0, err
 		}
-		cost *= max(1, most)
+		cost *= max(1, limit)
 	default:
 		return cost, nil
 	}
@@ -414,8 +416,8 @@ func (t *translator) quantifier(cost int) (int, error) {
 	return cost, nil
 }
 
-// bound reads {m}, {m,} or {m,n}.
-func (t *translator) bound() (most int, err error) {
+// bound translates {m}, {m,} or {m,n} and returns the largest count.
+func (t *translator) bound() (largest int, err error) {
 	const limit = 255
 	start := t.pos
 	t.pos++
@@ -428,7 +430,7 @@ func (t *translator) bound() (most int, err error) {
 		return n, digits > 0
 	}
 	least, _ := count()
-	most = least
+	largest = least
 	if least > limit {
 		return 0, errCount
 	}
@@ -436,9 +438,9 @@ func (t *translator) bound() (most int, err error) {
 		t.pos++
 		n, given := count()
 		if given {
-			most = n
+			largest = n
 		}
-		if most > limit || most < least {
+		if largest > limit || largest < least {
 			return 0, errCount
 		}
 	}
@@ -450,5 +452,5 @@ func (t *translator) bound() (most int, err error) {
 	}
 	t.pos++
 	t.out.WriteString(string(t.in[start:t.pos]))
-	return most, nil
+	return largest, nil
 }

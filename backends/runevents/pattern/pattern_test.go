@@ -140,7 +140,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestPatternsAsPostgres holds the translation against the original.
+// TestPatternsAsPostgres compares the translation with PostgreSQL.
 func TestPatternsAsPostgres(t *testing.T) {
 	t.Parallel()
 	db, err := store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())
@@ -192,8 +192,7 @@ func TestSlowPatternEnds(t *testing.T) {
 	}
 }
 
-// FuzzPattern holds that a pattern which is accepted compiles or is refused as
-// too complex, and never panics.
+// FuzzPattern checks that an accepted pattern compiles or is refused as too complex, and that nothing panics.
 func FuzzPattern(f *testing.F) {
 	for _, c := range matches {
 		f.Add(c.pattern)

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// nothing writes what is answered where a list of rows is not, about what is never
-// stored: no names, or a catalog with nothing in it.
+// nothing answers requests whose result is not a list of rows, about entities that are never stored: an empty list
+// of names, or an empty catalog.
 func (s *Service) nothing(pl *plan, out *output) error {
 	if pl.detail == "fact-names" {
 		if pl.total {
@@ -19,7 +19,8 @@ func (s *Service) nothing(pl *plan, out *output) error {
 	}
 	b := jsontext.AppendQuoted([]byte(`{"certname":`), pl.scope.Node)
 	for _, key := range []string{
-		"version", "environment", "transaction_uuid", "catalog_uuid", "code_id", "job_id", "producer", "producer_timestamp", "hash",
+		"version", "environment", "transaction_uuid", "catalog_uuid", "code_id", "job_id", "producer", "producer_timestamp",
+		"hash",
 	} {
 		b = append(b, `,"`+key+`":null`...)
 	}
@@ -31,8 +32,8 @@ func (s *Service) nothing(pl *plan, out *output) error {
 	return err
 }
 
-// nothing is the answer about an entity that is never stored, and how many rows
-// it has without a page: functions without groups have one row.
+// nothing returns the rows of a query about an entity that is never stored, and their total number without paging:
+// functions without groups have one row.
 func (q *query) nothing() (rows []byte, total string) {
 	if !q.aggregates() || len(q.group) > 0 {
 		return []byte("[]"), "0"

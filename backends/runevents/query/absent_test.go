@@ -2,8 +2,7 @@ package query_test
 
 import "testing"
 
-// TestAbsent: nothing is known about entities that are never stored, whatever
-// is asked of them.
+// TestAbsent checks that every query for entities that are never stored returns nothing.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *bed) {

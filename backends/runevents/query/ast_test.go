@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestASTOnly: the root endpoint tells what a query is in JSON, if it is one.
+// TestASTOnly checks that the root endpoint returns the JSON form of a valid query.
 func TestASTOnly(t *testing.T) {
 	t.Parallel()
 	b := open(t, store.SQLite)

@@ -12,29 +12,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Bounds of what one query may ask for.
+// Limits of one query.
 const (
 	maxClauses  = 2_000
 	maxPatterns = 16
-	maxInner    = 16 // queries inside the query
+	maxInner    = 16 // inner queries
 	maxColumns  = 64
 )
 
-// checker turns clauses into a checked query.
+// checker checks clauses and converts them to a query.
 type checker struct {
 	entities map[string]*entity
 	dialect  store.Dialect
 
 	clauses, patterns, inner int
-	// unknown gathers what names no field: all of it is told at once.
+	// unknown collects names that are not fields, so that the error names all of them.
 	unknown []string
-	// namesState: some clause of the query says which state the nodes are to have.
+	// namesState means that a clause of the query restricts the state of nodes.
 	namesState bool
-	// namesType: one of the outermost query says which type the reports are to have.
+	// namesType means that a clause of the outermost query restricts the type of reports.
 	namesType bool
 }
 
-// root checks the clause of an endpoint; nil: none.
+// root checks the clause of an endpoint. A nil clause selects everything.
 func (c *checker) root(e *entity, v *syntax.Value) (*query, error) {
 	q, err := c.selection(e, v, true)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *checker) root(e *entity, v *syntax.Value) (*query, error) {
 	return q, nil
 }
 
-// outermost checks the clause of the root endpoint, which names its entity.
+// outermost checks the query of the root endpoint, which names its entity.
 func (c *checker) outermost(v *syntax.Value) (*query, error) {
 	if v.Operator() != "from" {
 		return nil, errNoQuery
@@ -89,7 +89,7 @@ func (c *checker) malformed(v *syntax.Value, reason string) error {
 	return refuse("%s is not well-formed: %s", v.Notation(), reason)
 }
 
-// clause checks one predicate.
+// clause checks a predicate.
 func (c *checker) clause(e *entity, v *syntax.Value, outermost bool, depth int) (expr, error) {
 	if c.clauses++; c.clauses > maxClauses {
 		return nil, refuse("the query holds more than %d clauses", maxClauses)
@@ -125,8 +125,8 @@ func (c *checker) clause(e *entity, v *syntax.Value, outermost bool, depth int) 
 		if len(args) != 1 {
 			return nil, refuse("'not' takes exactly one argument, but %d were supplied", len(args))
 		}
-		of, err := c.clause(e, args[0], outermost, depth+1)
-		return &notExpr{of}, err
+		negated, err := c.clause(e, args[0], outermost, depth+1)
+		return &notExpr{negated}, err
 	case "=", "!=", "<", "<=", ">", ">=", "~", "~>":
 		if len(args) != 2 {
 			return nil, refuse("%s requires exactly two arguments", op)
@@ -149,7 +149,7 @@ func (c *checker) clause(e *entity, v *syntax.Value, outermost bool, depth int) 
 	return nil, c.malformed(v, "query operator '"+syntax.Clip(op)+"' is unknown")
 }
 
-// field looks up what a clause compares; nil: it is no field, and noted.
+// field returns the field that a clause compares. If there is none, it records the name in unknown and returns nil.
 func (c *checker) field(e *entity, v *syntax.Value) *field {
 	if v.IsText() {
 		if f := e.field(v.Text); f != nil && f.queryable() {
@@ -163,7 +163,11 @@ func (c *checker) field(e *entity, v *syntax.Value) *field {
 	return nil
 }
 
-func (c *checker) comparison(e *entity, clause *syntax.Value, op string, name, v *syntax.Value, outermost bool) (expr, error) {
+// comparison checks a clause that compares the field or fields in name with the value v. outermost is true for
+// clauses of the outermost query, false for those of inner ones.
+func (c *checker) comparison(
+	e *entity, clause *syntax.Value, op string, name, v *syntax.Value, outermost bool,
+) (expr, error) {
 	if e.node != "" && isFact(name) {
 		return c.absent(clause, op, name, v)
 	}
@@ -191,8 +195,8 @@ func (c *checker) comparison(e *entity, clause *syntax.Value, op string, name, v
 	case "=":
 		return c.equality(f, v)
 	case "!=":
-		of, err := c.equality(f, v)
-		return &notExpr{of}, err
+		equal, err := c.equality(f, v)
+		return &notExpr{equal}, err
 	case "~":
 		return c.match(f, v)
 	case "~>":
@@ -213,8 +217,7 @@ func (c *checker) comparison(e *entity, clause *syntax.Value, op string, name, v
 	}
 }
 
-// absent checks a comparison of what is never stored: its field may be a path,
-// and its value anything.
+// absent checks a comparison on an entity that is never stored. Its field may be a path, and its value anything.
 func (c *checker) absent(clause *syntax.Value, op string, name, v *syntax.Value) (expr, error) {
 	if _, ok := fieldNames(name); !ok {
 		return nil, c.malformed(clause, "a field must be a name or a list of names")
@@ -230,12 +233,12 @@ func incompatible(v *syntax.Value, f *field) error {
 	return refuse("Argument %s is incompatible with numeric field %q.", v.Notation(), f.name)
 }
 
-// needs is the refusal of a value of the wrong type.
+// needs returns the error for a value of the wrong type.
 func needs(v *syntax.Value, f *field, what string) error {
 	return refuse("Argument %s is incompatible with field '%s': it takes %s", v.Notation(), f.name, what)
 }
 
-// numeric is an int64 where the number is whole, else a float64.
+// numeric returns an int64 for an integer, else a float64.
 func numeric(v *syntax.Value) (any, error) {
 	if n, err := strconv.ParseInt(v.Text, 10, 64); err == nil {
 		return n, nil
@@ -250,7 +253,7 @@ func numeric(v *syntax.Value) (any, error) {
 	return n, nil
 }
 
-// timeValue reads the value of a time field.
+// timeValue returns the value of a time field in Unix milliseconds.
 func timeValue(v *syntax.Value) (int64, error) {
 	switch v.Kind {
 	case syntax.String:
@@ -266,7 +269,7 @@ func timeValue(v *syntax.Value) (int64, error) {
 	return 0, refuse("'%s' is not a valid timestamp value", v.Plain())
 }
 
-// textual reads the value of a text field. PostgreSQL has no U+0000 in text.
+// textual returns the value of a text field. PostgreSQL does not store U+0000 in texts.
 func textual(v *syntax.Value, f *field) (string, error) {
 	if !v.IsText() {
 		return "", needs(v, f, "a string")
@@ -277,7 +280,7 @@ func textual(v *syntax.Value, f *field) (string, error) {
 	return v.Text, nil
 }
 
-// hash reads a SHA-1. Other text, and hex in upper case, equals none of them.
+// hash decodes a SHA-1 in hexadecimal. Other texts, including upper case, never match.
 func hash(s string) ([]byte, bool) {
 	if len(s) != 40 || strings.ToLower(s) != s {
 		return nil, false
@@ -286,6 +289,7 @@ func hash(s string) ([]byte, bool) {
 	return b, err == nil
 }
 
+// equality checks a comparison with =. A hash that is not hexadecimal matches nothing.
 func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
 	if v.Kind == syntax.Null && f.kind != typeTime {
 		return &nullExpr{field: f, null: true, sent: true}, nil
@@ -323,7 +327,7 @@ func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
 		}
 		b, ok := hash(s)
 		if !ok {
-			b = []byte{} // equals none, and null is still no answer
+			b = []byte{} // matches nothing, except null under negation
 		}
 		return &compareExpr{f, "=", b}, nil
 	default:
@@ -332,6 +336,7 @@ func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
 	return &compareExpr{f, "=", s}, err
 }
 
+// match checks a comparison with ~ and compiles its pattern.
 func (c *checker) match(f *field, v *syntax.Value) (expr, error) {
 	switch f.kind {
 	case typeText, typeHash, typePath, typeJSON:
@@ -352,8 +357,8 @@ func (c *checker) match(f *field, v *syntax.Value) (expr, error) {
 	return &matchExpr{f, p}, nil
 }
 
-// pattern checks a regular expression. What only its matcher finds too complex
-// is refused here, too, and not in the middle of the rows.
+// pattern checks a regular expression. If the pattern is too complex for the matcher, it is refused here and not
+// while rows are read.
 func (c *checker) pattern(source string) (*pattern.Pattern, error) {
 	if c.patterns++; c.patterns > maxPatterns {
 		return nil, refuse("the query holds more than %d regular expressions", maxPatterns)
@@ -368,6 +373,7 @@ func (c *checker) pattern(source string) (*pattern.Pattern, error) {
 	return p, nil
 }
 
+// null checks a "null?" clause.
 func (c *checker) null(e *entity, clause, name, v *syntax.Value) (expr, error) {
 	if e.absent() {
 		return c.absent(clause, "null?", name, v)
@@ -421,21 +427,21 @@ func (c *checker) nodeState(clause *syntax.Value, op string, name, v *syntax.Val
 	return x, nil
 }
 
-// isState tells whether a name in the place of a field is one of the state of a node.
+// isState reports whether a name in the place of a field refers to the state of a node.
 func isState(name *syntax.Value) bool {
 	if name.IsText() {
 		return name.Text == "node_state"
 	}
-	return len(name.Items) == 2 && name.Items[0].IsText() && name.Items[0].Text == "node" && name.Items[1].IsText() && name.Items[1].Text == "active"
+	return len(name.Items) == 2 && name.Items[0].IsText() && name.Items[0].Text == "node" && name.Items[1].IsText() &&
+		name.Items[1].Text == "active"
 }
 
-// isFact tells whether a name in the place of a field is one of a fact of the node, of
-// which none is ever stored.
+// isFact reports whether a name in the place of a field refers to a fact of the node. Facts are never stored.
 func isFact(name *syntax.Value) bool {
 	return len(name.Items) == 2 && name.Operator() == "fact" && name.Items[1].IsText()
 }
 
-// fieldNames reads a name or a list of names.
+// fieldNames returns a name or a list of names.
 func fieldNames(v *syntax.Value) ([]string, bool) {
 	if v.IsText() {
 		return []string{v.Text}, true
@@ -453,7 +459,7 @@ func fieldNames(v *syntax.Value) ([]string, bool) {
 	return names, true
 }
 
-// unknownFields is the refusal of names that are no fields of the entity.
+// unknownFields returns an error if names are not allowed fields of the entity.
 func unknownFields(format string, e *entity, names []string, allowed func(*field) bool) error {
 	var wrong []string
 	for _, n := range names {
@@ -469,12 +475,13 @@ func unknownFields(format string, e *entity, names []string, allowed func(*field
 		word = "fields"
 	}
 	prefix, suffix, _ := strings.Cut(format, "%")
-	return refuse("%s unknown '%s' %s %s%s. Acceptable fields are %s", prefix, e.name, word, quotedList(wrong), suffix, quotedList(e.names(allowed)))
+	return refuse("%s unknown '%s' %s %s%s. Acceptable fields are %s", prefix, e.name, word, quotedList(wrong), suffix,
+		quotedList(e.names(allowed)))
 }
 
 func comparable(f *field) bool { return f.queryable() && f.extractable() }
 
-// asError gives any error of the checks as the one type.
+// asError returns an error of the checks as an *Error.
 func asError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -6,6 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 )
 
+// in checks an "in" clause, whose second argument is an array or an inner query.
 func (c *checker) in(e *entity, clause *syntax.Value, args []*syntax.Value) (expr, error) {
 	if len(args) != 2 {
 		return nil, refuse("in requires exactly two arguments")
@@ -14,8 +15,8 @@ func (c *checker) in(e *entity, clause *syntax.Value, args []*syntax.Value) (exp
 	if !ok {
 		return nil, c.malformed(clause, "'in' takes a field or a list of fields")
 	}
-	of := args[1]
-	op := of.Operator()
+	values := args[1]
+	op := values.Operator()
 	if op == "array" && e.node != "" && isFact(args[0]) {
 		return &constExpr{false}, nil
 	}
@@ -31,15 +32,15 @@ func (c *checker) in(e *entity, clause *syntax.Value, args []*syntax.Value) (exp
 	}
 	switch op {
 	case "array":
-		if len(of.Items) != 2 || !of.Items[1].IsList() {
+		if len(values.Items) != 2 || !values.Items[1].IsList() {
 			return nil, refuse("Operator array requires a vector argument")
 		}
 		if len(fields) != 1 {
 			return nil, c.malformed(clause, "'array' takes one field")
 		}
-		return c.inArray(fields[0], of.Items[1].Items)
+		return c.inArray(fields[0], values.Items[1].Items)
 	case "extract", "from":
-		q, err := c.innerQuery(of)
+		q, err := c.innerQuery(values)
 		if err != nil {
 			return nil, err
 		}
@@ -72,6 +73,8 @@ func sameType(f *field, col column) bool {
 	return f.kind == col.field.kind
 }
 
+// inArray checks the values of an "in" clause with an array. A null matches nothing, except in fields that hold
+// JSON.
 func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 	if f.kind == typePath {
 		return nil, refuse("Operator in...array is not supported on array types")
@@ -85,7 +88,7 @@ func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 			if f.kind == typeJSON {
 				return c.inJSON(f, items)
 			}
-			continue // equals nothing
+			continue // matches nothing
 		}
 		switch f.kind {
 		case typeTime:
@@ -126,7 +129,7 @@ func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 	return x, nil
 }
 
-// inJSON is a list with a null in it, which equals what was sent as null.
+// inJSON checks a list that contains null, which matches values that were sent as null.
 func (c *checker) inJSON(f *field, items []*syntax.Value) (expr, error) {
 	var rest []*syntax.Value
 	for _, v := range items {
@@ -153,8 +156,10 @@ func (c *checker) innerQuery(v *syntax.Value) (*query, error) {
 	name, ok := strings.CutPrefix(selected.Operator(), "select_")
 	e := c.entities[strings.ReplaceAll(name, "-", "_")]
 	if !ok || e == nil || strings.Contains(name, "-") {
-		if wanted := strings.ReplaceAll(selected.Operator(), "-", "_"); wanted != selected.Operator() && c.entities[strings.TrimPrefix(wanted, "select_")] != nil {
-			return nil, refuse("Unsupported subquery `%s` - did you mean `%s`?", syntax.Clip(selected.Operator()), syntax.Clip(wanted))
+		if wanted := strings.ReplaceAll(selected.Operator(), "-", "_"); wanted != selected.Operator() &&
+			c.entities[strings.TrimPrefix(wanted, "select_")] != nil {
+			return nil, refuse("Unsupported subquery `%s` - did you mean `%s`?",
+				syntax.Clip(selected.Operator()), syntax.Clip(wanted))
 		}
 		if selected.Operator() == "" {
 			return nil, c.malformed(v, "a select clause must begin with its name")
@@ -171,7 +176,7 @@ func (c *checker) innerQuery(v *syntax.Value) (*query, error) {
 	return c.selection(e, syntax.ListValue(clauses...), false)
 }
 
-// errNoQuery is a root query of another form.
+// errNoQuery is the error of a root query that is not a from clause.
 var errNoQuery = refuse(`Your initial query must be of the form: ["from",<entity>,(<optional-query>)]. Check your query and try again.`)
 
 // from checks ["from", entity, query?, paging...].
@@ -206,6 +211,7 @@ func (c *checker) from(v *syntax.Value, outermost bool) (*query, error) {
 	return q, nil
 }
 
+// paging checks a limit, offset or order_by clause and sets it in q.
 func (c *checker) paging(q *query, v *syntax.Value) error {
 	if len(v.Items) != 2 {
 		return refuse("%s requires exactly one argument", v.Operator())
@@ -262,7 +268,7 @@ func (q *query) orderBy(name string, desc bool) error {
 	return nil
 }
 
-// subquery checks ["subquery", entity, q], which relates rows by themselves.
+// subquery checks ["subquery", entity, q], which uses the implicit relation between two entities.
 func (c *checker) subquery(e *entity, clause *syntax.Value, args []*syntax.Value) (expr, error) {
 	if len(args) == 0 || len(args) > 2 || !args[0].IsText() {
 		return nil, c.malformed(clause, "'subquery' takes an entity and a query")

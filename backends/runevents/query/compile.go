@@ -10,37 +10,37 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// cellKind is how a column of the result becomes JSON.
+// cellKind is how a column of the result is converted to JSON.
 type cellKind int
 
 const (
 	cellText    cellKind = iota
-	cellInteger          // as it is
+	cellInteger          // unchanged
 	cellFloat
-	cellBool   // 0 or 1
-	cellTime   // Unix milliseconds
-	cellHash   // bytes to hex
-	cellJSON   // as it is
-	cellPacked // packed JSON
+	cellBool   // from 0 or 1
+	cellTime   // from Unix milliseconds
+	cellHash   // from bytes to hexadecimal
+	cellJSON   // unchanged
+	cellPacked // decompressed JSON
 )
 
-// cell is one key of the rows of the answer.
+// cell is a member of the rows of the answer.
 type cell struct {
 	key  string
 	kind cellKind
-	// href is the last part of the link that an expanded list comes with; the
-	// row ends in a column with the hash then.
+	// href is the last part of the link of an expanded list. If a cell has one, the hash of the report is the last
+	// column of the row.
 	href string
 }
 
-// statement is what goes to the database.
+// statement is a compiled query.
 type statement struct {
 	sql   string
 	args  []any
-	held  []int64 // patterns to release
+	held  []int64 // IDs of patterns to be released
 	cells []cell
-	parts []part // their numbers come after the cells
-	// hash is the number of the column with the report's hash, for links; -1.
+	parts []part // their columns follow after the cells
+	// hash is the index of the column with the report's hash, which links need, or -1.
 	hash int
 }
 
@@ -50,42 +50,40 @@ func (s *statement) release() {
 	}
 }
 
-// compiler writes checked queries as SQL. Everything that came from outside is
-// a parameter. Parameters are numbered, so that parts can be written in any
-// order.
+// compiler compiles checked queries to SQL. Everything that comes from a client is a parameter. Parameters are
+// numbered, so that parts of the query can be compiled in any order.
 type compiler struct {
 	dialect   store.Dialect
-	collation string // of regular expressions on PostgreSQL, quoted; empty: the column's
-	cutoff    int64  // nodes inactive since before are about to be deleted
+	collation string // for regular expressions on PostgreSQL, quoted; empty for that of the column
+	cutoff    int64  // nodes that became inactive before are about to be deleted
 	distinct  *window
 	args      []any
 	held      []int64
 	levels    int
 }
 
-// scope is one SELECT: its entity, and which tables it has to join.
+// scope is the state of one SELECT: its entity, and the tables that it joins.
 type scope struct {
 	c      *compiler
 	q      *query
 	suffix string
 	joined map[string]bool
-	// narrow is a query that other clauses keep small: texts are then tested on
-	// its rows. Otherwise they are tested once for all rows that share them.
+	// narrow means that other clauses keep the result small. Texts are then tested on its rows; otherwise once for
+	// all rows that share them.
 	narrow bool
-	// latest is a query of latest reports only, which is narrow but may have many
-	// rows.
+	// latest means that only latest reports are selected, whose number may be large but is limited by that of nodes.
 	latest bool
 }
 
 func (c *compiler) postgres() bool { return c.dialect == store.Postgres }
 
-// arg adds a parameter and returns its name.
+// arg adds a parameter and returns its placeholder.
 func (c *compiler) arg(v any) string {
 	c.args = append(c.args, v)
 	return "$" + strconv.Itoa(len(c.args))
 }
 
-// text adds a text parameter. PostgreSQL is told the type where it cannot be
+// text adds a text parameter. On PostgreSQL it has an explicit type, for contexts from which the type cannot be
 // inferred.
 func (c *compiler) text(s string) string {
 	if c.postgres() {
@@ -94,7 +92,7 @@ func (c *compiler) text(s string) string {
 	return c.arg(s)
 }
 
-// literal adds a parameter of any type that a clause compares with.
+// literal adds a parameter of any type with which a clause compares.
 func (c *compiler) literal(v any) string {
 	switch v := v.(type) {
 	case float64:
@@ -109,6 +107,8 @@ func (c *compiler) literal(v any) string {
 	return c.arg(v)
 }
 
+// open returns the scope of a query or inner query, with a suffix that keeps the aliases of its tables unique. It
+// notes whether the query is restricted to the latest reports, and whether an equality makes its result small.
 func (c *compiler) open(q *query) *scope {
 	s := &scope{c: c, q: q, joined: make(map[string]bool)}
 	if c.levels > 0 {
@@ -129,7 +129,7 @@ func (c *compiler) open(q *query) *scope {
 	return s
 }
 
-// column is a column of the base or of a joined table.
+// column returns a column of the base table or of a table that is joined.
 func (s *scope) column(alias, name string) string {
 	if alias != s.q.entity.alias {
 		s.joined[alias] = true
@@ -137,7 +137,7 @@ func (s *scope) column(alias, name string) string {
 	return alias + s.suffix + "." + name
 }
 
-// value is what a field shows, dictionaries looked up.
+// value returns the expression of a field's value, with shared texts looked up.
 func (s *scope) value(f *field) string {
 	if f.unknowable {
 		switch {
@@ -155,11 +155,12 @@ func (s *scope) value(f *field) string {
 	return col
 }
 
-// identity is the number that stands for the value of a field, and the table
-// that gives the numbers; ok tells whether there is one.
+// identity returns the expression of the ID that represents the value of a field, and the table in which the IDs
+// are unique. It reports false if there is no such ID.
 func (s *scope) identity(f *field) (table, key string, ok bool) {
 	e := s.q.entity
-	unique := f.kind == typeHash || f.name == "certname" || (f.name == "name" && (e.table == environments || e.table == producers))
+	unique := f.kind == typeHash || f.name == "certname" ||
+		(f.name == "name" && (e.table == environments || e.table == producers))
 	switch {
 	case f.unknowable:
 		return "", "", false
@@ -174,7 +175,7 @@ func (s *scope) identity(f *field) (table, key string, ok bool) {
 	return j.table, s.column(j.keyAlias, j.key), true
 }
 
-// naming is the column that the numbers of a table stand for.
+// naming returns the column whose value an ID of a table represents.
 func naming(table string) string {
 	switch table {
 	case "run_reports":
@@ -185,7 +186,7 @@ func naming(table string) string {
 	return "name"
 }
 
-// from writes the tables, once all columns are known.
+// from returns the FROM clause. It must be called when all columns have been written.
 func (s *scope) from() string {
 	e := s.q.entity
 	if s.c.distinct != nil && s.suffix == "" && e.name == "events" {
@@ -203,12 +204,13 @@ func (s *scope) joins() string {
 		if j.outer {
 			b.WriteString(" LEFT")
 		}
-		fmt.Fprintf(&b, " JOIN %s %s%s ON %s%s.id = %s%s.%s", j.table, j.alias, s.suffix, j.alias, s.suffix, j.keyAlias, s.suffix, j.key)
+		fmt.Fprintf(&b, " JOIN %s %s%s ON %s%s.id = %s%s.%s", j.table, j.alias, s.suffix, j.alias, s.suffix, j.keyAlias,
+			s.suffix, j.key)
 	}
 	return b.String()
 }
 
-// where writes the clause of the query; empty: none.
+// where returns the WHERE clause, which is empty if there is no condition.
 func (s *scope) where() string {
 	if s.q.where == nil {
 		return ""
@@ -216,22 +218,22 @@ func (s *scope) where() string {
 	return " WHERE " + s.expr(s.q.where, false)
 }
 
-// plain writes a SELECT without aggregates of the items given.
+// plain returns a SELECT of the given items without aggregates.
 func (s *scope) plain(items []string) string {
 	where := s.where()
 	order := s.orderBy(s.value)
 	return "SELECT " + strings.Join(items, ", ") + " FROM " + s.from() + where + order + s.page()
 }
 
-// orderBy writes the order; nulls are the largest. What is equal keeps one
-// order from page to page.
+// orderBy returns the ORDER BY clause. Nulls sort as the largest values. Further columns make the order total, so
+// that it is the same on each page.
 func (s *scope) orderBy(value func(*field) string) string {
 	if len(s.q.order) == 0 {
 		return ""
 	}
 	parts := make([]string, 0, len(s.q.order)+len(s.q.entity.order))
 	direction := ""
-	seen := make(map[string]bool) // a planner takes a repeated column for another
+	seen := make(map[string]bool) // a planner would confuse a repeated column with another one
 	for _, o := range s.q.order {
 		v := value(o.field)
 		if seen[v] {
@@ -266,10 +268,11 @@ func (s *scope) orderBy(value func(*field) string) string {
 	return " ORDER BY " + strings.Join(parts, ", ")
 }
 
-// pathOrder is what arrays are ordered by: element by element.
+// pathOrder returns the expression by which arrays are ordered element by element.
 func (c *compiler) pathOrder(col string) string {
 	if c.postgres() {
-		return "CASE WHEN " + col + ` IS NOT NULL THEN ARRAY(SELECT value COLLATE "C" FROM json_array_elements_text(` + col + "::json) AS t(value)) END"
+		return "CASE WHEN " + col + ` IS NOT NULL THEN ARRAY(SELECT value COLLATE "C" FROM json_array_elements_text(` + col +
+			"::json) AS t(value)) END"
 	}
 	return "run_path_order(" + col + ")"
 }
@@ -280,7 +283,7 @@ func (s *scope) page() string {
 	case s.q.limit > 0:
 		page = " LIMIT " + s.c.arg(s.q.limit)
 	case s.q.offset > 0 && !s.c.postgres():
-		page = " LIMIT -1" // SQLite has no OFFSET without
+		page = " LIMIT -1" // SQLite requires LIMIT with OFFSET
 	}
 	if s.q.offset > 0 {
 		page += " OFFSET " + s.c.arg(s.q.offset)
@@ -288,8 +291,8 @@ func (s *scope) page() string {
 	return page
 }
 
-// aggregate writes a SELECT with functions and groups: what they need is
-// computed row by row inside, so that every value has a name outside.
+// aggregate returns a SELECT with functions and groups. An inner SELECT computes their inputs for each row, so that
+// every value has a name in the outer one.
 func (s *scope) aggregate() (string, []cell) {
 	inner := innerColumns{names: make(map[string]string)}
 	templates := make(map[string]string)
@@ -342,14 +345,15 @@ func (s *scope) aggregate() (string, []cell) {
 		where := s.where()
 		from = s.from() + where
 	}
-	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner.sql, ", ") + " FROM " + from + ") g" + s.suffix
+	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner.sql, ", ") + " FROM " + from +
+		") g" + s.suffix
 	if len(group) > 0 {
 		sql += " GROUP BY " + strings.Join(group, ", ")
 	}
 	return sql + order + s.page(), cells
 }
 
-// summed is one column that sums up a group.
+// summed returns the expression of a column with an aggregate function.
 func (s *scope) summed(col column, sums sums, inner *innerColumns) (item string, kind cellKind) {
 	if col.function == "count" && col.field == nil {
 		return sums.rows(), cellInteger
@@ -359,7 +363,7 @@ func (s *scope) summed(col column, sums sums, inner *innerColumns) (item string,
 	case "count":
 		return sums.count(n), cellInteger
 	case "avg":
-		// AVG of PostgreSQL is exact, SQLite's is not; this is the same on both.
+		// AVG is exact on PostgreSQL but not on SQLite. This yields the same on both.
 		return sums.double(n) + " / NULLIF(" + sums.count(n) + ", 0)", cellFloat
 	case "sum":
 		return sums.integer(n), cellInteger
@@ -368,7 +372,7 @@ func (s *scope) summed(col column, sums sums, inner *innerColumns) (item string,
 	}
 }
 
-// innerColumns are what the groups are made of, each read once under a name.
+// innerColumns are the named columns of the inner SELECT, without duplicates.
 type innerColumns struct {
 	sql   []string
 	names map[string]string
@@ -384,8 +388,8 @@ func (c *innerColumns) name(sql string) string {
 	return n
 }
 
-// grouped is the value of a field as groups and aggregates take it: there is
-// no smallest of byte strings on PostgreSQL.
+// grouped returns the expression of a field for groups and aggregates. Byte strings are converted to texts, because
+// PostgreSQL has no MIN for them.
 func (s *scope) grouped(f *field) string {
 	if f.kind == typeHash {
 		return s.c.hex(s.value(f))
@@ -417,7 +421,7 @@ func kindOf(f *field) cellKind {
 	}
 }
 
-// format is to_string.
+// format returns the expression of to_string.
 func (c *compiler) format(value string, col column) string {
 	switch {
 	case !c.postgres():
@@ -432,7 +436,7 @@ func (c *compiler) format(value string, col column) string {
 	return "to_char(" + value + ", " + c.arg(col.template) + "::text)"
 }
 
-// rows writes the SELECT of an answer.
+// rows compiles the query of an answer.
 func (c *compiler) rows(q *query) *statement {
 	s := c.open(q)
 	st := &statement{hash: -1}
@@ -482,7 +486,7 @@ func (c *compiler) rows(q *query) *statement {
 	return st
 }
 
-// total writes the SELECT of the number of rows without a page.
+// total compiles the query that counts the rows without paging.
 func (c *compiler) total(q *query) *statement {
 	whole := *q
 	whole.limit, whole.offset, whole.order = 0, 0, nil

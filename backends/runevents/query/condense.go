@@ -7,13 +7,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
 )
 
-// maxNumbers is how many numbers of an event make a group of events that is
-// worth it: with more there are few events to a group.
+// maxNumbers limits the columns by which events are condensed: with more columns, the groups contain too few events
+// to be useful.
 const maxNumbers = 2
 
-// numbers are the columns of an event that the columns and groups of an
-// aggregate hang on, all of them numbers that stand for something shared, or the
-// hour; ok tells whether that is so.
+// numbers returns the columns of an event on which the columns and groups of an aggregate depend. It reports
+// whether the events can be grouped by them: all must be IDs of shared values, or the hour, and there must be at
+// most maxNumbers.
 func (q *query) numbers() (columns []string, ok bool) {
 	e := q.entity
 	if e.name != "events" {
@@ -38,9 +38,9 @@ func (q *query) numbers() (columns []string, ok bool) {
 	return columns, len(columns) <= maxNumbers
 }
 
-// condensed writes groups of events in the place of events: one row for those
-// that agree in the columns, beside aggregates of the group. Numbers are
-// grouped before any text is looked up, many of them along an index.
+// condensed returns a subquery in place of the table of events, with one row for all events that agree in the
+// columns, and aggregates of each group. Events are grouped before shared texts are looked up, often along an
+// index.
 func (s *scope) condensed(columns, aggregates []string) string {
 	base := s.q.entity.alias
 	in := &scope{c: s.c, q: s.q, suffix: s.suffix, joined: make(map[string]bool), narrow: s.narrow, latest: s.latest}
@@ -58,7 +58,7 @@ func (s *scope) condensed(columns, aggregates []string) string {
 		" GROUP BY " + strings.Join(group, ", ") + ") " + base + s.suffix + s.joins()
 }
 
-// sums writes aggregates over rows, or over groups of n rows.
+// sums writes aggregates over rows or, if grouped, over groups of n rows.
 type sums struct{ grouped, postgres bool }
 
 func (s sums) rows() string {
@@ -75,8 +75,8 @@ func (s sums) count(value string) string {
 	return "COUNT(" + value + ")"
 }
 
-// integer is the sum of integers. PostgreSQL fails where it is none of 64 bits;
-// SQLite fails, or gives a double where a product is the first to be beyond.
+// integer returns a sum of integers. PostgreSQL fails if it exceeds 64 bits; SQLite fails or, if a product exceeds
+// 64 bits, returns a double.
 func (s sums) integer(value string) string {
 	if s.postgres {
 		return "CAST(SUM(" + s.times(value) + ") AS BIGINT)"
@@ -84,7 +84,7 @@ func (s sums) integer(value string) string {
 	return "SUM(" + s.times(value) + ")"
 }
 
-// double is the sum as a double, which has no end.
+// double returns a sum as a double, which does not overflow.
 func (s sums) double(value string) string {
 	if s.postgres {
 		return "CAST(SUM(" + s.times(value) + ") AS DOUBLE PRECISION)"
@@ -92,7 +92,7 @@ func (s sums) double(value string) string {
 	return "TOTAL(" + s.times(value) + ")"
 }
 
-// times is the value of a row, or of all rows of a group.
+// times returns the value of a row, multiplied by the size of the group.
 func (s sums) times(value string) string {
 	switch {
 	case !s.grouped:

@@ -21,10 +21,9 @@ func truth(b bool) string {
 	return sqlFalse
 }
 
-// expr writes a clause, or its negation: "not" is carried down to what is
-// compared. There null is neither the one nor the other, but no regular expression
-// matches it, so that the negation of one does; of some fields the same holds for
-// equality (see knows).
+// expr compiles a clause or its negation; "not" is propagated to the comparisons. A comparison with null is neither
+// true nor false, except that no regular expression matches null, so that a negated match includes it. For some
+// fields the same holds for equality (see knows).
 func (s *scope) expr(x expr, negated bool) string {
 	switch x := x.(type) {
 	case *andExpr:
@@ -56,7 +55,7 @@ func (s *scope) expr(x expr, negated bool) string {
 	panic("query: unknown clause")
 }
 
-// list joins clauses in halves: SQLite bounds how deep an expression may be.
+// list joins clauses in halves, because SQLite limits the depth of an expression.
 func (s *scope) list(list []expr, negated, or bool) string {
 	if len(list) == 1 {
 		return s.expr(list[0], negated)
@@ -67,7 +66,7 @@ func (s *scope) list(list []expr, negated, or bool) string {
 	}
 	half := len(list) / 2
 	if !or && len(list) < 32 {
-		// Planners read a plain chain of conditions best.
+		// Planners handle a plain chain of conditions best.
 		parts := make([]string, len(list))
 		for i, x := range list {
 			parts[i] = s.expr(x, negated)
@@ -85,9 +84,10 @@ func latest(report string, truth bool) string {
 	return report + word + " (SELECT latest_report FROM run_nodes WHERE latest_report IS NOT NULL)"
 }
 
-// opposite is an operator and what is true where it is false.
+// opposite maps each operator to its negation.
 var opposite = map[string]string{"=": "<>", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
+// compare returns the SQL condition of a comparison, or of its negation.
 func (s *scope) compare(x *compareExpr, negated bool) string {
 	f := x.field
 	nulls := negated && x.op == "=" && s.knows(f)
@@ -96,7 +96,8 @@ func (s *scope) compare(x *compareExpr, negated bool) string {
 	}
 	if f.kind == typePath {
 		return s.shared(f, func(col string) string {
-			return s.anyElement(col, func(element string) string { return element + " = " + s.c.text(x.value.(string)) }, negated, nulls)
+			return s.anyElement(col, func(element string) string { return element + " = " + s.c.text(x.value.(string)) },
+				negated, nulls)
 		}, nulls)
 	}
 	op := x.op
@@ -104,18 +105,19 @@ func (s *scope) compare(x *compareExpr, negated bool) string {
 		op = opposite[op]
 	}
 	if table, key, ok := s.identity(f); ok {
-		return orNull(f, key, key+" "+op+" COALESCE((SELECT id FROM "+table+" WHERE "+naming(table)+" = "+s.c.literal(x.value)+"), -1)", nulls)
+		return orNull(f, key, key+" "+op+" COALESCE((SELECT id FROM "+table+" WHERE "+naming(table)+" = "+
+			s.c.literal(x.value)+"), -1)", nulls)
 	}
 	col := s.column(f.alias, f.column)
 	return orNull(f, col, col+" "+op+" "+s.c.literal(x.value), nulls)
 }
 
-// knows reports whether a null of the field is known to equal no other value, so that the
-// negation of an equality takes it: null is a value of properties as others are, and with
-// distinct_resources, whose language is an older one, of every field.
+// knows reports whether null counts as a value of the field that differs from all others, so that a negated
+// equality includes it. This holds for the values of properties, and with distinct_resources, which follows older
+// semantics, for every field.
 func (s *scope) knows(f *field) bool { return f.kind == typeJSON || s.c.distinct != nil }
 
-// orNull lets a test of a field take its nulls too, where nulls says so.
+// orNull extends a test of a field to null, if nulls is true.
 func orNull(f *field, col, test string, nulls bool) string {
 	if !nulls || !f.nullable {
 		return test
@@ -123,9 +125,10 @@ func orNull(f *field, col, test string, nulls bool) string {
 	return "(" + test + " OR " + col + " IS NULL)"
 }
 
-// manyValues is the length from which a list is one parameter.
+// manyValues is the length from which on a list is passed as a single parameter.
 const manyValues = 50
 
+// in returns the SQL condition of an "in" clause with an array, or of its negation.
 func (s *scope) in(x *inExpr, negated bool) string {
 	f := x.field
 	if len(x.values) == 0 {
@@ -141,7 +144,7 @@ func (s *scope) in(x *inExpr, negated bool) string {
 	}
 	if table, key, ok := s.identity(f); ok {
 		test := key + word + "SELECT id FROM " + table + " WHERE " + naming(table) + " IN (" + s.values(x.values) + "))"
-		if negated && !nulls && f.nullable { // null is not in what is empty, and none of the values may have a number
+		if negated && !nulls && f.nullable { // NOT IN an empty list includes null
 			test = "(" + test + " AND " + key + " IS NOT NULL)"
 		}
 		return orNull(f, key, test, nulls)
@@ -150,7 +153,7 @@ func (s *scope) in(x *inExpr, negated bool) string {
 	return orNull(f, col, col+word+s.values(x.values)+")", nulls)
 }
 
-// values writes what stands in the parentheses of IN.
+// values returns the contents of the parentheses of IN.
 func (s *scope) values(values []any) string {
 	if len(values) < manyValues {
 		names := make([]string, len(values))
@@ -195,11 +198,13 @@ func (s *scope) values(values []any) string {
 				element = "value::double precision"
 			}
 		}
-		return "SELECT " + element + " FROM json_array_elements_text(" + s.c.arg(string(append(b, ']'))) + "::json) AS t(value)"
+		return "SELECT " + element + " FROM json_array_elements_text(" + s.c.arg(string(append(b, ']'))) +
+			"::json) AS t(value)"
 	}
 	return "SELECT " + element + " FROM json_each(" + s.c.arg(string(append(b, ']'))) + ")"
 }
 
+// null returns the SQL condition of a test for null, or of its negation.
 func (s *scope) null(x *nullExpr, negated bool) string {
 	f := x.field
 	want := x.null != negated
@@ -222,9 +227,8 @@ func (s *scope) null(x *nullExpr, negated bool) string {
 	return col + " IS NOT NULL"
 }
 
-// shared writes a test of a column of text: once for all rows that share it,
-// or on the rows of a query that is narrow anyway. nulls tells that the test holds
-// for null, too.
+// shared returns a test of a text column, which is evaluated once for all rows that share the text, or for each row
+// of a narrow query. nulls means that the test includes null.
 func (s *scope) shared(f *field, test func(column string) string, nulls bool) string {
 	if f.dictionary != "" {
 		col := s.column(f.alias, f.column)
@@ -236,11 +240,12 @@ func (s *scope) shared(f *field, test func(column string) string, nulls bool) st
 	}
 	key := s.column(j.keyAlias, j.key)
 	if s.latest && j.lasting && !s.c.postgres() {
-		key = "+" + key // no index: it would lead to the events of all runs
+		key = "+" + key // no index: it would find the events of all runs
 	}
 	return orNull(f, key, key+" IN (SELECT x.id FROM "+j.table+" x WHERE "+test("x."+f.column)+")", nulls && j.outer)
 }
 
+// match returns the SQL condition of a comparison with a pattern, or of its negation.
 func (s *scope) match(x *matchExpr, negated bool) string {
 	f := x.field
 	if f.unknowable {
@@ -261,7 +266,7 @@ func (s *scope) match(x *matchExpr, negated bool) string {
 	}, negated)
 }
 
-// hex writes bytes as text.
+// hex returns an expression that formats bytes as text.
 func (c *compiler) hex(col string) string {
 	if c.postgres() {
 		return "encode(" + col + ", 'hex')"
@@ -269,7 +274,7 @@ func (c *compiler) hex(col string) string {
 	return "lower(hex(" + col + "))"
 }
 
-// plainText is a JSON string without quotes; other values are their own text.
+// plainText returns an expression of a JSON string without quotes, and of other values as their JSON text.
 func (c *compiler) plainText(col string) string {
 	if c.postgres() {
 		return "(" + col + "::json #>> '{}')"
@@ -277,7 +282,7 @@ func (c *compiler) plainText(col string) string {
 	return "CASE json_type(" + col + ") WHEN 'null' THEN NULL WHEN 'text' THEN " + col + " ->> '$' ELSE " + col + " END"
 }
 
-// regexp returns the writer of a test. Its negation holds for null.
+// regexp returns a function that writes a test of a text. The negated test includes null.
 func (s *scope) regexp(p *pattern.Pattern) func(text string, negated bool) string {
 	if s.c.postgres() {
 		name := s.c.arg(p.Source) + "::text"
@@ -288,7 +293,7 @@ func (s *scope) regexp(p *pattern.Pattern) func(text string, negated bool) strin
 			return isTrue("("+text+" ~ "+name+")", negated)
 		}
 	}
-	m, _ := p.Matcher() // the checks refused a pattern that has none
+	m, _ := p.Matcher() // the checks have refused patterns without a matcher
 	id := pattern.Hold(m)
 	s.c.held = append(s.c.held, id)
 	name := s.c.arg(id)
@@ -304,7 +309,7 @@ func isTrue(test string, negated bool) string {
 	return test
 }
 
-// anyElement tests the elements of an array of text.
+// anyElement returns a test of the elements of an array of texts.
 func (s *scope) anyElement(col string, test func(element string) string, negated, nulls bool) string {
 	from := "json_each(" + col + ")"
 	element := "value"
@@ -322,7 +327,7 @@ func (s *scope) anyElement(col string, test func(element string) string, negated
 	return "(" + col + " IS NOT NULL AND " + exists + ")"
 }
 
-// node writes the state of the node that a row belongs to.
+// node returns a test of the state of the node to which a row belongs.
 func (s *scope) node(x *nodeExpr, negated bool) string {
 	test := "deactivated_at IS NULL AND expired_at IS NULL"
 	switch {
@@ -338,8 +343,8 @@ func (s *scope) node(x *nodeExpr, negated bool) string {
 	return s.column(s.q.entity.alias, s.q.entity.node) + " IN (SELECT id FROM run_nodes WHERE " + test + ")"
 }
 
-// inQuery writes a row of fields among those of an inner query. Where both
-// sides stand for the same thing their numbers are compared.
+// inQuery returns a test whether a row of fields is among those of an inner query. It compares IDs if both sides
+// represent the same kind of value.
 func (s *scope) inQuery(x *inQueryExpr, negated bool) string {
 	if x.query.entity.absent() {
 		return truth(negated)

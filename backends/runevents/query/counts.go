@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// counts is a query of /event-counts: events by state for each subject.
+// counts is a query of /event-counts: the number of events by status for each subject.
 type counts struct {
 	events    *query
 	subject   string // certname, resource or containing_class
@@ -31,13 +31,13 @@ type countOrder struct {
 	desc     bool
 }
 
-// countColumns are the fields of counts, countWords the states they count.
+// countColumns are the members of counts, and countWords the statuses that they count.
 var (
 	countColumns = []string{"failures", "noops", "skips", "successes"}
 	countWords   = []string{wordFailure, wordNoop, wordSkipped, wordSuccess}
 )
 
-// subjects are the columns of each subject.
+// subjects maps each kind of subject to its columns.
 var subjects = map[string][]string{
 	"certname":         {"certname"},
 	"resource":         {"resource_type", "resource_title"},
@@ -51,6 +51,7 @@ func checkSummarizeBy(s string) error {
 	return nil
 }
 
+// checkCountFilter checks the counts_filter parameter. It returns nil for a missing or empty filter.
 func checkCountFilter(v *syntax.Value) (*countFilter, error) {
 	if v == nil || v.Kind == syntax.Null || v.IsList() && len(v.Items) == 0 {
 		return nil, nil //nolint:nilnil // no filter
@@ -77,15 +78,16 @@ func (q *counts) orderBy(terms []orderTerm) error {
 	columns := slices.Concat(countColumns, subjects[q.subject])
 	for _, t := range terms {
 		if !slices.Contains(columns, t.field) {
-			return refuse("Unrecognized column '%s' specified in :order_by; Supported columns are %s", syntax.Clip(t.field), quotedList(sorted(columns)))
+			return refuse("Unrecognized column '%s' specified in :order_by; Supported columns are %s",
+				syntax.Clip(t.field), quotedList(sorted(columns)))
 		}
 		q.order = append(q.order, countOrder{t.field, t.field == "containing_class", t.desc})
 	}
 	return nil
 }
 
-// counted writes the SELECT of one row a subject. Events are counted by the
-// numbers that subjects have before the subjects are looked up.
+// counted returns the SELECT with one row for each subject. Events are counted by the ID of their subject before
+// the subjects are looked up.
 func (c *compiler) counted(q *counts) string {
 	s := c.open(q.events)
 	names := subjects[q.subject]
@@ -97,7 +99,7 @@ func (c *compiler) counted(q *counts) string {
 	for _, name := range names {
 		inner = append(inner, s.value(s.q.entity.byName[name])+" AS "+name)
 	}
-	sum := func(of, name string) string { return "CAST(SUM(" + of + ") AS BIGINT) AS " + name }
+	sum := func(value, name string) string { return "CAST(SUM(" + value + ") AS BIGINT) AS " + name }
 	is := func(status, word string) string { return "CASE WHEN " + status + " = " + word + " THEN 1 ELSE 0 END" }
 	outer := slices.Clone(names)
 	if q.byNode {
@@ -109,7 +111,7 @@ func (c *compiler) counted(q *counts) string {
 			outer = append(outer, sum(is("status", countWords[i]), name))
 		}
 		inner = append(inner, s.column("e", "node")+" AS node", s.column("e", "status")+" AS status")
-		// Several numbers of resources may stand for one subject.
+		// Several resources may be the same subject.
 		inner[0] = "DISTINCT " + inner[0]
 		return c.filtered(q, outer, inner, s.condensed(numbers, nil))
 	}
@@ -122,17 +124,20 @@ func (c *compiler) counted(q *counts) string {
 	return c.filtered(q, outer, inner, s.condensed([]string{number}, aggregates))
 }
 
-// filtered groups by the subject and leaves out what the filter refuses.
+// filtered groups the counts by subject and applies the filter.
 func (c *compiler) filtered(q *counts, outer, inner []string, from string) string {
 	names := subjects[q.subject]
-	sql := "SELECT " + strings.Join(slices.Concat(names, countColumns), ", ") + " FROM (SELECT " + strings.Join(outer, ", ") +
-		" FROM (SELECT " + strings.Join(inner, ", ") + " FROM " + from + ") t GROUP BY " + strings.Join(names, ", ") + ") counts"
+	sql := "SELECT " + strings.Join(slices.Concat(names, countColumns), ", ") + " FROM (SELECT " +
+		strings.Join(outer, ", ") +
+		" FROM (SELECT " + strings.Join(inner, ", ") + " FROM " + from + ") t GROUP BY " + strings.Join(names, ", ") +
+		") counts"
 	if f := q.filter; f != nil {
 		sql += " WHERE " + f.column + " " + f.op + " " + c.literal(f.value)
 	}
 	return sql
 }
 
+// countRows compiles a query for counts of events, or for the counts of those counts.
 func (c *compiler) countRows(q *counts) *statement {
 	st := &statement{hash: -1}
 	sql := c.counted(q)
@@ -163,6 +168,8 @@ func (c *compiler) countRows(q *counts) *statement {
 	return st
 }
 
+// orderSQL returns the ORDER BY clause, which ends with the columns of the subject so that the order is unique. It
+// is empty if no order was requested. Nulls sort as the greatest values.
 func (q *counts) orderSQL() string {
 	parts := make([]string, 0, len(q.order)+2)
 	for _, o := range q.order {
@@ -187,7 +194,7 @@ func (c *compiler) countTotal(q *counts) *statement {
 	return &statement{sql: "SELECT COUNT(*) FROM (" + c.counted(q) + ") subjects", args: c.args, held: c.held, hash: -1}
 }
 
-// subjectRow rewrites one row of counts into the shape of the answer.
+// subjectRow writes one row of counts as JSON.
 func (rw *rowWriter) subjectRow(q *counts) error {
 	n := len(subjects[q.subject])
 	rw.buf = append(rw.buf, `{"subject_type":`...)

@@ -162,7 +162,7 @@ func (g generator) inner(depth int) any {
 	}
 }
 
-// time is a clause that bounds the time and little else.
+// time returns a clause that restricts the time and little else.
 func (g generator) time() any {
 	clause := []any{"and", []any{pick(g, ">", ">="), "timestamp", pick(g, "2026-03-01T10:00:00Z", "2026-03-03", "2026-03-02T10:28:00.001Z", "2026-04-01", "1970")}}
 	if g.IntN(2) == 0 {
@@ -174,7 +174,7 @@ func (g generator) time() any {
 	return clause
 }
 
-// request is a whole query: a selection, perhaps with functions and groups.
+// request returns a whole query: a selection, possibly with functions and groups.
 func (g generator) request() (path string, pairs []string) {
 	columns := []any{"report", "certname", "resource_title", "timestamp", "property", "name", "status", "new_value", "old_value", "line", "containment_path"}
 	path = "/events"
@@ -242,7 +242,7 @@ func spell(v any) string {
 // engines are two beds with the same data.
 type engines [2]*bed
 
-// differ tells how the answers to a request differ; empty: they do not.
+// differ returns how the answers to a request differ, or an empty string.
 func (e engines) differ(tb testing.TB, path string, pairs []string) (difference string, a answer) {
 	tb.Helper()
 	var answers [2]answer

@@ -2,64 +2,64 @@ package query
 
 import "maps"
 
-// The tables and columns of the database are named in this file only, and in
-// what compiles counts and details: counts.go, reports.go.
+// The tables and columns of the database are only named in this file, and in the files that compile counts and
+// details (counts.go, expanded.go).
 
-// fieldType is what a field holds, and with it which operators it takes.
+// fieldType is the type of a field, which determines the operators it supports.
 type fieldType int
 
 const (
 	typeText     fieldType = iota
-	typeHash               // SHA-1 as lower-case hex, 20 bytes in the table
+	typeHash               // SHA-1 as lower-case hexadecimal, 20 bytes in the table
 	typeTime               // Unix milliseconds
 	typeNumber             // integer
 	typeBool               // 0 or 1
-	typePath               // JSON array of text
+	typePath               // JSON array of texts
 	typeJSON               // any JSON value, as canonical text
-	typeLatest             // latest_report?, which is a relation and no column
-	typeExpanded           // a list that is read back as a whole
-	typeAbsent             // of an entity that is never stored: takes everything
+	typeLatest             // latest_report?, which is a relation instead of a column
+	typeExpanded           // a list that is returned as a whole
+	typeAbsent             // of an entity that is never stored; supports everything
 )
 
-// field is one name of an entity that queries can use.
+// field is a field of an entity.
 type field struct {
 	name     string
 	kind     fieldType
 	nullable bool
-	// alias and column say where the value is. A column of type text with a
-	// dictionary holds a number that the dictionary names.
+	// alias and column identify the column of the value. If there is a dictionary, the column holds the ID of a text
+	// in that table.
 	alias, column string
 	dictionary    string
-	// unknowable is a field that the service is not told to show: always null.
+	// unknowable means that the field is always null, because the service does not store or show it.
 	unknowable bool
 }
 
 func (f *field) queryable() bool   { return f.kind != typeExpanded }
 func (f *field) extractable() bool { return f.kind != typeLatest }
 
-// join is a table beside the base table of an entity.
+// join is a table that is joined to the base table of an entity.
 type join struct {
 	alias, table string
-	// key is the column, alias first, that holds the id of the row joined.
+	// keyAlias and key identify the column that holds the ID of the joined row.
 	keyAlias, key string
 	outer         bool
-	large         bool // too many rows to test each of them without need
-	lasting       bool // its rows are named by run after run, so that the latest runs name many of them
+	large         bool // too many rows to test each of them needlessly
+	lasting       bool // run after run refers to the same rows, so the latest runs refer to many of them
 }
 
-// relation is how a row is found by rows of another entity.
+// relation is the pair of fields by which rows of two entities belong together.
 type relation struct{ local, foreign string }
 
-// entity is a kind of row that queries ask for.
+// entity is a kind of rows that can be queried.
 type entity struct {
 	name         string
-	alias, table string // of the base; no table: nothing is ever stored
+	alias, table string // of the base table; table is empty if the entity is never stored
 	order        []string
 	joins        []join
 	fields       []*field
 	byName       map[string]*field
 	relations    map[string]relation
-	node         string // the column of the base row that names its node; empty: none
+	node         string // the column of the base table with the node's ID; empty if there is none
 }
 
 func (e *entity) join(alias string) *join {
@@ -71,10 +71,10 @@ func (e *entity) join(alias string) *join {
 	return nil
 }
 
-// absent tells whether nothing of the entity is ever stored.
+// absent reports whether the entity is never stored.
 func (e *entity) absent() bool { return e.table == "" }
 
-// field finds a field; nil: there is none. What is never stored has them all.
+// field returns the field of that name, or nil if there is none. An entity that is never stored has every field.
 func (e *entity) field(name string) *field {
 	if e.absent() {
 		return &field{name: name, kind: typeAbsent, nullable: true, unknowable: true}
@@ -82,7 +82,7 @@ func (e *entity) field(name string) *field {
 	return e.byName[name]
 }
 
-// names lists the fields that the filter lets through, in alphabetical order.
+// names returns the names of the fields that the filter accepts, in alphabetical order.
 func (e *entity) names(filter func(*field) bool) []string {
 	var names []string
 	for _, f := range e.fields {
@@ -99,7 +99,7 @@ const (
 	producers    = "run_producers"
 )
 
-// The numbers that the dictionary of words begins with.
+// The IDs of the first entries in the table of words.
 const (
 	wordSuccess = "1"
 	wordFailure = "2"
@@ -107,14 +107,16 @@ const (
 	wordSkipped = "4"
 )
 
-// entities makes the tables of all entities. Corrective changes are null
-// unless they are to be shown.
+// entities returns all entities by name. corrective tells whether corrective changes are shown; otherwise they are
+// null.
 func entities(corrective bool) map[string]*entity {
 	all := make(map[string]*entity)
-	for _, e := range []*entity{events(corrective), reports(corrective), nodes(corrective), environmentsEntity(), producersEntity()} {
+	for _, e := range []*entity{events(corrective), reports(corrective), nodes(corrective), environmentsEntity(),
+		producersEntity()} {
 		all[e.name] = e
 	}
-	for _, name := range []string{"catalogs", "facts", "factsets", "fact_contents", "fact_paths", "inventory", "resources", "edges", "package_inventory", "packages"} {
+	for _, name := range []string{"catalogs", "facts", "factsets", "fact_contents", "fact_paths", "inventory", "resources",
+		"edges", "package_inventory", "packages"} {
 		all[name] = absentEntity(name)
 	}
 	for _, e := range all {
@@ -126,7 +128,7 @@ func entities(corrective bool) map[string]*entity {
 	return all
 }
 
-// byCertname relates the entity to all others that have a certname.
+// byCertname returns relations by certname to all entities that have one, and the given relations.
 func byCertname(more map[string]relation) map[string]relation {
 	all := make(map[string]relation)
 	for _, name := range []string{
@@ -170,8 +172,8 @@ func events(corrective bool) *entity {
 			{name: "environment", alias: "r", column: "environment", dictionary: environments},
 			{name: "configuration_version", alias: "r", column: "configuration_version"},
 			{name: "containment_path", kind: typePath, nullable: true, alias: "s", column: "containment_path"},
-			{name: "corrective_change", kind: typeBool, nullable: true, alias: "e", column: "corrective_change", unknowable: !corrective},
-			{name: "latest_report?", kind: typeLatest, alias: "e", column: "report"},
+			{name: "corrective_change", kind: typeBool, nullable: true, alias: "e", column: "corrective_change",
+				unknowable: !corrective}, {name: "latest_report?", kind: typeLatest, alias: "e", column: "report"},
 		},
 		relations: byCertname(map[string]relation{
 			"reports":      {"report", "hash"},
@@ -194,8 +196,8 @@ func reports(corrective bool) *entity {
 			{name: "status", nullable: true, alias: "r", column: "status", dictionary: words},
 			{name: "noop", kind: typeBool, nullable: true, alias: "r", column: "noop"},
 			{name: "noop_pending", kind: typeBool, nullable: true, alias: "r", column: "noop_pending"},
-			{name: "corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change", unknowable: !corrective},
-			{name: "type", alias: "r", column: "type", dictionary: words},
+			{name: "corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change",
+				unknowable: !corrective}, {name: "type", alias: "r", column: "type", dictionary: words},
 			{name: "puppet_version", alias: "r", column: "puppet_version", dictionary: words},
 			{name: "report_format", kind: typeNumber, alias: "r", column: "report_format"},
 			{name: "configuration_version", alias: "r", column: "configuration_version"},
@@ -241,7 +243,8 @@ func nodes(corrective bool) *entity {
 			{name: "latest_report_noop_pending", kind: typeBool, nullable: true, alias: "r", column: "noop_pending"},
 			{name: "cached_catalog_status", nullable: true, alias: "r", column: "cached_catalog_status", dictionary: words},
 			{name: "latest_report_job_id", nullable: true, alias: "r", column: "job_id"},
-			{name: "latest_report_corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change", unknowable: !corrective},
+			{name: "latest_report_corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change",
+				unknowable: !corrective},
 			// Catalogs and facts are never stored.
 			{name: "catalog_timestamp", kind: typeTime, nullable: true, alias: "n", column: "id", unknowable: true},
 			{name: "catalog_environment", nullable: true, alias: "n", column: "id", unknowable: true},
@@ -276,7 +279,7 @@ func producersEntity() *entity {
 	}
 }
 
-// absentEntity is known to the language, but nothing of it is ever stored.
+// absentEntity returns an entity that the language knows, but that is never stored.
 func absentEntity(name string) *entity {
 	return &entity{name: name, relations: byCertname(nil)}
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 )
 
-// Error is a query that is refused: the status and the text for the client.
+// Error is the error of a refused query, with the status and the text for the client.
 type Error struct {
 	Status int
 	Text   string
-	// JSON has the text sent as {"error": ...} instead of plain.
+	// JSON sends the text as {"error": ...} instead of plain text.
 	JSON bool
-	// cause is for the log only.
+	// cause is only logged.
 	cause error
 }
 
 // Error returns the text for the client.
 func (e *Error) Error() string { return e.Text }
 
-// Unwrap returns what is for the log only.
+// Unwrap returns the cause, which is only logged.
 func (e *Error) Unwrap() error { return e.cause }
 
-// refuse is a 400.
+// refuse returns an Error with status 400.
 func refuse(format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Text: fmt.Sprintf(format, args...)}
 }
 
-// quotedList joins names as the error texts do: 'a', 'b', and 'c'.
+// quotedList joins names in the form of the error texts: 'a', 'b', and 'c'.
 func quotedList(names []string) string {
 	quoted := make([]string, len(names))
 	for i, n := range names {

@@ -14,8 +14,7 @@ const eventFields = "'certname', 'configuration_version', 'containing_class', 'c
 
 var extractableFields = strings.Replace(eventFields, "'latest_report?', ", "", 1)
 
-// TestRefusals is the table of what is refused, with which words. A text that
-// ends in "…" is a beginning.
+// TestRefusals checks what is refused, and with which text. A text that ends with "…" is a prefix.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	q := func(s string) []string { return []string{"query", s} }
@@ -186,7 +185,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// refuser is a service that refuses without looking at its database.
+// refuser returns a service that refuses queries without using its database.
 func refuser(t *testing.T) *bed {
 	t.Helper()
 	if refusing == nil {

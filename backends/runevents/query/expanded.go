@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 )
 
-// expanded writes a list that a report is shown with. One report's list at a
-// time is in memory.
+// expanded returns the expression of a list that is part of a report. Only the list of one report is in memory at a
+// time.
 func (s *scope) expanded(f *field) (sql string, kind cellKind, href string) {
 	if f.column != "events" {
 		return "(SELECT d." + f.column + " FROM run_report_details d WHERE d.at = " + s.column("r", "producer_timestamp") +
@@ -35,7 +35,7 @@ func (s *scope) expanded(f *field) (sql string, kind cellKind, href string) {
 		" WHERE e.report = " + s.column("r", "id") + ")", cellJSON, "events"
 }
 
-// jsonBool is true, false or null of a column of 0, 1 and NULL.
+// jsonBool returns the expression of a JSON boolean or null for a column that holds 0, 1 or NULL.
 func (c *compiler) jsonBool(col string) string {
 	if c.postgres() {
 		return "(" + col + " = 1)"
@@ -43,7 +43,7 @@ func (c *compiler) jsonBool(col string) string {
 	return "json(CASE " + col + " WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)"
 }
 
-// detail writes the logs or metrics of one report.
+// detail answers with the logs or metrics of one report.
 func (s *Service) detail(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	b, _ := hash(pl.scope.Report)
 	var kept []byte

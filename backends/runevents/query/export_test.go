@@ -81,7 +81,7 @@ func (s *Service) Occupy(tb testing.TB) (release func()) {
 // AnswerKept is how much of an answer is kept.
 const AnswerKept = answerKept
 
-// LongPlaces is how many long answers there may be; a query has run before.
+// LongPlaces returns the number of places for long answers. A query must have run before.
 func (s *Service) LongPlaces() (n int) {
 	for s.places.long.TryAcquire(int64(n) + 1) {
 		s.places.long.Release(int64(n) + 1)

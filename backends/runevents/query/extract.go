@@ -37,7 +37,7 @@ func (c *checker) extract(q *query, v *syntax.Value, outermost bool) error {
 	return c.grouping(q, v)
 }
 
-// columns reads what is extracted; an empty list means all fields.
+// columns checks the extracted columns. An empty list means all fields.
 func (c *checker) columns(q *query, v *syntax.Value) error {
 	items := []*syntax.Value{v}
 	if v.IsList() && v.Operator() != "function" {
@@ -82,7 +82,7 @@ func (c *checker) columns(q *query, v *syntax.Value) error {
 	return nil
 }
 
-// function reads ["function", name, args...].
+// function checks ["function", name, args...].
 func (c *checker) function(e *entity, v *syntax.Value) (column, error) {
 	args := v.Items[1:]
 	if len(args) == 0 || !args[0].IsText() {
@@ -96,12 +96,12 @@ func (c *checker) function(e *entity, v *syntax.Value) (column, error) {
 		return column{}, c.malformed(v, "function '"+syntax.Clip(name)+"' is unknown")
 	}
 	col := column{key: name, function: name}
-	most := 1
+	limit := 1
 	if name == "to_string" {
-		most = 2
+		limit = 2
 	}
-	if len(args) > most || len(args) < most && name != "count" {
-		return column{}, c.malformed(v, "function '"+name+"' takes "+strconv.Itoa(most)+" argument(s)")
+	if len(args) > limit || len(args) < limit && name != "count" {
+		return column{}, c.malformed(v, "function '"+name+"' takes "+strconv.Itoa(limit)+" argument(s)")
 	}
 	if len(args) == 0 {
 		return col, nil
@@ -135,7 +135,7 @@ func (c *checker) function(e *entity, v *syntax.Value) (column, error) {
 		case typeTime:
 			check = tochar.CheckTime
 		case typeAbsent:
-			check = tochar.Check // a time or a number: nobody will know
+			check = tochar.Check // valid for times or numbers: there are no values
 		default:
 		}
 		if err := check(args[1].Text); err != nil {
@@ -146,6 +146,7 @@ func (c *checker) function(e *entity, v *syntax.Value) (column, error) {
 	return col, nil
 }
 
+// groupBy checks a group_by clause and sets its columns in q.
 func (c *checker) groupBy(q *query, v *syntax.Value) error {
 	if len(v.Items) < 2 {
 		return c.malformed(v, "group_by takes at least one column")
@@ -178,8 +179,7 @@ func (c *checker) groupBy(q *query, v *syntax.Value) error {
 	return nil
 }
 
-// grouping refuses a plain column beside aggregates that no group has one
-// value of.
+// grouping returns an error if a column that is not aggregated is not in the group_by clause.
 func (c *checker) grouping(q *query, v *syntax.Value) error {
 	if !q.aggregates() {
 		return nil
@@ -196,7 +196,8 @@ func (c *checker) grouping(q *query, v *syntax.Value) error {
 			found = found || g.field.name == col.field.name && g.function == col.function && g.template == col.template
 		}
 		if !found {
-			return refuse("column '%s' must appear in the group_by clause or be used in an aggregate function", syntax.Clip(col.key))
+			return refuse("column '%s' must appear in the group_by clause or be used in an aggregate function",
+				syntax.Clip(col.key))
 		}
 	}
 	return nil

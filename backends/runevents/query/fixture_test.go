@@ -211,7 +211,7 @@ func (b *bed) count(tb testing.TB, path, q string) int {
 	return len(b.rows(tb, path, "query", q))
 }
 
-// spelled is a row as text that is the same for equal rows.
+// spelled returns a row as text, which is the same for equal rows.
 func spelled(tb testing.TB, row any, ignored ...string) string {
 	tb.Helper()
 	if m, ok := row.(map[string]any); ok {

@@ -44,8 +44,7 @@ func TestCorrectiveChange(t *testing.T) {
 	}
 }
 
-// TestWideQueriesWait holds that queries without a bound cannot take all
-// connections, and that others are not held up by them.
+// TestWideQueriesWait checks that unrestricted queries cannot take all connections, and do not delay others.
 func TestWideQueriesWait(t *testing.T) {
 	t.Parallel()
 	b := open(t, store.SQLite, func(o *query.Options) { o.Timeout = 2 * time.Second })
@@ -77,8 +76,7 @@ func TestWideQueriesWait(t *testing.T) {
 	wantEqual(t, "after", b.get("/events").body, "[]")
 }
 
-// TestSlowExpression holds that a pattern which backtracks without end is
-// refused in the middle of a statement.
+// TestSlowExpression checks that a pattern that backtracks endlessly is refused in the middle of a statement.
 func TestSlowExpression(t *testing.T) {
 	t.Parallel()
 	b := open(t, store.SQLite)
@@ -117,9 +115,8 @@ func (i *idler) Write(b []byte) (int, error) {
 	return i.ResponseRecorder.Write(b)
 }
 
-// TestIdleReaders holds that clients which do not read long answers leave
-// connections for queries and submissions, and that shorter answers need none
-// while they are read.
+// TestIdleReaders checks that clients that do not read long answers leave connections for queries and submissions,
+// and that shorter answers need none while they are read.
 func TestIdleReaders(t *testing.T) {
 	t.Parallel()
 	for _, d := range []store.Dialect{store.SQLite, store.Postgres} {
@@ -164,8 +161,8 @@ func TestIdleReaders(t *testing.T) {
 	}
 }
 
-// TestLongAnswersWait holds that a long answer without a place is refused, and
-// that one which gets a place is whole.
+// TestLongAnswersWait checks that a long answer without a place is refused, and that one that gets a place is
+// complete.
 func TestLongAnswersWait(t *testing.T) {
 	t.Parallel()
 	b := open(t, store.SQLite, func(o *query.Options) { o.Timeout = 2 * time.Second }).load(t)
@@ -197,7 +194,7 @@ func (l *leaver) Write(b []byte) (int, error) {
 	return l.ResponseRecorder.Write(b)
 }
 
-// TestQueryPace: a query in a body has to come at a pace.
+// TestQueryPace checks that the body of a query has to arrive at a minimum pace.
 func TestQueryPace(t *testing.T) {
 	t.Parallel()
 	b := open(t, store.SQLite)
@@ -216,8 +213,7 @@ func TestQueryPace(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswer holds that an answer which ends early breaks the connection
-// instead of looking whole.
+// TestBrokenAnswer checks that an answer that ends early closes the connection instead of looking complete.
 func TestBrokenAnswer(t *testing.T) {
 	t.Parallel()
 	b := open(t, store.SQLite).load(t)

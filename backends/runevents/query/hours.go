@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// hourLength is in milliseconds.
+// hourLength is the length of an hour in milliseconds.
 const hourLength = 60 * 60 * 1000
 
-// hourStart is the begin of the hour that a time is in.
+// hourStart returns the expression of the beginning of a time's hour.
 func hourStart(at string) string {
 	return fmt.Sprintf("%[1]s - (%[1]s %% %[2]d + %[2]d) %% %[2]d", at, hourLength)
 }
 
-// ever is an hour after which there is none, and before whose negative.
+// ever limits hours: there are none after ever and before -ever.
 const ever = 1 << 40
 
-// interval is a time from one millisecond until before another.
+// interval is a range of times in milliseconds, which includes from and excludes until.
 type interval struct{ from, until int64 }
 
-// timesOf is the time that a clause leaves of all events; ok tells whether it
-// asks for nothing else.
+// timesOf returns the interval to which a clause restricts events, and reports whether it contains no other
+// condition.
 func timesOf(x expr) (within interval, ok bool) {
 	within, ok = interval{-ever * hourLength, ever * hourLength}, true
 	conjuncts(x, func(x expr) {
@@ -32,8 +32,8 @@ func timesOf(x expr) (within interval, ok bool) {
 	return within, ok
 }
 
-// narrow takes off what a comparison with a time leaves out; ok tells whether it
-// is one.
+// narrow restricts the interval by a comparison with a time. It returns false if the comparison does not restrict
+// an interval.
 func (i *interval) narrow(c *compareExpr) (ok bool) {
 	at, ok := c.value.(int64)
 	if !ok {
@@ -56,8 +56,8 @@ func (i *interval) narrow(c *compareExpr) (ok bool) {
 	return true
 }
 
-// hours is the time of an aggregate that needs to know nothing of its events but
-// their hours, nodes and states; ok tells whether it is one, and has a whole hour.
+// hours returns the interval of an aggregate that needs only the hours, nodes and statuses of events. It reports
+// whether the query is such an aggregate and the interval contains a whole hour.
 func (q *query) hours() (within interval, ok bool) {
 	columns, ok := q.numbers()
 	if !ok || !q.aggregates() {
@@ -73,14 +73,14 @@ func (q *query) hours() (within interval, ok bool) {
 	return within, ok && first < end
 }
 
-// whole are the first whole hour of an interval and the one after the last.
+// whole returns the first whole hour of an interval, and the hour after the last whole one.
 func (i interval) whole() (first, end int64) {
 	return (i.from+(ever+1)*hourLength-1)/hourLength - ever, (i.until+ever*hourLength)/hourLength - ever
 }
 
-// counted writes the counts that are kept of hours and states in the place of
-// events, n to a row, and the events of what is left of the time at its ends. With
-// the column of nodes it is those that are kept of each node.
+// counted returns a subquery in place of the table of events, with the stored counts of hours and statuses, n in
+// each row, and the events of the incomplete hours at both ends of the interval. If the columns include the node,
+// it uses the counts of each node.
 func (s *scope) counted(columns []string, within interval) string {
 	first, end := within.whole()
 	kept, table := []string{"status", "hour"}, "run_event_counts"
@@ -97,11 +97,13 @@ func (s *scope) counted(columns []string, within interval) string {
 			counts[i], rest[i], group[i] = column, column, column
 		}
 	}
-	selects := []string{"SELECT " + strings.Join(counts, ", ") + ", CAST(SUM(events) AS BIGINT) AS n FROM " + table + " WHERE hour >= " +
+	selects := []string{"SELECT " + strings.Join(counts, ", ") + ", CAST(SUM(events) AS BIGINT) AS n FROM " + table +
+		" WHERE hour >= " +
 		s.c.arg(first) + " AND hour < " + s.c.arg(end) + " GROUP BY " + strings.Join(group, ", ") + " HAVING SUM(events) > 0"}
 	for _, left := range []interval{{within.from, first * hourLength}, {end * hourLength, within.until}} {
 		if left.from < left.until {
-			selects = append(selects, "SELECT "+strings.Join(rest, ", ")+", 1 FROM run_events WHERE at >= "+s.c.arg(left.from)+" AND at < "+s.c.arg(left.until))
+			selects = append(selects, "SELECT "+strings.Join(rest, ", ")+", 1 FROM run_events WHERE at >= "+s.c.arg(left.from)+
+				" AND at < "+s.c.arg(left.until))
 		}
 	}
 	return "(" + strings.Join(selects, " UNION ALL ") + ") " + s.q.entity.alias + s.suffix + s.joins()

@@ -18,12 +18,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Serve answers a query request for one of the entities "events", "reports",
-// "event-counts", "aggregate-event-counts", "nodes", "environments", "producers", one of
-// those that are never stored, or, with an empty entity, for what the query itself
-// names (the root endpoint). With a scope, "metrics" and "logs" are the arrays of one
-// report, and "node", "environment", "producer" and "catalog" are one object; "mbeans" and
-// "mbean" are what Jolokia tells of beans. It writes success and errors alike; an answer that breaks in the middle ends the connection.
+// Serve answers a query request for an entity: "events", "reports", "event-counts", "aggregate-event-counts",
+// "nodes", "environments", "producers", or one that is never stored. An empty entity is the root endpoint, whose
+// query names the entity. With a scope, "metrics" and "logs" return the lists of one report, and "node",
+// "environment", "producer" and "catalog" return one object; "mbeans" and "mbean" return beans in the format of
+// Jolokia. Serve writes answers as well as errors. If an answer fails after it has begun, Serve panics with
+// http.ErrAbortHandler to close the connection.
 func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, scope Scope) {
 	inbound.Default.Keep(w, r)
 	pl, err := s.admit(r, entity, scope)
@@ -35,7 +35,8 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, s
 	defer cancel(nil)
 	whole := time.AfterFunc(s.o.MaxTime, func() { cancel(errTimeout) })
 	defer whole.Stop()
-	out := &output{w: w, control: http.NewResponseController(w), timeout: s.o.Timeout, gzip: acceptsGzip(r), lease: lease{places: &s.places}}
+	out := &output{w: w, control: http.NewResponseController(w), timeout: s.o.Timeout, gzip: acceptsGzip(r),
+		lease: lease{places: &s.places}}
 	defer out.release()
 	if pl.pretty {
 		out.indenter = new(indenter)
@@ -54,12 +55,12 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, s
 		if !errors.As(err, new(*clientError)) && r.Context().Err() == nil {
 			s.o.Logger.Warn("answer broken off", zap.Error(err))
 		}
-		// The status is out; only a broken connection tells the client.
+		// The status has been sent; only a closed connection tells the client.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// admit checks a request before the database is asked.
+// admit checks a request before the database is used.
 func (s *Service) admit(r *http.Request, entity string, scope Scope) (*plan, error) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
@@ -76,6 +77,7 @@ func (s *Service) admit(r *http.Request, entity string, scope Scope) (*plan, err
 	return s.plan(entity, p, scope)
 }
 
+// acceptsJSON reports whether the Accept headers of a request allow JSON. A request without any does.
 func acceptsJSON(accept []string) bool {
 	if len(accept) == 0 {
 		return true
@@ -92,7 +94,7 @@ func acceptsJSON(accept []string) bool {
 	return false
 }
 
-// refused reads "q=0", which means "not this".
+// refused reports whether parameters contain "q=0", which excludes a media type or coding.
 func refused(parameters string) bool {
 	for p := range strings.SplitSeq(parameters, ";") {
 		name, v, _ := strings.Cut(strings.TrimSpace(p), "=")
@@ -113,12 +115,12 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// fail writes an error.
+// fail answers with an error.
 func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := asError(err)
 	if e == nil {
 		if r.Context().Err() != nil {
-			panic(http.ErrAbortHandler) // nobody is there to read it
+			panic(http.ErrAbortHandler) // the client has gone
 		}
 		s.o.Logger.Error("query failed", zap.Error(err))
 		e = &Error{Status: http.StatusInternalServerError, Text: "the query failed; the reason is in the log of the server"}
@@ -141,32 +143,33 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 		body = append(jsontext.AppendQuoted([]byte(`{"error":`), e.Text), '}')
 	}
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(body) // the client is gone, or has it
+	_, _ = w.Write(body) // an error means that the client has gone
 }
 
-// outputSize is how much of an answer is sent at a time.
+// outputSize is the size of the pieces in which an answer is sent.
 const outputSize = 32 << 10
 
-// output is the body of a success. The status is sent with the first piece.
+// output is the body of a successful answer. The status is sent with the first piece.
 type output struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
-	watch   *time.Timer // ends the query unless rows come
+	watch   *time.Timer // ends the query if no rows arrive
 	gzip    bool
 	total   string // X-Records
 	begun   bool
 	lease
-	noted     int // bytes of the buffer when time was given last
+	noted     int // length of the buffer when the timer was last reset
 	buf       []byte
-	*indenter // nil: compact
+	*indenter // nil for compact JSON
 	packer    *gzip.Writer
 	to        io.Writer
 }
 
 var packers = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
-// Write gathers pieces and sends them on when there is enough.
+// Write collects the answer and sends it in pieces. As long as nothing has been sent, it may keep the whole answer
+// in memory; see lease.keep.
 func (o *output) Write(b []byte) (int, error) {
 	if o.indenter != nil {
 		o.buf = o.append(o.buf, b)
@@ -189,7 +192,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), o.flush()
 }
 
-// restart forgets an answer of which nothing was sent.
+// restart discards an answer of which nothing has been sent.
 func (o *output) restart() {
 	o.buf, o.noted = o.buf[:0], 0
 	if o.indenter != nil {
@@ -198,6 +201,7 @@ func (o *output) restart() {
 	o.watch.Reset(o.timeout)
 }
 
+// begin sends the status and headers, and chooses the compression of the body.
 func (o *output) begin() {
 	o.begun = true
 	h := o.w.Header()
@@ -216,14 +220,14 @@ func (o *output) begin() {
 	o.w.WriteHeader(http.StatusOK)
 }
 
+// flush sends what is buffered. It gives the client the timeout anew for each piece of outputSize bytes.
 func (o *output) flush() error {
 	if !o.begun {
 		o.begin()
 	}
 	for piece := range slices.Chunk(o.buf, outputSize) {
 		o.watch.Reset(o.timeout)
-		// Not every writer has deadlines; those that have bound a client that does
-		// not read.
+		// Not every writer supports deadlines. They limit how long a client may take to read.
 		_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout))
 		if _, err := o.to.Write(piece); err != nil {
 			return &clientError{err}

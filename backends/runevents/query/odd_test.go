@@ -13,7 +13,7 @@ import (
 // of a pair, and the others are of no script.
 const odd = "a\\u0000b\\ud800\\uffff\\ufeff\\u202e\\ud834\\udd1e'\\\"\\\\%_$1"
 
-// TestOddTexts: both engines keep any text of a report, show it and find it again.
+// TestOddTexts checks that both engines store, show and find any text of a report.
 func TestOddTexts(t *testing.T) {
 	t.Parallel()
 	var report map[string]any

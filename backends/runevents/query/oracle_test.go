@@ -43,7 +43,7 @@ type oracle struct {
 	patterns map[string]*pattern.Pattern // that were read, which takes longer than to match
 }
 
-// once is what an inner query finds, which is the same for every row.
+// once returns the result of an inner query, which is the same for every row.
 func (o *oracle) once(query any, find func() [][]any) [][]any {
 	key := spell(query)
 	rows, ok := o.found[key]
@@ -68,14 +68,13 @@ func newOracle(tb testing.TB, b *bed) *oracle {
 	return o
 }
 
-// null tells whether the database has nothing there. A value that was sent as null
-// is something.
+// null reports whether the database has no value. A value that was sent as null is a value.
 func null(row map[string]any, field string) bool {
 	sent := (field == "new_value" || field == "old_value") && row["status"] != "skipped"
 	return row[field] == nil && !sent
 }
 
-// moment is a time as rows show it.
+// moment returns a time in the format of rows.
 func moment(v any) (string, bool) {
 	const shown = "2006-01-02T15:04:05.000Z"
 	switch v := v.(type) {
@@ -156,7 +155,7 @@ func (o *oracle) match(row map[string]any, field, expression string) verdict {
 	}))
 }
 
-// ask is the verdict of a clause about a row of an entity.
+// ask returns the result of a clause for a row of an entity.
 func (o *oracle) ask(entity string, row map[string]any, clause any) verdict {
 	c := clause.([]any)
 	if len(c) == 0 {
@@ -231,7 +230,7 @@ func (o *oracle) equality(row map[string]any, field, v any) verdict {
 	return o.equal(row, field.(string), v)
 }
 
-// contained is whether a field equals one of the values.
+// contained reports whether a field equals one of the values.
 func (o *oracle) contained(row map[string]any, field string, values []any) verdict {
 	result := no
 	for _, v := range values {
@@ -253,7 +252,7 @@ func (o *oracle) contained(row map[string]any, field string, values []any) verdi
 	return result
 }
 
-// among is whether fields are those of one of the rows.
+// among reports whether fields equal those of one of the rows.
 func (o *oracle) among(row map[string]any, fields []any, rows [][]any) verdict {
 	result := no
 	for _, r := range rows {
@@ -278,7 +277,7 @@ func list(v any) []any {
 	return []any{v}
 }
 
-// inner are the rows of a query inside a query.
+// inner returns the rows of an inner query.
 func (o *oracle) inner(q []any) [][]any {
 	if q[0] == "extract" {
 		selected := q[2].([]any)
@@ -326,7 +325,7 @@ func (*oracle) project(rows []map[string]any, fields []any) (list [][]any) {
 	return list
 }
 
-// names tells whether a clause names a field, subqueries aside.
+// names reports whether a clause refers to a field, not counting subqueries.
 func names(clause any, field string) bool {
 	c, ok := clause.([]any)
 	if !ok || len(c) < 2 {
@@ -339,7 +338,7 @@ func names(clause any, field string) bool {
 	return c[1] == field
 }
 
-// youngest are the rows that distinct_resources leaves.
+// youngest returns the rows that distinct_resources selects.
 func (o *oracle) youngest(clause any, start, end any) []map[string]any {
 	from, _ := moment(start)
 	until, _ := moment(end)
@@ -377,7 +376,7 @@ func (o *oracle) youngest(clause any, start, end any) []map[string]any {
 	return rows
 }
 
-// chosen are the rows that a clause is true of.
+// chosen returns the rows for which a clause is true.
 func (o *oracle) chosen(entity string, rows []map[string]any, clause any) (list []map[string]any) {
 	for _, r := range rows {
 		if o.ask(entity, r, clause) == yes {
@@ -387,7 +386,7 @@ func (o *oracle) chosen(entity string, rows []map[string]any, clause any) (list 
 	return list
 }
 
-// extracted are the rows of an extract of rows.
+// extracted returns the rows of an extract.
 func (o *oracle) extracted(rows []map[string]any, columns, group []any) []map[string]any {
 	shown := func(r map[string]any, column any) any {
 		f, ok := column.([]any)
@@ -483,7 +482,7 @@ func summed(rows []map[string]any, function string, args []any) any {
 	return sum
 }
 
-// counts is /event-counts.
+// counts returns the answer of /event-counts.
 func (o *oracle) counts(rows []map[string]any, subject, by string, filter []any) []map[string]any {
 	titled := map[string]map[string]any{}
 	counted := map[string]map[string]float64{}
@@ -533,7 +532,7 @@ func aggregated(list []map[string]any, subject string) map[string]any {
 	return out
 }
 
-// answers are the rows that a request is to get; ok is false where that is not known.
+// answers returns the expected rows of a request. ok is false if they are not known.
 func (o *oracle) answers(path string, parameters map[string]string) (rows []map[string]any, ok bool) {
 	var q []any
 	if err := json.Unmarshal([]byte(parameters["query"]), &q); err != nil {

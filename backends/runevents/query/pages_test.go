@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestPagesOfReports: the lists of a report are read when it is on the page, and not to put
-// all reports in order, nor kept for that. One whose lists cannot be read tells which are.
+// TestPagesOfReports checks that the lists of a report are only read for reports on the page, not to sort all
+// reports, and are not kept in memory. The error of a list that cannot be read names the list.
 func TestPagesOfReports(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *bed) {

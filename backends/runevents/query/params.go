@@ -19,16 +19,16 @@ const (
 	paging    = "limit offset order_by include_total"
 	distincts = "distinct_resources distinct_start_time distinct_end_time"
 	counting  = "summarize_by count_by counts_filter"
-	// inert parameters change nothing in the answer, pretty but its white space.
+	// inert parameters do not change the answer; pretty changes only its white space.
 	inert = "pretty optimize_drop_unused_joins origin include_facts_expiration"
-	// jolokia are those of its requests that change nothing in so little.
+	// jolokia parameters do not change the answers of beans.
 	jolokia = "maxDepth maxCollectionSize maxObjects ignoreErrors includeStackTrace serializeException canonicalNaming mimeType"
 )
 
-// rowsOf stands for the entities that have no parameters of their own.
+// rowsOf stands for all entities that have no parameters of their own.
 const rowsOf = "rows"
 
-// allowed are the parameters of each endpoint; the empty name is the root.
+// allowed lists the parameters of each endpoint. The empty name is the root endpoint.
 var allowed = map[string][]string{
 	"events":                 strings.Fields("query " + paging + " " + distincts + " " + inert),
 	"event-counts":           strings.Fields("query " + paging + " " + distincts + " " + counting + " " + inert),
@@ -46,11 +46,10 @@ var allowed = map[string][]string{
 	rowsOf:                   strings.Fields("query " + paging + " " + inert),
 }
 
-// params are the parameters of one request, from the URL or a JSON body. Those
-// of a URL are strings.
+// params are the parameters of a request, from the URL or a JSON body. Those from the URL are strings.
 type params map[string]*syntax.Value
 
-// readParams reads and checks the names of the parameters.
+// readParams reads the parameters of a request and checks their names.
 func readParams(r *http.Request, entity string) (params, error) {
 	names, ok := allowed[entity]
 	if !ok {
@@ -95,9 +94,12 @@ func (p params) add(names []string, key string, v *syntax.Value) error {
 }
 
 func overlong() error {
-	return &Error{Status: http.StatusRequestEntityTooLarge, Text: "the body is longer than " + strconv.Itoa(syntax.MaxBytes) + " bytes"}
+	return &Error{Status: http.StatusRequestEntityTooLarge, Text: "the body is longer than " +
+		strconv.Itoa(syntax.MaxBytes) + " bytes"}
 }
 
+// readBody reads the parameters in the JSON body of a request. names are the parameters that the endpoint knows. An
+// empty body has no parameters.
 func (p params) readBody(r *http.Request, names []string) error {
 	if r.ContentLength > syntax.MaxBytes {
 		return overlong()
@@ -113,7 +115,8 @@ func (p params) readBody(r *http.Request, names []string) error {
 		return overlong()
 	}
 	kind := r.Header.Get("Content-Type")
-	if media, _, err := mime.ParseMediaType(kind); (err != nil || media != "application/json") && (len(raw) > 0 || kind != "") {
+	if media, _, err := mime.ParseMediaType(kind); (err != nil || media != "application/json") &&
+		(len(raw) > 0 || kind != "") {
 		if err == nil {
 			kind = media
 		}
@@ -140,7 +143,7 @@ func (p params) readBody(r *http.Request, names []string) error {
 	return nil
 }
 
-// parsePQL reads a query in PQL and describes what is wrong with it.
+// parsePQL parses a query in PQL.
 func parsePQL(text string) (*syntax.Value, error) {
 	v, err := syntax.PQL(text)
 	if err != nil {
@@ -149,7 +152,7 @@ func parsePQL(text string) (*syntax.Value, error) {
 	return v, nil
 }
 
-// parse reads JSON of a client and describes what is wrong with it.
+// parse parses JSON from a client.
 func parse(text string) (*syntax.Value, error) {
 	v, err := syntax.JSON(text, syntax.QueryLimits)
 	if fault, ok := errors.AsType[*syntax.JSONError](err); ok {
@@ -158,7 +161,7 @@ func parse(text string) (*syntax.Value, error) {
 	return v, err
 }
 
-// query is the parameter "query" as JSON; nil: all rows.
+// query returns the parameter "query" as JSON, or nil if there is none, which selects all rows.
 func (p params) query() (*syntax.Value, error) {
 	v := p["query"]
 	if v == nil {
@@ -203,7 +206,7 @@ type orderTerm struct {
 	desc  bool
 }
 
-// order reads the parameter "order_by".
+// order returns the parameter "order_by".
 func (p params) order() ([]orderTerm, error) {
 	v := p["order_by"]
 	if v == nil {
@@ -253,14 +256,15 @@ func (p params) order() ([]orderTerm, error) {
 	return terms, nil
 }
 
-// page is what a request says about order and paging.
+// page holds the paging parameters of a request.
 type page struct {
 	order         []orderTerm
 	limit, offset int64
-	// skips tells that there is an offset, which may be none.
+	// skips means that an offset was given, which may be 0.
 	skips, total bool
 }
 
+// page returns the paging parameters: order_by, include_total, limit and offset.
 func (p params) page() (pg page, err error) {
 	if pg.order, err = p.order(); err != nil {
 		return pg, err
@@ -278,7 +282,7 @@ func (p params) page() (pg page, err error) {
 	return pg, err
 }
 
-// window reads the parameters of distinct_resources; nil: absent.
+// window returns the parameters of distinct_resources, or nil if it is not requested.
 func (p params) window() (*window, error) {
 	flag, start, end := p["distinct_resources"], p["distinct_start_time"], p["distinct_end_time"]
 	switch {

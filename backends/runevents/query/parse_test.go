@@ -8,8 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// FuzzJSON holds that whatever passes the checks can be compiled, and that all
-// of it is parameters.
+// FuzzJSON checks that everything that passes the checks can be compiled, with all input as parameters.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{
 		`["=","certname","x"]`, `["extract",[["function","count"],"status"],["and",["~","file","a"],["null?","line",true]],["group_by","status"]]`,
@@ -55,7 +54,7 @@ func compileBoth(t *testing.T, q *query) {
 	}
 }
 
-// FuzzPQL holds that the parser ends, and that what it accepts can be checked.
+// FuzzPQL checks that the parser terminates, and that what it accepts can be checked.
 func FuzzPQL(f *testing.F) {
 	for _, s := range []string{
 		`events[certname, status]{ certname = 'x' }`, `events[count(), to_string(timestamp, "YYYY")]{ group by status }`, `events{ !(a ~ "b" or c in [1,'2']) and reports { x is not null } order by a desc, b limit 5 offset 6 }`,

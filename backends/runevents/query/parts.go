@@ -9,27 +9,25 @@ import (
 	"strings"
 )
 
-// part is the keys of a row that hang on one of its numbers: those of the
-// resource, the change, the report. Events repeat them, so a long answer writes
-// them as JSON once and copies that from then on. It is for SQLite, where a
-// statement costs no round trip.
+// part is a group of members of a row that depend on one of its IDs: that of the resource, the change or the
+// report. Many events share them, so for a long answer they are encoded as JSON only once and copied afterwards.
+// Parts are used for SQLite, where a statement costs no round trip.
 type part struct {
-	number string // the column of the event
-	sql    string // gives the values, and the number itself, by a JSON array of numbers
+	number string // the column of the event with the ID
+	sql    string // selects the values and the ID, for a JSON array of IDs
 	cells  []cell
 }
 
-// manyRows is the limit from which on an answer is long.
+// manyRows is the limit above which an answer counts as long.
 const manyRows = 1000
 
-// inParts tells whether the rows of these columns are written in parts.
+// inParts reports whether rows with these columns are written in parts.
 func (s *scope) inParts(columns []column) bool {
 	return !s.c.postgres() && s.q.entity.name == "events" && !s.narrow && (s.q.limit == 0 || s.q.limit > manyRows) &&
 		!slices.ContainsFunc(columns, func(col column) bool { return col.function != "" })
 }
 
-// split divides the columns into those of the event itself, whose items it
-// returns, and parts.
+// split separates the columns of the event itself, whose expressions it returns, from those that form parts.
 func (s *scope) split(st *statement, columns []column) (items []string) {
 	e := s.q.entity
 	values := make(map[string][]string) // of each part
@@ -61,22 +59,22 @@ func (s *scope) split(st *statement, columns []column) (items []string) {
 		tables[number] = table
 	}
 	for i, p := range st.parts {
-		st.parts[i].sql = "SELECT " + strings.Join(values[p.number], ", ") + ", id FROM " + tables[p.number] + " WHERE id IN (SELECT value FROM json_each($1))"
+		st.parts[i].sql = "SELECT " + strings.Join(values[p.number], ", ") + ", id FROM " + tables[p.number] +
+			" WHERE id IN (SELECT value FROM json_each($1))"
 		items = append(items, s.column(e.alias, p.number))
 	}
 	return items
 }
 
-// rowsAtOnce is how many rows are read before their parts are looked up, all
-// that are missing in one statement.
+// rowsAtOnce is how many rows are read before their missing parts are looked up with one statement.
 const rowsAtOnce = 256
 
-// partWriter writes a part of rows.
+// partWriter writes one part of the rows.
 type partWriter struct {
 	*rowWriter
 	lookup  *sql.Stmt
 	written fragments
-	missing []byte // numbers, a JSON array
+	missing []byte // IDs as a JSON array
 }
 
 func newPartWriter(ctx context.Context, tx *sql.Tx, p part) (*partWriter, error) {
@@ -84,10 +82,11 @@ func newPartWriter(ctx context.Context, tx *sql.Tx, p part) (*partWriter, error)
 	if err != nil {
 		return nil, err
 	}
-	return &partWriter{rowWriter: newRowWriter(nil, &statement{cells: p.cells, parts: make([]part, 1), hash: -1}, ""), lookup: lookup}, nil
+	return &partWriter{rowWriter: newRowWriter(nil, &statement{cells: p.cells, parts: make([]part, 1), hash: -1}, ""),
+		lookup: lookup}, nil
 }
 
-// load looks up the numbers that the rows have in a column.
+// load looks up the parts of rows whose IDs are in a column.
 func (p *partWriter) load(rows [][]any, column int) error {
 	p.missing = append(p.missing[:0], '[')
 	for _, values := range rows {
@@ -107,10 +106,10 @@ func (p *partWriter) load(rows [][]any, column int) error {
 	})
 }
 
-// errNoPart is a number that names no row.
+// errNoPart is the error of an ID without a row.
 var errNoPart = errors.New("there is no such part")
 
-// append writes the keys for a number, each after a comma.
+// append appends the members of an ID, each preceded by a comma.
 func (p *partWriter) append(b []byte, number int64) ([]byte, error) {
 	if text, ok := p.written.get(number); ok {
 		return append(b, text...), nil
@@ -125,7 +124,7 @@ func (p *partWriter) append(b []byte, number int64) ([]byte, error) {
 	return b, err
 }
 
-// look hands over what the numbers stand for.
+// look passes the encoded members of each ID to a function.
 func (p *partWriter) look(numbers string, each func(number int64, text []byte)) error {
 	rows, err := p.lookup.Query(numbers) //nolint:noctx // rows by their keys; the transaction has the context
 	if err != nil {
@@ -147,18 +146,17 @@ func (p *partWriter) look(numbers string, each func(number int64, text []byte)) 
 	return rows.Err()
 }
 
-// Bounds of what is kept of a part. A generation has room for all rows that are
-// read at once.
+// Limits of the cache of a part. One generation has room for all rows that are read at once.
 const (
 	generationBytes = 2 << 20
 	fragmentMax     = generationBytes / rowsAtOnce
 )
 
-// fragments keeps texts by number, in two generations: when the young one is
-// full it becomes the old one, and what nobody asks for is gone with the next.
+// fragments is a cache of encoded members by ID. It has two generations: when the young one is full, it replaces
+// the old one. Entries that are not used in the meantime are thus dropped.
 type fragments struct{ young, old generation }
 
-// generation is texts one after another, and where each begins and ends.
+// generation is a buffer of concatenated texts and their positions.
 type generation struct {
 	at   map[int64]span
 	text []byte

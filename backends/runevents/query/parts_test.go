@@ -39,8 +39,7 @@ func TestAppendTime(t *testing.T) {
 	check(-1)
 }
 
-// TestFragments holds that texts come back as they were put, and that their
-// number is bounded.
+// TestFragments checks that the cache returns texts unchanged and is limited.
 func TestFragments(t *testing.T) {
 	t.Parallel()
 	var f fragments

@@ -14,23 +14,21 @@ import (
 )
 
 const (
-	// answerKept is what is gathered of an answer before its first byte is sent. One
-	// that is shorter gives its connection to the database back before that, however
-	// slowly the client reads.
+	// answerKept is how much of an answer is collected before its first byte is sent. A shorter answer releases its
+	// database connection before it is sent, however slowly the client reads.
 	answerKept = 1 << 20
-	// answersKept bounds all of that.
+	// answersKept limits the memory for all collected answers.
 	answersKept = 64 << 20
 )
 
-// places share the connections to the database out. Those of an answer that is
-// longer than what is kept are held for as long as the client takes to read it, so
-// that there are fewer places for them than connections. On PostgreSQL, where
-// submissions come from the same pool, some are left to these.
+// places allocates the database connections. A longer answer holds its connection while the client reads it, so
+// there are fewer places for long answers than connections. On PostgreSQL, where submissions use the same pool,
+// some connections are reserved for these.
 type places struct {
 	once   sync.Once
 	all    *semaphore.Weighted // connections
-	long   *semaphore.Weighted // those of long answers
-	memory *semaphore.Weighted // bytes of answers that are kept
+	long   *semaphore.Weighted // connections of long answers
+	memory *semaphore.Weighted // bytes of collected answers
 }
 
 func (p *places) prepare(db *sql.DB, dialect store.Dialect) {
@@ -39,15 +37,16 @@ func (p *places) prepare(db *sql.DB, dialect store.Dialect) {
 		if dialect == store.Postgres {
 			n = max(n-max(n/4, 1), 1)
 		}
-		p.all, p.long, p.memory = semaphore.NewWeighted(int64(n)), semaphore.NewWeighted(int64(max(n/2, 1))), semaphore.NewWeighted(answersKept)
+		p.all, p.long, p.memory = semaphore.NewWeighted(int64(n)), semaphore.NewWeighted(int64(max(n/2, 1))),
+			semaphore.NewWeighted(answersKept)
 	})
 }
 
 var (
 	errCrowded = &Error{Status: http.StatusServiceUnavailable, Text: "too many queries are running; try again later"}
-	errCrammed = &Error{Status: http.StatusServiceUnavailable, Text: "too many long answers are being read; ask for less, with limit, or try again later"}
-	// errLong is an answer that turned out to be a long one while others had all
-	// the places.
+	errCrammed = &Error{Status: http.StatusServiceUnavailable,
+		Text: "too many long answers are being read; ask for less, with limit, or try again later"}
+	// errLong is the error of an answer that turned out to be long while no place for long answers was free.
 	errLong = errors.New("no place for a long answer")
 )
 
@@ -57,7 +56,7 @@ type lease struct {
 	long, memory bool
 }
 
-// keep tells whether an answer of which there are n bytes is to be kept.
+// keep reports whether an answer of which there are n bytes is collected further.
 func (l *lease) keep(n int) bool {
 	if n >= answerKept {
 		return false
@@ -66,7 +65,8 @@ func (l *lease) keep(n int) bool {
 	return l.memory
 }
 
-// stream has the answer sent while it is made.
+// stream reserves a place for a long answer, which is sent while it is produced. It returns errLong if there is
+// none.
 func (l *lease) stream() error {
 	if l.long = l.long || l.places.long.TryAcquire(1); !l.long {
 		return errLong
@@ -74,7 +74,7 @@ func (l *lease) stream() error {
 	return nil
 }
 
-// release gives everything back.
+// release returns everything that the query holds.
 func (l *lease) release() {
 	if l.memory {
 		l.places.memory.Release(answerKept)
@@ -83,7 +83,7 @@ func (l *lease) release() {
 	l.memory = false
 }
 
-// unplace gives back what stands for a connection.
+// unplace returns the place for a long answer.
 func (l *lease) unplace() {
 	if l.long {
 		l.places.long.Release(1)
@@ -91,8 +91,8 @@ func (l *lease) unplace() {
 	l.long = false
 }
 
-// placed runs a query that has a connection. One that finds its answer to be long,
-// and no place for it, gives the connection back, waits, and begins again.
+// placed runs a query when a connection is available. If the answer turns out to be long and there is no place for
+// it, placed releases the connection, waits for a place, and runs the query again.
 func (s *Service) placed(ctx context.Context, db *sql.DB, out *output, query func() error) error {
 	s.places.prepare(db, s.o.DB.Dialect())
 	defer out.unplace()
@@ -116,8 +116,8 @@ func (s *Service) placed(ctx context.Context, db *sql.DB, out *output, query fun
 	}
 }
 
-// wait takes a place within half of the time. The query then has all of it, and
-// may wait for another place.
+// wait acquires a place within half of the timeout. Afterwards the query has the whole timeout, and may wait for
+// another place.
 func (s *Service) wait(ctx context.Context, places *semaphore.Weighted, out *output, full error) error {
 	waiting, cancel := context.WithTimeout(ctx, s.o.Timeout/2)
 	defer cancel()
@@ -132,10 +132,10 @@ func (s *Service) wait(ctx context.Context, places *semaphore.Weighted, out *out
 	return full
 }
 
-// nearby is how much of the time a query may look at without being a wide one.
+// nearby is the length of time that a query may cover without being a wide one.
 const nearby = 3 * 24 * time.Hour
 
-// near tells whether so much time is little.
+// near reports whether an interval is at most that long.
 func near(within interval, now time.Time) bool {
 	return min(within.until, now.UnixMilli()+1)-within.from <= nearby.Milliseconds()
 }

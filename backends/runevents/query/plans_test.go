@@ -10,8 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestPlans holds that the usual shapes find their events by an index or by
-// the key of time, and do not read them all.
+// TestPlans checks that the usual queries find their events by an index or by the time, and do not scan all events.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *bed) {

@@ -13,21 +13,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Dashboards ask for the size of what is watched over as Jolokia tells attributes of
-// managed beans (https://jolokia.org/reference/html/manual/jolokia_protocol.html): of
-// the many of the reference those are here that they show.
+// Dashboards request the size of the population as attributes of managed beans, in the format of Jolokia
+// (https://jolokia.org/reference/html/manual/jolokia_protocol.html). Of the many beans of the reference
+// implementation, only those that dashboards show are provided.
 
-// populationDomain is before the colon in the names of beans.
+// populationDomain is the part of a bean's name before the colon.
 const populationDomain = "puppetlabs.puppetdb.population"
 
-// populationBeans are the names behind the colon, in alphabetical order.
+// populationBeans are the parts of the names after the colon, in alphabetical order.
 var populationBeans = []struct{ name, about string }{
 	{"name=avg-resources-per-node", "Resources by nodes."},
 	{"name=num-nodes", "Active nodes."},
 	{"name=num-resources", "Resources that the latest reports of active nodes count."},
 }
 
-// beans writes the list of beans, or the value of one.
+// beans answers with the list of beans, or the value of one.
 func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	var b []byte
 	status := 200
@@ -37,7 +37,8 @@ func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) 
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = jsontext.AppendQuoted(append(jsontext.AppendQuoted(b, bean.name), `:{"attr":{"Value":{"rw":false,"type":"java.lang.Object","desc":`...), bean.about)
+			b = jsontext.AppendQuoted(append(jsontext.AppendQuoted(b, bean.name),
+				`:{"attr":{"Value":{"rw":false,"type":"java.lang.Object","desc":`...), bean.about)
 			b = append(b, "}}}"...)
 		}
 		b = append(b, "}}"...)
@@ -70,7 +71,7 @@ func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) 
 	return err
 }
 
-// bean is the value of a bean as JSON.
+// bean returns the value of a bean as JSON, and reports whether the bean exists.
 func (s *Service) bean(ctx context.Context, tx *sql.Tx, name string) (value string, known bool, err error) {
 	name, ours := strings.CutPrefix(name, populationDomain+":")
 	if !ours {
@@ -101,8 +102,7 @@ func activeNodes(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	return n, err
 }
 
-// activeResources adds up what reports say in their metrics: there are no catalogs to
-// count in.
+// activeResources adds up the resources from the metrics of the latest reports, because there are no catalogs.
 func activeResources(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	rows, err := tx.QueryContext(ctx, "SELECT d.metrics FROM run_nodes n JOIN run_reports r ON r.id = n.latest_report "+
 		"JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE "+activeOnes)
@@ -124,7 +124,7 @@ func activeResources(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	return n, rows.Err()
 }
 
-// resourcesOf is the total of resources in the metrics of a report; 0: they have none.
+// resourcesOf returns the total number of resources in the metrics of a report, or 0 if they have none.
 func resourcesOf(metrics []byte) (n int64) {
 	gjson.ParseBytes(metrics).ForEach(func(_, m gjson.Result) bool {
 		if m.Get("category").Str != "resources" || m.Get("name").Str != "total" {

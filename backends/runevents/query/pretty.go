@@ -1,17 +1,19 @@
 package query
 
-// indenter spreads JSON over lines, whatever pieces it comes in.
+// indenter indents JSON that is written in arbitrary pieces.
 type indenter struct {
 	depth   int
-	open    bool // right behind an opening bracket
+	open    bool // directly after an opening bracket
 	text    bool // within a string
-	escaped bool // behind a backslash
+	escaped bool // after a backslash
 }
 
-func (p *indenter) append(to, from []byte) []byte {
-	for _, c := range from {
+// append appends src, a piece of JSON, to dst with line breaks and indentation. A piece may end anywhere, even
+// within a string.
+func (p *indenter) append(dst, src []byte) []byte {
+	for _, c := range src {
 		if p.text {
-			to = append(to, c)
+			dst = append(dst, c)
 			p.text = c != '"' || p.escaped
 			p.escaped = c == '\\' && !p.escaped
 			continue
@@ -22,34 +24,34 @@ func (p *indenter) append(to, from []byte) []byte {
 		case ']', '}':
 			p.depth--
 			if !p.open {
-				to = p.line(to)
+				dst = p.line(dst)
 			}
 			p.open = false
-			to = append(to, c)
+			dst = append(dst, c)
 			continue
 		case ',':
-			to = p.line(append(to, c))
+			dst = p.line(append(dst, c))
 			continue
 		case ':':
-			to = append(to, c, ' ')
+			dst = append(dst, c, ' ')
 			continue
 		}
 		if p.open {
-			to = p.line(to)
+			dst = p.line(dst)
 		}
 		if p.open = c == '[' || c == '{'; p.open {
 			p.depth++
 		}
 		p.text = c == '"'
-		to = append(to, c)
+		dst = append(dst, c)
 	}
-	return to
+	return dst
 }
 
-func (p *indenter) line(to []byte) []byte {
-	to = append(to, '\n')
+func (p *indenter) line(dst []byte) []byte {
+	dst = append(dst, '\n')
 	for range p.depth {
-		to = append(to, "  "...)
+		dst = append(dst, "  "...)
 	}
-	return to
+	return dst
 }

@@ -22,28 +22,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Options are what a [Service] needs.
+// Options configures a [Service]. DB is required.
 type Options struct {
 	DB *store.DB
-	// Prefix is the path before "/query/v4" in links. Default: "/store".
+	// Prefix is the path before "/query/v4" in links. The default is "/store".
 	Prefix string
-	// Timeout bounds the wait for each piece of an answer, 32 KiB or the end,
-	// and for a client that does not read it. Default: 30s.
+	// Timeout limits the wait for each piece of an answer (32 KiB or the end), and for a client that does not read.
+	// The default is 30 s.
 	Timeout time.Duration
-	// MaxTime bounds a query as a whole. Default: 10m.
+	// MaxTime limits the duration of a query. The default is 10 minutes.
 	MaxTime time.Duration
-	// Wide is how many queries that read more than three days of all nodes run at
-	// once; others wait. Default: 2.
+	// Wide is how many queries that cover more than three days of all nodes run at the same time; others wait. The
+	// default is 2.
 	Wide int
-	// NodePurge is the age at which a deactivated or expired node is about to
-	// be deleted and no longer counts as inactive. Default: 14 days.
+	// NodePurge is the age from which on a deactivated or expired node no longer counts as inactive, because it is
+	// about to be deleted. The default is 14 days.
 	NodePurge time.Duration
-	// CorrectiveChange shows corrective_change as sent. Default: null.
+	// CorrectiveChange shows corrective_change as it was sent. By default it is null.
 	CorrectiveChange bool
-	// Before is called before the database is asked, and waited for. Default: nothing
-	// is.
+	// Before is called before the database is queried. It may be nil.
 	Before func(ctx context.Context)
-	// Now is the clock. Default: time.Now.
+	// Now is the clock. The default is time.Now.
 	Now    func() time.Time
 	Logger *zap.Logger
 }
@@ -57,18 +56,18 @@ type Service struct {
 	collation atomic.Pointer[string]
 }
 
-// Scope narrows a query to the children of one parent; the zero value does not.
+// Scope restricts a query to what belongs to one object. The zero value does not restrict it.
 type Scope struct {
 	Report      string // hash of a report
 	Environment string // name of an environment
 	Node        string // certname
 	Producer    string // name of a producer
-	Bean        string // name of a bean, of which an attribute may follow a slash
-	// Prefix is the path before "/query/v4" in links. Default: that of Options.
+	Bean        string // name of a bean, optionally followed by a slash and an attribute
+	// Prefix is the path before "/query/v4" in links. The default is that of Options.
 	Prefix string
 }
 
-// New returns a service on the database. It does no I/O.
+// New returns a service that reads from the database. It does not use the database yet.
 func New(o Options) (*Service, error) {
 	if o.DB == nil {
 		return nil, errors.New("query: no database")
@@ -97,23 +96,22 @@ func New(o Options) (*Service, error) {
 	return &Service{o: o, entities: entities(o.CorrectiveChange), wide: semaphore.NewWeighted(int64(o.Wide))}, nil
 }
 
-// plan is a checked request: what to ask the database for.
+// plan is a checked request.
 type plan struct {
 	entity   string
 	query    *query
-	counts   []*counts // of the count endpoints
+	counts   []*counts // for the count endpoints
 	distinct *window
 	total    bool
-	pretty   bool // spread over lines
+	pretty   bool // indented
 	scope    Scope
-	detail   string        // "logs" or "metrics" of the report in scope, beans, or the like: no rows
-	clause   *syntax.Value // of "ast": the query itself
-	single   bool          // the one row is not in a list
+	detail   string        // "logs", "metrics" and other answers that are not rows; empty for rows
+	clause   *syntax.Value // the query itself, for the detail "ast"
+	single   bool          // the answer is one row instead of a list
 	wide     bool
 }
 
-// plan checks everything about a request that needs no database, in the order
-// in which faults are told.
+// plan checks a request without the database, in the order in which errors are reported.
 func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 	pl := &plan{entity: entity, scope: scope, pretty: p.flag("pretty")}
 	switch entity {
@@ -169,10 +167,12 @@ func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 	return &plan{detail: "ast", clause: clause, pretty: pl.pretty}, nil
 }
 
+// planRows plans a query for rows: it checks the query and applies the paging parameters, which take precedence
+// over those in the query.
 func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) (err error) {
 	e := s.entities[pl.entity]
 	if e != nil {
-		// The columns of order_by are looked at before the query.
+		// The columns of order_by are checked before the query.
 		probe := &query{entity: e}
 		for _, t := range pg.order {
 			if err := probe.orderBy(t.field, t.desc); err != nil {
@@ -189,7 +189,7 @@ func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) 
 		return err
 	}
 	q := pl.query
-	// What stands beside the query has the last word.
+	// Parameters take precedence over the query.
 	if pg.limit > 0 {
 		q.limit = pg.limit
 	}
@@ -208,6 +208,7 @@ func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) 
 	return nil
 }
 
+// planCounts plans a query for counts of events by each of the subjects in by.
 func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p params, pg page, by []string) error {
 	aggregate := pl.entity == "aggregate-event-counts"
 	if !aggregate {
@@ -239,7 +240,8 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 		return err
 	}
 	for _, subject := range by {
-		q := &counts{subject: subject, byNode: byNode, filter: filter, limit: pg.limit, offset: pg.offset, aggregate: aggregate}
+		q := &counts{subject: subject, byNode: byNode, filter: filter, limit: pg.limit, offset: pg.offset,
+			aggregate: aggregate}
 		if err := q.orderBy(pg.order); err != nil {
 			return err
 		}
@@ -260,7 +262,7 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 	return nil
 }
 
-// restrict adds what an endpoint asks by itself.
+// restrict adds the conditions of the endpoint and the default conditions.
 func (s *Service) restrict(pl *plan, c *checker, q *query) {
 	if pl.distinct != nil {
 		conjuncts(q.where, func(x expr) {
@@ -279,7 +281,7 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 		q.where = and(q.where, &compareExpr{q.entity.byName["type"], "=", "agent"})
 	}
 	if pl.scope.Report != "" {
-		b, _ := hash(pl.scope.Report) // one that is none was not found before
+		b, _ := hash(pl.scope.Report) // an invalid hash was not found before
 		q.where = and(q.where, &compareExpr{q.entity.byName["report"], "=", b})
 	}
 	equal := func(field, name string) {
@@ -288,24 +290,24 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 		}
 	}
 	equal("certname", pl.scope.Node)
-	of := func(entity, field, name string) {
+	named := func(entity, field, name string) {
 		if pl.entity == entity {
 			field = "name"
 		}
 		equal(field, name)
 	}
-	of("environments", "environment", pl.scope.Environment)
-	of("producers", "producer", pl.scope.Producer)
+	named("environments", "environment", pl.scope.Environment)
+	named("producers", "producer", pl.scope.Producer)
 	pl.wide = wide(pl, q, s.o.Now())
 }
 
-// wide tells whether the query may read all there is: nothing bounds its rows
-// to a little of the time, a node or a report.
+// wide reports whether the query may read most of the data, because it is not restricted to a short time, a node or
+// a report.
 func wide(pl *plan, q *query, now time.Time) bool {
 	if q.entity.absent() {
 		return false
 	}
-	if pl.distinct != nil { // the query is about what is left of the window
+	if pl.distinct != nil { // the query only reads what is left of the window
 		return !near(interval{pl.distinct.start, pl.distinct.end + 1}, now)
 	}
 	if _, counted := q.hours(); counted {
@@ -329,10 +331,11 @@ func wide(pl *plan, q *query, now time.Time) bool {
 	return !bounded && !near(within, now)
 }
 
-// errBusy is a query that found no place among the wide ones.
-var errBusy = &Error{Status: http.StatusServiceUnavailable, Text: "too many queries without a bound in time, certname or report are running; add one or try again later"}
+// errBusy is the error of a wide query that has found no place.
+var errBusy = &Error{Status: http.StatusServiceUnavailable,
+	Text: "too many queries without a bound in time, certname or report are running; add one or try again later"}
 
-// execute runs the plan and hands each finished piece of the answer to out.
+// execute runs the plan and writes the answer to out.
 func (s *Service) execute(ctx context.Context, pl *plan, out *output) error {
 	if s.o.Before != nil {
 		s.o.Before(ctx)
@@ -375,8 +378,8 @@ func (s *Service) read(ctx context.Context, db *sql.DB, pl *plan, out *output) e
 	return s.detail(ctx, tx, pl, out)
 }
 
-// isolation gives the number of rows and the rows one view of the data; a
-// transaction of SQLite always has one.
+// isolation returns the level that gives the number of rows and the rows a consistent view of the data. On SQLite
+// every transaction has one.
 func (s *Service) isolation() sql.IsolationLevel {
 	if s.o.DB.Dialect() == store.Postgres {
 		return sql.LevelRepeatableRead
@@ -384,8 +387,7 @@ func (s *Service) isolation() sql.IsolationLevel {
 	return sql.LevelDefault
 }
 
-// prepare bounds the statements of the transaction and learns once which
-// collation knows Unicode.
+// prepare sets the limits of the transaction's statements, and finds out once which collation supports Unicode.
 func (s *Service) prepare(ctx context.Context, tx *sql.Tx) error {
 	if s.o.DB.Dialect() != store.Postgres {
 		return nil
@@ -423,10 +425,11 @@ func (s *Service) compiler(pl *plan) *compiler {
 	return c
 }
 
-// parents looks up what the request is about.
+// parents checks that the objects in the scope exist.
 func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 	missing := func(what, name string) error {
-		return &Error{Status: http.StatusNotFound, Text: "No information is known about " + what + " " + syntax.Clip(name), JSON: true}
+		return &Error{Status: http.StatusNotFound, Text: "No information is known about " + what + " " + syntax.Clip(name),
+			JSON: true}
 	}
 	found := func(query string, arg any) (bool, error) {
 		var one int
@@ -522,7 +525,7 @@ func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output)
 	return st.run(ctx, tx, rw.writeAll)
 }
 
-// aggregates writes one row a subject; each is a statement of its own.
+// aggregates writes one row for each subject, each with a statement of its own.
 func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	var buf []byte
 	for i, q := range pl.counts {
@@ -544,7 +547,7 @@ func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *out
 				if err := rw.row(); err != nil {
 					return err
 				}
-				rw.buf = append(rw.buf[:open], rw.buf[open+1:]...) // one brace is enough
+				rw.buf = append(rw.buf[:open], rw.buf[open+1:]...) // without the second brace
 			}
 			return rows.Err()
 		})
@@ -558,7 +561,7 @@ func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *out
 	return err
 }
 
-// settle gives an error of a query its status.
+// settle converts the error of a query to one with a status.
 func settle(ctx context.Context, err error) error {
 	if e := asError(err); e != nil {
 		return e
@@ -576,18 +579,20 @@ func settle(ctx context.Context, err error) error {
 		}
 	}
 	switch {
-	case strings.Contains(err.Error(), "integer overflow"): // SUM of SQLite
+	case strings.Contains(err.Error(), "integer overflow"): // from SUM on SQLite
 		return errOutOfRange
 	case strings.Contains(err.Error(), pattern.ErrTimeout.Error()):
 		return refuse("ERROR: %s", pattern.ErrTimeout)
 	case errors.Is(context.Cause(ctx), errTimeout):
 		return errTimeout
 	case errors.Is(err, store.ErrUnavailable):
-		return &Error{Status: http.StatusServiceUnavailable, Text: "the database is not available right now, try again shortly", cause: err}
+		return &Error{Status: http.StatusServiceUnavailable,
+			Text: "the database is not available right now, try again shortly", cause: err}
 	}
 	return err
 }
 
 var errOutOfRange = refuse("a value of the query is out of range")
 
-var errTimeout = &Error{Status: http.StatusServiceUnavailable, Text: "the query takes too long; bound it in time, certname or report"}
+var errTimeout = &Error{Status: http.StatusServiceUnavailable,
+	Text: "the query takes too long; bound it in time, certname or report"}

@@ -15,10 +15,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// maxDetail bounds what one packed list of a report grows to.
+// maxDetail limits the size to which a compressed list of a report is decompressed.
 const maxDetail = 256 << 20
 
-// rowWriter writes rows as a JSON array, as they come.
+// rowWriter writes rows as a JSON array while they are read.
 type rowWriter struct {
 	w      io.Writer
 	cells  []cell
@@ -26,14 +26,16 @@ type rowWriter struct {
 	parts  []*partWriter
 	hash   int
 	prefix string
-	single bool    // there is one row, and it is no list
-	counts *counts // rows of counts have a shape of their own
+	single bool    // there is one row, which is not in a list
+	counts *counts // for rows of counts, which have another format
 	buf    []byte
-	rows   [][]any // that are read at once
-	dest   [][]any // pointers to them
-	values []any   // the one being written
+	rows   [][]any // the rows that are read at once
+	dest   [][]any // pointers to their values
+	values []any   // the row that is being written
 }
 
+// newRowWriter returns a writer of the rows of a statement. prefix is the path before /query in the links that rows
+// contain.
 func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
 	n := len(st.cells) + len(st.parts)
 	if st.hash >= 0 {
@@ -51,7 +53,7 @@ func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
 	return rw
 }
 
-// readAtOnce makes room for so many rows of a width.
+// readAtOnce allocates memory for a number of rows with a number of columns.
 func (rw *rowWriter) readAtOnce(rows, width int) {
 	rw.rows, rw.dest = make([][]any, rows), make([][]any, rows)
 	for i := range rw.rows {
@@ -63,8 +65,7 @@ func (rw *rowWriter) readAtOnce(rows, width int) {
 	rw.values = rw.rows[0]
 }
 
-// writeAll writes the whole array. No byte is written before the first row is
-// there, or the end.
+// writeAll writes the whole array. It writes nothing before the first row or the end has been read.
 func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 	if rw.buf = rw.buf[:0]; !rw.single {
 		rw.buf = append(rw.buf, '[')
@@ -92,7 +93,7 @@ func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 				rw.buf = append(rw.buf, ',')
 			}
 			switch err := rw.any(); {
-			case errors.Is(err, errNoPart): // as a join would
+			case errors.Is(err, errNoPart): // as a join would omit it
 				rw.buf = rw.buf[:start]
 				continue
 			case err != nil:
@@ -117,7 +118,7 @@ func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 	return nil
 }
 
-// clientError is a client that does not take the answer.
+// clientError is the error of a client that does not accept the answer.
 type clientError struct{ error }
 
 func (e *clientError) Unwrap() error { return e.error }
@@ -129,6 +130,7 @@ func (rw *rowWriter) any() error {
 	return rw.row()
 }
 
+// row appends the current row to the buffer, as a JSON object.
 func (rw *rowWriter) row() error {
 	open := len(rw.buf)
 	for i, c := range rw.cells {
@@ -141,7 +143,8 @@ func (rw *rowWriter) row() error {
 		}
 		if c.href != "" {
 			rw.buf = append(rw.buf, `,"href":`...)
-			rw.buf = jsontext.AppendQuoted(rw.buf, rw.prefix+"/query/v4/reports/"+hex.EncodeToString(bytesOf(rw.values[rw.hash]))+"/"+c.href)
+			rw.buf = jsontext.AppendQuoted(rw.buf, rw.prefix+"/query/v4/reports/"+
+				hex.EncodeToString(bytesOf(rw.values[rw.hash]))+"/"+c.href)
 			rw.buf = append(rw.buf, '}')
 		}
 	}
@@ -164,10 +167,11 @@ func bytesOf(v any) []byte {
 
 var errColumnType = errors.New("the database gave an unexpected type")
 
+// cell appends a value from the database to the buffer, as JSON.
 func (rw *rowWriter) cell(c cell, v any) error {
 	if v == nil {
 		if c.kind == cellPacked {
-			rw.buf = append(rw.buf, "[]"...) // purged
+			rw.buf = append(rw.buf, "[]"...) // deleted by retention
 		} else {
 			rw.buf = append(rw.buf, "null"...)
 		}
@@ -226,7 +230,7 @@ func (rw *rowWriter) cell(c cell, v any) error {
 	return nil
 }
 
-// run executes a statement and hands its rows over.
+// run executes a statement and passes its rows to fn.
 func (st *statement) run(ctx context.Context, tx *sql.Tx, fn func(*sql.Rows) error) error {
 	rows, err := tx.QueryContext(ctx, st.sql, st.args...) //nolint:gosec // made from a checked tree, with parameters
 	if err != nil {
@@ -239,7 +243,7 @@ func (st *statement) run(ctx context.Context, tx *sql.Tx, fn func(*sql.Rows) err
 	return rows.Err()
 }
 
-// number runs a statement that gives one number.
+// number executes a statement that returns one number.
 func (st *statement) number(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	err = tx.QueryRowContext(ctx, st.sql, st.args...).Scan(&n) //nolint:gosec // made from a checked tree, with parameters
 	return n, err

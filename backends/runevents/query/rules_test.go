@@ -135,7 +135,7 @@ func TestRules(t *testing.T) {
 	})
 }
 
-// TestNullPath: no element of a path that is not there equals or matches anything.
+// TestNullPath checks that no element of a missing path equals or matches anything.
 func TestNullPath(t *testing.T) {
 	t.Parallel()
 	for _, d := range []store.Dialect{store.SQLite, store.Postgres} {
@@ -188,7 +188,7 @@ func TestExtract(t *testing.T) {
 	})
 }
 
-// TestTemplates: to_string writes the same on both engines.
+// TestTemplates checks that to_string returns the same on both engines.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *bed) {
@@ -230,8 +230,7 @@ func TestTemplates(t *testing.T) {
 	})
 }
 
-// TestBeyondIntegers: what a sum of stored lines cannot be is refused, and their
-// average is a double.
+// TestBeyondIntegers checks that a sum that exceeds 64 bits is refused, and that the average is a double.
 func TestBeyondIntegers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *bed) {
@@ -502,7 +501,7 @@ func TestPQL(t *testing.T) {
 	})
 }
 
-// TestNothingAsked: what says nothing changes nothing.
+// TestNothingAsked checks that empty clauses have no effect.
 func TestNothingAsked(t *testing.T) {
 	t.Parallel()
 	b := open(t, store.SQLite).load(t, special...)

@@ -2,20 +2,20 @@ package query
 
 import "github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
 
-// query is a checked query: every name is known, every value has the type of
-// its field. Only this reaches the compiler.
+// query is a checked query: every name is known, and every value has the type of its field. The compiler only gets
+// checked queries.
 type query struct {
 	entity  *entity
-	columns []column // nil: all fields
-	where   expr     // nil: all rows
-	group   []column // not nil: grouped
+	columns []column // nil for all fields
+	where   expr     // nil for all rows
+	group   []column // not nil if grouped
 	grouped bool
 	order   []ordering
-	limit   int64 // 0: none
+	limit   int64 // 0 for no limit
 	offset  int64
 }
 
-// aggregates reports whether rows are the results of functions.
+// aggregates reports whether the rows are results of functions.
 func (q *query) aggregates() bool {
 	if q.grouped {
 		return true
@@ -28,10 +28,10 @@ func (q *query) aggregates() bool {
 	return false
 }
 
-// column is one key of the answer: a field, or a function of one.
+// column is a member of the rows: a field, or a function of a field.
 type column struct {
 	key      string
-	field    *field // nil: count of rows
+	field    *field // nil for the count of rows
 	function string
 	template string // of to_string
 }
@@ -41,7 +41,7 @@ type ordering struct {
 	desc  bool
 }
 
-// expr is one clause.
+// expr is a clause.
 type expr interface{ isExpr() }
 
 type (
@@ -49,7 +49,7 @@ type (
 	orExpr    struct{ list []expr }
 	notExpr   struct{ of expr }
 	constExpr struct{ truth bool }
-	// compareExpr is = < <= > >=, with a value as the column holds it.
+	// compareExpr compares with = < <= > >=. The value has the form that the column holds.
 	compareExpr struct {
 		field *field
 		op    string
@@ -62,24 +62,24 @@ type (
 	nullExpr struct {
 		field *field
 		null  bool
-		// sent also takes a null that was sent as a value.
+		// sent includes nulls that were sent as values.
 		sent bool
 	}
 	matchExpr struct {
 		field   *field
 		pattern *pattern.Pattern
 	}
-	// inQueryExpr is a row of fields among those a query selects.
+	// inQueryExpr tests whether a row of fields is among those that a query selects.
 	inQueryExpr struct {
 		fields []*field
 		query  *query
 	}
-	// latestExpr is latest_report?.
+	// latestExpr tests latest_report?.
 	latestExpr struct {
 		field *field
 		truth bool
 	}
-	// nodeExpr is the state of the node that a row belongs to.
+	// nodeExpr tests the state of the node to which a row belongs.
 	nodeExpr struct{ active bool }
 )
 
@@ -95,7 +95,7 @@ func (*inQueryExpr) isExpr() {}
 func (*latestExpr) isExpr()  {}
 func (*nodeExpr) isExpr()    {}
 
-// and joins clauses; nil ones count as true.
+// and joins clauses. Nil clauses count as true.
 func and(list ...expr) expr {
 	var kept []expr
 	for _, x := range list {
@@ -112,7 +112,7 @@ func and(list ...expr) expr {
 	return &andExpr{kept}
 }
 
-// conjuncts calls fn with each clause that every row of the result satisfies.
+// conjuncts calls fn with each clause that every row of the result must satisfy.
 func conjuncts(x expr, fn func(expr)) {
 	if a, ok := x.(*andExpr); ok {
 		for _, part := range a.list {

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// timePattern is a pattern of the templates of times.
+// timePattern is a pattern in templates of times.
 type timePattern struct {
 	name string
-	// sql is what PostgreSQL is given for it; empty: the same for every time.
+	// sql is the pattern that is passed to PostgreSQL. It is empty if the result is the same for every time.
 	sql string
-	// number is what it gives, filled up with zeros to so many digits, and with FM
-	// only where the width is fixed.
+	// number returns the value of a numeric pattern. It is padded with zeros to a number of digits, after FM only if
+	// the width is fixed.
 	number func(time.Time) int
 	digits int
 	fixed  bool
-	// text is what others give, filled up with blanks unless it is bare.
+	// text returns the value of any other pattern. It is padded with blanks unless it is bare.
 	text    func(t time.Time, bare bool) string
 	blanks  int
-	ordinal bool // the text is a number all the same
-	named   bool // of a day or month
+	ordinal bool // the text is a number nevertheless
+	named   bool // the name of a day or month
 	fine    bool // differs within an hour
 }
 
-// timePatterns are the patterns of PostgreSQL, the longest first.
+// timePatterns lists the patterns of PostgreSQL, the longest first.
 var timePatterns = func() []timePattern {
 	var list []timePattern
 	add := func(p timePattern, names ...string) {
@@ -35,7 +35,7 @@ var timePatterns = func() []timePattern {
 			list = append(list, p)
 		}
 	}
-	// number is known in capitals and in small letters.
+	// number adds a pattern in upper and in lower case.
 	number := func(p timePattern, names ...string) {
 		for _, n := range names {
 			p.sql = n
@@ -57,7 +57,8 @@ var timePatterns = func() []timePattern {
 		prefix := []string{"Y", "I"}[n]
 		number(timePattern{number: year, digits: 4}, prefix+"YYY")
 		for digits, modulus := 1, 10; digits <= 3; digits, modulus = digits+1, modulus*10 {
-			number(timePattern{number: func(t time.Time) int { return year(t) % modulus }, digits: digits}, prefix+strings.Repeat("Y", digits-1))
+			number(timePattern{number: func(t time.Time) int { return year(t) % modulus }, digits: digits},
+				prefix+strings.Repeat("Y", digits-1))
 		}
 	}
 	number(timePattern{number: century, digits: 2}, "CC")
@@ -73,7 +74,7 @@ var timePatterns = func() []timePattern {
 	number(timePattern{number: func(t time.Time) int { return (t.Day()-1)/7 + 1 }}, "W")
 	number(timePattern{number: julian}, "J")
 
-	// Names say by their letters how they are written.
+	// The case of these patterns determines the case of the names.
 	for _, style := range []func(string) string{strings.ToUpper, capital, strings.ToLower} {
 		for _, p := range []timePattern{
 			{name: "month", text: layout("January"), blanks: 9},
@@ -106,7 +107,8 @@ var timePatterns = func() []timePattern {
 				}}, style(n))
 			}
 		}
-		add(timePattern{sql: style("RM"), text: func(t time.Time, _ bool) string { return style(roman[t.Month()-1]) }, blanks: 4}, style("RM"))
+		add(timePattern{sql: style("RM"), text: func(t time.Time, _ bool) string { return style(roman[t.Month()-1]) },
+			blanks: 4}, style("RM"))
 		add(timePattern{text: always(style("UTC"), style("UTC"))}, style("TZ"))
 		add(timePattern{text: always("+00", "+0")}, style("OF"))
 		add(timePattern{text: always("+00", "+00")}, style("TZH"))
@@ -119,7 +121,7 @@ var timePatterns = func() []timePattern {
 
 var roman = []string{"I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"}
 
-// always gives the same whatever the time is.
+// always returns a function with a constant result.
 func always(padded, bare string) func(time.Time, bool) string {
 	return func(_ time.Time, b bool) string {
 		if b {
@@ -129,8 +131,8 @@ func always(padded, bare string) func(time.Time, bool) string {
 	}
 }
 
-func layout(of string) func(time.Time, bool) string {
-	return func(t time.Time, _ bool) string { return t.Format(of) }
+func layout(format string) func(time.Time, bool) string {
+	return func(t time.Time, _ bool) string { return t.Format(format) }
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + strings.ToLower(s[1:]) }
@@ -139,7 +141,7 @@ func hour12(t time.Time) int { return (t.Hour()+11)%12 + 1 }
 
 func secondOfDay(t time.Time) int { return t.Hour()*3600 + t.Minute()*60 + t.Second() }
 
-// fraction are so many digits of the fraction of a second.
+// fraction returns a function that returns that many digits of the fraction of a second.
 func fraction(digits int) func(time.Time) int {
 	unit := 1_000_000_000
 	for range digits {
@@ -148,7 +150,7 @@ func fraction(digits int) func(time.Time) int {
 	return func(t time.Time) int { return t.Nanosecond() / unit }
 }
 
-// year counts the years before the first one backwards.
+// year returns the year; years before the first one count backwards.
 func year(t time.Time) int { return historical(t.Year()) }
 
 func historical(year int) int {
@@ -178,7 +180,7 @@ func isoWeek(t time.Time) int { _, w := t.ISOWeek(); return w }
 
 func isoYear(t time.Time) int { y, _ := t.ISOWeek(); return historical(y) }
 
-// julian is the Julian day, as it is counted from midnight.
+// julian returns the Julian day, counted from midnight.
 func julian(t time.Time) int {
 	const ofEpoch, day = 2440588, 24 * 60 * 60
 	seconds := t.Unix()

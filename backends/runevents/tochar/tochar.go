@@ -1,5 +1,5 @@
-// Package tochar is to_char of PostgreSQL on any engine: times and whole numbers by a
-// template, in UTC. Templates are checked before they are used.
+// Package tochar implements PostgreSQL's to_char for any database engine: it formats times and integers by a
+// template, in UTC. Templates must be checked before they are used.
 package tochar
 
 import (
@@ -12,23 +12,22 @@ import (
 	"unicode/utf8"
 )
 
-// maxLength bounds a template, in bytes.
+// maxLength limits a template, in bytes.
 const maxLength = 100
 
-// templatePart is a pattern or text of a template.
+// templatePart is a pattern or a text of a template.
 type templatePart struct {
 	text    string
-	pattern *timePattern // nil: text
-	// bare is a pattern without its padding, after FM or, of a name, TM.
+	pattern *timePattern // nil for text
+	// bare means that the pattern is not padded, because FM or, for a name, TM precedes it.
 	bare bool
-	// ordinal is the ending, TH or th, that a number gets; empty: none.
+	// ordinal is the suffix TH or th of a number, or empty.
 	ordinal string
 }
 
-// splitTemplate reads a template of times as PostgreSQL does: what is no pattern is
-// text, as is what stands in double quotes, where a backslash takes the next
-// character as it is. The T of ISO 8601, before a pattern such as HH24 or MI, is text
-// as well, though PostgreSQL may take it for a part of TH or TM.
+// splitTemplate parses a template of times as PostgreSQL does: what is not a pattern is text, and so is everything
+// in double quotes, where a backslash escapes the next character. Unlike in PostgreSQL, which may parse it as part
+// of TH or TM, the T of ISO 8601 before a pattern such as HH24 or MI is text, too.
 func splitTemplate(s string) ([]templatePart, error) {
 	var parts []templatePart
 	for i := 0; i < len(s); {
@@ -63,7 +62,7 @@ func splitTemplate(s string) ([]templatePart, error) {
 	return parts, nil
 }
 
-// quotedText reads text in quotes, and of how many bytes it is.
+// quotedText returns a quoted text and its length in bytes including the quotes.
 func quotedText(s string) (text string, n int, ok bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
@@ -78,7 +77,7 @@ func quotedText(s string) (text string, n int, ok bool) {
 	return "", 0, false
 }
 
-// modifier reads what may stand before a pattern, and tells its length.
+// modifier parses the modifier of a pattern, if there is one, and returns its length.
 func modifier(s string) (bare bool, n int) {
 	if len(s) < 2 {
 		return false, 0
@@ -99,7 +98,7 @@ func modifier(s string) (bare bool, n int) {
 	return false, 0
 }
 
-// ending reads what may stand behind a pattern, and tells its length.
+// ending parses the suffix of a pattern, if there is one, and returns its length.
 func ending(s string) (ordinal string, n int) {
 	if len(s) < 2 {
 		return "", 0
@@ -112,13 +111,13 @@ func ending(s string) (ordinal string, n int) {
 		return "TH", 2
 	case "th":
 		return "th", 2
-	case "SP": // has no meaning yet
+	case "SP": // without effect
 		return "", 2
 	}
 	return "", 0
 }
 
-// patternAt is the longest pattern that a text begins with; nil: none.
+// patternAt returns the longest pattern with which a text begins, or nil.
 func patternAt(s string) *timePattern {
 	for i := range timePatterns {
 		if strings.HasPrefix(s, timePatterns[i].name) {
@@ -128,8 +127,8 @@ func patternAt(s string) *timePattern {
 	return nil
 }
 
-// Check refuses what is no template, whether of a time or a number. Errors tell people
-// what is wrong with a template of the function to_string.
+// Check returns an error if s cannot be a template, whether for times or for numbers. The errors of this package
+// are texts for the client about the function to_string.
 func Check(s string) error {
 	if s == "" || len(s) > maxLength {
 		return fmt.Errorf("the template of to_string has from 1 to %d characters", maxLength)
@@ -140,7 +139,7 @@ func Check(s string) error {
 	return nil
 }
 
-// CheckTime refuses what is no template of times.
+// CheckTime returns an error if s is not a template of times.
 func CheckTime(s string) error {
 	if err := Check(s); err != nil {
 		return err
@@ -149,7 +148,7 @@ func CheckTime(s string) error {
 	return err
 }
 
-// CheckNumber refuses what is no template of whole numbers.
+// CheckNumber returns an error if s is not a template of integers.
 func CheckNumber(s string) error {
 	if err := Check(s); err != nil {
 		return err
@@ -160,7 +159,7 @@ func CheckNumber(s string) error {
 	return nil
 }
 
-// Hourly tells whether a template of times shows the same all through an hour.
+// Hourly reports whether the result of a template of times is the same for a whole hour.
 func Hourly(template string) bool {
 	parts, err := splitTemplate(template)
 	for _, p := range parts {
@@ -171,12 +170,12 @@ func Hourly(template string) bool {
 	return err == nil
 }
 
-// ForPostgres is a template of times without anything that PostgreSQL could read in
-// another way: all its text is in quotes, and what is the same for every time is text.
+// ForPostgres returns a template of times that PostgreSQL cannot parse in another way: all text is quoted, and
+// patterns whose result is always the same are replaced by text.
 func ForPostgres(template string) string {
 	parts, err := splitTemplate(template)
 	if err != nil {
-		return "" // refused before
+		return "" // refused by CheckTime
 	}
 	var b strings.Builder
 	for _, p := range parts {
@@ -190,27 +189,27 @@ func ForPostgres(template string) string {
 		case p.bare:
 			b.WriteString("FM")
 		}
-		b.WriteString(p.pattern.sql + p.ordinal + `""`) // so that no two patterns become one
+		b.WriteString(p.pattern.sql + p.ordinal + `""`) // separates two patterns
 	}
 	return b.String()
 }
 
-// splitParts is a template with its parts, which nobody changes.
+// splitParts is a template and its parts, which are read-only.
 type splitParts struct {
 	template string
 	parts    []templatePart
 }
 
-// lastSplit is the template of the row before, as SQLite calls for each row.
+// lastSplit is the most recent template, since SQLite calls the function for each row.
 var lastSplit atomic.Pointer[splitParts]
 
-// Time is to_char of Unix milliseconds.
+// Time formats Unix milliseconds.
 func Time(ms int64, template string) string {
 	split := lastSplit.Load()
 	if split == nil || split.template != template {
 		parts, err := splitTemplate(template)
 		if err != nil {
-			return "" // refused before
+			return "" // refused by CheckTime
 		}
 		split = &splitParts{template, parts}
 		lastSplit.Store(split)
@@ -227,7 +226,7 @@ func Time(ms int64, template string) string {
 	return b.String()
 }
 
-// write is what a pattern makes of a time.
+// write formats a time by a pattern.
 func (p templatePart) write(t time.Time) string {
 	def := p.pattern
 	var v string
@@ -256,7 +255,7 @@ func (p templatePart) write(t time.Time) string {
 	return v + ordinal(v)
 }
 
-// ordinal is the ending of a number.
+// ordinal returns the suffix of an ordinal number.
 func ordinal(digits string) string {
 	if n := len(digits); n < 2 || digits[n-2] != '1' {
 		switch digits[n-1] {
@@ -271,7 +270,7 @@ func ordinal(digits string) string {
 	return "th"
 }
 
-// Number is to_char of a whole number.
+// Number formats an integer.
 func Number(n int64, template string) string {
 	digits := strings.TrimPrefix(template, "FM")
 	fill := digits == template
@@ -294,8 +293,9 @@ func Number(n int64, template string) string {
 	return strings.Repeat(" ", max(0, width+1-len(text))) + text
 }
 
-// Timestamp is the time of so many Unix milliseconds, an SQL expression, in the SQL of
-// PostgreSQL: to the millisecond also where a double would not do.
+// Timestamp returns the SQL expression of PostgreSQL for the time of an expression in Unix milliseconds. It is
+// exact to the millisecond even where a double is not.
 func Timestamp(value string) string {
-	return "timestamp 'epoch' + (" + value + ") / 1000 * interval '1 second' + (" + value + ") % 1000 * interval '1 millisecond'"
+	return "timestamp 'epoch' + (" + value + ") / 1000 * interval '1 second' + (" + value +
+		") % 1000 * interval '1 millisecond'"
 }

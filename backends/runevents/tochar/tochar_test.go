@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestTemplatesAsPostgres holds to_string against to_char of PostgreSQL, in which the
-// time zone is UTC: templates made of patterns with all that may stand around them.
+// TestTemplatesAsPostgres compares this package with to_char of PostgreSQL in the time zone UTC, for templates that
+// combine patterns with everything that may surround them.
 func TestTemplatesAsPostgres(t *testing.T) {
 	t.Parallel()
 	db, err := store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())

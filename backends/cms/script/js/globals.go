@@ -14,15 +14,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// globals are what scripts find: section 4 of the specification.
+// The namespaces that scripts see as global objects.
 var globals, pages, users, templates, fields, cache, fetch, log, console, helper, sanitizers *namespace
 
 func init() {
 	of := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
 	globals = newNamespace(map[string]member{
 		"pages": of(&pages), "users": of(&users), "templates": of(&templates), "fields": of(&fields), "cache": of(&cache),
-		"http": of(&fetch), "log": of(&log), "console": of(&console), "RestApiHelper": of(&helper), "sanitizer": of(&sanitizers),
-		"input": of(&input), "session": of(&session),
+		"http": of(&fetch), "log": of(&log), "console": of(&console), "RestApiHelper": of(&helper),
+		"sanitizer": of(&sanitizers), "input": of(&input), "session": of(&session),
 		"Response": {value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(rt.newResponse) }},
 		"config":   asked(wire.Config),
 	})
@@ -53,7 +53,7 @@ func init() {
 			rt.ask(wire.Trash, wire.AppendInt(rt.arguments(), rt.id(c.Argument(0), "page")))
 			return goja.Undefined()
 		}},
-		// attach(page, field, file): file is the name of a part of the form that was sent, or {name, text}.
+		// attach(page, field, file) adds a file. file is the name of a part of the submitted form, or {name, text}.
 		"attach": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			to, in := rt.id(c.Argument(0), "page"), text(c.Argument(1))
 			o, made := c.Argument(2).(*goja.Object)
@@ -69,7 +69,7 @@ func init() {
 			ask := wire.AppendText(wire.AppendInt(rt.arguments(), to), in)
 			return rt.got(rt.ask(wire.Attach, wire.AppendText(wire.AppendText(wire.AppendBool(ask, made), name), content)))
 		}},
-		// file(file, size) is an answer: return it.
+		// file(file, size) returns an answer, which the method must return.
 		"file": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			of, to := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
 			number := rt.ask(wire.File, wire.AppendText(wire.AppendInt(rt.arguments(), of), to)).Uint()
@@ -80,14 +80,14 @@ func init() {
 			rt.served[object] = number
 			return object
 		}},
-		// image(file, size) is the address of an image in a size.
+		// image(file, size) returns the address of an image in a size.
 		"image": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			of, to := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
 			return rt.got(rt.ask(wire.Image, wire.AppendText(wire.AppendInt(rt.arguments(), of), to)))
 		}},
 	})
 	users = newNamespace(map[string]member{
-		// find({after, limit}): 25 by default, 500 at most.
+		// find({after, limit}) returns 25 users by default, 500 at most.
 		"find": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			after, limit := int64(0), int64(25)
 			if o, ok := c.Argument(0).(*goja.Object); ok {
@@ -126,7 +126,7 @@ func init() {
 		"delete": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			return rt.got(rt.ask(wire.CacheDelete, wire.AppendText(rt.arguments(), c.Argument(0).String())))
 		}},
-		// remember(key, seconds, make) makes what is not there.
+		// remember(key, seconds, make) returns the cached value, or calls make and caches its result.
 		"remember": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			if value, ok := rt.cached(c.Argument(0)); ok {
 				return value
@@ -144,10 +144,13 @@ func init() {
 	fetch = newNamespace(map[string]member{"fetch": {call: (*Runtime).fetch}})
 	debug, info, warn, failure := logs(wire.Debug), logs(wire.Info), logs(wire.Warn), logs(wire.Error)
 	log = newNamespace(map[string]member{"debug": debug, "info": info, "warn": warn, "error": failure})
-	console = newNamespace(map[string]member{"debug": debug, "log": info, "info": info, "warn": warn, "error": failure, "trace": debug})
+	console = newNamespace(map[string]member{"debug": debug, "log": info, "info": info, "warn": warn, "error": failure,
+		"trace": debug})
 	helper = newNamespace(map[string]member{
 		"checkAndSanitizeRequiredParameters": {call: (*Runtime).checkParameters},
-		"noEndPoint":                         {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.vm.ToValue("no endpoint defined") }},
+		"noEndPoint": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value {
+			return rt.vm.ToValue("no endpoint defined")
+		}},
 		"preflight": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value {
 			rt.status = http.StatusNoContent
 			return goja.Undefined()
@@ -157,22 +160,22 @@ func init() {
 	sanitizers = newNamespace(sanitizerMembers())
 }
 
-// asked is a value that the host has.
+// asked returns a member whose value the host provides.
 func asked(operation byte) member {
 	return member{value: func(rt *Runtime) goja.Value { return rt.got(rt.ask(operation, nil)) }}
 }
 
-// bySelector is an operation that takes a text.
+// bySelector returns a method for an operation whose argument is a text.
 func bySelector(operation byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		return rt.got(rt.ask(operation, wire.AppendText(rt.arguments(), text(c.Argument(0)))))
 	}}
 }
 
-// arguments begins those of an operation.
+// arguments returns an empty buffer for the arguments of an operation.
 func (rt *Runtime) arguments() []byte { return rt.asked[:0] }
 
-// ask asks the host.
+// ask performs an operation of the host and returns its reply. It throws the host's error.
 func (rt *Runtime) ask(operation byte, arguments []byte) *wire.Reader {
 	reply, err := rt.host.Ask(operation, arguments)
 	if rt.asked = arguments; cap(arguments) > 64<<10 {
@@ -182,14 +185,14 @@ func (rt *Runtime) ask(operation byte, arguments []byte) *wire.Reader {
 	return wire.NewReader(reply)
 }
 
-// got is a value in a reply.
+// got returns the value of a reply.
 func (rt *Runtime) got(r *wire.Reader) goja.Value {
 	value, err := rt.read(r)
 	rt.check(err)
 	return value
 }
 
-// object is an argument that is an object, as JSON.
+// object returns the JSON of an argument, which must be an object.
 func (rt *Runtime) object(v goja.Value, what string) []byte {
 	if o, ok := v.(*goja.Object); ok {
 		made, err := rt.json(o)
@@ -209,7 +212,7 @@ func (rt *Runtime) size(v goja.Value) []byte {
 	return rt.object(v, "the size")
 }
 
-// id is an argument that is an id, or an object that has one.
+// id returns an argument that is an ID or an object with one.
 func (rt *Runtime) id(v goja.Value, what string) int64 {
 	if o, ok := v.(*goja.Object); ok {
 		v = o.Get("id")
@@ -220,7 +223,7 @@ func (rt *Runtime) id(v goja.Value, what string) int64 {
 	return v.ToInteger()
 }
 
-// sanitizerMembers are a method for each name, and apply, valid and names for specs.
+// sanitizerMembers returns a method for each sanitizer, and the methods apply, valid and names, which take specs.
 func sanitizerMembers() map[string]member {
 	with := func(rt *Runtime, spec string, args []goja.Value) (value any, given []any) {
 		if !sanitize.Known(spec) {
@@ -249,7 +252,9 @@ func sanitizerMembers() map[string]member {
 	}
 	members := make(map[string]member)
 	for _, name := range sanitize.Names() {
-		members[name] = member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value { return apply(rt, name, c.Arguments) }}
+		members[name] = member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			return apply(rt, name, c.Arguments)
+		}}
 	}
 	members["apply"] = member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		spec, args := second(rt, c)
@@ -262,11 +267,13 @@ func sanitizerMembers() map[string]member {
 		rt.check(err)
 		return rt.vm.ToValue(valid)
 	}}
-	members["names"] = member{call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.value(sanitize.Names()) }}
+	members["names"] = member{call: func(rt *Runtime, _ goja.FunctionCall) goja.Value {
+		return rt.value(sanitize.Names())
+	}}
 	return members
 }
 
-// checkParameters is checkAndSanitizeRequiredParameters: section 4.1.
+// checkParameters implements checkAndSanitizeRequiredParameters.
 func (rt *Runtime) checkParameters(c goja.FunctionCall) goja.Value {
 	data, ok := c.Argument(0).(*goja.Object)
 	if !ok {
@@ -282,7 +289,8 @@ func (rt *Runtime) checkParameters(c goja.FunctionCall) goja.Value {
 	return data
 }
 
-// required checks and replaces a member as name|sanitizer says.
+// required checks and sanitizes a required member of data. The spec has the form name|sanitizer; the default
+// sanitizer is text.
 func (rt *Runtime) required(data *goja.Object, spec string) {
 	name, sanitizer, has := strings.Cut(spec, "|")
 	if !has {
@@ -299,7 +307,7 @@ func (rt *Runtime) required(data *goja.Object, spec string) {
 	rt.check(data.Set(name, rt.value(made)))
 }
 
-// newResponse is Response(status, body, headers), with or without new.
+// newResponse implements Response(status, body, headers), with or without new.
 func (rt *Runtime) newResponse(c goja.ConstructorCall) *goja.Object {
 	status := c.Argument(0).ToInteger()
 	if !is(c.Argument(0)) {
@@ -327,7 +335,7 @@ func (rt *Runtime) newResponse(c goja.ConstructorCall) *goja.Object {
 	return object
 }
 
-// cached is a value of the cache, and whether it was there.
+// cached returns a value of the cache, and reports whether it exists.
 func (rt *Runtime) cached(key goja.Value) (goja.Value, bool) {
 	r := rt.ask(wire.CacheGet, wire.AppendText(rt.arguments(), key.String()))
 	if !r.Bool() {
@@ -338,28 +346,29 @@ func (rt *Runtime) cached(key goja.Value) (goja.Value, bool) {
 	return made, true
 }
 
-// keep puts a value into the cache, for seconds or for as long as there is room.
+// keep stores a value in the cache for some seconds, or without seconds until it is displaced. It deletes the value
+// if seconds is not positive.
 func (rt *Runtime) keep(key, value, seconds goja.Value) {
 	made, err := rt.json(value)
 	rt.check(err)
-	life := 0.0
+	lifetime := 0.0
 	if is(seconds) {
-		if life = seconds.ToFloat(); life <= 0 || math.IsNaN(life) {
+		if lifetime = seconds.ToFloat(); lifetime <= 0 || math.IsNaN(lifetime) {
 			rt.ask(wire.CacheDelete, wire.AppendText(rt.arguments(), key.String()))
 			return
 		}
 	}
 	ask := wire.AppendText(wire.AppendText(rt.arguments(), key.String()), made)
-	rt.ask(wire.CacheSet, wire.AppendInt(ask, int64(min(life, math.MaxInt32)*1000)))
+	rt.ask(wire.CacheSet, wire.AppendInt(ask, int64(min(lifetime, math.MaxInt32)*1000)))
 }
 
-// Bounds of what a call writes into the log.
+// Limits of what a call writes to the log.
 const (
 	maxLine  = 8 << 10
 	maxLines = 1000
 )
 
-// logs writes a line into the request's log.
+// logs returns a method that writes a line to the request's log.
 func logs(level byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		if rt.logged++; rt.logged > maxLines {
@@ -379,13 +388,13 @@ func logs(level byte) member {
 				break
 			}
 		}
-		said := line.String()
-		rt.host.Log(level, strings.ToValidUTF8(said[:min(len(said), maxLine)], ""))
+		logged := line.String()
+		rt.host.Log(level, strings.ToValidUTF8(logged[:min(len(logged), maxLine)], ""))
 		return goja.Undefined()
 	}}
 }
 
-// shown is a value as a console shows it.
+// shown formats a value for the log, as a console would.
 func (rt *Runtime) shown(v goja.Value) string {
 	o, ok := v.(*goja.Object)
 	if !ok {
@@ -402,10 +411,10 @@ func (rt *Runtime) shown(v goja.Value) string {
 	return string(made)
 }
 
-// maxFetch bounds what is sent and what is fetched.
+// maxFetch limits the body of a request, in bytes.
 const maxFetch = 4 << 20
 
-// fetch is http.fetch(address, {method, headers, body}). An object as body is sent as JSON.
+// fetch implements http.fetch(address, {method, headers, body}). A body that is an object is sent as JSON.
 func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
 	method, names, headers := http.MethodGet, []string(nil), make(map[string]string)
 	var body []byte
@@ -446,13 +455,13 @@ func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
 	for range r.Len() {
 		rt.put(all, r.Text(), rt.vm.ToValue(r.Text()))
 	}
-	said := r.Text()
+	responseBody := r.Text()
 	_ = made.Set("status", status)
 	_ = made.Set("ok", status >= 200 && status <= 299)
 	_ = made.Set("headers", all)
-	_ = made.Set("text", func(goja.FunctionCall) goja.Value { return rt.vm.ToValue(strings.ToValidUTF8(said, "\uFFFD")) })
+	_ = made.Set("text", func(goja.FunctionCall) goja.Value { return rt.vm.ToValue(strings.ToValidUTF8(responseBody, "\uFFFD")) })
 	_ = made.Set("json", func(goja.FunctionCall) goja.Value {
-		value, err := rt.parse(said)
+		value, err := rt.parse(responseBody)
 		rt.check(err)
 		return value
 	})

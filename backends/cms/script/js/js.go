@@ -1,9 +1,10 @@
-// Package js runs the JavaScript of a site: handler classes in CommonJS files, and Routes.js. It bounds how deep calls
-// nest and how large an answer is, and nothing else: whoever uses it ends what takes too long or too much memory from
-// outside, by Interrupt and, since the engine cannot be interrupted inside of its own functions, by ending the process.
+// Package js runs the JavaScript of a site: handler classes in CommonJS files, and Routes.js. It limits the depth
+// of calls and the size of an answer, but nothing else. Its caller must stop a call that takes too much time or
+// memory: by Interrupt and, because the engine cannot be interrupted within its own functions, by ending the
+// process.
 //
-// A [Runtime] runs one call and is thrown away, so that nothing a call does to classes, prototypes or built-in objects
-// is there for the next one. What a script asks for beside its request comes from a [Host].
+// A [Runtime] runs one call and is discarded, so that changes of classes, prototypes or built-in objects do not
+// affect the next call. A [Host] performs the operations that a script asks for.
 package js
 
 import (
@@ -20,47 +21,49 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// The engine takes a match that its matcher gives up, for how many ways there are to try, for none at all. So there is no
-// such bound: a match takes the time and memory of its call. The engine has no option for it.
+// init lets a match backtrack without limit. By default the engine treats a match as failed when its backtracking
+// exceeds a limit. Without the limit, the time and memory of the call bound a match. The engine has no option for
+// this, so the package's default is changed.
 func init() { regexp2.DefaultOptimizationOptions.MaxBacktrackingStackSize = -1 }
 
-// maxDepth is how deep calls nest.
+// maxDepth limits the depth of calls.
 const maxDepth = 512
 
-// Host answers what a script asks for.
+// Host performs operations for a script.
 type Host interface {
-	// Ask asks for an operation with the arguments that it has, and returns what answers it, which is good until the
-	// next call of Ask. The error is a *[wire.RefusedError] where the script is told of it.
+	// Ask performs an operation with the given arguments and returns its reply, which is valid until the next call
+	// of Ask. An error that the script may see is a *[wire.RefusedError].
 	Ask(operation byte, arguments []byte) (reply []byte, err error)
-	// Log writes a line into the log of the request.
+	// Log writes a line to the log of the request.
 	Log(level byte, text string)
 }
 
-// Runtime is the JavaScript world of one call. All its methods but Interrupt are for one goroutine.
+// Runtime is the JavaScript environment of one call. All methods but Interrupt must be called from the same
+// goroutine.
 type Runtime struct {
 	vm      *goja.Runtime
 	code    *Code
 	host    Host
-	modules map[string]*goja.Object // by the name of the file
+	modules map[string]*goja.Object // by file name
 	context *goja.Object            // the second argument of methods
 	stringy goja.Callable           // JSON.parse
 	enter   goja.Callable           // calls todo as a script would
 	todo    func()
-	asked   []byte // arguments of an operation
-	logged  int    // lines
+	asked   []byte // buffer for the arguments of an operation
+	logged  int    // number of lines
 
 	call   request
 	status int
 	header [][2]string // in the order in which they were set
-	// What natives have made, which scripts pass on.
+	// Values that Go functions have created for the script, which may return them.
 	responses map[*goja.Object]*response
-	served    map[*goja.Object]uint64 // numbers that the host gave
-	causes    map[*goja.Object]uint64 // likewise
-	// rejected are promises that nobody has waited for yet, in their order.
+	served    map[*goja.Object]uint64 // numbers that the host has assigned
+	causes    map[*goja.Object]uint64 // numbers that the host has assigned
+	// rejected holds, in their order, the rejected promises that nobody has handled yet.
 	rejected []*goja.Promise
 }
 
-// request is what a script may know of the request without asking.
+// request is what a script may know of the request without asking the host.
 type request struct {
 	method, path, id, address, base string
 	user                            struct {
@@ -70,7 +73,8 @@ type request struct {
 	}
 }
 
-// New makes a runtime, which runs the code of a site. It is worth having one ready before a call comes.
+// New returns a runtime for the code of a site. It should be created before the call arrives, because that takes a
+// while.
 func New(code *Code) *Runtime {
 	rt := &Runtime{vm: goja.New(), code: code, modules: make(map[string]*goja.Object)}
 	rt.vm.SetMaxCallStackSize(maxDepth)
@@ -80,11 +84,11 @@ func New(code *Code) *Runtime {
 	return rt
 }
 
-// Interrupt ends what the runtime runs, with ErrTime or ErrMemory, as soon as it is between two steps of a script. It
-// may be called from any goroutine.
+// Interrupt stops the running script with ErrTime or ErrMemory as soon as it is between two steps. It may be called
+// from any goroutine.
 func (rt *Runtime) Interrupt(reason error) { rt.vm.Interrupt(reason) }
 
-// Reasons for which a call is ended.
+// The reasons for which a call is interrupted.
 var (
 	ErrTime   = errors.New("the handler took too long")
 	ErrMemory = errors.New("the handler took too much memory")
@@ -92,12 +96,13 @@ var (
 
 var errPending = errors.New("the handler's promise is not resolved: nothing is left that could do it")
 
-// Run calls a method as a Call frame says and appends its Result to a frame.
+// Run calls the method that a Call frame names and appends its Result to a frame.
 func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	rt.host = host
 	r := wire.NewReader(frame)
 	from, name, export, class, method := r.Text(), r.Text(), r.Text(), r.Text(), r.Text()
-	rt.call.method, rt.call.path, rt.call.id, rt.call.address, rt.call.base = r.Text(), r.Text(), r.Text(), r.Text(), r.Text()
+	rt.call.method, rt.call.path, rt.call.id, rt.call.address, rt.call.base = r.Text(), r.Text(), r.Text(), r.Text(),
+		r.Text()
 	rt.call.user.id, rt.call.user.name = r.Int(), r.Text()
 	for range r.Len() {
 		rt.call.user.roles = append(rt.call.user.roles, r.Text())
@@ -127,7 +132,7 @@ func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	return append(result, answer...)
 }
 
-// method calls a method and makes its answer.
+// method calls a method and encodes its answer.
 func (rt *Runtime) method(from, name, export, class, method string, data goja.Value) ([]byte, error) {
 	found, err := rt.code.find(rt.host, from, name)
 	if err != nil {
@@ -169,12 +174,12 @@ func (rt *Runtime) method(from, name, export, class, method string, data goja.Va
 
 var promiseType = reflect.TypeFor[*goja.Promise]()
 
-// rejection is the error of a promise that the method returned.
+// rejection is the error of a rejected promise that the method has returned.
 type rejection struct{ value goja.Value }
 
 func (*rejection) Error() string { return "the promise was rejected" }
 
-// track keeps promises that are rejected as long as nobody waits for them.
+// track records rejected promises until somebody handles them.
 func (rt *Runtime) track(p *goja.Promise, operation goja.PromiseRejectionOperation) {
 	switch {
 	case operation == goja.PromiseRejectionReject && len(rt.rejected) < 10:
@@ -184,7 +189,7 @@ func (rt *Runtime) track(p *goja.Promise, operation goja.PromiseRejectionOperati
 	}
 }
 
-// do runs what a script may have a part in, such as a getter, and returns what it threw.
+// do runs a Go function in which script code may run, such as a getter, and returns what that throws.
 func (rt *Runtime) do(fn func()) error {
 	if rt.enter == nil {
 		rt.enter, _ = goja.AssertFunction(rt.vm.ToValue(func(goja.FunctionCall) goja.Value {
@@ -199,7 +204,7 @@ func (rt *Runtime) do(fn func()) error {
 	return err
 }
 
-// require is what files call.
+// require returns the function require of a file.
 func (rt *Runtime) require(from string) func(goja.FunctionCall) goja.Value {
 	return func(c goja.FunctionCall) goja.Value {
 		found, err := rt.code.find(rt.host, from, c.Argument(0).String())
@@ -217,9 +222,9 @@ func (rt *Runtime) require(from string) func(goja.FunctionCall) goja.Value {
 	}
 }
 
-// load gives what a file exports.
+// load evaluates a file and returns its exports.
 func (rt *Runtime) load(s *source) (goja.Value, error) {
-	if module, ok := rt.modules[s.name]; ok { // also while it is loaded, in a circle
+	if module, ok := rt.modules[s.name]; ok { // also while it is being loaded, for circular requires
 		return module.Get("exports"), nil
 	}
 	module := rt.vm.NewObject()
@@ -247,7 +252,7 @@ func (rt *Runtime) load(s *source) (goja.Value, error) {
 	return module.Get("exports"), nil
 }
 
-// parse is JSON.parse.
+// parse parses JSON with JSON.parse.
 func (rt *Runtime) parse(text string) (goja.Value, error) {
 	if rt.stringy == nil {
 		rt.stringy, _ = goja.AssertFunction(rt.vm.Get("JSON").ToObject(rt.vm).Get("parse"))
@@ -263,7 +268,7 @@ func (rt *Runtime) failure(class, message string) goja.Value {
 	return made
 }
 
-// throw throws an error of the script; with a code it becomes the answer.
+// throw throws an Error. A code that is not 0 makes it the answer of the call.
 func (rt *Runtime) throw(code int, message string) {
 	made := rt.failure("Error", message)
 	if o, ok := made.(*goja.Object); ok && code != 0 {
@@ -274,7 +279,8 @@ func (rt *Runtime) throw(code int, message string) {
 
 func (rt *Runtime) fail(message string) { rt.throw(0, message) }
 
-// check throws an error: what a script threw as it is, and what the host refused as the host says.
+// check throws err, unless it is nil: an exception of the script unchanged, and a refusal of the host with the
+// host's code and message.
 func (rt *Runtime) check(err error) {
 	if err == nil {
 		return
@@ -300,7 +306,7 @@ func (rt *Runtime) check(err error) {
 	rt.fail(err.Error())
 }
 
-// failed is an error as a Result tells it.
+// failed is an error in the form that a Result has.
 type failed struct {
 	kind           byte
 	code           int
@@ -308,17 +314,17 @@ type failed struct {
 	cause          uint64
 }
 
-// maxSaid bounds the texts of an error.
+// maxSaid limits the texts of an error, in bytes.
 const maxSaid = 64 << 10
 
-func (f failed) append(to []byte) []byte {
-	to = wire.AppendUint(append(to, f.kind), uint64(f.code)) //nolint:gosec // G115: not negative
-	to = wire.AppendText(to, f.message[:min(len(f.message), maxSaid)])
-	to = wire.AppendText(to, f.stack[:min(len(f.stack), maxSaid)])
-	return wire.AppendUint(to, f.cause)
+func (f failed) append(buf []byte) []byte {
+	buf = wire.AppendUint(append(buf, f.kind), uint64(f.code)) //nolint:gosec // G115: not negative
+	buf = wire.AppendText(buf, f.message[:min(len(f.message), maxSaid)])
+	buf = wire.AppendText(buf, f.stack[:min(len(f.stack), maxSaid)])
+	return wire.AppendUint(buf, f.cause)
 }
 
-// reason is the error that ended a call.
+// reason returns the error that ended a call, in the form that a Result has.
 func (rt *Runtime) reason(err error) failed {
 	if interrupted, ok := errors.AsType[*goja.InterruptedError](err); ok {
 		kind := wire.TookMemory
@@ -339,8 +345,8 @@ func (rt *Runtime) reason(err error) failed {
 	return failed{message: err.Error()}
 }
 
-// thrown is what a script threw: with a code it is the answer. at says where, where that is known. Its texts may be made
-// by the script, too.
+// thrown returns a thrown value in the form that a Result has; with a code it becomes the answer. A nil at means
+// that the position is unknown. Reading the texts may run code of the script.
 func (rt *Runtime) thrown(value goja.Value, at *goja.Exception) failed {
 	var trace, message string
 	var code int64
@@ -388,10 +394,10 @@ func (rt *Runtime) thrown(value goja.Value, at *goja.Exception) failed {
 	return made
 }
 
-// programCounter is what the engine puts behind a place.
+// programCounter matches what the engine appends to a position.
 var programCounter = regexp.MustCompile(`\([0-9]+\)`)
 
-// stack leaves the calls of a site's code, each as name (file:line:column).
+// stack returns the calls of the site's code in a trace, one per line as name (file:line:column).
 func stack(trace string) string {
 	var lines []string
 	for line := range strings.Lines(trace) {

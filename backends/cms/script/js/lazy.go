@@ -7,19 +7,19 @@ import (
 	"github.com/dop251/goja"
 )
 
-// member is one of an object that scripts find: a method, or a value.
+// member is a member of a global object: a method or a value.
 type member struct {
 	call  func(*Runtime, goja.FunctionCall) goja.Value
 	value func(*Runtime) goja.Value
 }
 
-// namespace is the members of such an object, the same for all runtimes.
+// namespace describes the members of such an object for all runtimes.
 type namespace struct {
 	names   []string
 	members map[string]member
 }
 
-// newNamespace makes a namespace. The members that first names come first, then the others by their names.
+// newNamespace returns a namespace. The members named by first come first, then the others in alphabetical order.
 func newNamespace(members map[string]member, first ...string) *namespace {
 	names := first
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -30,8 +30,8 @@ func newNamespace(members map[string]member, first ...string) *namespace {
 	return &namespace{names, members}
 }
 
-// lazy makes an object whose members are made when a script asks for them: most calls need few of the many that there
-// are, and making all would take longer than a call.
+// lazy returns an object whose members are created when a script uses them. Most calls need few of the members, and
+// creating all of them would take longer than a call.
 func (rt *Runtime) lazy(n *namespace) *goja.Object {
 	return rt.vm.NewDynamicObject(&lazy{rt: rt, namespace: n, names: n.names})
 }
@@ -39,7 +39,7 @@ func (rt *Runtime) lazy(n *namespace) *goja.Object {
 type lazy struct {
 	rt        *Runtime
 	namespace *namespace
-	names     []string // that there are now
+	names     []string // of the current members
 	made      map[string]goja.Value
 }
 

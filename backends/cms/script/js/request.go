@@ -10,14 +10,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// context is the second argument of methods; input and session are the same request by other names.
+// context is the second argument of methods. input and session are global objects for the same request.
 var context, input, session *namespace
 
 func init() {
-	said := func(of func(*request) string) member {
+	requestText := func(of func(*request) string) member {
 		return member{value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(of(&rt.call)) }}
 	}
-	method, path := said(func(r *request) string { return r.method }), said(func(r *request) string { return r.path })
+	method, path := requestText(func(r *request) string { return r.method }),
+		requestText(func(r *request) string { return r.path })
 	user := member{value: func(rt *Runtime) goja.Value {
 		made := rt.vm.NewObject()
 		_ = made.Set("id", rt.call.user.id)
@@ -27,7 +28,8 @@ func init() {
 	}}
 	context = newNamespace(map[string]member{
 		"method": method, "path": path, "user": user, "headers": asked(wire.Headers),
-		"requestId": said(func(r *request) string { return r.id }), "address": said(func(r *request) string { return r.address }),
+		"requestId": requestText(func(r *request) string { return r.id }),
+		"address":   requestText(func(r *request) string { return r.address }),
 		"setStatus": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			status := c.Argument(0).ToInteger()
 			if status < 200 || status > 599 {
@@ -51,7 +53,7 @@ func init() {
 	input = newNamespace(map[string]member{
 		"method": method, "path": path, "data": asked(wire.Data), "query": asked(wire.Query), "body": asked(wire.Body),
 		"params": asked(wire.Params), "files": asked(wire.Uploads),
-		// get(name, sanitizer)
+		// get(name, sanitizer) returns a sanitized member of the data.
 		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			r := rt.ask(wire.Datum, wire.AppendText(rt.arguments(), c.Argument(0).String()))
 			if !r.Bool() {
@@ -102,7 +104,7 @@ func init() {
 	})
 }
 
-// Bounds of the headers that a call sets.
+// Limits of the headers that a call sets.
 const (
 	maxHeaders = 1000
 	maxHeader  = 64 << 10

@@ -19,10 +19,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// SourceError is an error of a site's code where its author looks.
+// SourceError is an error in a site's code, with its position.
 type SourceError struct {
 	File         string
-	Line, Column int // 0 where they are not known
+	Line, Column int // 0 if unknown
 	Message      string
 }
 
@@ -37,30 +37,32 @@ func (p *SourceError) Error() string {
 	return text + ": " + p.Message
 }
 
-// maxNames bounds the names of files that are remembered, which may be made of what a client has sent.
+// maxNames limits the file names that are kept, because they may contain what a client has sent.
 const maxNames = 10_000
 
-// Code is the code of a site as it was at one moment: the files that were read so far, compiled. It is safe for
+// Code is the code of a site at one moment: the compiled files that have been read so far. It is safe for
 // concurrent use.
 type Code struct {
 	mu    sync.Mutex
 	files map[string]*source
-	names map[[2]string]*source // by the file that requires, and the name in it
+	names map[[2]string]*source // by the requiring file and the name that it requires
 }
 
-// NewCode makes a Code without files.
+// NewCode returns a Code without files.
 func NewCode() *Code {
 	return &Code{files: make(map[string]*source), names: make(map[[2]string]*source)}
 }
 
-// Add compiles a file that another one, from, requires by a name. Of a file that is not good it keeps nothing: the
-// error is that of the file when it is required.
+// Add compiles a file that another one, from, requires by a name. If the file has an error, it is not added, and
+// the same error occurs again when the file is required.
 func (c *Code) Add(from, name, file, text string) error {
 	_, err := c.add([2]string{from, name}, file, text)
 	return err
 }
 
-func (c *Code) add(as [2]string, file, text string) (*source, error) {
+// add compiles a file, unless it has been compiled, and remembers that required refers to it: the requiring file
+// and the name that it requires.
+func (c *Code) add(required [2]string, file, text string) (*source, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.files[file]
@@ -72,12 +74,13 @@ func (c *Code) add(as [2]string, file, text string) (*source, error) {
 		c.files[file] = s
 	}
 	if len(c.names) < maxNames {
-		c.names[as] = s
+		c.names[required] = s
 	}
 	return s, nil
 }
 
-// find is the file that a name means in another one. The host finds what nobody has asked for yet.
+// find returns the file that a name in the file from refers to. It asks the host for a file that has not been
+// required before.
 func (c *Code) find(host Host, from, name string) (*source, error) {
 	as := [2]string{from, name}
 	c.mu.Lock()
@@ -98,24 +101,26 @@ func (c *Code) find(host Host, from, name string) (*source, error) {
 	return c.add(as, file, text)
 }
 
-// source is a file of a site's code, compiled.
+// source is a compiled file of a site's code.
 type source struct {
-	name string // from the site's folder on
-	json string // of a .json file: its text
-	// program makes a function of exports, require, module.
+	name string // relative to the site's folder
+	json string // the text of a .json file
+	// program evaluates to a function of exports, require and module.
 	program  *goja.Program
-	problems []*SourceError // that do not keep it from running
-	// Of Routes.js: what it says, and what module.exports is set to, if that is written out.
+	problems []*SourceError // problems that do not keep the file from running
+	// For Routes.js only: its syntax tree, and the expression that is assigned to module.exports, if there is one.
 	tree      *ast.Program
 	exportsAt ast.Expression
 }
 
-// What stands around a file.
+// Every file is wrapped in this function.
 const (
-	before = "(function (exports, require, module) {"
-	behind = "\n})"
+	wrapperStart = "(function (exports, require, module) {"
+	wrapperEnd   = "\n})"
 )
 
+// compile parses and compiles a JavaScript file, or checks a JSON file. The tree is kept only for the routes file.
+// Errors are *SourceError.
 func compile(name, text string) (*source, error) {
 	made := &source{name: name}
 	if path.Ext(name) == ".json" {
@@ -130,7 +135,7 @@ func compile(name, text string) (*source, error) {
 	if strings.HasPrefix(text, "#!") {
 		text = "//" + text
 	}
-	tree, err := parser.ParseFile(nil, name, before+text+behind, 0, parser.WithDisableSourceMaps)
+	tree, err := parser.ParseFile(nil, name, wrapperStart+text+wrapperEnd, 0, parser.WithDisableSourceMaps)
 	if err != nil {
 		return nil, syntax(name, err)
 	}
@@ -145,7 +150,7 @@ func compile(name, text string) (*source, error) {
 	return made, nil
 }
 
-// syntax is an error of the parser or the compiler.
+// syntax returns the error of the parser or the compiler with its position.
 func syntax(name string, err error) *SourceError {
 	message := err.Error()
 	var at file.Position
@@ -157,35 +162,36 @@ func syntax(name string, err error) *SourceError {
 			at = compiling.File.Position(compiling.Offset)
 		}
 	}
-	if strings.Contains(message, "reserved word") || strings.Contains(message, "import") || strings.Contains(message, "export") {
+	if strings.Contains(message, "reserved word") || strings.Contains(message, "import") ||
+		strings.Contains(message, "export") {
 		message += " (files are CommonJS: require and module.exports)"
 	}
 	line, column := place(at)
 	return &SourceError{name, line, column, message}
 }
 
-// place is a position in the file as its author wrote it.
+// place returns a position in the file as its author wrote it, without the wrapper.
 func place(at file.Position) (line, column int) {
 	if at.Line == 1 {
-		return 1, max(at.Column-len(before), 1)
+		return 1, max(at.Column-len(wrapperStart), 1)
 	}
 	return at.Line, at.Column
 }
 
-// looking is what is seen in a file without running it.
+// looking collects what can be seen in a file without running it.
 type looking struct {
 	name     string
 	tree     *ast.Program
-	own      bool // the file declares a sanitizer of its own
+	own      bool // the file declares its own sanitizer
 	problems []*SourceError
-	value    ast.Expression // of module.exports
+	value    ast.Expression // assigned to module.exports
 }
 
-// look finds what module.exports is set to, and names of sanitizers that are none.
+// look finds the value of module.exports and unknown sanitizers in a file.
 func look(name string, tree *ast.Program) *looking {
 	l := &looking{name: name, tree: tree}
 	outer, ok := tree.Body[0].(*ast.ExpressionStatement).Expression.(*ast.FunctionLiteral)
-	if !ok { // it closes the function around it
+	if !ok { // the file closes the function around it
 		return l
 	}
 	for _, d := range outer.DeclarationList {
@@ -219,7 +225,7 @@ func (l *looking) declared(b *ast.Binding) {
 	}
 }
 
-// sees finds sanitizers that are none where their names are written out.
+// sees reports unknown sanitizers whose names are string literals.
 func (l *looking) sees(n ast.Node) {
 	call, ok := n.(*ast.CallExpression)
 	if !ok {
@@ -229,7 +235,7 @@ func (l *looking) sees(n ast.Node) {
 	if !ok {
 		return
 	}
-	of, _ := callee.Left.(*ast.Identifier)
+	object, _ := callee.Left.(*ast.Identifier)
 	switch name := string(callee.Identifier.Name); {
 	case name == "checkAndSanitizeRequiredParameters" && len(call.ArgumentList) > 1:
 		specs, _ := call.ArgumentList[1].(*ast.ArrayLiteral)
@@ -243,9 +249,11 @@ func (l *looking) sees(n ast.Node) {
 				}
 			}
 		}
-	case of != nil && of.Name == "sanitizer" && !l.own && name != "apply" && name != "valid" && name != "names" && !sanitize.Known(name):
+	case object != nil && object.Name == "sanitizer" && !l.own && name != "apply" && name != "valid" && name != "names" &&
+		!sanitize.Known(name):
 		l.report(callee.Identifier.Idx, sanitize.UnknownError(name))
-	case of != nil && of.Name == "sanitizer" && !l.own && (name == "apply" || name == "valid") && len(call.ArgumentList) > 1:
+	case object != nil && object.Name == "sanitizer" && !l.own && (name == "apply" || name == "valid") &&
+		len(call.ArgumentList) > 1:
 		if spec, ok := call.ArgumentList[1].(*ast.StringLiteral); ok && !sanitize.Known(spec.Value.String()) {
 			l.report(spec.Idx, sanitize.UnknownError(spec.Value.String()))
 		}
@@ -257,7 +265,8 @@ func (l *looking) report(at file.Idx, err error) {
 	l.problems = append(l.problems, &SourceError{l.name, line, column, err.Error()})
 }
 
-// walk calls fn for each node. Files are looked at once, when they are loaded.
+// walk calls fn for each node of a syntax tree. It uses reflection, because each file is walked only once, when it
+// is loaded.
 func walk(v reflect.Value, fn func(ast.Node)) {
 	switch v.Kind() {
 	case reflect.Interface, reflect.Pointer:

@@ -15,20 +15,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// routesJS is the routes file of JavaScript.
+// routesJS is the name of the routes file in JavaScript.
 const routesJS = "api/Routes.js"
 
-// helperName is the class that every site has.
+// helperName is the name of the class that every site has.
 const helperName = "RestApiHelper"
 
-// Load loads files that a routes file requires and appends a Result with their classes to a frame. Their classes are
-// those that they export, by the names of the exports.
+// Load loads the files that a routes file requires and appends a Result with their classes to a frame. The classes
+// have the names under which the files export them.
 func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
 	rt.host = host
 	t := &tabling{rt: rt, taken: make(map[string]bool)}
 	r := wire.NewReader(frame)
 	names := make([]string, r.Len())
-	for i := range names { // before something is asked for, which takes the frame's place
+	for i := range names { // before the host is asked, whose reply reuses the memory of the frame
 		names[i] = r.Text()
 	}
 	for _, name := range names {
@@ -40,8 +40,8 @@ func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
 	return t.loaded(result, nil)
 }
 
-// Table evaluates Routes.js and appends a Result with the table and its classes to a frame. Classes have names that tell
-// two of the same name apart.
+// Table evaluates Routes.js and appends a Result with the table and its classes to a frame. The classes have names
+// that distinguish two classes of the same name.
 func (rt *Runtime) Table(host Host, result []byte) []byte {
 	rt.host = host
 	t := &tabling{rt: rt, taken: make(map[string]bool), names: make(map[*goja.Object]string)}
@@ -67,8 +67,8 @@ func (rt *Runtime) Table(host Host, result []byte) []byte {
 	return t.loaded(result, &table)
 }
 
-// open loads a file from the site's folder on and calls fn as a script would, since what is read of a script, such as a
-// getter among its exports, may be code of it.
+// open loads a file and calls fn as a script would, because fn may run code of the script, such as a getter among
+// its exports.
 func (rt *Runtime) open(name string, fn func(*source, goja.Value)) error {
 	found, err := rt.code.find(rt.host, "", name)
 	if err != nil {
@@ -86,7 +86,7 @@ func (rt *Runtime) open(name string, fn func(*source, goja.Value)) error {
 	return err
 }
 
-// scripts are the files that are loaded beside Routes.js and may have classes, sorted by name.
+// scripts returns the loaded files except Routes.js that may have classes, sorted by name.
 func (rt *Runtime) scripts() (all []*source) {
 	rt.code.mu.Lock()
 	defer rt.code.mu.Unlock()
@@ -99,7 +99,7 @@ func (rt *Runtime) scripts() (all []*source) {
 	return all
 }
 
-// wrong appends an error of a file, with its place, as a Result.
+// wrong appends an error of a file with its position as a Result.
 func (rt *Runtime) wrong(name string, err error, result []byte) []byte {
 	p, ok := errors.AsType[*SourceError](err)
 	if !ok {
@@ -108,12 +108,12 @@ func (rt *Runtime) wrong(name string, err error, result []byte) []byte {
 	return p.append(append(result, wire.Wrong))
 }
 
-func (p *SourceError) append(to []byte) []byte {
-	to = wire.AppendInt(wire.AppendInt(wire.AppendText(to, p.File), int64(p.Line)), int64(p.Column))
-	return wire.AppendText(to, p.Message[:min(len(p.Message), maxSaid)])
+func (p *SourceError) append(buf []byte) []byte {
+	buf = wire.AppendInt(wire.AppendInt(wire.AppendText(buf, p.File), int64(p.Line)), int64(p.Column))
+	return wire.AppendText(buf, p.Message[:min(len(p.Message), maxSaid)])
 }
 
-// problem tells an error of the code with the place in it.
+// problem converts an error of the code to one with its position.
 func (rt *Runtime) problem(name string, err failed) *SourceError {
 	made := &SourceError{File: name, Message: err.message}
 	switch err.kind {
@@ -131,7 +131,7 @@ func (rt *Runtime) problem(name string, err failed) *SourceError {
 		column, _ := strconv.Atoi(parts[2])
 		if line > 0 && column > 0 {
 			if line == 1 {
-				column = max(column-len(before), 1)
+				column = max(column-len(wrapperStart), 1)
 			}
 			made.File, made.Line, made.Column = parts[0], line, column
 		}
@@ -139,13 +139,13 @@ func (rt *Runtime) problem(name string, err failed) *SourceError {
 	return made
 }
 
-// class is one that a file exports.
+// class is a class that a file exports.
 type class struct {
-	name, file, export string // without an export the file exports the class itself
+	name, file, export string // if export is empty, the file exports the class itself
 	methods            []string
 }
 
-// exported finds the classes of a file, of which a later one takes the place of one with the same name.
+// exported adds the classes of a file. A later class replaces one of the same name.
 func (t *tabling) exported(s *source, exports goja.Value) {
 	object, ok := exports.(*goja.Object)
 	if !ok {
@@ -165,8 +165,8 @@ func (t *tabling) exported(s *source, exports goja.Value) {
 	}
 }
 
-// methods are the static methods of a class, and those that it inherits; also the
-// functions of a plain object.
+// methods returns the names of the static methods of a class, including inherited ones, or of the functions of a
+// plain object.
 func (rt *Runtime) methods(object *goja.Object) (found []string) {
 	every := rt.vm.Get("Function").ToObject(rt.vm).Get("prototype") // what all functions have
 	for o := object; o != nil; o = o.Prototype() {
@@ -186,7 +186,7 @@ func (rt *Runtime) methods(object *goja.Object) (found []string) {
 	return found
 }
 
-// loaded appends what was found as a Result.
+// loaded appends the classes, the problems and the table as a Result.
 func (t *tabling) loaded(result []byte, table *value) []byte {
 	result = wire.AppendUint(append(result, wire.Loaded), uint64(len(t.found)))
 	for _, c := range t.found {
@@ -212,19 +212,19 @@ func (t *tabling) loaded(result []byte, table *value) []byte {
 	return result
 }
 
-// position is where something stands in a file.
+// position is a position in a file.
 type position struct {
 	File         string
 	Line, Column int
 }
 
-func (p position) append(to []byte) []byte {
-	return wire.AppendInt(wire.AppendInt(wire.AppendText(to, p.File), int64(p.Line)), int64(p.Column))
+func (p position) append(buf []byte) []byte {
+	return wire.AppendInt(wire.AppendInt(wire.AppendText(buf, p.File), int64(p.Line)), int64(p.Column))
 }
 
-// value is a value of a table of routes.
+// value is a value of a routes table.
 type value struct {
-	kind  byte // a kind of wire's values, or wire.Class
+	kind  byte // a kind of package wire's values, or wire.Class
 	text  string
 	n     int64
 	items []item
@@ -238,35 +238,35 @@ type item struct {
 	value value
 }
 
-func (v *value) append(to []byte) []byte {
-	to = v.at.append(append(to, v.kind))
+func (v *value) append(buf []byte) []byte {
+	buf = v.at.append(append(buf, v.kind))
 	switch v.kind {
 	case wire.String, wire.Class:
-		to = wire.AppendText(to, v.text)
+		buf = wire.AppendText(buf, v.text)
 	case wire.Int:
-		to = wire.AppendInt(to, v.n)
+		buf = wire.AppendInt(buf, v.n)
 	case wire.List:
-		to = wire.AppendUint(to, uint64(len(v.items)))
+		buf = wire.AppendUint(buf, uint64(len(v.items)))
 		for i := range v.items {
-			to = wire.AppendBool(to, v.items[i].named)
-			to = v.items[i].at.append(wire.AppendText(to, v.items[i].key))
-			to = v.items[i].value.append(to)
+			buf = wire.AppendBool(buf, v.items[i].named)
+			buf = v.items[i].at.append(wire.AppendText(buf, v.items[i].key))
+			buf = v.items[i].value.append(buf)
 		}
 	}
-	return to
+	return buf
 }
 
-// tabling turns values into routes.
+// tabling converts JavaScript values to a routes table.
 type tabling struct {
 	rt    *Runtime
 	file  *source // Routes.js
 	found []class
-	taken map[string]bool         // names of those
-	names map[*goja.Object]string // of classes that files export
-	err   *SourceError            // the first
+	taken map[string]bool         // the names of the classes in found
+	names map[*goja.Object]string // the names of exported classes
+	err   *SourceError            // the first error
 }
 
-// classes names those of a file. Two of the same name are told apart by their files.
+// classes adds the classes of a file. If two have the same name, the second one is named after its file.
 func (t *tabling) classes(s *source, exports goja.Value) {
 	object, ok := exports.(*goja.Object)
 	if !ok {
@@ -297,7 +297,7 @@ func (t *tabling) classes(s *source, exports goja.Value) {
 	}
 }
 
-// handlerName is a class after the file that it is.
+// handlerName returns the name of a class that a file as a whole is.
 func handlerName(name string) string {
 	base := filepath.Base(name)
 	return base[:len(base)-len(filepath.Ext(base))]
@@ -309,10 +309,10 @@ func (t *tabling) fail(at position, format string, args ...any) {
 	}
 }
 
-// maxTable is how deep routes may nest.
+// maxTable limits the nesting of routes.
 const maxTable = 32
 
-// value is a value of the table. written is where the file has it, nil: somewhere.
+// value converts a value of the table. written is its expression in the file, or nil if it is not known.
 func (t *tabling) value(v goja.Value, written ast.Expression, at position, depth int) value {
 	made := value{kind: wire.Null, at: at}
 	if depth > maxTable {
@@ -356,7 +356,7 @@ func (t *tabling) value(v goja.Value, written ast.Expression, at position, depth
 	return made
 }
 
-// list is a route, or a list of routes and groups.
+// list converts a route, or a list of routes and groups.
 func (t *tabling) list(o *goja.Object, written ast.Expression, at position, depth int) value {
 	made := value{kind: wire.List, at: at}
 	literal, _ := written.(*ast.ArrayLiteral)
@@ -385,8 +385,7 @@ func (t *tabling) list(o *goja.Object, written ast.Expression, at position, dept
 	return made
 }
 
-// class is the third position of a route: a class that a file exports, or the name of
-// one that is compiled in.
+// class converts the third position of a route: a class that a file exports, or the name of a compiled-in class.
 func (t *tabling) class(v goja.Value, at position) value {
 	made := value{kind: wire.Class, at: at}
 	switch v := v.(type) {
@@ -404,7 +403,7 @@ func (t *tabling) class(v goja.Value, at position) value {
 	return made
 }
 
-// member is where a file has a member of an object.
+// member returns the expression and the position of an object's member in the file.
 func (s *source) member(literal *ast.ObjectLiteral, key string, at position) (ast.Expression, position) {
 	if literal == nil {
 		return nil, at
@@ -421,7 +420,7 @@ func (s *source) member(literal *ast.ObjectLiteral, key string, at position) (as
 	return nil, at
 }
 
-// place is where a file has an expression; of nil, the file.
+// place returns the position of an expression, or the file alone if the expression is not known.
 func (s *source) place(e ast.Expression) position {
 	if e == nil || s.tree == nil {
 		return position{File: s.name}

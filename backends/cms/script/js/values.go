@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// maxOutput bounds an answer, and each value that a script hands over.
+// maxOutput limits an answer and each value that a script passes, in bytes.
 const maxOutput = 8 << 20
 
 var (
@@ -24,12 +24,14 @@ var (
 	errFunction = errors.New("a function is no answer")
 )
 
-// read reads a value that wire.AppendValue has written.
+// read decodes a value that wire.AppendValue has encoded.
 func (rt *Runtime) read(r *wire.Reader) (goja.Value, error) {
 	value := rt.readValue(r, 0)
 	return value, r.Err()
 }
 
+// readValue reads a value, which is depth levels deep in another, as a JavaScript value. Values that are nested too
+// deeply become null.
 func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 	switch kind := r.Byte(); kind {
 	case wire.True, wire.False:
@@ -66,7 +68,7 @@ func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 	return goja.Null()
 }
 
-// put sets a member of an object, also one whose name means something there.
+// put sets a member of an object, including one named __proto__.
 func (rt *Runtime) put(o *goja.Object, name string, value goja.Value) {
 	if name == "__proto__" {
 		_ = o.DefineDataProperty(name, value, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
@@ -75,7 +77,7 @@ func (rt *Runtime) put(o *goja.Object, name string, value goja.Value) {
 	_ = o.Set(name, value)
 }
 
-// value is a value of JSON as one of the script.
+// value converts a JSON value to a value of the script.
 func (rt *Runtime) value(value any) goja.Value {
 	switch v := value.(type) {
 	case nil:
@@ -102,7 +104,7 @@ func (rt *Runtime) value(value any) goja.Value {
 	return rt.vm.ToValue(value)
 }
 
-// plain is a value of the script as one of JSON.
+// plain converts a value of the script to a JSON value.
 func (rt *Runtime) plain(v goja.Value) any {
 	if !is(v) {
 		return nil
@@ -120,10 +122,10 @@ func (rt *Runtime) plain(v goja.Value) any {
 	return made
 }
 
-// is reports whether an argument was given.
+// is reports whether an argument is neither undefined nor null.
 func is(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) && !goja.IsNull(v) }
 
-// text is an argument that is one; without it, empty.
+// text returns an argument as a string, which is empty if it is missing.
 func text(v goja.Value) string {
 	if !is(v) {
 		return ""
@@ -131,7 +133,7 @@ func text(v goja.Value) string {
 	return v.String()
 }
 
-// answer is the result of a method, as a Result has it.
+// answer encodes the result of a method for a Result.
 func (rt *Runtime) answer(result goja.Value) ([]byte, error) {
 	if !is(result) {
 		return []byte{wire.Nothing}, nil
@@ -158,14 +160,14 @@ func (rt *Runtime) answer(result goja.Value) ([]byte, error) {
 	return rt.body(result)
 }
 
-// response is new Response(status, body, headers).
+// response is what new Response(status, body, headers) creates.
 type response struct {
 	status int
 	body   goja.Value
 	header [][2]string
 }
 
-// body is a value as the body of an answer.
+// body encodes a value as the body of an answer.
 func (rt *Runtime) body(v goja.Value) ([]byte, error) {
 	if !is(v) {
 		return []byte{wire.Nothing}, nil
@@ -194,7 +196,7 @@ func (rt *Runtime) body(v goja.Value) ([]byte, error) {
 	return wire.AppendText([]byte{wire.Whole}, text), nil
 }
 
-// json writes a value as JSON.stringify does.
+// json encodes a value as JSON.stringify does.
 func (rt *Runtime) json(v goja.Value) ([]byte, error) {
 	w := writer{rt: rt, text: make([]byte, 0, 256)}
 	var failed error
@@ -218,7 +220,7 @@ type writer struct {
 	text []byte
 }
 
-// write leaves the text as it is for what JSON has not, such as functions.
+// write appends a value. It appends nothing for values that JSON cannot represent, such as functions.
 func (w *writer) write(v goja.Value, depth int) error {
 	if len(w.text) > maxOutput {
 		return errOutput
@@ -254,11 +256,12 @@ func (w *writer) write(v goja.Value, depth int) error {
 	return nil
 }
 
+// object writes an object as JSON.stringify does: members whose value is undefined or a function are left out.
 func (w *writer) object(o *goja.Object, depth int) error {
 	switch o.ClassName() {
 	case "Function":
 		return nil
-	case "Date", "String", "Number", "Boolean", "GoMap": // seldom: the engine knows how
+	case "Date", "String", "Number", "Boolean", "GoMap": // seldom used, so the engine encodes them
 		return w.wrapped(o, depth)
 	case "Array":
 		return w.array(o, depth)
@@ -288,6 +291,7 @@ func (w *writer) object(o *goja.Object, depth int) error {
 	return nil
 }
 
+// array writes an array as JSON.stringify does: elements that cannot be written become null.
 func (w *writer) array(o *goja.Object, depth int) error {
 	w.text = append(w.text, '[')
 	length := o.Get("length").ToInteger()
@@ -307,7 +311,7 @@ func (w *writer) array(o *goja.Object, depth int) error {
 	return nil
 }
 
-// wrapped are objects for values that are none.
+// wrapped appends an object that represents another value, such as a Date.
 func (w *writer) wrapped(o *goja.Object, depth int) error {
 	if made, ok := w.rt.toJSON(o); ok {
 		return w.write(made, depth+1)
@@ -317,7 +321,7 @@ func (w *writer) wrapped(o *goja.Object, depth int) error {
 	return err
 }
 
-// toJSON is what an object says that it is.
+// toJSON returns the result of an object's method toJSON, if it has one.
 func (rt *Runtime) toJSON(o *goja.Object) (goja.Value, bool) {
 	as, ok := o.Get("toJSON").(*goja.Object)
 	if !ok {
@@ -334,14 +338,14 @@ func (rt *Runtime) toJSON(o *goja.Object) (goja.Value, bool) {
 	return made, true
 }
 
-// appendNumber writes a number as JSON.stringify does: no NaN, no Infinity.
+// appendNumber appends a number as JSON.stringify does: NaN and the infinities become null.
 func appendNumber(text []byte, n float64) []byte {
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		return append(text, "null"...)
 	}
 	if abs := math.Abs(n); n == 0 || abs >= 1e-6 && abs < 1e21 {
 		if n == 0 {
-			n = 0 // no sign
+			n = 0 // without a sign
 		}
 		return strconv.AppendFloat(text, n, 'f', -1, 64)
 	}
@@ -350,7 +354,7 @@ func appendNumber(text []byte, n float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString writes a text; halves of characters become U+FFFD.
+// appendString appends a JSON string. Unpaired surrogates become U+FFFD.
 func appendString(text []byte, s string) []byte {
 	text = append(text, '"')
 	at := 0

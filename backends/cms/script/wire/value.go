@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Kinds of values.
+// The kinds of values.
 const (
 	Null   byte = 'n'
 	True   byte = 't'
@@ -19,121 +19,123 @@ const (
 	String byte = 's'
 	List   byte = 'l'
 	Object byte = 'o'
-	JSON   byte = 'j' // its text
+	JSON   byte = 'j' // as its text
 )
 
-// MaxNesting is how deep values may nest.
+// MaxNesting limits the nesting of values.
 const MaxNesting = 512
 
-// errNesting is the error of a value that nests too deep.
+// errNesting is the error of a value that nests too deeply.
 var errNesting = fmt.Errorf("a value nests deeper than %d", MaxNesting)
 
-// AppendUint appends a number.
-func AppendUint(to []byte, n uint64) []byte { return binary.AppendUvarint(to, n) }
+// AppendUint appends an unsigned number.
+func AppendUint(buf []byte, n uint64) []byte { return binary.AppendUvarint(buf, n) }
 
-// AppendInt appends a number that may be negative.
-func AppendInt(to []byte, n int64) []byte { return binary.AppendVarint(to, n) }
+// AppendInt appends a signed number.
+func AppendInt(buf []byte, n int64) []byte { return binary.AppendVarint(buf, n) }
 
-// AppendText appends a text with its length.
-func AppendText[T ~string | ~[]byte](to []byte, text T) []byte {
-	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+// AppendText appends a text preceded by its length.
+func AppendText[T ~string | ~[]byte](buf []byte, text T) []byte {
+	return append(binary.AppendUvarint(buf, uint64(len(text))), text...)
 }
 
 // AppendBool appends a boolean.
-func AppendBool(to []byte, is bool) []byte {
-	if is {
-		return append(to, 1)
+func AppendBool(buf []byte, value bool) []byte {
+	if value {
+		return append(buf, 1)
 	}
-	return append(to, 0)
+	return append(buf, 0)
 }
 
-// AppendValue appends a value of JSON: what encoding/json reads it into, and integers. What is of another type is
-// appended as encoding/json writes it. Members of objects are sorted by name.
-func AppendValue(to []byte, value any) ([]byte, error) { return appendValue(to, value, 0) }
+// AppendValue appends a JSON value: the types that encoding/json decodes into any, and integers. A value of another
+// type is appended as the JSON that encoding/json encodes. Members of objects are sorted by name.
+func AppendValue(buf []byte, value any) ([]byte, error) { return appendValue(buf, value, 0) }
 
-func appendValue(to []byte, value any, depth int) (_ []byte, err error) {
+// appendValue appends a value that is depth levels deep in another. Values of types that have no encoding of their
+// own are sent as JSON.
+func appendValue(buf []byte, value any, depth int) (_ []byte, err error) {
 	if depth > MaxNesting {
-		return to, errNesting
+		return buf, errNesting
 	}
 	switch v := value.(type) {
 	case nil:
-		return append(to, Null), nil
+		return append(buf, Null), nil
 	case bool:
 		if v {
-			return append(to, True), nil
+			return append(buf, True), nil
 		}
-		return append(to, False), nil
+		return append(buf, False), nil
 	case int:
-		return AppendInt(append(to, Int), int64(v)), nil
+		return AppendInt(append(buf, Int), int64(v)), nil
 	case int64:
-		return AppendInt(append(to, Int), v), nil
+		return AppendInt(append(buf, Int), v), nil
 	case float64:
-		return binary.LittleEndian.AppendUint64(append(to, Float), math.Float64bits(v)), nil
+		return binary.LittleEndian.AppendUint64(append(buf, Float), math.Float64bits(v)), nil
 	case string:
-		return AppendText(append(to, String), v), nil
+		return AppendText(append(buf, String), v), nil
 	case []any:
-		to = AppendUint(append(to, List), uint64(len(v)))
+		buf = AppendUint(append(buf, List), uint64(len(v)))
 		for i := range v {
-			if to, err = appendValue(to, v[i], depth+1); err != nil {
-				return to, err
+			if buf, err = appendValue(buf, v[i], depth+1); err != nil {
+				return buf, err
 			}
 		}
-		return to, nil
+		return buf, nil
 	case []string:
-		to = AppendUint(append(to, List), uint64(len(v)))
+		buf = AppendUint(append(buf, List), uint64(len(v)))
 		for i := range v {
-			to = AppendText(append(to, String), v[i])
+			buf = AppendText(append(buf, String), v[i])
 		}
-		return to, nil
+		return buf, nil
 	case []map[string]any:
-		to = AppendUint(append(to, List), uint64(len(v)))
+		buf = AppendUint(append(buf, List), uint64(len(v)))
 		for i := range v {
-			if to, err = appendValue(to, v[i], depth+1); err != nil {
-				return to, err
+			if buf, err = appendValue(buf, v[i], depth+1); err != nil {
+				return buf, err
 			}
 		}
-		return to, nil
+		return buf, nil
 	case map[string]any:
 		if v == nil {
-			return append(to, Null), nil
+			return append(buf, Null), nil
 		}
-		to = AppendUint(append(to, Object), uint64(len(v)))
+		buf = AppendUint(append(buf, Object), uint64(len(v)))
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if to, err = appendValue(AppendText(to, name), v[name], depth+1); err != nil {
-				return to, err
+			if buf, err = appendValue(AppendText(buf, name), v[name], depth+1); err != nil {
+				return buf, err
 			}
 		}
-		return to, nil
+		return buf, nil
 	case json.Number:
 		if n, err := v.Int64(); err == nil {
-			return AppendInt(append(to, Int), n), nil
+			return AppendInt(append(buf, Int), n), nil
 		}
 		n, _ := v.Float64()
-		return appendValue(to, n, depth)
+		return appendValue(buf, n, depth)
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
-		return to, fmt.Errorf("a value for a script: %w", err)
+		return buf, fmt.Errorf("a value for a script: %w", err)
 	}
-	return AppendText(append(to, JSON), text), nil
+	return AppendText(append(buf, JSON), text), nil
 }
 
-// Reader reads a payload. What it reads behind the end is zero; Err tells of it.
+// Reader decodes a payload. Reading beyond the end returns zero values and sets Err.
 type Reader struct {
 	rest []byte
 	err  error
 }
 
-// NewReader makes a Reader of a payload.
+// NewReader returns a Reader of a payload.
 func NewReader(payload []byte) *Reader { return &Reader{rest: payload} }
 
-// Err is the error of the first thing that was not there.
+// Err returns the first error.
 func (r *Reader) Err() error { return r.err }
 
-// More tells whether there is more to read.
+// More reports whether there is more to read.
 func (r *Reader) More() bool { return len(r.rest) > 0 }
 
-// Rest is what was not read yet.
+// Rest returns the bytes that have not been read yet.
 func (r *Reader) Rest() []byte { return r.rest }
 
 func (r *Reader) fail() {
@@ -157,7 +159,7 @@ func (r *Reader) Byte() byte {
 // Bool reads a boolean.
 func (r *Reader) Bool() bool { return r.Byte() == 1 }
 
-// Uint reads a number.
+// Uint reads an unsigned number.
 func (r *Reader) Uint() uint64 {
 	n, size := binary.Uvarint(r.rest)
 	if size <= 0 {
@@ -168,7 +170,7 @@ func (r *Reader) Uint() uint64 {
 	return n
 }
 
-// Int reads a number that may be negative.
+// Int reads a signed number.
 func (r *Reader) Int() int64 {
 	n, size := binary.Varint(r.rest)
 	if size <= 0 {
@@ -179,7 +181,7 @@ func (r *Reader) Int() int64 {
 	return n
 }
 
-// Float reads a number of eight bytes.
+// Float reads a floating-point number of eight bytes.
 func (r *Reader) Float() float64 {
 	if len(r.rest) < 8 {
 		r.fail()
@@ -190,7 +192,7 @@ func (r *Reader) Float() float64 {
 	return n
 }
 
-// Bytes reads a text, as a part of the payload.
+// Bytes reads a text. The result is a part of the payload.
 func (r *Reader) Bytes() []byte {
 	n := r.Uint()
 	if n > uint64(len(r.rest)) {
@@ -205,7 +207,7 @@ func (r *Reader) Bytes() []byte {
 // Text reads a text.
 func (r *Reader) Text() string { return string(r.Bytes()) }
 
-// Len reads how many items follow, each of at least a byte.
+// Len reads a number of items that follow. Each takes at least one byte, so a larger number is an error.
 func (r *Reader) Len() int {
 	n := r.Uint()
 	if n > uint64(len(r.rest)) {

@@ -1,10 +1,11 @@
-// Package wire is how the gateway and a worker process that runs handlers of a site speak with each other: frames over
-// a pair of pipes, and what stands in them.
+// Package wire implements the protocol between the gateway and a worker process that runs handlers of a site:
+// frames over a pair of pipes, and the encoding of their payloads.
 //
-// A frame is the length of the rest as four bytes, a kind and a payload. The gateway sends a question (Load, Table,
-// Call, Program) and the worker answers it with a Result. Meanwhile the worker may ask for what only the gateway has,
-// such as pages: a frame whose kind is an operation, to which the gateway gives a Reply or a Refusal. A Log has no
-// answer. Neither side trusts a length further than bytes have come.
+// A frame consists of the length of the rest as four bytes, a kind and a payload. The gateway sends a request
+// (Load, Table, Call, Program), which the worker answers with a Result. Meanwhile the worker may ask for operations
+// that only the gateway can perform, such as those on pages: it sends a frame whose kind is the operation, and the
+// gateway answers with a Reply or a Refusal. A Log has no answer. Neither side allocates memory for a length before
+// the bytes have arrived.
 package wire
 
 import (
@@ -14,19 +15,19 @@ import (
 	"io"
 )
 
-// Kinds of frames.
+// The kinds of frames.
 const (
-	Program byte = iota + 1 // the code of a site; a Result without anything follows
-	Load                    // files whose classes are asked for
-	Table                   // Routes.js is asked for
-	Call                    // a method is called
-	Result                  // the answer to one of these
-	Reply                   // the answer to an operation
-	Refusal                 // an operation has failed
+	Program byte = iota + 1 // the code of a site; the Result is empty
+	Load                    // asks for the classes of files
+	Table                   // asks for the table of Routes.js
+	Call                    // calls a method
+	Result                  // answers one of these
+	Reply                   // answers an operation
+	Refusal                 // answers an operation that has failed
 	Log                     // a line for the log
 )
 
-// Operations that a worker asks for.
+// The operations that a worker asks for.
 const (
 	Find byte = iota + 64
 	Get
@@ -51,7 +52,7 @@ const (
 	SessionSet
 	SessionRemove
 	Data
-	Datum // a member of it
+	Datum // a member of Data
 	Header
 	Query
 	Body
@@ -62,41 +63,41 @@ const (
 	Source
 )
 
-// The longest frames in each direction. A body of a request has at most 64 MiB.
+// The maximum lengths of frames in each direction. The body of a request has at most 64 MiB.
 const (
 	MaxDown = 160 << 20 // to a worker
 	MaxUp   = 24 << 20  // to the gateway
 )
 
-// keep is the size of a buffer that stays for the next frame.
+// keep is the size up to which a buffer is kept for the next frame.
 const keep = 256 << 10
 
-// head is how many bytes stand before a payload.
+// head is the length of a frame's header.
 const head = 5
 
-// ErrLong is the error of a frame that is too long to be sent.
+// ErrLong is the error of Send for a frame that is too long.
 var ErrLong = errors.New("a frame that is too long")
 
-// errEnds is the error of a frame whose payload is shorter than what should be in it.
+// errEnds is the error of a payload that is too short.
 var errEnds = errors.New("a frame that ends too early")
 
-// Conn reads and writes frames. It is for one goroutine at a time.
+// Conn reads and writes frames. It is not safe for concurrent use.
 type Conn struct {
 	in    io.Reader
 	out   io.Writer
 	limit int // of the payload of a frame that is read
-	// buffer has what was read; unread begins at from.
+	// buffer holds what has been read. Its unread part is from:to.
 	buffer   []byte
 	from, to int
-	frame    []byte // that is written
+	frame    []byte // buffer of the frame that is written
 }
 
-// NewConn makes a Conn that refuses to read frames longer than limit.
+// NewConn returns a Conn that refuses to read frames longer than limit.
 func NewConn(in io.Reader, out io.Writer, limit int) *Conn {
 	return &Conn{in: in, out: out, limit: limit, buffer: make([]byte, 4096)}
 }
 
-// Read reads a frame. Its payload is good until the next Read.
+// Read reads a frame. The payload is valid until the next Read. At the end it returns io.EOF.
 func (c *Conn) Read() (kind byte, payload []byte, err error) {
 	if c.from == c.to {
 		c.from, c.to = 0, 0
@@ -122,7 +123,8 @@ func (c *Conn) Read() (kind byte, payload []byte, err error) {
 	return kind, payload, nil
 }
 
-// fill reads until there are n unread bytes. The buffer grows with what comes, not with what is announced.
+// fill reads until there are n unread bytes. The buffer grows with the bytes that arrive, not with the announced
+// length.
 func (c *Conn) fill(n int) error {
 	for c.to-c.from < n {
 		if c.from > 0 {
@@ -141,7 +143,7 @@ func (c *Conn) fill(n int) error {
 	return nil
 }
 
-// Begin begins a frame. What is appended to it is its payload; Send sends it.
+// Begin begins a frame. The caller appends the payload and passes the result to Send.
 func (c *Conn) Begin(kind byte) []byte {
 	if cap(c.frame) > keep {
 		c.frame = nil
@@ -149,7 +151,7 @@ func (c *Conn) Begin(kind byte) []byte {
 	return append(c.frame[:0], 0, 0, 0, 0, kind)
 }
 
-// Send sends a frame that Begin has begun.
+// Send sends a frame that Begin has begun. It returns ErrLong if the frame is too long.
 func (c *Conn) Send(frame []byte) error {
 	c.frame = frame
 	if len(frame)-4 > MaxDown {
@@ -160,31 +162,31 @@ func (c *Conn) Send(frame []byte) error {
 	return err
 }
 
-// Kinds of errors in a Result.
+// The kinds of errors in a Result.
 const (
-	Thrown     byte = iota // whatever a script threw
-	Coded                  // with a code that is the status of the answer
-	TookTime               // the call was ended for its time
-	TookMemory             // or for its memory
+	Thrown     byte = iota // a value that a script has thrown
+	Coded                  // an error with the status of the answer
+	TookTime               // the call took too long
+	TookMemory             // the call took too much memory
 )
 
-// Kinds of what a method answers in a Result.
+// The kinds of answers in a Result.
 const (
 	Nothing   byte = '0'
 	Text      byte = 't'
-	Whole     byte = 'j' // JSON as it stands
+	Whole     byte = 'j' // JSON, unchanged
 	Raw       byte = 'b' // the bytes of a body
 	Responded byte = 'r' // new Response(…)
-	Served    byte = 'f' // the number of a file that the gateway answers with
+	Served    byte = 'f' // the number of a file that the gateway serves
 	Failed    byte = 'e' // an error
-	Wrong     byte = 'p' // a problem in a file that is loaded
-	Loaded    byte = 'k' // classes of files, and the table of Routes.js
+	Wrong     byte = 'p' // an error in a file that is loaded
+	Loaded    byte = 'k' // the classes of files, and the table of Routes.js
 )
 
-// Class is a handler class in a table of routes, beside the kinds of values.
+// Class is the kind of a handler class in a routes table, in addition to the kinds of values.
 const Class byte = 'c'
 
-// Levels of a Log.
+// The levels of a Log.
 const (
 	Debug byte = iota
 	Info
@@ -192,11 +194,11 @@ const (
 	Error
 )
 
-// RefusedError says why an operation was refused.
+// RefusedError is the error of an operation that was refused.
 type RefusedError struct {
-	Code    int    // 400 to 499 where the client may know it, or 0
+	Code    int    // 400 to 499 if the client may know it, or 0
 	Message string // for the script
-	// Cause is the number of an error that the script is not told of, or 0.
+	// Cause is the number of an error that the script must not see, or 0.
 	Cause uint64
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-// Frames come as they were sent, however the bytes of them come.
+// TestFrames checks that frames are received as they were sent, however their bytes arrive.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	var sent bytes.Buffer
@@ -42,7 +42,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// A length is not trusted: what is too long is refused, and what does not come takes no memory.
+// TestLengths checks that a length that is too large is refused, and that an announced length does not allocate
+// memory.
 func TestLengths(t *testing.T) {
 	t.Parallel()
 	for _, length := range []uint32{0, MaxUp + 1, 1 << 31, 1<<32 - 1} {
@@ -67,7 +68,7 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// What nests too deep is refused where it is written.
+// TestNesting checks that values that nest too deeply are refused when they are written.
 func TestNesting(t *testing.T) {
 	t.Parallel()
 	var value any

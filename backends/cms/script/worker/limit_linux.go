@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How much less a worker gets of a processor than the gateway where both want it, and a call that computes for long.
+// The nice values of a worker, and of a thread whose call computes for long.
 const (
 	nice = 2
 	slow = 10
 )
 
-// beNice lets the gateway go before, also where the system has no memory left and ends a process. The priority is one of
-// threads, and new ones have that of who makes them.
+// beNice lowers the priority of the worker below the gateway's, and lets the system end it first if it runs out of
+// memory. Linux has priorities of threads; new threads inherit that of their creator.
 func beNice() {
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // it may be raised by anybody
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // raising it needs no privilege
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, nice)
@@ -31,14 +31,14 @@ func beNice() {
 	}
 }
 
-// thread is the one that runs.
+// thread returns the ID of the current thread.
 func thread() int { return unix.Gettid() }
 
-// demote lets other threads go before one.
+// demote lowers the priority of a thread.
 func demote(thread int) { _ = unix.Setpriority(unix.PRIO_PROCESS, thread, slow) }
 
-// closeInherited closes what whoever started the gateway has left open for all that it starts. The runtime of Go has
-// files of its own.
+// closeInherited closes the files that the gateway's parent has left open for its children. It keeps the files of
+// the Go runtime.
 func closeInherited() {
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -46,17 +46,18 @@ func closeInherited() {
 	}
 	for _, f := range files {
 		to, err := os.Readlink("/proc/self/fd/" + f.Name())
-		if n, bad := strconv.Atoi(f.Name()); err == nil && bad == nil && n > 2 && !strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
+		if n, notNumber := strconv.Atoi(f.Name()); err == nil && notNumber == nil && n > 2 &&
+			!strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
 			_ = unix.Close(n)
 		}
 	}
 }
 
-// arena is how much memory the runtime of Go asks of the system at once.
+// arena is the size in which the Go runtime requests memory from the system.
 const arena = 64 << 20
 
-// limitMemory has the system refuse more memory than a call may have, with what the runtime of Go asks for in advance.
-// The process ends where it is refused.
+// limitMemory sets a limit of the memory that the system grants, which allows for what a call may use and what the
+// Go runtime requests in advance. The process ends when the system refuses memory.
 func limitMemory() error {
 	now, err := dataSize()
 	if err != nil {
@@ -66,7 +67,7 @@ func limitMemory() error {
 	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit})
 }
 
-// dataSize is what counts for RLIMIT_DATA.
+// dataSize returns the current size that RLIMIT_DATA limits.
 func dataSize() (uint64, error) {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

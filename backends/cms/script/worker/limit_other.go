@@ -2,17 +2,17 @@
 
 package worker
 
-// beNice lets the gateway go before, where the system knows how.
+// beNice does nothing on this system.
 func beNice() {}
 
-// limitMemory has the system refuse too much memory. Where it cannot, the worker looks at its own.
+// limitMemory does nothing on this system. The worker only measures its own memory.
 func limitMemory() error { return nil }
 
-// thread is the one that runs.
+// thread returns 0 on this system.
 func thread() int { return 0 }
 
-// demote lets other threads go before one, where the system knows how.
+// demote does nothing on this system.
 func demote(int) {}
 
-// closeInherited closes what whoever started the gateway has left open, where the system tells of it.
+// closeInherited does nothing on this system.
 func closeInherited() {}

@@ -2,5 +2,5 @@
 
 package worker
 
-// awaitParent never returns: a worker sees the end of its pipe between two calls, and no call goes on for long.
+// awaitParent never returns. A worker detects the end of its pipe between two calls, and no call takes long.
 func awaitParent() { select {} }

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitParent returns when the process that started this one has gone, and its end of the pipe with it, while a call
-// runs, too.
+// awaitParent returns when the parent process has ended, and with it the other end of the pipe. Unlike a read, it
+// notices this during a call, too.
 func awaitParent() {
 	for {
-		fds := []unix.PollFd{{Fd: 0}} // only its end is of interest
+		fds := []unix.PollFd{{Fd: 0}} // only the hang-up is of interest
 		_, err := unix.Poll(fds, -1)
 		if err != nil && !errors.Is(err, unix.EINTR) || fds[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0 {
 			return

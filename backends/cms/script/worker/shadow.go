@@ -2,5 +2,5 @@
 
 package worker
 
-// shadow is how many bytes of the system a byte of the program takes.
+// shadow is how many bytes of system memory a byte of the program takes.
 const shadow = 1

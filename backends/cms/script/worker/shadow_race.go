@@ -2,5 +2,5 @@
 
 package worker
 
-// shadow is how many bytes of the system a byte of the program takes: the race detector keeps notes of each.
+// shadow is how many bytes of system memory a byte of the program takes. The race detector needs several.
 const shadow = 8

@@ -1,9 +1,9 @@
-// Package worker is the process in which handlers of a site run. It is the program itself, started again under another
-// name: a program that links this package needs to do nothing for it, since the package takes over when it is
-// initialized, before most of what the program is made of.
+// Package worker implements the process in which handlers of a site run. It is the same program, started again
+// under another name. A program only needs to import this package: when the package is initialized in such a
+// process, it takes over, before most other packages are initialized.
 //
-// A worker has no database, no settings, no environment and no files but its two pipes; see package wire for what goes
-// over them. It runs one call at a time, and ends with the process that started it.
+// A worker has no database, no settings, no environment and no files but its two pipes; see package wire for the
+// protocol. It runs one call at a time, and ends with its parent process.
 package worker
 
 import (
@@ -21,12 +21,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// Name is the name by which a process knows that it is a worker: its first argument.
+// Name is the first argument (os.Args[0]) of a worker process.
 const Name = "tollgate-cms-handlers"
 
-// Environment is that of a worker.
+// Environment returns the environment of a worker.
 func Environment() []string {
-	// One processor is enough for one call at a time. What a fault of the engine says is for the log, in a line.
+	// One processor is enough for one call at a time. Without a traceback, a fault of the engine takes one line in
+	// the log.
 	all := []string{"GOMAXPROCS=1", "GOGC=200", "GOTRACEBACK=none"}
 	if zone, ok := os.LookupEnv("TZ"); ok {
 		all = append(all, "TZ="+zone)
@@ -34,20 +35,20 @@ func Environment() []string {
 	return all
 }
 
-// MemoryExit is the status with which a worker ends whose call took too much memory.
+// MemoryExit is the exit status of a worker whose call took too much memory.
 const MemoryExit = 3
 
-// MaxMemory is what a call may take.
+// MaxMemory limits the memory of a call, in bytes.
 const MaxMemory = 128 << 20
 
 func init() {
 	if len(os.Args) > 0 && os.Args[0] == Name {
 		go func() { os.Exit(serve()) }()
-		select {} // the goroutine that initializes packages is bound to a thread, which is slow
+		select {} // the goroutine that initializes packages is locked to its thread, which is slow
 	}
 }
 
-// serve answers the questions of the process that started this one, until that has gone.
+// serve answers requests of the parent process until that has ended. It returns the exit status.
 func serve() int {
 	closeInherited()
 	beNice()
@@ -64,7 +65,7 @@ func serve() int {
 		os.Exit(0)
 	}()
 	w.code = js.NewCode()
-	if err := w.conn.Send(w.conn.Begin(wire.Result)); err != nil { // it is ready
+	if err := w.conn.Send(w.conn.Begin(wire.Result)); err != nil { // the worker is ready
 		return 0
 	}
 	for {
@@ -76,11 +77,11 @@ func serve() int {
 	}
 }
 
-// goOn is what answer returns when there is more to do.
+// goOn is returned by answer when there is more to do.
 const goOn = -1
 
-// answer answers questions in a thread of its own, which ends with the goroutine, until there are no more, or until a
-// call has cost the thread its priority. It returns the status of the process.
+// answer answers requests in a thread of its own, until there are no more, or until a call has cost the thread its
+// priority; the thread ends with the goroutine. It returns the exit status of the process, or goOn.
 func (w *work) answer() int {
 	goruntime.LockOSThread()
 	w.thread, w.demoted = thread(), false
@@ -115,7 +116,7 @@ func (w *work) answer() int {
 	}
 }
 
-// run answers a question within the limits of a call.
+// run answers a request within the limits of a call.
 func (w *work) run(rt *js.Runtime, kind byte, r *wire.Reader) []byte {
 	w.begin(rt, time.Duration(r.Uint())*time.Microsecond) //nolint:gosec // G115: as the gateway says
 	defer w.end()
@@ -129,7 +130,7 @@ func (w *work) run(rt *js.Runtime, kind byte, r *wire.Reader) []byte {
 	}
 }
 
-// program reads the code of a site. Files that are not good are found out again when they are required.
+// program decodes the code of a site. It ignores files with errors, which occur again when the files are required.
 func program(payload []byte) *js.Code {
 	code := js.NewCode()
 	r := wire.NewReader(payload)
@@ -139,25 +140,25 @@ func program(payload []byte) *js.Code {
 	return code
 }
 
-// work is what a worker does at the moment.
+// work is the state of a worker.
 type work struct {
 	conn   *wire.Conn
 	code   *js.Code
-	kept   []byte      // for results; operations use the buffer of conn meanwhile
+	kept   []byte      // buffer for results; operations use the buffer of conn
 	base   uint64      // memory before the first call
-	asking atomic.Bool // it waits for the gateway
+	asking atomic.Bool // whether it waits for the gateway
 
 	timer   *time.Timer
-	mu      sync.Mutex  // of what look reads
+	mu      sync.Mutex  // guards the following members, which look reads
 	rt      *js.Runtime // nil between two calls
 	begun   time.Time
 	until   time.Time
-	over    time.Time // when it was interrupted for its memory
-	thread  int       // in which calls run
-	demoted bool      // that has no priority any more
+	over    time.Time // when it was interrupted because of its memory
+	thread  int       // the thread in which calls run
+	demoted bool      // whether the thread has lost its priority
 }
 
-// When look looks at a call, and when one that computes loses its priority.
+// The times at which look checks a call, and after which a call that computes loses its priority.
 const (
 	firstLook   = 5 * time.Millisecond
 	nextLook    = 10 * time.Millisecond
@@ -179,9 +180,9 @@ func (w *work) end() {
 	w.timer.Stop()
 }
 
-// look ends a call that takes too long or too much memory between two of its steps, so that the log knows where it was.
-// What is not to be ended so ends with the process: for its memory here, for its time by the gateway, and here as well
-// where that has gone.
+// look interrupts a call that takes too much time or memory between two of its steps, so that the log has its
+// stack. If this does not help, the process ends: here, if the memory is exceeded; by the gateway, if the time is
+// exceeded, and here if the gateway has ended.
 func (w *work) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -212,7 +213,7 @@ func (w *work) look() {
 	w.timer.Reset(nextLook)
 }
 
-// memory is what the process has taken of the system, beside its code.
+// memory returns the memory that the process has obtained from the system, without its code.
 func memory() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(sample)

@@ -10,10 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Canonical returns the one spelling of a JSON value that is stored and
-// compared: no spaces, sorted keys, shortest numbers, U+FFFD for U+0000. Two
-// values are equal when their spellings are. The text is read once and no tree is
-// made of it, which would be many times its size.
+// Canonical returns the canonical form of a JSON value, which is stored and compared: without white space, with
+// sorted keys, shortest numbers, and U+FFFD in place of U+0000. Two values are equal if their canonical forms are.
+// It does not build a tree, which would be many times as large as the text.
 func Canonical(raw []byte) (string, error) {
 	s := jsontext.NewScanner(raw)
 	c := canonicalizer{&s, make([]byte, 0, len(raw))}
@@ -31,7 +30,7 @@ type canonicalizer struct {
 	out []byte
 }
 
-// value passes one value.
+// value copies one value.
 func (c *canonicalizer) value() error {
 	switch c.Kind() {
 	case jsontext.Array:
@@ -55,7 +54,7 @@ func (c *canonicalizer) value() error {
 		err := c.Skip()
 		c.out = appendCanonicalNumber(c.out, string(c.Since(from)))
 		return err
-	default: // the words
+	default: // null, true and false
 		from := c.Start()
 		err := c.Skip()
 		c.out = append(c.out, c.Since(from)...)
@@ -63,7 +62,7 @@ func (c *canonicalizer) value() error {
 	}
 }
 
-// text writes a string. PostgreSQL has no U+0000 in text.
+// text writes a string. PostgreSQL does not store U+0000 in texts.
 func (c *canonicalizer) text(text []byte) {
 	if bytes.IndexByte(text, 0) >= 0 {
 		text = bytes.ReplaceAll(text, []byte{0}, []byte("\uFFFD"))
@@ -71,11 +70,11 @@ func (c *canonicalizer) text(text []byte) {
 	c.out = jsontext.AppendQuoted(c.out, text)
 }
 
-// written is where a member of an object stands in what was written, and the
-// quote behind its key. An object may have millions of them.
+// written is the position of an object's member in the output, and that of the quote after its key. An object may
+// have millions of members.
 type written struct{ from, quote, end uint32 }
 
-// object passes an object. Most have their keys in order.
+// object copies an object. Most objects have their keys in order already.
 func (c *canonicalizer) object() error {
 	c.out = append(c.out, '{')
 	begin := len(c.out)
@@ -100,7 +99,7 @@ func (c *canonicalizer) object() error {
 		slices.SortStableFunc(list, func(a, b written) int { return bytes.Compare(key(a), key(b)) })
 		inOrder := make([]byte, 0, len(c.out)-begin)
 		for i, m := range list {
-			// The last of two members with one key counts, as in PostgreSQL.
+			// Of two members with the same key, the last one counts, as in PostgreSQL.
 			if i+1 < len(list) && bytes.Equal(key(m), key(list[i+1])) {
 				continue
 			}
@@ -115,12 +114,11 @@ func (c *canonicalizer) object() error {
 	return err
 }
 
-// Numbers beyond these have an exponent: 1e308 written out would be sixty times as
-// long as it was sent.
+// Numbers beyond these limits have an exponent: written out, 1e308 would be sixty times as long as it was sent.
 const large, small = 1e21, 1e-21
 
-// appendCanonicalNumber writes integers without exponent and fraction, other
-// numbers in the shortest form that reads back the same.
+// appendCanonicalNumber appends an integer without exponent and fraction, and any other number in the shortest form
+// that parses to the same value.
 func appendCanonicalNumber(b []byte, text string) []byte {
 	if !strings.ContainsAny(text, ".eE") {
 		if text == "-0" {
@@ -130,7 +128,7 @@ func appendCanonicalNumber(b []byte, text string) []byte {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return append(b, text...) // beyond a double: as written
+		return append(b, text...) // exceeds a double; kept as written
 	}
 	if f == 0 {
 		return append(b, '0')

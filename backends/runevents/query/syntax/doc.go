@@ -1,5 +1,4 @@
-// Package syntax reads the texts of queries, in JSON (json.go) or PQL (pql.go), into
-// values, which know no field and no entity; PQL becomes the clauses of the JSON language.
-// It also knows how points in time are written (times.go), and the one spelling of a JSON
-// value that is stored and compared (canonical.go).
+// Package syntax parses the texts of queries, in JSON (json.go) or PQL (pql.go), to values, independently of fields
+// and entities. PQL is translated to the clauses of the JSON language. The package also parses and formats points
+// in time (times.go), and defines the canonical form in which JSON values are stored and compared (canonical.go).
 package syntax

@@ -8,20 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a query, whatever language it is written in.
+// Limits of a query in either language.
 const (
 	MaxBytes  = 1 << 20
 	MaxDepth  = 64
 	maxValues = 20_000 // below the 32,766 parameters that SQLite takes
 )
 
-// Limits bound one JSON text: how deep it nests, and how many values it has.
+// Limits limits one JSON text: its nesting, and the number of its values.
 type Limits struct{ Depth, Values int }
 
-// QueryLimits are those of a query.
+// QueryLimits are the limits of a query.
 var QueryLimits = Limits{Depth: MaxDepth, Values: maxValues}
 
-// JSONError is a text that is no JSON, with the place of the fault.
+// JSONError is a syntax error with its position.
 type JSONError struct {
 	offset int
 	reason string
@@ -30,7 +30,7 @@ type JSONError struct {
 // Error implements error.
 func (e *JSONError) Error() string { return e.reason }
 
-// Describe is the text for the client: place, input, caret, reason.
+// Describe returns the text for the client: the position, the input with a caret, and the reason.
 func (e *JSONError) Describe(input string) string {
 	before := input[:min(e.offset, len(input))]
 	line := strings.Count(before, "\n") + 1
@@ -43,14 +43,14 @@ func (e *JSONError) Describe(input string) string {
 		line, column, shown, strings.Repeat(" ", min(max(0, column-2), quotedMax)), e.reason)
 }
 
-// parser reads one JSON text.
+// parser parses one JSON text.
 type parser struct {
 	in     string
 	pos    int
 	limits Limits
 }
 
-// JSON reads a text that is one JSON value. Blank text gives nil. Its error is a *JSONError.
+// JSON parses a text that is one JSON value. It returns nil for a blank text. The error is a *JSONError.
 func JSON(in string, limits Limits) (*Value, error) {
 	p := &parser{in: in, limits: limits}
 	if p.blank(); p.pos == len(in) {
@@ -81,13 +81,14 @@ func (p *parser) unexpected(want string) error {
 	return p.fail(p.pos+size, "Unexpected character ('%c' (code %d)): was expecting %s", r, r, want)
 }
 
-// unclosed is the fault of a list or object that the input ends in.
+// unclosed returns the error of a list or object that is not closed.
 func (p *parser) unclosed(what string, start int) error {
 	before := p.in[:start]
 	return p.fail(len(p.in), "Unexpected end-of-input: expected close marker for %s (start marker at [Source: (StringReader); line: %d, column: %d])",
 		what, strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
 }
 
+// value reads a value that is depth lists and objects deep.
 func (p *parser) value(depth int) (*Value, error) {
 	if p.limits.Values--; p.limits.Values < 0 {
 		return nil, p.fail(p.pos, "the text holds too many values")
@@ -133,9 +134,11 @@ func (p *parser) value(depth int) (*Value, error) {
 }
 
 func isWord(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' || c >= utf8.RuneSelf
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' ||
+		c >= utf8.RuneSelf
 }
 
+// list reads an array, from its opening bracket.
 func (p *parser) list(depth int) (*Value, error) {
 	start := p.pos
 	p.pos++
@@ -168,6 +171,7 @@ func (p *parser) list(depth int) (*Value, error) {
 	}
 }
 
+// object reads an object, from its opening brace. The members keep their order, and may repeat keys.
 func (p *parser) object(depth int) (*Value, error) {
 	start := p.pos
 	p.pos++
@@ -222,6 +226,7 @@ func (p *parser) digits() int {
 	return p.pos - start
 }
 
+// number reads a number, and keeps its notation.
 func (p *parser) number() (*Value, error) {
 	start := p.pos
 	if p.in[p.pos] == '-' {
@@ -253,6 +258,7 @@ func (p *parser) number() (*Value, error) {
 	return numberValue(p.in[start:p.pos]), nil
 }
 
+// string reads a string, from its opening quote.
 func (p *parser) string() (string, error) {
 	p.pos++
 	var b strings.Builder
@@ -270,7 +276,7 @@ func (p *parser) string() (string, error) {
 		case c < 0x20:
 			return "", p.fail(p.pos+1, "Illegal unquoted character ((CTRL-CHAR, code %d)): has to be escaped using backslash to be included in string value", c)
 		default:
-			// Bytes that are no UTF-8 become U+FFFD.
+			// Bytes that are not valid UTF-8 become U+FFFD.
 			r, size := utf8.DecodeRuneInString(p.in[p.pos:])
 			b.WriteRune(r)
 			p.pos += size
@@ -281,8 +287,7 @@ func (p *parser) string() (string, error) {
 
 var escapes = map[byte]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// escape reads what follows a backslash. A half of a surrogate pair alone
-// becomes U+FFFD.
+// escape reads an escape sequence. An unpaired surrogate becomes U+FFFD.
 func (p *parser) escape() (rune, error) {
 	p.pos++
 	if p.pos == len(p.in) {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// token is a word of PQL.
+// token is a token of PQL.
 type token struct {
 	kind   tokenKind
 	text   string
@@ -24,10 +24,10 @@ const (
 	tokenSign
 )
 
-// maxTokens bounds a query in PQL.
+// maxTokens limits the number of tokens of a query in PQL.
 const maxTokens = maxValues
 
-// PQLError is what is wrong with a query in PQL, in the words for the client.
+// PQLError is an error in a query in PQL, as text for the client.
 type PQLError string
 
 // Error implements error.
@@ -35,14 +35,14 @@ func (e PQLError) Error() string { return string(e) }
 
 func refuse(format string, args ...any) error { return PQLError(fmt.Sprintf(format, args...)) }
 
-// pqlParser reads PQL into the clauses of the JSON language.
+// pqlParser translates PQL to the clauses of the JSON language.
 type pqlParser struct {
 	in     string
 	tokens []token
 	pos    int
 }
 
-// PQL reads one query in PQL. Its error is a PQLError.
+// PQL parses one query in PQL. The error is a PQLError.
 func PQL(in string) (*Value, error) {
 	if len(in) > MaxBytes {
 		return nil, refuse("the query is longer than %d bytes", MaxBytes)
@@ -61,14 +61,14 @@ func PQL(in string) (*Value, error) {
 	return v, nil
 }
 
-// fail points at a place in the query.
+// fail returns an error with a position in the query.
 func (p *pqlParser) fail(offset int, expected ...string) error {
 	before := p.in[:offset]
 	line := strings.Count(before, "\n") + 1
 	start := strings.LastIndexByte(before, '\n') + 1
 	column := utf8.RuneCountInString(p.in[start:offset]) + 1
 	shown, _, _ := strings.Cut(p.in[start:], "\n")
-	// A long line is shown around the fault.
+	// A long line is cut around the position.
 	caret := column - 1
 	if len(shown) > quotedMax {
 		from := max(0, offset-start-100)
@@ -87,6 +87,7 @@ func isNameStart(c byte) bool {
 
 var signs = []string{"!~", "!=", "~>", "<=", ">=", "=", "<", ">", "~", "!", "(", ")", "[", "]", "{", "}", ","}
 
+// scan splits the query into tokens, the last of which is tokenEnd.
 func (p *pqlParser) scan() error {
 	for i := 0; i < len(p.in); {
 		c := p.in[i]
@@ -105,7 +106,8 @@ func (p *pqlParser) scan() error {
 			i += n
 		case c >= '0' && c <= '9' || (c == '-' || c == '+') && i+1 < len(p.in) && p.in[i+1] >= '0' && p.in[i+1] <= '9':
 			n := 1
-			for i+n < len(p.in) && (isWord(p.in[i+n]) || p.in[i+n] == '.' || (p.in[i+n] == '-' || p.in[i+n] == '+') && strings.IndexByte("eE", p.in[i+n-1]) >= 0) {
+			for i+n < len(p.in) && (isWord(p.in[i+n]) || p.in[i+n] == '.' || (p.in[i+n] == '-' || p.in[i+n] == '+') &&
+				strings.IndexByte("eE", p.in[i+n-1]) >= 0) {
 				n++
 			}
 			p.tokens = append(p.tokens, token{tokenNumber, strings.TrimPrefix(p.in[i:i+n], "+"), i})
@@ -142,9 +144,8 @@ func (p *pqlParser) scan() error {
 	return nil
 }
 
-// pqlString reads a string. In double quotes it is one of JSON, in single quotes a
-// backslash escapes the quote. Where it escapes nothing it stays, which is convenient
-// for patterns.
+// pqlString reads a string. In double quotes, the escapes are those of JSON; in single quotes, a backslash only
+// escapes the quote. Any other backslash is kept, which is convenient for patterns.
 func pqlString(in string) (text string, n int, ok bool) {
 	quote := in[0]
 	var b strings.Builder
@@ -181,7 +182,7 @@ func (p *pqlParser) next() token {
 	return t
 }
 
-// sign takes a sign if it is next.
+// sign consumes a sign if it is next.
 func (p *pqlParser) sign(s string) bool {
 	if t := p.peek(); t.kind == tokenSign && t.text == s {
 		p.pos++
@@ -197,7 +198,7 @@ func (p *pqlParser) need(s string) error {
 	return nil
 }
 
-// words takes names that stand one after the other.
+// words consumes a sequence of names if it is next.
 func (p *pqlParser) words(words ...string) bool {
 	for i, w := range words {
 		if p.pos+i >= len(p.tokens) {
@@ -219,7 +220,7 @@ func (p *pqlParser) name(what string) (string, error) {
 	return "", p.expected(what)
 }
 
-// from reads entity[fields]{ clause group by … paging … }.
+// from parses entity[fields]{ clause group by … paging … }.
 func (p *pqlParser) from(depth int) (*Value, error) {
 	if depth > MaxDepth {
 		return nil, refuse("the query is nested more than %d deep", MaxDepth)
@@ -273,7 +274,7 @@ func (p *pqlParser) from(depth int) (*Value, error) {
 	return out, p.need("}")
 }
 
-// closing reports whether there is no clause before what is next.
+// closing reports whether the next token does not begin a clause.
 func (p *pqlParser) closing() bool {
 	t := p.peek()
 	if t.kind == tokenSign {
@@ -295,7 +296,7 @@ func (p *pqlParser) closing() bool {
 	return false
 }
 
-// columns reads fields and functions up to the closing sign.
+// columns parses fields and functions up to the closing sign.
 func (p *pqlParser) columns(end string) (*Value, error) {
 	out := ListValue()
 	if p.sign(end) {
@@ -316,6 +317,7 @@ func (p *pqlParser) columns(end string) (*Value, error) {
 	}
 }
 
+// column reads a field, or a function with its arguments, from a list of columns.
 func (p *pqlParser) column() (*Value, error) {
 	name, err := p.name("a field or function")
 	if err != nil || !p.sign("(") {
@@ -355,7 +357,7 @@ func (p *pqlParser) groupBy() (*Value, error) {
 	}
 }
 
-// paging reads order by, limit and offset, each once, in any order.
+// paging parses order by, limit and offset in any order, each at most once.
 func (p *pqlParser) paging() ([]*Value, error) {
 	var out []*Value
 	for {
@@ -403,6 +405,8 @@ func (p *pqlParser) paging() ([]*Value, error) {
 func (p *pqlParser) or(depth int) (*Value, error)  { return p.chain("or", depth, p.and) }
 func (p *pqlParser) and(depth int) (*Value, error) { return p.chain("and", depth, p.not) }
 
+// chain reads parts that are joined by word ("and" or "or"). It returns the only part unchanged if there is just
+// one.
 func (p *pqlParser) chain(word string, depth int, part func(int) (*Value, error)) (*Value, error) {
 	first, err := part(depth)
 	if err != nil {
@@ -422,13 +426,14 @@ func (p *pqlParser) chain(word string, depth int, part func(int) (*Value, error)
 	return out, nil
 }
 
+// not reads a condition, which may be negated or in parentheses.
 func (p *pqlParser) not(depth int) (*Value, error) {
 	if depth > MaxDepth {
 		return nil, refuse("the query is nested more than %d deep", MaxDepth)
 	}
 	if p.sign("!") {
-		of, err := p.not(depth + 1)
-		return ListValue(TextValue("not"), of), err
+		negated, err := p.not(depth + 1)
+		return ListValue(TextValue("not"), negated), err
 	}
 	if p.sign("(") {
 		v, err := p.or(depth + 1)
@@ -440,7 +445,7 @@ func (p *pqlParser) not(depth int) (*Value, error) {
 	return p.condition(depth)
 }
 
-// condition reads a comparison, an "in", a null test or a subquery.
+// condition parses a comparison, an "in", a test for null or a subquery.
 func (p *pqlParser) condition(depth int) (*Value, error) {
 	if p.sign("[") {
 		fields, err := p.columns("]")
@@ -501,7 +506,7 @@ func (p *pqlParser) condition(depth int) (*Value, error) {
 	return ListValue(TextValue(op.text), field, v), nil
 }
 
-// value reads a string, number, boolean or list.
+// value parses a string, number, boolean or list.
 func (p *pqlParser) value() (*Value, error) {
 	t := p.next()
 	switch t.kind {
@@ -527,7 +532,7 @@ func (p *pqlParser) value() (*Value, error) {
 	return nil, p.fail(t.offset, "a string", "a number", "true", "false")
 }
 
-// list reads values up to the closing bracket.
+// list parses values up to the closing bracket.
 func (p *pqlParser) list() (*Value, error) {
 	out := ListValue()
 	if p.sign("]") {
@@ -551,7 +556,7 @@ func (p *pqlParser) list() (*Value, error) {
 	}
 }
 
-// among reads what follows the word: a list of values or a query.
+// among parses what follows "in": a list of values or a query.
 func (p *pqlParser) among(fields *Value, depth int) (*Value, error) {
 	if p.sign("[") {
 		values, err := p.list()

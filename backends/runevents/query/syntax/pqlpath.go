@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// hasPath tells whether the name of a field is one of those that a path may follow.
+// hasPath reports whether a path may follow the name of a field.
 func hasPath(name string) bool {
 	return slices.Contains([]string{"facts", "trusted", "parameters"}, name)
 }
 
-// pqlPath is the length of the path that follows a name: a dot and a part, once or
-// more. ok is false where a part has no end.
+// pqlPath returns the length of the path that follows a name: one or more times a dot and a part. ok is false if a
+// part is not terminated.
 //
 //	.kernel  .mountpoints."/var/log".size  .interfaces[0]  .match("eth\d+").ip
 func pqlPath(in string) (n int, ok bool) {
@@ -28,10 +28,13 @@ func pqlPath(in string) (n int, ok bool) {
 	return n, true
 }
 
+// pqlPathPart returns the length of the part of a path at the beginning of in: a name in quotes, a match(…)
+// expression, or a bare name with an optional index. ok is false if the part has no end.
 func pqlPathPart(in string) (n int, ok bool) {
 	switch {
 	case strings.HasPrefix(in, `"`):
-		// A quote inside is no end: something of the path or of the query follows that.
+		// A quote within the part is not its end: only a quote that another part of the path or of the query follows
+		// is.
 		for n = 1; n < len(in); n++ {
 			if in[n] == '"' && (n+1 == len(in) || strings.IndexByte(". \t\r\n,[]!<=>~(){}", in[n+1]) >= 0) {
 				return n + 1, true

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The spellings of a point in time: a date, perhaps with a time of day; a time
-// of day alone, which is one of 1970-01-01.
+// The formats of a point in time: a date with an optional time of day, or a time of day alone, which is on
+// 1970-01-01.
 var (
 	dateForm = `(?:(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?|(\d{4})(\d{2})(\d{2})|(\d{4})-W(\d{2})(?:-(\d))?|(\d{4})-(\d{3}))`
 	timeForm = `(?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:[.,](\d+))?)?)?|(\d{2})(\d{2})(\d{2})(?:[.,](\d+))?)`
@@ -18,11 +18,10 @@ var (
 	bareTimes = regexp.MustCompile(`^(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d+))?)?` + zoneForm + `$`)
 )
 
-// maxTimeText is longer than any point in time; fractions may be long.
+// maxTimeText limits the length of a point in time, whose fraction may be long.
 const maxTimeText = 64
 
-// ParseTime reads a point in time to the millisecond, UTC unless it says
-// otherwise.
+// ParseTime parses a point in time with a precision of milliseconds. It is in UTC unless it has another zone.
 func ParseTime(s string) (ms int64, ok bool) {
 	if len(s) > maxTimeText {
 		return 0, false
@@ -48,7 +47,7 @@ func ParseTime(s string) (ms int64, ok bool) {
 		if weekday < 1 || weekday > 7 || week < 1 {
 			return 0, false
 		}
-		// The week of January 4 is the first.
+		// The week that contains January 4 is the first one.
 		year = number(m[7], 0)
 		fourth := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC)
 		monday := 4 - (int(fourth.Weekday())+6)%7
@@ -71,15 +70,17 @@ func ParseTime(s string) (ms int64, ok bool) {
 	return point(year, month, day, m[12], m[13], m[14], m[15], m[20])
 }
 
-// number reads digits; none give the default.
+// number converts digits to a number, or returns def if there are none.
 func number(digits string, def int) int {
 	if digits == "" {
 		return def
 	}
-	n, _ := strconv.Atoi(digits) // a few digits by the forms above
+	n, _ := strconv.Atoi(digits) // the formats above have only a few digits
 	return n
 }
 
+// point returns a point in time in milliseconds since 1970. Missing parts are 0, and a missing zone is UTC. ok is
+// false for a time that does not exist.
 func point(year, month, day int, hour, minute, second, fraction, zone string) (int64, bool) {
 	h, m, s := number(hour, 0), number(minute, 0), number(second, 0)
 	if h > 23 || m > 59 || s > 59 {
@@ -106,17 +107,17 @@ func point(year, month, day int, hour, minute, second, fraction, zone string) (i
 	return at - offset, true
 }
 
-// AppendTime writes Unix milliseconds as every answer shows them. It is most of
-// the work of a long answer, so the usual years are written by hand.
+// AppendTime appends Unix milliseconds in the format of all answers. It takes most of the time of a long answer, so
+// years up to 9999 have their own implementation.
 func AppendTime(b []byte, ms int64) []byte {
 	if ms < 0 || ms > MaxEpoch {
 		return time.UnixMilli(ms).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
 	}
 	const length = 24 * 60 * 60 * 1000
 	days, rest := ms/length, int(ms%length)
-	// The civil date, in years that begin with March: 400 of them are 146,097
-	// days, and months have 30.6 days from there.
-	days += 719_468 // from March 1st of the year 0
+	// Compute the civil date in years that begin in March: 400 years have 146,097 days, and months have 30.6 days on
+	// average from there.
+	days += 719_468 // since March 1 of the year 0
 	era := days / 146_097
 	day := int(days % 146_097)
 	year := (day - day/1_460 + day/36_524 - day/146_096) / 365
@@ -138,8 +139,9 @@ func AppendTime(b []byte, ms int64) []byte {
 	m1, m2 := two(rest / 60_000 % 60)
 	s1, s2 := two(rest / 1000 % 60)
 	f1, f2 := two(rest % 1000 / 10)
-	return append(b, y1, y2, y3, y4, '-', o1, o2, '-', d1, d2, 'T', h1, h2, ':', m1, m2, ':', s1, s2, '.', f1, f2, digits[rest%10], 'Z')
+	return append(b, y1, y2, y3, y4, '-', o1, o2, '-', d1, d2, 'T', h1, h2, ':', m1, m2, ':', s1, s2, '.', f1, f2,
+		digits[rest%10], 'Z')
 }
 
-// MaxEpoch bounds times given as numbers to four-digit years.
+// MaxEpoch limits times that are given as numbers to years of four digits.
 const MaxEpoch = 253_402_300_799_999

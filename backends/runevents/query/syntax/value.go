@@ -20,8 +20,7 @@ const (
 	Object
 )
 
-// Value is one JSON value of a query. PQL becomes values, too, so that both
-// languages go through the same checks.
+// Value is a JSON value of a query. PQL is translated to values, too, so that both languages pass the same checks.
 type Value struct {
 	Kind    Kind
 	Truth   bool
@@ -36,22 +35,22 @@ type Member struct {
 	Value *Value
 }
 
-// TextValue is a string.
+// TextValue returns a string value.
 func TextValue(s string) *Value { return &Value{Kind: String, Text: s} }
 
-// ListValue is a list.
+// ListValue returns a list value.
 func ListValue(items ...*Value) *Value { return &Value{Kind: List, Items: items} }
 
 func numberValue(s string) *Value { return &Value{Kind: Number, Text: s} }
 func boolValue(b bool) *Value     { return &Value{Kind: Bool, Truth: b} }
 
-// IsText reports whether the value is there and a string.
+// IsText reports whether v is not nil and a string.
 func (v *Value) IsText() bool { return v != nil && v.Kind == String }
 
-// IsList reports whether the value is there and a list.
+// IsList reports whether v is not nil and a list.
 func (v *Value) IsList() bool { return v != nil && v.Kind == List }
 
-// Operator is the first word of a clause; empty: it has none.
+// Operator returns the first word of a clause, or an empty string if there is none.
 func (v *Value) Operator() string {
 	if v.IsList() && len(v.Items) > 0 && v.Items[0].IsText() {
 		return v.Items[0].Text
@@ -59,7 +58,7 @@ func (v *Value) Operator() string {
 	return ""
 }
 
-// IsPaging reports whether the value is a clause that orders or cuts the rows.
+// IsPaging reports whether v is an order_by, limit or offset clause.
 func (v *Value) IsPaging() bool {
 	switch v.Operator() {
 	case "order_by", "limit", "offset":
@@ -68,7 +67,7 @@ func (v *Value) IsPaging() bool {
 	return false
 }
 
-// Member returns the value under the key; nil: absent.
+// Member returns the member with that key, or nil if there is none.
 func (v *Value) Member(key string) *Value {
 	for _, m := range v.Members {
 		if m.Key == key {
@@ -78,13 +77,13 @@ func (v *Value) Member(key string) *Value {
 	return nil
 }
 
-// Canonical is the one spelling of the value that is stored and compared.
+// Canonical returns the canonical form of the value, which is stored and compared.
 func (v *Value) Canonical() string {
 	text, _ := Canonical(v.AppendJSON(nil)) // it is JSON
 	return text
 }
 
-// AppendJSON adds the value as JSON.
+// AppendJSON appends the value as JSON.
 func (v *Value) AppendJSON(b []byte) []byte {
 	switch v.Kind {
 	case Null:
@@ -116,8 +115,7 @@ func (v *Value) AppendJSON(b []byte) []byte {
 	}
 }
 
-// Notation writes a value as the error texts quote it: lists without commas,
-// keys as keywords.
+// Notation returns a value in the form in which error texts quote it: lists without commas, keys as keywords.
 func (v *Value) Notation() string {
 	b := v.appendNotation(nil)
 	if len(b) > quotedMax {
@@ -126,9 +124,10 @@ func (v *Value) Notation() string {
 	return string(b)
 }
 
-// quotedMax bounds what an error text repeats of the query.
+// quotedMax limits what an error text quotes of the query, in bytes.
 const quotedMax = 1000
 
+// appendNotation appends the notation of a value for error messages. It stops when b is longer than quotedMax.
 func (v *Value) appendNotation(b []byte) []byte {
 	if len(b) > quotedMax {
 		return b
@@ -164,7 +163,7 @@ func (v *Value) appendNotation(b []byte) []byte {
 	}
 }
 
-// Plain writes a value inside a sentence: strings bare, the rest in notation.
+// Plain returns a value for use within a sentence: a string without quotes, any other value as Notation.
 func (v *Value) Plain() string {
 	if v.IsText() {
 		return Clip(v.Text)
@@ -175,7 +174,7 @@ func (v *Value) Plain() string {
 	return v.Notation()
 }
 
-// Clip bounds what an error text repeats of a query.
+// Clip limits what an error text quotes of a query.
 func Clip(s string) string {
 	if len(s) <= quotedMax {
 		return s
