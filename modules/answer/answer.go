@@ -94,16 +94,16 @@ type Handler struct {
 	Model *Model `json:"model,omitempty"`
 
 	// Dense finds passages by their meaning in addition to their words. The vectors are made in the background.
-	// Default: none.
+	// Default: none, passages are found by words.
 	Dense *Dense `json:"dense,omitempty"`
 
 	// WebSearch searches the web in addition to the corpus. Default: none.
 	WebSearch *WebSearch `json:"web_search,omitempty"`
 
-	// Watch is a folder whose files are ingested while the server runs. Default: none.
+	// Watch is a folder whose files are ingested while the server runs. Default: none, nothing is watched.
 	Watch *Watch `json:"watch,omitempty"`
 
-	// Fetch is a list of addresses whose documents are ingested. Default: none.
+	// Fetch is a list of addresses whose documents are ingested. Default: none, nothing is fetched.
 	Fetch *Fetch `json:"fetch,omitempty"`
 
 	// Rate is how many questions a key may ask in any 60 seconds. Default: 5.
