@@ -212,8 +212,10 @@ func badRequest(f *failure, code, said string, has func(string) bool) {
 		f.class = tooLong
 	case spent(code, said): // some providers answer so for an account without money
 		f.class = noCredit
-	case contains(code, "model_not_found", "model_not_available", "invalid_model", "model_decommissioned", "model_not_supported") ||
-		(contains(said, "model") && contains(said, "does not exist", "not found", "decommissioned", "is not available", "not supported anymore", "unknown model", "invalid model",
+	case contains(code, "model_not_found", "model_not_available", "invalid_model", "model_decommissioned",
+		"model_not_supported") ||
+		(contains(said, "model") && contains(said, "does not exist", "not found", "decommissioned", "is not available",
+			"not supported anymore", "unknown model", "invalid model",
 			"model identifier is invalid", "on-demand throughput")):
 		f.class, f.reason = badEntry, ReasonUnknown
 	case contains(code, "content_policy", "content_filter", "moderation", "safety") ||

@@ -79,7 +79,7 @@ func (t *Tokens) Authorize(
 		return nil
 	case catalog.AuthAWS:
 		if signs(p, secret) {
-			return nil // by Sign, which needs the whole request
+			return nil // Sign sets the header, since it needs the whole request
 		}
 	case catalog.AuthEntra, catalog.AuthGoogle:
 		if strings.HasPrefix(secret, "{") {

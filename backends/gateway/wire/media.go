@@ -39,8 +39,8 @@ func ImageTokens(url []byte) int64 {
 // FileTokens estimates the tokens of a file by the length of its data URL.
 func FileTokens(url int) int64 { return max(perFile, int64(url)*3/4/bytesPerFile) }
 
-// CutDataURL splits data:<media type>[;parameters];base64,<data>. It reports false for every other URL. The
-// media type is in lower case, and image/jpeg has no other name.
+// CutDataURL splits a URL of the form data:<media type>[;parameters];base64,<data>. ok is false for any other URL. The
+// media type is returned in lower case, and image/jpg as image/jpeg.
 func CutDataURL(url string) (media, data string, ok bool) {
 	head, data, ok := strings.Cut(url, ";base64,")
 	media, isData := strings.CutPrefix(head, "data:")

@@ -296,8 +296,8 @@ type Output struct {
 	Name, Description, Schema, Strict string
 }
 
-// Rule returns what a model has to be told of the form of its answer where an upstream cannot hold it
-// to that form. It is empty for a nil Output.
+// Rule returns the instruction about the form of the answer that a model needs if the upstream cannot enforce that form.
+// It is empty for a nil Output.
 func (o *Output) Rule() string {
 	const rule = "Answer with one JSON object only."
 	switch {
