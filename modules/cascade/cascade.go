@@ -330,8 +330,8 @@ func probe(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error
 	return err
 }
 
-// answer answers a request of any format; nil: for vectors. What a stream does not need while it
-// is open is in functions of its own: the stack is most of what it holds.
+// answer answers a request in a format. A nil format means a request for embeddings. What a stream does not need while
+// it is open is in separate functions, because the stack is most of the memory that an open stream holds.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.Format) error {
 	defer h.app.Acquire()()
 	started := time.Now()

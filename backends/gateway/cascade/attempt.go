@@ -91,7 +91,7 @@ func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fre
 
 // limits are how long a candidate may take.
 type limits struct {
-	connect time.Duration // to get a connection; 0: no bound of its own
+	connect time.Duration // to get a connection; 0 if it has no bound of its own
 	// wait is the time to what the client waits for: the first content of a stream, or else the whole answer. late is
 	// the cause with which a slower candidate is cancelled.
 	wait time.Duration

@@ -308,13 +308,13 @@ func (q *Request) forbids(c *keychain.Candidate) (list string) {
 
 // Result is the outcome of a request, for the usage log.
 type Result struct {
-	Tier       catalog.Tier // asked for; 0: an entry was asked for
+	Tier       catalog.Tier // asked for; 0 if an entry was asked for
 	Candidate  *keychain.Candidate
 	Key        string // public id of the provider key through which Candidate answered
 	Attempts   int
 	Failed     []apierror.Attempt
 	Status     int    // what the client got
-	Code       string // of the error; empty: success
+	Code       string // of the error; empty for a success
 	Usage      wire.Usage
 	Lost       []Lost // what attempts without an answer used, in order
 	Estimated  bool   // part of Usage or Lost is an estimate
@@ -333,7 +333,7 @@ type run struct {
 	stream bool
 	needs  wire.Needs
 	text   int64 // bytes of the prompt
-	prompt int64 // tokens of the prompt; 0: not estimated yet
+	prompt int64 // tokens of the prompt; 0 until it is estimated
 	start  time.Time
 	result Result
 
@@ -344,8 +344,8 @@ type run struct {
 	earliest  time.Time
 	waits     bool          // a candidate was passed over that will be back after waiting
 	spent     bool          // a key was passed over because it has spent a budget
-	turn      uint32        // which of the account's keys comes first; 0: not drawn yet
-	talked    *conversation // nil: not computed yet
+	turn      uint32        // which of the account's keys comes first; 0 until it is drawn
+	talked    *conversation // nil until it is computed
 	stay      stay          // where the conversation has been answered so far
 	moved     bool          // a candidate or key that had its turn was passed over
 	dropped   []string      // fields that the last body sent left out
@@ -353,7 +353,7 @@ type run struct {
 	link      link          // its connection
 	held      *wire.Lease   // the memory of a chat request that was read into the common form
 	aliased   bool          // model is not the client's own text
-	late      class         // what broke the attempt after its commit point; 0: nothing
+	late      class         // what broke the attempt after its commit point; 0 if nothing did
 
 	explains bool   // nothing is sent; see Explain
 	skipped  []Step // what the plan leaves out and why; filled for Explain only

@@ -44,11 +44,11 @@ func (c class) String() string {
 // failure describes an attempt that did not work.
 type failure struct {
 	class   class
-	status  int    // of the upstream; 0: it did not answer
+	status  int    // of the upstream; 0 if it did not answer
 	code    string // machine-readable reason
 	message string // for the client and the log, with keys masked
 	param   string
-	wait    time.Duration // the time that the provider asked for; 0: none
+	wait    time.Duration // the time that the provider asked for; 0 if it asked for none
 	fix     string        // of class fixable: the parameter to leave out
 	unknown bool          // of class fixable: the provider does not take the parameter, whatever its value
 	reason  string        // of the cooldown

@@ -51,7 +51,7 @@ type State struct {
 	failures    int           // of a provider, inside the window
 	firstOfMany time.Time     // when the window began
 	backoff     time.Duration // the last cooldown of a provider
-	witnesses   *witnesses    // of a provider for everyone; nil: none
+	witnesses   *witnesses    // of a provider for everyone; nil if there are none
 }
 
 // troubled reports whether a success would change the state of a provider. A nil state is not troubled.
@@ -257,7 +257,7 @@ type incident struct {
 	// unreachable is set if there was no connection, which no request can cause.
 	unreachable bool
 	reason      string
-	wait        time.Duration // the time that the provider asked for; 0: none
+	wait        time.Duration // the time that the provider asked for; 0 if it asked for none
 }
 
 // failed records an incident. The second one in a minute starts the provider's back-off for the user. The back-off is

@@ -13,7 +13,7 @@ import (
 // link holds what is known of the connection of an attempt.
 type link struct {
 	trace    httptrace.ClientTrace
-	connect  *time.Timer // bounds the time until there is a connection; nil: no bound
+	connect  *time.Timer // limits the time until there is a connection; nil if it is not limited
 	now      func() time.Time
 	began    time.Time
 	reused   bool        // the connection had served another request before

@@ -27,7 +27,7 @@ type Account struct {
 	customKeys  map[string]string // keys by the id of their model row
 	preferences Preferences
 	standing    standing
-	team        string   // the default team; empty: none
+	team        string   // the default team; empty if there is none
 	teams       []string // all teams whose keys serve the user
 	aliases     []ownedAlias
 
@@ -39,7 +39,7 @@ type Account struct {
 type accountKey struct {
 	ID, Provider, secret string
 	owner                Owner
-	limits               *Limits // nil: none
+	limits               *Limits // nil if there are none
 }
 
 // key returns the key as seen by a user.

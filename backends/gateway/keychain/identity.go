@@ -19,7 +19,7 @@ import (
 // Identity describes whom a gateway key stands for.
 type Identity struct {
 	UserID     string
-	TeamID     string // the team that the requests count for; empty: none
+	TeamID     string // the team that the requests count for; empty if there is none
 	KeyID      string
 	Label      string
 	EffortMode EffortMode
@@ -28,7 +28,7 @@ type Identity struct {
 	Limits
 	Imposed []Imposed
 
-	expires int64 // Unix microseconds; 0: never
+	expires int64 // Unix microseconds; 0 if it never expires
 }
 
 func (id *Identity) expired(now time.Time) bool {

@@ -93,7 +93,7 @@ const (
 // KeyRefusal says why, and until when, a provider key must not be used.
 type KeyRefusal struct {
 	Reason string    // KeySpent, KeyBusy or KeyExpired
-	Until  time.Time // zero: for good
+	Until  time.Time // zero means for good
 }
 
 // AdmitKey returns why a provider key must not be used now, or nil if it may be used. The cost is the number of

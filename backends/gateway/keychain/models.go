@@ -72,7 +72,7 @@ type modelRow struct {
 	Priority       *int64
 	Tier           string
 	BaseURL, Model string
-	Wire           string // empty: chat
+	Wire           string // empty means chat
 	Sealed         string
 	Found          bool // on a server, by Discover
 	CreatedAt      time.Time

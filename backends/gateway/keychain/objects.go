@@ -15,7 +15,7 @@ import (
 type Object struct {
 	ID, Kind    string // the provider's id; ObjectFile or ObjectBatch
 	UserID      string
-	TeamID      string // empty: none
+	TeamID      string // empty if there is none
 	KeyID       string // the gateway key that made it
 	Provider    string
 	ProviderKey string // public id of the provider key

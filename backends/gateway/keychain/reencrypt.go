@@ -33,7 +33,7 @@ const (
 // sealedText is a sealed column of a row.
 type sealedText struct {
 	id, sealed string
-	resealed   string // empty: it stays
+	resealed   string // empty if the text is not changed
 }
 
 // sealedColumn is a column that stores sealed texts. The associated data of each text is the name of the table, a slash

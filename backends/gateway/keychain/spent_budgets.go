@@ -75,7 +75,7 @@ func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 // spentBudget is a budget from which nothing is left.
 type spentBudget struct {
 	on, name, amount string
-	anew             time.Time // when it begins anew; zero: never
+	anew             time.Time // when it begins anew; zero means never
 }
 
 // lastsLonger reports whether b refuses requests for longer than other does.

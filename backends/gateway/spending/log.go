@@ -20,11 +20,11 @@ type Record struct {
 	At         time.Time
 	RequestID  string
 	UserID     string
-	TeamID     string // the team that the request counts for; empty: none, or unknown
+	TeamID     string // the team that the request counts for; empty if there is none or if it is unknown
 	KeyID      string
 	Surface    string // "chat_completions", …
 	AskedModel string
-	Tier       catalog.Tier // 0: an entry was asked for
+	Tier       catalog.Tier // 0 if an entry was asked for
 	// Provider and Model are those of the candidate that answered. If none did they are those of the last candidate
 	// whose tokens are counted here. They are empty if there is none.
 	Provider, Model string

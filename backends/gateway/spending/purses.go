@@ -69,7 +69,7 @@ type localSpend struct {
 // purseSpend is what was spent from one purse. The mutex is never held during I/O.
 type purseSpend struct {
 	mu      sync.Mutex
-	read    time.Time // when the sums were read; zero: never
+	read    time.Time // when the sums were read; zero means never
 	used    time.Time
 	day     time.Time // the day for which the sums were read
 	through int64     // the number of the last record of this node that is in the sums

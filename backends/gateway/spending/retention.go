@@ -44,10 +44,10 @@ type Retention struct {
 	logger  *zap.Logger
 	observe func(job, outcome string, done int)
 	lease   *jobs.Lease
-	kept    atomic.Int64 // time.Duration; 0: for ever
+	kept    atomic.Int64 // a time.Duration; 0 means for ever
 	wake    chan struct{}
 	mu      sync.Mutex
-	end     func() // stops the job; nil: it has not begun
+	end     func() // stops the job; nil before it begins
 }
 
 // NewRetention returns a Retention that deletes nothing before Keep is called. The function observe is called with the

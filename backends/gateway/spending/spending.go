@@ -25,7 +25,7 @@ type Ledger struct {
 	db    *store.DB
 	now   func() time.Time
 	reads *store.JointReads
-	log   atomic.Pointer[Log] // nil: there is none yet
+	log   atomic.Pointer[Log] // nil until there is one
 
 	purses purses
 	labels labelNames

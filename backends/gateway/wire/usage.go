@@ -14,7 +14,7 @@ type Usage struct {
 	CacheWriteHour        int64 // the part of CacheWrite that is kept for an hour
 	Reasoning             int64
 	Known                 bool    // the upstream stated it
-	Served                *Served // nil: served in the ordinary way
+	Served                *Served // nil if the request was served in the ordinary way
 }
 
 // ScanUsage passes a usage object of the chat format, or null. The last object that counts anything wins; counts

@@ -21,7 +21,7 @@ type calls struct {
 // call is one tool call.
 type call struct {
 	index     int    // the upstream's; unindexed if it gave none
-	id        string // the upstream's, cut at maxID; empty: not known yet
+	id        string // the upstream's, cut at maxID; empty until it is known
 	out       string // the id that is passed on
 	name      string
 	number    int // hub.Delta.Call; notBegun before it was passed on

@@ -20,7 +20,7 @@ type chunk struct {
 	padding                     []byte // OpenAI's, with another length in each chunk
 	calls                       []callPiece
 	finish                      finish
-	failure                     []byte // the body or choice with an error; nil: none
+	failure                     []byte // the body or choice with an error; nil if there is none
 	choice                      bool   // the first choice was found
 	usage                       bool   // a usage object was found
 }

@@ -10,7 +10,7 @@ import (
 // frame is what a chunk has in common with the one before it. In a run of text an upstream repeats every byte except
 // the text (and OpenAI's padding), so a chunk with the same frame needs no parsing beyond its text.
 type frame struct {
-	kind   hub.DeltaKind // kind of the text; 0: no frame is known
+	kind   hub.DeltaKind // kind of the text; 0 if no frame is known
 	padded bool
 	head   []byte // up to and including the opening quote of the text
 	middle []byte // between text and padding, including the quotes

@@ -14,7 +14,7 @@ const maxMembers = 64
 // answered is an assistant message and the results of its calls.
 type answered struct {
 	message hub.Message
-	results []*hub.Message // by the index of the call; nil: none yet
+	results []*hub.Message // by the index of the call; nil until the result arrives
 	images  []hub.Part     // of the results
 }
 

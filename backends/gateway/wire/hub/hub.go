@@ -68,7 +68,7 @@ type Request struct {
 	// Answer says how the client wants the answer, beside its text.
 	Answer Answer
 
-	counted int64 // tokens of a prompt that LetGo has released; 0: it was not called
+	counted int64 // tokens of a prompt that LetGo has released; 0 if it was not called
 }
 
 // Param is one parameter. Value is its JSON text.
@@ -296,8 +296,8 @@ type Output struct {
 	Name, Description, Schema, Strict string
 }
 
-// Rule returns the instruction about the form of the answer that a model needs if the upstream cannot enforce that form.
-// It is empty for a nil Output.
+// Rule returns the instruction about the form of the answer that a model needs if the upstream cannot enforce that
+// form. It is empty for a nil Output.
 func (o *Output) Rule() string {
 	const rule = "Answer with one JSON object only."
 	switch {

@@ -39,7 +39,7 @@ var editNever = [...]string{"model", "messages", "system", "max_tokens", "tools"
 
 func (e *editor) top() error {
 	s := jsontext.NewScanner(e.Request.Body)
-	n, thinking, contexts := 0, 0, 0 // places, counted from 1; 0: none
+	n, thinking, contexts := 0, 0, 0 // places, counted from 1; 0 means none
 	var value editSpan               // value of thinking
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		kind, from := s.Kind(), s.Offset()

@@ -61,11 +61,11 @@ type upstreamWriter struct {
 
 	maxTokens int64
 	thinking  upstreamThinking
-	effort    string // of output_config; empty: none
+	effort    string // of output_config; empty if there is none
 	budget    int64  // for thinking that is turned on with a budget
-	grammar   string // the schema that the answer is held to; empty: none
+	grammar   string // the schema that the answer is held to; empty if there is none
 
-	role  hub.Role // of the message being written; 0: none
+	role  hub.Role // of the message being written; 0 if there is none
 	turns int      // messages written
 	marks upstreamMarks
 }

@@ -73,7 +73,7 @@ const refusal = "refusal"
 // stop is the reason why an answer ended, in the form for clients.
 type stop struct {
 	reason   string
-	sequence string // empty: null
+	sequence string // empty means null
 }
 
 // stopped chooses the stop_reason (specification 5). FinishCalls without a call counts as a plain end, since with

@@ -46,9 +46,9 @@ const none = -1
 
 // result is the outcome of an answer.
 type result struct {
-	status, reason string // reason of incomplete_details; empty: null
+	status, reason string // reason of incomplete_details; empty means null
 	failure        *hub.Failure
-	usage          *wire.Usage // nil: null
+	usage          *wire.Usage // nil means null
 }
 
 var (

@@ -18,8 +18,8 @@ type form struct {
 	delta   string // "message" or "delta"
 	model   string // JSON text of the name the client asked for
 	id      string // the first id of the upstream
-	created int64  // the time sent if the upstream sent none; 0: not set yet
-	told    int64  // the first time that the upstream sent; 0: none yet
+	created int64  // the time sent if the upstream sent none; 0 until it is set
+	told    int64  // the first time that the upstream sent; 0 until it sends one
 
 	// Finish is the last finish_reason seen. It is empty if there was none yet.
 	Finish string

@@ -524,7 +524,7 @@ func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 
 // medium describes a part that is not text.
 type medium struct {
-	need    wire.Needs // 0: the part is text
+	need    wire.Needs // 0 if the part is text
 	url     []byte
 	escaped bool
 	file    int // size of a file part in bytes

@@ -14,8 +14,8 @@ type choiceTools []choiceTool
 
 // choiceTool is what is kept of a tool call.
 type choiceTool struct {
-	id        string // the upstream's; empty: the call began without one
-	out       string // a replacement; empty: the client gets the upstream's id
+	id        string // the upstream's; empty if the call began without one
+	out       string // a replacement; empty if the client gets the upstream's id
 	index     int    // the upstream's
 	number    int    // the index that the client gets
 	named     bool
