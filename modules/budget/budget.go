@@ -1,5 +1,5 @@
-// Package budget holds the middleware that charges every request against a
-// sliding window and refuses what does not fit.
+// Package budget provides the middleware that charges every request against a sliding window and refuses requests that
+// do not fit.
 package budget
 
 import (
@@ -24,14 +24,14 @@ func init() {
 	caddy.RegisterModule(Handler{})
 }
 
-// Counters is what budget needs of the app "tollgate".
+// Counters is what this package needs of the app "tollgate".
 type Counters interface {
-	// Counters returns the store that all budgets count in. It is called for
-	// each request; nil means that the store is not open yet.
+	// Counters returns the store in which all budgets are counted. It is called for each request and returns nil while
+	// the store is not open yet.
 	Counters() counters.Store
 }
 
-// What a request is told when the counters cannot be reached.
+// The values of on_error: what happens to a request when the counters cannot be reached.
 const (
 	onErrorRefuse = "refuse"
 	onErrorAllow  = "allow"
@@ -43,13 +43,12 @@ const (
 	defaultWindow = time.Minute
 	minWindow     = time.Second
 	maxWindow     = counters.MaxWindow
-	// chargeTimeout bounds the charge after the answer.
+	// chargeTimeout limits the time of the charge after the answer.
 	chargeTimeout = time.Second
 )
 
-// Handler charges every request a cost in units against a budget of limit units
-// per window, and refuses a request that does not fit with status 429. It works
-// in front of any handler, reverse_proxy above all:
+// Handler charges every request a cost in units against a budget of limit units per window, and refuses a request that
+// does not fit with status 429. It works in front of any handler, typically reverse_proxy:
 //
 //	budget {
 //		limit 600
@@ -58,49 +57,42 @@ const (
 //	}
 //	reverse_proxy localhost:8000
 //
-// Each key (by default the authenticated user, and the client's address where
-// there is none) has a window of its own, kept by the counters of the app
-// tollgate: in memory on one node, in Redis for several, which together admit
-// exactly one budget. The window slides: what was spent in the previous bucket
-// of the clock counts by the part of it that the last window still covers. A
-// request that is refused here spends nothing. One that fails behind the budget
-// has spent; with several budgets in a chain that holds for the outer ones when
-// an inner one refuses.
+// Each key has a window of its own. The key is by default the authenticated user, or the client's address if there is
+// none. The windows are kept by the counters of the app tollgate: in memory for one node, in Redis for several, which
+// together admit exactly one budget. The window slides: what was spent in the previous bucket of the clock counts in
+// proportion to the part of it that the last window still covers. A request that is refused here spends nothing. A
+// request that fails in a later handler has spent its cost; with several budgets in a chain this applies to the outer
+// ones when an inner one refuses.
 //
 // # Costs
 //
-// The first cost line whose method and pattern match gives the cost; 1 if none
-// does. Patterns are those of Go's http.ServeMux without method and host:
-// /forums/{id}/threads, /v1/ (everything below), /v1/{$} (only that),
-// /files/{rest...}; * matches every path, but is nothing inside a pattern. A
-// method of GET matches HEAD too. As there, /a is not /a/, and /A is neither.
-// The path is the one that this handler sees, so after handle_path or uri
-// strip_prefix it is the stripped one; doubled slashes and dot segments are
-// resolved first. A cost above the limit can never be admitted; its 429 says so
-// and asks not to retry. A cost of 0 is always admitted, but see charge.
+// The first cost line whose method and pattern match gives the cost; without a match the cost is 1. Patterns are those
+// of Go's http.ServeMux without method and host: /forums/{id}/threads, /v1/ (everything below), /v1/{$} (only that),
+// /files/{rest...}; * matches every path, but has no meaning inside a pattern. The method GET also matches HEAD. As in
+// ServeMux, /a differs from /a/, and /A from both. The path is the one that this handler sees, so after handle_path or
+// uri strip_prefix it is the stripped one; doubled slashes and dot segments are resolved first. A cost above the limit
+// can never be admitted; its 429 says so and asks the client not to retry. A cost of 0 is always admitted, unless
+// charge is set.
 //
 // # Placeholders
 //
-// limit, cost and charge may be whole numbers from 0 to 2^53-1 or placeholders
-// such as {http.auth.user.budget_limit} that give one, without sign, space or
-// leading zero. A limit that comes out empty means unlimited: nothing is counted
-// and no header is sent. A malformed limit or cost, or a placeholder that is not
-// known, is a configuration mistake and answered with status 500; only a key may
-// name what is not known of the user, as nobody may be signed in. Placeholders of
-// the environment and of files are read once, when the config is loaded. Values
-// are never expanded again.
+// limit, cost and charge may be whole numbers from 0 to 2^53-1, or placeholders such as {http.auth.user.budget_limit}
+// whose value is such a number, without sign, space or leading zero. A limit whose value is empty means unlimited:
+// nothing is counted and no header is sent. A malformed limit or cost, or an unknown placeholder, is a configuration
+// error and answered with status 500; only a key may use unknown placeholders of the user, because there may be no
+// authenticated user. Placeholders of the environment and of files are read once, when the configuration is loaded.
+// Placeholders in values are not expanded.
 //
 // # Charging after the answer
 //
-// charge is evaluated once the handlers behind have returned, whether they
-// succeeded, failed or lost the client, and that many more units are spent, even
-// beyond the limit: the tokens that a model used, for example. Later requests pay
-// it off. With charge, a request of cost 0 is refused as well once nothing
-// remains. A charge that is missing or malformed is logged and not made.
+// charge is evaluated once the later handlers have returned, whether they succeeded, failed or lost the client, and
+// that many more units are spent, even beyond the limit: the tokens that a model used, for example. Later requests have
+// to wait until that is made up. With charge, a request of cost 0 is also refused once nothing remains. If the charge
+// is missing or malformed, this is logged and nothing is charged.
 //
 // # Headers
 //
-// Set on every answer of a limited request, before the next handler runs:
+// These are set on every answer to a limited request, before the next handler runs:
 //
 //	RateLimit-Policy: "default";q=600;w=300
 //	RateLimit: "default";r=588;t=247
@@ -109,69 +101,62 @@ const (
 //	X-RateLimit-Reset: 247
 //	X-RateLimit-Cost: 10
 //
-// Times are whole seconds, rounded up; the reset is the end of the current bucket.
-// What was spent in it goes on to count by a part in the next one, so a
-// Retry-After may be longer.
-// With several budgets in a chain the first two list them all, the others tell of
-// the one with least remaining, or of the one that refused. In place of the last
-// four, clients of a model API get what they read: behind api_errors
-// chat_completions or responses x-ratelimit-limit-requests,
-// x-ratelimit-remaining-requests and x-ratelimit-reset-requests (such as
-// 12.3s), behind messages anthropic-ratelimit-requests-limit, -remaining and
-// -reset (a date). A 429 has Retry-After, the smallest wait after which the same
-// request fits if nothing else is spent, and retry-after-ms in those formats.
-// An upstream's own headers of these names are added by reverse_proxy beside
-// ours; header_down can remove them.
+// Times are whole seconds, rounded up; the reset is the end of the current bucket. What was spent in that bucket still
+// counts in part in the next one, so a Retry-After may be longer. With several budgets in a chain, the first two
+// headers list all of them; the others describe the one with the least remaining, or the one that refused. Clients of a
+// model API get the headers that they know in place of the last four: behind api_errors chat_completions or responses
+// x-ratelimit-limit-requests, x-ratelimit-remaining-requests and x-ratelimit-reset-requests (such as 12.3s), behind
+// api_errors messages anthropic-ratelimit-requests-limit, -remaining and -reset (a date). A 429 has Retry-After, the
+// shortest wait after which the same request fits if nothing else is spent, and retry-after-ms in those formats. An
+// upstream's own headers about request limits are removed.
 //
 // Metric: tollgate_budget_refused_total{name}.
 type Handler struct {
-	// The name of the policy in the headers, the messages and the metric: up to
-	// 64 letters, digits, "_", "-" and ".". Budgets of one name and window share
-	// their counts, also over sites; give those that should not different names.
-	// Default: "default".
+	// The name of the policy in the headers, the messages and the metric: up to 64 letters, digits, "_", "-" and ".".
+	// Budgets with the same name and window share their counts, also across sites; give different names to those that
+	// should not. Default: "default".
 	Name string `json:"name,omitempty"`
 
-	// Whose budget it is, with placeholders. What comes out empty is replaced by
-	// "ip:" and the client's address as Caddy's trusted_proxies tells it; an IPv6
-	// client is its /64 network. Default: {http.auth.user.id}.
+	// The key whose budget it is, with placeholders. If its value is empty, "ip:" and the client's address as
+	// determined by Caddy's trusted_proxies is used instead; for an IPv6 client that is its /64 network.
+	// Default: {http.auth.user.id}.
 	Key string `json:"key,omitempty"`
 
-	// Units a window: a number or a placeholder. Required.
+	// The units per window: a number or a placeholder. Required.
 	Limit string `json:"limit,omitempty"`
 
-	// Length of the window, from 1s to 31d. Default: 1m.
+	// The length of the window, from 1s to 31d. Default: 1m.
 	Window caddy.Duration `json:"window,omitempty"`
 
-	// What requests cost; the first that matches counts. Default: 1 each.
+	// The costs of requests; the first match applies. Default: 1 each.
 	Costs []Cost `json:"costs,omitempty"`
 
-	// Units to charge once the request is answered: a placeholder. Default: none.
+	// The units to charge once the request is answered: a placeholder. Default: none.
 	Charge string `json:"charge,omitempty"`
 
-	// What happens when the counters cannot be reached: "refuse" answers 503
-	// with Retry-After, "allow" lets the request through uncounted and logs it.
-	// Default: refuse.
+	// What happens when the counters cannot be reached: "refuse" answers 503 with Retry-After, "allow" lets the request
+	// through uncounted and logs it. Default: refuse.
 	OnError string `json:"on_error,omitempty"`
 
 	app     Counters
-	prefix  string // of this budget's keys in the store
+	prefix  string // begins this budget's keys in the store
 	key     template
 	limit   number
 	charge  number
 	costs   []costRule
-	byPath  bool // some cost depends on the path
+	byPath  bool // whether any cost depends on the path
 	charges bool
 	headers headerWriter
 	refused prometheus.Counter
 	logger  *zap.Logger
 }
 
-// Cost is what requests of one kind cost.
+// Cost is the cost of one kind of request.
 type Cost struct {
-	// Units: a number or a placeholder. Required.
+	// The units: a number or a placeholder. Required.
 	Cost string `json:"cost,omitempty"`
 
-	// The method. Default: "*", all.
+	// The method. Default: "*", which matches all.
 	Method string `json:"method,omitempty"`
 
 	// The path pattern, or "*" for all. Required.
@@ -186,7 +171,7 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision sets defaults, reads the numbers and patterns and finds the app.
+// Provision sets defaults, parses the numbers and patterns, and finds the app.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
 	if h.Name == "" {
@@ -201,7 +186,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.OnError == "" {
 		h.OnError = onErrorRefuse
 	}
-	// Not in Validate: the metric takes no broken name.
+	// This is not done in Validate because the metric accepts no malformed name.
 	if err := checkName(h.Name); err != nil {
 		return err
 	}
@@ -224,7 +209,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return err
 }
 
-// compile reads what the fields say, so that requests need not.
+// compile parses the options once, so that requests need not.
 func (h *Handler) compile() error {
 	window := time.Duration(h.Window)
 	h.prefix = prefixOf(h.Name, window)
@@ -239,7 +224,7 @@ func (h *Handler) compile() error {
 		return fmt.Errorf("limit: %w", err)
 	}
 	if text, err := compileTemplate(h.Limit, repl); h.Limit != "" && err == nil {
-		// A variable that is missing must not make a budget unlimited.
+		// A missing environment variable must not make a budget unlimited.
 		if value, constant := text.constant(); constant && value == "" {
 			return fmt.Errorf("limit: %s is empty", h.Limit)
 		}
@@ -272,23 +257,22 @@ func (h *Handler) Validate() error {
 	return nil
 }
 
-// ServeHTTP takes the request's cost from the budget and runs the next
-// handlers, or refuses.
+// ServeHTTP charges the request's cost and runs the next handlers, or refuses the request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	w, key, err := h.admit(w, r)
 	if err != nil {
 		return err
 	}
 	if h.charges && key != "" {
-		// Deferred: reverse_proxy panics when the client leaves in mid-answer.
+		// The call is deferred because reverse_proxy panics when the client leaves before the end of the answer.
 		defer h.chargeBehind(r.Context(), key)
 	}
 	return next.ServeHTTP(w, r)
 }
 
-// admit takes the cost of a request. It returns what the response is to be written
-// to, and the key that the cost was counted under, which is empty where there is no
-// limit. It is apart from ServeHTTP, whose stack a stream holds as long as it is open.
+// admit charges the cost of a request. It returns the writer for the response and the key under which the cost was
+// counted, which is empty if there is no limit. It is separate from ServeHTTP to keep the stack small that a stream
+// holds as long as it is open.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (response http.ResponseWriter, key string, err error) {
 	repl, _ := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	limit, limited, err := h.limit.value(repl)
@@ -326,7 +310,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (response http.R
 	return w, key, nil
 }
 
-// take spends cost. With charge, a cost of 0 needs something to remain too.
+// take spends cost units. With charge, a request of cost 0 is admitted only if something remains.
 func (h *Handler) take(ctx context.Context, key string, cost, limit int64) (counters.Result, error) {
 	store := h.app.Counters()
 	if store == nil {
@@ -335,14 +319,13 @@ func (h *Handler) take(ctx context.Context, key string, cost, limit int64) (coun
 	window := time.Duration(h.Window)
 	res, err := store.Take(ctx, key, cost, limit, window)
 	if err == nil && h.charges && cost == 0 && res.Remaining == 0 {
-		// Asking for one unit tells the exact wait. Should one have come free
-		// this very moment, the request pays it.
+		// Asking for one unit yields the exact wait. If one has become free in the meantime, the request pays for it.
 		return store.Take(ctx, key, 1, limit, window)
 	}
 	return res, err
 }
 
-// refuse is the answer to a request that does not fit.
+// refuse sets the headers and returns the error for a request that does not fit.
 func (h *Handler) refuse(ctx context.Context, header http.Header, res counters.Result, cost int64) error {
 	h.refused.Inc()
 	h.headers.refuse(header, rowOf(ctx), res, cost)
@@ -372,7 +355,7 @@ func (h *Handler) refuse(ctx context.Context, header http.Header, res counters.R
 	return caddyhttp.Error(http.StatusTooManyRequests, e)
 }
 
-// inWords is a window as people say it: minute, 5 minutes, 90 seconds.
+// inWords formats a window as people say it: minute, 5 minutes, 90 seconds.
 func inWords(window time.Duration) string {
 	for _, unit := range []struct {
 		length time.Duration
@@ -389,8 +372,8 @@ func inWords(window time.Duration) string {
 	return window.String()
 }
 
-// misconfigured is the answer when an option has no value or a malformed one,
-// which may be the client's own and stays in the log.
+// misconfigured returns the error for an option that has no value or a malformed one. The value appears only in the
+// log, because the client may have supplied it.
 func (h *Handler) misconfigured(option string, err error) error {
 	return caddyhttp.Error(http.StatusInternalServerError, &apierror.Error{
 		Status:  http.StatusInternalServerError,
@@ -399,7 +382,8 @@ func (h *Handler) misconfigured(option string, err error) error {
 	})
 }
 
-// chargeBehind charges for an answer that is complete, or has that done when it is.
+// chargeBehind charges for a request after its handlers have returned. If a handler has postponed the end of the
+// request, as for an answer in the background, it charges when that end comes.
 func (h *Handler) chargeBehind(ctx context.Context, key string) {
 	if later := body.LaterOf(ctx); later != nil {
 		later.Do(func(ctx context.Context) { h.chargeAfter(ctx, key) })
@@ -408,9 +392,9 @@ func (h *Handler) chargeBehind(ctx context.Context, key string) {
 	h.chargeAfter(ctx, key)
 }
 
-// chargeAfter spends what the request turned out to cost. ctx is that of the
-// request and may have ended. The end of an answer that was not flushed waits
-// for the handlers to return, so only the store in memory is charged in line.
+// chargeAfter charges what the request turned out to cost. ctx is the request's context and may have ended. The end of
+// an answer that was not flushed waits for the handlers to return, so only the in-memory store is charged
+// synchronously; other stores are charged in a goroutine.
 func (h *Handler) chargeAfter(ctx context.Context, key string) {
 	repl, _ := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	units, given, err := h.charge.value(repl)

@@ -13,7 +13,7 @@ func init() {
 	directive.Register[Handler]("budget")
 }
 
-// UnmarshalCaddyfile reads the directive. Syntax:
+// UnmarshalCaddyfile parses the directive. Syntax:
 //
 //	budget [<matcher>] {
 //		name     <text>
@@ -50,7 +50,8 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		var value string
 		switch {
 		case field == nil && option != "window":
-			return directive.NoOption(d, "budget has no option %q; there are: name, key, limit, window, cost, charge, on_error", option)
+			return directive.NoOption(d, "budget has no option %q; there are: name, key, limit, window, cost, charge, on_error",
+				option)
 		case !d.AllArgs(&value):
 			return d.ArgErr()
 		case value == "":
@@ -62,7 +63,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			if err != nil {
 				return d.Errf("window: %v", err)
 			}
-			if window == 0 { // in JSON the default
+			if window == 0 { // zero means the default in JSON
 				return d.Errf("window %s is not within 1s..31d", value)
 			}
 			h.Window = caddy.Duration(window)

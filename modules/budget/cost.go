@@ -14,7 +14,7 @@ import (
 // costRule is a compiled Cost.
 type costRule struct {
 	units   number
-	method  string // empty: all
+	method  string // empty for all methods
 	pattern pattern
 }
 
@@ -40,7 +40,7 @@ func compileCost(c Cost, repl *caddy.Replacer) (rule costRule, err error) {
 	return rule, err
 }
 
-// cost is what the request costs: 1 unless a rule says otherwise.
+// cost returns the cost of a request. It is 1 unless a rule matches.
 func (h *Handler) cost(r *http.Request, repl *caddy.Replacer) (int64, error) {
 	var (
 		path    string
@@ -67,11 +67,9 @@ func (c *costRule) matchesMethod(method string) bool {
 	return c.method == "" || c.method == method || (c.method == http.MethodGet && method == http.MethodHead)
 }
 
-// matchPath is the path that patterns are matched with. Where the client sent
-// escapes that decoding would lose, such as %2F inside a segment, it is still
-// escaped. Doubled slashes and dot segments, escaped dots included, are
-// resolved, for servers behind may resolve them and the cost must be that of
-// the resource they serve then.
+// matchPath returns the path that patterns are matched against. If the client sent escapes that decoding would lose,
+// such as %2F inside a segment, the path is still escaped. Doubled slashes and dot segments, escaped dots included, are
+// resolved: an upstream may resolve them, and the cost must be that of the resource it then serves.
 func matchPath(u *url.URL) (path string, escaped bool) {
 	path = u.Path
 	if u.RawPath != "" {
@@ -88,19 +86,18 @@ func matchPath(u *url.URL) (path string, escaped bool) {
 
 var escapedDots = strings.NewReplacer("%2e", ".", "%2E", ".")
 
-// pattern is a path pattern of http.ServeMux. The mux itself is not used: it
-// prefers the most specific pattern and refuses overlapping ones, while here
-// the first one wins.
+// pattern is a path pattern of http.ServeMux. ServeMux itself is not used: it prefers the most specific pattern and
+// rejects overlapping ones, while here the first match applies.
 type pattern struct {
 	all      bool // "*"
 	segments []segment
 	end      ending
 }
 
-// segment is a literal, or a wildcard where it is empty.
+// segment is a literal segment of a path. The empty segment is a wildcard.
 type segment string
 
-// ending is what may follow the segments of a pattern.
+// ending says what may follow the segments of a pattern.
 type ending int
 
 const (
@@ -157,12 +154,12 @@ func compilePattern(text string) (p pattern, err error) {
 	return p, nil
 }
 
-// plainSegment is a part of the pattern text that is no wildcard.
+// plainSegment parses a segment of a pattern that is not a wildcard.
 func plainSegment(text, part string) (segment, error) {
 	if strings.ContainsAny(part, "{}") {
 		return "", fmt.Errorf("pattern %q: a wildcard must be a whole segment", text)
 	}
-	if strings.Contains(part, "*") { // as in Caddy's matchers, where it means something
+	if strings.Contains(part, "*") { // Caddy's matchers give it a meaning
 		return "", fmt.Errorf("pattern %q has a *, which matches nothing here: write /x/ or /x/{rest...} for all below /x, {name} for one segment", text)
 	}
 	literal, err := url.PathUnescape(part)
@@ -182,6 +179,7 @@ func isIdentifier(name string) bool {
 	return name != ""
 }
 
+// matches reports whether a path matches the pattern. escaped means that the path is still percent-encoded.
 func (p *pattern) matches(path string, escaped bool) bool {
 	if p.all {
 		return true
@@ -203,7 +201,7 @@ func (p *pattern) matches(path string, escaped bool) bool {
 	case endSlash:
 		return path == "/"
 	case endTree:
-		return strings.HasPrefix(path, "/") // not the * of OPTIONS
+		return strings.HasPrefix(path, "/") // the * of an OPTIONS request is not below any path
 	default:
 		return path == ""
 	}

@@ -11,12 +11,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 )
 
-// formatVar is the request variable in which api_errors leaves the format of
-// the route.
+// formatVar is the request variable in which api_errors stores the format of the route.
 const formatVar = "tollgate.api_errors.format"
 
-// Header names in the canonical form of net/http, which lets them be set
-// without looking for it.
+// Header names in the canonical form of net/http, so that they can be set without canonicalising them.
 const (
 	policyHeader     = "Ratelimit-Policy"
 	stateHeader      = "Ratelimit"
@@ -24,16 +22,16 @@ const (
 	retryMilliHeader = "Retry-After-Ms"
 )
 
-// row is how the clients of a format are told of one budget.
+// row describes the headers in which the clients of a format get the state of one budget.
 type row struct {
-	limit, remaining, reset string // headers
-	cost                    string // header; empty: there is none
-	// model: clients of the model APIs come again at the reset, and know Retry-After-Ms.
+	limit, remaining, reset string // names of headers
+	cost                    string // name of a header; empty if there is none
+	// model is set for the model APIs, whose clients retry at the reset and know Retry-After-Ms.
 	model  bool
 	resets resetForm
 }
 
-// resetForm is how the time until the reset is written.
+// resetForm is the notation of the time until the reset.
 type resetForm uint8
 
 const (
@@ -42,8 +40,8 @@ const (
 	asTime                      // 2026-01-02T15:04:05Z
 )
 
-// append writes the time until the reset. It is no function of the row: what is
-// written to would be on the heap.
+// append appends the time until the reset. It is a method of resetForm rather than a function value in row, because
+// then the buffer would escape to the heap.
 func (f resetForm) append(b []byte, now func() time.Time, reset time.Duration) []byte {
 	switch f {
 	case asDuration:
@@ -56,22 +54,25 @@ func (f resetForm) append(b []byte, now func() time.Time, reset time.Duration) [
 }
 
 var (
-	ours = row{limit: "X-Ratelimit-Limit", remaining: "X-Ratelimit-Remaining", reset: "X-Ratelimit-Reset", cost: "X-Ratelimit-Cost"}
+	ours = row{
+		limit: "X-Ratelimit-Limit", remaining: "X-Ratelimit-Remaining", reset: "X-Ratelimit-Reset", cost: "X-Ratelimit-Cost",
+	}
 
 	chatCompletions = row{
 		limit: "X-Ratelimit-Limit-Requests", remaining: "X-Ratelimit-Remaining-Requests", reset: "X-Ratelimit-Reset-Requests",
 		model: true, resets: asDuration,
 	}
 	messages = row{
-		limit: "Anthropic-Ratelimit-Requests-Limit", remaining: "Anthropic-Ratelimit-Requests-Remaining", reset: "Anthropic-Ratelimit-Requests-Reset",
+		limit: "Anthropic-Ratelimit-Requests-Limit", remaining: "Anthropic-Ratelimit-Requests-Remaining",
+		reset: "Anthropic-Ratelimit-Requests-Reset",
 		model: true, resets: asTime,
 	}
 )
 
-// rows are the formats that have headers of their own.
+// rows are the rows of the formats that have headers of their own.
 var rows = map[string]*row{"chat_completions": &chatCompletions, "responses": &chatCompletions, "messages": &messages}
 
-// rowOf is the row of the format of the route.
+// rowOf returns the row for the format of the route.
 func rowOf(ctx context.Context) *row {
 	format, _ := caddyhttp.GetVar(ctx, formatVar).(string)
 	if row, ok := rows[format]; ok {
@@ -80,10 +81,10 @@ func rowOf(ctx context.Context) *row {
 	return &ours
 }
 
-// headerWriter tells clients the state of a budget.
+// headerWriter writes the state of a budget into headers.
 type headerWriter struct {
-	quoted string // the name as a structured string
-	window string // w=…, whole seconds
+	quoted string // the name as a structured-field string
+	window string // ";w=" and the window in whole seconds
 	now    func() time.Time
 }
 
@@ -95,20 +96,19 @@ func newHeaderWriter(name string, window time.Duration) headerWriter {
 	}
 }
 
-// write sets the headers of an admitted request. A budget with less remaining
-// that stands before this one keeps the headers that tell of one budget only.
+// write sets the headers of an admitted request. Headers that describe a single budget keep the values of an outer
+// budget that has less remaining.
 func (hw *headerWriter) write(header http.Header, row *row, res counters.Result, cost int64) {
 	stricter := true
-	if before := header[row.remaining]; len(before) == 1 {
-		remaining, err := strconv.ParseInt(before[0], 10, 64)
+	if previous := header[row.remaining]; len(previous) == 1 {
+		remaining, err := strconv.ParseInt(previous[0], 10, 64)
 		stricter = err != nil || res.Remaining < remaining
 	}
 	hw.set(header, row, res, cost, res.Reset, stricter)
 }
 
-// refuse sets the headers of a refused request. Clients of the model APIs come
-// again at the reset, so theirs is when the request fits: what was spent in the
-// bucket before still counts when the current one ends.
+// refuse sets the headers of a refused request. Clients of the model APIs retry at the reset, so their reset is the
+// time at which the request fits: what was spent in the previous bucket still counts when the current one ends.
 func (hw *headerWriter) refuse(header http.Header, row *row, res counters.Result, cost int64) {
 	reset := res.Reset
 	if row.model && res.RetryAfter >= 0 {
@@ -116,7 +116,7 @@ func (hw *headerWriter) refuse(header http.Header, row *row, res counters.Result
 	}
 	hw.set(header, row, res, cost, reset, true)
 	if res.RetryAfter < 0 {
-		return // no wait helps
+		return // waiting does not help
 	}
 	header[retryHeader] = []string{strconv.FormatInt(max(1, ceilUnits(res.RetryAfter, time.Second)), 10)}
 	if row.model {
@@ -124,10 +124,11 @@ func (hw *headerWriter) refuse(header http.Header, row *row, res counters.Result
 	}
 }
 
-// set writes all values into one string, of which the headers are parts, and
-// one slice: two allocations instead of nine. reset is for the headers that tell of
-// one budget only.
-func (hw *headerWriter) set(header http.Header, row *row, res counters.Result, cost int64, reset time.Duration, strictest bool) {
+// set writes all values into one string, of which the headers are substrings, and one slice: two allocations instead of
+// nine. reset is used for the headers that describe a single budget, which are set only if strictest is true.
+func (hw *headerWriter) set(
+	header http.Header, row *row, res counters.Result, cost int64, reset time.Duration, strictest bool,
+) {
 	var buf [256]byte
 	b := append(append(buf[:0], hw.quoted...), ";q="...)
 	limitAt := len(b)
@@ -153,8 +154,8 @@ func (hw *headerWriter) set(header http.Header, row *row, res counters.Result, c
 		header[name], values = values[:1:1], values[1:]
 	}
 	list := func(name, value string) {
-		if before := header[name]; len(before) > 0 && before[0] != "" {
-			value = before[0] + ", " + value
+		if previous := header[name]; len(previous) > 0 && previous[0] != "" {
+			value = previous[0] + ", " + value
 		}
 		put(name, value)
 	}
@@ -171,7 +172,7 @@ func (hw *headerWriter) set(header http.Header, row *row, res counters.Result, c
 	}
 }
 
-// ceilUnits is d in whole units, rounded up.
+// ceilUnits returns d in whole units, rounded up.
 func ceilUnits(d, unit time.Duration) int64 {
 	return int64((d + unit - 1) / unit)
 }
@@ -181,7 +182,7 @@ func ceilTo(d, unit time.Duration) time.Duration {
 	return time.Duration(ceilUnits(d, unit)) * unit
 }
 
-// ceilTime rounds up to the second, in UTC.
+// ceilTime rounds up to a full second, in UTC.
 func ceilTime(t time.Time) time.Time {
 	return t.Add(time.Second - 1).Truncate(time.Second).UTC()
 }

@@ -17,15 +17,15 @@ import (
 
 const (
 	maxNameBytes = 64
-	// maxKeyBytes bounds what one key costs in the store: longer ones, which may
-	// come from a client's header, are counted by their hash.
+	// maxKeyBytes limits the size of a key in the store. Longer keys, which may come from a client's header, are
+	// counted under their hash.
 	maxKeyBytes = 128
-	// ipv6Bits is the network that one IPv6 client usually has to itself.
+	// ipv6Bits is the prefix length of the network that one IPv6 client usually has to itself.
 	ipv6Bits = 64
 )
 
-// compileKey reads a key. Nobody may be signed in, and a token may lack a claim,
-// so what api_auth tells of the user may be unknown.
+// compileKey parses a key. Placeholders of the user may be unknown in it, because there may be no authenticated user,
+// or a token may lack a claim.
 func compileKey(text string, repl *caddy.Replacer) (template, error) {
 	t, err := compileTemplate(text, repl)
 	for i := range t.parts {
@@ -34,7 +34,7 @@ func compileKey(text string, repl *caddy.Replacer) (template, error) {
 	return t, err
 }
 
-// countKey names the window of the request in the store.
+// countKey returns the key of the request's window in the store.
 func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) (string, error) {
 	text, err := h.key.text(repl)
 	if err != nil {
@@ -53,33 +53,33 @@ func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) (string, error
 	return string(key), nil
 }
 
-// AddressKey names the window of the client's address in the store, as a budget
-// of that name and window does for those who are not signed in.
+// AddressKey returns the key of the window of the client's address, as a budget with that name and window uses it for
+// clients who are not signed in.
 func AddressKey(ctx context.Context, name string, window time.Duration) string {
 	return string(appendAddress([]byte(prefixOf(name, window)+"ip:"), edge.AddressIn(ctx)))
 }
 
-// prefixOf begins the keys of a budget in the store.
+// prefixOf returns the prefix of a budget's keys in the store.
 func prefixOf(name string, window time.Duration) string {
 	return "budget:" + name + ":" + window.String() + ":"
 }
 
-// appendAddress writes an IPv4 address as it is and an IPv6 address as its /64.
+// appendAddress appends an IPv4 address as it is and an IPv6 address as its /64 network.
 func appendAddress(dst []byte, address string) []byte {
 	ip, err := netip.ParseAddr(address)
-	if err != nil { // a client on a Unix socket has none
+	if err != nil { // for example a client on a Unix socket
 		return append(dst, address[:min(len(address), maxKeyBytes)]...)
 	}
 	ip = ip.WithZone("").Unmap()
 	if ip.Is4() {
 		return ip.AppendTo(dst)
 	}
-	network, _ := ip.Prefix(ipv6Bits) // 64 is in range
+	network, _ := ip.Prefix(ipv6Bits) // 64 is always valid
 	return network.AppendTo(dst)
 }
 
-// checkName keeps names to what can stand in a structured header, a metric's
-// label and a store's key without escapes.
+// checkName accepts only names that can be used in a structured header, a metric's label and a store's key without
+// escaping.
 func checkName(name string) error {
 	ok := name != "" && len(name) <= maxNameBytes
 	for _, c := range name {

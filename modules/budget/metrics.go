@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// refusals lives as long as the process and is registered with each config.
+// refusals lives as long as the process and is registered with each configuration.
 var refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Namespace: "tollgate",
 	Subsystem: "budget",
@@ -15,7 +15,7 @@ var refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help:      "Requests refused because they did not fit their budget.",
 }, []string{"name"})
 
-// countRefusals returns the counter of a budget, visible in registry.
+// countRefusals returns the counter of a budget and makes it visible in the registry.
 func countRefusals(registry *prometheus.Registry, name string) (prometheus.Counter, error) {
 	if registry != nil {
 		err := registry.Register(refusals)

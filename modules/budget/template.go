@@ -10,20 +10,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 )
 
-// template is a configured text, taken apart once. Evaluating it looks each
-// placeholder up once and never reads braces in what comes out.
+// template is a parsed text with placeholders. Evaluating it looks up each placeholder once and does not interpret
+// braces in the values.
 type template struct {
 	parts []part
 }
 
-// part is a placeholder, or literal text where name is empty.
+// part is a placeholder, or literal text if name is empty.
 type part struct {
 	name, literal string
-	optional      bool // where it is unknown it is empty
+	optional      bool // an unknown placeholder is empty instead of an error
 }
 
-// compileTemplate takes text apart. Placeholders of the environment and of
-// files cannot change with the request and are replaced now.
+// compileTemplate parses a text. Placeholders of the environment and of files do not depend on the request and are
+// replaced at once.
 func compileTemplate(text string, repl *caddy.Replacer) (template, error) {
 	var t template
 	for text != "" {
@@ -47,6 +47,7 @@ func compileTemplate(text string, repl *caddy.Replacer) (template, error) {
 	return t, nil
 }
 
+// addLiteral appends literal text, merging it with a preceding literal.
 func (t *template) addLiteral(text string) {
 	if n := len(t.parts); n > 0 && t.parts[n-1].name == "" {
 		t.parts[n-1].literal += text
@@ -55,7 +56,7 @@ func (t *template) addLiteral(text string) {
 	}
 }
 
-// constant is the text if it has no placeholders.
+// constant returns the text and true if the template has no placeholders.
 func (t template) constant() (string, bool) {
 	switch len(t.parts) {
 	case 0:
@@ -66,8 +67,8 @@ func (t template) constant() (string, bool) {
 	return "", false
 }
 
-// text evaluates the template. A placeholder that nobody knows is an error: it
-// is misspelt, or what sets it does not stand before the budget.
+// text evaluates the template. An unknown placeholder is an error: it is misspelt, or the handler that sets it does not
+// come before the budget.
 func (t template) text(repl *caddy.Replacer) (string, error) {
 	if len(t.parts) == 1 {
 		return t.parts[0].text(repl)
@@ -101,7 +102,7 @@ func (p part) text(repl *caddy.Replacer) (string, error) {
 // number is a configured number of units.
 type number struct {
 	source template
-	fixed  bool // it does not depend on the request:
+	fixed  bool // it does not depend on the request; then units and given are set
 	units  int64
 	given  bool
 }
@@ -119,7 +120,7 @@ func compileNumber(text string, repl *caddy.Replacer) (number, error) {
 	return n, err
 }
 
-// value is the number for this request; given is false where it is empty.
+// value returns the number for this request. given is false if it is empty.
 func (n *number) value(repl *caddy.Replacer) (units int64, given bool, err error) {
 	if n.fixed {
 		return n.units, n.given, nil
@@ -131,14 +132,14 @@ func (n *number) value(repl *caddy.Replacer) (units int64, given bool, err error
 	return parseUnits(text)
 }
 
-// parseUnits reads a whole number from 0 to 2^53-1 as JSON would write it.
+// parseUnits parses a whole number from 0 to 2^53-1 as JSON writes it. given is false if the text is empty.
 func parseUnits(text string) (units int64, given bool, err error) {
 	if text == "" {
 		return 0, false, nil
 	}
 	malformed := len(text) > 16 || (text[0] == '0' && len(text) > 1)
 	for i := 0; i < len(text) && !malformed; i++ {
-		digit := text[i] - '0' // below '0' it wraps around
+		digit := text[i] - '0' // characters below '0' wrap around
 		malformed = digit > 9
 		units = units*10 + int64(digit)
 	}

@@ -12,21 +12,21 @@ import (
 // writerVar is the request variable with the responseWriter of the outermost budget.
 const writerVar = "tollgate.budget.writer"
 
-// families are how the names begin of headers that tell of a limit of requests.
+// families are the prefixes of the names of headers that describe a rate limit.
 var families = []string{"Ratelimit", "X-Ratelimit-", "X-Rate-Limit-", "Anthropic-Ratelimit-"}
 
-// responseWriter takes the limits that an upstream tells of its own out of a response: they
-// would stand beside those of our budgets, and clients would wait for the wrong ones. One serves
-// all budgets of a request. It is used by one goroutine at a time, as responses are.
+// responseWriter removes the rate limit headers of an upstream from a response: they would appear beside those of our
+// budgets, and clients would wait for the wrong ones. One responseWriter serves all budgets of a request. It is used by
+// one goroutine at a time, as response writers are.
 type responseWriter struct {
 	caddyhttp.ResponseWriterWrapper
 
-	rows  [3]*row // of the budgets that have written headers; each format has one
+	rows  [3]*row // of the budgets that have written headers; each format has one row
 	began bool
 }
 
-// keepHeaders notes that a budget has written the headers of a row, and returns the writer that keeps those alone. The
-// first budget of a request makes it; the others get the writer that they pass in.
+// keepHeaders records that a budget has written the headers of a row, and returns the writer that keeps only such
+// headers. The first budget of a request creates it; later ones get w back, which already wraps it.
 func keepHeaders(ctx context.Context, w http.ResponseWriter, written *row) http.ResponseWriter {
 	outer, ok := caddyhttp.GetVar(ctx, writerVar).(*responseWriter)
 	if !ok {
@@ -43,8 +43,8 @@ func keepHeaders(ctx context.Context, w http.ResponseWriter, written *row) http.
 	return w
 }
 
-// clean removes what an upstream has added. Budgets write one value into each of their headers,
-// and proxies add theirs behind it.
+// clean removes what an upstream has added. Budgets write one value into each of their headers, and proxies append
+// theirs.
 func (w *responseWriter) clean() {
 	header := w.Header()
 	for name, values := range header {
@@ -58,6 +58,7 @@ func (w *responseWriter) clean() {
 	}
 }
 
+// isLimit reports whether a header describes a rate limit.
 func isLimit(name string) bool {
 	for _, family := range families {
 		if strings.HasPrefix(name, family) {
@@ -67,6 +68,7 @@ func isLimit(name string) bool {
 	return false
 }
 
+// ours reports whether a budget writes the header.
 func (w *responseWriter) ours(name string) bool {
 	if name == policyHeader || name == stateHeader {
 		return true
@@ -88,7 +90,7 @@ func (w *responseWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// begin does what net/http does for a handler that sends no status.
+// begin sends the status 200 if the handler has not sent a status, as net/http does.
 func (w *responseWriter) begin() {
 	if !w.began {
 		w.WriteHeader(http.StatusOK)
@@ -107,7 +109,7 @@ func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
 	return w.ResponseWriterWrapper.ReadFrom(src)
 }
 
-// FlushError is what http.ResponseController calls; a flush sends the header.
+// FlushError implements flushing for http.ResponseController. A flush sends the header.
 func (w *responseWriter) FlushError() error {
 	w.begin()
 	return http.NewResponseController(w.ResponseWriter).Flush()

@@ -113,7 +113,8 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		default:
 			flag, ok := flags[option]
 			if !ok {
-				return directive.NoOption(d, "unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, answer_items, store_responses, routing, weight, claude_names, no_cache_marks, hide_failed_attempts, anonymous", option)
+				return directive.NoOption(d,
+					"unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, answer_items, store_responses, routing, weight, claude_names, no_cache_marks, hide_failed_attempts, anonymous", option)
 			}
 			if d.NextArg() {
 				return d.ArgErr()
@@ -127,7 +128,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// routing reads what tiers are ordered by; without a tier it is for all three.
+// routing parses the order of tiers. Without a tier it applies to all three.
 func (h *Handler) routing(d *caddyfile.Dispenser) error {
 	args := d.RemainingArgs()
 	tiers := []string{"low", "medium", "high"}
@@ -150,7 +151,7 @@ func (h *Handler) routing(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// weight reads the weight of an entry or a provider.
+// weight parses the weight of an entry or a provider.
 func (h *Handler) weight(d *caddyfile.Dispenser) error {
 	var name, text string
 	if !d.AllArgs(&name, &text) {
@@ -170,7 +171,7 @@ func (h *Handler) weight(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// answerItems reads how long items of answers are kept.
+// answerItems parses how long items of answers are kept.
 func (h *Handler) answerItems(d *caddyfile.Dispenser) error {
 	var text string
 	if !d.AllArgs(&text) {
@@ -188,7 +189,7 @@ func (h *Handler) answerItems(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// unmarshal reads the option store_responses.
+// unmarshal parses the option store_responses.
 func (o *StoreResponses) unmarshal(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		retention, err := caddy.ParseDuration(d.Val())
@@ -228,7 +229,8 @@ func (o *StoreResponses) unmarshal(d *caddyfile.Dispenser) error {
 		case "background_time":
 			o.BackgroundTime, err = gateway.Duration(d)
 		default:
-			return directive.NoOption(d, "unknown option %q; there are: size, conversation_items, chain, background_parallel, background_time", option)
+			return directive.NoOption(d,
+				"unknown option %q; there are: size, conversation_items, chain, background_parallel, background_time", option)
 		}
 		if err != nil {
 			return err
@@ -237,7 +239,7 @@ func (o *StoreResponses) unmarshal(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// count reads the one argument of an option as a positive number.
+// count parses the single argument of an option as a positive number.
 func count(d *caddyfile.Dispenser) (int, error) {
 	option := d.Val()
 	var text string

@@ -34,9 +34,8 @@ func init() {
 	caddy.RegisterModule(Handler{})
 }
 
-// Handler answers model requests from the models that the sender's keys reach.
-// It needs `api_auth gateway_key` before it, or the option anonymous, and
-// `api_errors` around it to render what it refuses.
+// Handler answers model requests with the models that the sender's keys can use. It needs `api_auth gateway_key` before
+// it, or the option anonymous, and `api_errors` around it to write its errors.
 //
 // Routes:
 //
@@ -57,81 +56,78 @@ func init() {
 // Every other path is a 404. The candidates of a request are tried in order
 // until one has sent its first content; from then on the answer is that one's.
 //
-// Placeholders, set when the request has ended (0 or empty before). Tokens and cost
-// include those of failed attempts for which the provider had worked; of a request
-// whose client did not wait for the first content, an estimate of the prompt:
+// Placeholders, set when the request has ended (0 or empty before). Tokens and cost include those of failed attempts
+// for which the provider had worked. If the client did not wait for the first content, they are an estimate of the
+// prompt:
 //
-//	{http.cascade.provider}       who answered; nobody: whose tokens are counted last
-//	{http.cascade.model}          with which model
-//	{http.cascade.tier}           of which tier
-//	{http.cascade.attempts}       how many tries it took
+//	{http.cascade.provider}       who answered; if nobody did, whose tokens are counted last
+//	{http.cascade.model}          the model that answered
+//	{http.cascade.tier}           its tier
+//	{http.cascade.attempts}       the number of attempts
 //	{http.cascade.input_tokens}   cached tokens included
 //	{http.cascade.output_tokens}  reasoning included
 //	{http.cascade.total_tokens}   the sum, for `charge` of budget
-//	{http.cascade.cost_micro_usd} by the catalog's prices, 0 when not known
+//	{http.cascade.cost_micro_usd} by the catalog's prices, 0 if unknown
 type Handler struct {
-	// The time to the first content of a stream by tier (low, medium, high), after
-	// which the next candidate is tried. Default: low 20s, medium 45s, high 120s.
+	// The time allowed until the first content of a stream by tier (low, medium, high), after which the next candidate
+	// is tried. Default: low 20s, medium 45s, high 120s.
 	FirstContent map[string]caddy.Duration `json:"first_content,omitempty"`
 
-	// The time to the end of an answer that is not streamed by tier, after which
-	// the next candidate is tried. Default: 8m, since most clients give up after
-	// 10 minutes.
+	// The time allowed until the end of an answer that is not streamed by tier, after which the next candidate is
+	// tried. Default: 8m, since most clients give up after 10 minutes.
 	Answer map[string]caddy.Duration `json:"answer,omitempty"`
 
-	// The longest silence of a stream. Default: 60s.
+	// The longest allowed silence of a stream. Default: 60s.
 	Idle caddy.Duration `json:"idle,omitempty"`
 
-	// The tier (low, medium, high) that serves unknown model names. Default:
-	// none, they are a 404.
+	// The tier (low, medium, high) that serves unknown model names. Default: none, they are a 404.
 	DefaultTier string `json:"default_tier,omitempty"`
 
-	// Ends the cascade when a provider refuses the content. Default: the next
-	// candidate is asked.
+	// Ends the cascade when a provider refuses the content. Default: the next candidate is tried.
 	StopOnPolicy bool `json:"stop_on_policy,omitempty"`
 
-	// Lets a request for one model entry go on with the entry's tier when the
-	// entry fails. Default: off.
+	// Lets a request for one model entry continue with the entry's tier when the entry fails. Default: off.
 	EntryFallback bool `json:"entry_fallback,omitempty"`
 
-	// How long items of answers of the Responses API are kept, sealed, for the gateway key
-	// that got them, so that its next requests can refer to them (item_reference). Not
-	// kept are those of requests with "store": false. A negative value keeps none. Default: 24h.
+	// How long items of answers of the Responses API are kept, encrypted, for the gateway key that received them, so
+	// that its later requests can refer to them (item_reference). Items of requests with "store": false are not kept. A
+	// negative value keeps none. Default: 24h.
 	AnswerItems caddy.Duration `json:"answer_items,omitempty"`
 
-	// What the candidates of a tier (low, medium, high) are ordered by that users' preferences and
-	// priorities leave equal: catalog, price, latency or weights. Default: catalog.
+	// The order of the candidates of a tier (low, medium, high) that users' preferences and priorities leave equal:
+	// catalog, price, latency or weights. Default: catalog.
 	Routing map[string]string `json:"routing,omitempty"`
 
-	// The weights of entries (provider/model) and providers for routing by weights. Default: 1.
+	// The weights of entries (provider/model) and providers for the order weights. Default: 1.
 	Weights map[string]float64 `json:"weights,omitempty"`
 
-	// Keeps answers of the Responses API and conversations, so that requests can continue them by their ids
-	// (previous_response_id, conversation), fetch and delete them, and be answered in the
-	// background. Default: off, nothing but items of answers is kept.
+	// Stores answers of the Responses API and conversations, so that requests can continue them by their ids
+	// (previous_response_id, conversation), fetch and delete them, and be answered in the background.
+	// Default: off, nothing but items of answers is kept.
 	StoreResponses *StoreResponses `json:"store_responses,omitempty"`
 
-	// Leaves out the marks for the prompt cache that requests of chat and Responses clients
-	// get where a messages upstream answers. Default: off.
+	// Leaves out the prompt cache marks that requests of chat and Responses clients get when a messages upstream
+	// answers. Default: off.
 	NoCacheMarks bool `json:"no_cache_marks,omitempty"`
 
-	// Lists, for clients of Anthropic's API, each name of another vendor with "claude-" before it, in front of the others: the picker of
-	// Claude Code shows names of that vendor alone. Requests may use such names in any case.
+	// Lists, for clients of Anthropic's API, each name of another vendor also with the prefix "claude-", in front of
+	// the others, because the model picker of Claude Code shows only that vendor's names. Requests may use such names
+	// whether or not this is set. Default: off.
 	ClaudeNames bool `json:"claude_names,omitempty"`
 
-	// Leaves error.failed_attempts out of the answer. Default: off.
+	// Leaves error.failed_attempts out of error answers. Default: off.
 	HideFailedAttempts bool `json:"hide_failed_attempts,omitempty"`
 
-	// The user whose models answer requests that come without a checked key, and
-	// who is charged for them: a row of usage without a key, no limits but those that the
-	// operator has imposed on the user, and those of a budget before it. Default: none, such requests are a 401, and a configuration in
-	// which no key is checked before is refused.
+	// The user whose models answer requests that come without a verified key, and who is charged for them. Such
+	// requests have a row of usage without a key; their only limits are those that the operator has imposed on the
+	// user, and those of a budget before this handler. Default: none, such requests are a 401, and a configuration in
+	// which no key is verified before this handler is refused.
 	Anonymous string `json:"anonymous,omitempty"`
 
 	app       *gateway.App
 	options   cascade.Options
-	stored    *stored.Options    // nil: nothing is stored
-	anonymous *keychain.Identity // nil: none
+	stored    *stored.Options    // nil if nothing is stored
+	anonymous *keychain.Identity // nil if there is none
 	logger    *zap.Logger
 }
 
@@ -143,7 +139,7 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision gets the app and reads the options.
+// Provision gets the app and checks the options.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
 	app, err := gateway.From(ctx)
@@ -186,7 +182,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		app.OnSettled(h.watchStored)
 	}
 	app.OnSettled(func() { go h.chargeBatches(ctx) })
-	return tollgate.RegisterMetrics(ctx, requests, attempts, failovers, cooldowns, tokens, firstToken, ofTeams.requests, ofTeams.tokens, ofTeams.cost)
+	return tollgate.RegisterMetrics(ctx, requests, attempts, failovers, cooldowns, tokens, firstToken, ofTeams.requests,
+		ofTeams.tokens, ofTeams.cost)
 }
 
 // Validate checks the ranges of the options.
@@ -204,7 +201,7 @@ func (h *Handler) Validate() error {
 	return h.StoreResponses.validate()
 }
 
-// orders reads the orders of tiers.
+// orders parses the options routing and weight.
 func (h *Handler) orders() error {
 	weighs := false
 	for name, text := range h.Routing {
@@ -234,7 +231,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	offer := body.OfferOf(r)
 	path := r.URL.Path
 	if offer != nil {
-		offer.Take() // also where there is nothing at its path
+		offer.Take() // even if there is nothing at its path
 		path = offer.Request.URL.Path
 	}
 	if format, base, count, ok := formats.At(path); ok && base == "/v1" {
@@ -279,13 +276,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 			"there is nothing at "+path+": the base URL has /v1 twice; it ends at /v1 for OpenAI clients and at the host for messages clients")
 	}
 	if _, base, _, ok := formats.At(path); ok && base == "" || path == "/models" {
-		return refuse(http.StatusNotFound, "not_found", "there is nothing at "+path+": the base URL of OpenAI clients ends in /v1, that of messages clients at the host")
+		return refuse(http.StatusNotFound, "not_found",
+			"there is nothing at "+path+": the base URL of OpenAI clients ends in /v1, that of messages clients at the host")
 	}
 	return refuse(http.StatusNotFound, "not_found", "there is nothing at this path")
 }
 
-// model answers at the path of a format; offer is nil where nobody would translate.
-func (h *Handler) model(w http.ResponseWriter, r *http.Request, offer *body.Offer, format formats.Format, count bool) error {
+// model answers requests at the path of a format. offer is nil if no translate handler came before.
+func (h *Handler) model(
+	w http.ResponseWriter, r *http.Request, offer *body.Offer, format formats.Format, count bool,
+) error {
 	if r.Method != http.MethodPost {
 		return methodNotAllowed(w, r, http.MethodPost)
 	}
@@ -297,7 +297,8 @@ func (h *Handler) model(w http.ResponseWriter, r *http.Request, offer *body.Offe
 		return h.answer(w, offer.Request, format)
 	case format != formats.Chat():
 		facts := format.Facts()
-		return refuse(http.StatusNotFound, "not_found", "this site does not serve /v1"+facts.Path+": put `translate "+string(facts.Name)+"` before `cascade`")
+		return refuse(http.StatusNotFound, "not_found",
+			"this site does not serve /v1"+facts.Path+": put `translate "+string(facts.Name)+"` before `cascade`")
 	}
 	return h.answer(w, r, format)
 }
@@ -311,8 +312,8 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) erro
 	return refuse(http.StatusMethodNotAllowed, "method_not_allowed", r.Method+" is not allowed here, use "+allow)
 }
 
-// probe answers programs that look whether there is something, and leads people to the
-// console, where nothing else has a page for them.
+// probe answers programs that check whether the gateway is there, and sends browsers to the console if no later handler
+// has a page for them.
 func probe(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	const text = "Tollgate model gateway\n"
 	if gateway.ConsoleOffered(r) {
@@ -329,8 +330,8 @@ func probe(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error
 	return err
 }
 
-// answer answers a request of any format; nil: for vectors. What a stream does not need while it
-// is open is in functions of its own: the stack is most of what it holds.
+// answer answers a request in a format. A nil format means a request for embeddings. What a stream does not need while
+// it is open is in separate functions, because the stack is most of the memory that an open stream holds.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.Format) error {
 	defer h.app.Acquire()()
 	started := time.Now()
@@ -353,7 +354,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.
 		return err
 	}
 	if k.inBackground() {
-		release = func() {} // it belongs to the work in the background
+		release = func() {} // the background work releases it
 		return h.background(w, r, ask, k, kept, admission, started)
 	}
 	engine := h.engine(kept)
@@ -370,13 +371,15 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.
 	return statusError(err)
 }
 
-// admit asks for the leave to send a request on.
-func (h *Handler) admit(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) (*keychain.Admission, error) {
+// admit asks for permission to send a request on.
+func (h *Handler) admit(
+	r *http.Request, kept *gateway.Gateway, identity *keychain.Identity,
+) (*keychain.Admission, error) {
 	admission, err := kept.Keychain.Admit(r.Context(), h.app.Counters(), identity)
 	return admission, statusError(gateway.Unavailable(err))
 }
 
-// done gives back what the request took, which has used so many tokens.
+// done releases what the request reserved and reports the tokens that it used.
 func (h *Handler) done(r *http.Request, admission *keychain.Admission, tokens int64) {
 	if err := admission.Done(r.Context(), tokens); err != nil {
 		h.logger.Warn("the counters do not know that a request has ended", zap.Error(err))
@@ -384,7 +387,8 @@ func (h *Handler) done(r *http.Request, admission *keychain.Admission, tokens in
 }
 
 // read reads the request, and what the sender may use.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Request, format formats.Format, kept *gateway.Gateway,
+func (h *Handler) read(
+	w http.ResponseWriter, r *http.Request, ask *cascade.Request, format formats.Format, kept *gateway.Gateway,
 	identity *keychain.Identity,
 ) error {
 	text, lease, err := body.Read(w, r, h.app.MemoryBudget(), identity.UserID)
@@ -416,9 +420,11 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 	return nil
 }
 
-// expand puts the items that a request refers to in their places. What they add takes
-// memory of the budget for as long as the body does.
-func (h *Handler) expand(r *http.Request, ask *cascade.Request, format formats.Format, text []byte, lease *wire.Lease) ([]byte, *wire.Lease, error) {
+// expand replaces references to items by the items. The memory that they need is taken from the budget for as long as
+// the body is held.
+func (h *Handler) expand(
+	r *http.Request, ask *cascade.Request, format formats.Format, text []byte, lease *wire.Lease,
+) ([]byte, *wire.Lease, error) {
 	expanded, err := ask.Expand(r.Context(), format, text)
 	if k, ok := ask.Stored.(*keeper); ok && err == nil {
 		expanded, err = k.begin(r.Context(), expanded)
@@ -434,9 +440,11 @@ func (h *Handler) expand(r *http.Request, ask *cascade.Request, format formats.F
 	return expanded, wire.NewLease(func(bool) { share.Free() }), nil
 }
 
-// account tells the usage log, the metrics, the trace and the placeholders how
-// a request went, and returns how many tokens it used.
-func account(r *http.Request, ask *cascade.Request, kept *gateway.Gateway, result *cascade.Result, t *traced, started time.Time) (tokens int64) {
+// account reports the result of a request to the usage log, the metrics, the trace and the placeholders, and returns
+// how many tokens it used.
+func account(
+	r *http.Request, ask *cascade.Request, kept *gateway.Gateway, result *cascade.Result, t *traced, started time.Time,
+) (tokens int64) {
 	record := ask.Record(result, started)
 	kept.Usage.Add(record)
 	observeRequest(&record, result)
@@ -445,14 +453,15 @@ func account(r *http.Request, ask *cascade.Request, kept *gateway.Gateway, resul
 	return record.InputTokens + record.OutputTokens
 }
 
-// client is who sent the request.
+// client returns who sent the request, and the gateway.
 func (h *Handler) client(r *http.Request) (*gateway.Gateway, *keychain.Identity, error) {
 	identity, ok := apiauth.Identity(r)
 	if !ok {
 		identity = h.anonymous
 	}
 	if identity == nil {
-		return nil, nil, refuse(http.StatusUnauthorized, "invalid_api_key", "no gateway key was checked: put `api_auth gateway_key` before `cascade`")
+		return nil, nil, refuse(http.StatusUnauthorized, "invalid_api_key",
+			"no gateway key was checked: put `api_auth gateway_key` before `cascade`")
 	}
 	kept, err := h.app.Gateway()
 	if err != nil {
@@ -464,6 +473,7 @@ func (h *Handler) client(r *http.Request) (*gateway.Gateway, *keychain.Identity,
 	return kept, identity, statusError(gateway.Unavailable(err))
 }
 
+// engine returns a cascade whose attempts are counted in the metrics.
 func (h *Handler) engine(kept *gateway.Gateway) *cascade.Engine {
 	engine := h.app.Engine(kept, h.options, h.logger)
 	engine.Observe = observeAttempt
@@ -471,7 +481,10 @@ func (h *Handler) engine(kept *gateway.Gateway) *cascade.Engine {
 }
 
 func newRequest(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
-	ask := &cascade.Request{ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: kept.Sealer, Items: kept.Items, User: identity.UserID, TeamID: identity.TeamID, KeyID: identity.KeyID}
+	ask := &cascade.Request{
+		ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: kept.Sealer, Items: kept.Items,
+		User: identity.UserID, TeamID: identity.TeamID, KeyID: identity.KeyID,
+	}
 	ask.Session = session(r)
 	if identity.Restricted() {
 		ask.Forbids = identity.Forbids
@@ -482,10 +495,12 @@ func newRequest(r *http.Request, kept *gateway.Gateway, identity *keychain.Ident
 	return ask
 }
 
-// session returns the session that the client, an agent, names in a header, or nothing.
+// session returns the session that an agent names in a header, or an empty string.
 func session(r *http.Request) string {
-	const limit = 200 // characters, more than any client sends
-	for _, name := range [...]string{"X-Claude-Code-Session-Id", "Session_id", "Session-Id", "X-Session-Id", "X-Session-Affinity"} {
+	const limit = 200 // in bytes; clients send less
+	for _, name := range [...]string{
+		"X-Claude-Code-Session-Id", "Session_id", "Session-Id", "X-Session-Id", "X-Session-Affinity",
+	} {
 		if value := r.Header.Get(name); value != "" && len(value) <= limit {
 			return value
 		}
@@ -497,11 +512,11 @@ func requestID(r *http.Request) string {
 	if id := apierrors.RequestID(r.Context()); id != "" {
 		return id
 	}
-	return wire.NewID("req_") // used without api_errors
+	return wire.NewID("req_") // only without api_errors
 }
 
-// headers are what a provider that speaks the client's format gets to know of the
-// client's; nil: none.
+// headers returns the header fields of the client that a provider gets if it speaks the client's format. It returns nil
+// if the format has none.
 func headers(r *http.Request, format formats.Format) map[string]string {
 	names := format.Facts().Header
 	if len(names) == 0 {
@@ -516,7 +531,7 @@ func headers(r *http.Request, format formats.Format) map[string]string {
 	return header
 }
 
-// count answers a request for the number of its tokens.
+// count answers a request to count tokens.
 func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter) error {
 	defer h.app.Acquire()()
 	kept, identity, err := h.client(r)
@@ -550,7 +565,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	return body.WriteCount(w, format, tokens)
 }
 
-// statusError gives Caddy the status of an error that api_errors will render.
+// statusError wraps an error so that Caddy has the status of the error that api_errors will write.
 func statusError(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)
@@ -564,12 +579,15 @@ func publish(r *http.Request, record *spending.Record) {
 	if !ok {
 		return
 	}
-	served := struct { // less than the record
+	served := struct { // a copy of only what is needed, so that the record can be freed
 		provider, model      string
 		tier                 catalog.Tier
 		attempts             int
 		input, output, micro int64
-	}{record.Provider, record.Model, record.Tier, record.Attempts, record.InputTokens, record.OutputTokens, record.CostMicroUSD}
+	}{
+		record.Provider, record.Model, record.Tier, record.Attempts, record.InputTokens, record.OutputTokens,
+		record.CostMicroUSD,
+	}
 	repl.Map(func(key string) (any, bool) {
 		name, ok := strings.CutPrefix(key, "http.cascade.")
 		if !ok {

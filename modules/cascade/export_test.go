@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// ChargeSome is one run of the job that charges batches.
+// ChargeSome runs the job that charges batches once.
 func ChargeSome(ctx context.Context, app *gateway.App, before time.Time) {
 	h := &Handler{app: app, options: cascade.Options{}.WithDefaults(), logger: zap.NewNop()}
 	h.chargeSome(ctx, before)

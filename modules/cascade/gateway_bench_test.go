@@ -46,8 +46,8 @@ func (n *nobody) FlushError() error           { return nil }
 
 func (n *nobody) SetReadDeadline(time.Time) error { return nil }
 
-// BenchmarkGateway is one chat completion through all that `tollgate gateway`
-// stands for, without the network on either side.
+// BenchmarkGateway measures one chat completion through everything that `tollgate gateway` stands for, without the
+// network on either side.
 func BenchmarkGateway(b *testing.B) {
 	server, app := startGateway(b)
 	kept, err := app.Gateway()

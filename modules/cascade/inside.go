@@ -18,13 +18,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// Inside is the cascade for a service of the same configuration, which asks it without a
-// connection: a transport for POST /v1/chat/completions, not as a stream, and for
-// POST /v1/embeddings, at any host. A user's models answer, with the same fallbacks,
-// metrics and rows of usage as for who comes with a key, and an entry that fails is
-// replaced by its tier. A key, in the place of the user, has its own user, whose budgets of
-// that key and allowed models count; requests a minute do not. ctx is that of the module
-// that is being provisioned.
+// Inside returns the cascade as a transport, with which a service of the same configuration can use it without a
+// network connection. The transport accepts POST /v1/chat/completions, without streaming, and POST /v1/embeddings, at
+// any host. The user's models answer, with the same fallbacks, metrics and rows of usage as for clients with a key, and
+// an entry that fails is replaced by its tier. A key may be given instead of a user: it determines the user, and its
+// budgets and allowed models apply, but not its limit of requests per minute. ctx is the context of the module that is
+// being provisioned.
 func Inside(ctx caddy.Context, user, key string) (http.RoundTripper, error) {
 	h := &Handler{Anonymous: cmp.Or(user, ofKey), EntryFallback: true}
 	if err := h.Provision(ctx); err != nil {
@@ -33,19 +32,19 @@ func Inside(ctx caddy.Context, user, key string) (http.RoundTripper, error) {
 	return &inside{h, key}, nil
 }
 
-// ofKey stands for the user of a key until it is asked.
+// ofKey stands for the user of a key until a request looks the key up.
 const ofKey = "key"
 
 type inside struct {
 	*Handler
-	key string // empty: the user is named
+	key string // empty if the user is named
 }
 
-// leastPatience is how long a model has at least for an answer; it has half of the time
-// that is left, so that another one can be asked.
+// leastPatience is the shortest time that a model gets for an answer. It gets half of the time that is left, so that
+// another one can be tried.
 const leastPatience = 5 * time.Second
 
-// asking is the handler for one request.
+// asking returns the handler for one request.
 func (i *inside) asking(ctx context.Context) (*Handler, error) {
 	h := *i.Handler
 	if end, ok := ctx.Deadline(); ok {
@@ -63,21 +62,21 @@ func (i *inside) asking(ctx context.Context) (*Handler, error) {
 	return &h, gateway.Unavailable(err)
 }
 
-// apart is a request's context without what is known of the client: the key that a client
-// of the service has shown, or the name of its request, are not those of what the service
-// asks. Its span is.
-type apart struct{ context.Context } //nolint:containedctx // it is one
+// apart is a request's context without its values. They describe a client of the service, such as its key or its
+// request id, rather than the service's own request. Only the trace span is kept.
+type apart struct{ context.Context } //nolint:containedctx // it is a context
 
+// Value returns nil for every key.
 func (apart) Value(any) any { return nil }
 
-// mostInside bounds an answer, which is held whole, in bytes.
+// mostInside is the maximum size of an answer in bytes. Answers are held in memory.
 const mostInside = 16 << 20
 
-// RoundTrip implements http.RoundTripper. A refusal is an answer with a status and a
-// sentence, as one of the gateway over HTTP is.
+// RoundTrip implements http.RoundTripper. A refusal becomes a response with a status and a message, as it would be over
+// HTTP.
 func (i *inside) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
-		defer func() { _ = r.Body.Close() }() // as a transport has to
+		defer func() { _ = r.Body.Close() }() // required of a RoundTripper
 	}
 	w := &answerWriter{header: make(http.Header), status: http.StatusOK}
 	ctx := trace.ContextWithSpan(apart{r.Context()}, trace.SpanFromContext(r.Context()))
@@ -96,12 +95,13 @@ func (i *inside) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return &http.Response{
-		Status: http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: w.header,
-		Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r,
+		Status: http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.header,
+		Body:   io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r,
 	}, nil
 }
 
-// answerWriter takes an answer.
+// answerWriter collects an answer.
 type answerWriter struct {
 	header http.Header
 	status int

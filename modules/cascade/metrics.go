@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// The metrics live for the process and are registered with each configuration.
+// The metrics live as long as the process and are registered with each configuration.
 var (
 	requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "cascade", Name: "requests_total",
@@ -92,14 +92,14 @@ func observeTokens(provider string, input, output int64) {
 	tokens.WithLabelValues(provider, "output").Add(float64(output))
 }
 
-// maxTeamSeries is how many combinations of team, provider and model have metrics of their own. What
-// comes on top of them counts as otherSeries.
+// maxTeamSeries is how many combinations of team, provider and model have metrics of their own. Further ones are
+// counted as otherSeries.
 const maxTeamSeries = 1000
 
-// otherSeries is every label of what is beyond maxTeamSeries.
+// otherSeries is the value of every label for combinations beyond maxTeamSeries.
 const otherSeries = "other"
 
-// teamMetrics count what teams use. The first combinations that this process meets have series.
+// teamMetrics count the use by teams. The first combinations that occur in this process get series of their own.
 type teamMetrics struct {
 	requests, tokens, cost *prometheus.CounterVec
 	mu                     sync.Mutex
@@ -108,11 +108,11 @@ type teamMetrics struct {
 
 type teamSeries struct{ team, provider, model string }
 
-// teamCounters are the metrics of a combination.
+// teamCounters are the counters of one combination.
 type teamCounters struct{ requests, tokens, cost prometheus.Counter }
 
-// observe counts a request. Models of users' own have no names here, and no provider: users choose
-// those.
+// observe counts a request. Models that users have added are counted as provider "custom" without a model, because
+// users choose their names.
 func (m *teamMetrics) observe(r *spending.Record, c *keychain.Candidate) {
 	series := teamSeries{team: r.TeamID}
 	switch {
@@ -129,6 +129,7 @@ func (m *teamMetrics) observe(r *spending.Record, c *keychain.Candidate) {
 	}
 }
 
+// of returns the counters of a combination and creates them if necessary.
 func (m *teamMetrics) of(series teamSeries) *teamCounters {
 	m.mu.Lock()
 	defer m.mu.Unlock()

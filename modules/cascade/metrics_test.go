@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// value is what a counter has come to.
+// value returns the current value of a counter.
 func value(t *testing.T, c prometheus.Counter) float64 {
 	t.Helper()
 	var metric dto.Metric

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// offer is what a key can ask for.
+// offer is the set of models that a key can use.
 type offer struct {
 	h        *Handler
 	routing  *keychain.Routing
@@ -23,7 +23,7 @@ type offer struct {
 	now      time.Time
 }
 
-// models answers GET /v1/models and /v1/models/{id}.
+// models answers GET /v1/models and GET /v1/models/{id}.
 func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) error {
 	kept, identity, err := h.client(r)
 	if err != nil {
@@ -38,7 +38,8 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 		if m, ok := o.named(id); ok {
 			return writeJSON(w, m)
 		}
-		return refuse(http.StatusNotFound, "model_not_found", "there is no model \""+wire.Mask(id, 100)+"\" for this key; GET /v1/models lists all")
+		return refuse(http.StatusNotFound, "model_not_found",
+			"there is no model \""+wire.Mask(id, 100)+"\" for this key; GET /v1/models lists all")
 	}
 	all := o.list()
 	if r.Header.Get("Anthropic-Version") == "" {
@@ -71,8 +72,8 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	return writeJSON(w, answer)
 }
 
-// named is what a request with that name would be answered by. Clients look a name up before they
-// ask, and most names of a tier are in no list.
+// named returns the model that would answer a request for a name. Clients look up a name before they use it, and most
+// names of tiers are not listed.
 func (o *offer) named(id string) (modellist.Model, bool) {
 	target := o.routing.Resolve(id)
 	if tier, known := cascade.PseudoTier(target); known {
@@ -93,7 +94,7 @@ func (o *offer) named(id string) (modellist.Model, bool) {
 	return o.tier(id, tier), known
 }
 
-// tier is a name of the gateway's own.
+// tier describes one of the gateway's own names.
 func (o *offer) tier(id string, tier catalog.Tier) modellist.Model {
 	for _, c := range o.routing.Tier(tier) {
 		if o.identity.Forbids(c) == "" {
@@ -103,7 +104,7 @@ func (o *offer) tier(id string, tier catalog.Tier) modellist.Model {
 	return modellist.Tier(id, tier, nil)
 }
 
-// list is the gateway's own names, then the aliases, then the user's entries that the key may use.
+// list returns the gateway's own names, then the aliases, then the user's entries that the key may use.
 func (o *offer) list() []modellist.Model {
 	names, aliases := o.routing.Entries(), o.routing.Aliases()
 	all := make([]modellist.Model, 0, len(cascade.PseudoModels)+len(aliases)+len(names))
@@ -123,13 +124,14 @@ func (o *offer) list() []modellist.Model {
 	return all
 }
 
-// forClaude adds, in front, the names by which clients that show only those of one vendor can ask for
-// what has other names: tiers, aliases, and models of others.
+// forClaude adds, in front, names with the prefix "claude-" for tiers, aliases and models of other vendors. Clients
+// that show only one vendor's names can then use them.
 func (o *offer) forClaude(all []modellist.Model) []modellist.Model {
 	var more []modellist.Model
 	for _, m := range all {
 		lower := strings.ToLower(m.ID)
-		own := strings.HasPrefix(lower, "claude") || strings.HasPrefix(lower, "anthropic") || strings.HasPrefix(lower, "vendor-")
+		own := strings.HasPrefix(lower, "claude") || strings.HasPrefix(lower, "anthropic") ||
+			strings.HasPrefix(lower, "vendor-")
 		if name := keychain.Claude + m.ID; !own && o.routing.Resolve(name) != name {
 			more = append(more, m.Alias(name))
 		}
@@ -137,8 +139,8 @@ func (o *offer) forClaude(all []modellist.Model) []modellist.Model {
 	return append(more, all...)
 }
 
-// cut takes the page that limit (1 to 1000, default 20), after_id and before_id
-// ask for.
+// cut returns the page that the parameters limit (1 to 1000, default 20), after_id and before_id select, and whether
+// there are more.
 func cut(all []modellist.Model, r *http.Request) (page []modellist.Model, more bool, err error) {
 	query := r.URL.Query()
 	limit := 20

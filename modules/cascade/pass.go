@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// passing is a request to an endpoint that nothing is translated for.
+// passing is a request to an endpoint that needs no translation.
 type passing struct {
 	*Handler
 	endpoint *passthrough.Endpoint
@@ -33,10 +33,10 @@ type passing struct {
 	share    memory.Share
 }
 
-// learnTime is how long the database has to keep what an answer says of objects.
+// learnTime limits how long the database may take to store what an answer says about objects.
 const learnTime = 10 * time.Second
 
-// pass answers at an endpoint that nothing is translated for.
+// pass answers requests to endpoints that need no translation.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.Endpoint, id string) error {
 	defer h.app.Acquire()()
 	started := time.Now()
@@ -53,7 +53,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	if p.ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	if e.List { // it asks a provider for each row, so it counts like any other request
+	if e.List { // it sends a request to a provider for each row, so it counts like any other request
 		admission, err := h.admit(r, kept, identity)
 		if err != nil {
 			return err
@@ -82,12 +82,12 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	result, err := engine.Answer(r.Context(), w, p.ask)
 	used = account(r, p.ask, kept, result, traced, started)
 	if p.ask.Forward.Broken {
-		panic(http.ErrAbortHandler) // else the client would take the part for the whole
+		panic(http.ErrAbortHandler) // otherwise the client would take a part for the whole
 	}
 	return statusError(err)
 }
 
-// prepare reads the request and says where it goes.
+// prepare reads the request and decides where it is sent.
 func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
 	e := p.endpoint
 	f := &cascade.Forward{Surface: e.Surface, Method: e.Method, Endpoint: e.Name, Path: e.Below(p.id)}
@@ -120,9 +120,11 @@ func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
 		}
 	case passthrough.FormBody:
 		if r.Header.Get("Content-Encoding") != "" {
-			return apierror.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "a form must not be packed: leave Content-Encoding away")
+			return apierror.New(http.StatusUnsupportedMediaType, "unsupported_media_type",
+				"a form must not be packed: leave Content-Encoding away")
 		}
-		form, err := passthrough.ReadForm(r.Context(), r.Header.Get("Content-Type"), inbound.Default.Long(w, r), e.Limit, e.NeedsModel(), &p.share)
+		form, err := passthrough.ReadForm(r.Context(), r.Header.Get("Content-Type"), inbound.Default.Long(w, r), e.Limit,
+			e.NeedsModel(), &p.share)
 		if err != nil {
 			return err
 		}
@@ -141,14 +143,14 @@ func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
 		}
 		return nil
 	}
-	if open := f.Body; open != nil { // it has no model
+	if open := f.Body; open != nil { // the body has no model
 		f.Body = func(string) (passthrough.Reader, int64, error) { return open("") }
 	}
 	return p.pin(r, file)
 }
 
-// pin chooses the provider and the key of a request about objects: those of the object, of the file
-// that it names, or of the provider that the client names, else the first that keeps such.
+// pin chooses the provider and the key of a request about objects: those of the object, those of the file that the
+// request names, the provider that the client names in a header, or else the first provider that stores such objects.
 func (p *passing) pin(r *http.Request, file string) error {
 	e, f := p.endpoint, p.ask.Forward
 	kind, id := e.Object, p.id
@@ -162,7 +164,8 @@ func (p *passing) pin(r *http.Request, file string) error {
 			return err
 		}
 		if f.Pinned = p.candidate(object.Provider, object.ProviderKey); f.Pinned == nil {
-			return apierror.New(http.StatusNotFound, "not_found", "the provider key that the %s was made with serves you no longer", kind)
+			return apierror.New(http.StatusNotFound, "not_found",
+				"the provider key that the %s was made with serves you no longer", kind)
 		}
 	} else if f.Pinned = p.keeper(r.Header.Get("X-Gateway-Provider")); f.Pinned == nil {
 		return apierror.New(http.StatusNotFound, "no_models_available",
@@ -173,21 +176,22 @@ func (p *passing) pin(r *http.Request, file string) error {
 	}
 	f.Held = true
 	f.Answered = func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), learnTime) // the object is there, whether the client is or not
+		// The object exists whether or not the client is still there.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), learnTime)
 		defer cancel()
 		return wire.Usage{}, p.learn(ctx, c, key, &object, answer)
 	}
 	return nil
 }
 
-// candidate is a provider that is asked through one of its keys alone; an empty key means any. It is
-// nil where there is no such key.
+// candidate returns a provider as a candidate that uses only the given key; an empty key means any of its keys. It
+// returns nil if there is no such key.
 func (p *passing) candidate(provider, key string) *keychain.Candidate {
 	c := p.ask.Account.CandidateFor(p.catalog, p.ask.TeamID, provider, p.endpoint.Name)
 	if c == nil || !c.Provider.Serves(p.endpoint.Name) {
 		return nil
 	}
-	c.Model.Price.Known = true // it costs nothing by itself
+	c.Model.Price.Known = true // the call itself costs nothing
 	if key != "" {
 		c.Keys = slices.DeleteFunc(c.Keys, func(k keychain.Key) bool { return k.PublicID() != key })
 	}
@@ -197,7 +201,8 @@ func (p *passing) candidate(provider, key string) *keychain.Candidate {
 	return c
 }
 
-// keeper is the provider for a new object.
+// keeper returns the provider for a new object: the named one, or the first that has a key. It returns nil if there is
+// none.
 func (p *passing) keeper(named string) *keychain.Candidate {
 	if named != "" {
 		return p.candidate(named, "")
@@ -210,24 +215,27 @@ func (p *passing) keeper(named string) *keychain.Candidate {
 	return nil
 }
 
-// learn keeps what a provider's answer says of objects: those that it made, and those that are gone or
-// done.
-func (p *passing) learn(ctx context.Context, c *keychain.Candidate, key *keychain.Key, known *keychain.Object, answer []byte) error {
+// learn stores what a provider's answer says about objects: which were created, deleted or completed. A batch that has
+// ended is charged, once.
+func (p *passing) learn(
+	ctx context.Context, c *keychain.Candidate, key *keychain.Key, known *keychain.Object, answer []byte,
+) error {
 	e, service := p.endpoint, p.kept.Keychain
 	if e.Deletes {
 		return service.ForgetObject(ctx, known)
 	}
-	said := gjson.ParseBytes(answer)
+	response := gjson.ParseBytes(answer)
 	keep := func(kind, id string) error {
 		if id == "" || kind != e.Object && e.Object != keychain.ObjectBatch {
 			return nil
 		}
 		return service.KeepObject(ctx, &keychain.Object{
-			ID: id, Kind: kind, UserID: p.ask.User, TeamID: p.ask.TeamID, KeyID: p.ask.KeyID, Provider: c.Provider.Code, ProviderKey: key.PublicID(),
+			ID: id, Kind: kind, UserID: p.ask.User, TeamID: p.ask.TeamID, KeyID: p.ask.KeyID, Provider: c.Provider.Code,
+			ProviderKey: key.PublicID(),
 		})
 	}
 	if p.id == "" {
-		if err := keep(e.Object, said.Get("id").Str); err != nil {
+		if err := keep(e.Object, response.Get("id").Str); err != nil {
 			return err
 		}
 	}
@@ -235,11 +243,11 @@ func (p *passing) learn(ctx context.Context, c *keychain.Candidate, key *keychai
 		return nil
 	}
 	for _, member := range [...]string{"output_file_id", "error_file_id"} {
-		if err := keep(keychain.ObjectFile, said.Get(member).Str); err != nil {
+		if err := keep(keychain.ObjectFile, response.Get(member).Str); err != nil {
 			return err
 		}
 	}
-	if p.id == "" || known.Charged || !passthrough.Done(said.Get("status").Str) {
+	if p.id == "" || known.Charged || !passthrough.Done(response.Get("status").Str) {
 		return nil
 	}
 	first, err := service.ChargeObject(ctx, known)
@@ -249,8 +257,7 @@ func (p *passing) learn(ctx context.Context, c *keychain.Candidate, key *keychai
 	return err
 }
 
-// fetch asks for the description of an object as its owner would. It returns nil where the provider
-// does not have it.
+// fetch requests the description of an object on behalf of its owner. It returns nil if the provider does not have it.
 func (p *passing) fetch(ctx context.Context, o *keychain.Object) []byte {
 	row, _, _ := passthrough.Find(http.MethodGet, "/"+p.endpoint.Surface+"/"+o.ID)
 	if row == nil {
@@ -276,13 +283,14 @@ func (p *passing) fetch(ctx context.Context, o *keychain.Object) []byte {
 	return w.body.Bytes()
 }
 
-// listed is how many objects a page has: each is asked for at its provider, which lists those of
-// everybody who shares the key.
+// listed is the number of objects on a page. Each is requested from its provider separately, because the provider's own
+// list has the objects of everybody who shares the key.
 const listed = 20
 
 // list answers with a page of the objects of the user and team.
 func (p *passing) list(w http.ResponseWriter, r *http.Request) error {
-	page, err := p.kept.Keychain.Objects(r.Context(), p.ask.User, p.ask.TeamID, p.endpoint.Object, r.URL.Query().Get("after"), listed+1)
+	page, err := p.kept.Keychain.Objects(r.Context(), p.ask.User, p.ask.TeamID, p.endpoint.Object,
+		r.URL.Query().Get("after"), listed+1)
 	if err != nil {
 		return err
 	}
@@ -308,13 +316,13 @@ func (p *passing) list(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, answer)
 }
 
-// Of the job that charges batches that nobody has asked for again.
+// Bounds of the job that charges batches whose clients do not ask for them again.
 const (
 	chargeEvery = time.Minute
 	chargeRows  = 20
 )
 
-// chargeBatches charges batches that are done, until the context ends.
+// chargeBatches charges batches that have ended, until ctx ends.
 func (h *Handler) chargeBatches(ctx context.Context) {
 	ticker := time.NewTicker(chargeEvery)
 	defer ticker.Stop()
@@ -328,7 +336,8 @@ func (h *Handler) chargeBatches(ctx context.Context) {
 	}
 }
 
-// chargeSome asks for batches that nobody has asked for since a time, and charges those that are done.
+// chargeSome requests the descriptions of batches that nobody has asked for since a time, and charges those that have
+// ended.
 func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
 	defer h.app.Acquire()()
 	kept, err := h.app.Gateway()
@@ -337,7 +346,7 @@ func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
 	}
 	objects, err := kept.Keychain.UnchargedObjects(ctx, before, chargeRows)
 	if err != nil {
-		return // the database is told of elsewhere
+		return // the database reports the error itself
 	}
 	row, _, _ := passthrough.Find(http.MethodGet, "/batches")
 	for i := range objects {
@@ -353,7 +362,7 @@ func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
 	}
 }
 
-// passed finds the endpoint of a path.
+// passed returns the endpoint of a path; see passthrough.Find.
 func passed(method, path string) (e *passthrough.Endpoint, id, allow string) {
 	below, ok := strings.CutPrefix(path, "/v1")
 	if !ok {

@@ -19,31 +19,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// StoreResponses is the option that keeps answers of the Responses API and conversations, sealed,
-// for the team that a key counts for, or else for its user.
+// StoreResponses is the option that stores answers of the Responses API and conversations, encrypted. They belong to
+// the team that a key counts for, or to its user if there is no team.
 type StoreResponses struct {
-	// How long a response is kept after it was made or continued, and a conversation after its last
-	// change. Default: 30d.
+	// How long a response is kept after it was created or continued, and a conversation after its last change. Default:
+	// 30d.
 	Retention caddy.Duration `json:"retention,omitempty"`
 
-	// The largest response that is stored, with its own input, in bytes. Default: 8 MiB.
+	// The largest response that is stored, together with its own input, in bytes. Default: 8 MiB.
 	Size int64 `json:"size,omitempty"`
 
-	// The most items of a conversation. Default: 2000.
+	// The maximum number of items of a conversation. Default: 2000.
 	ConversationItems int `json:"conversation_items,omitempty"`
 
-	// The most responses that continue one another. Default: 500.
+	// The maximum number of responses that continue one another. Default: 500.
 	Chain int `json:"chain,omitempty"`
 
-	// How many answers each node works on in the background at a time; four times as many are taken
-	// in, and more are a 429. Default: 32.
+	// How many answers each node works on in the background at the same time; up to four times as many are accepted,
+	// and further ones are refused with 429. Default: 32.
 	BackgroundParallel int `json:"background_parallel,omitempty"`
 
 	// How long an answer in the background may take. Default: 1h.
 	BackgroundTime caddy.Duration `json:"background_time,omitempty"`
 }
 
-// options returns the bounds.
+// options converts the option for the package stored.
 func (o *StoreResponses) options() *stored.Options {
 	return new(stored.Options{
 		Retention: time.Duration(o.Retention), Size: o.Size, Items: o.ConversationItems, Depth: o.Chain,
@@ -51,7 +51,7 @@ func (o *StoreResponses) options() *stored.Options {
 	}.WithDefaults())
 }
 
-// validate checks the ranges.
+// validate checks the ranges of the values. A nil receiver is valid.
 func (o *StoreResponses) validate() error {
 	const leastSize, mostSize = 64 << 10, 32 << 20
 	switch {
@@ -73,22 +73,23 @@ func (o *StoreResponses) validate() error {
 	return nil
 }
 
-// watchStored has this node give up what others no longer work on.
+// watchStored starts the jobs that renew the leases of this node's background answers and mark those of lost nodes as
+// failed.
 func (h *Handler) watchStored() {
 	if kept, err := h.app.Gateway(); err == nil {
 		kept.Stored.Watch()
 	}
 }
 
-// keeper stores for the sender of one request. It implements cascade.Stored.
+// keeper gives a request access to the stored responses of its sender. It implements cascade.Stored.
 type keeper struct {
 	service *stored.Service
 	options *stored.Options
 	owner   string
-	turn    *stored.Turn // nil: the request stores and continues nothing
+	turn    *stored.Turn // nil if the request neither stores nor continues anything
 }
 
-// keeper returns what stores for the sender of a request of a format; nil: nothing does.
+// keeper returns the keeper for a request in a format, or nil if nothing is stored for it.
 func (h *Handler) keeper(kept *gateway.Gateway, identity *keychain.Identity, format formats.Format) *keeper {
 	if h.stored == nil || format == nil || format.Facts().Name != hub.Responses {
 		return nil
@@ -104,7 +105,7 @@ func (k *keeper) FindItems(ctx context.Context, ids []string) (map[string]string
 // KeepItem implements cascade.Stored.
 func (k *keeper) KeepItem(id string, text []byte) bool { return k.turn.KeepItem(id, text) }
 
-// begin puts what a request continues into its body.
+// begin inserts what a request continues into its body.
 func (k *keeper) begin(ctx context.Context, text []byte) (_ []byte, err error) {
 	k.turn, text, err = k.service.Begin(ctx, k.owner, k.options, text)
 	return text, err
@@ -113,17 +114,19 @@ func (k *keeper) begin(ctx context.Context, text []byte) (_ []byte, err error) {
 // inBackground reports whether the client does not wait for the answer.
 func (k *keeper) inBackground() bool { return k != nil && k.turn != nil && k.turn.Background }
 
-// record has the answer stored on its way to the client. The returned function ends that.
+// record returns a writer that stores the answer on its way to the client, and a function that must be called after the
+// answer.
 func (h *Handler) record(w http.ResponseWriter, ask *cascade.Request, k *keeper) (http.ResponseWriter, func()) {
 	if k == nil || k.turn == nil {
 		return w, func() {}
 	}
 	recorder := k.turn.Record(w, h.app.MemoryBudget().Share(ask.User))
-	return recorder, func() { _ = recorder.Finish() } // a client that has left is noticed by its context
+	return recorder, func() { _ = recorder.Finish() } // the request's context shows whether the client has left
 }
 
-// background begins to work on an answer that the client does not wait for, and tells the client of it. The
-// request and what it took of limits are given back when the answer is over, or here with an error.
+// background starts work on an answer that the client does not wait for, and sends the client the response as it is
+// now. The memory of the request and what it took of limits are released when the answer ends, or here if it cannot be
+// started.
 func (h *Handler) background(
 	w http.ResponseWriter,
 	r *http.Request,
@@ -137,7 +140,7 @@ func (h *Handler) background(
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), caddy.ReplacerCtxKey, caddy.NewReplacer())
 	behind := r.WithContext(ctx)
 	engine := h.engine(kept)
-	patience := k.options.Time / 2 // so that there is a failover
+	patience := k.options.Time / 2 // leaves time for a second candidate
 	engine.Options.Answer = catalog.PerTier{Low: patience, Medium: patience, High: patience}
 	later := body.NewLater(r.Context())
 	var used int64
@@ -169,7 +172,7 @@ func (h *Handler) background(
 	return stored.WriteJSON(w, object)
 }
 
-// storedEndpoint finds the endpoint of a path that is about something stored.
+// storedEndpoint returns the endpoint of stored objects at a path; see stored.Find.
 func (h *Handler) storedEndpoint(method, path string) (e *stored.Endpoint, allow string) {
 	below, ok := strings.CutPrefix(path, "/v1")
 	if !ok || h.stored == nil {
@@ -178,7 +181,7 @@ func (h *Handler) storedEndpoint(method, path string) (e *stored.Endpoint, allow
 	return stored.Find(method, below)
 }
 
-// serveStored answers at an endpoint that is about something stored.
+// serveStored answers requests to the endpoints of stored objects.
 func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.Endpoint) error {
 	defer h.app.Acquire()()
 	kept, identity, err := h.client(r)
@@ -199,7 +202,7 @@ func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.
 	)
 }
 
-// notStored refuses what is about something stored where nothing is.
+// notStored returns the error for an endpoint of stored objects if nothing is stored.
 func notStored() error {
 	return refuse(http.StatusNotFound, "unsupported_endpoint",
 		"responses are not stored here: send the whole input with each request, or ask the operator for `store_responses`")

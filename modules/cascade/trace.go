@@ -12,16 +12,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// traced adds to the span that Caddy's directive tracing has begun for the
-// request, by the names of OpenTelemetry's semantic conventions for generative
-// AI: who was asked for what and what was used, and below it a span for each
-// attempt. Prompts and answers are never in it.
+// traced adds to the span that Caddy's directive tracing has started for the request: the model that was asked for and
+// what was used, with the attribute names of OpenTelemetry's semantic conventions for generative AI, and a child span
+// for each attempt. It never contains prompts or answers.
 type traced struct {
-	ctx  context.Context //nolint:containedctx // of the one request that is traced
+	ctx  context.Context //nolint:containedctx // lives as long as the traced request
 	span trace.Span
 }
 
-// traceOf is nil where the request is not traced; its methods then do nothing.
+// traceOf returns nil if the request is not traced.
 func traceOf(r *http.Request) *traced {
 	span := trace.SpanFromContext(r.Context())
 	if !span.IsRecording() {
@@ -30,7 +29,7 @@ func traceOf(r *http.Request) *traced {
 	return &traced{r.Context(), span}
 }
 
-// attempt notes one try, and counts it as observeAttempt does.
+// attempt adds a span for one attempt, and counts the attempt as observeAttempt does.
 func (t *traced) attempt(a cascade.Attempt) {
 	observeAttempt(a)
 	_, span := t.span.TracerProvider().Tracer("tollgate").Start(t.ctx, "chat "+a.Model,
@@ -49,7 +48,7 @@ func (t *traced) attempt(a cascade.Attempt) {
 	span.End(trace.WithTimestamp(a.Started.Add(a.Took)))
 }
 
-// request notes what became of the whole.
+// request adds the result of the whole request. A nil t does nothing.
 func (t *traced) request(r *spending.Record) {
 	if t == nil {
 		return
@@ -70,7 +69,7 @@ func (t *traced) request(r *spending.Record) {
 	if r.Provider != "" {
 		t.span.SetAttributes(attribute.String("gen_ai.provider.name", r.Provider))
 	}
-	if r.Model != "" && r.Status < 400 { // else it was asked, and has not answered
+	if r.Model != "" && r.Status < 400 { // otherwise the model was tried but has not answered
 		t.span.SetAttributes(attribute.String("gen_ai.response.model", r.Model))
 	}
 	if r.Code != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 )
 
-// Tell says who is told of alerts. A module calls it while it is provisioned. All handlers share
-// the gateway, so one of a configuration can say it.
+// Tell sets who is notified of alerts. A module calls it while it is provisioned. All handlers share the gateway, so
+// only one of a configuration may call it; the second call returns an error.
 func (a *App) Tell(o *alerts.Options) error {
 	if a.alerts != nil {
 		return errors.New("another handler has alerts, and all share one gateway: leave them to one")
@@ -18,10 +18,10 @@ func (a *App) Tell(o *alerts.Options) error {
 	return nil
 }
 
-// tell has alerts be told as this configuration says.
+// tell applies the alert options of this configuration.
 func (a *App) tell() { a.gateway.Load().Alerts.Use(a.alerts) }
 
-// failingKeys returns the operator's keys that providers have not taken when they were asked last.
+// failingKeys returns the operator's keys that providers refused when they were last used.
 func (a *App) failingKeys() (failing []alerts.FailingKey) {
 	g := a.gateway.Load()
 	for _, p := range a.Catalog().Providers() {

@@ -1,5 +1,5 @@
-// Package gateway is the app that the modules of the model gateway share: its
-// keychain, catalog, cascade and usage log.
+// Package gateway is the app that the modules of the model gateway share. It has their keychain, catalog, cascade and
+// usage log.
 package gateway
 
 import (
@@ -30,27 +30,27 @@ func init() {
 }
 
 const (
-	// Name is the gateway among the services that a database can be given to.
+	// Name names the gateway among the services to which a database can be assigned.
 	Name = "gateway"
-	// id is the app's. It lies under the app tollgate, which has its options.
+	// id is the app's module id. It lies below the app tollgate, which has its options.
 	id = "tollgate.gateway"
 )
 
-// jobMetrics live for the process and are registered with each configuration.
+// jobMetrics live as long as the process and are registered with each configuration.
 var jobMetrics = tollgate.NewJobMetrics("gateway", "requests and sums of hours deleted, alerts written and sent")
 
-// App is loaded by the first module of the gateway: keychain, cascade, api_auth
-// gateway_key. Without one there is none, and no table of it. It has no options of its
-// own: they are catalog, first_run and allow_networks of the app tollgate.
+// App is loaded by the first module of the gateway that is provisioned: keychain, cascade or api_auth gateway_key. A
+// configuration without such a module has no App and no gateway tables. App has no options of its own; its options are
+// catalog, first_run and allow_networks of the app tollgate.
 type App struct {
 	host    *tollgate.App
 	ctx     caddy.Context
 	logger  *zap.Logger
 	db      *store.DB
 	catalog *Catalog
-	first   *FirstRun       // nil: not wanted
-	kept    *time.Duration  // of the request log; nil: the default
-	alerts  *alerts.Options // nil: nobody is told
+	first   *FirstRun       // nil if first_run is not configured
+	kept    *time.Duration  // how long requests stay in the log; nil means the default
+	alerts  *alerts.Options // nil if no alerts are configured
 	gateway atomic.Pointer[Gateway]
 }
 
@@ -62,7 +62,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision asks the app tollgate for what the gateway needs.
+// Provision gets from the app tollgate what the gateway needs.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx, a.logger = ctx, ctx.Logger()
 	var err error
@@ -90,7 +90,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// catalogOf is the catalog that the app has, or else the built-in one.
+// catalogOf returns the catalog configured in the app tollgate, or the built-in one if there is none.
 func catalogOf(host *tollgate.App, logger *zap.Logger) (*Catalog, error) {
 	option, err := host.Option("catalog")
 	if err != nil {
@@ -104,14 +104,14 @@ func catalogOf(host *tollgate.App, logger *zap.Logger) (*Catalog, error) {
 	return c, err
 }
 
-// Start implements caddy.App. The gateway begins with the app tollgate: it needs the
-// keyring, and apps start in no fixed order.
+// Start implements caddy.App. It does nothing: the gateway is started by the app tollgate, because it needs the keyring
+// and Caddy starts apps in no fixed order.
 func (a *App) Start() error { return nil }
 
-// Stop implements caddy.App. What is shared is given back by the app tollgate.
+// Stop implements caddy.App. It does nothing: the app tollgate releases what is shared.
 func (a *App) Stop() error { return nil }
 
-// begin takes the gateway, which starts to write usage.
+// begin takes the shared gateway, or creates it, and starts the jobs of this configuration.
 func (a *App) begin() error {
 	ring, err := a.host.Ring(Name)
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *App) begin() error {
 	return nil
 }
 
-// cut ends what requests wait for.
+// cut closes the connections that requests wait for.
 func (a *App) cut() {
 	if g := a.gateway.Load(); g != nil {
 		g.Stored.Cut() // first: what is cut off must not be taken for an answer
@@ -139,8 +139,8 @@ func (a *App) cut() {
 	}
 }
 
-// Gateway is the model gateway. Before the app has started, and while the keyring is
-// not that of the database, it is a 503.
+// Gateway returns the model gateway. It returns an error with status 503 before the app has started, and while the
+// keyring does not match the database.
 func (a *App) Gateway() (*Gateway, error) {
 	g := a.gateway.Load()
 	if g == nil {
@@ -149,10 +149,10 @@ func (a *App) Gateway() (*Gateway, error) {
 	return g, g.ring.Ready()
 }
 
-// Catalog is the catalog as of now.
+// Catalog returns the current catalog.
 func (a *App) Catalog() *catalog.Catalog { return a.catalog.source.Current() }
 
-// Engine puts the cascade together. What it learns of providers is the same for all.
+// Engine creates a cascade with these options. All engines share what the gateway has learned about providers.
 func (a *App) Engine(g *Gateway, options cascade.Options, logger *zap.Logger) *cascade.Engine {
 	return &cascade.Engine{
 		Options: options, Memory: g.Memory, Budget: a.host.MemoryBudget(), Catalog: a.Catalog,
@@ -163,26 +163,26 @@ func (a *App) Engine(g *Gateway, options cascade.Options, logger *zap.Logger) *c
 	}
 }
 
-// OnSettled has a function called once the configuration has lasted; see [tollgate.App.OnSettled].
+// OnSettled registers a function that is called once the configuration has proved stable; see [tollgate.App.OnSettled].
 func (a *App) OnSettled(do func()) { a.host.OnSettled(do) }
 
-// Acquire keeps what a request needs open; see [tollgate.App.Acquire].
+// Acquire keeps the resources of a request open until release is called; see [tollgate.App.Acquire].
 func (a *App) Acquire() (release func()) { return a.host.Acquire() }
 
-// Bar returns what the bar at the top of the gateway's pages shows.
+// Bar returns the function that describes the bar at the top of the gateway's pages.
 func (a *App) Bar() func(*http.Request) look.Bar { return a.host.Bar(Name) }
 
-// Counters are those that all nodes share.
+// Counters returns the counters that all nodes share.
 func (a *App) Counters() counters.Store { return a.host.Counters() }
 
-// MemoryBudget is what bodies of requests and answers take from.
+// MemoryBudget returns the memory budget for the bodies of requests and responses.
 func (a *App) MemoryBudget() *memory.Budget { return a.host.MemoryBudget() }
 
-// Parts tells the errors of what the gateway needs; see [tollgate.App.Parts].
+// Parts returns the errors of the parts that the gateway needs; see [tollgate.App.Parts].
 func (a *App) Parts(ctx context.Context) map[string]error { return a.host.Parts(ctx, Name) }
 
-// From returns the app for a module that is being provisioned. The server that the module
-// belongs to answers nothing before the app tollgate has started.
+// From returns the app for a module that is being provisioned. It also makes the module's server hold back all
+// responses until the app tollgate has started.
 func From(ctx caddy.Context) (*App, error) {
 	loaded, err := ctx.App(id)
 	if err != nil {

@@ -89,7 +89,8 @@ func (c *Catalog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return err
 			}
 		default:
-			return directive.NoOption(d, "unknown option %q; there are: file, prices, enable, disable, provider_keys, own_keys, alias, provider", d.Val())
+			return directive.NoOption(d,
+				"unknown option %q; there are: file, prices, enable, disable, provider_keys, own_keys, alias, provider", d.Val())
 		}
 	}
 	return nil
@@ -172,13 +173,14 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 				return err
 			}
 		default:
-			return directive.NoOption(d, "unknown option %q; there are: base_url, api_key, param, header, model, token_url, connect, first_content, answer, idle", option)
+			return directive.NoOption(d,
+				"unknown option %q; there are: base_url, api_key, param, header, model, token_url, connect, first_content, answer, idle", option)
 		}
 	}
 	return nil
 }
 
-// Duration reads the one argument of an option as a positive duration.
+// Duration parses the single argument of an option as a positive duration.
 func Duration(d *caddyfile.Dispenser) (caddy.Duration, error) {
 	option := d.Val()
 	var text string
@@ -192,8 +194,8 @@ func Duration(d *caddyfile.Dispenser) (caddy.Duration, error) {
 	return caddy.Duration(parsed), nil
 }
 
-// Durations reads `<option> [low|medium|high] <duration>`; without a tier it is
-// for all three.
+// Durations parses `<option> [low|medium|high] <duration>` into a map by tier. Without a tier, the duration applies to
+// all three.
 func Durations(d *caddyfile.Dispenser, into *map[string]caddy.Duration) error {
 	option := d.Val()
 	args := d.RemainingArgs()

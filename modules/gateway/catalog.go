@@ -21,41 +21,38 @@ func init() {
 	caddy.RegisterModule(new(Catalog))
 }
 
-// Catalog chooses the providers and models that the gateway knows. It is the option
-// catalog of the app tollgate.
+// Catalog chooses the providers and models that the gateway knows. It is the option catalog of the app tollgate.
 type Catalog struct {
-	// File is a newer data file than the one built in. It is read again when it
-	// changes; a file with a mistake is reported and not used.
+	// File is a data file that replaces the built-in one, usually a newer version of it. It is read again when it
+	// changes; a file with an error is reported and not used.
 	File string `json:"file,omitempty"`
 
-	// Prices is a file of the operator's own prices and discounts in place of list prices. It is
-	// read again when it changes; a file with a mistake is reported and not used.
+	// Prices is a file with the operator's own prices and discounts, which replace list prices. It is read again when
+	// it changes; a file with an error is reported and not used.
 	Prices string `json:"prices,omitempty"`
 
-	// Enable lists providers that are shipped but not offered by default:
-	// perplexity, nim, sambanova, hf, cf, azure, azure-dated, azure-claude, vertex, vertex-claude, bedrock, bedrock-claude.
+	// Enable lists providers that are known but not offered by default: perplexity, nim, sambanova, hf, cf, azure,
+	// azure-dated, azure-claude, vertex, vertex-claude, bedrock, bedrock-claude.
 	Enable []string `json:"enable,omitempty"`
 
-	// Disable lists providers that are not to be offered.
+	// Disable lists providers that are not offered.
 	Disable []string `json:"disable,omitempty"`
 
-	// ProviderKeys says where keys that serve every user come from: "env" takes the
-	// variables that GET /providers names, such as OPENAI_API_KEY, where they are set. A
-	// key that has a base URL beside it, such as OPENAI_BASE_URL, is used for that alone.
-	// Default: from nowhere, users bring their own.
+	// ProviderKeys says where keys that serve every user are taken from. "env" takes them from the environment
+	// variables that GET /providers lists, such as OPENAI_API_KEY, if they are set. A key whose base URL is also set,
+	// for example in OPENAI_BASE_URL, is used only for that base URL. Default: none are taken, users bring their own.
 	ProviderKeys string `json:"provider_keys,omitempty"`
 
-	// OwnKeys says whether users' own provider keys are used: "first" tries them before those of
-	// their team, of the organisation and of the operator, "only" uses no others, "never" uses only
-	// the others and lets users add none. Default: first.
+	// OwnKeys says whether users' own provider keys are used. "first" tries them before those of their team, of the
+	// organisation and of the operator. "only" uses no other keys. "never" uses only the other keys and lets users add
+	// none. Default: first.
 	OwnKeys string `json:"own_keys,omitempty"`
 
-	// Aliases are other names for models and tiers, for every user: what they lead to, by their names.
-	// That is provider/model, the id of a model, or low, medium, high. Teams and users can lead a
-	// name elsewhere.
+	// Aliases are additional names for models and tiers, valid for every user. The value of a name is its target:
+	// provider/model, the id of a model, or low, medium or high. Teams and users can give a name another target.
 	Aliases map[string]string `json:"aliases,omitempty"`
 
-	// Providers changes how providers are reached, by their code.
+	// Providers changes how providers are reached, by their codes.
 	Providers map[string]*Provider `json:"providers,omitempty"`
 
 	source *catalog.Source
@@ -78,8 +75,8 @@ func (c *Catalog) Provision(ctx caddy.Context) (err error) {
 	return err
 }
 
-// leaveUnset puts something harmless in the place of what the environment of a command
-// lacks: only a server sends anything to providers.
+// leaveUnset replaces values that the environment of a command does not have by harmless ones. A command never sends
+// anything to providers, so it can run without them.
 func (c *Catalog) leaveUnset(logger *zap.Logger) {
 	for _, code := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[code]
@@ -100,46 +97,44 @@ func (c *Catalog) leaveUnset(logger *zap.Logger) {
 	}
 }
 
-// Provider changes how one provider is reached: through a proxy, in a region,
-// or a test server.
+// Provider changes how one provider is reached, for example through a proxy, in another region or at a test server.
 type Provider struct {
-	// BaseURL replaces the base URL; "/chat/completions" is appended. May hold
-	// the placeholders {env.*} and {file.*}.
+	// BaseURL replaces the base URL, to which "/chat/completions" is appended. It may contain the placeholders {env.*}
+	// and {file.*}.
 	BaseURL string `json:"base_url,omitempty"`
 
-	// Params fill the {name} parts of the data file's base URL, such as
-	// account_id of cf.
+	// Params are the values of the {name} parts of the data file's base URL, such as account_id of cf.
 	Params map[string]string `json:"params,omitempty"`
 
-	// TokenURL replaces the address where keys are exchanged for tokens. {tenant} in it stands for
-	// the tenant that the key names.
+	// TokenURL replaces the address at which keys are exchanged for tokens. {tenant} in it stands for the tenant that
+	// the key names.
 	TokenURL string `json:"token_url,omitempty"`
 
-	// Models adds models under names of one's own, such as deployments: the provider/model of
-	// the catalog that each of them is, by the name that the provider knows it by. They have its
-	// tiers and limits, and no price unless prices has one.
+	// Models adds models under the operator's own names, such as deployments. Each name is the one that the provider
+	// uses; its value is the provider/model of the catalog that it is. They have the tier and limits of that model, and
+	// no price unless prices has one.
 	Models map[string]string `json:"models,omitempty"`
 
 	// Headers are sent with each request.
 	Headers map[string]string `json:"headers,omitempty"`
 
-	// APIKey is a key that serves every user, behind keys of their own. May hold the
-	// placeholders {env.*} and {file.*}, which keep it out of the admin API and are
-	// read anew by each reload. Default: that of provider_keys, else none.
+	// APIKey is a key that serves every user, used after users' own keys. It may contain the placeholders {env.*} and
+	// {file.*}, which keep it out of the admin API and are read again at each reload. Default: that of provider_keys,
+	// else none.
 	APIKey string `json:"api_key,omitempty"`
 
-	// Connect is the time to a usable connection. Default: 10s.
+	// Connect is the time allowed to establish a connection. Default: 10s.
 	Connect caddy.Duration `json:"connect,omitempty"`
 
-	// FirstContent is the time to the first content of a stream, by tier (low,
-	// medium, high). Default: those of the cascade.
+	// FirstContent is the time allowed until the first content of a stream, by tier (low, medium, high). Default: those
+	// of the cascade.
 	FirstContent map[string]caddy.Duration `json:"first_content,omitempty"`
 
-	// Answer is the time to the end of an answer that is not streamed, by tier.
-	// Default: those of the cascade.
+	// Answer is the time allowed until the end of a response that is not streamed, by tier. Default: those of the
+	// cascade.
 	Answer map[string]caddy.Duration `json:"answer,omitempty"`
 
-	// Idle is the longest silence of a stream. Default: that of the cascade.
+	// Idle is the longest allowed silence of a stream. Default: that of the cascade.
 	Idle caddy.Duration `json:"idle,omitempty"`
 }
 
@@ -160,7 +155,10 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	default:
 		return nil, fmt.Errorf("provider_keys: %q is no place for keys; there is: env", c.ProviderKeys)
 	}
-	options := catalog.Options{Environment: environment, OwnKeys: catalog.OwnKeys(c.OwnKeys), Aliases: c.Aliases, Enable: c.Enable, Disable: c.Disable, Overrides: make(map[string]catalog.Override)}
+	options := catalog.Options{
+		Environment: environment, OwnKeys: catalog.OwnKeys(c.OwnKeys), Aliases: c.Aliases, Enable: c.Enable,
+		Disable: c.Disable, Overrides: make(map[string]catalog.Override),
+	}
 	for code, p := range c.Providers {
 		override, err := p.override()
 		if err != nil {
@@ -176,12 +174,14 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 		if key, ok := p.EnvironmentKey(environment); ok && !key.BelongsTo(p.BaseURL) {
 			logger.Warn("the key of a variable is not used for its provider, since it belongs to the base URL beside it; "+
 				"`provider "+p.Code+" { base_url {env."+key.BaseVariable+"} }` of the catalog reaches that",
-				zap.String("variable", key.Variable), zap.String("base_url_variable", key.BaseVariable), zap.String("provider", p.Code))
+				zap.String("variable", key.Variable), zap.String("base_url_variable", key.BaseVariable),
+				zap.String("provider", p.Code))
 		}
 	}
 	return source, nil
 }
 
+// override resolves the placeholders of the options.
 func (p *Provider) override() (catalog.Override, error) {
 	o := catalog.Override{Params: make(map[string]string), Headers: make(map[string]string)}
 	var err error
@@ -191,7 +191,7 @@ func (p *Provider) override() (catalog.Override, error) {
 	if o.APIKey, err = placeholder.Resolve(p.APIKey); err != nil {
 		return o, fmt.Errorf("api_key: %w", err)
 	}
-	o.APIKey = strings.TrimSpace(o.APIKey) // files end in a line break
+	o.APIKey = strings.TrimSpace(o.APIKey) // a file usually ends in a line break
 	if o.APIKey == "" && p.APIKey != "" {
 		return o, errors.New("api_key: there is nothing but spaces")
 	}
@@ -214,7 +214,7 @@ func (p *Provider) override() (catalog.Override, error) {
 	return o, err
 }
 
-// PerTier reads an option's times by the names of tiers.
+// PerTier converts durations by the names of tiers.
 func PerTier(option string, times map[string]caddy.Duration) (catalog.PerTier, error) {
 	var out catalog.PerTier
 	for name, d := range times {

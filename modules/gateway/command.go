@@ -12,10 +12,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// OpenKeychain opens the keychain of a configuration and its ledger, for a command of another process
-// than the server: its database, keyring and catalog, nothing else. A running server
-// sees what changes within keychain.CacheTTL. The service is closed by the caller.
-func OpenKeychain(ctx context.Context, app *tollgate.App) (*keychain.Service, *spending.Ledger, *catalog.Catalog, error) {
+// OpenKeychain opens the keychain of a configuration, its ledger and its catalog, for a command that runs in another
+// process than the server. It opens nothing else of the configuration. A running server sees the changes within
+// keychain.CacheTTL. The caller closes the service.
+func OpenKeychain(
+	ctx context.Context, app *tollgate.App,
+) (*keychain.Service, *spending.Ledger, *catalog.Catalog, error) {
 	logger := caddy.Log().Named(id)
 	cat, err := catalogOf(app, logger)
 	if err != nil {

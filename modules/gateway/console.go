@@ -8,10 +8,11 @@ import (
 
 const consoleVar = "tollgate.console"
 
-// OfferConsole tells the handler that answers at / that the site has a console.
+// OfferConsole marks the request to tell later handlers, such as the one that answers at /, that the site has a
+// console.
 func OfferConsole(r *http.Request) { caddyhttp.SetVar(r.Context(), consoleVar, true) }
 
-// ConsoleOffered reports whether a handler before has called OfferConsole.
+// ConsoleOffered reports whether an earlier handler has called OfferConsole for the request.
 func ConsoleOffered(r *http.Request) bool {
 	offered, _ := caddyhttp.GetVar(r.Context(), consoleVar).(bool)
 	return offered

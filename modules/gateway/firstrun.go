@@ -25,31 +25,26 @@ func init() {
 	caddy.RegisterModule(new(FirstRun))
 }
 
-// FirstRun lets a newcomer see an answer at once: at each start it takes
-// provider keys from the environment variables that the catalog names
-// (OPENAI_API_KEY, GROQ_API_KEY …), looks for model servers on this machine,
-// and at base URLs of the environment (OPENAI_BASE_URL, which the key beside it
-// belongs to),
-// and, when the database is new, makes the user "local" with a gateway key and
-// prints a line that uses it. It is meant for one's own machine. It is the option
-// first_run of the app tollgate.
+// FirstRun lets a new user get a response at once. At each start it takes provider keys from the environment variables
+// that the catalog names (OPENAI_API_KEY, GROQ_API_KEY …), and looks for model servers on this machine and at the base
+// URLs of the environment (OPENAI_BASE_URL, to which the key beside it belongs). If the database is new, it creates the
+// user "local" with a gateway key and prints a command line that uses the key. It is meant for a personal machine. It
+// is the option first_run of the app tollgate.
 type FirstRun struct {
-	// URL is the address of the gateway as the printed line has it. Required.
+	// URL is the address of the gateway, as used in the printed line. Required.
 	URL string `json:"url,omitempty"`
 
-	// Discover lists base URLs at which an OpenAI-compatible server may run,
-	// for example http://127.0.0.1:11434/v1 for Ollama. Those that answer
-	// become models of the user "local". The variable OPENAI_BASE_URL is
-	// looked at too, with the key in OPENAI_API_KEY, and so is the like of every
-	// other provider whose key is set.
+	// Discover lists base URLs at which an OpenAI-compatible server may run, for example http://127.0.0.1:11434/v1 for
+	// Ollama. Servers that answer become models of the user "local". The base URL in the variable OPENAI_BASE_URL is
+	// tried too, with the key in OPENAI_API_KEY, and so is that of every other provider whose key is set.
 	Discover []string `json:"discover,omitempty"`
 
-	// Fallback is the base URL of a server that is used only while there is
-	// neither a provider key nor a server of Discover: the scripted model.
+	// Fallback is the base URL of a server that is used only while there is neither a provider key nor a server of
+	// Discover: the scripted model.
 	Fallback string `json:"fallback,omitempty"`
 }
 
-// LocalUser is the user that FirstRun makes.
+// LocalUser is the user that FirstRun creates.
 const LocalUser = "local"
 
 // CaddyModule returns the Caddy module information.
@@ -67,18 +62,19 @@ func (f *FirstRun) Provision(caddy.Context) error {
 	}
 	f.URL = strings.TrimRight(f.URL, "/")
 	for _, text := range append(append([]string{f.URL}, f.Discover...), f.Fallback) {
-		if u, err := url.Parse(text); text != "" && (err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https")) {
+		if u, err := url.Parse(text); text != "" &&
+			(err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https")) {
 			return fmt.Errorf("%q is not an http or https URL", text)
 		}
 	}
 	return nil
 }
 
-// firstRun does its work when the database is there. What fails is logged: the
-// gateway itself does not depend on it.
+// firstRun prepares the first run once the database is ready. Errors are logged, because the gateway itself does not
+// depend on it.
 func (a *App) firstRun(ctx context.Context, g *Gateway) {
 	if err := a.db.WaitReady(ctx); err != nil {
-		return // the configuration has ended
+		return // the configuration was stopped
 	}
 	err := g.ring.Check(ctx)
 	if err == nil {
@@ -128,9 +124,8 @@ func (a *App) prepare(ctx context.Context, g *Gateway) error {
 	return nil
 }
 
-// useFallback adds the models of the fallback server, or removes them. The
-// server may be a site of this very process that is about to listen, so it gets
-// a few seconds to answer.
+// useFallback adds the models of the fallback server, or removes them. It reports whether the server has models. The
+// server may be a site of this very process that does not listen yet, so it gets a few seconds to answer.
 func (a *App) useFallback(ctx context.Context, g *Gateway, use bool) (bool, error) {
 	if a.first.Fallback == "" {
 		return false, nil
@@ -154,9 +149,8 @@ func (a *App) useFallback(ctx context.Context, g *Gateway, use bool) (bool, erro
 	return false, nil
 }
 
-// waitUntilServing waits, for a few seconds at most, until the gateway's address
-// can be used: a certificate may still have to be made, and the line that is
-// printed is meant to work at once.
+// waitUntilServing waits until the gateway accepts connections at its address, for 10 seconds at most. A certificate
+// may still have to be issued, and the printed line should work at once.
 func (a *App) waitUntilServing(ctx context.Context) {
 	u, err := url.Parse(a.first.URL)
 	if err != nil {
@@ -172,7 +166,7 @@ func (a *App) waitUntilServing(ctx context.Context) {
 		DialContext(ctx context.Context, network, address string) (net.Conn, error)
 	} = new(net.Dialer)
 	if u.Scheme == "https" {
-		// Nothing is sent: whose certificate it is does not matter here.
+		// Nothing is sent, so it does not matter whose certificate it is.
 		dialer = &tls.Dialer{Config: &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: true}} //nolint:gosec // see above
 	}
 	for {
@@ -188,11 +182,11 @@ func (a *App) waitUntilServing(ctx context.Context) {
 	}
 }
 
-// environmentLabel begins the labels of the keys that are those of the environment.
+// environmentLabel is the prefix of the labels of keys taken from the environment.
 const environmentLabel = "env "
 
-// storedKeys are the providers that the user has given keys of, in the console or by the
-// command line, for people.
+// storedKeys returns descriptions of the providers for which the user has stored keys, in the console or by the command
+// line.
 func storedKeys(ctx context.Context, service *keychain.Service) ([]string, error) {
 	keys, err := service.ProviderKeys(ctx, LocalUser)
 	if err != nil {
@@ -200,17 +194,18 @@ func storedKeys(ctx context.Context, service *keychain.Service) ([]string, error
 	}
 	var found []string
 	for _, key := range keys {
-		if text := key.Provider + " (a stored key)"; !strings.HasPrefix(key.Label, environmentLabel) && !slices.Contains(found, text) {
+		if text := key.Provider + " (a stored key)"; !strings.HasPrefix(key.Label, environmentLabel) &&
+			!slices.Contains(found, text) {
 			found = append(found, text)
 		}
 	}
 	return found, nil
 }
 
-// keysFromEnvironment makes provider keys of the variables that are set, and
-// removes those whose variable is gone. It returns what it found, for people. A key that
-// has a base URL beside it belongs there, and to no provider: such servers are returned
-// too, and OPENAI_BASE_URL also where there is no key.
+// keysFromEnvironment creates provider keys from the variables that are set, and removes those whose variable is no
+// longer set. It returns descriptions of the keys it found. A key with a base URL of its own belongs to the server at
+// that URL rather than to the provider. Such servers are returned too, as is the one at OPENAI_BASE_URL even if there
+// is no key.
 func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service,
 ) (found []string, servers []keychain.ModelServer, err error) {
 	for _, p := range a.Catalog().Providers() {
@@ -232,15 +227,15 @@ func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service
 		if used {
 			found = append(found, p.Code+" ("+key.Variable+")")
 		} else if !own && key.BaseURL != "" && strings.TrimSuffix(key.BaseURL, "/v1") != a.first.URL {
-			// It is not this gateway, whose clients read the same variables.
+			// The gateway's own clients read the same variables, so the base URL may be that of this gateway.
 			servers = append(servers, keychain.ModelServer{BaseURL: key.BaseURL, APIKey: key.Secret})
 		}
 	}
 	return found, servers, nil
 }
 
-// banner tells a person how to go on. It is printed, not logged: the key in it
-// is shown this once and must not end up in a log file.
+// banner prints how to continue. It is printed rather than logged, because the key in it is shown only once and must
+// not end up in a log file.
 func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scripted bool) {
 	var b strings.Builder
 	b.WriteString("\n  Tollgate is up at " + a.first.URL + "\n\n")
@@ -259,9 +254,11 @@ func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scrip
 		secret = key.Key
 		b.WriteString("  Gateway key:  " + key.Key + "   (shown this once)\n")
 	} else {
-		b.WriteString("  Gateway key:  shown at the first start; make another with: " + program + " keychain keys create --user " + LocalUser + "\n")
+		b.WriteString("  Gateway key:  shown at the first start; make another with: " + program +
+			" keychain keys create --user " + LocalUser + "\n")
 	}
-	b.WriteString("  Console:      " + a.first.URL + "/console, sign in with what this prints: " + program + " keychain token " + LocalUser + "\n")
+	b.WriteString("  Console:      " + a.first.URL + "/console, sign in with what this prints: " + program +
+		" keychain token " + LocalUser + "\n")
 	root := a.root()
 	trust := ""
 	if root != "" {
@@ -278,11 +275,11 @@ func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scrip
 	b.WriteString("\n  Try it:\n\n  curl -N " + trust + a.first.URL + "/v1/chat/completions \\\n" +
 		`    -H "Authorization: Bearer ` + secret + `" -H 'Content-Type: application/json' \` + "\n" +
 		`    -d '{"model":"keychain-high","stream":true,"messages":[{"role":"user","content":"Say hello in one sentence."}]}'` + "\n\n")
-	_, _ = os.Stdout.WriteString(b.String()) // nobody to tell when there is no output
+	_, _ = os.Stdout.WriteString(b.String()) // without output there is nobody to notify
 }
 
-// root is the file of the authority that certificates of `tls internal` come from; empty
-// where it is not known.
+// root returns the file with the root certificate of the authority behind `tls internal`. It returns an empty string if
+// the file is not known.
 func (a *App) root() string {
 	u, err := url.Parse(a.first.URL)
 	storage, local := a.ctx.Storage().(*certmagic.FileStorage)
@@ -292,7 +289,7 @@ func (a *App) root() string {
 	return filepath.Join(storage.Path, "pki", "authorities", "local", "root.crt")
 }
 
-// configFile is the file that this process was started with, as its command line says.
+// configFile returns the configuration file named on the command line of this process, or "Caddyfile".
 func configFile() string {
 	for i, arg := range os.Args {
 		name, value, joined := strings.Cut(arg, "=")
@@ -307,7 +304,7 @@ func configFile() string {
 	return "Caddyfile"
 }
 
-// quoted is a path as a shell takes it for one word.
+// quoted quotes a path for a shell if that is necessary.
 func quoted(path string) string {
 	if path == "" || strings.ContainsAny(path, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"

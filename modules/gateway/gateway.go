@@ -26,43 +26,43 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// gateways survive reloads.
+// gateways are kept across reloads.
 var gateways = caddy.NewUsagePool()
 
 var errNotStarted = errors.New("the app has not started yet")
 
-// gatewayKey is what makes two configurations share a gateway.
+// gatewayKey identifies a gateway. Configurations with the same key share one.
 type gatewayKey struct {
 	db    *store.DB
 	ring  *sealed.Ring
 	allow string
 }
 
-// Gateway is what the model gateway keeps across reloads.
+// Gateway is the state of the model gateway that is kept across reloads.
 type Gateway struct {
 	Keychain *keychain.Service
-	// Spending knows what was spent, and Usage writes it down.
+	// Spending knows what was spent, and Usage records it.
 	Spending *spending.Ledger
 	Usage    *spending.Log
-	// Items keeps the items of answers that clients refer to.
+	// Items stores the items of responses to which clients refer later.
 	Items *keychain.Items
-	// Stored keeps responses and conversations for clients that want that.
+	// Stored keeps responses and conversations for clients that ask for it.
 	Stored *stored.Service
-	// Alerts tells who wants to know what is spent.
+	// Alerts notifies the operator and others of what is spent.
 	Alerts *alerts.Service
-	// retention deletes what is old of it.
+	// retention deletes old rows of the usage log and of other tables.
 	retention *spending.Retention
 	Memory    *cascade.Memory
-	// Mark is known to all nodes that share the keyring.
+	// Mark marks the gateway's own requests to detect loops. It is the same on all nodes that share the keyring.
 	Mark *cascade.Mark
-	// Sealer makes the tokens in which clients carry reasoning state.
+	// Sealer encrypts the tokens in which clients carry reasoning state.
 	Sealer *hub.Sealer
-	// Providers sends to the catalog's base URLs, Custom to those of users.
+	// Providers sends to the base URLs of the catalog, Custom to those of users.
 	Providers, Custom *http.Transport
 
 	ring        *sealed.Ring
-	connections outbound.Connections // of both
-	greeted     atomic.Bool          // the banner of FirstRun was printed by this process
+	connections outbound.Connections // of both transports
+	greeted     atomic.Bool          // whether this process has printed the banner of FirstRun
 }
 
 func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *zap.Logger) (*Gateway, error) {
@@ -83,13 +83,14 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 		return nil, err
 	}
 	g := &Gateway{
-		ring:      ring,
-		Sealer:    sealer,
-		Keychain:  service,
-		Spending:  ledger,
-		Usage:     spending.NewLog(ledger, service.KeyUses(), logger).Start(),
-		Items:     keychain.NewItems(service, logger),
-		retention: spending.NewRetention(ledger, logger, jobMetrics.Observe, keychain.ExpiredItems, keychain.ExpiredAudit, stored.Expired, stored.ExpiredConversations, stored.ExpiredEvents),
+		ring:     ring,
+		Sealer:   sealer,
+		Keychain: service,
+		Spending: ledger,
+		Usage:    spending.NewLog(ledger, service.KeyUses(), logger).Start(),
+		Items:    keychain.NewItems(service, logger),
+		retention: spending.NewRetention(ledger, logger, jobMetrics.Observe, keychain.ExpiredItems, keychain.ExpiredAudit,
+			stored.Expired, stored.ExpiredConversations, stored.ExpiredEvents),
 		Stored:    stored.New(db, ring, logger, jobMetrics.Observe, time.Now),
 		Memory:    cascade.NewMemory(time.Now),
 		Mark:      cascade.NewMark(marks...),
@@ -97,15 +98,16 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 		Custom:    cascade.NewGuardedTransport(allow),
 	}
 	g.Alerts = alerts.New(alerts.Deps{
-		Keychain: service, Sender: webhook.NewSender(allow, logger), Logger: logger, Observe: jobMetrics.Observe, Now: time.Now,
+		Keychain: service, Sender: webhook.NewSender(allow, logger), Logger: logger, Observe: jobMetrics.Observe,
+		Now: time.Now,
 	})
 	g.connections.Watch(g.Providers)
 	g.connections.Watch(g.Custom)
 	return g, nil
 }
 
-// newKeychain makes the keychain, and the ledger that it asks; users' own models may be at public addresses and
-// in the networks of allow.
+// newKeychain creates the keychain and the ledger that it uses. Users' own models may be at public addresses and in the
+// networks of allow.
 func newKeychain(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *zap.Logger,
 ) (*keychain.Service, *spending.Ledger, error) {
 	ledger := spending.NewLedger(db, logger, time.Now)
@@ -116,8 +118,8 @@ func newKeychain(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *
 	return service, ledger, err
 }
 
-// close writes the usage that is left and ends the connections. It is bounded:
-// an exit must not hang on a database that is down.
+// close writes the remaining usage and closes the connections. It takes 10 seconds at most: the process must not hang
+// on a database that is down.
 func (g *Gateway) close() error {
 	g.retention.Close()
 	g.Alerts.Close()
@@ -133,8 +135,8 @@ func (g *Gateway) close() error {
 	return nil
 }
 
-// Unavailable turns an error of the database or the counters that are down into a 503; other
-// errors stay as they are.
+// Unavailable converts the error of an unreachable database or counter store into one with status 503. It returns other
+// errors unchanged.
 func Unavailable(err error) error {
 	switch {
 	case errors.Is(err, store.ErrUnavailable):

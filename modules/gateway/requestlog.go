@@ -7,9 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// KeepRequests says how long single requests stay in the gateway's log; 0: for
-// ever. A module calls it while it is provisioned. There is one log, so all that
-// call it must say the same.
+// KeepRequests sets how long single requests stay in the gateway's log; 0 keeps them for ever. A module calls it while
+// it is provisioned. All modules share one log, so a call with a different value than an earlier one returns an error.
 func (a *App) KeepRequests(d time.Duration) error {
 	if a.kept != nil && *a.kept != d {
 		return errors.New("another handler has another one, and all share one log")
@@ -18,7 +17,7 @@ func (a *App) KeepRequests(d time.Duration) error {
 	return nil
 }
 
-// requestsKept is what KeepRequests was told.
+// requestsKept returns the value set by KeepRequests, or the default.
 func (a *App) requestsKept() time.Duration {
 	if a.kept == nil {
 		return spending.RequestsKept
@@ -26,5 +25,5 @@ func (a *App) requestsKept() time.Duration {
 	return *a.kept
 }
 
-// cutRequests has the log cut as this configuration says.
+// cutRequests applies the retention of this configuration to the log.
 func (a *App) cutRequests() { a.gateway.Load().retention.Keep(a.requestsKept()) }

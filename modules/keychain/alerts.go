@@ -18,40 +18,39 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
-// Alerts says who is told when parts of the budgets are spent that the operator has set, and when
-// a provider does not take a key of the operator's.
+// Alerts configures who is notified when a set percentage of an imposed budget has been spent, and when a provider
+// refuses one of the operator's keys.
 type Alerts struct {
-	// Thresholds are the parts of budgets that are told of, in percent. Default: 50, 80, 95, 100.
+	// Thresholds are the percentages of a budget at which an alert is sent. Default: 50, 80, 95, 100.
 	Thresholds []int `json:"thresholds,omitempty"`
 
-	// Mail has the addresses that are told everything. They need the option mail of the handler.
+	// Mail has the addresses that get every alert. They need the option mail of the handler.
 	Mail []string `json:"mail,omitempty"`
 
-	// Webhooks are told everything, as Standard Webhooks has it.
+	// Webhooks get every alert, in the form that Standard Webhooks specifies.
 	Webhooks []AlertWebhook `json:"webhooks,omitempty"`
 
-	// MembersOff has only the operator be told. Default: by mail, administrators of a team are
-	// told of its budgets too, and users of theirs and of those of their keys.
+	// MembersOff sends alerts to the operator only. Default: mails also go to the administrators of a team about its
+	// budgets, and to users about their own budgets and those of their keys.
 	MembersOff bool `json:"members_off,omitempty"`
 }
 
-// AlertWebhook is an address that is told of alerts.
+// AlertWebhook is an address to which alerts are posted.
 type AlertWebhook struct {
-	// URL leads to a public address, or to one of allow_networks. May hold the placeholders
-	// {env.*} and {file.*}.
+	// URL is a public address, or one in allow_networks. It may contain the placeholders {env.*} and {file.*}.
 	URL string `json:"url"`
 
-	// Secret is whsec_ and 24 to 64 bytes in base64. May hold the placeholders {env.*} and {file.*}.
+	// Secret is "whsec_" followed by 24 to 64 bytes in base64. It may contain the placeholders {env.*} and {file.*}.
 	Secret string `json:"secret"`
 }
 
 // Bounds of the options.
 const (
-	maxAlertTargets = 20 // of a kind
+	maxAlertTargets = 20 // of each kind
 	maxThresholds   = 10
 )
 
-// unmarshal reads alerts from their Caddyfile form.
+// unmarshal parses the Caddyfile form of alerts.
 func (a *Alerts) unmarshal(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
@@ -95,15 +94,17 @@ func (a *Alerts) unmarshal(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// options checks the option and returns it as the gateway takes it.
+// options checks the option and converts it for the gateway.
 func (a *Alerts) options() (*alerts.Options, error) {
 	o := &alerts.Options{Thresholds: slices.Clone(a.Thresholds), Concerned: !a.MembersOff}
 	if len(o.Thresholds) == 0 {
 		o.Thresholds = alerts.DefaultThresholds
 	}
 	slices.Sort(o.Thresholds)
-	if len(o.Thresholds) > maxThresholds || o.Thresholds[0] < 1 || o.Thresholds[len(o.Thresholds)-1] > 100 || len(slices.Compact(slices.Clone(o.Thresholds))) < len(o.Thresholds) {
-		return nil, fmt.Errorf("thresholds: up to %d different numbers of percent from 1 to 100, such as 50 80 95 100", maxThresholds)
+	if len(o.Thresholds) > maxThresholds || o.Thresholds[0] < 1 || o.Thresholds[len(o.Thresholds)-1] > 100 ||
+		len(slices.Compact(slices.Clone(o.Thresholds))) < len(o.Thresholds) {
+		return nil, fmt.Errorf("thresholds: up to %d different numbers of percent from 1 to 100, such as 50 80 95 100",
+			maxThresholds)
 	}
 	if len(a.Mail) > maxAlertTargets || len(a.Webhooks) > maxAlertTargets {
 		return nil, fmt.Errorf("at most %d addresses and %d webhooks can be told", maxAlertTargets, maxAlertTargets)
@@ -128,6 +129,7 @@ func (a *Alerts) options() (*alerts.Options, error) {
 	return o, nil
 }
 
+// resolve replaces the placeholders and checks the address and the secret.
 func (w *AlertWebhook) resolve() (alerts.Webhook, error) {
 	address, err := placeholder.Resolve(w.URL)
 	if err != nil {
@@ -135,7 +137,8 @@ func (w *AlertWebhook) resolve() (alerts.Webhook, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
-		return alerts.Webhook{}, errors.New("the address must be a URL such as https://example.com/hook, without a user and a fragment")
+		return alerts.Webhook{}, errors.New(
+			"the address must be a URL such as https://example.com/hook, without a user and a fragment")
 	}
 	text, err := placeholder.Resolve(w.Secret)
 	if err != nil {
@@ -148,7 +151,7 @@ func (w *AlertWebhook) resolve() (alerts.Webhook, error) {
 	return alerts.Webhook{URL: address, Secret: secret}, nil
 }
 
-// tell has the app tell of alerts as the options say.
+// tell passes the alert options to the app.
 func (h *Handler) tell(logger *zap.Logger) error {
 	if h.Alerts == nil {
 		return nil
@@ -166,11 +169,11 @@ func (h *Handler) tell(logger *zap.Logger) error {
 	return nil
 }
 
-// transport is what sends mails; nil: nothing does.
+// transport returns the transport that sends mails, or nil if no mail is sent.
 func (h *Handler) transport(logger *zap.Logger) (mail.Transport, error) {
 	if !h.Mail.Sends() {
 		if h.Mail == nil {
-			return nil, nil //nolint:nilnil // nobody is mailed
+			return nil, nil //nolint:nilnil // no mail is sent
 		}
 		return mail.Log{Logger: logger}, nil
 	}
@@ -185,7 +188,7 @@ func (h *Handler) transport(logger *zap.Logger) (mail.Transport, error) {
 	return sender, nil
 }
 
-// Validate checks what the options need of each other.
+// Validate checks options that depend on each other.
 func (h *Handler) Validate() error {
 	switch a := h.Alerts; {
 	case a == nil:

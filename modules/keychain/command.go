@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// command is the command line of the service.
+// command is the command line of the gateway's keychain.
 var command = caddycmd.Command{
 	Name:  "keychain",
 	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
@@ -35,15 +35,17 @@ such as data/tollgate.db count from the working directory.
 	CobraFunc: commands,
 }
 
-// commands builds the tree of subcommands.
+// commands adds the subcommands to root.
 func commands(root *cobra.Command) {
 	root.SuggestFor = []string{"gateway"}
 	o := new(options)
 	o.Add(root)
-	cli.Group(root, userCommands(o), teamCommands(o), organisationCommands(o), alertsCommand(o), keyCommands(o), providerKeyCommands(o), modelCommands(o), aliasCommands(o), preferenceCommands(o), usageCommands(o), reencryptCommand(o), tokenCommand(o), applyCommand(o), exportCommand(o))
+	cli.Group(root, userCommands(o), teamCommands(o), organisationCommands(o), alertsCommand(o), keyCommands(o),
+		providerKeyCommands(o), modelCommands(o), aliasCommands(o), preferenceCommands(o), usageCommands(o),
+		reencryptCommand(o), tokenCommand(o), applyCommand(o), exportCommand(o))
 }
 
-// options are the flags that every subcommand takes.
+// options are the flags that all subcommands have in common.
 type options struct {
 	cli.Flags
 	user string
@@ -56,9 +58,11 @@ func (o *options) forUser(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// run makes a subcommand of a function that works on the open keychain. Where
-// there is no database the command is in the wrong folder, and makes none.
-func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+// run returns the function of a subcommand that needs an existing database. It calls work with the open keychain. If
+// there is no database, the command was probably run in the wrong folder; run then returns an error and creates none.
+func (o *options) run(
+	work func(s *session, cmd *cobra.Command, args []string) error,
+) func(*cobra.Command, []string) error {
 	begin := o.begin(work)
 	return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
 		if err := s.App.Exists(gateway.Name); err != nil {
@@ -68,8 +72,10 @@ func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) e
 	})
 }
 
-// begin is run for a subcommand that a new database may begin with.
-func (o *options) begin(work func(s *session, cmd *cobra.Command, args []string) error) func(*cli.Session, *cobra.Command, []string) error {
+// begin is like run, for a subcommand that may also create the database.
+func (o *options) begin(
+	work func(s *session, cmd *cobra.Command, args []string) error,
+) func(*cli.Session, *cobra.Command, []string) error {
 	return func(base *cli.Session, cmd *cobra.Command, args []string) error {
 		service, ledger, cat, err := gateway.OpenKeychain(base.Ctx, base.App)
 		if err != nil {
@@ -77,7 +83,7 @@ func (o *options) begin(work func(s *session, cmd *cobra.Command, args []string)
 		}
 		defer service.Close()
 		s := &session{base, service, ledger, cat, o.user}
-		if strings.Contains(s.user, "@") { // it may be an address of somebody whose id is another
+		if strings.Contains(s.user, "@") { // this may be the mail address of a user with another id
 			user, err := s.UserBy(s.Ctx, s.user)
 			if err == nil {
 				s.user = user.ID
@@ -89,8 +95,8 @@ func (o *options) begin(work func(s *session, cmd *cobra.Command, args []string)
 	}
 }
 
-// show is run for a subcommand that only reads: without the user there would
-// be nothing to see instead of an error.
+// show is like run, for a subcommand that only reads. It returns an error if the user does not exist, where the output
+// would otherwise be empty.
 func (o *options) show(work func(s *session) error) func(*cobra.Command, []string) error {
 	return o.run(func(s *session, _ *cobra.Command, _ []string) error {
 		if _, err := s.User(s.Ctx, s.user); err != nil {
@@ -100,7 +106,7 @@ func (o *options) show(work func(s *session) error) func(*cobra.Command, []strin
 	})
 }
 
-// session is the open keychain with what a subcommand needs to answer.
+// session is the open keychain, with what a subcommand needs for its output.
 type session struct {
 	*cli.Session
 	*keychain.Service
@@ -109,12 +115,12 @@ type session struct {
 	user     string
 }
 
-// Alerts lists what somebody was told of.
+// Alerts lists the alerts that were sent, newest first.
 func (s *session) Alerts(ctx context.Context, limit int) ([]alerts.Sent, error) {
 	return alerts.List(ctx, s.DB(), 0, limit)
 }
 
-// explain says what to do where the service does not know the user.
+// explain adds to an error about a missing user how to create one.
 func (s *session) explain(err error) error {
 	if missingUser(err) {
 		return fmt.Errorf("there is no user %q; make one with: tollgate keychain users add <id>, see all with: tollgate keychain users list", s.user)
@@ -122,8 +128,7 @@ func (s *session) explain(err error) error {
 	return err
 }
 
-// missingUser reports whether the service refused because it does not know the
-// user.
+// missingUser reports whether an error of the service says that the user does not exist.
 func missingUser(err error) bool {
 	refusal, ok := apierror.From(err)
 	return ok && refusal.Status == http.StatusNotFound && strings.HasPrefix(refusal.Message, "there is no user ")

@@ -31,6 +31,7 @@ func alertsCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+// showAlerts prints a table of alerts.
 func showAlerts(w io.Writer, list []alerts.Sent) {
 	cli.Row(w, "AT", "ON", "HOLDER", "BUDGET", "PERCENT", "SPENT", "OF", "TOLD")
 	for i := range list {
@@ -42,10 +43,10 @@ func showAlerts(w io.Writer, list []alerts.Sent) {
 		if a.Kind == alerts.KindBudget {
 			percent, spent, amount = fmt.Sprint(a.Threshold), fmt.Sprint(a.Spent), fmt.Sprint(a.Amount)
 		}
-		told := make([]string, 0, len(a.Messages))
+		messages := make([]string, 0, len(a.Messages))
 		for _, m := range a.Messages {
-			told = append(told, m.Target+" "+m.State)
+			messages = append(messages, m.Target+" "+m.State)
 		}
-		cli.Row(w, when(&a.At), a.On, holder, a.Budget, percent, spent, amount, strings.Join(told, ", "))
+		cli.Row(w, when(&a.At), a.On, holder, a.Budget, percent, spent, amount, strings.Join(messages, ", "))
 	}
 }

@@ -9,9 +9,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// aliasCommands manages other names for models and tiers.
+// aliasCommands returns the commands that manage aliases of models and tiers.
 func aliasCommands(o *options) *cobra.Command {
-	list := &cobra.Command{Use: "list " + ownerUsage, Short: "Lists the aliases of a user, a team or the organisation", Args: cobra.NoArgs}
+	list := &cobra.Command{
+		Use: "list " + ownerUsage, Short: "Lists the aliases of a user, a team or the organisation", Args: cobra.NoArgs,
+	}
 	o.forOwner(list, func(s *session, _ *cobra.Command, _ []string, owner keychain.Owner) error {
 		aliases, err := s.Aliases(s.Ctx, owner)
 		if err != nil {

@@ -31,18 +31,21 @@ audit log.
 	}
 	file := cmd.Flags().StringP("file", "f", "", "The file, or - for standard input (required)")
 	dry := cmd.Flags().Bool("dry-run", false, "Change nothing, and tell what would be changed")
-	prune := cmd.Flags().Bool("prune", false, "Remove teams, members of teams and limits that the file does not have; users, their keys and what they spent stay")
+	prune := cmd.Flags().Bool("prune", false,
+		"Remove teams, members of teams and limits that the file does not have; users, their keys and what they spent stay")
 	cli.Required(cmd, "file")
 	cmd.RunE = o.Run(o.begin(func(s *session, cmd *cobra.Command, _ []string) error {
 		text, err := readFile(cmd, *file)
 		if err != nil {
 			return err
 		}
-		said, err := declared.Read(text)
+		wanted, err := declared.Read(text)
 		if err != nil {
 			return fmt.Errorf("%s:\n%w", *file, err)
 		}
-		changes, err := declared.Apply(s.Ctx, s.Service, said, declared.Options{Catalog: s.catalog, Prune: *prune, DryRun: *dry})
+		changes, err := declared.Apply(s.Ctx, s.Service, wanted, declared.Options{
+			Catalog: s.catalog, Prune: *prune, DryRun: *dry,
+		})
 		if err != nil {
 			return fmt.Errorf("%s: %w; nothing was changed", *file, err)
 		}
@@ -66,7 +69,7 @@ audit log.
 	return cmd
 }
 
-// readFile reads a file, or standard input.
+// readFile reads a file, or standard input if name is "-".
 func readFile(cmd *cobra.Command, name string) ([]byte, error) {
 	in := cmd.InOrStdin()
 	if name != "-" {

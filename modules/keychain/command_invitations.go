@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// invite makes an invitation and prints its link.
+// invite returns the command that makes an invitation and prints its link.
 func invite(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invite <mail address> --at <base address> [--team <team>] [--role admin] [--expires <when>]",
@@ -28,12 +28,14 @@ mail address, it must be that of the invitation.
 	}
 	in, base, team, expires := keychain.Invitation{}, "", "", ""
 	cmd.Flags().StringVar(&base, "at", "", "Where the gateway is, such as https://llm.example.com (required)")
-	cmd.Flags().StringVar(&team, "team", "", "The team that the person is added to, by name or id (default: as the rules of sign-in say)")
+	cmd.Flags().StringVar(&team, "team", "",
+		"The team that the person is added to, by name or id (default: as the rules of sign-in say)")
 	cmd.Flags().StringVar(&in.Role, "role", "", "Role in the team: member (default) or admin")
 	cmd.Flags().StringVar(&expires, "expires", "", "When it ends, such as 2027-01-31 or 14d (default: 7d, at most 90d)")
 	cli.Required(cmd, "at")
 	cmd.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
-		if u, err := url.Parse(base); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Path != "" && u.Path != "/" {
+		if u, err := url.Parse(base); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
+			u.Path != "" && u.Path != "/" {
 			return errors.New("--at must be an address such as https://llm.example.com")
 		}
 		in.Email = args[0]
@@ -64,7 +66,7 @@ mail address, it must be that of the invitation.
 	return cmd
 }
 
-// invitations lists what has become of invitations.
+// invitations returns the command that lists invitations.
 func invitations(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "invitations", Short: "Lists the invitations, accepted ones too", Args: cobra.NoArgs,
@@ -85,10 +87,11 @@ func invitations(o *options) *cobra.Command {
 	}
 }
 
-// withdraw removes an invitation.
+// withdraw returns the command that removes an invitation.
 func withdraw(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "withdraw <invitation id>", Short: "Removes an invitation; whoever has accepted it stays", Args: cobra.ExactArgs(1),
+		Use: "withdraw <invitation id>", Short: "Removes an invitation; whoever has accepted it stays",
+		Args: cobra.ExactArgs(1),
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
 			if err := s.Withdraw(s.Ctx, args[0]); err != nil {
 				return err

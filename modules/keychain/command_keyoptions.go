@@ -17,22 +17,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// none is the value of a flag that lifts a limit.
+// none is the value of a flag that removes a limit.
 const none = "none"
 
-// keyFlags are the flags of what a gateway key may be used for.
+// keyFlags are the flags for the properties and limits of a gateway key.
 type keyFlags struct {
 	set            *pflag.FlagSet
 	label, mode    string
 	rateLimit      int64
 	expires        string
 	allow, tools   []string
-	budgets        []string // the values of budgetFlags
-	tokens, number string   // a minute, and at once
+	budgets        []string // the values of budgetFlags, in that order
+	tokens, number string   // tokens per minute and parallel requests
 	own            bool
 }
 
-// budgetFlags are the flags of budgets, of tokens or of US dollars.
+// budgetFlags are the flags of budgets. Each has either tokens or usd, which return the field of the budget.
 var budgetFlags = []struct {
 	name, window string
 	tokens       func(*keychain.Budgets) **int64
@@ -43,12 +43,14 @@ var budgetFlags = []struct {
 	{"tokens-per-month", "in a month (UTC)", func(b *keychain.Budgets) **int64 { return &b.TokensPerMonth }, nil},
 	{"tokens-total", "in total", func(b *keychain.Budgets) **int64 { return &b.TokensTotal }, nil},
 	{"usd-per-day", "in a day (UTC)", nil, func(b *keychain.Budgets) **spending.MicroUSD { return &b.USDPerDay }},
-	{"usd-per-week", "in a week from Monday (UTC)", nil, func(b *keychain.Budgets) **spending.MicroUSD { return &b.USDPerWeek }},
+	{"usd-per-week", "in a week from Monday (UTC)", nil, func(b *keychain.Budgets) **spending.MicroUSD {
+		return &b.USDPerWeek
+	}},
 	{"usd-per-month", "in a month (UTC)", nil, func(b *keychain.Budgets) **spending.MicroUSD { return &b.USDPerMonth }},
 	{"usd-total", "in total", nil, func(b *keychain.Budgets) **spending.MicroUSD { return &b.USDTotal }},
 }
 
-// newKeyFlags adds the flags of a key to a command.
+// newKeyFlags adds the flags of a gateway key to a command.
 func newKeyFlags(set *pflag.FlagSet) *keyFlags {
 	f := newLimitFlags(set)
 	set.StringVar(&f.label, "label", "", "What the key is for")
@@ -61,18 +63,21 @@ func newKeyFlags(set *pflag.FlagSet) *keyFlags {
 // newLimitFlags adds the flags of limits to a command.
 func newLimitFlags(set *pflag.FlagSet) *keyFlags {
 	f := newKeyLimitFlags(set)
-	set.StringSliceVar(&f.allow, "allow", nil, "Models that may be used: provider/model, provider/*, the beginning of a name with a *, or a tier such as keychain-low; none: all")
-	set.StringSliceVar(&f.tools, "tools", nil, "Tools that providers may run, such as web_search; none: no tool; all: every tool")
+	set.StringSliceVar(&f.allow, "allow", nil,
+		"Models that may be used: provider/model, provider/*, the beginning of a name with a *, or a tier such as keychain-low; none: all")
+	set.StringSliceVar(&f.tools, "tools", nil,
+		"Tools that providers may run, such as web_search; none: no tool; all: every tool")
 	set.StringVar(&f.tokens, "tokens-per-minute", "", "Tokens that may be used in a minute; none: unlimited")
 	set.StringVar(&f.number, "parallel", "", "Requests that may be under way at once; none: unlimited")
 	return f
 }
 
-// newKeyLimitFlags adds the flags of the limits that provider keys can have, too.
+// newKeyLimitFlags adds the flags of those limits that provider keys can have too.
 func newKeyLimitFlags(set *pflag.FlagSet) *keyFlags {
 	f := &keyFlags{set: set}
 	set.Int64Var(&f.rateLimit, "rate-limit", 0, "Requests a minute (default: unlimited)")
-	set.StringVar(&f.expires, "expires", "", "When the use ends: a time such as 2027-01-31 or 2027-01-31T18:00:00Z, or how long from now such as 90d; none: never")
+	set.StringVar(&f.expires, "expires", "",
+		"When the use ends: a time such as 2027-01-31 or 2027-01-31T18:00:00Z, or how long from now such as 90d; none: never")
 	f.budgets = make([]string, len(budgetFlags))
 	for i, b := range budgetFlags {
 		what := "US dollars that may be spent "
@@ -84,10 +89,10 @@ func newKeyLimitFlags(set *pflag.FlagSet) *keyFlags {
 	return f
 }
 
-// limitFlagNames are all of newLimitFlags.
+// limitFlagNames are the names of all flags of newLimitFlags.
 var limitFlagNames = append([]string{"allow", "tools", "tokens-per-minute", "parallel"}, keyLimitFlagNames...)
 
-// keyLimitFlagNames are all of newKeyLimitFlags.
+// keyLimitFlagNames are the names of all flags of newKeyLimitFlags.
 var keyLimitFlagNames = func() []string {
 	names := append(make([]string, 0, 2+len(budgetFlags)), "rate-limit", "expires")
 	for _, b := range budgetFlags {
@@ -96,8 +101,7 @@ var keyLimitFlagNames = func() []string {
 	return names
 }()
 
-// change returns the change that the flags make which were given. Limits that no flag names stay
-// as they are.
+// change returns the change to a key that the given flags describe. Limits without a given flag stay as they are.
 func (f *keyFlags) change() (change keychain.KeyChange, err error) {
 	change.Impose = !f.own
 	if f.set.Changed("label") {
@@ -111,8 +115,7 @@ func (f *keyFlags) change() (change keychain.KeyChange, err error) {
 	return change, err
 }
 
-// edit returns how the flags that were given change limits. An end that is so long from now is
-// one from that time.
+// edit returns a function that applies the given flags to limits. An expiry given as a duration counts from now.
 func (f *keyFlags) edit(now time.Time) (func(*keychain.Limits), error) {
 	given, err := f.read(now)
 	return func(l *keychain.Limits) {
@@ -146,7 +149,7 @@ func (f *keyFlags) edit(now time.Time) (func(*keychain.Limits), error) {
 	}, err
 }
 
-// read returns the limits that the flags name, alone.
+// read returns limits that contain only the values of the given flags.
 func (f *keyFlags) read(now time.Time) (l keychain.Limits, err error) {
 	if f.set.Changed("rate-limit") {
 		l.RateLimitPerMinute = &f.rateLimit
@@ -178,6 +181,7 @@ func (f *keyFlags) read(now time.Time) (l keychain.Limits, err error) {
 	return l, errors.Join(failed...)
 }
 
+// setBudget parses the value of a flag into a limit if the flag was given. The value none removes the limit.
 func setBudget[T any](set *pflag.FlagSet, name, text string, into **T, parse func(string) (T, error)) error {
 	if !set.Changed(name) {
 		return nil
@@ -202,7 +206,7 @@ func parseTokens(text string) (int64, error) {
 	return n, nil
 }
 
-// parseEnd reads a day in UTC, a time, or how long from now.
+// parseEnd parses a day in UTC, a time, or a duration from now.
 func parseEnd(text string, now time.Time) (time.Time, error) {
 	if at, err := parseMoment(text); err == nil {
 		return at, nil
@@ -210,16 +214,19 @@ func parseEnd(text string, now time.Time) (time.Time, error) {
 	if d, err := caddy.ParseDuration(text); err == nil {
 		return now.Add(d), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is neither a time such as 2027-01-31 or 2027-01-31T18:00:00Z nor a duration such as 90d", text)
+	return time.Time{}, fmt.Errorf(
+		"%q is neither a time such as 2027-01-31 or 2027-01-31T18:00:00Z nor a duration such as 90d", text)
 }
 
-// options returns those of a new key.
+// options returns the options for a new key.
 func (f *keyFlags) options() (keychain.KeyOptions, error) {
 	limits, err := f.read(time.Now())
-	return keychain.KeyOptions{Label: f.label, Limits: limits, EffortMode: keychain.EffortMode(f.mode), Impose: !f.own}, err
+	return keychain.KeyOptions{
+		Label: f.label, Limits: limits, EffortMode: keychain.EffortMode(f.mode), Impose: !f.own,
+	}, err
 }
 
-// showOptions writes the limits that a key has.
+// showOptions prints the limits of a key.
 func showOptions(w io.Writer, k *keychain.GatewayKey) {
 	if len(k.Imposed) == 0 || k.RateLimitPerMinute != nil {
 		cli.Row(w, "Requests a minute:", perMinute(k.RateLimitPerMinute))
@@ -244,7 +251,7 @@ func showOptions(w io.Writer, k *keychain.GatewayKey) {
 	}
 }
 
-// imposedText is empty where no limits are imposed on a key.
+// imposedText describes the limits that are imposed on a key. It returns an empty string if there are none.
 func imposedText(k *keychain.GatewayKey) string {
 	parts := make([]string, 0, len(k.Imposed))
 	for i := range k.Imposed {
@@ -258,7 +265,7 @@ func imposedText(k *keychain.GatewayKey) string {
 	return strings.Join(parts, "; ")
 }
 
-// limitsText is empty where there are none.
+// limitsText describes limits. It returns an empty string if there are none.
 func limitsText(l *keychain.Limits) string {
 	var parts []string
 	if l.RateLimitPerMinute != nil {
@@ -285,11 +292,12 @@ func limitsText(l *keychain.Limits) string {
 	return strings.Join(parts, ", ")
 }
 
-// budgetText is empty where there are none.
+// budgetText describes budgets. It returns an empty string if there are none.
 func budgetText(b *keychain.Budgets) string {
 	var parts []string
 	for _, flag := range budgetFlags {
-		window := strings.NewReplacer("tokens-per-", "/", "usd-per-", "/", "tokens-", " in ", "usd-", " in ").Replace(flag.name)
+		window := strings.NewReplacer("tokens-per-", "/", "usd-per-", "/", "tokens-", " in ", "usd-",
+			" in ").Replace(flag.name)
 		if flag.tokens != nil {
 			if n := *flag.tokens(b); n != nil {
 				parts = append(parts, fmt.Sprint(*n, " tokens", window))

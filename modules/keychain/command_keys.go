@@ -23,7 +23,8 @@ func userCommands(o *options) *cobra.Command {
 				return err
 			}
 			if !created {
-				return fmt.Errorf("there is a user %q already; make another key with: tollgate keychain keys create --user %s", user.ID, user.ID)
+				return fmt.Errorf("there is a user %q already; make another key with: tollgate keychain keys create --user %s",
+					user.ID, user.ID)
 			}
 			return s.Table(struct {
 				User keychain.User    `json:"user"`
@@ -61,18 +62,19 @@ func userCommands(o *options) *cobra.Command {
 		}),
 	}
 	list.Flags().StringVar(&words, "find", "", "A part of the id, mail address or name")
-	suspend := o.userCommand("suspend <user>", "Refuses all that a user sends from now on; what they have stays", "is suspended. A running server refuses them within five seconds.",
+	suspend := o.userCommand("suspend <user>", "Refuses all that a user sends from now on; what they have stays",
+		"is suspended. A running server refuses them within five seconds.",
 		func(s *session) error { return s.SuspendUser(s.Ctx, s.user) })
 	resume := o.userCommand("resume <user>", "Lets a suspended user go on, or one in who waits for approval", "may go on.",
 		func(s *session) error { return s.ResumeUser(s.Ctx, s.user) })
-	remove := o.userCommand("remove <user>", "Removes a user with their keys, models, preferences and limits; their usage stays", "is removed.",
+	remove := o.userCommand("remove <user>",
+		"Removes a user with their keys, models, preferences and limits; their usage stays", "is removed.",
 		func(s *session) error { return s.RemoveUser(s.Ctx, s.user) })
 	return cli.Group(&cobra.Command{Use: "users", Short: "Makes, invites, lists, limits, suspends and removes users"},
 		add, invite(o), invitations(o), withdraw(o), list, limitUser(o), suspend, resume, remove)
 }
 
-// userCommand makes a subcommand of a function that changes the user who is named by id or
-// address, and says what is done.
+// userCommand returns a subcommand that changes the user named by id or mail address, and prints what was done.
 func (o *options) userCommand(use, short, done string, change func(s *session) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1),
@@ -175,8 +177,8 @@ are the user's own. To bind all keys of a user: tollgate keychain users limit.
 	return cmd
 }
 
-// firstKey makes the user. Their first key, which comes with them, is the one
-// that was asked for: nobody would ever see another one.
+// firstKey creates the user. The first key that comes with a new user becomes the requested key, because any other key
+// would never be shown to anybody.
 func (s *session) firstKey(flags *keyFlags, options keychain.KeyOptions) (*keychain.NewKey, error) {
 	change, err := flags.change()
 	if err != nil {
@@ -187,7 +189,7 @@ func (s *session) firstKey(flags *keyFlags, options keychain.KeyOptions) (*keych
 	if err != nil {
 		return nil, err
 	}
-	if !created { // somebody was faster
+	if !created { // someone else has created the user in the meantime
 		return s.CreateKey(s.Ctx, s.user, options)
 	}
 	changed, err := s.UpdateKey(s.Ctx, s.user, key.ID, change)
@@ -238,14 +240,16 @@ func showNewKey(w io.Writer, key *keychain.NewKey) {
 }
 
 func showKeys(w io.Writer, keys ...keychain.GatewayKey) {
-	cli.Row(w, "KEY ID", "LABEL", "KEY", "PRIMARY", "REQUESTS/MIN", "MODELS", "BUDGETS", "IMPOSED", "EFFORT MODE", "STATE", "EXPIRES", "CREATED", "LAST USED")
+	cli.Row(w, "KEY ID", "LABEL", "KEY", "PRIMARY", "REQUESTS/MIN", "MODELS", "BUDGETS", "IMPOSED", "EFFORT MODE", "STATE",
+		"EXPIRES", "CREATED", "LAST USED")
 	for i := range keys {
 		k := &keys[i]
 		models := "all"
 		if k.AllowedModels != nil {
 			models = strings.Join(k.AllowedModels, ", ")
 		}
-		cli.Row(w, k.ID, k.Label, k.Masked, cli.Yes(k.IsPrimary), perMinute(k.RateLimitPerMinute), models, budgetText(&k.Budgets), imposedText(k), k.EffortMode, k.Status,
+		cli.Row(w, k.ID, k.Label, k.Masked, cli.Yes(k.IsPrimary), perMinute(k.RateLimitPerMinute), models,
+			budgetText(&k.Budgets), imposedText(k), k.EffortMode, k.Status,
 			when(k.ExpiresAt), when(&k.CreatedAt), when(k.LastUsedAt))
 	}
 }
@@ -257,7 +261,7 @@ func perMinute(limit *int64) string {
 	return fmt.Sprint(*limit)
 }
 
-// when is a time for people: UTC, to the second.
+// when formats a time in UTC, to the second. It returns "never" for nil.
 func when(at *time.Time) string {
 	if at == nil {
 		return "never"

@@ -12,19 +12,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// limited is whom a command limits.
+// limited is the holder on whom a command imposes limits.
 type limited struct {
 	on, id string
-	name   string // for people
+	name   string // for messages
 }
 
-// limitCommand completes a command that shows and changes the limits which the operator
-// imposes on a holder, whom find returns.
-func limitCommand(o *options, cmd *cobra.Command, find func(s *session, args []string) (limited, error)) *cobra.Command {
+// limitCommand completes a command that shows and changes the limits that the operator imposes on a holder. find
+// returns the holder that the arguments name.
+func limitCommand(
+	o *options, cmd *cobra.Command, find func(s *session, args []string) (limited, error),
+) *cobra.Command {
 	flags := newLimitFlags(cmd.Flags())
 	cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
 	lift := cmd.Flags().Bool("lift", false, "Lifts all limits that are imposed")
-	until := cmd.Flags().String("until", "", "Imposes the other flags for a time, until then, such as 2027-01-31 or 7d, in place of the limits of the same names; none ends that")
+	until := cmd.Flags().String("until", "",
+		"Imposes the other flags for a time, until then, such as 2027-01-31 or 7d, in place of the limits of the same names; none ends that")
 	cmd.MarkFlagsMutuallyExclusive("lift", "until")
 	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
 	for _, name := range append(limitFlagNames, "no-rate-limit") {
@@ -41,7 +44,8 @@ func limitCommand(o *options, cmd *cobra.Command, find func(s *session, args []s
 			}
 		}
 		limits, err := s.ImposedLimits(s.Ctx, holder.on, holder.id)
-		if err == nil && *until == "" && slices.ContainsFunc(append(limitFlagNames, "no-rate-limit", "lift"), cmd.Flags().Changed) {
+		if err == nil && *until == "" &&
+			slices.ContainsFunc(append(limitFlagNames, "no-rate-limit", "lift"), cmd.Flags().Changed) {
 			var change keychain.KeyChange
 			if change, err = flags.change(); err != nil {
 				return err
@@ -75,7 +79,7 @@ func limitCommand(o *options, cmd *cobra.Command, find func(s *session, args []s
 	return cmd
 }
 
-// raise imposes the limits of the flags until then, or ends what it did.
+// raise imposes the limits of the flags until a time. The value none ends that early.
 func (s *session) raise(holder limited, flags *keyFlags, until string) error {
 	if until == none {
 		return s.SetRaise(s.Ctx, holder.on, holder.id, nil, nil)
@@ -91,7 +95,7 @@ func (s *session) raise(holder limited, flags *keyFlags, until string) error {
 	return s.SetRaise(s.Ctx, holder.on, holder.id, &keychain.Raise{Until: end, Limits: limits}, s.catalog)
 }
 
-// limitFlagsUsage stands for the flags of newLimitFlags in a line of usage.
+// limitFlagsUsage stands for the flags of newLimitFlags in a usage line.
 const limitFlagsUsage = "[--rate-limit <n> | --no-rate-limit] [--expires <when>] [--allow <model>,…] [--usd-per-month <amount>] … [--until <when>] | --lift"
 
 func limitUser(o *options) *cobra.Command {

@@ -114,7 +114,8 @@ unless the configuration allows them: allow_networks of the option tollgate.
 	model := flags.String("model", "", "The name that the server at the base URL knows it by (required)")
 	tier := flags.String("tier", "", "low, medium or high (required)")
 	wire := flags.String("wire", "", "The format that the server speaks: chat, responses or messages (default: chat)")
-	variable := flags.String("key-from-env", "", "The environment variable that holds the key of the server (default: it needs none)")
+	variable := flags.String("key-from-env", "",
+		"The environment variable that holds the key of the server (default: it needs none)")
 	cli.Required(cmd, "base-url", "model", "tier")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		custom := keychain.CustomModel{Entry: args[0], BaseURL: *base, Wire: *wire, Model: *model}
@@ -199,7 +200,8 @@ func setPreferences(o *options) *cobra.Command {
 }
 
 func (s *session) showPreferences(p keychain.Preferences) error {
-	p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels = cli.List(p.PreferredProviders), cli.List(p.ExcludedProviders), cli.List(p.ExcludedModels)
+	p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels = cli.List(p.PreferredProviders),
+		cli.List(p.ExcludedProviders), cli.List(p.ExcludedModels)
 	return s.Table(p, func(w io.Writer) {
 		cli.Row(w, "Preferred providers:", strings.Join(p.PreferredProviders, ", "))
 		cli.Row(w, "Excluded providers:", strings.Join(p.ExcludedProviders, ", "))

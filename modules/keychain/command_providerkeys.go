@@ -30,16 +30,19 @@ func providerKeyCommands(o *options) *cobra.Command {
 		}
 		return s.removed(args[0])
 	})
-	return cli.Group(&cobra.Command{Use: "provider-keys", Short: "Manages the keys of users, teams and the organisation at model providers"},
+	return cli.Group(&cobra.Command{
+		Use: "provider-keys", Short: "Manages the keys of users, teams and the organisation at model providers",
+	},
 		addProviderKey(o), listProviderKeys(o), limitProviderKey(o), remove)
 }
 
-// ownerUsage stands for the flags of forOwner in a line of usage.
+// ownerUsage stands for the flags of forOwner in a usage line.
 const ownerUsage = "--user <id> | --team <team> | --organisation"
 
-// forOwner completes a command that works on the provider keys of a user, a team or the
-// organisation.
-func (o *options) forOwner(cmd *cobra.Command, work func(s *session, cmd *cobra.Command, args []string, owner keychain.Owner) error) {
+// forOwner completes a command that works on the provider keys or aliases of a user, a team or the organisation.
+func (o *options) forOwner(
+	cmd *cobra.Command, work func(s *session, cmd *cobra.Command, args []string, owner keychain.Owner) error,
+) {
 	cmd.Flags().StringVarP(&o.user, "user", "u", "", "The user, by id or mail address")
 	team := cmd.Flags().String("team", "", "The team, by id or name")
 	all := cmd.Flags().Bool("organisation", false, "The organisation, whose keys serve everybody")
@@ -86,7 +89,8 @@ func listProviderKeys(o *options) *cobra.Command {
 
 func limitProviderKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "limit <key id> " + ownerUsage + " [--usd-per-month <amount>] [--rate-limit <n>] [--expires <when>] … | --lift",
+		Use: "limit <key id> " + ownerUsage +
+			" [--usd-per-month <amount>] [--rate-limit <n>] [--expires <when>] … | --lift",
 		Short: "Limits what a provider key is used for; without flags it shows the limits",
 		Long: `
 Limits what a provider key is used for: money and tokens a day, week, month and
@@ -149,7 +153,7 @@ an argument, since other users of the machine can read those.
 	variable := cmd.Flags().String("from-env", "", "The environment variable that holds the key")
 	o.forOwner(cmd, func(s *session, cmd *cobra.Command, args []string, owner keychain.Owner) error {
 		known := func(code string) bool { _, ok := s.catalog.Provider(code); return ok }
-		if !known(args[0]) { // before a person is asked for the key
+		if !known(args[0]) { // checked before the user is asked for the key
 			return fmt.Errorf("there is no provider %q; there are: %s", args[0], strings.Join(s.providers(), ", "))
 		}
 		if owner.Kind == keychain.OnUser {
@@ -170,7 +174,7 @@ an argument, since other users of the machine can read those.
 	return cmd
 }
 
-// providers are the codes on offer.
+// providers returns the codes of the providers on offer.
 func (s *session) providers() []string {
 	all := s.catalog.Providers()
 	codes := make([]string, 0, len(all))
@@ -180,8 +184,8 @@ func (s *session) providers() []string {
 	return codes
 }
 
-// readSecret takes a secret from an environment variable, or else from
-// standard input, which a terminal does not echo.
+// readSecret reads a secret from an environment variable, or from standard input if variable is empty. A terminal does
+// not echo it.
 func readSecret(cmd *cobra.Command, variable string) (string, error) {
 	if variable != "" {
 		return fromEnvironment(variable)
@@ -201,7 +205,7 @@ func fromEnvironment(variable string) (string, error) {
 	return secret, nil
 }
 
-// removed is the answer of the commands that remove something.
+// removed prints the result of a command that has removed something.
 func (s *session) removed(id string) error {
 	return s.Table(map[string]any{"id": id, "removed": true}, func(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "Removed %s.\n", cli.Cell(id))
@@ -216,9 +220,11 @@ func showProviderKeys(w io.Writer, keys ...keychain.ProviderKey) {
 	}
 }
 
-// limitsOf returns the limits of a provider key among those that a gateway key can have.
+// limitsOf converts the limits of a provider key to those of a gateway key, of which they are a subset.
 func limitsOf(k *keychain.OwnedKey) keychain.Limits {
-	return keychain.Limits{RateLimitPerMinute: k.Limits.RateLimitPerMinute, ExpiresAt: k.Limits.ExpiresAt, Budgets: k.Limits.Budgets}
+	return keychain.Limits{
+		RateLimitPerMinute: k.Limits.RateLimitPerMinute, ExpiresAt: k.Limits.ExpiresAt, Budgets: k.Limits.Budgets,
+	}
 }
 
 func showOwnedKeys(w io.Writer, keys ...keychain.OwnedKey) {

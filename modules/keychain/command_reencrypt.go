@@ -33,7 +33,8 @@ can be taken out of the keyring. Webhooks of a board: tollgate board re-encrypt.
 				cli.Row(w, "Cannot be opened:", result.Unreadable)
 			})
 			if err == nil && result.Unreadable > 0 {
-				err = fmt.Errorf("%d sealed texts open with none of the configured master keys; add the key they were sealed with", result.Unreadable)
+				err = fmt.Errorf("%d sealed texts open with none of the configured master keys; add the key they were sealed with",
+					result.Unreadable)
 			}
 			return err
 		}),

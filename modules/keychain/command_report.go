@@ -21,7 +21,8 @@ func reportCommand(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	period := newPeriodFlags(flags)
-	by := flags.StringSlice("by", nil, "What to sum by: provider, model, day, hour, key, tier (default: provider,model,day)")
+	by := flags.StringSlice("by", nil,
+		"What to sum by: provider, model, day, hour, key, tier (default: provider,model,day)")
 	cmd.RunE = o.show(func(s *session) error {
 		q := spending.UsageQuery{Group: *by}
 		if err := period.read(&q.From, &q.To); err != nil {
@@ -36,7 +37,7 @@ func reportCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// periodFlags are the flags of the time that a report is about.
+// periodFlags are the flags for the period of a report.
 type periodFlags struct{ from, to *string }
 
 func newPeriodFlags(set *pflag.FlagSet) periodFlags {
@@ -46,7 +47,7 @@ func newPeriodFlags(set *pflag.FlagSet) periodFlags {
 	}
 }
 
-// read sets the times that flags name.
+// read sets from and to if their flags were given.
 func (f periodFlags) read(from, to *time.Time) (err error) {
 	for _, flag := range []struct {
 		name, text string
@@ -62,7 +63,7 @@ func (f periodFlags) read(from, to *time.Time) (err error) {
 	return nil
 }
 
-// parseMoment reads a day in UTC or a time.
+// parseMoment parses a day in UTC or a time.
 func parseMoment(text string) (time.Time, error) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
 		if at, err := time.Parse(layout, text); err == nil {
@@ -73,9 +74,11 @@ func parseMoment(text string) (time.Time, error) {
 }
 
 func showReport(w io.Writer, r *spending.UsageReport) {
-	cli.Row(w, "BY", "", "REQUESTS", "SUCCEEDED", "FAILED", "CANCELLED", "TRIES FAILED", "TOKENS IN", "OUT", "USD", "UNPRICED", "SECONDS", "FIRST TOKEN")
+	cli.Row(w, "BY", "", "REQUESTS", "SUCCEEDED", "FAILED", "CANCELLED", "TRIES FAILED", "TOKENS IN", "OUT", "USD",
+		"UNPRICED", "SECONDS", "FIRST TOKEN")
 	line := func(by, name string, s *spending.UsageSums) {
-		cli.Row(w, by, name, s.Requests, s.Succeeded, s.Failed, s.Cancelled, s.FailedAttempts, s.InputTokens, s.OutputTokens, s.CostUSD, s.UnpricedRequests,
+		cli.Row(w, by, name, s.Requests, s.Succeeded, s.Failed, s.Cancelled, s.FailedAttempts, s.InputTokens, s.OutputTokens,
+			s.CostUSD, s.UnpricedRequests,
 			seconds(s.LatencyMSAvg), seconds(s.FirstTokenMSAvg))
 	}
 	line("all", when(&r.From)+" to "+when(&r.To), &r.Totals)
@@ -102,7 +105,7 @@ func showReport(w io.Writer, r *spending.UsageReport) {
 	}
 }
 
-// seconds is empty where there is no average.
+// seconds formats an average. It returns an empty string if there is none.
 func seconds(milliseconds *float64) string {
 	if milliseconds == nil {
 		return ""

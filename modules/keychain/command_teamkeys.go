@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// teamKeys lists, makes and revokes the gateway keys that belong to a team.
+// teamKeys returns the commands that list, create and revoke the gateway keys of a team.
 func teamKeys(o *options) []*cobra.Command {
 	list := &cobra.Command{
 		Use: "keys <team>", Short: "Lists the gateway keys that belong to a team and to no person", Args: cobra.ExactArgs(1),
@@ -56,7 +56,8 @@ whoever leaves. It ends with the team.
 	}))
 	revoke := o.teamCommand("revoke-key <team> <key id>", "Ends a gateway key of a team for good", 2,
 		func(s *session, team keychain.Team, args []string) (done string, err error) {
-			return fmt.Sprintf("Revoked %s. A running server refuses it within five seconds.", args[1]), s.RevokeKey(s.Ctx, team.ID, args[1])
+			return fmt.Sprintf("Revoked %s. A running server refuses it within five seconds.", args[1]),
+				s.RevokeKey(s.Ctx, team.ID, args[1])
 		})
 	return []*cobra.Command{list, create, revoke}
 }

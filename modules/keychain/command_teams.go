@@ -52,13 +52,16 @@ func teamCommands(o *options) *cobra.Command {
 		func(s *session, team keychain.Team, _ []string) (done string, err error) {
 			return "The team " + team.Name + " is removed.", s.RemoveTeam(s.Ctx, team.ID)
 		})
-	return cli.Group(&cobra.Command{Use: "teams", Short: "Makes, lists and limits teams, says who is in them, and makes keys for them"},
-		append([]*cobra.Command{add, list, rename, remove, members(o), join(o), leave(o), limitTeam(o), spendingCommand(o)}, teamKeys(o)...)...)
+	return cli.Group(&cobra.Command{
+		Use: "teams", Short: "Makes, lists and limits teams, says who is in them, and makes keys for them",
+	},
+		append([]*cobra.Command{add, list, rename, remove, members(o), join(o), leave(o), limitTeam(o), spendingCommand(o)},
+			teamKeys(o)...)...)
 }
 
-// teamCommand makes a subcommand of a function that changes the team which the first
-// argument names, and says what is done.
-func (o *options) teamCommand(use, short string, args int, change func(s *session, team keychain.Team, args []string) (done string, err error),
+// teamCommand returns a subcommand that changes the team named by the first argument, and prints what was done.
+func (o *options) teamCommand(
+	use, short string, args int, change func(s *session, team keychain.Team, args []string) (done string, err error),
 ) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(args),
@@ -109,13 +112,16 @@ func join(o *options) *cobra.Command {
 			}
 			return user + " is in the team " + team.Name + ".", s.SetMember(s.Ctx, team.ID, user, member)
 		})
-	cmd.Flags().StringVar(&member.Role, "role", "", "admin: adds and removes members and sees what the team spends; member (default: as it is, and member for someone new)")
-	cmd.Flags().BoolVar(&member.Default, "default", false, "Make it the team that the user's keys count for unless they were made for another")
+	cmd.Flags().StringVar(&member.Role, "role", "",
+		"admin: adds and removes members and sees what the team spends; member (default: as it is, and member for someone new)")
+	cmd.Flags().BoolVar(&member.Default, "default", false,
+		"Make it the team that the user's keys count for unless they were made for another")
 	return cmd
 }
 
 func leave(o *options) *cobra.Command {
-	return o.teamCommand("leave <team> <user>", "Takes a user out of a team; their keys count for their default team then", 2,
+	return o.teamCommand("leave <team> <user>",
+		"Takes a user out of a team; their keys count for their default team then", 2,
 		func(s *session, team keychain.Team, args []string) (done string, err error) {
 			user, err := s.member(args[1])
 			if err != nil {
@@ -125,7 +131,7 @@ func leave(o *options) *cobra.Command {
 		})
 }
 
-// member returns the id of the user who is named by id or mail address.
+// member returns the id of the user named by id or mail address.
 func (s *session) member(name string) (string, error) {
 	s.user = name
 	user, err := s.UserBy(s.Ctx, name)
@@ -139,7 +145,8 @@ func spendingCommand(o *options) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	period := newPeriodFlags(cmd.Flags())
-	by := cmd.Flags().StringSlice("by", nil, "What to sum by: organisation, team, user, key, provider, model, tag, end_user, day, hour (default: team,model)")
+	by := cmd.Flags().StringSlice("by", nil,
+		"What to sum by: organisation, team, user, key, provider, model, tag, end_user, day, hour (default: team,model)")
 	compare := cmd.Flags().Bool("compare", false, "Adds what was spent in the time before that is as long")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
 		q := spending.Query{By: *by, Compare: *compare}
@@ -157,7 +164,7 @@ func spendingCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// showSpending writes the columns that a query has.
+// showSpending prints a report with the columns that the query selects.
 func showSpending(w io.Writer, q *spending.Query, lines []spending.Line) {
 	type column struct {
 		title string
@@ -167,7 +174,7 @@ func showSpending(w io.Writer, q *spending.Query, lines []spending.Line) {
 	by := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(q.By, name) })
 	}
-	whole := len(q.By) == 0 // team and model
+	whole := len(q.By) == 0 // the default: by team and model
 	columns := []column{
 		{"DAY", by("day"), func(l *spending.Line) any { return l.Day }},
 		{"HOUR", by("hour"), func(l *spending.Line) any { return when(l.Hour) }},
@@ -210,7 +217,7 @@ func showSpending(w io.Writer, q *spending.Query, lines []spending.Line) {
 	}
 }
 
-// teamName names the team of a line: one that was removed by its id.
+// teamName returns the name of a line's team, or its id if the team was removed.
 func teamName(l *spending.Line) string {
 	if name := deref(l.Team); name != "" {
 		return name
@@ -232,7 +239,8 @@ func showTeams(w io.Writer, teams ...keychain.Team) {
 	}
 }
 
-// all reads a list that is read by pages of pageRows, behind the key of the last row.
+// all reads all pages of a list, of pageRows each. It passes the key of the last row of each page to page to get the
+// next one.
 func all[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
 	for after := ""; ; after = key(list[len(list)-1]) {
 		rows, err := page(after)

@@ -89,7 +89,7 @@ func (l *line) begin() {
 	service.Close()
 }
 
-// run is a command that works; it returns what was printed.
+// run runs a command that must succeed, and returns what was printed.
 func (l *line) run(args ...string) (out, notes string) {
 	l.t.Helper()
 	out, notes, err := execute(l.t.Context(), l.stdin, append(args, "--config", l.config)...)
@@ -123,7 +123,7 @@ func steady(text string) string {
 	return times.ReplaceAllString(text, "TIME")
 }
 
-// compact is steady JSON on one line; it fails for what is not JSON.
+// compact returns steady JSON on one line. It fails the test for invalid JSON.
 func compact(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -133,7 +133,7 @@ func compact(t *testing.T, text string) string {
 	return steady(b.String())
 }
 
-// TestJSON is the form that programs rely on.
+// TestJSON checks the form on which programs rely.
 func TestJSON(t *testing.T) {
 	l, file := sqliteLine(t)
 	l.begin()
@@ -225,7 +225,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestText is what people see.
+// TestText checks the form that people see.
 func TestText(t *testing.T) {
 	l, _ := sqliteLine(t)
 	l.begin()
@@ -474,7 +474,7 @@ func TestDatabaseDown(t *testing.T) {
 	}
 }
 
-// another is a service on the same database, as a running server has.
+// another returns a second service on the same database, as a running server has.
 func another(t *testing.T, db *store.DB, err error) *keychain.Service {
 	t.Helper()
 	if err != nil {
@@ -501,7 +501,7 @@ func another(t *testing.T, db *store.DB, err error) *keychain.Service {
 	return service
 }
 
-// usageLog is the log of requests as a server on the database of a service writes it.
+// usageLog returns the log of requests as a server on the database of a service writes it.
 func usageLog(s *keychain.Service) *spending.Log {
 	return spending.NewLog(spending.NewLedger(s.DB(), zap.NewNop(), time.Now), s.KeyUses(), zap.NewNop()).Start()
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// tokenCommand prints a token that api_auth user_jwt accepts. It needs the
-// keyring of the configuration and no database.
+// tokenCommand returns the command that prints a token which api_auth user_jwt accepts. It needs the keyring of the
+// configuration but no database.
 func tokenCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token <user> [--ttl <duration>]",
@@ -42,7 +42,7 @@ other than by a new key of the keyring: keep its life short.
 			return err
 		}
 		return s.Answer(map[string]any{"user_id": args[0], "token": token, "expires_at": expires}, func(w io.Writer) {
-			// Alone on its line, so that $(tollgate keychain token alice) is the token.
+			// The token is alone on standard output, so that $(tollgate keychain token alice) works.
 			_, _ = fmt.Fprintln(w, token)
 			if localOff(gjson.ParseBytes(s.App.Whole())) {
 				s.Note("This configuration has `local off`: no site of it takes the token.")
@@ -54,8 +54,7 @@ other than by a new key of the keyring: keep its life short.
 	return cmd
 }
 
-// localOff reports whether a configuration checks users' tokens, and none of its checks
-// takes local ones.
+// localOff reports whether a configuration verifies users' tokens but accepts local ones nowhere.
 func localOff(config gjson.Result) bool {
 	checked, accepted := false, false
 	var look func(v gjson.Result)

@@ -16,7 +16,7 @@ import (
 
 // The tests of this file do not run in parallel; see command_test.go.
 
-// claimsOf are the claims of a token that the keyring of the tests signed.
+// claimsOf returns the claims of a token that the keyring of the tests signed.
 func claimsOf(t *testing.T, token string) jwt.MapClaims {
 	t.Helper()
 	master, err := keyring.ParseMasterKey(masterKey)

@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// request is a record of the usage log as JSON has it. Times are in
-// milliseconds; what is not known is null.
+// request is a row of the usage log in its JSON form. Times are in milliseconds; unknown values are null.
 type request struct {
 	ID              int64              `json:"id"`
 	At              time.Time          `json:"at"`
@@ -46,10 +45,12 @@ type request struct {
 func newRequest(r *spending.Record) request {
 	out := request{
 		ID: r.ID, At: r.At, RequestID: r.RequestID, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel,
-		Tier: known(r.Tier.String()), Provider: known(r.Provider), Model: known(r.Model), ProviderKey: known(r.ProviderKey), Stream: r.Stream,
+		Tier: known(r.Tier.String()), Provider: known(r.Provider), Model: known(r.Model), ProviderKey: known(r.ProviderKey),
+		Stream: r.Stream,
 		Status: r.Status, Code: known(r.Code), Attempts: r.Attempts, FailedAttempts: cli.List(r.FailedAttempts),
-		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
-		UsageSource: r.UsageSource, LatencyMS: milliseconds(r.Latency),
+		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens,
+		ReasoningTokens: r.ReasoningTokens,
+		UsageSource:     r.UsageSource, LatencyMS: milliseconds(r.Latency),
 		ServedAs: cli.List(r.ServedAs), ServerTools: r.ServerTools,
 	}
 	if out.ServerTools == nil {
@@ -65,6 +66,7 @@ func newRequest(r *spending.Record) request {
 	return out
 }
 
+// known returns nil for an empty text.
 func known(text string) *string {
 	if text == "" {
 		return nil
@@ -99,7 +101,8 @@ func usageCommands(o *options) *cobra.Command {
 		}
 		return s.Table(requests, func(w io.Writer) { showRequests(w, records) })
 	})
-	return cli.Group(&cobra.Command{Use: "usage", Short: "Shows what users asked for"}, o.forUser(reportCommand(o)), o.forUser(cmd))
+	return cli.Group(&cobra.Command{Use: "usage", Short: "Shows what users asked for"}, o.forUser(reportCommand(o)),
+		o.forUser(cmd))
 }
 
 func showRequests(w io.Writer, records []spending.Record) {

@@ -10,16 +10,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
-// Console has the options of the pages at /console/.
+// Console has the options of the console, the pages at /console/.
 type Console struct {
-	// Off serves no console.
+	// Off disables the console.
 	Off bool `json:"off,omitempty"`
 
 	management.ConsoleOptions
 }
 
-// make makes the console that the options describe, under a bar, and nil for one that is off.
-// A nil receiver stands for the defaults.
+// make creates the console with the options. It returns nil if the console is off. A nil receiver stands for the
+// defaults.
 func (c *Console) make(bar func(*http.Request) look.Bar) (*management.Console, error) {
 	if c == nil {
 		return management.NewConsole(management.ConsoleOptions{Bar: bar})

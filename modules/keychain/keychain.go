@@ -1,5 +1,5 @@
-// Package keychain serves the management of the model gateway and what it tells
-// of itself, and has the commands that manage its users and keys.
+// Package keychain serves the management API of the model gateway and its public information, and has the commands that
+// manage users and keys.
 package keychain
 
 import (
@@ -27,8 +27,7 @@ func init() {
 	caddy.RegisterModule(Handler{})
 }
 
-// Handler serves the management of the model gateway. These routes need no
-// credential:
+// Handler serves the management API of the model gateway. These routes need no credential:
 //
 //	GET /health        200, or 503 while a part is down: {"status","parts"}
 //	GET /providers     the providers on offer
@@ -37,48 +36,45 @@ func init() {
 //	GET /docs, /redoc  pages that show it
 //	GET /console/      pages in which users do by hand what this API does
 //
-// Those under /users, /keychain-keys and /operator need `api_auth user_jwt` or `api_auth oauth`
-// before it: the user of the token looks after keys, models and preferences, and sees health
-// and usage; operators look after users, teams and limits. The document lists them all. Every
-// other path goes to the next handler.
+// The routes under /users, /keychain-keys and /operator need `api_auth user_jwt` or `api_auth oauth` before this
+// handler. The user of the token manages their keys, models and preferences, and sees health and usage; operators
+// manage users, teams and limits. /openapi.json lists all routes. Every other path goes to the next handler.
 type Handler struct {
-	// Console has the options of the pages; absent: they have none.
+	// Console has the options of the console. Default: a console that signs in with tokens only.
 	Console *Console `json:"console,omitempty"`
 
-	// NewUsers says what becomes of those who sign in for the first time. Default: they
-	// are let in, without limits.
+	// NewUsers says what happens to users who sign in for the first time. Default: they are let in, without limits.
 	NewUsers *NewUsers `json:"new_users,omitempty"`
 
-	// Teams puts people into teams when they sign in. Whom a rule fits is let in, whatever NewUsers
-	// says. Default: no rules.
+	// Teams adds users to teams when they sign in. A user whom a rule matches is let in, whatever NewUsers says.
+	// Default: no rules.
 	Teams []TeamRule `json:"teams,omitempty"`
 
-	// Operators may see and change the users, teams and limits of all, by the routes below
-	// /operator. Default: nobody, which leaves that to the command line.
+	// Operators may see and change all users, teams and limits, by the routes below /operator. Default: nobody, so that
+	// this is possible only by the command line.
 	Operators *People `json:"operators,omitempty"`
 
-	// Auditors may see what operators see, and change nothing. Default: nobody.
+	// Auditors may see what operators see, but change nothing. Default: nobody.
 	Auditors *People `json:"auditors,omitempty"`
 
-	// Mail says which server sends invitations and the mails of alerts. Default: nobody is mailed.
+	// Mail is the server that sends invitations and the mails of alerts. Default: no mail is sent.
 	Mail *mailserver.Server `json:"mail,omitempty"`
 
-	// Alerts says who is told when parts of imposed budgets are spent, and when a provider does
-	// not take a key of the operator's. All handlers share the gateway, so one of a configuration
-	// can have it. Default: nobody is told.
+	// Alerts configures who is notified when a set percentage of an imposed budget has been spent, and when a provider
+	// refuses one of the operator's keys. All handlers share the gateway, so only one of a configuration can have this
+	// option. Default: nobody is notified.
 	Alerts *Alerts `json:"alerts,omitempty"`
 
-	// RequestLog is how long single requests stay in the usage log, at least an
-	// hour; negative: for ever. All handlers of a configuration share one log.
-	// Default: 90d.
+	// RequestLog is how long single requests stay in the usage log: at least an hour, or a negative value for ever. All
+	// handlers of a configuration share one log. Default: 90d.
 	RequestLog caddy.Duration `json:"request_log,omitempty"`
 
 	app     *gateway.App
 	logger  *zap.Logger
 	service *management.Service
 	router  *rest.Router
-	console *management.Console // nil: off
-	once    *sync.Once          // the service gets its gateway
+	console *management.Console // nil if the console is off
+	once    *sync.Once          // for giving the service its gateway
 }
 
 // CaddyModule returns the Caddy module information.
@@ -89,7 +85,7 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision gets the app.
+// Provision gets the app and checks the options.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	app, err := gateway.From(ctx)
 	if err != nil {
@@ -132,13 +128,17 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
-	p := tollgate.Presence{Service: gateway.Name, Title: "Model gateway", Summary: "One address for many language models: keys, limits, usage and a playground.", API: "/docs"}
+	p := tollgate.Presence{
+		Service: gateway.Name, Title: "Model gateway",
+		Summary: "One address for many language models: keys, limits, usage and a playground.", API: "/docs",
+	}
 	if h.console != nil {
 		p.Path = "/console/"
 	}
 	return p
 }
 
+// ServeHTTP serves the console and the management API, and passes other requests on.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if h.console != nil && h.console.Find(r) {
 		rest.NoSniff(w.Header())
@@ -161,7 +161,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found rest.Found
 	if err != nil && !found.Guest() {
 		return caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
-	if err != nil { // what is public has no need of it, and /health tells of it
+	if err != nil { // public routes do not need the gateway, and /health reports the error
 		return answered(found.Serve(w, nil))
 	}
 	h.once.Do(func() {
@@ -174,7 +174,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found rest.Found
 	return answered(found.Serve(w, nil))
 }
 
-// answered gives Caddy the status of a refusal.
+// answered wraps an error so that Caddy has the status of a refusal.
 func answered(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)

@@ -14,66 +14,63 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
-// NewUsers says what becomes of those who sign in for the first time. The limits are
-// imposed on each of them, for all keys together, and are kept with the user: a change of
-// the option is for those who come later. Users that a command makes are not new.
+// NewUsers says what happens to users who sign in for the first time. The limits are imposed on each new user, for all
+// keys together, and are stored with the user: a change of the option applies to later users only. Users created by a
+// command do not count as new.
 type NewUsers struct {
-	// Refuse lets in nobody who is not known: the operator makes or invites each user, or has a
-	// rule that puts them into a team. Default: they are let in.
+	// Refuse lets in only known users: the operator creates or invites each user, or has a rule that adds them to a
+	// team. Default: new users are let in.
 	Refuse bool `json:"refuse,omitempty"`
 
-	// Approve makes those who are not known wait until an operator lets them in. Default: they
-	// are let in at once.
+	// Approve makes new users wait until an operator lets them in. Default: they are let in at once.
 	Approve bool `json:"approve,omitempty"`
 
-	// Team is the name of the team that they are added to where no rule says another. It is made
-	// where there is none. Default: they are in no team.
+	// Team is the name of the team to which new users are added unless a rule names another. It is created if it does
+	// not exist. Default: they are in no team.
 	Team string `json:"team,omitempty"`
 
-	// RateLimitPerMinute bounds requests a minute. Default: unlimited.
+	// RateLimitPerMinute limits the requests per minute. Default: unlimited.
 	RateLimitPerMinute *int64 `json:"rate_limit_per_minute,omitempty"`
 
-	// AllowedModels are names (provider/model) and beginnings of names with a star
-	// behind. Default: all.
+	// AllowedModels are names (provider/model) or prefixes of names followed by a star. Default: all.
 	AllowedModels []string `json:"allowed_models,omitempty"`
 
-	// AllowedTools are the tools that providers may run, such as web_search; none alone allows
-	// none. Default: all.
+	// AllowedTools are the tools that providers may run, such as web_search; the single value none allows no tool.
+	// Default: all.
 	AllowedTools []string `json:"allowed_tools,omitempty"`
 
-	// TokensPerMinute bounds the tokens of a minute. Default: unlimited, as all that follow.
+	// TokensPerMinute limits the tokens per minute. Default: unlimited, as for all following options.
 	TokensPerMinute *int64 `json:"tokens_per_minute,omitempty"`
 
-	// ParallelRequests bounds the requests that are under way.
+	// ParallelRequests limits the requests in progress at the same time.
 	ParallelRequests *int64 `json:"parallel_requests,omitempty"`
 
-	// TokensPerDay bounds the tokens of a UTC day.
+	// TokensPerDay limits the tokens per UTC day.
 	TokensPerDay *int64 `json:"tokens_per_day,omitempty"`
 
-	// TokensPerWeek bounds the tokens of a UTC week, which begins on Monday.
+	// TokensPerWeek limits the tokens per UTC week, which begins on Monday.
 	TokensPerWeek *int64 `json:"tokens_per_week,omitempty"`
 
-	// TokensPerMonth bounds the tokens of a UTC month.
+	// TokensPerMonth limits the tokens per UTC month.
 	TokensPerMonth *int64 `json:"tokens_per_month,omitempty"`
 
-	// TokensTotal bounds the tokens of all time.
+	// TokensTotal limits the tokens in total.
 	TokensTotal *int64 `json:"tokens_total,omitempty"`
 
-	// USDPerDay bounds the US dollars of a UTC day.
+	// USDPerDay limits the US dollars per UTC day.
 	USDPerDay *spending.MicroUSD `json:"usd_per_day,omitempty"`
 
-	// USDPerWeek bounds the US dollars of a UTC week, which begins on Monday.
+	// USDPerWeek limits the US dollars per UTC week, which begins on Monday.
 	USDPerWeek *spending.MicroUSD `json:"usd_per_week,omitempty"`
 
-	// USDPerMonth bounds the US dollars of a UTC month.
+	// USDPerMonth limits the US dollars per UTC month.
 	USDPerMonth *spending.MicroUSD `json:"usd_per_month,omitempty"`
 
-	// USDTotal bounds the US dollars of all time.
+	// USDTotal limits the US dollars in total.
 	USDTotal *spending.MicroUSD `json:"usd_total,omitempty"`
 }
 
-// policy returns the option as the keychain takes it, and an error where it makes no
-// sense. A nil receiver stands for the defaults.
+// policy checks the option and converts it for the keychain. A nil receiver stands for the defaults.
 func (n *NewUsers) policy() (keychain.NewUsers, error) {
 	if n == nil {
 		return keychain.NewUsers{}, nil
@@ -85,14 +82,15 @@ func (n *NewUsers) policy() (keychain.NewUsers, error) {
 		RateLimitPerMinute: n.RateLimitPerMinute, AllowedModels: n.AllowedModels, AllowedTools: n.AllowedTools,
 		Rates: keychain.Rates{TokensPerMinute: n.TokensPerMinute, ParallelRequests: n.ParallelRequests},
 		Budgets: keychain.Budgets{
-			TokensPerDay: n.TokensPerDay, TokensPerWeek: n.TokensPerWeek, TokensPerMonth: n.TokensPerMonth, TokensTotal: n.TokensTotal,
-			USDPerDay: n.USDPerDay, USDPerWeek: n.USDPerWeek, USDPerMonth: n.USDPerMonth, USDTotal: n.USDTotal,
+			TokensPerDay: n.TokensPerDay, TokensPerWeek: n.TokensPerWeek, TokensPerMonth: n.TokensPerMonth,
+			TokensTotal: n.TokensTotal,
+			USDPerDay:   n.USDPerDay, USDPerWeek: n.USDPerWeek, USDPerMonth: n.USDPerMonth, USDTotal: n.USDTotal,
 		},
 	}}
 	return policy, policy.Check()
 }
 
-// unmarshal reads new_users from its Caddyfile form.
+// unmarshal parses the Caddyfile form of new_users.
 func (n *NewUsers) unmarshal(d *caddyfile.Dispenser) error {
 	var word string
 	if !d.AllArgs(&word) {
@@ -108,8 +106,10 @@ func (n *NewUsers) unmarshal(d *caddyfile.Dispenser) error {
 		return d.Errf("new_users: %q is none of allow, approve and refuse", word)
 	}
 	numbers := map[string]**int64{
-		"rate_limit": &n.RateLimitPerMinute, "tokens_per_minute": &n.TokensPerMinute, "parallel_requests": &n.ParallelRequests,
-		"tokens_per_day": &n.TokensPerDay, "tokens_per_week": &n.TokensPerWeek, "tokens_per_month": &n.TokensPerMonth, "tokens_total": &n.TokensTotal,
+		"rate_limit": &n.RateLimitPerMinute, "tokens_per_minute": &n.TokensPerMinute,
+		"parallel_requests": &n.ParallelRequests,
+		"tokens_per_day":    &n.TokensPerDay, "tokens_per_week": &n.TokensPerWeek, "tokens_per_month": &n.TokensPerMonth,
+		"tokens_total": &n.TokensTotal,
 	}
 	dollars := map[string]**spending.MicroUSD{
 		"usd_per_day": &n.USDPerDay, "usd_per_week": &n.USDPerWeek, "usd_per_month": &n.USDPerMonth, "usd_total": &n.USDTotal,
@@ -141,7 +141,8 @@ func (n *NewUsers) unmarshal(d *caddyfile.Dispenser) error {
 			}
 		default:
 			names := append(slices.Sorted(maps.Keys(numbers)), slices.Sorted(maps.Keys(dollars))...)
-			err = directive.NoOption(d, "unknown option %q; there are: team, allow, tools, %s", option, strings.Join(names, ", "))
+			err = directive.NoOption(d, "unknown option %q; there are: team, allow, tools, %s", option,
+				strings.Join(names, ", "))
 		}
 		if err != nil {
 			return err
@@ -150,10 +151,10 @@ func (n *NewUsers) unmarshal(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// parseWhole reads a whole number.
+// parseWhole parses a whole number.
 func parseWhole(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
-// amount reads the one argument of an option.
+// amount parses the single argument of an option.
 func amount[T any](d *caddyfile.Dispenser, parse func(string) (T, error)) (*T, error) {
 	option := d.Val()
 	var text string

@@ -7,17 +7,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
-// People names users, for what they may do.
+// People selects users who get certain permissions.
 type People struct {
 	// Users are ids, or mail addresses that the identity provider has confirmed.
 	Users []string `json:"users,omitempty"`
 
-	// Claims have values by the name of a claim of the token, which is one of them or a list
-	// with one, such as groups: llm-admins.
+	// Claims are accepted values, by the name of a claim of the token. The claim must be one of the values or a list
+	// that contains one, such as groups: llm-admins.
 	Claims map[string][]string `json:"claims,omitempty"`
 }
 
-// who returns the option as the management takes it. A nil receiver names nobody.
+// who converts the option for the management API. A nil receiver selects nobody.
 func (p *People) who() management.Who {
 	if p == nil {
 		return management.Who{}
@@ -25,7 +25,7 @@ func (p *People) who() management.Who {
 	return management.Who{Users: p.Users, Claims: p.Claims}
 }
 
-// unmarshal reads operators or auditors from their Caddyfile form.
+// unmarshal parses the Caddyfile form of operators or auditors.
 func (p *People) unmarshal(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()

@@ -16,10 +16,10 @@ import (
 //go:embed service.caddyfile
 var form string
 
-// The short form, beside the options of the directive:
+// init registers the service. Its short form has these options, beside those of the directive:
 //
 //	tollgate [<matcher>] gateway {
-//		max_body <size>           # default and most: 32MB
+//		max_body <size>           # default and maximum: 32MB
 //		user_jwt { … }            # who may manage keys: the options of api_auth user_jwt
 //		oauth { … }               # or those of api_auth oauth
 //		cascade { … }             # the options of cascade
@@ -28,7 +28,9 @@ func init() {
 	tollgate.Register(tollgate.Service{
 		Name: gateway.Name, Form: form, Block: optionNames, Command: command,
 		Schemas: []store.Schema{schema.Gateway()}, Handlers: []string{"keychain", "cascade"},
-		Options: []tollgate.Option{{Name: "max_body", Read: readSize}, {Name: "user_jwt"}, {Name: "oauth", Instead: "user_jwt"}, {Name: "cascade"}},
+		Options: []tollgate.Option{
+			{Name: "max_body", Read: readSize}, {Name: "user_jwt"}, {Name: "oauth", Instead: "user_jwt"}, {Name: "cascade"},
+		},
 	})
 }
 

@@ -10,25 +10,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
-// TeamRule puts people into a team when they sign in, and takes them out of it again at a
-// sign-in at which it does not fit any more. It has a claim or a domain.
+// TeamRule adds users to a team when they sign in, and removes them again at a later sign-in at which the rule no
+// longer matches. It has either a claim or a domain.
 type TeamRule struct {
-	// Claim is the name of a claim of the token, which is a text or a list of texts.
+	// Claim is the name of a claim of the token, which must be a text or a list of texts.
 	Claim string `json:"claim,omitempty"`
 
-	// Value is what the claim must be, or have in its list. Default: people are put into those
-	// teams that are called as one of the values, where there are such.
+	// Value is the value that the claim must have or contain. Default: users are added to the existing teams whose
+	// names are among the claim's values.
 	Value string `json:"value,omitempty"`
 
-	// Domain is that of the mail address which the identity provider has confirmed.
+	// Domain is the domain of the mail address that the identity provider has confirmed.
 	Domain string `json:"domain,omitempty"`
 
-	// Team is the name of the team, which is made where there is none. A rule of a claim without a
-	// value has none.
+	// Team is the name of the team, which is created if it does not exist. A rule with a claim but no value has no
+	// team.
 	Team string `json:"team,omitempty"`
 }
 
-// rule returns the option as the management takes it.
+// rule checks the option and converts it for the management API.
 func (r *TeamRule) rule() (management.TeamRule, error) {
 	switch {
 	case (r.Claim == "") == (r.Domain == ""):
@@ -40,10 +40,11 @@ func (r *TeamRule) rule() (management.TeamRule, error) {
 	case r.Team == "":
 		return management.TeamRule{Claim: r.Claim}, nil
 	}
-	return management.TeamRule{Claim: r.Claim, Value: r.Value, Domain: r.Domain, Team: r.Team}, keychain.CheckTeamName(r.Team)
+	return management.TeamRule{Claim: r.Claim, Value: r.Value, Domain: r.Domain, Team: r.Team},
+		keychain.CheckTeamName(r.Team)
 }
 
-// unmarshalTeams reads teams from its Caddyfile form.
+// unmarshalTeams parses the Caddyfile form of teams.
 func unmarshalTeams(d *caddyfile.Dispenser) (rules []TeamRule, err error) {
 	if d.NextArg() {
 		return nil, d.ArgErr()

@@ -9,11 +9,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
-// server is the chat server behind this middleware, about which nothing is known:
-// it gets what any of them understands.
+// server describes the chat server behind this middleware. Nothing is known about it, so it only gets what every chat
+// server understands.
 var server = catalog.Provider{Code: "upstream", Name: "upstream", Shape: catalog.DefaultShape()}
 
-// conversion is what became of the client's request.
+// conversion is the result of converting the client's request.
 type conversion struct {
 	request *hub.Request
 	body    []byte // of the chat completion
@@ -21,31 +21,32 @@ type conversion struct {
 	err     error
 }
 
-// convert reads the client's request and writes the chat completion, once, whoever
-// asks first.
+// convert reads the client's request and writes the chat completion. It does so once, for the first caller; others get
+// the same result.
 func (t *translation) convert() *conversion {
 	t.once.Do(func() {
-		made := new(conversion)
-		made.err = t.write(made)
-		t.made.Store(made)
+		result := new(conversion)
+		result.err = t.write(result)
+		t.made.Store(result)
 	})
 	return t.made.Load()
 }
 
-// failure is why the conversion failed; nil: it has not, so far.
+// failure returns the error of the conversion. It returns nil if it succeeded or has not happened yet.
 func (t *translation) failure() error {
-	if made := t.made.Load(); made != nil {
-		return made.err
+	if result := t.made.Load(); result != nil {
+		return result.err
 	}
 	return nil
 }
 
-func (t *translation) write(made *conversion) error {
+// write converts the request into result, and keeps the memory of the body until the end of the request.
+func (t *translation) write(result *conversion) error {
 	text, lease, err := body.Read(t.client, t.Request, t.handler.memory, "")
 	if err != nil {
 		return err
 	}
-	lease.Keep() // the transport may convert behind the end of the request
+	lease.Keep() // the transport may convert after the request has ended
 	t.hold(lease)
 	ask, err := t.Format.Read(text, t.handler.options(t.Request, t.Format))
 	if err != nil {
@@ -55,7 +56,7 @@ func (t *translation) write(made *conversion) error {
 	if err != nil {
 		return err
 	}
-	made.request, made.body, made.dropped = ask, written.Body, append(ask.Dropped, written.Dropped...)
+	result.request, result.body, result.dropped = ask, written.Body, append(ask.Dropped, written.Dropped...)
 	return nil
 }
 
@@ -65,7 +66,8 @@ func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
 		return hub.Written{}, ask.Own
 	}
 	model := catalog.Model{
-		Provider: server.Code, ID: h.Model, Family: ask.Model, Tools: true, JSONSchema: true, Prefill: true, Reasoning: h.Reasoning,
+		Provider: server.Code, ID: h.Model, Family: ask.Model, Tools: true, JSONSchema: true, Prefill: true,
+		Reasoning:  h.Reasoning,
 		Modalities: []string{catalog.ModalityText, catalog.ModalityImage, catalog.ModalityFile, catalog.ModalityAudio},
 	}
 	if model.Reasoning {
@@ -75,11 +77,13 @@ func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
 		model.ID = ask.Model
 	}
 	return formats.Chat().Write(ask, &hub.Target{
-		Provider: &server, Model: &model, Drop: server.Shape.Drop, MaxTokensField: server.Shape.MaxTokensField, StreamUsage: server.Shape.StreamUsage,
+		Provider: &server, Model: &model, Drop: server.Shape.Drop, MaxTokensField: server.Shape.MaxTokensField,
+		StreamUsage: server.Shape.StreamUsage,
 	})
 }
 
-// pass carries the server's answer to the client; whole: it is none of events.
+// pass returns the translation of the server's answer into the client's format. whole means that the answer is not an
+// event stream.
 func (t *translation) pass(ask *hub.Request, whole bool) hub.Pass {
 	reply := hub.Reply{Created: time.Now(), Seal: func(s hub.State) string { return t.handler.sealer.Seal("", s) }}
 	if t.Format.Facts().CountsFirst && ask.Stream {

@@ -1,5 +1,4 @@
-// Package translate is the middleware that puts clients of one model API in
-// front of a server that speaks another.
+// Package translate is the middleware that lets clients of one model API use a server that speaks another.
 package translate
 
 import (
@@ -29,41 +28,36 @@ func init() {
 	caddy.RegisterModule(Handler{})
 }
 
-// Handler lets clients of the messages or the Responses API use a server that
-// speaks chat completions: it translates requests, answers and streams, tools,
-// images and reasoning included. Put `api_errors` of the same format around it.
+// Handler lets clients of the messages API or the Responses API use a server that speaks chat completions. It
+// translates requests, answers and streams, including tools, images and reasoning. Put `api_errors` of the same format
+// around it.
 //
-// In front of `reverse_proxy`, a request to …/messages or …/responses goes on as a
-// chat completion to …/chat/completions; …/messages/count_tokens and
-// …/responses/input_tokens are answered here by an estimate. In front of `cascade` nothing is converted here: the
-// cascade takes the client's own bytes and answers in the client's format, so that
-// a provider that speaks it natively gets them as they are. It counts tokens itself:
-// a matcher keeps those paths from this handler.
+// In front of `reverse_proxy`, a request to …/messages or …/responses is passed on as a chat completion to
+// …/chat/completions; …/messages/count_tokens and …/responses/input_tokens are answered here with an estimate. In front
+// of `cascade` nothing is converted here: the cascade takes the client's own bytes and answers in the client's format,
+// so that a provider that speaks it natively gets them unchanged. The cascade also counts tokens itself; use a matcher
+// to keep those paths from this handler.
 //
-// Fields of the request that the server does not get are named in the header
-// x-gateway-dropped-params of the answer. Requests to other paths pass untouched.
+// Fields of the request that the server does not get are listed in the header x-gateway-dropped-params of the answer.
+// Requests to other paths pass unchanged.
 //
-// A server that answers a request for a stream with a whole answer is no trouble: the
-// client gets the events of it. Bytes that are no UTF-8 become U+FFFD.
+// If a server answers a request for a stream with a complete answer, the client gets it as events. Invalid UTF-8
+// becomes U+FFFD.
 //
-// A server may answer before it has read the request: its refusal is told in the
-// client's format at once, an answer waits until the request is converted. What
-// another handler answers without a look at the body passes untouched.
+// A server may answer before it has read the request. An error is passed on at once in the client's format; any other
+// answer waits until the request is converted. The answer of a handler that never reads the body passes unchanged.
 //
-// Errors: 400 for what cannot be translated, with the JSON path; 408, 413 and 415
-// for the body, 503 when there is no memory for it; an error of the server keeps its status; 502 for a redirect and for
-// an answer that cannot be read.
+// Errors: 400 for what cannot be translated, with the JSON path; 408, 413 and 415 for the body, and 503 if there is no
+// memory for it; an error of the server keeps its status; 502 for a redirect and for an answer that cannot be read.
 type Handler struct {
-	// Formats are what clients may speak: "messages", "responses" or both.
-	// Required.
+	// Formats are the formats that clients may use: "messages", "responses" or both. Required.
 	Formats []hub.Format `json:"formats,omitempty"`
 
-	// Model is sent to the server whatever the client asked for. Default: the
-	// client's.
+	// Model is sent to the server, whatever model the client asked for. Default: the client's.
 	Model string `json:"model,omitempty"`
 
-	// Reasoning: the server knows reasoning_effort. Default: it is not sent,
-	// since servers without reasoning models refuse it.
+	// Reasoning says that the server knows reasoning_effort. Default: it is not sent, since servers without reasoning
+	// models refuse it.
 	Reasoning bool `json:"reasoning,omitempty"`
 
 	sealer  *hub.Sealer
@@ -79,15 +73,15 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// tokenKey seals reasoning marks. Chat servers have no state that must survive,
-// so the key lives as long as the process.
+// tokenKey encrypts reasoning marks. Chat servers have no state that must survive a restart, so the key lives as long
+// as the process.
 var tokenKey = func() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails since Go 1.24
 	return key
 }()
 
-// Provision makes what all requests share.
+// Provision creates what all requests share.
 func (h *Handler) Provision(caddy.Context) (err error) {
 	if h.memory, h.release, err = tollgate.TakeMemory(); err != nil {
 		return err
@@ -96,10 +90,13 @@ func (h *Handler) Provision(caddy.Context) (err error) {
 	return err
 }
 
-// translatable are the formats of clients; servers speak chat completions.
+// translatable are the formats of clients that can be translated: all but chat completions, which the server speaks.
+// names lists them for messages.
 var (
-	translatable = slices.DeleteFunc(slices.Clone(formats.All()), func(f formats.Format) bool { return f == formats.Chat() })
-	names        = formats.Names(translatable, func(f *hub.Facts) string { return string(f.Name) })
+	translatable = slices.DeleteFunc(slices.Clone(formats.All()), func(f formats.Format) bool {
+		return f == formats.Chat()
+	})
+	names = formats.Names(translatable, func(f *hub.Facts) string { return string(f.Name) })
 )
 
 // Validate checks the formats.
@@ -118,7 +115,7 @@ func (h *Handler) Validate() error {
 	return nil
 }
 
-// Cleanup gives the memory back; requests under way go on with it.
+// Cleanup releases the memory budget; requests in progress keep using it.
 func (h *Handler) Cleanup() error {
 	if h.release == nil {
 		return nil
@@ -126,6 +123,7 @@ func (h *Handler) Cleanup() error {
 	return h.release()
 }
 
+// ServeHTTP translates POST requests to the paths of the configured formats and passes on all others.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if r.Method != http.MethodPost {
 		return next.ServeHTTP(w, r)
@@ -140,8 +138,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return h.translate(w, r, next, format, base)
 }
 
-// translate sends the request on as a chat completion below base.
-func (h *Handler) translate(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, format formats.Format, base string) error {
+// translate passes the request on as a chat completion to the path below base.
+func (h *Handler) translate(
+	w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, format formats.Format, base string,
+) error {
 	t := &translation{handler: h, Offer: body.Offer{Request: r, Format: format}, client: w}
 	out := t.With(r)
 	target := *r.URL
@@ -159,20 +159,23 @@ func (h *Handler) translate(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	out.Header.Set("Content-Type", "application/json")
 	out.Body, out.ContentLength, out.GetBody = &converted{t: t}, -1, nil
-	answer := &writer{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, t: t, share: h.memory.Share("")}
+	answer := &writer{
+		ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, t: t, share: h.memory.Share(""),
+	}
 	defer t.release()
 	defer answer.release()
 	return answer.finish(answer.serve(next, out))
 }
 
-// options are what a request of a format is read with.
+// options returns the options for reading a request in a format.
 func (h *Handler) options(r *http.Request, format formats.Format) hub.ReadOptions {
 	return hub.ReadOptions{Version: r.Header.Get(format.Facts().Version), Open: h.open}
 }
 
+// open decrypts a token of reasoning state.
 func (h *Handler) open(token string) (hub.State, bool) { return h.sealer.Open("", token) }
 
-// count answers a request for the number of its tokens.
+// count answers a request to count tokens with an estimate.
 func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter) error {
 	text, lease, err := body.Read(w, r, h.memory, "")
 	if err != nil {
@@ -181,7 +184,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	defer lease.Give()
 	ask, err := format.ReadCount(text, h.options(r, format))
 	if err == nil {
-		_, err = h.write(ask) // what cannot be asked is not counted either
+		_, err = h.write(ask) // a request that cannot be translated is not counted either
 	}
 	if err != nil {
 		return statusError(err)
@@ -189,24 +192,24 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	return body.WriteCount(w, format, hub.CountTokens(ask))
 }
 
-// translation is one request on its way through.
+// translation is one request while it is handled.
 type translation struct {
 	handler *Handler
 	body.Offer
 	client http.ResponseWriter
 
-	// The transport of reverse_proxy reads the body on a goroutine of its own, and
-	// its server may answer before that is through.
-	begun atomic.Bool // somebody behind reads the body, or has closed it
+	// The transport of reverse_proxy reads the body in a goroutine of its own, and the server may answer before the
+	// body has been read.
+	begun atomic.Bool // a later handler has begun to read the body, or has closed it
 	once  sync.Once
 	made  atomic.Pointer[conversion]
 
 	mu    sync.Mutex
-	ended bool        // nobody needs what was converted
-	held  *wire.Lease // of the client's body, and for what was made of it
+	ended bool        // the conversion is no longer needed
+	held  *wire.Lease // memory of the client's body and of its conversion
 }
 
-// hold keeps the memory of the body until release, which may have been before.
+// hold keeps the memory of the body until release is called, or frees it if that has already happened.
 func (t *translation) hold(lease *wire.Lease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,6 +220,7 @@ func (t *translation) hold(lease *wire.Lease) {
 	t.held = lease
 }
 
+// release frees the memory of the body.
 func (t *translation) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,16 +229,15 @@ func (t *translation) release() {
 	t.held = nil
 }
 
-// behind reports whether an answer is that of a chat server, and not of a handler
-// that never looks at the body.
+// behind reports whether an answer comes from a chat server, and not from a handler that never reads the body.
 func (t *translation) behind(status int) bool {
 	if t.begun.Load() {
 		return true
 	}
-	if status >= 300 && status < 400 { // of a login page before the server
+	if status >= 300 && status < 400 { // for example a redirect to a login page before the server
 		return false
 	}
-	// A server that answers at once: nothing of the body may be read yet.
+	// The server may have answered at once, before anything of the body was read.
 	repl, ok := t.Request.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	if !ok {
 		return false
@@ -243,32 +246,32 @@ func (t *translation) behind(status int) bool {
 	return proxied
 }
 
-// converted is the body of the chat completion; it is made when somebody reads it.
+// converted is the body of the chat completion. The conversion takes place at the first Read.
 type converted struct {
 	t    *translation
 	body io.Reader
 }
 
+// Read implements io.Reader.
 func (c *converted) Read(p []byte) (int, error) {
 	if c.body == nil {
 		c.t.begun.Store(true)
-		made := c.t.convert()
-		if made.err != nil {
-			return 0, made.err
+		result := c.t.convert()
+		if result.err != nil {
+			return 0, result.err
 		}
-		c.body = bytes.NewReader(made.body)
+		c.body = bytes.NewReader(result.body)
 	}
 	return c.body.Read(p)
 }
 
-// Close leaves the client's body open, which the server closes: its answer may need
-// the conversion still.
+// Close does not close the client's body. The HTTP server does that later; the answer may still need the conversion.
 func (c *converted) Close() error {
 	c.t.begun.Store(true)
 	return nil
 }
 
-// statusError gives Caddy the status of an error that api_errors will render.
+// statusError wraps an error so that Caddy has the status of the error that api_errors will write.
 func statusError(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)

@@ -21,52 +21,52 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
 )
 
-// Bounds of an answer that is not streamed.
+// Bounds of an answer that is not streamed, in bytes.
 const (
 	maxReply = 32 << 20
 	maxError = 64 << 10
 )
 
-// Times of a stream (specification 2.7). What says nothing for very long is left to
-// the patience of the client, which signs of life would defeat.
+// Keep-alives of a stream (specification 2.7). After mostKeepAlives in a row no more are sent, so that the client's own
+// timeout can end the stream of a server that has gone silent.
 const (
 	keepAliveEvery = 10 * time.Second
 	mostKeepAlives = 30 // in a row
 )
 
-// What becomes of an answer.
+// The modes of a writer, which say how an answer is handled.
 const (
 	undecided = iota
-	untouched // of a handler that took the request, or never read it
-	whole     // to be translated when it is complete
-	streamed  // to be translated event by event
+	untouched // passed on: it comes from a handler that took the request or never read it
+	whole     // translated when it is complete
+	streamed  // translated event by event
 	refused   // an error of the server
 )
 
-// writer takes the server's answer and writes the client's.
+// writer receives the server's answer and writes the client's.
 type writer struct {
 	*caddyhttp.ResponseWriterWrapper
 	t      *translation
 	mode   int
 	status int
-	err    error // in the place of a refused answer
+	err    error // sent in place of a refused answer
 	pass   hub.Pass
-	kept   []byte       // of whole and refused
-	share  memory.Share // for kept and what is made of it, or for events of unusual size
+	kept   []byte       // the answer so far, in the modes whole and refused
+	share  memory.Share // for kept and its translation, or for events of unusual size
 
 	events *wire.EventReader
 	coming []byte // bytes of the stream that events has not read yet
 
-	mu     sync.Mutex // over the stream to the client, pass included: watch writes too
+	mu     sync.Mutex // guards the stream to the client, including pass: watch writes too
 	out    []byte
-	begun  bool // something was written to the client
-	done   bool // the stream is complete, or broken and the client was told
+	begun  bool // whether something was written to the client
+	done   bool // whether the stream is complete, or has failed and the client was informed
 	flush  *http.ResponseController
-	watch  *time.Timer // over its silence, once it has begun
-	silent int         // signs of life since the server said something
+	watch  *time.Timer // runs onSilence once the stream is silent; nil before it begins
+	silent int         // number of keep-alives since the last event of the server
 }
 
-// WriteHeader decides what becomes of the answer.
+// WriteHeader decides how the answer is handled.
 func (w *writer) WriteHeader(status int) {
 	if w.mode != undecided || status < 200 && status != http.StatusSwitchingProtocols {
 		if w.mode == undecided || w.mode == untouched {
@@ -81,25 +81,25 @@ func (w *writer) WriteHeader(status int) {
 		return
 	}
 	if status >= 300 {
-		w.mode, w.err = refused, w.t.failure() // whatever is said of a body that could not be read
+		w.mode, w.err = refused, w.t.failure() // an unreadable request body matters more than the server's answer to it
 		return
 	}
-	made := w.t.convert() // the server may have begun to answer before it has all
-	if made.err != nil {
-		w.mode, w.err = refused, made.err
+	result := w.t.convert() // the server may answer before it has the whole request
+	if result.err != nil {
+		w.mode, w.err = refused, result.err
 		return
 	}
 	w.mode = whole
 	media, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
-	if made.request.Stream && strings.EqualFold(strings.TrimSpace(media), "text/event-stream") {
+	if result.request.Stream && strings.EqualFold(strings.TrimSpace(media), "text/event-stream") {
 		w.mode = streamed
 	}
-	w.pass = w.t.pass(made.request, w.mode == whole)
+	w.pass = w.t.pass(result.request, w.mode == whole)
 	for _, name := range []string{"Content-Length", "Content-Encoding", "Etag", "Last-Modified"} {
 		w.Header().Del(name)
 	}
-	if len(made.dropped) > 0 {
-		w.Header().Set("X-Gateway-Dropped-Params", strings.Join(made.dropped[:min(len(made.dropped), 20)], ", "))
+	if len(result.dropped) > 0 {
+		w.Header().Set("X-Gateway-Dropped-Params", strings.Join(result.dropped[:min(len(result.dropped), 20)], ", "))
 	}
 	if w.mode == streamed {
 		w.events = wire.NewEventReader((*feed)(w))
@@ -107,9 +107,10 @@ func (w *writer) WriteHeader(status int) {
 	}
 }
 
-// feed is the reader of the events that have come so far.
+// feed is the reader from which events reads the bytes that have arrived so far.
 type feed writer
 
+// Read implements io.Reader. It returns wire.ErrWait if all bytes were read.
 func (f *feed) Read(p []byte) (int, error) {
 	if len(f.coming) == 0 {
 		return 0, wire.ErrWait
@@ -128,7 +129,7 @@ func (f *feed) Room(size int) error {
 	return f.share.Grow(f.t.Request.Context(), int64(size))
 }
 
-// Write takes a piece of the server's answer.
+// Write receives a part of the server's answer.
 func (w *writer) Write(p []byte) (int, error) {
 	if w.mode == undecided {
 		w.WriteHeader(http.StatusOK)
@@ -147,7 +148,7 @@ func (w *writer) Write(p []byte) (int, error) {
 
 var errTooLarge = errors.New("the answer is larger than 32 MiB")
 
-// keep keeps a piece of an answer that is translated when it is complete.
+// keep adds a part of an answer that is translated when it is complete.
 func (w *writer) keep(p []byte) error {
 	size := len(w.kept) + len(p)
 	if size > maxReply {
@@ -155,7 +156,7 @@ func (w *writer) keep(p []byte) error {
 	}
 	if size > cap(w.kept) {
 		grown := min(max(2*cap(w.kept), size), maxReply)
-		if err := w.share.Grow(w.t.Request.Context(), 2*int64(grown)); err != nil { // of it one as large is made
+		if err := w.share.Grow(w.t.Request.Context(), 2*int64(grown)); err != nil { // the translation needs as much again
 			w.mode, w.err, w.kept = refused, noMemory(err), nil
 			w.share.Free()
 			return nil
@@ -166,7 +167,7 @@ func (w *writer) keep(p []byte) error {
 	return nil
 }
 
-// mend makes what was kept a text, with memory for one that grows by it.
+// mend replaces invalid UTF-8 in the kept answer, and takes memory if that makes it larger.
 func (w *writer) mend() error {
 	size := wire.ValidUTF8Len(w.kept)
 	if size > maxReply {
@@ -193,7 +194,7 @@ func (w *writer) stream(p []byte) error {
 			break
 		}
 		if err == nil && event.Comment {
-			if w.begun || len(w.out) > 0 { // before that an error still has a status of its own
+			if w.begun || len(w.out) > 0 { // before that an error can still have a status of its own
 				w.out = w.pass.KeepAlive(w.out)
 			}
 			continue
@@ -210,7 +211,7 @@ func (w *writer) stream(p []byte) error {
 	return w.send()
 }
 
-// send writes what was translated and sends it on its way.
+// send writes and flushes the translated events. The first call also writes the header.
 func (w *writer) send() error {
 	if len(w.out) == 0 {
 		return nil
@@ -226,7 +227,7 @@ func (w *writer) send() error {
 	err := w.flush.Flush()
 	switch {
 	case w.done:
-	case w.watch == nil: // behind the head, whose fields are not under the lock
+	case w.watch == nil: // only after the header is written, whose fields the mutex does not guard
 		w.watch = time.AfterFunc(keepAliveEvery, w.onSilence)
 	default:
 		w.watch.Reset(keepAliveEvery)
@@ -234,7 +235,7 @@ func (w *writer) send() error {
 	return err
 }
 
-// streamHeader is the head of a stream (specification 2.7).
+// streamHeader sets the header fields of a stream (specification 2.7).
 func streamHeader(header http.Header) {
 	rest.NoSniff(header)
 	header.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -242,7 +243,7 @@ func streamHeader(header http.Header) {
 	header.Set("X-Accel-Buffering", "no")
 }
 
-// onSilence gives the client a sign of life.
+// onSilence sends a keep-alive to the client.
 func (w *writer) onSilence() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -251,11 +252,11 @@ func (w *writer) onSilence() {
 	}
 	w.silent++
 	w.out = w.pass.KeepAlive(w.out[:0])
-	_ = w.send() // a client that left is noticed by the next event, or by the request's context
+	_ = w.send() // if the client has gone, the next event or the request's context shows it
 }
 
-// fail ends a stream that broke: by an error if nothing was sent yet, else by the
-// error event of the client's format.
+// fail ends a stream that broke: with an error status if nothing was sent yet, otherwise with the error event of the
+// client's format.
 func (w *writer) fail(err error) error {
 	w.done = true
 	if !w.begun && len(w.out) == 0 {
@@ -263,7 +264,10 @@ func (w *writer) fail(err error) error {
 		return nil
 	}
 	code, kind := failureKind(err)
-	failure := hub.Failure{Code: code, Type: kind, Message: "the upstream's stream broke: " + reason(err), RequestID: apierrors.RequestID(w.t.Request.Context())}
+	failure := hub.Failure{
+		Code: code, Type: kind, Message: "the upstream's stream broke: " + reason(err),
+		RequestID: apierrors.RequestID(w.t.Request.Context()),
+	}
 	if errors.Is(err, memory.ErrFull) {
 		failure.Code, failure.Type, failure.Message = "overloaded", "overloaded_error", noMemory(err).Message
 	}
@@ -271,8 +275,8 @@ func (w *writer) fail(err error) error {
 	return w.send()
 }
 
-// FlushError implements the flushing of http.ResponseController: streams are
-// flushed event by event here, and what is held back has nothing to flush.
+// FlushError implements flushing for http.ResponseController. Translated streams are flushed after each event, and an
+// answer that is held back has nothing to flush.
 func (w *writer) FlushError() error {
 	if w.mode == untouched {
 		return http.NewResponseController(w.ResponseWriter).Flush()
@@ -280,7 +284,7 @@ func (w *writer) FlushError() error {
 	return nil
 }
 
-// ReadFrom keeps io.Copy on the way through Write.
+// ReadFrom makes io.Copy use Write, so that the answer is translated.
 func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	if w.mode == untouched {
 		return w.ResponseWriterWrapper.ReadFrom(r)
@@ -288,9 +292,9 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{w}, r)
 }
 
-// serve runs the handler behind. reverse_proxy panics with ErrAbortHandler when the
-// server breaks off, to cut the client off too: where the answer is translated, the
-// client is told in its own format instead.
+// serve runs the next handler. reverse_proxy panics with ErrAbortHandler when the server breaks off, in order to cut
+// off the client too. If the answer is being translated, serve recovers, and finish reports the error in the client's
+// format instead.
 func (w *writer) serve(next caddyhttp.Handler, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil && (p != http.ErrAbortHandler || w.pass == nil) { //nolint:errorlint // panics are compared as they are
@@ -300,12 +304,12 @@ func (w *writer) serve(next caddyhttp.Handler, r *http.Request) (err error) {
 	return next.ServeHTTP(w, r)
 }
 
-// finish ends the answer; err is that of the handler behind.
+// finish completes the answer. err is the error of the next handler.
 func (w *writer) finish(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mode == undecided && !w.t.Taken() {
-		w.err = w.t.failure() // what became of it behind does not matter
+		w.err = w.t.failure() // the conversion failed, so the next handler's own error does not matter
 	}
 	switch {
 	case w.t.Taken() || w.mode == untouched:
@@ -315,7 +319,7 @@ func (w *writer) finish(err error) error {
 	case w.mode == refused:
 		e := wire.ParseUpstreamError(w.status, w.kept)
 		status := w.status
-		if status < 400 { // a redirect, which would lead past the translation
+		if status < 400 { // a redirect would lead the client past the translation
 			status = http.StatusBadGateway
 		}
 		return statusError(&apierror.Error{Status: status, Code: e.Code, Type: e.Type, Param: e.Param, Message: e.Message})
@@ -339,7 +343,7 @@ func (w *writer) finish(err error) error {
 		if broken != nil {
 			return statusError(upstream(broken))
 		}
-		if made := w.t.convert(); made.request.Stream {
+		if result := w.t.convert(); result.request.Stream {
 			streamHeader(w.Header())
 		} else {
 			rest.NoSniff(w.Header())
@@ -352,8 +356,7 @@ func (w *writer) finish(err error) error {
 	return err
 }
 
-// release makes sure that nothing is written any more: behind it the writer is not
-// ours.
+// release stops all writing: after the handler returns, the response writer must not be used any more.
 func (w *writer) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -367,19 +370,22 @@ func (w *writer) release() {
 	w.share.Free()
 }
 
-// noMemory is the 503 of an answer for which this server has no memory.
+// noMemory returns the error with status 503 for an answer for which there is no memory.
 func noMemory(err error) *apierror.Error { return apierror.Unavailable("memory for this answer", err) }
 
-// upstream is the 502 of an answer that is an error or cannot be read.
+// upstream returns the error with status 502 for an answer that is an error or cannot be read.
 func upstream(err error) error {
 	if errors.Is(err, memory.ErrFull) {
 		return noMemory(err)
 	}
-	return &apierror.Error{Status: http.StatusBadGateway, Code: "upstream_error", Type: "api_error", Message: "the upstream failed: " + reason(err), Cause: err}
+	return &apierror.Error{
+		Status: http.StatusBadGateway, Code: "upstream_error", Type: "api_error", Message: "the upstream failed: " +
+			reason(err), Cause: err,
+	}
 }
 
-// failureKind is the code and the type of a stream that broke: clients wait and come
-// again where the server says that it has too much to do.
+// failureKind returns the code and the type for a stream that broke. They keep overload and rate limits recognisable,
+// because clients then wait and try again.
 func failureKind(err error) (code, kind string) {
 	code, kind = "upstream_stream_error", "api_error"
 	e, ok := errors.AsType[*wire.UpstreamError](err)
@@ -387,7 +393,9 @@ func failureKind(err error) (code, kind string) {
 		return code, kind
 	}
 	says := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(e.Code, word) || strings.Contains(e.Type, word) })
+		return slices.ContainsFunc(words, func(word string) bool {
+			return strings.Contains(e.Code, word) || strings.Contains(e.Type, word)
+		})
 	}
 	switch {
 	case says("rate_limit", "RESOURCE_EXHAUSTED") || e.Code == "429":
@@ -400,7 +408,7 @@ func failureKind(err error) (code, kind string) {
 	return code, kind
 }
 
-// reason is what a client may know of an error.
+// reason returns the part of an error that the client may see.
 func reason(err error) string {
 	if e, ok := errors.AsType[*wire.UpstreamError](err); ok {
 		return e.Message

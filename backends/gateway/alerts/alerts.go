@@ -1,8 +1,7 @@
-// Package alerts tells the operator of the model gateway, and whom else it concerns, when parts
-// of the budgets are spent that the operator has set, and when a provider does not take a key of
-// the operator's. What is told is written first, with a message for each who is told, and sent
-// from there in the background, by mail and by webhook, by one node of those that share the
-// database.
+// Package alerts notifies the operator of the model gateway, and the others concerned, when a set percentage of a
+// budget has been spent, and when a provider refuses one of the operator's keys. An alert is first written to the
+// database together with one message for each recipient. The messages are then sent in the background, by mail and by
+// webhook; each is sent by one of the nodes that share the database.
 package alerts
 
 import (
@@ -31,53 +30,54 @@ const (
 	KindTest        = "test"
 )
 
-// OnProvider is the subject of alerts of KindProviderKey. Those of budgets have the subjects of
-// keychain.Imposed.
+// OnProvider is the subject of alerts of KindProviderKey. The subjects of budget alerts are those of keychain.Imposed.
 const OnProvider = "provider"
 
-// DefaultThresholds are the parts of a budget that are told of, in percent.
+// DefaultThresholds are the percentages of a budget at which an alert is raised by default.
 var DefaultThresholds = []int{50, 80, 95, 100}
 
 const (
 	checkEvery = 10 * time.Second
 	sendEvery  = 5 * time.Second
-	// fullEvery is how often all budgets are looked at; between, only those are whose keys were
-	// used within usedWithin: a request that lasts is noted when it ends.
+	// fullEvery is how often all budgets are checked. In between, only those budgets are checked whose keys were used
+	// within usedWithin, which is longer than fullEvery because the use of a long request is recorded only when it
+	// ends.
 	fullEvery  = 10 * time.Minute
 	usedWithin = 20 * time.Minute
-	// kept is how long alerts are kept. Those of budgets in total stay: they would come again.
+	// kept is how long alerts are kept. Alerts of total budgets are kept for good: they would otherwise be raised
+	// again.
 	kept      = 180 * 24 * time.Hour
-	purgeRows = 500 // of a transaction
+	purgeRows = 500 // in one transaction
 )
 
-// Options say who is told of what.
+// Options say who is notified of what.
 type Options struct {
-	// Thresholds are parts of budgets in percent, the smallest first.
+	// Thresholds are percentages of a budget, in ascending order.
 	Thresholds []int
-	// Addresses are the mail addresses that are told everything.
+	// Addresses are the mail addresses that get every alert.
 	Addresses []string
-	// Concerned has administrators of a team be told of it by mail, and users of themselves and
-	// of their keys.
+	// Concerned sends mails also to the administrators of the team that an alert is about, and to the user that it is
+	// about or whose key it is about.
 	Concerned bool
-	// Mail takes mails to where they are sent on. Nil means that nobody is mailed.
+	// Mail sends the mails. If it is nil, no mail is sent.
 	Mail mail.Transport
-	// Webhooks are told everything.
+	// Webhooks get every alert.
 	Webhooks []Webhook
-	// Failing returns the operator's keys that providers do not take now, as this node knows.
-	// Nil means that nobody looks.
+	// Failing returns the operator's keys that providers currently refuse, as far as this node knows. If it is nil,
+	// keys are not checked.
 	Failing func() []FailingKey
 }
 
-// Webhook is an address that is told of alerts as Standard Webhooks has it.
+// Webhook is an address to which alerts are posted as Standard Webhooks specifies.
 type Webhook struct {
 	URL    string
 	Secret []byte // see webhook.ParseStandardSecret
 }
 
-// FailingKey is a key of the operator's that a provider does not take.
+// FailingKey is a key of the operator that a provider refuses.
 type FailingKey struct{ Provider, State string }
 
-// Service tells of alerts. It does nothing before Use is called. Close it.
+// Service raises and sends alerts. It does nothing before Use is called. Close stops it.
 type Service struct {
 	db       *store.DB
 	keychain *keychain.Service
@@ -86,32 +86,32 @@ type Service struct {
 	observe  func(job, outcome string, done int)
 	now      func() time.Time
 	options  atomic.Pointer[Options]
-	full     time.Time // when all budgets were looked at last; of the job alone
+	full     time.Time // when all budgets were last checked; used by the check job only
 	anew     atomic.Bool
-	wake     [3]chan struct{} // of the jobs
+	wake     [3]chan struct{} // indexed by the job constants
 	mu       sync.Mutex
-	end      func() // nil: it has not begun
+	end      func() // stops the jobs; nil before they are started
 }
 
-// The jobs, by their places in wake.
+// The jobs, as indexes of Service.wake.
 const (
 	jobCheck = iota
 	jobMail
 	jobWebhook
 )
 
-// Deps are what a Service needs.
+// Deps are the dependencies of a Service.
 type Deps struct {
-	// Keychain has the database, too.
+	// Keychain also provides the database.
 	Keychain *keychain.Service
 	Sender   *webhook.Sender
 	Logger   *zap.Logger
-	// Observe is told of runs of the jobs; see jobs.Options.
+	// Observe is called after each run of a job; see jobs.Options.
 	Observe func(job, outcome string, done int)
 	Now     func() time.Time
 }
 
-// New returns the alerts of a gateway.
+// New returns the alert service of a gateway.
 func New(d Deps) *Service {
 	s := &Service{
 		db: d.Keychain.DB(), keychain: d.Keychain, sender: d.Sender, logger: d.Logger, observe: d.Observe, now: d.Now,
@@ -122,7 +122,8 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Use begins to tell of alerts as the options say, or goes on with other options. Nil options end it.
+// Use starts the service with options o, or replaces the options if it already runs. Nil options stop all alerts until
+// the next call of Use.
 func (s *Service) Use(o *Options) {
 	s.options.Store(o)
 	if o == nil {
@@ -144,7 +145,7 @@ func (s *Service) Use(o *Options) {
 	}
 }
 
-// Close ends it for good.
+// Close stops the jobs and the webhook sender. The service cannot be started again.
 func (s *Service) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,6 +156,7 @@ func (s *Service) Close() {
 	s.sender.Close()
 }
 
+// using returns a job that calls run with the current options, and does nothing if there are none.
 func (s *Service) using(run func(ctx context.Context, o *Options) (int, error)) func(ctx context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		o := s.options.Load()
@@ -165,6 +167,7 @@ func (s *Service) using(run func(ctx context.Context, o *Options) (int, error)) 
 	}
 }
 
+// rouse makes a job run now rather than at its next interval. It never blocks.
 func (s *Service) rouse(job int) {
 	select {
 	case s.wake[job] <- struct{}{}:
@@ -172,8 +175,8 @@ func (s *Service) rouse(job int) {
 	}
 }
 
-// check looks what there is to tell of, and writes it down. It returns how much that is.
-func (s *Service) check(ctx context.Context, o *Options) (told int, err error) {
+// check raises the alerts that are due and returns how many were written.
+func (s *Service) check(ctx context.Context, o *Options) (raised int, err error) {
 	now, since := s.now(), time.Time{}
 	whole := s.anew.Swap(false) || now.Sub(s.full) >= fullEvery || now.Before(s.full)
 	if !whole {
@@ -182,7 +185,7 @@ func (s *Service) check(ctx context.Context, o *Options) (told int, err error) {
 	raise := func(a *Alert) error {
 		made, err := s.raise(ctx, o, a)
 		if made {
-			told++
+			raised++
 		}
 		return err
 	}
@@ -200,9 +203,10 @@ func (s *Service) check(ctx context.Context, o *Options) (told int, err error) {
 		if err != nil {
 			break
 		}
-		day := now.UTC().Truncate(24 * time.Hour) // told once a day
+		day := now.UTC().Truncate(24 * time.Hour) // at most one alert a day
 		err = raise(&Alert{
-			Kind: KindProviderKey, On: OnProvider, Holder: key.Provider, Budget: key.State, begins: day.UnixMicro(), ends: day.AddDate(0, 0, 1).UnixMicro(),
+			Kind: KindProviderKey, On: OnProvider, Holder: key.Provider, Budget: key.State, begins: day.UnixMicro(),
+			ends: day.AddDate(0, 0, 1).UnixMicro(),
 		})
 	}
 	if err == nil && whole {
@@ -212,7 +216,7 @@ func (s *Service) check(ctx context.Context, o *Options) (told int, err error) {
 	if err != nil && whole {
 		s.anew.Store(true)
 	}
-	return told, err
+	return raised, err
 }
 
 func (o *Options) failing() []FailingKey {
@@ -222,7 +226,7 @@ func (o *Options) failing() []FailingKey {
 	return o.Failing()
 }
 
-// reached returns the largest threshold that is reached, 0 where none is.
+// reached returns the largest threshold that the spending has reached, or 0 if it has reached none.
 func (o *Options) reached(b *keychain.ImposedBudget) (percent int) {
 	for _, t := range o.Thresholds {
 		if float64(b.Spent)*100 >= float64(b.Amount)*float64(t) {
@@ -232,7 +236,7 @@ func (o *Options) reached(b *keychain.ImposedBudget) (percent int) {
 	return percent
 }
 
-// unix is 0 for the zero time.
+// unix returns at in microseconds since the Unix epoch, and 0 for the zero time.
 func unix(at time.Time) int64 {
 	if at.IsZero() {
 		return 0
@@ -240,8 +244,8 @@ func unix(at time.Time) int64 {
 	return at.UnixMicro()
 }
 
-// raise writes an alert down with a message for each who is told, unless there is one for this
-// threshold or a larger one.
+// raise writes an alert and a message for each recipient, unless an alert for this threshold or a larger one already
+// exists. It reports whether it wrote one, and if so wakes the jobs that send.
 func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (made bool, err error) {
 	var there bool
 	err = s.db.Read(ctx, func(c store.Conn) error {
@@ -273,13 +277,14 @@ func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (made bool, e
 	return made, err
 }
 
-// insert writes an alert and its messages, unless there is that alert already.
+// insert writes an alert and its messages. It reports false, and writes nothing, if the same alert already exists.
 func (s *Service) insert(c store.Conn, o *Options, a *Alert, concerned []string) (made bool, err error) {
 	now := s.now().UnixMicro()
 	var id int64
 	err = c.Row(`INSERT INTO gateway_alerts (event, kind, subject, holder, name, budget, begins, ends, threshold, amount, spent, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (kind, subject, holder, budget, begins, amount, threshold) DO NOTHING RETURNING id`,
-		"alert_"+rand.Text(), a.Kind, a.On, a.Holder, a.Name, a.Budget, a.begins, a.ends, a.Threshold, a.amount, a.spent, now).Scan(&id)
+		"alert_"+rand.Text(), a.Kind, a.On, a.Holder, a.Name, a.Budget, a.begins, a.ends, a.Threshold, a.amount, a.spent,
+		now).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -288,7 +293,8 @@ func (s *Service) insert(c store.Conn, o *Options, a *Alert, concerned []string)
 	}
 	send := func(channel, target string) error {
 		_, err := c.Exec(`INSERT INTO gateway_alert_messages (alert_id, channel, target, state, attempts, next_at, leased_until, answer)
-			VALUES (?, ?, ?, 'pending', 0, ?, 0, '') ON CONFLICT (alert_id, channel, target) DO NOTHING`, id, channel, target, now)
+			VALUES (?, ?, ?, 'pending', 0, ?, 0, '') ON CONFLICT (alert_id, channel, target) DO NOTHING`, id,
+			channel, target, now)
 		return err
 	}
 	if o.Mail != nil {
@@ -308,10 +314,11 @@ func (s *Service) insert(c store.Conn, o *Options, a *Alert, concerned []string)
 	return true, nil
 }
 
-// purge deletes old alerts, and ends messages that waited for too long.
+// purge deletes old alerts, and marks messages that have waited too long as failed.
 func (s *Service) purge(ctx context.Context) error {
 	now := s.now()
-	_, err := s.db.Purge(ctx, purgeRows, `UPDATE gateway_alert_messages SET state = 'failed', next_at = NULL, answer = 'waited too long' WHERE id IN (
+	_, err := s.db.Purge(ctx, purgeRows,
+		`UPDATE gateway_alert_messages SET state = 'failed', next_at = NULL, answer = 'waited too long' WHERE id IN (
 		SELECT m.id FROM gateway_alert_messages AS m JOIN gateway_alerts AS a ON a.id = m.alert_id
 		WHERE m.next_at IS NOT NULL AND a.created_at < ? LIMIT ?)`, now.Add(-sentWithin).UnixMicro())
 	if err != nil {
@@ -329,13 +336,17 @@ func (s *Service) purge(ctx context.Context) error {
 	return err
 }
 
-// Test writes an alert of no consequence, which is sent to the addresses and webhooks of the options.
+// Test writes a test alert, which is sent to the addresses and webhooks of the options. It returns ErrOff if the
+// service has no options.
 func (s *Service) Test(ctx context.Context) error {
 	o := s.options.Load()
 	if o == nil {
 		return ErrOff
 	}
-	a := &Alert{Kind: KindTest, On: keychain.OnOrganisation, Holder: keychain.Organisation, Budget: rand.Text(), begins: s.now().UnixMicro()}
+	a := &Alert{
+		Kind: KindTest, On: keychain.OnOrganisation, Holder: keychain.Organisation, Budget: rand.Text(),
+		begins: s.now().UnixMicro(),
+	}
 	err := s.db.Write(ctx, func(c store.Conn) error {
 		_, err := s.insert(c, o, a, nil)
 		return err
@@ -345,5 +356,5 @@ func (s *Service) Test(ctx context.Context) error {
 	return err
 }
 
-// ErrOff is the error of a test where nobody is told of alerts.
+// ErrOff is returned by Test if alerts are not configured.
 var ErrOff = errors.New("the gateway tells nobody of alerts: its option alerts says who is told")

@@ -78,7 +78,7 @@ func (p *place) keychain() *keychain.Service {
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// node is one more process, whose jobs the test runs itself.
+// node returns another process, whose jobs the test runs itself.
 func (p *place) node() *Service {
 	p.t.Helper()
 	sender := webhook.NewSender(loopback, zap.NewNop())
@@ -105,7 +105,7 @@ func (p *place) limit(on, holder string, b keychain.Budgets) {
 	}
 }
 
-// spend has a key be used, as the database knows then.
+// spend records the use of a key and waits until it is in the database.
 func (p *place) spend(key string, tokens, micros int64) {
 	p.t.Helper()
 	id, err := p.Authenticate(p.t.Context(), key)
@@ -300,7 +300,7 @@ func (p *postman) Send(_ context.Context, m *mail.Message) error {
 	return nil
 }
 
-// send has nodes send what is due at once.
+// send lets nodes send what is due at the same time.
 func (p *place) send(o *Options, nodes ...*Service) {
 	p.t.Helper()
 	var running sync.WaitGroup

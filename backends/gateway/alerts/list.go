@@ -9,27 +9,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Alert is what somebody was told of.
+// Alert is an event that recipients are notified of.
 type Alert struct {
 	id    int64
 	Event string `json:"id"`
 	// Kind is KindBudget, KindProviderKey or KindTest.
 	Kind string    `json:"type"`
 	At   time.Time `json:"at"`
-	// On and Holder are those of a keychain.ImposedBudget, or OnProvider and the code of the
-	// provider. Name is that of the holder at that time; empty: it has none.
+	// On and Holder are those of a keychain.ImposedBudget, or OnProvider and the code of the provider. Name is the name
+	// of the holder when the alert was raised; it is empty if the holder had none.
 	On     string `json:"on"`
 	Holder string `json:"holder"`
 	Name   string `json:"name,omitempty"`
 	// Budget is the name of a budget, or the state of a key.
 	Budget string `json:"budget,omitempty"`
-	// Threshold is in percent; 0 for alerts that are of no budget, which have no Amount and no
-	// Spent either.
+	// Threshold is a percentage. It is 0 for alerts that do not concern a budget, which have no Amount and no Spent
+	// either.
 	Threshold int `json:"threshold,omitempty"`
-	// Amount and Spent are tokens, or US dollars where the name of the budget begins with usd.
+	// Amount and Spent count tokens, or US dollars if the name of the budget begins with "usd".
 	Amount any `json:"amount,omitempty"`
 	Spent  any `json:"spent,omitempty"`
-	// Begins and Ends bound the time of the budget; nil: it is in total.
+	// Begins and Ends bound the period of the budget. They are nil for a total budget.
 	Begins *time.Time `json:"begins_at"`
 	Ends   *time.Time `json:"ends_at"`
 
@@ -37,13 +37,13 @@ type Alert struct {
 	money                       bool
 }
 
-// Message is one who is told of an alert.
+// Message is the notification of one recipient of an alert.
 type Message struct {
-	// Channel is mail or webhook, and Target a mail address, or where a webhook leads without
-	// its path, which may hold a secret.
+	// Channel is "mail" or "webhook". Target is a mail address, or the origin of a webhook's URL: its path is left out
+	// because it may contain a secret.
 	Channel string `json:"channel"`
 	Target  string `json:"target"`
-	// State is pending, sent or failed, and Answer how the last attempt ended.
+	// State is "pending", "sent" or "failed". Answer is the result of the last attempt.
 	State    string     `json:"state"`
 	Attempts int64      `json:"attempts"`
 	Answer   string     `json:"answer"`
@@ -56,17 +56,20 @@ type Sent struct {
 	Messages []Message `json:"messages"`
 }
 
-// Place is that of an alert in a list.
+// Place returns the alert's position in a list, which List takes as its before argument.
 func (a *Alert) Place() int64 { return a.id }
 
 const alertColumns = `a.id, a.event, a.kind, a.created_at, a.subject, a.holder, a.name, a.budget, a.begins, a.ends, a.threshold, a.amount, a.spent`
 
-// into returns what Scan is given for alertColumns.
+// into returns the destinations that Scan needs for alertColumns.
 func (a *Alert) into(at *int64) []any {
-	return []any{&a.id, &a.Event, &a.Kind, at, &a.On, &a.Holder, &a.Name, &a.Budget, &a.begins, &a.ends, &a.Threshold, &a.amount, &a.spent}
+	return []any{
+		&a.id, &a.Event, &a.Kind, at, &a.On, &a.Holder, &a.Name, &a.Budget, &a.begins, &a.ends, &a.Threshold,
+		&a.amount, &a.spent,
+	}
 }
 
-// complete sets what follows from the columns.
+// complete sets the fields that are derived from the columns.
 func (a *Alert) complete(at int64) {
 	a.At = time.UnixMicro(at).UTC()
 	if a.Kind == KindTest {
@@ -90,8 +93,8 @@ func (a *Alert) complete(at int64) {
 	}
 }
 
-// List returns alerts, newest first, at most limit of them before the one with a place, or from
-// the newest where that is 0.
+// List returns at most limit alerts with their messages, newest first. They are those before the alert whose Place is
+// before, or the newest ones if before is not positive.
 func List(ctx context.Context, db *store.DB, before int64, limit int) (list []Sent, err error) {
 	if before <= 0 {
 		before = 1<<63 - 1
@@ -112,28 +115,29 @@ func List(ctx context.Context, db *store.DB, before int64, limit int) (list []Se
 			places[list[i].id] = i
 		}
 		return c.All(`SELECT alert_id, channel, target, state, attempts, answer, tried_at FROM gateway_alert_messages
-			WHERE alert_id >= ? AND alert_id <= ? ORDER BY id`, []any{list[len(list)-1].id, list[0].id}, func(r store.Row) error {
-			var alert int64
-			var tried *int64
-			var m Message
-			if err := r.Scan(&alert, &m.Channel, &m.Target, &m.State, &m.Attempts, &m.Answer, &tried); err != nil {
-				return err
-			}
-			m.Target = shown(m.Channel, m.Target)
-			if tried != nil {
-				at := time.UnixMicro(*tried).UTC()
-				m.TriedAt = &at
-			}
-			if i, ok := places[alert]; ok {
-				list[i].Messages = append(list[i].Messages, m)
-			}
-			return nil
-		})
+			WHERE alert_id >= ? AND alert_id <= ? ORDER BY id`, []any{list[len(list)-1].id, list[0].id},
+			func(r store.Row) error {
+				var alert int64
+				var tried *int64
+				var m Message
+				if err := r.Scan(&alert, &m.Channel, &m.Target, &m.State, &m.Attempts, &m.Answer, &tried); err != nil {
+					return err
+				}
+				m.Target = shown(m.Channel, m.Target)
+				if tried != nil {
+					at := time.UnixMicro(*tried).UTC()
+					m.TriedAt = &at
+				}
+				if i, ok := places[alert]; ok {
+					list[i].Messages = append(list[i].Messages, m)
+				}
+				return nil
+			})
 	})
 	return list, err
 }
 
-// List returns alerts as the function List does.
+// List calls the function List with the service's database.
 func (s *Service) List(ctx context.Context, before int64, limit int) ([]Sent, error) {
 	return List(ctx, s.db, before, limit)
 }

@@ -28,22 +28,21 @@ const (
 )
 
 const (
-	// attemptsMost is how often a message is tried: with the pauses of jobs.Backoff for about a day.
+	// attemptsMost is how often a message is tried. With the pauses of jobs.Backoff this takes about a day.
 	attemptsMost = 30
-	// sentWithin is how old the alert of a message is at most that is still sent.
+	// sentWithin is the maximum age of an alert whose messages are still sent.
 	sentWithin = 3 * 24 * time.Hour
-	// mailLease and webhookLease are how long a node has a message for itself: more than an attempt
-	// can take.
+	// mailLease and webhookLease are how long a node reserves a message: longer than one attempt can take.
 	mailLease    = 40 * time.Second
 	webhookLease = 15 * time.Second
-	// runMost bounds what one webhook gets in one run.
+	// runMost limits how many messages one webhook gets in one run.
 	runMost    = 100
 	answerMost = 200 // characters
 	agent      = "Tollgate-Gateway"
 )
 
-// target names a webhook in the database: where it leads without its path, which may hold a
-// secret, and a fingerprint of the whole.
+// target returns the name of a webhook in the database: the origin of its URL, without the path because that may
+// contain a secret, and a fingerprint of the whole URL.
 func (w *Webhook) target() string {
 	origin := ""
 	if u, err := url.Parse(w.URL); err == nil {
@@ -53,7 +52,7 @@ func (w *Webhook) target() string {
 	return origin + "#" + hex.EncodeToString(sum[:8])
 }
 
-// shown is a target for people.
+// shown returns a target in the form shown to operators.
 func shown(channel, target string) string {
 	if channel == channelWebhook {
 		target, _, _ = strings.Cut(target, "#")
@@ -65,21 +64,22 @@ func shown(channel, target string) string {
 type outbox struct{ *Service }
 
 // Due implements mail.Outbox.
-func (o outbox) Due(ctx context.Context, most int) (due []mail.Due, err error) {
-	ids, err := o.due(ctx, channelMail, "", most)
+func (o outbox) Due(ctx context.Context, limit int) (due []mail.Due, err error) {
+	ids, err := o.due(ctx, channelMail, "", limit)
 	for _, id := range ids {
 		due = append(due, letter{o.Service, id})
 	}
 	return due, err
 }
 
-// due lists messages of a channel that are to be sent now, to one target where that is not empty.
-func (s *Service) due(ctx context.Context, channel, target string, most int) (ids []int64, err error) {
+// due returns the ids of at most limit messages of a channel that are to be sent now. If target is not empty, only
+// messages to that target are returned.
+func (s *Service) due(ctx context.Context, channel, target string, limit int) (ids []int64, err error) {
 	now := s.now().UnixMicro()
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		ids, err = store.List(c, func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
 			`SELECT id FROM gateway_alert_messages WHERE channel = ? AND next_at <= ? AND leased_until <= ? AND (? = '' OR target = ?)
-			ORDER BY next_at, id LIMIT ?`, channel, now, now, target, target, most)
+			ORDER BY next_at, id LIMIT ?`, channel, now, now, target, target, limit)
 		return err
 	})
 	return ids, err
@@ -100,7 +100,7 @@ func (l letter) Claim(ctx context.Context) (mail.Claimed, error) {
 	return m, nil
 }
 
-// outgoing is a message that this node has for itself. It implements mail.Claimed.
+// outgoing is a message that this node has reserved. It implements mail.Claimed.
 type outgoing struct {
 	service  *Service
 	id       int64
@@ -109,8 +109,8 @@ type outgoing struct {
 	alert    Alert
 }
 
-// claim takes a message for this node alone until the lease ends, or returns nil where another node has it. The
-// attempt counts even if this process ends in it.
+// claim reserves a message for this node until the lease ends. It returns nil if another node has reserved it or if it
+// is not due any more. The attempt is counted at once, so it counts even if this process ends during it.
 func (s *Service) claim(ctx context.Context, id int64, lease time.Duration) (*outgoing, error) {
 	m := &outgoing{service: s, id: id}
 	found := false
@@ -120,7 +120,8 @@ func (s *Service) claim(ctx context.Context, id int64, lease time.Duration) (*ou
 		var alert, at int64
 		err := c.Row(`UPDATE gateway_alert_messages SET leased_until = ?, attempts = attempts + 1, tried_at = ?
 			WHERE id = ? AND next_at <= ? AND leased_until <= ? RETURNING alert_id, target, attempts`,
-			now.Add(lease).UnixMicro(), now.UnixMicro(), id, now.UnixMicro(), now.UnixMicro()).Scan(&alert, &m.target, &m.attempts)
+			now.Add(lease).UnixMicro(), now.UnixMicro(), id, now.UnixMicro(), now.UnixMicro()).Scan(&alert,
+			&m.target, &m.attempts)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -128,7 +129,8 @@ func (s *Service) claim(ctx context.Context, id int64, lease time.Duration) (*ou
 			return err
 		}
 		found = true
-		if err = c.Row(`SELECT `+alertColumns+` FROM gateway_alerts AS a WHERE a.id = ?`, alert).Scan(m.alert.into(&at)...); err == nil {
+		if err = c.Row(`SELECT `+alertColumns+` FROM gateway_alerts AS a WHERE a.id = ?`, alert).
+			Scan(m.alert.into(&at)...); err == nil {
 			m.alert.complete(at)
 		}
 		return err
@@ -142,7 +144,9 @@ func (s *Service) claim(ctx context.Context, id int64, lease time.Duration) (*ou
 // Message implements mail.Claimed.
 func (m *outgoing) Message() (*mail.Message, error) {
 	subject, body := m.alert.text()
-	return &mail.Message{ID: m.alert.Event + "." + strconv.FormatInt(m.id, 10), Email: m.target, Subject: subject, Text: body}, nil
+	return &mail.Message{
+		ID: m.alert.Event + "." + strconv.FormatInt(m.id, 10), Email: m.target, Subject: subject, Text: body,
+	}, nil
 }
 
 // Over implements mail.Claimed.
@@ -163,7 +167,7 @@ func (m *outgoing) Failed(ctx context.Context, reason error) (again bool, err er
 	return true, m.set(ctx, "pending", reason.Error(), &next)
 }
 
-// Hold implements mail.Claimed. The attempt does not count.
+// Hold implements mail.Claimed. It takes the counted attempt back.
 func (m *outgoing) Hold(ctx context.Context, wait time.Duration) error {
 	return m.service.db.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(`UPDATE gateway_alert_messages SET attempts = attempts - 1, leased_until = 0, next_at = ? WHERE id = ?`,
@@ -172,6 +176,8 @@ func (m *outgoing) Hold(ctx context.Context, wait time.Duration) error {
 	})
 }
 
+// set stores the result of an attempt and releases the reservation. A nil next means that the message is not tried
+// again.
 func (m *outgoing) set(ctx context.Context, state, answer string, next *int64) error {
 	return m.service.db.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(`UPDATE gateway_alert_messages SET state = ?, answer = ?, next_at = ?, leased_until = 0 WHERE id = ?`,
@@ -180,6 +186,7 @@ func (m *outgoing) set(ctx context.Context, state, answer string, next *int64) e
 	})
 }
 
+// mail sends the mails that are due. It runs as a job.
 func (s *Service) mail(ctx context.Context, o *Options) (done int, err error) {
 	if o.Mail == nil {
 		return 0, nil
@@ -187,8 +194,8 @@ func (s *Service) mail(ctx context.Context, o *Options) (done int, err error) {
 	return mail.Send(ctx, outbox{s}, o.Mail, s.logger)
 }
 
-// deliver sends to each webhook what is due, until one attempt fails. Webhooks do not wait for
-// each other. What is for a webhook that this node does not know waits for one that does.
+// deliver posts to each webhook the messages that are due, until an attempt fails. It runs as a job. The webhooks are
+// served concurrently. Messages for a webhook that this node does not have in its options wait for a node that has it.
 func (s *Service) deliver(ctx context.Context, o *Options) (done int, err error) {
 	var delivered atomic.Int64
 	var running sync.WaitGroup
@@ -204,6 +211,8 @@ func (s *Service) deliver(ctx context.Context, o *Options) (done int, err error)
 	return int(delivered.Load()), errors.Join(errs...)
 }
 
+// deliverTo posts the due messages of one webhook in order. It stops at the first attempt that fails, and returns how
+// many were sent.
 func (s *Service) deliverTo(ctx context.Context, w *Webhook) (done int, err error) {
 	ids, err := s.due(ctx, channelWebhook, w.target(), runMost)
 	for _, id := range ids {
@@ -223,7 +232,8 @@ func (s *Service) deliverTo(ctx context.Context, w *Webhook) (done int, err erro
 	return done, err
 }
 
-// post makes one attempt to send a message to a webhook.
+// post makes one attempt to send a message to a webhook and stores the result. Any status of 2xx means that it was
+// sent; 410 Gone ends the message as failed.
 func (s *Service) post(ctx context.Context, w *Webhook, m *outgoing) (sent bool, err error) {
 	body, err := m.alert.body()
 	if err != nil {
@@ -238,7 +248,7 @@ func (s *Service) post(ctx context.Context, w *Webhook, m *outgoing) (sent bool,
 		why = strconv.Itoa(status) + " " + http.StatusText(status)
 	}
 	switch {
-	case status == 0 && ctx.Err() != nil: // cut short by the end of this process
+	case status == 0 && ctx.Err() != nil: // interrupted by the shutdown of this process
 		return false, m.Hold(settle, 0)
 	case status >= 200 && status <= 299:
 		return true, m.Over(settle, nil)

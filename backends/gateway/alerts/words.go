@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// nameMost bounds a name in a mail, in characters.
+// nameMost limits the length of a name in a mail, in characters.
 const nameMost = 100
 
-// whose names what an alert is on.
+// whose returns a phrase that names the holder the alert is about.
 func (a *Alert) whose() string {
 	name := text.Short(a.Name, nameMost)
 	switch a.On {
@@ -36,7 +36,7 @@ func (a *Alert) whose() string {
 	}
 }
 
-// quantity is an amount of a budget in words.
+// quantity formats an amount of the budget with its unit.
 func (a *Alert) quantity(n int64) string {
 	if a.money {
 		return spending.MicroUSD(n).String() + " US dollars"
@@ -44,7 +44,7 @@ func (a *Alert) quantity(n int64) string {
 	return strconv.FormatInt(n, 10) + " tokens"
 }
 
-// period is the time of a budget in words.
+// period returns the period of the budget in words.
 func (a *Alert) period() string {
 	_, words, _ := strings.Cut(a.Budget, "_")
 	return strings.ReplaceAll(strings.Replace(words, "total", "in total", 1), "per_", "a ")
@@ -55,7 +55,8 @@ func (a *Alert) text() (subject, body string) {
 	switch a.Kind {
 	case KindBudget:
 		subject = fmt.Sprintf("%d %% of the budget %s of %s are spent", a.Threshold, a.period(), a.whose())
-		body = fmt.Sprintf("%s of %s %s are spent, which %s may spend.\n\n", upper(a.quantity(a.spent)), a.quantity(a.amount), a.period(), a.whose())
+		body = fmt.Sprintf("%s of %s %s are spent, which %s may spend.\n\n", upper(a.quantity(a.spent)), a.quantity(a.amount),
+			a.period(), a.whose())
 		switch {
 		case a.spent < a.amount:
 		case a.On == keychain.OnProviderKey:
@@ -72,7 +73,8 @@ func (a *Alert) text() (subject, body string) {
 		}
 	case KindProviderKey:
 		subject = "The provider " + a.Holder + " does not take the operator's key"
-		body = "The operator's key of the provider " + a.Holder + " is refused: " + strings.ReplaceAll(a.Budget, "_", " ") + ".\n\n" +
+		body = "The operator's key of the provider " + a.Holder + " is refused: " + strings.ReplaceAll(a.Budget, "_", " ") +
+			".\n\n" +
 			"Requests go to other providers, where there are any, and the key is tried again after an hour.\n"
 	default:
 		subject = "A test of the alerts of the model gateway"
@@ -83,7 +85,7 @@ func (a *Alert) text() (subject, body string) {
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// body is what a webhook gets: the form that Standard Webhooks recommends.
+// body returns the body of a webhook request, in the form that Standard Webhooks recommends.
 func (a *Alert) body() (string, error) {
 	text, err := json.Marshal(struct {
 		Type      string    `json:"type"`

@@ -35,7 +35,7 @@ const (
 	maxReply     = 32 << 20
 )
 
-// Why an attempt was cancelled.
+// The causes with which an attempt is cancelled.
 var (
 	errFirstContent = errors.New("no content in time")
 	errAnswer       = errors.New("no whole answer in time")
@@ -44,9 +44,10 @@ var (
 	errThinking     = errors.New("no content in time, only thinking")
 )
 
-// attempt sends the request to one candidate, and once more if its connection dies unanswered or it
-// refuses a token that was kept. fixed are the parameters that it has refused just now. It returns nil
-// when the candidate has answered and the client has got the answer, or has left behind the commit point.
+// attempt sends the request to one candidate. It sends it once more on a new connection if the first one dies without
+// an answer, or with a new token if the candidate refuses a cached one. The fixed parameters are those that the
+// candidate has just refused. It returns nil if the candidate has answered and the client has got the answer, or has
+// left after the commit point.
 func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string) *failure {
 	f := r.once(c, key, fixed, false)
 	switch {
@@ -61,7 +62,7 @@ func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string)
 	return f
 }
 
-// once is one attempt, fresh: on a new connection.
+// once makes one attempt. If fresh is set it uses a new connection.
 func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fresh bool) *failure {
 	r.result.Attempts++
 	r.late, r.key = 0, key
@@ -90,27 +91,27 @@ func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fre
 
 // limits are how long a candidate may take.
 type limits struct {
-	connect time.Duration // to a connection; 0: as long as the rest
-	// wait is the time to what the client waits for, the first content of a stream or else
-	// the whole answer; late is the error of a candidate that takes longer.
+	connect time.Duration // to get a connection; 0 if it has no bound of its own
+	// wait is the time to what the client waits for: the first content of a stream, or else the whole answer. late is
+	// the cause with which a slower candidate is cancelled.
 	wait time.Duration
 	late error
 	idle time.Duration // between two pieces of a stream
-	// thought is when a stream whose model thinks has to have begun with its content.
+	// thought is the time by which a stream whose model thinks must have begun with its content.
 	thought time.Time
 }
 
-// limits tells how long a candidate may take from now on.
+// limits returns how long a candidate may take from now on.
 func (r *run) limits(c *keychain.Candidate) limits {
 	t := c.Provider.Timeouts.Or(r.Options.timeouts())
-	of := func(limit catalog.PerTier) time.Duration {
+	perTier := func(limit catalog.PerTier) time.Duration {
 		if d := limit.For(c.Tier); d != 0 {
 			return d
 		}
 		return limit.High // an entry of no tier
 	}
-	l := limits{connect: t.Connect, wait: of(t.FirstContent), late: errFirstContent, idle: t.Idle}
-	if answer := of(t.Answer); r.stream {
+	l := limits{connect: t.Connect, wait: perTier(t.FirstContent), late: errFirstContent, idle: t.Idle}
+	if answer := perTier(t.Answer); r.stream {
 		l.thought = time.Now().Add(answer)
 	} else {
 		l.wait, l.late = answer, errAnswer
@@ -118,11 +119,12 @@ func (r *run) limits(c *keychain.Candidate) limits {
 	return l
 }
 
-// learn notes how an attempt went.
+// learn records how an attempt went: in the health table, for the client's error and for Observe.
 func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, started time.Time) {
 	took := r.Now().Sub(started)
 	seen := Attempt{
-		Provider: c.Provider.Code, Model: c.ModelName(), Tier: c.Tier, Started: started, Took: took, Outcome: "ok", FirstToken: r.result.FirstToken,
+		Provider: c.Provider.Code, Model: c.ModelName(), Tier: c.Tier, Started: started, Took: took, Outcome: "ok",
+		FirstToken: r.result.FirstToken,
 	}
 	switch {
 	case f != nil:
@@ -143,8 +145,8 @@ func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, starte
 	}
 }
 
-// shape is what a candidate wants changed in the request (specification 14.3). fixed are the
-// parameters that it has refused just now.
+// shape returns the changes of the request that a candidate needs (specification 14.3). The fixed parameters are those
+// that the candidate has just refused.
 func (r *run) shape(c *keychain.Candidate, fixed ...string) *shape {
 	s := &c.Provider.Shape
 	shape := &shape{Shape: native.Shape{
@@ -166,8 +168,9 @@ func (r *run) shape(c *keychain.Candidate, fixed ...string) *shape {
 	return shape
 }
 
-// send makes one HTTP exchange.
-func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key *keychain.Key,
+// send makes one HTTP exchange with a candidate. It returns nil if the answer was passed on.
+func (r *run) send(
+	ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key *keychain.Key,
 	fixed []string, fresh bool, l *limits,
 ) *failure {
 	x, err := r.exchange(c, r.shape(c, fixed...))
@@ -201,7 +204,10 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	}
 	switch {
 	case media == "text/html":
-		return &failure{class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page", reason: ReasonErrors}
+		return &failure{
+			class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page",
+			reason: ReasonErrors,
+		}
 	case r.stream && media != "application/json":
 		return r.relay(ctx, cancel, timer, c, resp, x, l)
 	default:
@@ -209,7 +215,7 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	}
 }
 
-// transport sends to a candidate, fresh: on a new connection.
+// transport returns the transport for a candidate. If fresh is set it opens a new connection.
 func (r *run) transport(c *keychain.Candidate, fresh bool) http.RoundTripper {
 	transport := r.Providers
 	if c.Custom {
@@ -221,7 +227,7 @@ func (r *run) transport(c *keychain.Candidate, fresh bool) http.RoundTripper {
 	return transport
 }
 
-// unanswered judges an exchange of which no answer has come.
+// unanswered classifies an exchange to which no answer came.
 func (r *run) unanswered(ctx context.Context, err error, c *keychain.Candidate, x *exchange, fresh bool) *failure {
 	f := r.broken(ctx, err)
 	switch {
@@ -233,9 +239,10 @@ func (r *run) unanswered(ctx context.Context, err error, c *keychain.Candidate, 
 	return f
 }
 
-// request builds the upstream request. Nothing of the client's headers goes
-// along: they are the gateway's business.
-func (r *run) request(ctx context.Context, c *keychain.Candidate, key *keychain.Key, x *exchange) (*http.Request, error) {
+// request builds the upstream request. None of the client's headers are copied, since they are meant for the gateway.
+func (r *run) request(
+	ctx context.Context, c *keychain.Candidate, key *keychain.Key, x *exchange,
+) (*http.Request, error) {
 	if err := x.place(c, r.stream); err != nil {
 		return nil, err
 	}
@@ -270,8 +277,10 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key *keychain.
 	return request, credentials.Sign(request, c.Provider, key.Secret, x.open, r.Now())
 }
 
-// header makes the header of a request to a candidate. Errors are those of credentials.
-func (r *run) header(ctx context.Context, c *keychain.Candidate, key *keychain.Key, media, accepts []string) (http.Header, error) {
+// header returns the header of a request to a candidate. Its errors are those of credentials.
+func (r *run) header(
+	ctx context.Context, c *keychain.Candidate, key *keychain.Key, media, accepts []string,
+) (http.Header, error) {
 	header := make(http.Header, 8)
 	if media != nil {
 		header["Content-Type"] = media
@@ -290,7 +299,7 @@ func (r *run) header(ctx context.Context, c *keychain.Candidate, key *keychain.K
 	return header, r.Memory.Tokens.Authorize(ctx, header, c.Provider, key.Secret, r.transport(c, false))
 }
 
-// unsent judges a request that could not be made.
+// unsent classifies a request that could not be built.
 func (r *run) unsent(ctx context.Context, err error) *failure {
 	token, ok := errors.AsType[*credentials.Error](err)
 	switch {
@@ -311,30 +320,44 @@ var (
 	userAgent    = []string{"Tollgate"}
 )
 
-// Codes that other code asks for.
+// Codes that are compared elsewhere.
 const (
 	connectionError = "connection_error"      // the connection failed
-	codeClientLeft  = "client_closed_request" // as the usage log knows it
+	codeClientLeft  = "client_closed_request" // as in the usage log
 )
 
-// broken judges an exchange that ended without a whole answer.
+// broken classifies an exchange that ended without a whole answer.
 func (r *run) broken(ctx context.Context, err error) *failure {
 	if r.ctx.Err() != nil {
 		return &failure{class: gone, code: codeClientLeft, message: "the client did not wait for the answer"}
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errFirstContent):
-		return &failure{class: timedOut, code: "timeout", message: "the upstream sent no content in time", reason: ReasonErrors}
+		return &failure{
+			class: timedOut, code: "timeout", message: "the upstream sent no content in time", reason: ReasonErrors,
+		}
 	case errors.Is(cause, errThinking):
-		return &failure{class: timedOut, code: "timeout", message: "the upstream thought for longer than an answer may take", reason: ReasonErrors}
+		return &failure{
+			class: timedOut, code: "timeout", message: "the upstream thought for longer than an answer may take",
+			reason: ReasonErrors,
+		}
 	case errors.Is(cause, errAnswer):
-		return &failure{class: timedOut, code: "timeout", message: "the upstream did not send its whole answer in time", reason: ReasonErrors}
+		return &failure{
+			class: timedOut, code: "timeout", message: "the upstream did not send its whole answer in time",
+			reason: ReasonErrors,
+		}
 	case errors.Is(cause, errConnect):
-		return &failure{class: transient, code: "connect_timeout", message: "the upstream could not be connected in time", reason: ReasonErrors, unreachable: true}
+		return &failure{
+			class: transient, code: "connect_timeout", message: "the upstream could not be connected in time",
+			reason: ReasonErrors, unreachable: true,
+		}
 	case errors.Is(cause, errIdle):
 		return &failure{class: timedOut, code: "timeout", message: "the upstream's stream fell silent", reason: ReasonErrors}
 	}
-	f := &failure{class: transient, code: connectionError, message: "the connection to the upstream failed", reason: ReasonErrors, unreachable: unreachable(err)}
+	f := &failure{
+		class: transient, code: connectionError, message: "the connection to the upstream failed", reason: ReasonErrors,
+		unreachable: unreachable(err),
+	}
 	switch {
 	case errors.Is(err, memory.ErrFull):
 		f.class, f.code, f.message, f.reason, f.cause = busy, "no_memory", "memory for the answer", "", err
@@ -343,7 +366,8 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 	case errors.Is(err, outbound.ErrShutdown):
 		f.class, f.message, f.reason, f.unreachable, f.cause = busy, "this gateway, which is shutting down,", "", false, err
 	case errors.Is(err, outbound.ErrNotAllowed):
-		f.class, f.code, f.message = skip, "address_not_allowed", "the base URL leads to an address that is not allowed for custom models"
+		f.class, f.code, f.message = skip, "address_not_allowed",
+			"the base URL leads to an address that is not allowed for custom models"
 	case errors.Is(err, errNoContent):
 		f.code, f.message = "broken_answer", errNoContent.Error()
 	case errors.Is(err, wire.ErrNoFinish):
@@ -362,18 +386,19 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 	return f
 }
 
-// unreachable tells an exchange that got no connection from one whose connection
-// broke, which a request may bring about.
+// unreachable reports whether an exchange got no connection at all. A connection that broke does not count, since a
+// request may bring that about.
 func unreachable(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok && slices.Contains([]string{"dial", "proxyconnect", "remote error"}, op.Op) {
-		return true // the last one is an alert of TLS
+	if op, ok := errors.AsType[*net.OpError](err); ok &&
+		slices.Contains([]string{"dial", "proxyconnect", "remote error"}, op.Op) {
+		return true // "remote error" is a TLS alert
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
 	return untrusted || noTLS
 }
 
-// refused judges an answer whose status is not 200.
+// refused classifies an answer whose status is not 200.
 func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, c *keychain.Candidate) *failure {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && r.ctx.Err() != nil {
@@ -388,7 +413,7 @@ func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, c *
 	e := wire.ParseUpstreamError(resp.StatusCode, body)
 	f := classify(resp.StatusCode, resp.Header, e, x.sends, r.Now())
 	if f.fix == fixToolsClash && x.format != formats.Chat() {
-		f.fix = "reasoning_effort" // there is no other wire to try
+		f.fix = "reasoning_effort" // there is no other format to try
 	}
 	missing := f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed
 	if missing && x.format != formats.Chat() && !c.Provider.NoChat && !aboutModel(e, c.Model.ID) {
@@ -397,7 +422,7 @@ func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, c *
 	return f
 }
 
-// unfit is the failure of a candidate for which the request cannot be written.
+// unfit returns the failure of a candidate for which the request cannot be written.
 func unfit(err error) *failure {
 	f := &failure{class: unable, code: "cannot_carry", message: err.Error()}
 	if e, ok := apierror.From(err); ok {
@@ -412,21 +437,21 @@ func unfit(err error) *failure {
 	return f
 }
 
-// cooldownInAdvance leaves a model alone through a key whose limit this very
-// answer has used up (specification 13.5).
+// cooldownInAdvance stops the use of a model through a key whose limit is used up with this answer, as its headers say
+// (specification 13.5).
 func (r *run) cooldownInAdvance(c *keychain.Candidate, key *keychain.Key, h http.Header) {
 	wait, daily, ok := exhausted(h, r.Now())
 	if !ok {
 		return
 	}
-	most := mostReset
+	longest := mostReset
 	if daily {
-		most = mostDaily
+		longest = mostDaily
 	}
-	r.Memory.Health.limit(providerScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, most))
+	r.Memory.Health.limit(providerScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, longest))
 }
 
-// whole passes an answer on that is not streamed: to the client of a stream as one.
+// whole passes on an answer that is not streamed. The client of a stream gets it as a stream.
 func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Response, x *exchange) *failure {
 	pass := x.passed()
 	var unstreamed error
@@ -434,7 +459,7 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 		if streamed, err := r.streamed(c, x); err == nil {
 			pass = streamed
 		} else {
-			unstreamed = err // pass stays, to know what was used
+			unstreamed = err // pass stays as it is, to learn the usage
 		}
 	}
 	in, out := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
@@ -458,7 +483,8 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 		r.lose(c, pass, true)
 		return &failure{
 			class: transient, status: resp.StatusCode, code: "not_a_stream", reason: ReasonErrors,
-			message: "the upstream answered a streaming request without a stream, and it cannot be made one: " + unstreamed.Error(),
+			message: "the upstream answered a streaming request without a stream, and it cannot be made one: " +
+				unstreamed.Error(),
 		}
 	}
 	r.result.Usage, r.result.textBytes = pass.Usage(), pass.TextBytes()
@@ -479,8 +505,8 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 	return nil
 }
 
-// write writes to the client. What takes memory of the budget is not held for a client
-// that does not take it.
+// write writes text to the client. Large texts, which take memory of the budget, are not kept for a client that does
+// not read them.
 func (r *run) write(text []byte) error {
 	if len(text) > maxRecycled {
 		return inbound.Default.Write(r.ctx, r.w, text)
@@ -492,7 +518,7 @@ func (r *run) write(text []byte) error {
 // buffers pools the memory of answers on their way.
 var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 2<<10)) }}
 
-// maxRecycled is the capacity from which on memory is left to the garbage collector.
+// maxRecycled is the capacity above which a buffer is left to the garbage collector.
 const maxRecycled = 64 << 10
 
 func recycle(buffer *[]byte, used []byte) {
@@ -504,7 +530,7 @@ func recycle(buffer *[]byte, used []byte) {
 
 var errTooLarge = fmt.Errorf("%w: larger than 32 MiB", wire.ErrBroken)
 
-// readAll reads a body of bounded size, into buffer where it fits.
+// readAll reads a body of at most maxReply bytes, into buffer if it fits.
 func readAll(ctx context.Context, share *memory.Share, buffer []byte, resp *http.Response) ([]byte, error) {
 	body, err := share.ReadAll(ctx, resp.Body, buffer, resp.ContentLength, maxReply)
 	switch {
@@ -516,8 +542,8 @@ func readAll(ctx context.Context, share *memory.Share, buffer []byte, resp *http
 	return body, err
 }
 
-// room takes memory for what is made of a body: a text, where the body is none, and an
-// answer that is about as long.
+// room reserves memory for what is made of a body: valid UTF-8 text, if the body is not that already, and an answer
+// that is about as long.
 func room(ctx context.Context, share *memory.Share, body []byte) error {
 	size := wire.ValidUTF8Len(body)
 	if size > maxReply {
@@ -530,7 +556,8 @@ func room(ctx context.Context, share *memory.Share, body []byte) error {
 	return share.Grow(ctx, int64(need))
 }
 
-// commit is the point of no return: this candidate's answer goes to the client.
+// commit marks the point of no return: from here on this candidate's answer goes to the client. It sets the headers of
+// the answer.
 func (r *run) commit(c *keychain.Candidate) {
 	r.result.Candidate, r.result.Key = c, r.key.PublicID()
 	r.result.Status = http.StatusOK
@@ -540,12 +567,13 @@ func (r *run) commit(c *keychain.Candidate) {
 	r.deprecation(c.Model)
 	if len(r.dropped) > 0 {
 		names := strings.Join(r.dropped[:min(len(r.dropped), maxDropped)], ", ")
-		r.w.Header()["X-Gateway-Dropped-Params"] = []string{headerText(strings.Clone(names))} // one alone may be a part of the body
+		// A single name may be a part of the body, hence the copy.
+		r.w.Header()["X-Gateway-Dropped-Params"] = []string{headerText(strings.Clone(names))}
 		r.dropped = nil
 	}
 }
 
-// deprecation tells the client of a model that its provider will retire (RFC 9745, RFC 8594).
+// deprecation sets the Deprecation and Sunset headers for a model that its provider will retire (RFC 9745, RFC 8594).
 func (r *run) deprecation(m *catalog.Model) {
 	if m.Retires.IsZero() && m.Deprecated.IsZero() || !m.DeprecatedBy(r.start) {
 		return
@@ -559,8 +587,8 @@ func (r *run) deprecation(m *catalog.Model) {
 	}
 }
 
-// letGo gives the memory of the body back: no other candidate will need it, and the answer
-// may take long. What is small is not worth it.
+// letGo gives the memory of the body back, because no other candidate will need it and the answer may take long. Small
+// bodies are kept: releasing them is not worth the work.
 func (r *run) letGo() {
 	if r.req.Chat != nil {
 		r.req.Chat.Release()
@@ -569,23 +597,23 @@ func (r *run) letGo() {
 		return
 	}
 	if !r.aliased {
-		r.model = r.req.Hub.Model // a part of the body before
+		r.model = r.req.Hub.Model // it was a part of the body
 	}
 	r.held.Give()
 	r.held = nil
 	r.req.Release()
 }
 
-// leastLetGo is the size of a body from which on it is.
+// leastLetGo is the size from which on a body is released early.
 const leastLetGo = 64 << 10
 
-// maxDropped bounds the header that lists what was left out (specification 1.3).
+// maxDropped bounds the header that lists the parameters left out (specification 1.3).
 const maxDropped = 20
 
-// gatewayHeaders tells the client who served it (specification 1.7).
+// gatewayHeaders sets the headers that name who served the client (specification 1.7).
 func (r *run) gatewayHeaders() {
 	header := r.w.Header()
-	values := make([]string, 0, 4) // one home for all
+	values := make([]string, 0, 4) // backs all values
 	set := func(name, value string) {
 		values = append(values, value)
 		header[name] = values[len(values)-1 : len(values) : len(values)]
@@ -602,7 +630,7 @@ func (r *run) gatewayHeaders() {
 	}
 }
 
-// headerText keeps a user's model name from being more than a header's value.
+// headerText replaces the characters of a user's model name that a header value must not have.
 func headerText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

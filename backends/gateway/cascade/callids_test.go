@@ -18,7 +18,7 @@ const (
 	longResult = `{"role":"tool","tool_call_id":"` + longCallID + `","content":"rain"}`
 )
 
-// longHistory is that history as a client of a surface sends it.
+// longHistory returns that history as a client of a surface sends it.
 func longHistory(surface hub.Format) string {
 	switch surface {
 	case hub.Messages:

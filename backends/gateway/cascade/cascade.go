@@ -1,7 +1,6 @@
-// Package cascade answers a model request by the first candidate that can: it
-// orders the user's models, tries one after the other until one has proved
-// itself (the commit point), and passes that one's answer on. Text of two
-// models is never mixed.
+// Package cascade answers a model request with the first candidate that can: it orders the user's models and tries one
+// after the other until one has proved itself (the commit point), then passes that candidate's answer on. The texts of
+// two models are never mixed.
 package cascade
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// Options are the settings of one cascade; zero values mean the defaults.
+// Options are the settings of one cascade. Zero values mean the defaults.
 type Options struct {
 	// FirstContent is the time from sending a request for a stream to its first
 	// content, by the tier of the candidate. Default: 20s low, 45s medium, 120s high.
@@ -38,28 +37,28 @@ type Options struct {
 	// Idle is the longest silence of a stream after its first content.
 	// Default: 60s. Comments count as a sign of life for 5 minutes.
 	Idle time.Duration
-	// DefaultTier serves model names that nothing else matches. Zero: 404.
+	// DefaultTier serves model names that nothing else matches. Zero means that they are answered with 404.
 	DefaultTier catalog.Tier
 	// StopOnPolicy ends the cascade when a candidate refuses the content.
 	StopOnPolicy bool
 	// EntryFallback lets a request for one entry go on with the entry's tier
 	// when the entry fails.
 	EntryFallback bool
-	// AnswerItems is for how long items of answers are kept, for clients that refer to
-	// them. Default: 24h. Negative: they are not.
+	// AnswerItems is how long the items of answers are kept for clients that refer to them. Default: 24h. A negative
+	// value means that they are not kept.
 	AnswerItems time.Duration
-	// NoCacheMarks leaves requests of other formats for a messages upstream without marks
-	// for its prompt cache.
+	// NoCacheMarks keeps the gateway from adding prompt cache marks to requests that are translated for a messages
+	// upstream.
 	NoCacheMarks bool
-	// Orders are those of the tiers, by the number of each.
+	// Orders holds the order of each tier, indexed by the tier.
 	Orders [catalog.High + 1]Order
-	// Weights are those of OrderWeights, by names of entries or codes of providers. Default: 1.
+	// Weights are the weights for OrderWeights, by the name of an entry or the code of a provider. Default: 1.
 	Weights map[string]float64
 	// HideAttempts leaves failed_attempts out of errors.
 	HideAttempts bool
 }
 
-// WithDefaults fills what is zero.
+// WithDefaults returns o with its zero settings replaced by the defaults.
 func (o Options) WithDefaults() Options {
 	t := o.timeouts().Or(catalog.Timeouts{
 		FirstContent: catalog.PerTier{Low: 20 * time.Second, Medium: 45 * time.Second, High: 120 * time.Second},
@@ -79,7 +78,7 @@ func (o *Options) timeouts() catalog.Timeouts {
 	return catalog.Timeouts{FirstContent: o.FirstContent, Answer: o.Answer, Idle: o.Idle}
 }
 
-// Memory is what cascades learn; it outlives a reload.
+// Memory holds what cascades learn. It outlives a reload.
 type Memory struct {
 	Health  *Health
 	Learned *Learned
@@ -90,10 +89,11 @@ type Memory struct {
 	Tokens  *credentials.Tokens
 }
 
-// NewMemory returns an empty memory.
+// NewMemory returns an empty memory that takes the time from now.
 func NewMemory(now func() time.Time) *Memory {
 	return &Memory{
-		Health: NewHealth(now), Learned: NewLearned(now), Traffic: newTraffic(now), Recall: hub.NewRecall(now), Stays: newStays(now), Latency: newLatency(now),
+		Health: NewHealth(now), Learned: NewLearned(now), Traffic: newTraffic(now), Recall: hub.NewRecall(now),
+		Stays: newStays(now), Latency: newLatency(now),
 		Tokens: credentials.NewTokens(now),
 	}
 }
@@ -102,19 +102,19 @@ func NewMemory(now func() time.Time) *Memory {
 type Engine struct {
 	Options Options
 	Memory  *Memory
-	// Budget is what whole answers take from; nil: it has no bound.
+	// Budget is the memory from which answers that are read whole are taken. Nil means no bound.
 	Budget *memory.Budget
-	// Catalog is asked once a request.
+	// Catalog returns the current catalog. It is called once per request.
 	Catalog func() *catalog.Catalog
-	// Providers sends to the catalog's base URLs, Custom to those of users.
+	// Providers sends requests to the catalog's base URLs, Custom sends those to the base URLs of users.
 	Providers, Custom http.RoundTripper
-	// Mark keeps requests from going around; nil: none is sent.
+	// Mark keeps requests from looping through the gateway. Nil means that no Via field is sent.
 	Mark   *Mark
 	Logger *zap.Logger
 	Now    func() time.Time
-	// Observe is told of every attempt, for metrics; nil: nobody.
+	// Observe is called after every attempt, for metrics. It may be nil.
 	Observe func(Attempt)
-	// AdmitKey is keychain.Service.AdmitKey. Nil admits all.
+	// AdmitKey is keychain.Service.AdmitKey. Nil admits every key.
 	AdmitKey func(ctx context.Context, key *keychain.Key, cost int64) (*keychain.KeyRefusal, error)
 }
 
@@ -126,69 +126,70 @@ type Attempt struct {
 	Took            time.Duration
 	// Outcome is "ok" or the class of the failure.
 	Outcome string
-	// Cooldown is why the provider, key or model is not asked for a time from now
-	// on; empty: it is. Everyone: by nobody, else by the user.
+	// Cooldown is the reason why the provider, key or model is left alone for a time from now on. It is empty if there
+	// is no cooldown. Everyone reports whether the cooldown is for all users rather than for this one alone.
 	Cooldown string
 	Everyone bool
-	// FirstToken is the time to the first content; 0: none came.
+	// FirstToken is the time to the first content. It is 0 if none came.
 	FirstToken time.Duration
 }
 
-// Request is one request that is to be answered.
+// Request is a model request that is to be answered.
 type Request struct {
 	ID string
-	// Chat is the request of a chat client, Embed one for vectors, Hub that of any other:
-	// Forward what passes as it is: one of them. Hub is filled for a chat client when a candidate needs it.
+	// Exactly one of Chat (the request of a chat client), Embed (a request for vectors), Hub (the request of any other
+	// client) and Forward (a request that passes untranslated) is set. Hub is also filled for a chat client when a
+	// candidate needs the common form.
 	Chat    *native.Request
 	Embed   *embeddings.Request
 	Hub     *hub.Request
 	Forward *Forward
 	Account *keychain.Account
-	// Header goes along to a candidate that is asked in the client's own format and
-	// bytes, where the format has such fields; nil: none.
+	// Header is sent along to a candidate that is asked in the client's own format and bytes, where the format has such
+	// fields. It may be nil.
 	Header map[string]string
-	// EffortMode says how output_config.effort chooses the tier.
+	// EffortMode selects how output_config.effort influences the tier.
 	EffortMode keychain.EffortMode
-	// User is who sends it: of providers they get to know what they have met themselves.
+	// User is the sender. Users learn of the state of providers only what they have met themselves.
 	User string
-	// Sealer makes and opens tokens of reasoning state for User; nil: there are none.
+	// Sealer makes and opens tokens of reasoning state for User. Nil means that there are none.
 	Sealer *hub.Sealer
-	// TeamID is the team that the request counts for. It is empty where the user is in none.
+	// TeamID is the team that the request counts for. It is empty if the user is in no team.
 	TeamID string
-	// Tags and EndUser are what the client calls the request and whom it is for; see Label.
+	// Tags and EndUser are the client's labels of the request and the person it is made for; see Label.
 	Tags    []string
 	EndUser string
-	// KeyID names the gateway key; it tells prompt caches apart. Empty: none is asked for.
+	// KeyID names the gateway key and keeps prompt caches apart. If it is empty no prompt cache key is asked for.
 	KeyID string
-	// Items keeps the items of answers; nil: nobody does.
+	// Items keeps the items of answers. Nil means that they are not kept.
 	Items *keychain.Items
-	// Stored keeps the items of an answer that the client stores, in the place of Items, and finds those
-	// of earlier ones. Nil means that nothing is stored.
+	// Stored keeps the items of an answer that the client stores, in place of Items, and finds those of earlier
+	// answers. Nil means that nothing is stored.
 	Stored Stored
-	// Session names the session of an agent, as a header of its client tells it. Empty: the
-	// client told none.
+	// Session names the session of an agent, as given by a header of its client. It is empty if the client sent none.
 	Session string
-	// Forbids names the list of allowed models that a candidate is missing from, for
-	// people; empty: the sender may use it. A nil Forbids lets all of them be used.
+	// Forbids returns the list of allowed models, named for people, from which a candidate is missing. It returns an
+	// empty string if the sender may use the candidate. A nil Forbids allows all candidates.
 	Forbids func(c *keychain.Candidate) (list string)
-	// AdmitTools refuses the tools that the request asks its provider to run; nil: all are
-	// allowed. It gets the names of wire.ServerTools.
+	// AdmitTools returns an error if the tools that the request asks its provider to run are not allowed. It gets the
+	// names that wire.ServerTools returns. A nil AdmitTools allows all tools.
 	AdmitTools func(tools []string) error
-	// Via is the field of the request; nil: there is none.
+	// Via holds the Via fields of the request. It may be nil.
 	Via []string
-	// Lease is the memory of the body that Hub or Embed refer to; nil: it does not count.
+	// Lease is the memory of the body that Hub or Embed refer to. Nil means that the memory is not counted.
 	Lease *wire.Lease
 }
 
-// Stored is what is stored for the sender of a request.
+// Stored gives a request access to the stored responses of its sender.
 type Stored interface {
-	// FindItems returns those of the items with some ids that stored answers have.
+	// FindItems returns the items with these ids that stored answers contain, by id. Ids that are not found are missing
+	// from the map.
 	FindItems(ctx context.Context, ids []string) (map[string]string, error)
-	// KeepItem keeps an item of the answer, as hub.Reply.KeepItem does, and reports whether it does.
+	// KeepItem keeps an item of the answer, as hub.Reply.KeepItem does. It reports false if the answer is not stored.
 	KeepItem(id string, text []byte) bool
 }
 
-// Release gives the memory of the body back, if that was not done before.
+// Release gives the memory of the body back. Further calls do nothing.
 func (q *Request) Release() {
 	if q.Chat != nil {
 		q.Chat.Release()
@@ -197,9 +198,9 @@ func (q *Request) Release() {
 	q.Lease = nil
 }
 
-// Read reads what a client has sent in a format; version is its header of Facts.Version.
-// Tokens are opened by the Sealer. Its errors are *apierror.Error with status 400, and those of
-// AdmitTools.
+// Read parses body, which a client sent in the given format. The version is the value of the header that Facts.Version
+// names. Tokens of reasoning state are opened with the Sealer. Its errors are *apierror.Error with status 400, and
+// those of AdmitTools.
 func (q *Request) Read(format formats.Format, body []byte, version string) (err error) {
 	if err := q.parse(format, body, version); err != nil || q.AdmitTools == nil {
 		return err
@@ -211,8 +212,10 @@ func (q *Request) Read(format formats.Format, body []byte, version string) (err 
 	return q.AdmitTools(tools)
 }
 
-// apis are the model APIs of the formats of clients.
-var apis = map[hub.Format]wire.API{hub.Chat: wire.APIChat, hub.Responses: wire.APIResponses, hub.Messages: wire.APIMessages}
+// apis maps the formats of clients to their model APIs.
+var apis = map[hub.Format]wire.API{
+	hub.Chat: wire.APIChat, hub.Responses: wire.APIResponses, hub.Messages: wire.APIMessages,
+}
 
 func (q *Request) parse(format formats.Format, body []byte, version string) (err error) {
 	if direct, ok := format.(formats.Native); ok {
@@ -223,10 +226,9 @@ func (q *Request) parse(format formats.Format, body []byte, version string) (err
 	return err
 }
 
-// Expand puts the items of earlier answers in the places where a client's request refers
-// to them (specification 7.2). A body without references comes back as it is. Errors:
-// *apierror.Error with status 400 for an item that is not kept, with status 413 for a request
-// that becomes too large, and those of keychain.Items.
+// Expand replaces the references of a client's request to items of earlier answers by these items (specification 7.2).
+// A body without references is returned unchanged. Its errors are *apierror.Error with status 400 for an item that is
+// not kept and with status 413 for a request that becomes too large, and those of keychain.Items.
 func (q *Request) Expand(ctx context.Context, format formats.Format, body []byte) ([]byte, error) {
 	referrer, ok := format.(formats.Referrer)
 	if !ok {
@@ -235,8 +237,8 @@ func (q *Request) Expand(ctx context.Context, format formats.Format, body []byte
 	return referrer.Expand(body, func(ids []string) (map[string]string, error) { return q.findItems(ctx, ids) })
 }
 
-// findItems returns those of some items that are kept. Stored ones are looked for first: they are there
-// for sure, and others are waited for.
+// findItems returns the items with these ids that are kept, by id. It looks for stored items first: they are certain to
+// be there, whereas Items.Find waits for others.
 func (q *Request) findItems(ctx context.Context, ids []string) (map[string]string, error) {
 	if q.Stored == nil {
 		return q.Items.Find(ctx, q.owner(), ids)
@@ -254,8 +256,7 @@ func (q *Request) findItems(ctx context.Context, ids []string) (map[string]strin
 	return found, err
 }
 
-// owner is whose the items of answers are: the gateway key's, or the user's where no key was
-// checked.
+// owner returns the owner of the items of answers: the gateway key, or the user if no key was checked.
 func (q *Request) owner() string {
 	if q.KeyID == "" && q.User != "" {
 		return "user " + q.User
@@ -263,15 +264,15 @@ func (q *Request) owner() string {
 	return q.KeyID
 }
 
-// ReadCount reads a request to count the tokens of, as Read does.
+// ReadCount is like Read, for a request to count tokens.
 func (q *Request) ReadCount(format formats.Counter, body []byte, version string) (err error) {
 	q.Hub, err = format.ReadCount(body, hub.ReadOptions{Version: version, Open: q.open})
 	return err
 }
 
-// Asked is the client's format, the model that it asks for, and whether for a stream. The
-// format of vectors, which every upstream is asked for in the same words, is none of those
-// that are translated: errors are those of a chat.
+// Asked returns the client's format, the model that it asks for and whether it wants a stream. Requests for vectors and
+// those that pass untranslated have no format of their own: they report that of chat, in which their errors are
+// written.
 func (q *Request) Asked() (format formats.Format, model string, stream bool) {
 	switch {
 	case q.Forward != nil:
@@ -285,7 +286,7 @@ func (q *Request) Asked() (format formats.Format, model string, stream bool) {
 	return format, q.Hub.Model, q.Hub.Stream
 }
 
-// surface names the client's API in the usage log.
+// surface returns the name of the client's API in the usage log.
 func (q *Request) surface() string {
 	if q.Forward != nil {
 		return q.Forward.Surface
@@ -297,7 +298,7 @@ func (q *Request) surface() string {
 	return format.Facts().Surface
 }
 
-// forbids is Forbids, or empty where there is none.
+// forbids calls Forbids. It returns an empty string if Forbids is nil.
 func (q *Request) forbids(c *keychain.Candidate) (list string) {
 	if q.Forbids == nil {
 		return ""
@@ -305,18 +306,18 @@ func (q *Request) forbids(c *keychain.Candidate) (list string) {
 	return q.Forbids(c)
 }
 
-// Result is what became of a request; it goes to the usage log.
+// Result is the outcome of a request, for the usage log.
 type Result struct {
-	Tier       catalog.Tier // asked; 0: an entry was asked for
+	Tier       catalog.Tier // asked for; 0 if an entry was asked for
 	Candidate  *keychain.Candidate
-	Key        string // of the provider, by its public id, through which Candidate answered
+	Key        string // public id of the provider key through which Candidate answered
 	Attempts   int
 	Failed     []apierror.Attempt
 	Status     int    // what the client got
-	Code       string // of an error; empty: success
+	Code       string // of the error; empty for a success
 	Usage      wire.Usage
-	Lost       []Lost // what attempts without an answer used, the last of them last
-	Estimated  bool   // of Usage or Lost something is an estimate
+	Lost       []Lost // what attempts without an answer used, in order
+	Estimated  bool   // part of Usage or Lost is an estimate
 	FirstToken time.Duration
 	textBytes  int64
 }
@@ -327,49 +328,48 @@ type run struct {
 	ctx    context.Context
 	w      http.ResponseWriter
 	req    *Request
-	from   formats.Format // the client's
-	model  string         // asked for, or what its alias leads to
+	from   formats.Format // the client's format
+	model  string         // that was asked for, or the target of its alias
 	stream bool
 	needs  wire.Needs
 	text   int64 // bytes of the prompt
-	prompt int64 // its tokens; 0: not estimated yet
+	prompt int64 // tokens of the prompt; 0 until it is estimated
 	start  time.Time
 	result Result
 
-	refusals  []*failure // class client, in order
+	refusals  []*failure // of class client, in order
 	lastClass class
 	lastCause error
 	classes   uint32 // bit set of all classes that occurred
 	earliest  time.Time
-	waits     bool          // a candidate was passed over that waiting helps
-	spent     bool          // a key was passed over that has spent a budget
-	turn      uint32        // of the account's keys; 0: not drawn yet
-	talked    *conversation // nil: nobody has asked for it yet
-	stay      stay          // where the conversation is
+	waits     bool          // a candidate was passed over that will be back after waiting
+	spent     bool          // a key was passed over because it has spent a budget
+	turn      uint32        // which of the account's keys comes first; 0 until it is drawn
+	talked    *conversation // nil until it is computed
+	stay      stay          // where the conversation has been answered so far
 	moved     bool          // a candidate or key that had its turn was passed over
-	dropped   []string      // fields that the last body sent leaves out
+	dropped   []string      // fields that the last body sent left out
 	key       *keychain.Key // of the attempt under way
 	link      link          // its connection
-	held      *wire.Lease   // of a chat request that was read into the common form
+	held      *wire.Lease   // the memory of a chat request that was read into the common form
 	aliased   bool          // model is not the client's own text
-	late      class         // of what broke the attempt behind its commit point; 0: nothing
+	late      class         // what broke the attempt after its commit point; 0 if nothing did
 
-	explains bool   // nothing is sent: see Explain
-	skipped  []Step // what the plan leaves out, with the reason; kept for Explain only
+	explains bool   // nothing is sent; see Explain
+	skipped  []Step // what the plan leaves out and why; filled for Explain only
 }
 
-// maxAttempts bounds the tries of one request.
+// maxAttempts bounds the attempts of one request.
 const maxAttempts = 32
 
-// spentAttempts reports whether there must be no further try, since there were enough or the body
-// cannot be sent again.
+// spentAttempts reports whether no further attempt may be made, because there were enough or because the body cannot be
+// sent again.
 func (r *run) spentAttempts() bool {
 	return r.result.Attempts >= maxAttempts || r.req.Forward.once() && r.result.Attempts > 0
 }
 
-// Answer answers a request. When it returns an error nothing
-// has been written and the error is an *apierror.Error, or the context's when
-// the client left. The result is never nil.
+// Answer answers a request. If it returns an error nothing has been written to w, and the error is an *apierror.Error
+// or, if the client left, that of the context. The result is never nil.
 func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request) (*Result, error) {
 	r := e.run(ctx, w, req)
 	defer func() { r.held.Give() }()
@@ -423,7 +423,7 @@ func (r *run) answer() error {
 	return r.try(candidates)
 }
 
-// try goes through the candidates until one has answered.
+// try goes through the candidates until one has answered. It returns nil if an answer was sent.
 func (r *run) try(plan []*keychain.Candidate) error {
 	var refused []string // providers that called the request a mistake
 	window := 0          // the largest context window that was too small
@@ -464,9 +464,9 @@ func (r *run) try(plan []*keychain.Candidate) error {
 	return r.failure()
 }
 
-// tryKeys tries one candidate through its keys: the user's own, then those of the team, of the
-// organisation and of the operator, each beginning with that of the conversation. It returns
-// nil after success and when all keys are blocked.
+// tryKeys tries one candidate through its keys: first the user's own, then those of the team, the organisation and the
+// operator. Each group begins with the key of the conversation. It returns nil after success and if all keys are
+// blocked.
 func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 	for from := 0; from < len(c.Keys); {
 		keys := c.Keys[from : from+c.Group(from)]
@@ -482,8 +482,8 @@ func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 	return last
 }
 
-// tryGroup tries one candidate through the keys of one owner, and reports whether the keys of
-// the next one may do. It returns a nil failure after success and when all keys are blocked.
+// tryGroup tries one candidate through the keys of one owner and reports whether the keys of the next owner may be
+// tried. It returns a nil failure after success and if all keys are blocked.
 func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failure, next bool) {
 	first := r.firstKey(c, keys)
 	provider := providerScope(c)
@@ -522,7 +522,7 @@ func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failur
 	return last, true
 }
 
-// admits reports whether the limits of a key let it be used. cost is as for AdmitKey.
+// admits reports whether the limits of a key allow its use. The cost is passed to AdmitKey.
 func (r *run) admits(key *keychain.Key, cost int64) (open bool, err error) {
 	if key.Limits == nil || r.AdmitKey == nil {
 		return true, nil
@@ -537,10 +537,9 @@ func (r *run) admits(key *keychain.Key, cost int64) (open bool, err error) {
 	return false, nil
 }
 
-// retry sends the request once more to the candidate that refused a parameter,
-// without it, and again if it was asked in another format for that. What worked is
-// remembered, but only if the provider does not know the parameter at all: a bad value must
-// not take it from the user's other clients.
+// retry repeats the request to a candidate that refused a parameter, without that parameter. If the retry used another
+// format it may drop one more parameter. A fix that worked is remembered, but only if the provider does not know the
+// parameter at all: a bad value must not take the parameter from the user's other clients.
 func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) *failure {
 	learn := func(refused *failure) {
 		if refused.unknown {
@@ -548,7 +547,8 @@ func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) 
 		}
 	}
 	f := r.attempt(c, key, refused.fix)
-	if again := f; again != nil && again.class == fixable && refused.fix == fixFormat && again.fix != fixFormat && !r.spentAttempts() {
+	if again := f; again != nil && again.class == fixable && refused.fix == fixFormat && again.fix != fixFormat &&
+		!r.spentAttempts() {
 		if f = r.attempt(c, key, refused.fix, again.fix); f == nil {
 			learn(again)
 		}
@@ -556,7 +556,7 @@ func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) 
 	switch {
 	case f == nil:
 		learn(refused)
-	case f.class == fixable: // once more only
+	case f.class == fixable: // only one retry
 		f.class = client
 		r.lastClass = client
 		r.classes |= 1 << client
@@ -564,8 +564,8 @@ func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) 
 	return f
 }
 
-// providerScope names a provider in the health table: a user's own server by
-// its address, so that one that is down does not take others with it.
+// providerScope returns the name of a provider in the health table. A user's own server is named by its address, so
+// that a server that is down does not take others with it.
 func providerScope(c *keychain.Candidate) string {
 	if c.Custom {
 		return c.Provider.BaseURL
@@ -573,10 +573,11 @@ func providerScope(c *keychain.Candidate) string {
 	return c.Provider.Code
 }
 
-// note remembers a failure for the next requests and for the client. It returns
-// the reason of the cooldown that the failure began, empty: none, and whether it is
-// for everyone.
-func (r *run) note(c *keychain.Candidate, key *keychain.Key, f *failure, took time.Duration) (cooldown string, everyone bool) {
+// note remembers a failure for later requests and for the client's error. It returns the reason of the cooldown that
+// the failure began, or an empty string if there is none, and whether the cooldown is for everyone.
+func (r *run) note(
+	c *keychain.Candidate, key *keychain.Key, f *failure, took time.Duration,
+) (cooldown string, everyone bool) {
 	provider, health := providerScope(c), r.Memory.Health
 	var until time.Time
 	name, shared := key.ID, key.Shared() && f.certain
@@ -588,9 +589,11 @@ func (r *run) note(c *keychain.Candidate, key *keychain.Key, f *failure, took ti
 		until, everyone = health.failed(r.incident(c, f))
 		cooldown = f.reason
 	case rateLimited:
-		until, cooldown, everyone = health.limit(provider, name, c.Model.ID, ReasonRateLimited, f.wait), ReasonRateLimited, shared
+		until, cooldown, everyone = health.limit(provider, name, c.Model.ID, ReasonRateLimited, f.wait),
+			ReasonRateLimited, shared
 	case badEntry:
-		until, cooldown, everyone = health.limit(provider, name, c.Model.ID, ReasonUnknown, longCooldown), ReasonUnknown, shared
+		until, cooldown, everyone = health.limit(provider, name, c.Model.ID, ReasonUnknown, longCooldown),
+			ReasonUnknown, shared
 	case noCredit:
 		until, cooldown, everyone = health.blockKey(provider, name, NoCredit), string(NoCredit), shared
 	case badKey:
@@ -608,25 +611,30 @@ func (r *run) note(c *keychain.Candidate, key *keychain.Key, f *failure, took ti
 		Message: wire.Mask(f.message, 200), LatencyMS: took.Milliseconds(),
 	})
 	if check := r.Logger.Check(zap.DebugLevel, "attempt failed"); check != nil {
-		check.Write(zap.String("request_id", r.req.ID), zap.String("provider", c.Provider.Code), zap.String("model", c.Model.ID),
-			zap.String("class", f.class.String()), zap.Int("status", f.status), zap.String("code", f.code), zap.Duration("took", took))
+		check.Write(zap.String("request_id", r.req.ID), zap.String("provider", c.Provider.Code),
+			zap.String("model", c.Model.ID),
+			zap.String("class", f.class.String()), zap.Int("status", f.status), zap.String("code", f.code),
+			zap.Duration("took", took))
 	}
 	return cooldown, everyone
 }
 
 func (r *run) incident(c *keychain.Candidate, f *failure) incident {
-	return incident{provider: providerScope(c), user: r.req.User, own: c.Custom, unreachable: f.unreachable, reason: f.reason, wait: f.wait}
+	return incident{
+		provider: providerScope(c), user: r.req.User, own: c.Custom, unreachable: f.unreachable, reason: f.reason,
+		wait: f.wait,
+	}
 }
 
-// soonest notes the end of a cooldown; zero: there is none.
+// soonest remembers until as the end of a cooldown if it is the earliest one. A zero time is ignored.
 func (r *run) soonest(until time.Time) {
 	if !until.IsZero() && (r.earliest.IsZero() || until.Before(r.earliest)) {
 		r.earliest = until
 	}
 }
 
-// only reports whether all failures were of these classes. Those that were
-// tried again do not count: what came of it does.
+// only reports whether all failures were of the given classes. Failures after which the same candidate was tried again
+// (fixable and lost) are not counted, since the outcome of the retry is.
 func (r *run) only(classes ...class) bool {
 	occurred := r.classes &^ (1<<fixable | 1<<lost)
 	rest := occurred
@@ -636,7 +644,7 @@ func (r *run) only(classes ...class) bool {
 	return occurred != 0 && rest == 0
 }
 
-// failure is the answer when no candidate is left (specification 12.2).
+// failure returns the error for the client when no candidate is left (specification 12.2).
 func (r *run) failure() error {
 	var retryAfter time.Duration
 	if !r.earliest.IsZero() {
@@ -645,7 +653,10 @@ func (r *run) failure() error {
 	switch {
 	case len(r.refusals) == 2 || r.only(client):
 		first := r.refusals[0]
-		return &apierror.Error{Status: http.StatusBadRequest, Code: first.code, Type: "invalid_request_error", Param: first.param, Message: first.message, NoRetry: true}
+		return &apierror.Error{
+			Status: http.StatusBadRequest, Code: first.code, Type: "invalid_request_error", Param: first.param,
+			Message: first.message, NoRetry: true,
+		}
 	case r.only(tooLong):
 		return contextTooLong()
 	case r.only(policy) || (r.lastClass == policy && r.Options.StopOnPolicy):
@@ -662,10 +673,14 @@ func (r *run) failure() error {
 		return loopDetected()
 	case r.lastClass == timedOut:
 		return &apierror.Error{
-			Status: http.StatusGatewayTimeout, Code: "upstream_timeout", Message: "All providers failed: the last one did not answer in time", Cause: r.last(),
+			Status: http.StatusGatewayTimeout, Code: "upstream_timeout",
+			Message: "All providers failed: the last one did not answer in time", Cause: r.last(),
 		}
 	}
-	e := &apierror.Error{Status: http.StatusBadGateway, Code: "all_providers_failed", Message: "All providers failed", RetryAfter: retryAfter, Cause: r.last()}
+	e := &apierror.Error{
+		Status: http.StatusBadGateway, Code: "all_providers_failed", Message: "All providers failed", RetryAfter: retryAfter,
+		Cause: r.last(),
+	}
 	if r.result.Attempts == 0 {
 		e.Message = "All providers failed: every candidate is cooling down"
 		if r.spent {
@@ -673,11 +688,12 @@ func (r *run) failure() error {
 		}
 	}
 	// Keys that were passed over and need a person's hand count too.
-	e.NoRetry = !r.waits && (r.only(noCredit, badKey, unable, looped) || (r.classes == 0 && (!r.earliest.IsZero() || r.spent)))
+	e.NoRetry = !r.waits && (r.only(noCredit, badKey, unable, looped) ||
+		(r.classes == 0 && (!r.earliest.IsZero() || r.spent)))
 	return e
 }
 
-// last is the last attempt that failed, for the log of the operator; nil: none was made.
+// last describes the last attempt that failed, for the operator's log. It returns nil if no attempt was made.
 func (r *run) last() error {
 	if len(r.result.Failed) == 0 {
 		return nil
@@ -692,7 +708,8 @@ func (r *run) last() error {
 
 func contextTooLong() error {
 	return &apierror.Error{
-		Status: http.StatusBadRequest, Code: "context_length_exceeded", Type: "invalid_request_error", Param: "messages", NoRetry: true,
+		Status: http.StatusBadRequest, Code: "context_length_exceeded", Type: "invalid_request_error", Param: "messages",
+		NoRetry: true,
 		Message: "prompt is too long: it exceeds the context window of every candidate; shorten the messages",
 	}
 }

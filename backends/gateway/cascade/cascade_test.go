@@ -19,7 +19,7 @@ import (
 
 var everybody = []string{"alpha", "beta", "gamma"}
 
-// failedList is provider:status:code of the failed attempts.
+// failedList returns provider:status:code of the failed attempts.
 func (e *ended) failedList() string {
 	list := make([]string, 0, len(e.Failed))
 	for _, a := range e.Failed {

@@ -10,13 +10,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// class is what an upstream's failure means for the next step (specification
-// 13.3).
+// class is the consequence of an upstream's failure for the next step (specification 13.3).
 type class uint8
 
 const (
 	transient   class = iota + 1 // next candidate; the provider may be cooled
-	timedOut                     // transient: no content in time
+	timedOut                     // like transient: no content in time
 	rateLimited                  // next key; the model is left alone through this one
 	noCredit                     // next key; this one is left alone
 	badKey                       // next key; this one is left alone
@@ -27,42 +26,42 @@ const (
 	fixable                      // same candidate once more without a parameter
 	tooLong                      // next candidate with a larger window
 	policy                       // next candidate, unless told to stop
-	client                       // one more provider, then the client is told
+	client                       // try one more provider, then tell the client
 	gone                         // the client left
-	lost                         // same candidate once more on a new connection: this one died unanswered
-	busy                         // no more: the gateway itself has no memory or no file descriptor left, or is shutting down
+	lost                         // same candidate once more on a new connection, since this one died without an answer
+	busy                         // stop: the gateway itself has no memory or no file descriptor left, or is shutting down
 )
 
-// String names the class as metrics and logs do.
+// String returns the name of the class in metrics and logs.
 func (c class) String() string {
 	return [...]string{
-		"ok", "transient", "timeout", "rate_limited", "no_credit", "invalid_key", "skip", "cannot_carry", "loop", "unknown_model", "fixable",
+		"ok", "transient", "timeout", "rate_limited", "no_credit", "invalid_key", "skip", "cannot_carry", "loop",
+		"unknown_model", "fixable",
 		"too_long", "policy", "client_error", "client_gone", "connection_lost", "gateway_busy",
 	}[c]
 }
 
-// failure is one attempt that did not work.
+// failure describes an attempt that did not work.
 type failure struct {
 	class   class
-	status  int    // of the upstream; 0: it did not answer
+	status  int    // of the upstream; 0 if it did not answer
 	code    string // machine-readable reason
-	message string // for the client and the log; keys masked
+	message string // for the client and the log, with keys masked
 	param   string
-	wait    time.Duration // what the provider asked for; 0: nothing
-	fix     string        // fixable: the parameter
-	unknown bool          // fixable: the provider does not take it, whatever its value
+	wait    time.Duration // the time that the provider asked for; 0 if it asked for none
+	fix     string        // of class fixable: the parameter to leave out
+	unknown bool          // of class fixable: the provider does not take the parameter, whatever its value
 	reason  string        // of the cooldown
-	cause   error         // busy, or no connection: for the log
-	// unreachable: there was no connection to the upstream.
+	cause   error         // for the log, of class busy or of a failed connection
+	// unreachable is set if there was no connection to the upstream.
 	unreachable bool
-	// certain: it is of the key, or of the model, whatever was asked.
+	// certain is set if the failure is due to the key or the model, whatever was asked.
 	certain bool
 }
 
-// redact takes the key that was sent out of what the upstream said of it:
-// not every key looks like one.
+// redact removes the key that was sent from the texts of the upstream: not every key has a form that can be recognised.
 func (f *failure) redact(secret string) {
-	if len(secret) < 8 { // too short to be one, and it could be any word
+	if len(secret) < 8 { // too short for a key, and it could be any word
 		return
 	}
 	for _, text := range []*string{&f.message, &f.code, &f.param} {
@@ -70,8 +69,7 @@ func (f *failure) redact(secret string) {
 	}
 }
 
-// classify judges an error answer. asked names the parameters that the request
-// held; now is for reset times.
+// classify judges an error answer. has reports whether the request held a parameter; reset times are relative to now.
 func classify(status int, h http.Header, e *wire.UpstreamError, has func(param string) bool, now time.Time) *failure {
 	f := &failure{status: status, code: e.Code, message: e.Message, param: e.Param}
 	said := strings.ToLower(e.Message)
@@ -91,7 +89,8 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 		f.class = badKey
 	case http.StatusForbidden:
 		f.class = skip
-		if contains(code+" "+said, "api key", "api_key", "apikey", "invalid key", "credential", "authentication", "unauthorized", "token") &&
+		if contains(code+" "+said, "api key", "api_key", "apikey", "invalid key", "credential", "authentication",
+			"unauthorized", "token") &&
 			!contains(said, "region", "country", "territory", "moderation", "flagged") {
 			f.class = badKey
 		}
@@ -104,7 +103,7 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	case http.StatusServiceUnavailable, 529:
 		f.class, f.reason = transient, ReasonOverloaded
 	case http.StatusLoopDetected:
-		if f.class, f.reason = transient, ReasonErrors; e.Code == codeLoop { // hosters say 508 of other things too
+		if f.class, f.reason = transient, ReasonErrors; e.Code == codeLoop { // some hosters use 508 for other errors
 			f.class, f.reason = looped, ""
 		}
 	default:
@@ -123,9 +122,9 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	return f
 }
 
-// certain reports whether a failure is of the key or the model whatever was asked,
-// since the status or the code says so. The words of an error may be the client's
-// own, given back, and must not take the operator's key from the other users.
+// certain reports whether a failure is due to the key or the model, whatever was asked, because the status or the code
+// says so. The words of an error may be the client's own, quoted back, and must not take the operator's key from other
+// users.
 func certain(status int, code string, c class) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusTooManyRequests:
@@ -137,21 +136,24 @@ func certain(status int, code string, c class) bool {
 	case noCredit:
 		return strings.HasPrefix(code, "402 ") || spent(code, "")
 	case badKey:
-		return strings.HasPrefix(code, "401 ") || contains(code, "api_key", "apikey", "authentication", "credential", "unauthorized")
+		return strings.HasPrefix(code, "401 ") || contains(code, "api_key", "apikey", "authentication", "credential",
+			"unauthorized")
 	case badEntry:
 		return contains(code, "model")
-	case transient, timedOut, skip, unable, looped, fixable, tooLong, policy, client, gone, lost, busy: // nobody asks
+	case transient, timedOut, skip, unable, looped, fixable, tooLong, policy, client, gone, lost, busy:
+		// The function is not used for these.
 	}
 	return false
 }
 
-// ofSize reports whether words speak of the size of this request, for which a limit or
-// what is left of the money is too little. They only narrow for whom it counts.
+// ofSize reports whether an error is about the size of this request, which exceeds a limit or the remaining credit. It
+// can only narrow the set of users for whom the failure counts.
 func ofSize(c class, said string) bool {
-	return (c == rateLimited || c == noCredit) && contains(said, "max_tokens", "max_completion_tokens", "max_output_tokens", "fewer", "too large", "too long", "requested", "reduce")
+	return (c == rateLimited || c == noCredit) && contains(said, "max_tokens", "max_completion_tokens",
+		"max_output_tokens", "fewer", "too large", "too long", "requested", "reduce")
 }
 
-// statusCode is the code of an answer that names none.
+// statusCode returns the error code for an answer that names none.
 func statusCode(status int) string {
 	if name := http.StatusText(status); name != "" && status != http.StatusOK {
 		return strings.ToLower(strings.ReplaceAll(name, " ", "_"))
@@ -159,8 +161,7 @@ func statusCode(status int) string {
 	return "upstream_error"
 }
 
-// insideGood judges an error that came with status 200: some providers put
-// the status into the code.
+// insideGood classifies an error that came with status 200. Some providers put the status into the code.
 func insideGood(f *failure, code, said string, h http.Header, e *wire.UpstreamError, now time.Time) {
 	switch {
 	case strings.HasPrefix(code, "429 ") || contains(code, "rate_limit"):
@@ -178,40 +179,47 @@ func insideGood(f *failure, code, said string, h http.Header, e *wire.UpstreamEr
 	}
 }
 
-// spent: the account has no money left, waiting does not help.
+// spent reports whether the account has no money left, so that waiting does not help.
 func spent(code, said string) bool {
-	return contains(code, "insufficient_quota", "credit_balance_exhausted", "billing", "spend_limit", "insufficient_balance", "payment_required") ||
-		contains(said, "insufficient balance", "credit balance is too low", "spending limit", "spend limit", "exceeded your current quota, please check your plan")
+	return contains(code, "insufficient_quota", "credit_balance_exhausted", "billing", "spend_limit",
+		"insufficient_balance", "payment_required") ||
+		contains(said, "insufficient balance", "credit balance is too low", "spending limit", "spend limit",
+			"exceeded your current quota, please check your plan")
 }
 
-// overlong: the prompt does not fit into the model's context window.
+// overlong reports whether the prompt does not fit into the model's context window.
 func overlong(code, said string) bool {
 	return contains(code, "context_length_exceeded") ||
-		contains(said, "context length", "context window", "maximum context", "prompt is too long", "input is too long", "too many input tokens",
+		contains(said, "context length", "context window", "maximum context", "prompt is too long", "input is too long",
+			"too many input tokens",
 			"reduce the length of the messages", "maximum number of tokens")
 }
 
-// aboutModel: a 404 is of the model, not of the address. When in doubt it is of
-// the address: asking once more by chat will tell.
+// aboutModel reports whether a 404 is about the model rather than the address. When in doubt it reports false, since
+// asking once more by chat will tell.
 func aboutModel(e *wire.UpstreamError, model string) bool {
 	said := strings.ToLower(e.Message)
 	return strings.Contains(strings.ToLower(e.Code), "model") || strings.Contains(said, strings.ToLower(model)) ||
-		(strings.Contains(said, "model") && contains(said, "not exist", "not found", "unknown model", "no such model", "invalid model", "not available"))
+		(strings.Contains(said, "model") && contains(said, "not exist", "not found", "unknown model", "no such model",
+			"invalid model", "not available"))
 }
 
-// badRequest judges a 400: most are the client's mistake, some are the
-// gateway's choice of candidate or parameter.
+// badRequest classifies a 400. Most are the client's mistake, some are due to the gateway's choice of candidate or
+// parameter.
 func badRequest(f *failure, code, said string, has func(string) bool) {
 	switch {
 	case overlong(code, said):
 		f.class = tooLong
-	case spent(code, said): // some say it of an account without money
+	case spent(code, said): // some providers answer so for an account without money
 		f.class = noCredit
-	case contains(code, "model_not_found", "model_not_available", "invalid_model", "model_decommissioned", "model_not_supported") ||
-		(contains(said, "model") && contains(said, "does not exist", "not found", "decommissioned", "is not available", "not supported anymore", "unknown model", "invalid model",
+	case contains(code, "model_not_found", "model_not_available", "invalid_model", "model_decommissioned",
+		"model_not_supported") ||
+		(contains(said, "model") && contains(said, "does not exist", "not found", "decommissioned", "is not available",
+			"not supported anymore", "unknown model", "invalid model",
 			"model identifier is invalid", "on-demand throughput")):
 		f.class, f.reason = badEntry, ReasonUnknown
-	case contains(code, "content_policy", "content_filter", "moderation", "safety") || contains(said, "content management policy", "content policy", "flagged by"):
+	case contains(code, "content_policy", "content_filter", "moderation", "safety") ||
+		contains(said, "content management policy", "content policy", "flagged by"):
 		f.class = policy
 	case contains(code, "invalid_api_key") || contains(said, "api key not valid", "api key expired", "invalid api key"):
 		f.class = badKey
@@ -227,20 +235,22 @@ func badRequest(f *failure, code, said string, has func(string) bool) {
 	}
 }
 
-// ofCallID reports whether a parameter is the id of a tool call: messages[2].tool_call_id,
+// ofCallID reports whether a parameter is the id of a tool call, such as messages[2].tool_call_id or
 // messages[1].tool_calls[0].id.
 func ofCallID(param string) bool {
-	return strings.HasSuffix(param, ".tool_call_id") || strings.HasSuffix(param, ".id") && strings.Contains(param, ".tool_calls[")
+	return strings.HasSuffix(param, ".tool_call_id") || strings.HasSuffix(param, ".id") && strings.Contains(param,
+		".tool_calls[")
 }
 
-// droppable are the parameters that may be left out or renamed when a provider
-// refuses them (specification 13.3). Longer names first: the message is searched.
+// droppable are the parameters that may be left out or renamed when a provider refuses them (specification 13.3).
+// Longer names come first, since the message is searched for them in this order.
 var droppable = []string{
-	"max_completion_tokens", "parallel_tool_calls", "reasoning_effort", "prompt_cache_key", "stream_options", "service_tier",
+	"max_completion_tokens", "parallel_tool_calls", "reasoning_effort", "prompt_cache_key", "stream_options",
+	"service_tier",
 	"max_tokens", "temperature", "verbosity", "top_p",
 }
 
-// culprit is the one droppable parameter that an error names and the request has.
+// culprit returns the droppable parameter that an error names and the request has, or an empty string.
 func culprit(param, said string, has func(string) bool) string {
 	param, _, _ = strings.Cut(param, ".") // stream_options.include_usage
 	if slices.Contains(droppable, param) && has(param) {
@@ -259,7 +269,7 @@ func culprit(param, said string, has func(string) bool) string {
 	return ""
 }
 
-// elsewhere are the names that droppable parameters have in the other formats.
+// elsewhere maps the names that droppable parameters have in the other formats.
 var elsewhere = []struct{ name, param string }{
 	{"reasoning.effort", "reasoning_effort"},
 	{"output_config.effort", "reasoning_effort"},
@@ -267,15 +277,16 @@ var elsewhere = []struct{ name, param string }{
 	{"disable_parallel_tool_use", "parallel_tool_calls"},
 }
 
-// refusesAny reports whether a refusal is of the parameter as such, not of the
-// value that this client gave it.
+// refusesAny reports whether a provider refuses the parameter as such, not the value that this client gave it.
 func refusesAny(code, said string) bool {
-	return contains(code, "unsupported_parameter", "unsupported_value", "unknown_parameter", "extra_forbidden", "unrecognized") ||
-		contains(said, "unsupported", "not support", "unrecognized", "not recognized", "unknown", "unexpected", "extra inputs", "extra fields",
+	return contains(code, "unsupported_parameter", "unsupported_value", "unknown_parameter", "extra_forbidden",
+		"unrecognized") ||
+		contains(said, "unsupported", "not support", "unrecognized", "not recognized", "unknown", "unexpected",
+			"extra inputs", "extra fields",
 			"not permitted", "not allowed", "not available", "instead", "deprecated", "only the default")
 }
 
-// names reports whether text holds name as a word of its own.
+// names reports whether text holds name as a whole word.
 func names(text, name string) bool {
 	for from := 0; ; {
 		at := strings.Index(text[from:], name)

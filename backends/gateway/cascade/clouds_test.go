@@ -99,7 +99,7 @@ func respond(status int, media, body string) *http.Response {
 	return w.Result()
 }
 
-// newCloudRig is a rig over the built-in catalog with one of its alternates, and a key.
+// newCloudRig returns a rig with the built-in catalog, one of its alternate providers, and a key.
 func newCloudRig(t *testing.T, provider, like, key string, params map[string]string) (*rig, *cloud) {
 	t.Helper()
 	cat, err := catalog.Embedded().With(catalog.Options{

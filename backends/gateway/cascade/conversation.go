@@ -12,15 +12,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// conversation names a conversation of a user with a model. Requests that go on with it
-// have the same name on every node.
+// conversation identifies a conversation of a user with a model. All requests of a conversation have the same value on
+// every node.
 type conversation [16]byte
 
-// talk returns the conversation that the request belongs to (specification 13.1): the one
-// that its prompt_cache_key, the session of its agent or its metadata.user_id names, else
-// the one that begins with its system text and first message. ok is false for a request
-// that has no messages. It must be called before the client's body is released, and reads
-// the body once.
+// talk returns the conversation that the request belongs to (specification 13.1). It is the one that its
+// prompt_cache_key, the session of its agent or its metadata.user_id names, else the one that begins with its system
+// text and first message. ok is false for a request that has no messages. The first call reads the client's body, so it
+// must be made before the body is released.
 func (r *run) talk() (name conversation, ok bool) {
 	if r.talked == nil {
 		r.talked = new(conversation)
@@ -40,8 +39,7 @@ func (r *run) talk() (name conversation, ok bool) {
 	return *r.talked, *r.talked != conversation{}
 }
 
-// talk adds the texts by which a conversation is told from others, and reports whether
-// there are any.
+// talk adds the texts that identify a conversation and reports whether there are any.
 func (q *Request) talk(add func(text string)) bool {
 	if q.passes() {
 		return false
@@ -67,7 +65,7 @@ func (q *Request) talk(add func(text string)) bool {
 	return said
 }
 
-// cacheKey is the prompt_cache_key that the client gave.
+// cacheKey returns the prompt_cache_key that the client gave.
 func (q *Request) cacheKey() string {
 	if q.Hub != nil {
 		return gjson.Parse(q.Hub.Param("prompt_cache_key")).Str
@@ -75,8 +73,8 @@ func (q *Request) cacheKey() string {
 	return gjson.GetBytes(q.Chat.Body, "prompt_cache_key").Str
 }
 
-// client is the metadata.user_id that the client gave. Agents name their session there.
-// The reader of the messages format has made a hash of it, the parameter user.
+// client returns the metadata.user_id that the client gave, in which agents name their session. The reader of the
+// messages format has replaced it by a hash, the parameter user.
 func (q *Request) client() string {
 	switch {
 	case q.Hub == nil:
@@ -87,7 +85,7 @@ func (q *Request) client() string {
 	return gjson.Get(q.Hub.Param("metadata"), "user_id").Str
 }
 
-// beginning adds the messages up to the first one that is not of the system.
+// beginning adds the messages up to the first one that is not a system message.
 func beginning(h *hub.Request, add func(text string)) bool {
 	for i := range h.Messages {
 		m := &h.Messages[i]
@@ -103,16 +101,14 @@ func beginning(h *hub.Request, add func(text string)) bool {
 	return len(h.Messages) > 0
 }
 
-// How long a conversation stays with a candidate that it has moved to, and how many do.
-// Providers keep what they have cached of a prompt for five minutes or longer.
+// The bounds of Stays. Providers keep what they have cached of a prompt for five minutes or longer.
 const (
 	stayTime = 10 * time.Minute
 	maxStays = 20_000
 )
 
-// Stays remembers the conversations that another candidate or key serves than the one
-// whose turn it was, since that one did not work. They stay there as long as they go on,
-// for that provider has cached the prompt.
+// Stays remembers the conversations that are served by another candidate or key than the one whose turn it was, because
+// that one did not work. They stay there as long as they go on, since that provider has cached the prompt.
 type Stays struct {
 	mu   sync.Mutex
 	kept map[conversation]stay
@@ -128,14 +124,14 @@ func newStays(now func() time.Time) *Stays {
 	return &Stays{kept: make(map[conversation]stay), now: now}
 }
 
-// any reports whether there are conversations at all.
+// any reports whether any conversation is remembered.
 func (s *Stays) any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.kept) > 0
 }
 
-// find returns where a conversation is; the zero value: where its turn is.
+// find returns where a conversation stays. The zero value means that it follows the usual order.
 func (s *Stays) find(name conversation) stay {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,17 +143,17 @@ func (s *Stays) find(name conversation) stay {
 	return found
 }
 
-// keep notes where a conversation is.
+// keep records where a conversation stays.
 func (s *Stays) keep(name conversation, c *keychain.Candidate, key *keychain.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.kept[name]; !known && len(s.kept) >= maxStays {
-		clear(s.kept) // each of them moves once more at most
+		clear(s.kept) // each of them moves at most once more
 	}
 	s.kept[name] = stay{entry: c.Entry, key: key.Mine, until: s.now().Add(stayTime)}
 }
 
-// stayed returns where the request's conversation is.
+// stayed returns where the request's conversation stays.
 func (r *run) stayed() stay {
 	if r.req.passes() || !r.Memory.Stays.any() {
 		return stay{}
@@ -169,8 +165,8 @@ func (r *run) stayed() stay {
 	return r.Memory.Stays.find(name)
 }
 
-// settle keeps the conversation with the candidate and the key that have answered, if
-// others had their turn before, in this request or in an earlier one.
+// settle keeps the conversation with the candidate and the key that have answered, if others came before them in this
+// request or in an earlier one.
 func (r *run) settle(c *keychain.Candidate, key *keychain.Key) {
 	if r.moved || r.stay.entry == c.Entry {
 		if name, ok := r.talk(); ok {
@@ -179,8 +175,8 @@ func (r *run) settle(c *keychain.Candidate, key *keychain.Key) {
 	}
 }
 
-// moves notes that a candidate or key is passed over which had its turn. The conversation is named
-// while the body is there.
+// moves records that a candidate or key was passed over although it was its turn. It computes the conversation while
+// the body is still there.
 func (r *run) moves() {
 	if !r.req.passes() {
 		r.moved = true
@@ -188,8 +184,8 @@ func (r *run) moves() {
 	}
 }
 
-// firstKey is the place among the keys of one owner of a candidate at which the request
-// begins: where its conversation is, else the one whose turn it is.
+// firstKey returns the index of the key at which the request begins among a candidate's keys of one owner: the key that
+// its conversation stays with, else the one whose turn it is.
 func (r *run) firstKey(c *keychain.Candidate, keys []keychain.Key) int {
 	n := uint32(len(keys)) //nolint:gosec // at most 200
 	if n < 2 {
@@ -205,7 +201,7 @@ func (r *run) firstKey(c *keychain.Candidate, keys []keychain.Key) int {
 	if name, ok := r.talk(); ok {
 		return int(binary.LittleEndian.Uint32(name[:]) % n)
 	}
-	if r.turn == 0 { // one turn a request: every provider's keys take theirs
+	if r.turn == 0 { // one turn per request, for the keys of every provider
 		r.turn = max(r.req.Account.NextKey(), 1)
 	}
 	return int(r.turn % n)

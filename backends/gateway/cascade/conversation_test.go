@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// about is the beginning of conversation n.
+// about returns the beginning of conversation n.
 func about(n int) string {
 	return fmt.Sprintf(`"messages":[{"role":"user","content":"conversation %d"}]`, n)
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// countTime is how long a provider may take to count.
+// countTime bounds the time for counting tokens.
 const countTime = 2 * time.Second
 
-// CountTokens counts the tokens of a request (specification 15.1): the first candidate
-// does when it is asked in a format that can be asked to, and nothing keeps it from it, else they are estimated. Only a user's own key counts: no budget bounds
-// what is counted. A request that Answer would refuse without asking
-// an upstream is refused here with the same error.
+// CountTokens returns the number of tokens of a request (specification 15.1). The first candidate that can carry the
+// request counts them if its format has a way to do so, if it is the first of the plan and if the user's own key for it
+// is usable. Shared keys are not used, since no budget bounds what is counted. Otherwise the number is estimated. A
+// request that Answer would refuse without asking an upstream is refused here with the same error.
 func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
@@ -57,7 +57,7 @@ func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 	return 0, r.failure()
 }
 
-// unfit notes a candidate for which the request cannot be written.
+// unfit records a candidate for which the request cannot be written.
 func (r *run) unfit(c *keychain.Candidate, err error) class {
 	f := unfit(err)
 	r.note(c, &keychain.Key{}, f, 0)
@@ -67,13 +67,13 @@ func (r *run) unfit(c *keychain.Candidate, err error) class {
 	return f.class
 }
 
-// count asks a candidate; its failures are no concern of the next requests.
+// count asks a candidate for the number of tokens. Its failures do not influence later requests.
 func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) {
 	path := x.format.Facts().Count
 	if c.Custom || path == "" || len(c.Keys) == 0 || len(c.Provider.Paths) > 0 {
 		return 0, false
 	}
-	key := &c.Keys[0] // a user's own come first
+	key := &c.Keys[0] // a user's own keys come first
 	if key.Shared() {
 		return 0, false
 	}
@@ -101,7 +101,7 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 		return 0, false
 	}
 	defer resp.Body.Close()
-	unpack(resp) // what it cannot is no JSON
+	unpack(resp) // an answer in another encoding is no valid JSON
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil || resp.StatusCode != http.StatusOK || !gjson.ValidBytes(answer) {
 		return 0, false
@@ -110,7 +110,7 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	return n.Int(), n.Type == gjson.Number && n.Int() > 0
 }
 
-// only is a request without the other members of its top level.
+// only returns a request with no other top-level members than the given ones.
 func only(body []byte, members []string) ([]byte, error) {
 	var edits jsontext.Edits
 	s := jsontext.NewScanner(body)

@@ -12,17 +12,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// ReadEmbeddings reads a client's request for vectors. Its errors are *apierror.Error with
-// status 400.
+// ReadEmbeddings parses a client's request for vectors. Its errors are *apierror.Error with status 400.
 func (q *Request) ReadEmbeddings(body []byte) (err error) {
 	q.Embed, err = embeddings.Parse(body)
 	return err
 }
 
-// planVectors lists the candidates of a request for vectors: the model that it names, by
-// the name of its entry or without the provider, and the same model at other providers.
-// No other model, since vectors of two models cannot be compared. Errors: 400
-// no_provider_keys, 403 permission_denied, 404 model_not_found, 409 no_models_available.
+// planVectors returns the candidates of a request for vectors: the model that the request names, with or without its
+// provider, and the same model at other providers. No other model is tried, since vectors of two models cannot be
+// compared. Its errors are 400 no_provider_keys, 403 permission_denied, 404 model_not_found and 409
+// no_models_available.
 func (r *run) planVectors() ([]*keychain.Candidate, error) {
 	routing := r.req.Account.RoutingFor(r.Catalog(), r.req.TeamID)
 	if !routing.Connected {
@@ -44,7 +43,8 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 		return nil, r.noVectors(routing, names)
 	case !asked.Model.Embeddings && !asked.Custom: // what a user's own server can do is not known
 		return nil, &apierror.Error{
-			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: "model", NoRetry: true,
+			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: "model",
+			NoRetry: true,
 			Message: "the model \"" + wire.Mask(r.model, 100) + "\" makes no vectors" + r.vectorModels(routing, names),
 		}
 	}
@@ -66,7 +66,7 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 	return plan, nil
 }
 
-// fails is 1 for a candidate whose provider has failed lately.
+// fails returns 1 for a candidate whose provider is in a back-off, else 0.
 func (r *run) fails(c *keychain.Candidate) int {
 	if r.Memory.Health.failing(providerScope(c), r.req.User) {
 		return 1
@@ -77,16 +77,17 @@ func (r *run) fails(c *keychain.Candidate) int {
 func (r *run) noVectors(routing *keychain.Routing, names []string) error {
 	return &apierror.Error{
 		Status: http.StatusNotFound, Code: "model_not_found", Type: "not_found_error", Param: "model", NoRetry: true,
-		Message: "there is no model \"" + wire.Mask(r.model, 100) + "\" that makes vectors for this key" + r.vectorModels(routing, names),
+		Message: "there is no model \"" + wire.Mask(r.model, 100) + "\" that makes vectors for this key" +
+			r.vectorModels(routing, names),
 	}
 }
 
-// vectorModels is the end of a message: what could be asked for.
+// vectorModels returns the end of an error message, which lists the models that could be asked for.
 func (r *run) vectorModels(routing *keychain.Routing, names []string) string {
-	const most = 20
+	const limit = 20
 	var made []string
 	for _, name := range names {
-		if c, _ := routing.Entry(name); c.Model.Embeddings && r.req.forbids(c) == "" && len(made) < most {
+		if c, _ := routing.Entry(name); c.Model.Embeddings && r.req.forbids(c) == "" && len(made) < limit {
 			made = append(made, name)
 		}
 	}
@@ -100,6 +101,7 @@ func (r *run) vectorModels(routing *keychain.Routing, names []string) string {
 func (r *run) embedding(c *keychain.Candidate, s *shape) *exchange {
 	body, dropped := r.req.Embed.For(c.Model.ID, s.Drop)
 	return &exchange{
-		url: c.Provider.EmbeddingsURL(), format: formats.Chat(), written: body, dropped: dropped, vectors: embeddings.NewPass(r.req.Embed),
+		url: c.Provider.EmbeddingsURL(), format: formats.Chat(), written: body, dropped: dropped,
+		vectors: embeddings.NewPass(r.req.Embed),
 	}
 }

@@ -22,8 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// exchange is the request in the form of one candidate, and the way of its
-// answer to the client.
+// exchange is the request in the form for one candidate, and the path of its answer to the client.
 type exchange struct {
 	url     string
 	format  formats.Upstream
@@ -32,14 +31,14 @@ type exchange struct {
 	pass    hub.Pass
 	vectors *embeddings.Pass // in place of pass, where vectors were asked for
 
-	// The body: the client's own with changes, or one that was written.
+	// The body is either the client's own with changes (shaped) or one that was written.
 	ask     *native.Request
 	shape   *native.Shape
 	shaped  *native.Shaped
 	written []byte
 }
 
-// passed is what a whole answer goes through on its way to the client.
+// passed converts a whole answer for the client.
 type passed interface {
 	Whole(dst, body []byte) ([]byte, error)
 	Usage() wire.Usage
@@ -53,7 +52,7 @@ func (x *exchange) passed() passed {
 	return x.pass
 }
 
-// size is the length of the body.
+// size returns the length of the body in bytes.
 func (x *exchange) size() int64 {
 	if x.shaped != nil {
 		return x.shaped.Len()
@@ -66,14 +65,15 @@ func (x *exchange) open() io.ReadCloser {
 	if x.shaped != nil {
 		return x.shaped.Reader()
 	}
-	if len(x.written) < leastLetGo { // in one write with the head, which transports do for what they know
+	// Transports send small bodies in one write with the header if they know the type of the reader.
+	if len(x.written) < leastLetGo {
 		return io.NopCloser(bytes.NewReader(x.written))
 	}
 	return &sent{left: x.written}
 }
 
-// sent is a large body on its way to an upstream. The transport, which has the request until
-// the answer is through, closes it once it was sent, and may do so while it reads.
+// sent is a large body on its way to an upstream. The transport holds the request until the answer is complete, but
+// closes the body once it was sent, possibly while it still reads.
 type sent struct {
 	mu   sync.Mutex
 	left []byte
@@ -99,8 +99,8 @@ func (s *sent) Close() error {
 	return nil
 }
 
-// place puts what a provider wants to have in another place where it belongs: the id of the model
-// into the address, and members of its own into a body that is not chat.
+// place moves what a provider wants elsewhere to its place: the id of the model into the address, and the provider's
+// own members into a body that is not chat.
 func (x *exchange) place(c *keychain.Candidate, stream bool) error {
 	p := c.Provider
 	if len(p.Paths) == 0 {
@@ -134,20 +134,19 @@ func (x *exchange) sends(param string) bool {
 	return gjson.GetBytes(x.written, x.format.Param(param)).Exists()
 }
 
-// shape is what a candidate wants changed.
+// shape is the set of changes that a candidate needs.
 type shape struct {
 	native.Shape
-	// onlyChat: the candidate does not speak the other formats after all.
+	// onlyChat is set if the candidate does not speak the other formats after all.
 	onlyChat bool
-	// toolsClash: chat completions of the model refuse tools together with an effort.
+	// toolsClash is set if chat completions of the model refuse tools together with an effort.
 	toolsClash bool
-	// callIDMax is how many characters the id of a call may have in chat completions; 0:
-	// any number that the APIs allow.
+	// callIDMax is the longest id of a tool call, in characters, that chat completions take. 0 means any length that
+	// the APIs allow.
 	callIDMax int
 }
 
-// exchange prepares the request for a candidate. An error means that it cannot
-// carry the request.
+// exchange prepares the request for a candidate. An error means that the candidate cannot carry the request.
 func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	if r.req.Embed != nil {
 		return r.embedding(c, s), nil
@@ -162,7 +161,8 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	}
 	x := &exchange{format: format, url: format.URL(c.Provider, h.Needs)}
 	target := &hub.Target{
-		Provider: c.Provider, Model: c.Model, KeyID: r.req.KeyID, Drop: s.Drop, MaxTokensField: s.MaxTokensField, StreamUsage: s.StreamUsage,
+		Provider: c.Provider, Model: c.Model, KeyID: r.req.KeyID, Drop: s.Drop, MaxTokensField: s.MaxTokensField,
+		StreamUsage:   s.StreamUsage,
 		ToolCallIDMax: s.callIDMax, CacheMarks: !r.Options.NoCacheMarks,
 	}
 	reply := r.reply(c)
@@ -176,7 +176,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 			x.header = r.req.Header
 		}
 		x.pass = own.NewPass(h, reply)
-		x.written, x.dropped = written.Body, written.Dropped // what the reader left out stands in the client's own bytes
+		x.written, x.dropped = written.Body, written.Dropped // what the reader left out is still in the client's own bytes
 		return x, nil
 	}
 	if h.Own != nil {
@@ -191,14 +191,14 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	return x, nil
 }
 
-// edits reports whether a candidate that is asked in a format gets the client's bytes
-// with changes.
+// edits reports whether a candidate that is asked in the given format gets the client's bytes with changes, rather than
+// a new body.
 func (r *run) edits(c *keychain.Candidate, format formats.Upstream) bool {
 	return format == r.from && !r.emulates(c)
 }
 
-// streamed is the way of a whole answer to the client of a stream, of which an upstream
-// takes no notice. An error means that it cannot be one.
+// streamed returns the path of a whole answer to a client that asked for a stream, for an upstream that did not stream.
+// An error means that the answer cannot be sent as a stream.
 func (r *run) streamed(c *keychain.Candidate, x *exchange) (hub.Pass, error) {
 	if r.needs&wire.NeedChoices != 0 {
 		return nil, errors.New("only the first of its choices could be streamed")
@@ -213,8 +213,8 @@ func (r *run) streamed(c *keychain.Candidate, x *exchange) (hub.Pass, error) {
 	return hub.Streamed(x.format.NewReader(c.Provider), r.writer(c, h, reply), r.writer(c, h, check)), nil
 }
 
-// identity is the exchange of a chat client with a chat upstream that takes the
-// client's bytes but for small changes.
+// identity returns the exchange between a chat client and a chat upstream that takes the client's bytes with small
+// changes.
 func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 	body := r.req.Chat.Shape(&s.Shape)
 	if r.req.Chat.IncludeUsage {
@@ -227,15 +227,17 @@ func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 	}
 }
 
-// wire is the format in which a candidate is asked: the client's own where both
-// speak it, else the one that loses least.
+// wire returns the format in which a candidate is asked: the client's own if both speak it, else the one that loses
+// least.
 func (r *run) wire(c *keychain.Candidate, s *shape) formats.Upstream {
 	p := c.Provider
 	switch {
 	case s.onlyChat, r.emulates(c) && p.PreferWire != catalog.WireMessages && p.PreferWire != catalog.WireConverse:
 		return formats.Chat()
 	case r.from != formats.Chat() && slices.Contains(p.Wires, string(r.from.Facts().Name)):
-		if !p.NativeTools && slices.ContainsFunc(r.req.Hub.Tools, func(t hub.Tool) bool { return t.Kind != hub.ToolFunction || t.Namespace != "" }) {
+		if !p.NativeTools && slices.ContainsFunc(r.req.Hub.Tools, func(t hub.Tool) bool {
+			return t.Kind != hub.ToolFunction || t.Namespace != ""
+		}) {
 			return formats.Chat()
 		}
 		return r.from
@@ -249,9 +251,9 @@ func (r *run) wire(c *keychain.Candidate, s *shape) formats.Upstream {
 	return formats.Chat()
 }
 
-// toolsWire is the format for a request with function tools and an effort, where chat
-// completions of the candidate refuse the two together (specification 10). Nil: the request is
-// not one of these, has something that only chat can say, or the provider speaks chat alone.
+// toolsWire returns the format for a request with function tools and an effort if chat completions of the candidate
+// refuse the two together (specification 10). It returns nil if the request is not of this kind, if it has something
+// that only chat can express, or if the provider speaks chat alone.
 func (r *run) toolsWire(c *keychain.Candidate, s *shape) formats.Upstream {
 	name := catalog.WireResponses
 	if !s.toolsClash {
@@ -266,8 +268,7 @@ func (r *run) toolsWire(c *keychain.Candidate, s *shape) formats.Upstream {
 	return format
 }
 
-// toolsWithEffort reports whether the request has function tools and would be sent with an
-// effort.
+// toolsWithEffort reports whether the request has function tools and would be sent with an effort.
 func (r *run) toolsWithEffort(s *shape) bool {
 	var effort hub.Effort
 	tools := r.needs&wire.NeedTools != 0
@@ -280,19 +281,20 @@ func (r *run) toolsWithEffort(s *shape) bool {
 	return tools && effort != "" && effort != hub.EffortNone && !slices.Contains(s.Drop, "reasoning_effort")
 }
 
-// onlyChat reports whether the request has something that only chat completions can say.
+// onlyChat reports whether the request has something that only chat completions can express.
 func (r *run) onlyChat() bool {
 	return r.needs&(wire.NeedChoices|wire.NeedAudio) != 0 ||
-		r.req.Chat != nil && r.req.Chat.Gives("logit_bias", "functions", "function_call", "modalities", "audio", "prediction", "web_search_options")
+		r.req.Chat != nil && r.req.Chat.Gives("logit_bias", "functions", "function_call", "modalities", "audio", "prediction",
+			"web_search_options")
 }
 
-// unchanged reports whether a chat upstream takes a chat client's messages as
-// they stand.
+// unchanged reports whether a chat upstream takes a chat client's messages as they are.
 func (r *run) unchanged(c *keychain.Candidate, wants *shape) bool {
 	ask, s := r.req.Chat, &c.Provider.Shape
 	calls := ask.Traits&native.TraitCalls != 0
 	switch {
-	case calls && (s.ToolCallID9 || s.EmptyToolContent != catalog.ContentKeep || s.ReasoningState == catalog.StateThought || s.ReasoningState == catalog.StateContent),
+	case calls && (s.ToolCallID9 || s.EmptyToolContent != catalog.ContentKeep ||
+		s.ReasoningState == catalog.StateThought || s.ReasoningState == catalog.StateContent),
 		wants.callIDMax > 0 && ask.LongestCallID > wants.callIDMax,
 		s.SystemFirst && ask.Traits&native.TraitLateSystem != 0,
 		s.Alternation && ask.Traits&native.TraitRepeats != 0,
@@ -303,16 +305,17 @@ func (r *run) unchanged(c *keychain.Candidate, wants *shape) bool {
 		ask.Needs&wire.NeedPrefill != 0 && (s.PrefillField != "" || s.PrefillBaseURL != ""):
 		return false
 	}
-	return ask.Effort == "" || c.Custom || (s.EffortField != catalog.EffortNested && slices.Contains(efforts(c), ask.Effort))
+	return ask.Effort == "" || c.Custom ||
+		(s.EffortField != catalog.EffortNested && slices.Contains(efforts(c), ask.Effort))
 }
 
-// emulates reports whether a candidate has to be told in words what its answer should
-// be, since it knows no JSON schemas (specification 7.5).
+// emulates reports whether a candidate has to be told in words what its answer should be, because it does not support
+// JSON schemas (specification 7.5).
 func (r *run) emulates(c *keychain.Candidate) bool {
 	return r.needs&wire.NeedJSONSchema != 0 && !c.Model.JSONSchema
 }
 
-// efforts are those that a candidate knows.
+// efforts returns the reasoning efforts that a candidate knows.
 func efforts(c *keychain.Candidate) []string {
 	switch {
 	case !c.Model.Reasoning:
@@ -323,7 +326,7 @@ func efforts(c *keychain.Candidate) []string {
 	return c.Provider.Shape.ReasoningEfforts
 }
 
-// hub is the request in the common form.
+// hub returns the request in the common form. A chat request is converted on the first call.
 func (r *run) hub() (*hub.Request, error) {
 	if r.req.Hub == nil {
 		h, err := chat.Read(r.req.Chat.Body, hub.ReadOptions{Open: r.req.open, Recall: r.recall})
@@ -331,13 +334,13 @@ func (r *run) hub() (*hub.Request, error) {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
 		r.req.Hub = h
-		r.held = r.req.Chat.Lease // for the copy of the text that stays behind the commit point
+		r.held = r.req.Chat.Lease // for the copy of the text that remains after the commit point
 		r.held.Take()
 	}
 	return r.req.Hub, nil
 }
 
-// reply is what the client's writer needs to know when c answers.
+// reply returns what the client's writer needs to know when c answers.
 func (r *run) reply(c *keychain.Candidate) hub.Reply {
 	if r.from.Facts().CountsFirst && r.stream {
 		r.promptTokens()
@@ -358,7 +361,7 @@ func (r *run) reply(c *keychain.Candidate) hub.Reply {
 	return reply
 }
 
-// keepItem returns what keeps the items of the answer; nil: nothing does.
+// keepItem returns the function that keeps the items of the answer, or nil if they are not kept.
 func (r *run) keepItem() func(id string, text []byte) {
 	kept := r.Options.AnswerItems
 	if r.req.Stored == nil && (kept <= 0 || r.req.Items == nil) {
@@ -371,7 +374,7 @@ func (r *run) keepItem() func(id string, text []byte) {
 	}
 }
 
-// remember keeps the reasoning of a candidate before a call, recall finds it.
+// remember returns a function that keeps the reasoning that a candidate gave before a call; recall finds it.
 func (r *run) remember(c *keychain.Candidate) func(string, []hub.Reasoning) {
 	return func(call string, reasoning []hub.Reasoning) {
 		for i := range reasoning {
@@ -383,7 +386,7 @@ func (r *run) remember(c *keychain.Candidate) func(string, []hub.Reasoning) {
 
 func (r *run) recall(call string) []hub.Reasoning { return r.Memory.Recall.Find(r.req.User, call) }
 
-// open opens a token of the client.
+// open opens a token of reasoning state that the client sent.
 func (r *Request) open(token string) (hub.State, bool) {
 	if r.Sealer == nil {
 		return hub.State{}, false
@@ -391,7 +394,7 @@ func (r *Request) open(token string) (hub.State, bool) {
 	return r.Sealer.Open(r.User, token)
 }
 
-// writer writes the answer of a candidate in the client's format.
+// writer returns the writer for the answer of a candidate in the client's format.
 func (r *run) writer(c *keychain.Candidate, h *hub.Request, reply hub.Reply) hub.Writer {
 	w := r.from.NewWriter(h, reply)
 	if h.Output != nil && r.emulates(c) {

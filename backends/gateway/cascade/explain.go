@@ -8,11 +8,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// Plan is what would become of a request, had it been sent now.
+// Plan describes what would become of a request if it were sent now.
 type Plan struct {
-	// Tier that the model name stands for; 0: it names an entry.
+	// Tier is the tier that the model name stands for, or 0 if the name is that of an entry.
 	Tier catalog.Tier
-	// Tried lists the candidates in the order of trial.
+	// Tried lists the candidates in the order in which they would be tried.
 	Tried []Step
 	// Skipped lists the candidates of the tier and below that cannot carry the
 	// request, or whose keys are all cooling down.
@@ -22,17 +22,17 @@ type Plan struct {
 // Step is one candidate of a Plan.
 type Step struct {
 	Candidate *keychain.Candidate
-	// Code is why the candidate is skipped, or tried late: one of the Skip
-	// constants; empty: neither. Reason says it to a person.
+	// Code is one of the Skip constants if the candidate is skipped, LateFailing if it is tried late, else empty.
+	// Reason explains it to a person.
 	Code, Reason string
-	// Until is the end of a cooldown; zero: there is none.
+	// Until is the end of a cooldown. It is zero if there is none.
 	Until time.Time
-	// Key is the public id of the provider key that it is tried through, or one of
-	// several of the user's own; empty: the candidate is skipped.
+	// Key is the public id of the provider key that the candidate is tried through, or of one of them if the user has
+	// several. It is empty if the candidate is skipped.
 	Key string
 }
 
-// Why a candidate is not tried, or late.
+// The reasons why a candidate is not tried, or is tried late.
 const (
 	SkipUnfit      = "unfit"
 	SkipNotAllowed = "not_allowed"
@@ -43,8 +43,8 @@ const (
 	LateFailing    = "provider_failing"
 )
 
-// skip notes a candidate that the plan leaves out, since it lacks something or is missing
-// from a list of allowed models.
+// skip records a candidate that the plan leaves out because it lacks something or is missing from a list of allowed
+// models.
 func (r *run) skip(c *keychain.Candidate, lack, list string) {
 	step := Step{Candidate: c, Code: SkipUnfit, Reason: "it has no " + lack}
 	if list != "" {
@@ -53,9 +53,8 @@ func (r *run) skip(c *keychain.Candidate, lack, list string) {
 	r.skipped = append(r.skipped, step)
 }
 
-// Explain tells what Answer would do with a request, and sends nothing. Its
-// errors are those that Answer has before the first attempt, but for
-// no_models_available: then the plan has nothing to try.
+// Explain returns what Answer would do with a request, without sending anything. Its errors are those that Answer
+// returns before the first attempt, except no_models_available: the plan then has nothing to try.
 func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
 	r := e.run(ctx, nil, req)
 	r.explains = true
@@ -78,7 +77,7 @@ func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
 	return plan, nil
 }
 
-// step tells whether a candidate has a key that is open.
+// step returns the step for a candidate and reports whether one of its keys can be used.
 func (r *run) step(c *keychain.Candidate) (step Step, open bool, err error) {
 	step.Candidate = c
 	provider := providerScope(c)
@@ -119,7 +118,7 @@ func (r *run) step(c *keychain.Candidate) (step Step, open bool, err error) {
 	return step, false, nil
 }
 
-// keySkips are the codes and reasons of what the limits of a provider key refuse.
+// keySkips maps the refusals by the limits of a provider key to codes and reasons.
 var keySkips = map[string]struct{ code, reason string }{
 	keychain.KeySpent:   {SkipSpent, "the provider keys for it have spent their budgets"},
 	keychain.KeyBusy:    {SkipCooling, "the provider keys for it have had their requests of this minute"},

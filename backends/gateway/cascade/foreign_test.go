@@ -42,7 +42,7 @@ func nativeOrChat(format hub.Format) map[string]string {
 	return speaks(format)
 }
 
-// limitOf is the name of the limit of an answer.
+// limitOf returns the name of the member that limits the length of an answer.
 func limitOf(surface hub.Format) string {
 	if surface == hub.Responses {
 		return "max_output_tokens"

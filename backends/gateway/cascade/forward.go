@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Forward is a request that passes to its model's provider and is not translated. What its body
-// and its answer mean is known to who makes it.
+// Forward is a request that is passed to its model's provider without translation. Only its maker knows what its body
+// and its answer mean.
 type Forward struct {
 	// Surface names the endpoint in the usage log.
 	Surface string
@@ -24,44 +24,43 @@ type Forward struct {
 	// Model is what the client asks for. It is empty where the request names none, which leaves the
 	// choice to the first model of Endpoint.
 	Model string
-	// Endpoint is the name by which providers and models of the catalog tell that they serve it.
+	// Endpoint is the name by which providers and models of the catalog declare that they serve it.
 	Endpoint string
 	// Pinned is the only candidate, for requests without a model. Nil means that the model decides.
 	Pinned *keychain.Candidate
-	// Path goes behind the address of Endpoint. It is empty or begins with a slash.
+	// Path is appended to the address of Endpoint. It is empty or begins with a slash.
 	Path string
-	// ContentType is that of the body. It is empty where there is none.
+	// ContentType is the media type of the body. It is empty if there is no body.
 	ContentType string
-	// Body opens the body for a model of a provider. A size below 0 is not known. A nil Body means
-	// that there is none.
+	// Body opens the body with the given model id in it. A size below 0 means that the size is not known. A nil Body
+	// means that there is none.
 	Body func(model string) (body io.ReadCloser, size int64, err error)
-	// Once reports that the body has been given away and cannot be read again.
+	// Once reports whether the body has been consumed and cannot be read again.
 	Once func() bool
-	// Refused returns what was wrong with the body that Body has opened; nil: nothing.
+	// Refused returns what was wrong with the body that Body has opened, or nil.
 	Refused func() error
-	// Answered gets the end of a good answer, or all of one that is not longer than maxTail, before
-	// the client has the last byte of it, and returns what was used. Known is false where the answer
-	// does not tell.
+	// Answered gets the end of a successful answer, or all of one that is not longer than maxTail. With Held it is
+	// called before the client gets the first byte, else after the last one. It returns the usage; Known is false if
+	// the answer does not state it.
 	Answered func(c *keychain.Candidate, key *keychain.Key, status int, tail []byte) (wire.Usage, error)
-	// Held lets the answer, which is small, wait for Answered before its first byte is sent.
+	// Held delays the answer, which must be small, until Answered has returned.
 	Held bool
 
-	// Broken is set where an answer broke off that the client has got a part of: the connection
-	// must be cut, else the client would take the part for the whole.
+	// Broken is set if an answer broke off after the client had got a part of it. The connection must then be cut, else
+	// the client would take the part for the whole.
 	Broken bool
 
-	untold bool // no usage was told
+	untold bool // the answer stated no usage
 }
 
-// maxTail bounds what is kept of the end of an answer that passes.
+// maxTail bounds the part of a forwarded answer's end that is kept.
 const maxTail = 64 << 10
 
-// passes reports whether the request is one that is not translated and belongs to no conversation.
+// passes reports whether the request is not translated and belongs to no conversation.
 func (q *Request) passes() bool { return q.Embed != nil || q.Forward != nil }
 
-// planForward lists the candidates of a request that passes: the model that it names, by the name of
-// its entry or without the provider, and the same model at other providers. Errors: 400
-// no_provider_keys, 403 permission_denied, 404 model_not_found.
+// planForward returns the candidates of a forwarded request: the entry that it names, or the model of that name at
+// every provider that has it. Its errors are 400 no_provider_keys, 403 permission_denied and 404 model_not_found.
 func (r *run) planForward() ([]*keychain.Candidate, error) {
 	f := r.req.Forward
 	if f.Pinned != nil {
@@ -98,8 +97,8 @@ func (r *run) planForward() ([]*keychain.Candidate, error) {
 	}
 }
 
-// forwards lists the candidates that have the model and serve the endpoint, whether they may be used
-// or not.
+// forwards returns the candidates that have the model and serve the endpoint, including those that the sender may not
+// use.
 func (r *run) forwards(cat *catalog.Catalog, routing *keychain.Routing) (plan []*keychain.Candidate) {
 	endpoint := r.req.Forward.Endpoint
 	if c, ok := routing.Entry(r.model); ok {
@@ -129,8 +128,10 @@ func (r *run) forwards(cat *catalog.Catalog, routing *keychain.Routing) (plan []
 	return plan
 }
 
-// forward makes one exchange of a request that passes.
-func (r *run) forward(ctx context.Context, timer *time.Timer, c *keychain.Candidate, key *keychain.Key, fresh bool, l *limits) *failure {
+// forward makes one exchange of a forwarded request.
+func (r *run) forward(
+	ctx context.Context, timer *time.Timer, c *keychain.Candidate, key *keychain.Key, fresh bool, l *limits,
+) *failure {
 	f := r.req.Forward
 	address := c.Provider.BaseURL + "/" + f.Endpoint
 	if !c.Custom {
@@ -160,7 +161,7 @@ func (r *run) forward(ctx context.Context, timer *time.Timer, c *keychain.Candid
 	resp, err := r.transport(c, fresh).RoundTrip(request)
 	if refusal := f.refused(); refusal != nil {
 		if err == nil {
-			_ = resp.Body.Close() // what it says is of half a body
+			_ = resp.Body.Close() // its answer is to half a body
 		}
 		return unfit(refusal)
 	}
@@ -195,8 +196,8 @@ func (f *Forward) refused() error {
 	return f.Refused()
 }
 
-// notForwarded judges an answer that is an error. What is the client's mistake, also a model or an
-// object that there is not, is told as the provider has it and cools nothing down.
+// notForwarded classifies an answer that is an error. The client's mistakes, which include a model or an object that
+// does not exist, are reported as the provider words them and cause no cooldown.
 func (r *run) notForwarded(ctx context.Context, resp *http.Response) *failure {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && r.ctx.Err() != nil {
@@ -208,7 +209,9 @@ func (r *run) notForwarded(ctx context.Context, resp *http.Response) *failure {
 			message: "the upstream answered with a redirect, which is not followed; correct its base URL",
 		}
 	}
-	f := classify(resp.StatusCode, resp.Header, wire.ParseUpstreamError(resp.StatusCode, body), func(string) bool { return false }, r.Now())
+	f := classify(resp.StatusCode, resp.Header, wire.ParseUpstreamError(resp.StatusCode, body), func(string) bool {
+		return false
+	}, r.Now())
 	switch f.class { //nolint:exhaustive // the others say nothing of the request
 	case badEntry, fixable, tooLong, policy, client:
 		f.class, f.reason, f.fix = client, "", ""
@@ -216,22 +219,29 @@ func (r *run) notForwarded(ctx context.Context, resp *http.Response) *failure {
 	return f
 }
 
-// told is the error for the client of a request that passes whose provider calls it a mistake.
+// told returns the error for the client of a forwarded request whose provider calls it a mistake.
 func (f *failure) told() error {
 	return &apierror.Error{
-		Status: max(f.status, http.StatusBadRequest), Code: f.code, Type: "invalid_request_error", Param: f.param, Message: f.message, NoRetry: true,
+		Status: max(f.status, http.StatusBadRequest), Code: f.code, Type: "invalid_request_error", Param: f.param,
+		Message: f.message, NoRetry: true,
 	}
 }
 
-// passOn passes an answer on as it comes. Of its header go along what the body is and how long.
-func (r *run) passOn(ctx context.Context, timer *time.Timer, c *keychain.Candidate, key *keychain.Key, resp *http.Response, l *limits) *failure {
+// passOn passes an answer on as it arrives. Of its header only the type, the length and the file name are kept.
+func (r *run) passOn(
+	ctx context.Context, timer *time.Timer, c *keychain.Candidate, key *keychain.Key, resp *http.Response, l *limits,
+) *failure {
 	f := r.req.Forward
 	media := resp.Header.Get("Content-Type")
-	if kind := strings.ToLower(media); strings.HasPrefix(kind, "text/html") || strings.HasPrefix(kind, "application/xhtml") {
+	if kind := strings.ToLower(media); strings.HasPrefix(kind, "text/html") ||
+		strings.HasPrefix(kind, "application/xhtml") {
 		if !f.Held && f.Method == http.MethodGet {
 			media = "application/octet-stream" // somebody's file
 		} else {
-			return &failure{class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page", reason: ReasonErrors}
+			return &failure{
+				class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page",
+				reason: ReasonErrors,
+			}
 		}
 	}
 	var tail tail
@@ -276,7 +286,7 @@ func (r *run) passOn(ctx context.Context, timer *time.Timer, c *keychain.Candida
 			}
 		}
 		if f.Answered != nil {
-			usage, _ = f.Answered(c, key, resp.StatusCode, tail) // it has the answer already
+			usage, _ = f.Answered(c, key, resp.StatusCode, tail) // too late for an error: the client has the answer
 		}
 	}
 	f.untold, usage.Known = !usage.Known, true
@@ -288,7 +298,7 @@ func (r *run) passOn(ctx context.Context, timer *time.Timer, c *keychain.Candida
 // maxHeld bounds an answer that waits for Answered.
 const maxHeld = 1 << 20
 
-// copy passes a body on, piece by piece, each in the time that a stream may be silent.
+// copy passes a body on piece by piece. Each piece must arrive within the time that a stream may be silent.
 func (r *run) copy(timer *time.Timer, from io.Reader, tail *tail, l *limits) error {
 	buffer := make([]byte, 32<<10)
 	flusher := http.NewResponseController(r.w)
@@ -315,7 +325,7 @@ func (r *run) copy(timer *time.Timer, from io.Reader, tail *tail, l *limits) err
 	}
 }
 
-// tail is the end of what has passed.
+// tail is the end of the bytes that have passed.
 type tail []byte
 
 func (t *tail) add(part []byte) {

@@ -21,7 +21,7 @@ const (
 	InvalidKey  Status = "invalid_key"
 )
 
-// Why a cooldown runs.
+// The reasons of a cooldown.
 const (
 	ReasonRateLimited = "rate_limited"
 	ReasonOverloaded  = "overloaded"
@@ -29,12 +29,12 @@ const (
 	ReasonUnknown     = "unknown_model"
 )
 
-// scope names what a state belongs to: a provider as one user has met it (key and
-// model empty), a provider for everyone (user empty too), a key, or a model through
-// a key. Keys have names of their own for what one user has met, see keychain.Key.
+// scope names what a state belongs to: a provider as one user has met it (key and model empty), a provider for everyone
+// (user empty too), a key, or a model through a key. A key that several users share has a second name for what one user
+// alone has met, see keychain.Key.
 type scope struct{ provider, user, key, model string }
 
-// ofProvider: it is no key's, nor that of a model through one.
+// ofProvider reports whether the state belongs to a provider rather than to a key or to a model through a key.
 func (s scope) ofProvider() bool { return s.key == "" && s.model == "" }
 
 func (s scope) ofEveryone() bool { return s.ofProvider() && s.user == "" }
@@ -42,30 +42,30 @@ func (s scope) ofEveryone() bool { return s.ofProvider() && s.user == "" }
 // State is what is known of one scope.
 type State struct {
 	Status Status
-	// Reason of a cooldown; see the constants.
+	// Reason is that of the cooldown, one of the Reason constants.
 	Reason string
-	// Until is the end of a cooldown, zero when none runs.
+	// Until is the end of the cooldown. It is zero if none runs.
 	Until                             time.Time
 	LastSuccess, LastFailure, Last429 time.Time
 
 	failures    int           // of a provider, inside the window
 	firstOfMany time.Time     // when the window began
 	backoff     time.Duration // the last cooldown of a provider
-	witnesses   *witnesses    // of a provider for everyone; nil: none
+	witnesses   *witnesses    // of a provider for everyone; nil if there are none
 }
 
-// troubled: a success changes the state of a provider.
+// troubled reports whether a success would change the state of a provider. A nil state is not troubled.
 func (s *State) troubled() bool {
 	return s != nil && (s.failures > 0 || s.backoff > 0 || s.witnesses != nil)
 }
 
-// witnesses are the users who saw a provider fail last.
+// witnesses are the users who last saw a provider fail.
 type witnesses [usersToAct]struct {
 	user string
 	at   time.Time
 }
 
-// enough notes a user's failure and tells whether there are enough of them by now.
+// enough records a user's failure and reports whether enough different users have had one within failureWindow.
 func (w *witnesses) enough(user string, now time.Time) bool {
 	at, recent := 0, 1
 	for i := range w {
@@ -86,7 +86,7 @@ func (w *witnesses) enough(user string, now time.Time) bool {
 	return recent == len(w)
 }
 
-// Limits of the table and the back-off of failing providers (specification 13.3).
+// Limits of the table, and the back-off of failing providers (specification 13.3).
 const (
 	maxStates     = 100_000
 	failureWindow = time.Minute
@@ -97,27 +97,26 @@ const (
 	longCooldown  = time.Hour
 )
 
-// Health remembers which providers, keys and models are not worth a try now.
-// It lives as long as the process and survives reloads. What a user can bring
-// about alone, by a request that breaks a provider or by a server of their own,
-// counts for that user; for everyone counts what no request can cause, and what
-// several users have met.
+// Health remembers which providers, keys and models are not worth a try now. It lives as long as the process and
+// survives reloads. A failure that one user can cause alone, by a request that breaks a provider or by a server of
+// their own, counts for that user only. For everyone count failures that no request can cause, and those that several
+// users have met.
 type Health struct {
 	mu       sync.RWMutex
 	states   map[scope]*State
-	troubled int          // states of providers that a success changes
+	troubled int          // number of provider states that a success changes
 	backedUp atomic.Int64 // when the last back-off of any provider ends, in Unix nanoseconds
 	now      func() time.Time
-	jitter   func() float64 // 0..1
+	jitter   func() float64 // returns a number from 0 to 1
 }
 
-// NewHealth returns an empty table.
+// NewHealth returns an empty table that takes the time from now.
 func NewHealth(now func() time.Time) *Health {
 	return &Health{states: make(map[scope]*State), now: now, jitter: rand.Float64}
 }
 
-// blocked tells until when a try through a key makes no sense: the key has no
-// credit or is bad, or the model is limited or unknown through it. Zero: try.
+// blocked returns the time until which a key must not be tried, and why: the key has no credit or is bad, or the model
+// is limited or unknown through it. A zero time means that the key may be tried.
 func (h *Health) blocked(provider, key, model string) (until time.Time, status Status) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -132,8 +131,8 @@ func (h *Health) blocked(provider, key, model string) (until time.Time, status S
 	return until, status
 }
 
-// shut is blocked for a key of a user: of one that others use too, what the user alone has
-// met counts as well.
+// shut is like blocked, for a key as one user sees it. If others use the key too, what the user alone has met counts as
+// well.
 func (h *Health) shut(provider string, key *keychain.Key, model string) (until time.Time, status Status) {
 	until, status = h.blocked(provider, key.ID, model)
 	if key.Shared() {
@@ -144,8 +143,8 @@ func (h *Health) shut(provider string, key *keychain.Key, model string) (until t
 	return until, status
 }
 
-// failing reports whether a provider is in a back-off, for everyone or for the
-// user: it is tried last. While no provider is, it looks nothing up.
+// failing reports whether a provider is in a back-off, for everyone or for the user, so that it is tried last. It does
+// not look at the table while no provider is in a back-off.
 func (h *Health) failing(provider, user string) bool {
 	now := h.now()
 	if now.UnixNano() >= h.backedUp.Load() {
@@ -161,8 +160,8 @@ func (h *Health) failing(provider, user string) bool {
 	return false
 }
 
-// update changes the state of a scope, making it when there is none yet. It
-// returns the end of the cooldown that runs then; zero: none.
+// update changes the state of a scope, creating the state if there is none. It returns the end of the cooldown that
+// runs after the change, or a zero time if none runs.
 func (h *Health) update(s scope, change func(state *State, now time.Time)) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -191,8 +190,8 @@ func (h *Health) update(s scope, change func(state *State, now time.Time)) time.
 	return state.Until
 }
 
-// evict makes room: states whose cooldown is over go first, else any but those of
-// everyone, which are as many as there are providers: no user can drive them out.
+// evict makes room in the table. States whose cooldown is over go first, then any others. The states of everyone stay:
+// there are only as many as providers, and no user must be able to drive them out. The caller holds the lock.
 func (h *Health) evict(now time.Time) {
 	for _, running := range []bool{false, true} {
 		for s, state := range h.states {
@@ -210,8 +209,8 @@ func (h *Health) evict(now time.Time) {
 	}
 }
 
-// success notes a good answer. It ends the count of failures, not a cooldown.
-// The usual case, all well before and noted in this second, takes no write lock.
+// success records a good answer. It ends the count of failures but not a cooldown. In the usual case, in which all was
+// well before and a success was recorded within the last second, it takes no write lock.
 func (h *Health) success(provider, user, key string) {
 	ofKey := scope{provider: provider, key: key}
 	ofProvider := [...]scope{{provider: provider}, {provider: provider, user: user}}
@@ -243,28 +242,27 @@ func (h *Health) success(provider, user, key string) {
 	}
 }
 
-// settle makes a state good when its cooldown is over.
+// settle makes a state active if its cooldown is over.
 func (s *State) settle(now time.Time) {
 	if !s.Until.After(now) {
 		s.Status, s.Reason = Active, ""
 	}
 }
 
-// incident is a transient failure of a provider that a user has met.
+// incident is a transient failure of a provider, as a user has met it.
 type incident struct {
 	provider, user string
-	// own: the provider is the user's own server.
+	// own is set if the provider is the user's own server.
 	own bool
-	// unreachable: there was no connection, which no request can bring about.
+	// unreachable is set if there was no connection, which no request can cause.
 	unreachable bool
 	reason      string
-	wait        time.Duration // what the provider asked for; 0: nothing
+	wait        time.Duration // the time that the provider asked for; 0 if it asked for none
 }
 
-// failed notes an incident. It starts the provider's back-off after the second one
-// in a minute: for the user; for everyone when it was unreachable, or when several
-// users have met one. It returns until when the provider is tried last only, and
-// whether that is for everyone.
+// failed records an incident. The second one in a minute starts the provider's back-off for the user. The back-off is
+// for everyone if the provider was unreachable or if several users have met an incident. It returns the time until
+// which the provider is tried last, and whether that is for everyone.
 func (h *Health) failed(i incident) (until time.Time, everyone bool) {
 	until = h.update(scope{provider: i.provider, user: i.user}, func(state *State, now time.Time) {
 		h.count(state, now, i.reason, i.wait)
@@ -293,8 +291,8 @@ func (h *Health) failed(i incident) (until time.Time, everyone bool) {
 	return until, true
 }
 
-// count notes a failure of a provider, of which the second in a minute begins a
-// back-off; one for which the provider asks to be left alone does so at once.
+// count records a failure of a provider. The second one in a minute starts a back-off. If the provider asks to be left
+// alone, the first one starts a cooldown.
 func (h *Health) count(state *State, now time.Time, reason string, wait time.Duration) {
 	state.LastFailure = now
 	if now.Sub(state.firstOfMany) > failureWindow {
@@ -309,9 +307,9 @@ func (h *Health) count(state *State, now time.Time, reason string, wait time.Dur
 	}
 }
 
-// backOff cools a provider for longer each time, beginning anew after a minute of
-// peace. Requests that were under way when a back-off began tell nothing new: only
-// a failure after its end makes the next one longer.
+// backOff cools a provider down, each time for twice as long, and starts again from the shortest time after a minute
+// without a back-off. Failures during a back-off do not lengthen the next one, since they may belong to requests that
+// were under way when it began.
 func (h *Health) backOff(state *State, now time.Time, reason string, wait time.Duration) {
 	state.LastFailure = now
 	if !state.Until.After(now.Add(-failureWindow)) {
@@ -323,7 +321,7 @@ func (h *Health) backOff(state *State, now time.Time, reason string, wait time.D
 	h.cool(state, now, CoolingDown, reason, max(wait, state.backoff))
 }
 
-// limit notes that a model is not to be asked through a key for a time.
+// limit stops the use of a model through a key for a time. It returns the end of the cooldown.
 func (h *Health) limit(provider, key, model, reason string, wait time.Duration) time.Time {
 	return h.update(scope{provider: provider, key: key, model: model}, func(state *State, now time.Time) {
 		state.LastFailure = now
@@ -334,7 +332,7 @@ func (h *Health) limit(provider, key, model, reason string, wait time.Duration) 
 	})
 }
 
-// blockKey notes that a key has no credit or is invalid.
+// blockKey records that a key has no credit or is invalid. It returns the end of the cooldown.
 func (h *Health) blockKey(provider, key string, status Status) time.Time {
 	return h.update(scope{provider: provider, key: key}, func(state *State, now time.Time) {
 		state.LastFailure = now
@@ -342,8 +340,8 @@ func (h *Health) blockKey(provider, key string, status Status) time.Time {
 	})
 }
 
-// cool starts a cooldown with up to 10 % more, so that not all nodes come back
-// in the same moment. A running longer one stays.
+// cool starts a cooldown that is up to 10 % longer than wait, so that not all nodes come back at the same moment. It
+// never shortens one that runs.
 func (h *Health) cool(state *State, now time.Time, status Status, reason string, wait time.Duration) {
 	until := now.Add(wait + time.Duration(h.jitter()*float64(wait)/10))
 	if until.After(state.Until) {
@@ -352,8 +350,8 @@ func (h *Health) cool(state *State, now time.Time, status Status, reason string,
 	state.Status, state.Reason = status, reason
 }
 
-// Provider tells the state of a provider as of now, as a user has to know it: what
-// the user has met, and the back-off for everyone while one runs.
+// Provider returns the current state of a provider for a user: what the user has met, and the back-off for everyone if
+// that ends later.
 func (h *Health) Provider(provider, user string) State {
 	found := h.lookup(scope{provider: provider, user: user})
 	if all := h.lookup(scope{provider: provider}); all.Until.After(found.Until) {
@@ -362,14 +360,13 @@ func (h *Health) Provider(provider, user string) State {
 	return found
 }
 
-// Lookup tells the state of a key (model empty), or of a model through a key, as
-// of now.
+// Lookup returns the current state of a key (if model is empty) or of a model through a key.
 func (h *Health) Lookup(provider, key, model string) State {
 	return h.lookup(scope{provider: provider, key: key, model: model})
 }
 
-// Key is Lookup for a key of a user: of one that others use too, what the user alone has met
-// counts as well.
+// Key is like Lookup, for a key as one user sees it. If others use the key too, what the user alone has met counts as
+// well.
 func (h *Health) Key(provider string, key *keychain.Key, model string) State {
 	found := h.Lookup(provider, key.ID, model)
 	if !key.Shared() {

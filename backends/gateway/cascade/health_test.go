@@ -17,7 +17,7 @@ func newTestHealth() (*Health, *clock) {
 	return h, c
 }
 
-// fails is an incident of a user at the provider p.
+// fails records an incident of a user at the provider p.
 func (h *Health) fails(user, reason string, wait time.Duration) time.Time {
 	until, _ := h.failed(incident{provider: "p", user: user, reason: reason, wait: wait})
 	return until

@@ -66,7 +66,7 @@ func (c *referrer) turn(streams bool, members string) []gjson.Result {
 
 const thoughtItem = `{"id":"rs_up","type":"reasoning","summary":[],"encrypted_content":"STATE"}`
 
-// responsesThinks is a Responses upstream that calls a tool after it has thought.
+// responsesThinks returns a Responses upstream that calls a tool after it has thought.
 func responsesThinks(streams bool) step {
 	const called = `{"id":"fc_up","type":"function_call","status":"completed","call_id":"call_up","name":"w","arguments":"{}"}`
 	whole := `{"id":"resp_up","object":"response","created_at":1,"status":"completed","model":"up","output":[` + thoughtItem + `,` + called + `],"error":null,"usage":{"input_tokens":11,"output_tokens":5,"total_tokens":16}}`
@@ -83,7 +83,7 @@ func responsesThinks(streams bool) step {
 	)
 }
 
-// chatThinks is a chat upstream that does the same.
+// chatThinks returns a chat upstream that does the same.
 func chatThinks(streams bool) step {
 	const calls = `"tool_calls":[{"index":0,"id":"call_up","type":"function","function":{"name":"w","arguments":"{}"}}]`
 	if !streams {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TagsHeader has the tags of a request, between commas. No provider gets it.
+// TagsHeader is the header with the tags of a request, separated by commas. It is not passed on to providers.
 const TagsHeader = "X-Gateway-Tags"
 
 // Bounds of labels.
@@ -22,12 +22,11 @@ const (
 	maxEndUser = 128 // bytes
 )
 
-// Label reads what the client calls a request and whom it is for: tags from the header and from
-// metadata.tags, a text with commas or a list of texts, and the end user from metadata.user_id,
-// safety_identifier or user, whichever the body has first in this order. The body is one that
-// Read or ReadEmbeddings has taken. The error, an *apierror.Error with status 400, is of a header
-// with too many tags or with one that is too long; what is too much in a body is left out, since
-// bodies are for providers.
+// Label sets Tags and EndUser from the client's request. Tags come from the header and from metadata.tags, which is a
+// text with commas or a list of texts. The end user comes from the first of metadata.user_id, safety_identifier and
+// user that the body has. The body must have been accepted by Read or ReadEmbeddings. The error, an *apierror.Error
+// with status 400, is for a header with too many tags or with one that is too long. Excess tags in a body are left out
+// without an error, since bodies are for providers.
 func (q *Request) Label(header http.Header, body []byte) error {
 	for _, line := range header.Values(TagsHeader) {
 		for tag := range strings.SplitSeq(line, ",") {
@@ -36,7 +35,8 @@ func (q *Request) Label(header http.Header, body []byte) error {
 			}
 			if len(q.Tags) == maxTags || !isTag(tag) {
 				return apierror.New(http.StatusBadRequest, "invalid_value",
-					"the header %s has at most %d tags between commas, each of at most %d bytes of text", strings.ToLower(TagsHeader), maxTags, maxTagSize).
+					"the header %s has at most %d tags between commas, each of at most %d bytes of text", strings.ToLower(TagsHeader),
+					maxTags, maxTagSize).
 					With(strings.ToLower(TagsHeader))
 			}
 			q.Tags = append(q.Tags, strings.Clone(tag))
@@ -59,7 +59,7 @@ func (q *Request) Label(header http.Header, body []byte) error {
 	return nil
 }
 
-// tag adds the tags of a text in a body.
+// tag adds the tags in a text of a body.
 func (q *Request) tag(text gjson.Result) {
 	if text.Type != gjson.String {
 		return
@@ -71,14 +71,14 @@ func (q *Request) tag(text gjson.Result) {
 	}
 }
 
-// labels returns the members of a body that have labels. Most bodies of chat clients have none,
-// and were read already.
+// labels returns the members of a body that hold labels. For chat clients they were found when the body was parsed.
 func (q *Request) labels(body []byte) (metadata, safety, user gjson.Result) {
 	if q.Chat != nil {
 		parse := func(name string) gjson.Result { return gjson.ParseBytes(q.Chat.Field(name)) }
 		return parse("metadata"), parse("safety_identifier"), parse("user")
 	}
-	if !bytes.Contains(body, []byte(`"metadata"`)) && !bytes.Contains(body, []byte(`"safety_identifier"`)) && !bytes.Contains(body, []byte(`"user"`)) {
+	if !bytes.Contains(body, []byte(`"metadata"`)) && !bytes.Contains(body, []byte(`"safety_identifier"`)) &&
+		!bytes.Contains(body, []byte(`"user"`)) {
 		return metadata, safety, user
 	}
 	gjson.ParseBytes(body).ForEach(func(name, value gjson.Result) bool {
@@ -97,16 +97,18 @@ func (q *Request) labels(body []byte) (metadata, safety, user gjson.Result) {
 
 // isTag reports whether a text can be a tag.
 func isTag(tag string) bool {
-	return tag != "" && len(tag) <= maxTagSize && utf8.ValidString(tag) && !strings.ContainsFunc(tag, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return tag != "" && len(tag) <= maxTagSize && utf8.ValidString(tag) && !strings.ContainsFunc(tag, func(r rune) bool {
+		return r < ' ' || r == 0x7f
+	})
 }
 
-// short returns the beginning of a text that has at most so many bytes, without control characters.
-func short(text string, most int) string {
+// short returns at most limit bytes of the beginning of a text, without control characters.
+func short(text string, limit int) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return -1
 		}
 		return r
 	}, text)
-	return strings.Clone(strings.ToValidUTF8(text[:min(len(text), most)], ""))
+	return strings.Clone(strings.ToValidUTF8(text[:min(len(text), limit)], ""))
 }

@@ -8,36 +8,35 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// learnedFor is how long a refused parameter is remembered, and maxLearned for how
-// many models of how many users together.
+// learnedFor is how long a refused parameter is remembered. maxLearned bounds the number of models times users that are
+// remembered.
 const (
 	learnedFor = 24 * time.Hour
 	maxLearned = 50_000
 )
 
-// Learned remembers which parameters a model refused, so that the next request
-// leaves them out at once (specification 13.3). It does so for the user alone who met
-// it: the words of an error may be those of their request, given back, and must not
-// take a parameter from the others.
+// Learned remembers which parameters a model refused, so that later requests leave them out at once (specification
+// 13.3). It does so only for the user who met the refusal: the words of an error may be those of the user's request,
+// quoted back, and must not take a parameter from others.
 type Learned struct {
 	mu  sync.RWMutex
 	fix map[scope]*fixes
 	now func() time.Time
 }
 
-// fixFormat stands for the format in place of a parameter: a provider that does
-// not know the address of its native format, such as a proxy, is asked by chat.
+// fixFormat takes the place of a parameter for a provider, such as a proxy, that does not know the address of its
+// native format and is asked by chat instead.
 const fixFormat = "format"
 
-// fixCallIDs stands for the ids of tool calls that are too long, see usualCallID.
+// fixCallIDs takes the place of a parameter for ids of tool calls that are too long, see usualCallID.
 const fixCallIDs = "tool_call_id"
 
-// fixToolsClash stands for tools together with an effort, which are sent by another wire, or
-// without the effort where there is none.
+// fixToolsClash takes the place of a parameter for tools together with an effort. They are sent in another format, or
+// without the effort if there is none.
 const fixToolsClash = "tools with reasoning_effort"
 
-// usualCallID is the limit for the ids of calls where a provider has one below that of the
-// APIs: OpenAI's, which servers that stand in front of it have too.
+// usualCallID is the length limit for the ids of calls at a provider whose limit is below that of the APIs. It is
+// OpenAI's limit, which servers in front of OpenAI have too.
 const usualCallID = 40
 
 type fixes struct {
@@ -49,8 +48,7 @@ type fixes struct {
 	clash bool   // tools and an effort do not work together in chat completions
 }
 
-// with adds what to do about a refused parameter: another name for a token
-// limit, none for the rest.
+// with adds the fix for a refused parameter: token limits get their other name, the rest is left out.
 func (f *fixes) with(param string) {
 	switch param {
 	case catalog.FieldMaxCompletionTokens:
@@ -87,12 +85,12 @@ func (f *fixes) apply(shape *shape) {
 	}
 }
 
-// NewLearned returns an empty memory.
+// NewLearned returns an empty memory that takes the time from now.
 func NewLearned(now func() time.Time) *Learned {
 	return &Learned{fix: make(map[scope]*fixes), now: now}
 }
 
-// add notes that a model refused a user's param and worked without it.
+// add records that a model refused a user's parameter and worked without it.
 func (l *Learned) add(provider, user, model, param string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,13 +102,13 @@ func (l *Learned) add(provider, user, model, param string) {
 		*f = *old
 		f.until, f.drop = now.Add(learnedFor), slices.Clone(old.drop)
 	} else if len(l.fix) >= maxLearned {
-		clear(l.fix) // it is learned again by one refused request each
+		clear(l.fix) // each is learned again by one refused request
 	}
 	f.with(param)
 	l.fix[s] = f
 }
 
-// apply changes a shape by what the user has learned of the model.
+// apply adds to a shape what was learned for the user about the model.
 func (l *Learned) apply(provider, user, model string, shape *shape) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// link is what is known of the connection of an attempt.
+// link holds what is known of the connection of an attempt.
 type link struct {
 	trace    httptrace.ClientTrace
-	connect  *time.Timer // over the time until there is one; nil: none
+	connect  *time.Timer // limits the time until there is a connection; nil if it is not limited
 	now      func() time.Time
 	began    time.Time
-	reused   bool        // it had served another request before
-	sent     atomic.Bool // the upstream has been sent all of the request
-	answered atomic.Bool // something of an answer has come
+	reused   bool        // the connection had served another request before
+	sent     atomic.Bool // the upstream has been sent the whole request
+	answered atomic.Bool // the first byte of an answer has come
 }
 
-// watch makes exchanges under the context tell of their connections.
+// watch returns a context under which exchanges report on their connections to l.
 func (l *link) watch(ctx context.Context, now func() time.Time) context.Context {
 	l.now = now
 	l.trace.GotConn = l.connected
@@ -30,8 +30,7 @@ func (l *link) watch(ctx context.Context, now func() time.Time) context.Context 
 	return httptrace.WithClientTrace(ctx, &l.trace)
 }
 
-// begin is called before each exchange; connect is nil or what ends it without a
-// connection.
+// begin prepares for the next exchange. The timer connect, which may be nil, is stopped when there is a connection.
 func (l *link) begin(connect *time.Timer) {
 	l.connect, l.began, l.reused = connect, l.now(), false
 	l.sent.Store(false)
@@ -53,32 +52,31 @@ func (l *link) wrote(info httptrace.WroteRequestInfo) {
 
 func (l *link) heard() { l.answered.Store(true) }
 
-// errUnprocessed is the error of an exchange of which the upstream's server, or the
-// transport, says that nobody has looked at the request.
+// errUnprocessed is the error of an exchange whose request has not been processed, according to the upstream's server
+// or the transport.
 var errUnprocessed = errors.New("the upstream did not take the request")
 
-// unprocessed is asked by a transport for the body of a request that it would send
-// again by itself, for each connection that it has: the cascade does that once.
+// unprocessed returns errUnprocessed. As the GetBody of requests it keeps a transport from sending a request again by
+// itself, possibly once for each connection that it has: the cascade sends a request once more itself.
 func unprocessed() (io.ReadCloser, error) { return nil, errUnprocessed }
 
-// ofAge is how soon a connection dies of its age: the upstream had closed it before it
-// saw the request. One that dies later may have died of it, and has worked on it.
+// ofAge is the time within which a connection may die of its age, because the upstream had closed it before it saw the
+// request. If it dies later the request may be the cause, and the upstream has worked on it.
 const ofAge = 5 * time.Second
 
-// died reports whether a connection died before anything of an answer came, so that
-// the reason may be its age: upstreams close what has been idle, just when a request
-// is on its way. A new connection has no such excuse.
+// died reports whether a connection died before any byte of an answer came and possibly because of its age: upstreams
+// close idle connections, sometimes just when a request is on its way. A new connection does not die of its age.
 func (l *link) died(err error) bool {
 	return errors.Is(err, errUnprocessed) || l.reused && !l.answered.Load() && l.now().Sub(l.began) < ofAge
 }
 
-// anew returns a transport like t that makes a new connection.
+// anew returns a transport like t that opens a new connection.
 func anew(t http.RoundTripper) http.RoundTripper {
 	pool, ok := t.(interface{ Clone() *http.Transport })
-	if !ok { // it has no connections to choose from
+	if !ok { // without a pool there are no connections to choose from
 		return t
 	}
-	fresh := pool.Clone() // whole, since one of HTTP/2 shares connections also where they are not kept
+	fresh := pool.Clone() // a full clone, since HTTP/2 shares connections even with keep-alives disabled
 	fresh.DisableKeepAlives = true
 	return fresh
 }

@@ -17,13 +17,13 @@ const (
 	maxHops = 16
 )
 
-// Mark names a deployment in the field Via (RFC 9110, section 7.6.3) of the requests
-// that it sends to its users' own servers. One that carries the mark already has come
-// around, since a user can point a model at the gateway itself.
+// Mark names a deployment in the Via field (RFC 9110, section 7.6.3) of the requests that it sends to its users' own
+// servers. A request that carries the mark already has come around in a loop, since a user can point a model at the
+// gateway itself.
 type Mark struct{ names []string }
 
-// NewMark makes a mark of ids that all nodes of a deployment share: the first is sent,
-// any is recognised. Without ids it is the process's own.
+// NewMark returns a mark made of ids that all nodes of a deployment share. The first one is sent, each of them is
+// recognised. Without ids the mark is random and that of this process alone.
 func NewMark(ids ...[]byte) *Mark {
 	m := new(Mark)
 	for _, id := range ids {
@@ -35,21 +35,24 @@ func NewMark(ids ...[]byte) *Mark {
 	return m
 }
 
-// refuse is the error of a request that has come around, or has passed too many gateways.
+// refuse returns an error for a request that has come around in a loop or has passed too many gateways. A nil Mark
+// refuses nothing.
 func (m *Mark) refuse(via []string) error {
 	if m == nil || len(via) == 0 {
 		return nil
 	}
 	passed := hops(via)
-	if len(passed) <= maxHops && !slices.ContainsFunc(passed, func(name string) bool { return slices.Contains(m.names, name) }) {
+	if len(passed) <= maxHops && !slices.ContainsFunc(passed, func(name string) bool {
+		return slices.Contains(m.names, name)
+	}) {
 		return nil
 	}
 	return loopDetected()
 }
 
-// via is the field for a request to a server; empty: none. A user's own server gets the
-// mark, any other one only behind the marks of other gateways: they have to see theirs
-// again. Of what else stands in the client's Via nothing goes along.
+// via returns the Via field for a request to a server, or an empty string for none. A user's own server gets the mark.
+// Any other server gets it only after the marks of other gateways, which have to see theirs again. Nothing else of the
+// client's Via is passed on.
 func (m *Mark) via(received []string, custom bool) string {
 	if m == nil || (!custom && len(received) == 0) {
 		return ""
@@ -61,7 +64,7 @@ func (m *Mark) via(received []string, custom bool) string {
 	return "1.1 " + strings.Join(append(passed, m.names[0]), ", 1.1 ")
 }
 
-// hops are the gateways in a Via, at most one more than are allowed.
+// hops returns the gateways in a Via, at most one more than are allowed.
 func hops(via []string) (passed []string) {
 	for _, line := range via {
 		for member := range strings.SplitSeq(line, ",") {
@@ -78,7 +81,7 @@ func hops(via []string) (passed []string) {
 	return passed
 }
 
-// codeLoop is how a gateway that is asked by itself answers.
+// codeLoop is the error code with which a gateway answers a request of its own.
 const codeLoop = "loop_detected"
 
 func loopDetected() error {

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// around is a gateway that serves its users over HTTP.
+// around returns a gateway that serves its users over HTTP.
 func (r *rig) around(asked *atomic.Int32) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if asked.Add(1) > 20 { // without an end otherwise

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// allocated is how many bytes were made while f ran. Tests that use it run alone.
+// allocated returns how many bytes were allocated while f ran. Tests that use it run alone.
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -27,7 +27,7 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc) //nolint:gosec // it fits
 }
 
-// inUse is how many bytes are.
+// inUse returns how many bytes of the heap are in use.
 func inUse() int64 {
 	var now runtime.MemStats
 	runtime.GC()
@@ -158,7 +158,7 @@ type noticed struct {
 	came chan struct{}
 }
 
-// FlushError is called by http.ResponseController.
+// FlushError implements flushing for http.ResponseController.
 func (n *noticed) FlushError() error { return nil }
 
 func (n *noticed) Write(p []byte) (int, error) {
@@ -166,7 +166,7 @@ func (n *noticed) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// prompted is a request for a stream with a prompt of a size.
+// prompted returns a request for a stream with a prompt of a size.
 func prompted(surface hub.Format, more string, size int) []byte {
 	prompt := strings.Repeat("word ", size/5)
 	if surface == hub.Responses {
@@ -302,7 +302,7 @@ func (d *nobody) Header() http.Header         { return d.header }
 func (d *nobody) Write(p []byte) (int, error) { return len(p), nil }
 func (d *nobody) WriteHeader(int)             {}
 
-// until is a context that ends with a channel.
+// until returns a context that is cancelled when a channel is closed.
 func until(t *testing.T, ended <-chan struct{}) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,13 +11,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// speaks is a provider of the rig that speaks a format beside chat, which clients
-// of other formats are served by too.
+// speaks returns the members of a provider of the rig that speaks a format beside chat, which is also preferred for
+// clients of other formats.
 func speaks(format hub.Format) map[string]string {
 	return map[string]string{"alpha": fmt.Sprintf(`"wires":[%q],"prefer_wire":%q,"native_tools":true`, format, format)}
 }
 
-// newNative is a rig whose alpha speaks a format natively and whose beta speaks chat.
+// newNative returns a rig whose alpha speaks a format natively and whose beta speaks chat.
 func newNative(t *testing.T, format hub.Format) *rig {
 	t.Helper()
 	return newRig(t, setup{
@@ -27,7 +27,7 @@ func newNative(t *testing.T, format hub.Format) *rig {
 	})
 }
 
-// frame is one event of a native stream.
+// frame returns one event of a native stream.
 func frame(kind, members string) string {
 	return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"" + more(members) + "}\n\n"
 }
@@ -43,7 +43,7 @@ func nativeWhole(format hub.Format, said string) string {
 		`"content":[{"type":"output_text","text":"` + said + `","annotations":[]}]}],"error":null,"usage":{"input_tokens":11,"input_tokens_details":{"cached_tokens":3},"output_tokens":5,"total_tokens":16}}`
 }
 
-// nativeHead is what a native stream begins with; none of it is proof.
+// nativeHead returns the events with which a native stream begins. None of them is proof.
 func nativeHead(format hub.Format) []string {
 	if format == hub.Messages {
 		return []string{
@@ -61,7 +61,7 @@ func nativeHead(format hub.Format) []string {
 	}
 }
 
-// nativeText is the first proof of a native stream.
+// nativeText returns the first proof of a native stream.
 func nativeText(format hub.Format, said string) string {
 	if format == hub.Messages {
 		return frame("content_block_delta", `"index":0,"delta":{"type":"text_delta","text":"`+said+`"}`)
@@ -90,7 +90,7 @@ func nativeStream(format hub.Format, said string) []string {
 	return append(append(nativeHead(format), nativeText(format, said)), nativeTail(format, said)...)
 }
 
-// nativeAnswer is a good answer of a native upstream.
+// nativeAnswer returns a good answer of a native upstream.
 func nativeAnswer(format hub.Format, streams bool, said string) step {
 	if streams {
 		return stream(nativeStream(format, said)...)
@@ -98,7 +98,7 @@ func nativeAnswer(format hub.Format, streams bool, said string) step {
 	return reply(200, nativeWhole(format, said))
 }
 
-// nativeRefusal is an error answer in the format's own form.
+// nativeRefusal returns an error answer in the format's own form.
 func nativeRefusal(format hub.Format, status int, kind, code, message string, header ...string) step {
 	if format == hub.Messages {
 		return reply(status, fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"req_up"}`, kind, message), header...)

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// PseudoModels are the model names that choose a tier, in the order of listing.
+// PseudoModels are the model names that choose a tier, in the order in which they are listed.
 var PseudoModels = []struct {
 	ID   string
 	Tier catalog.Tier
@@ -27,18 +27,20 @@ var PseudoModels = []struct {
 	{"vendor-opus-4-6", catalog.High},
 }
 
-// families are the parts of vendor model names that stand for a tier
-// (specification 2.4).
+// families are the parts of vendor model names that choose a tier (specification 2.4).
 var families = []struct {
 	part string
 	tier catalog.Tier
 }{
-	{"haiku", catalog.Low}, {"sonnet", catalog.Medium}, {"opus", catalog.High}, {"fable", catalog.High}, {"mythos", catalog.High},
+	{"haiku", catalog.Low},
+	{"sonnet", catalog.Medium},
+	{"opus", catalog.High},
+	{"fable", catalog.High},
+	{"mythos", catalog.High},
 }
 
-// ResolveTier tells the tier that a model name stands for. The suffixes and
-// prefixes that clients add (a date, [1m], anthropic/) do not matter, since the
-// family is looked for anywhere in the name.
+// ResolveTier returns the tier that a model name stands for. The suffixes and prefixes that clients add (a date, [1m],
+// anthropic/) do not matter, since the family is looked for anywhere in the name.
 func ResolveTier(model string) (catalog.Tier, bool) {
 	if tier, ok := PseudoTier(model); ok {
 		return tier, true
@@ -52,7 +54,7 @@ func ResolveTier(model string) (catalog.Tier, bool) {
 	return 0, false
 }
 
-// PseudoTier tells the tier of a pseudo-model.
+// PseudoTier returns the tier of a pseudo-model.
 func PseudoTier(model string) (catalog.Tier, bool) {
 	for i := range PseudoModels {
 		if PseudoModels[i].ID == model {
@@ -62,9 +64,9 @@ func PseudoTier(model string) (catalog.Tier, bool) {
 	return 0, false
 }
 
-// plan lists the candidates of a request in the order of trial
-// (specification 13.1). Errors: 400 no_provider_keys, 403 permission_denied,
-// 404 model_not_found, 409 no_models_available, 400 context_length_exceeded.
+// plan returns the candidates of a request in the order in which they are tried (specification 13.1). Its errors are
+// 400 no_provider_keys, 403 permission_denied, 404 model_not_found, 409 no_models_available and 400
+// context_length_exceeded.
 func (r *run) plan() ([]*keychain.Candidate, error) {
 	cat := r.Catalog()
 	routing := r.req.Account.RoutingFor(cat, r.req.TeamID)
@@ -118,17 +120,16 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	return out.list, nil
 }
 
-// resolve takes the name that the alias leads to which the client has sent. Who is served by which
-// model is decided, and checked, as if the client had sent that.
+// resolve replaces the model name that the client sent by the target of its alias. Routing and permissions are decided
+// as if the client had sent the target.
 func (r *run) resolve(routing *keychain.Routing) {
 	if target := routing.Resolve(r.model); target != r.model {
 		r.model, r.aliased = target, true
 	}
 }
 
-// exact lists the models whose id is the name that was asked for, of the entries that the
-// sender may use (specification 2.4). An entry that is named with its provider is none of
-// them: who names it wants no other.
+// exact returns the candidates whose model id is the requested name and that the sender may use (specification 2.4). An
+// entry that is named with its provider is not among them, since such a name asks for that entry alone.
 func (r *run) exact(routing *keychain.Routing) []*keychain.Candidate {
 	if isPseudo(r.model) {
 		return nil
@@ -153,7 +154,7 @@ func noProviderKeys() error {
 	}
 }
 
-// notAllowed names the list of allowed models that the model is missing from.
+// notAllowed returns the error for a model that is missing from a list of allowed models. The list is named in it.
 func notAllowed(model, list string) error {
 	return &apierror.Error{
 		Status: http.StatusForbidden, Code: "permission_denied", Type: "permission_error", Param: "model", NoRetry: true,
@@ -161,7 +162,8 @@ func notAllowed(model, list string) error {
 	}
 }
 
-// byEffort is the tier of a request whose effort has a say in it (specification 2.5). A tier that was asked for by its name stays.
+// byEffort returns the tier of a request whose effort may change it (specification 2.5). A tier that was asked for by
+// its own name stays.
 func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
 	if isPseudo(r.model) || r.req.EffortMode == keychain.EffortModelWins {
 		return tier
@@ -183,7 +185,7 @@ func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
 	return asked
 }
 
-// remoteImage reports whether an image of the request is only an address.
+// remoteImage reports whether the request refers to an image by an address instead of including it.
 func (r *run) remoteImage() bool {
 	if r.req.Chat != nil {
 		return r.req.Chat.Traits&native.TraitRemoteImage != 0
@@ -198,16 +200,16 @@ func (r *run) remoteImage() bool {
 	return false
 }
 
-// asked is the format in which a candidate would be asked.
+// asked returns the format in which a candidate would be asked.
 func (r *run) asked(c *keychain.Candidate) formats.Upstream { return r.wire(c, r.shape(c)) }
 
-// unsayable reports whether that format has no words for a need.
+// unsayable reports whether the format for a candidate cannot express a need.
 func (r *run) unsayable(c *keychain.Candidate, need wire.Needs) bool {
 	return r.asked(c).Facts().Lacks&need != 0
 }
 
-// plainImage reports whether a candidate would be asked in a format that takes no
-// addresses but those of https, and there is another one.
+// plainImage reports whether the request has an image at an address other than https that the format for a candidate
+// would not take.
 func (r *run) plainImage(c *keychain.Candidate) bool {
 	if !r.remoteImage() || r.from.Facts().HTTPSImages || !r.asked(c).Facts().HTTPSImages {
 		return false
@@ -222,7 +224,7 @@ func (r *run) plainImage(c *keychain.Candidate) bool {
 
 func isPseudo(model string) bool { return strings.HasPrefix(model, catalog.TierPrefix) }
 
-// notFound names what would be accepted, as GET /v1/models does.
+// notFound returns the error for an unknown model. It lists the names that would be accepted, as GET /v1/models does.
 func notFound(req *Request, model string, routing *keychain.Routing) error {
 	names := make([]string, 0, 8)
 	for _, p := range PseudoModels {
@@ -238,7 +240,8 @@ func notFound(req *Request, model string, routing *keychain.Routing) error {
 	}
 	return &apierror.Error{
 		Status: http.StatusNotFound, Code: "model_not_found", Type: "not_found_error", Param: "model", NoRetry: true,
-		Message: "there is no model \"" + wire.Mask(model, 100) + "\" for this key; use one of " + strings.Join(append(names, entries...), ", ") + more,
+		Message: "there is no model \"" + wire.Mask(model, 100) + "\" for this key; use one of " +
+			strings.Join(append(names, entries...), ", ") + more,
 	}
 }
 
@@ -247,15 +250,15 @@ type filter struct {
 	run     *run
 	list    []*keychain.Candidate
 	seen    int // candidates looked at
-	small   int // of them left out for their context window
+	small   int // of these, those left out for their context window
 	missing string
-	// forbidden is the list of allowed models that a candidate is missing from which could
-	// carry the request; empty: there is none.
+	// forbidden is the list of allowed models that lacks a candidate which could carry the request. It is empty if
+	// there is no such candidate.
 	forbidden string
 }
 
-// add takes over the candidates of one tier; the first is the one that the conversation is
-// with, last are those of failing providers, and those that cannot be held to a JSON schema.
+// add appends the usable candidates of one tier. The candidate that the conversation is with comes first. Those of
+// failing providers, and those that cannot be held to a JSON schema, come last.
 func (f *filter) add(tier []*keychain.Candidate) {
 	var late []*keychain.Candidate
 	from := len(f.list)
@@ -285,8 +288,7 @@ func (f *filter) add(tier []*keychain.Candidate) {
 	f.list = append(f.list, late...)
 }
 
-// leave leaves a candidate out that lacks something, or is missing from a list of
-// allowed models.
+// leave records why a candidate is left out: it lacks something, or is missing from a list of allowed models.
 func (f *filter) leave(c *keychain.Candidate, lack, list string) {
 	switch lack {
 	case "":
@@ -301,8 +303,7 @@ func (f *filter) leave(c *keychain.Candidate, lack, list string) {
 	}
 }
 
-// has reports whether an entry is in the list already: it may stand in several
-// tiers.
+// has reports whether an entry is in the list already, since an entry may stand in several tiers.
 func (f *filter) has(c *keychain.Candidate) bool {
 	for _, other := range f.list {
 		if other.Entry == c.Entry {
@@ -321,7 +322,7 @@ const (
 	lackAnswers = "answers to give: it makes vectors, see POST /v1/embeddings"
 )
 
-// lacks names what a candidate is missing to carry the request; empty: nothing.
+// lacks names what a candidate is missing to carry the request. It returns an empty string if nothing is missing.
 func (f *filter) lacks(c *keychain.Candidate) string {
 	m, needs := c.Model, f.run.needs
 	switch {
@@ -357,8 +358,8 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	return ""
 }
 
-// own is the mistake of a request that only an upstream of the client's own format can
-// carry, nil for any other.
+// own returns the error of a request that only an upstream of the client's own format can carry, and nil for any other
+// request.
 func (r *run) own() *apierror.Error {
 	if r.req.Hub == nil {
 		return nil
@@ -367,7 +368,7 @@ func (r *run) own() *apierror.Error {
 	return own
 }
 
-// none is the error when nothing is left.
+// none returns the error for a plan without candidates.
 func (f *filter) none() error {
 	if f.seen > 0 && f.small == f.seen {
 		return contextTooLong()
@@ -378,16 +379,21 @@ func (f *filter) none() error {
 	}
 	if own := f.run.own(); own != nil && f.forbidden != "" {
 		return &apierror.Error{
-			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: own.Param, NoRetry: true,
-			Message: "no model is available for this request, since those that can carry it are not among " + f.forbidden + ": " + own.Message,
+			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: own.Param,
+			NoRetry: true,
+			Message: "no model is available for this request, since those that can carry it are not among " + f.forbidden +
+				": " + own.Message,
 		}
 	} else if own != nil && f.missing == lackOwn {
 		return own
 	}
 	status := http.StatusConflict
 	mistakes := f.run.from.Facts().Mistakes
-	if mistakes&wire.NeedFile != 0 && f.missing == lackFiles || mistakes&wire.NeedPrefill != 0 && f.missing == lackPrefill {
+	if mistakes&wire.NeedFile != 0 && f.missing == lackFiles ||
+		mistakes&wire.NeedPrefill != 0 && f.missing == lackPrefill {
 		status = http.StatusBadRequest
 	}
-	return &apierror.Error{Status: status, Code: "no_models_available", Type: "invalid_request_error", Message: message, NoRetry: true}
+	return &apierror.Error{
+		Status: status, Code: "no_models_available", Type: "invalid_request_error", Message: message, NoRetry: true,
+	}
 }

@@ -28,7 +28,7 @@ func TestResolveTier(t *testing.T) {
 	}
 }
 
-// planned is the order of candidates, or the error.
+// planned returns the order of candidates, or the error.
 func (r *rig) planned(model string, more ...string) ([]string, *run, error) {
 	r.t.Helper()
 	run := r.engine.run(r.t.Context(), httptest.NewRecorder(), r.request(model, false, more))

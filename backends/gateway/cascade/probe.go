@@ -14,22 +14,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Probe is the outcome of a try of one key.
+// Probe is the outcome of a test of one key.
 type Probe struct {
 	OK      bool
-	Model   string // asked
+	Model   string // that was asked
 	Latency time.Duration
-	// Failure is what went wrong; nil when OK.
+	// Failure says what went wrong. It is nil if OK is set.
 	Failure *apierror.Attempt
 }
 
-// probeTimeout bounds a try of a probe.
+// probeTimeout bounds each attempt of a probe.
 const probeTimeout = 30 * time.Second
 
-// Probe asks a provider for a few tokens through one key of a user, whatever is
-// known of it, and notes the outcome: a key that works again is open at once.
+// Probe asks a provider for a few tokens through one key of a user, regardless of the key's state, and records the
+// outcome: a key that works again is usable at once.
 func (e *Engine) Probe(ctx context.Context, user string, c *keychain.Candidate, key keychain.Key) (*Probe, error) {
-	body, err := sjson.SetBytes([]byte(`{"max_tokens":16,"messages":[{"role":"user","content":"Say OK."}]}`), "model", c.Entry)
+	body, err := sjson.SetBytes([]byte(`{"max_tokens":16,"messages":[{"role":"user","content":"Say OK."}]}`),
+		"model", c.Entry)
 	if err != nil {
 		return nil, err
 	}
@@ -51,12 +52,14 @@ func (e *Engine) Probe(ctx context.Context, user string, c *keychain.Candidate, 
 	if n := len(r.result.Failed); n > 0 {
 		out.Failure = &r.result.Failed[n-1]
 	} else {
-		out.Failure = &apierror.Attempt{Provider: c.Provider.Code, Model: c.ModelName(), Status: f.status, Code: f.code, Message: wire.Mask(f.message, 200)}
+		out.Failure = &apierror.Attempt{
+			Provider: c.Provider.Code, Model: c.ModelName(), Status: f.status, Code: f.code, Message: wire.Mask(f.message, 200),
+		}
 	}
 	return out, nil
 }
 
-// inTime is a candidate that has no longer than a probe takes.
+// inTime returns a copy of a candidate whose answer may take no longer than probeTimeout.
 func inTime(c *keychain.Candidate) *keychain.Candidate {
 	probed, provider := *c, *c.Provider
 	provider.Timeouts.Answer = catalog.PerTier{Low: probeTimeout, Medium: probeTimeout, High: probeTimeout}
@@ -64,7 +67,7 @@ func inTime(c *keychain.Candidate) *keychain.Candidate {
 	return &probed
 }
 
-// discard is a response that nobody reads.
+// discard is a response writer that discards what is written.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header {
@@ -81,8 +84,7 @@ func (d *discard) WriteHeader(int) {}
 // Flush implements http.Flusher.
 func (d *discard) Flush() {}
 
-// reopen ends what keeps a key and a model through it from being asked: they
-// have just answered.
+// reopen ends the cooldowns of a key and of a model through it, since they have just answered.
 func (h *Health) reopen(provider, key, model string) {
 	for _, s := range [...]scope{{provider: provider, key: key}, {provider: provider, key: key, model: model}} {
 		h.mu.RLock()

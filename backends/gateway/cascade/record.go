@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// Record is what the usage log keeps of a request that has begun at a time and ended now.
-// What failed attempts used is in it, at their models' prices.
+// Record returns the usage log's record of a request that began at the given time and ends now. It includes the usage
+// of failed attempts, at the prices of their models.
 func (q *Request) Record(result *Result, started time.Time) spending.Record {
 	_, model, stream := q.Asked()
 	record := spending.Record{
@@ -18,14 +18,15 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 		AskedModel: model, Tier: result.Tier, Stream: stream, Status: result.Status, Code: result.Code,
 		Attempts: result.Attempts, FailedAttempts: result.Failed,
 		InputTokens: result.Usage.Prompt, CachedTokens: result.Usage.CacheRead, OutputTokens: result.Usage.Completion,
-		ReasoningTokens: result.Usage.Reasoning, WrittenTokens: result.Usage.CacheWrite, UsageSource: "exact", Latency: time.Since(started), FirstToken: result.FirstToken,
+		ReasoningTokens: result.Usage.Reasoning, WrittenTokens: result.Usage.CacheWrite, UsageSource: "exact",
+		Latency: time.Since(started), FirstToken: result.FirstToken,
 	}
 	record.Tags, record.EndUser = q.Tags, q.EndUser
 	if result.Estimated {
 		record.UsageSource = "estimated"
 	}
 	if _, known := PseudoTier(model); !known && (result.Candidate == nil || result.Candidate.Entry != model) {
-		record.AskedModel = wire.Mask(model, 200) // whatever a client sent: it may be a key
+		record.AskedModel = wire.Mask(model, 200) // it may be anything that a client sent, even a key
 	}
 	if c := result.Candidate; c != nil {
 		record.Provider, record.Model, record.ProviderKey = c.Provider.Code, c.ModelName(), result.Key
@@ -36,7 +37,7 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 		record.CostKnown = true
 	}
 	if q.Forward != nil && q.Forward.untold {
-		record.CostKnown = record.CostKnown && q.Forward.Pinned != nil // what has no model costs nothing by itself
+		record.CostKnown = record.CostKnown && q.Forward.Pinned != nil // a request without a model costs nothing by itself
 	}
 	record.ServedAs = result.Usage.Served.Words()
 	ran(&record, &result.Usage)
@@ -66,7 +67,7 @@ func cost(c *keychain.Candidate, u *wire.Usage) (microUSD int64, known bool) {
 	return c.Model.Cost(t)
 }
 
-// ran adds the calls of tools that a provider ran.
+// ran adds the calls of tools that the provider ran.
 func ran(record *spending.Record, u *wire.Usage) {
 	if u.Served == nil || len(u.Served.Calls) == 0 {
 		return

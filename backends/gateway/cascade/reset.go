@@ -17,13 +17,13 @@ const (
 	mostDaily    = 24 * time.Hour
 )
 
-// buckets pairs the header that tells what is left of a limit with the one
-// that tells when it is refilled. daily buckets may ask for more than an hour.
+// buckets pairs the header that states what is left of a limit with the one that states when it is refilled. Daily
+// buckets may ask for more than an hour.
 var buckets = [...]struct {
 	remaining, reset string
 	daily            bool
 }{
-	{"X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests", true}, // by the day at some
+	{"X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests", true}, // per day at some providers
 	{"X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens", false},
 	{"X-Ratelimit-Remaining-Requests-Day", "X-Ratelimit-Reset-Requests-Day", true},
 	{"X-Ratelimit-Remaining-Tokens-Minute", "X-Ratelimit-Reset-Tokens-Minute", false},
@@ -35,8 +35,8 @@ var buckets = [...]struct {
 	{"Ratelimitbysize-Remaining", "Ratelimitbysize-Reset", false},
 }
 
-// resetTime is how long to leave a limited key alone: the first of the
-// provider's own words that can be read, else a minute.
+// resetTime returns how long to leave a limited key alone: the first statement of the provider that can be parsed, else
+// a minute.
 func resetTime(h http.Header, e *wire.UpstreamError, now time.Time) time.Duration {
 	if wait, ok := retryAfter(h, now); ok {
 		return clamp(wait, mostReset)
@@ -61,9 +61,9 @@ func resetTime(h http.Header, e *wire.UpstreamError, now time.Time) time.Duratio
 	return defaultReset
 }
 
-func clamp(wait, most time.Duration) time.Duration { return min(max(wait, leastReset), most) }
+func clamp(wait, longest time.Duration) time.Duration { return min(max(wait, leastReset), longest) }
 
-// retryAfter reads retry-after-ms, then Retry-After (RFC 9110, section 10.2.3).
+// retryAfter parses Retry-After-Ms, else Retry-After (RFC 9110, section 10.2.3).
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	if text := h.Get("Retry-After-Ms"); text != "" {
 		if ms, err := strconv.ParseFloat(text, 64); err == nil && ms >= 0 && ms < 1e11 {
@@ -80,8 +80,7 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return parseWait(text, now)
 }
 
-// exhausted finds the bucket of which nothing is left; of several the one that
-// is refilled last.
+// exhausted returns the wait for the bucket that is empty. Of several it is the one that is refilled last.
 func exhausted(h http.Header, now time.Time) (wait time.Duration, daily, ok bool) {
 	for i := range buckets {
 		b := &buckets[i]
@@ -100,8 +99,8 @@ func isZero(text string) bool {
 	return text == "0" || text == "0.0"
 }
 
-// parseWait reads the forms in which providers write a wait: Go durations
-// (6m0s, 12ms), seconds (1.5), epoch seconds or milliseconds, RFC 3339.
+// parseWait parses the forms in which providers write a wait: Go durations (6m0s, 12ms), seconds (1.5), epoch seconds
+// or milliseconds, and RFC 3339.
 func parseWait(text string, now time.Time) (time.Duration, bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || len(text) > 64 {
@@ -131,7 +130,7 @@ func parseWait(text string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// tryAgainIn reads the hint "try again in 1.5s" of a message.
+// tryAgainIn parses the hint "try again in 1.5s" of a message.
 func tryAgainIn(message string, now time.Time) (time.Duration, bool) {
 	const hint = "try again in "
 	_, rest, ok := strings.Cut(strings.ToLower(message), hint)
@@ -144,8 +143,8 @@ func tryAgainIn(message string, now time.Time) (time.Duration, bool) {
 	return parseWait(strings.TrimRight(rest, "."), now)
 }
 
-// untilPacificMidnight is when daily quotas of Google's are refilled. Without
-// the zone's data, UTC-8 is at most an hour off.
+// untilPacificMidnight returns the time until Google's daily quotas are refilled. If the zone's data is missing it uses
+// UTC-8, which is at most an hour off.
 func untilPacificMidnight(now time.Time) time.Duration {
 	zone, err := time.LoadLocation("America/Los_Angeles")
 	if err != nil {

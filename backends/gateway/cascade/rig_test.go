@@ -193,7 +193,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	next(w, r)
 }
 
-// then is what is done from now on when the script is empty.
+// then sets the step that is taken once the script is empty.
 func (u *upstream) then(always step) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -247,7 +247,7 @@ func reply(status int, body string, header ...string) step {
 	}
 }
 
-// refusal is an error answer in OpenAI's form.
+// refusal returns an error answer in OpenAI's form.
 func refusal(status int, code, message string, header ...string) step {
 	return reply(status, fmt.Sprintf(`{"error":{"message":%q,"type":"t","code":%q}}`, message, code), header...)
 }
@@ -302,7 +302,7 @@ var (
 
 const doneLine = "data: [DONE]\n\n"
 
-// answers is a whole good stream.
+// answers returns a complete good stream.
 func answers(s string) step { return stream(role, text(s), finish, usageLine, doneLine) }
 
 // setup is what a rig is made of.
@@ -474,7 +474,7 @@ func (r *rig) ask(model string, more ...string) *ended {
 	return r.send(r.t.Context(), model, false, more)
 }
 
-// askStream is ask with a stream.
+// askStream is like ask, but asks for a stream.
 func (r *rig) askStream(model string, more ...string) *ended {
 	return r.send(r.t.Context(), model, true, more)
 }

@@ -14,22 +14,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// Order says by what the candidates of a tier are ordered that their user's preferences and
-// priorities leave equal.
+// Order selects how candidates of a tier are ordered that their user's preferences and priorities leave equal.
 type Order uint8
 
-// The orders. The zero value is that of the catalog.
+// The orders. The zero value keeps the order of the catalog.
 const (
 	OrderCatalog Order = iota
-	// OrderPrice tries cheap ones first, by the price of three tokens of input and one of output.
+	// OrderPrice tries cheap candidates first, by the price of three tokens of input and one of output.
 	OrderPrice
-	// OrderLatency tries those first that began to answer soonest, as this node has measured it.
+	// OrderLatency tries those first that begin to answer soonest, as this node has measured.
 	OrderLatency
-	// OrderWeights shares conversations out by Options.Weights.
+	// OrderWeights distributes conversations by Options.Weights.
 	OrderWeights
 )
 
-// ParseOrder reads the name of an order.
+// ParseOrder returns the order of the given name.
 func ParseOrder(name string) (Order, error) {
 	at := slices.Index(orders, name)
 	if at < 0 {
@@ -40,8 +39,9 @@ func ParseOrder(name string) (Order, error) {
 
 var orders = []string{"catalog", "price", "latency", "weights"}
 
-// tier lists the candidates of a tier in the order of trial. A conversation keeps its order: by
-// weights because its name decides, by latency because it stays where it is, see Stays.
+// tier returns the candidates of a tier in the order in which they are tried. A conversation keeps its order: with
+// weights because the draw depends on the conversation alone, with latency because the conversation stays where it is,
+// see Stays.
 func (r *run) tier(routing *keychain.Routing, t catalog.Tier) []*keychain.Candidate {
 	list := routing.Tier(t)
 	order := r.Options.Orders[t]
@@ -61,7 +61,7 @@ func (r *run) tier(routing *keychain.Routing, t catalog.Tier) []*keychain.Candid
 		}
 	}
 	if order == OrderLatency {
-		r.moves() // the next request may measure otherwise, and its conversation is not to move
+		r.moves() // the next request may measure other times, and its conversation must not move
 	}
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *keychain.Candidate) int {
@@ -70,7 +70,7 @@ func (r *run) tier(routing *keychain.Routing, t catalog.Tier) []*keychain.Candid
 	return list
 }
 
-// priceOf is what a candidate costs. One of no known price comes last.
+// priceOf returns a price by which candidates are compared. A candidate without a known price comes last.
 func priceOf(c *keychain.Candidate) float64 {
 	if !c.Model.Price.Known {
 		return math.Inf(1)
@@ -78,9 +78,9 @@ func priceOf(c *keychain.Candidate) float64 {
 	return 3*c.Model.Price.Input + c.Model.Price.Output
 }
 
-// draw draws the place of a candidate for a conversation: of many conversations each candidate is the
-// first for a share as its weight is, and one that goes leaves the others where they are (weighted
-// rendezvous hashing). A weight of 0 comes last.
+// draw returns the sort key of a candidate for a conversation (weighted rendezvous hashing). Over many conversations
+// each candidate comes first for a share that is proportional to its weight, and the removal of one leaves the others
+// where they are. A candidate with a weight of 0 comes last.
 func (r *run) draw(c *keychain.Candidate) float64 {
 	weight, ok := r.Options.Weights[c.Entry]
 	if !ok {
@@ -101,7 +101,7 @@ func (r *run) draw(c *keychain.Candidate) float64 {
 	return -math.Log(even) / weight
 }
 
-// Latency is how soon candidates begin to answer: an average in which new times count for a fifth.
+// Latency holds how soon candidates begin to answer, as an average in which a new time counts for a fifth.
 type Latency struct {
 	mu    sync.Mutex
 	times map[measured]average
@@ -118,7 +118,7 @@ type average struct {
 	at   time.Time
 }
 
-// Bounds of what is measured.
+// Bounds of the measurements.
 const (
 	latencyAge  = 10 * time.Minute // after which a candidate is measured anew
 	maxMeasured = 10_000
@@ -143,7 +143,8 @@ func (l *Latency) add(c *keychain.Candidate, stream bool, took time.Duration) {
 	l.times[key] = average{took, now}
 }
 
-// of returns the average of a candidate; 0: it was not measured lately, so it is measured next.
+// of returns the average of a candidate. It returns 0 for a candidate without a recent measurement, so that this one is
+// tried next.
 func (l *Latency) of(c *keychain.Candidate, stream bool) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +155,7 @@ func (l *Latency) of(c *keychain.Candidate, stream bool) time.Duration {
 	return last.mean
 }
 
-// measure notes how soon a candidate has begun to answer, where a tier is ordered by that.
+// measure records how soon a candidate has begun to answer, if its tier is ordered by latency.
 func (r *run) measure(c *keychain.Candidate, started time.Time) {
 	if r.Options.Orders[c.Tier] == OrderLatency && !r.req.passes() {
 		r.Memory.Latency.add(c, r.stream, r.start.Add(r.result.FirstToken).Sub(started))

@@ -22,23 +22,23 @@ const (
 	mostComments   = 5 * time.Minute
 )
 
-// How long, and how much, is read behind [DONE] to reach the end of a body.
+// The bounds of reading behind [DONE], to reach the end of a body.
 const (
 	drainTime  = 50 * time.Millisecond
 	flushTime  = time.Millisecond
 	drainBytes = 4 << 10
 )
 
-// maxUncommitted bounds what is held back before the commit point.
+// maxUncommitted bounds the bytes that are held back before the commit point.
 const maxUncommitted = 1 << 20
 
-// maxUnheard bounds what is read and gives the client nothing: a few bytes of gzip
-// make millions of comments. One event may be of any size that is read.
+// maxUnheard bounds the bytes that are read without an event for the client, since a few bytes of gzip can make
+// millions of comments. A single event may have any size that the reader takes.
 const maxUnheard = wire.MaxEvent + 4<<20
 
 var errNoContent = errors.New("the upstream sent much and no content")
 
-// relay passes a stream on, event by event.
+// relay passes a stream on, event by event. It returns nil if the stream was committed.
 func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *time.Timer, c *keychain.Candidate,
 	resp *http.Response, x *exchange, l *limits,
 ) *failure {
@@ -82,7 +82,7 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *
 	}
 }
 
-// take gives an event, or the end of the stream, to the pass.
+// take feeds an event, or the end of the stream, to the pass.
 func (s *relay) take(event wire.Event, err error) (progress wire.Progress, _ error) {
 	if err == nil && event.Comment { // needs no buffer
 		return progress, nil
@@ -104,18 +104,17 @@ func (s *relay) take(event wire.Event, err error) (progress wire.Progress, _ err
 	return progress, err
 }
 
-// maxPending is how much is gathered before it is handed to the client's
-// connection, should the upstream not pause before.
+// maxPending is the number of bytes after which gathered events are written to the client although the upstream has not
+// paused.
 const maxPending = 32 << 10
 
-// relay carries one stream from an upstream to the client. It is also the
-// reader of the upstream: before it would block, it asks for the events that the
-// client has not got yet to be written and flushed, so that nothing is held back
-// and a burst costs one write.
+// relay carries one stream from an upstream to the client. It is also the reader of the upstream: before a read that
+// might block it asks, with wire.ErrWait, to write and flush the events that the client has not got yet. So nothing is
+// held back, and a burst costs one write.
 type relay struct {
 	run       *run
 	pass      hub.Pass
-	events    *wire.EventReader // over the relay itself
+	events    *wire.EventReader // reads from the relay itself
 	candidate *keychain.Candidate
 	body      io.Reader
 	ctx       context.Context //nolint:containedctx // of the attempt
@@ -123,23 +122,26 @@ type relay struct {
 	limits    *limits
 	rc        *http.ResponseController
 	committed bool
-	thinks    bool         // the model does, or did before the commit point
-	sign      []byte       // of life, for the time behind the commit point
+	thinks    bool         // the model has begun to think before the commit point
+	sign      []byte       // the keep-alive to send after the commit point
 	pending   []byte       // events for the client
-	share     memory.Share // for events of unusual size
-	unheard   int          // bytes read since the last event for the client, or content
+	share     memory.Share // memory for events of unusual size
+	unheard   int          // bytes read since the last event for the client
 
-	mu          sync.Mutex // over the writer and what follows; the watch writes too
+	mu          sync.Mutex // guards the writer and the fields below, since the watch writes too
 	begun       bool       // the client has the head of the answer
 	dirty       bool
 	ended       bool
-	lastByte    time.Time // from the upstream
+	lastByte    time.Time // when the last byte came from the upstream
 	lastContent time.Time
 	lastWrite   time.Time // to the client
 	watch       *time.Timer
 }
 
-func newRelay(ctx context.Context, r *run, c *keychain.Candidate, cancel context.CancelCauseFunc, resp *http.Response, x *exchange, l *limits) *relay {
+func newRelay(
+	ctx context.Context, r *run, c *keychain.Candidate, cancel context.CancelCauseFunc, resp *http.Response,
+	x *exchange, l *limits,
+) *relay {
 	s := new(relay) // filled field by field, not copied from a literal on the stack
 	s.run, s.candidate, s.cancel, s.limits = r, c, cancel, l
 	s.pass, s.body, s.share, s.ctx = x.pass, resp.Body, r.Budget.Share(r.req.User), ctx
@@ -175,8 +177,8 @@ func (s *relay) Room(size int) error {
 	return s.share.Grow(s.ctx, int64(size))
 }
 
-// think starts the watch over silence of a model that thinks. Nothing is sent to the client
-// meanwhile, so another candidate may still answer.
+// think starts the timer for the silence of a model that thinks. Nothing is sent to the client meanwhile, so another
+// candidate may still answer.
 func (s *relay) think() {
 	s.thinks = true
 	s.mu.Lock()
@@ -185,12 +187,12 @@ func (s *relay) think() {
 	s.watch = time.AfterFunc(s.thinkingTime(s.lastByte), s.onSilence)
 }
 
-// thinkingTime is how long the model may go on to think without another sign of life.
+// thinkingTime returns how long the model may go on thinking without another sign of life.
 func (s *relay) thinkingTime(now time.Time) time.Duration {
 	return max(min(s.lastByte.Add(s.limits.idle).Sub(now), s.limits.thought.Sub(now)), time.Millisecond)
 }
 
-// commit sends the head of the answer and starts the watch over silence.
+// commit sends the head of the answer and starts the timer for silence.
 func (s *relay) commit() {
 	s.committed = true
 	s.sign = s.pass.KeepAlive(nil)
@@ -209,7 +211,7 @@ func (s *relay) commit() {
 	s.mu.Unlock()
 }
 
-// streamHeader is the head of a stream (specification 2.7).
+// streamHeader sets the header fields of a stream (specification 2.7).
 func streamHeader(header http.Header) {
 	header["Content-Type"] = eventStream
 	header["Cache-Control"] = noCache
@@ -222,7 +224,7 @@ var (
 	noBuffering = []string{"no"}
 )
 
-// write hands the events gathered so far to the client's connection.
+// write hands the gathered events to the client's connection.
 func (s *relay) write() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,8 +238,8 @@ func (s *relay) writeLocked() error {
 	s.dirty = true
 	err := s.run.write(s.pending)
 	s.recycle()
-	// Now, not when the upstream sent it: a client that is slow to take it must
-	// not make the upstream seem silent.
+	// The time is taken now and not when the upstream sent the text: a client that reads slowly must not make the
+	// upstream seem silent.
 	s.lastByte = time.Now()
 	s.lastContent = s.lastByte
 	return err
@@ -250,11 +252,11 @@ func (s *relay) unsent() bool {
 	return s.dirty || len(s.pending) > 0
 }
 
-// flush writes what was gathered and sends it on its way.
+// flush writes the gathered events and flushes the connection.
 func (s *relay) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended { // a late flush of drain: the writer is not ours any more
+	if s.ended { // a late flush by drain: the writer is no longer ours
 		return nil
 	}
 	err := s.writeLocked()
@@ -268,15 +270,14 @@ func (s *relay) flush() error {
 	return err
 }
 
-// recycle gives the buffer of the gathered events back: a silent stream needs
-// none.
+// recycle returns the buffer of the gathered events to the pool, since a silent stream needs none.
 func (s *relay) recycle() {
 	recycle(new([]byte), s.pending)
 	s.pending = nil
 }
 
-// onSilence runs when the stream may have been silent for too long: it cancels
-// the upstream, or gives the client a sign of life.
+// onSilence cancels the upstream, or sends the client a keep-alive. The timer calls it when the stream may have been
+// silent for too long.
 func (s *relay) onSilence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,12 +302,12 @@ func (s *relay) onSilence() {
 			_ = s.rc.Flush() // a client that left is noticed by the request's context
 		}
 	}
-	next := min(s.lastWrite.Add(keepAliveEvery).Sub(now), s.lastByte.Add(s.limits.idle).Sub(now), s.lastContent.Add(mostComments).Sub(now))
+	next := min(s.lastWrite.Add(keepAliveEvery).Sub(now), s.lastByte.Add(s.limits.idle).Sub(now),
+		s.lastContent.Add(mostComments).Sub(now))
 	s.watch.Reset(max(next, time.Millisecond))
 }
 
-// end makes sure that the watch does not write any more, and gives the buffer
-// of the events back.
+// end makes sure that the timer does not write any more, and releases the buffers and memory of the stream.
 func (s *relay) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,8 +322,8 @@ func (s *relay) end() {
 	}
 }
 
-// account notes what was used. Of an answer that is not complete the upstream may
-// have told a number before the rest of the text.
+// account stores the usage. If the answer is not complete its usage counts as unknown, since the upstream may have
+// stated a number before the rest of the text.
 func (s *relay) account(complete bool) {
 	result := &s.run.result
 	result.Usage, result.textBytes = s.pass.Usage(), s.pass.TextBytes()
@@ -339,19 +340,18 @@ func (s *relay) done() *failure {
 	return nil
 }
 
-// drain reads what is left of the body, which is nothing but its end: only then
-// the connection can serve the next request. It does not wait for long, since
-// the client's answer ends behind it; usually it does not wait at all, and the
-// last events and the end of the answer go out together.
+// drain reads the rest of the body, which is nothing but its end, so that the connection can serve another request. It
+// does not wait for long, since the client's answer ends after it. Usually it does not wait at all, and the last events
+// and the end of the answer go out together.
 func (s *relay) drain() {
-	late := time.AfterFunc(flushTime, func() { _ = s.flush() }) // the client's context tells of its leaving
+	late := time.AfterFunc(flushTime, func() { _ = s.flush() }) // the request's context notices a client that left
 	defer late.Stop()
 	timer := time.AfterFunc(drainTime, func() { s.cancel(context.Canceled) })
 	defer timer.Stop()
-	_, _ = io.CopyN(io.Discard, s.body, drainBytes) // how it ends does not matter any more
+	_, _ = io.CopyN(io.Discard, s.body, drainBytes) // how it ends no longer matters
 }
 
-// left ends a stream whose client has gone.
+// left ends a stream whose client has gone. It returns nil.
 func (s *relay) left() *failure {
 	s.account(false)
 	return s.leave()
@@ -363,8 +363,8 @@ func (s *relay) leave() *failure {
 	return nil
 }
 
-// failed ends a stream that broke: before the commit point the next candidate
-// gets a chance, behind it the client is told in the stream (specification 12.4).
+// failed ends a stream that broke. Before the commit point it returns the failure, so that the next candidate is tried;
+// after it, the client gets an error event in the stream (specification 12.4).
 func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *failure {
 	f := s.run.broken(ctx, err)
 	if e, ok := errors.AsType[*wire.UpstreamError](err); ok && f.class != gone {
@@ -380,7 +380,7 @@ func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *fai
 		return s.leave()
 	}
 	if f.code == connectionError || f.class == timedOut {
-		// The answer was whole, only the end of the stream is missing.
+		// The answer may be complete, with only the end of the stream missing.
 		if s.pending, err = s.pass.End(s.pending); err == nil {
 			return s.done()
 		}
@@ -392,12 +392,14 @@ func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *fai
 	if f.class == busy {
 		message = apierror.Unavailable(f.message, nil).Message
 	}
-	s.pending = s.pass.Fail(s.pending, hub.Failure{Code: failureCode(f), Type: failureType(f), Message: message, RequestID: s.run.req.ID})
-	_ = s.flush() // nobody is left to be told
+	s.pending = s.pass.Fail(s.pending, hub.Failure{
+		Code: failureCode(f), Type: failureType(f), Message: message, RequestID: s.run.req.ID,
+	})
+	_ = s.flush() // nobody is left to report an error to
 	return nil
 }
 
-// failureType is what the messages format calls a failure in a stream.
+// failureType returns the type that the messages format uses for a failure in a stream.
 func failureType(f *failure) string {
 	switch {
 	case f.class == rateLimited:
@@ -410,7 +412,7 @@ func failureType(f *failure) string {
 	return "api_error"
 }
 
-// failureCode is the code that clients tell failures in a stream apart by.
+// failureCode returns the code by which clients tell failures in a stream apart.
 func failureCode(f *failure) string {
 	if f.class == rateLimited {
 		return "rate_limit_exceeded"

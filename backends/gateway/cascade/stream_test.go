@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 )
 
-// renamed is what a client of keychain-low gets of chunks.
+// renamed returns what a client of keychain-low gets for chunks.
 func renamed(events ...string) string {
 	return strings.ReplaceAll(strings.Join(events, ""), `"model":"up"`, `"model":"keychain-low"`)
 }

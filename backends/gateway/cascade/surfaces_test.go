@@ -37,7 +37,7 @@ func forms(t *testing.T, do func(t *testing.T, surface hub.Format, streams bool)
 	}
 }
 
-// question is the smallest request of a surface; more are further members.
+// question returns the smallest request of a surface. more are further members.
 func question(surface hub.Format, model string, streams bool, more ...string) string {
 	members := append([]string{fmt.Sprintf(`"model":%q,"stream":%t`, model, streams)}, more...)
 	given := strings.Join(more, ",")
@@ -571,7 +571,7 @@ func TestSurfacesFail(t *testing.T) {
 	}
 }
 
-// serveOn is serve for a surface.
+// serveOn is like serve, for a surface.
 func (r *rig) serveOn(surface hub.Format) *front {
 	f := &front{results: make(chan *ended, 10)}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -662,7 +662,7 @@ func TestSurfacesClientLeaves(t *testing.T) {
 	}
 }
 
-// reasoningShown are the members that make a surface show reasoning.
+// reasoningShown returns the members that make a surface show reasoning.
 func reasoningShown(surface hub.Format) []string {
 	if surface == hub.Responses {
 		return []string{`"reasoning":{"summary":"auto"}`}

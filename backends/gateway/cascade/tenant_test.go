@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// as is the rig for another user.
+// as returns the rig for another user.
 func (r *rig) as(account *keychain.Account) *rig {
 	return &rig{t: r.t, clock: r.clock, engine: r.engine, account: account, catalog: r.catalog, alpha: r.alpha, beta: r.beta, gamma: r.gamma}
 }

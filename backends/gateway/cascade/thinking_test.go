@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// thought is what a stream of a format begins with when its model thinks and shows nothing
-// of it. alive is a sign of life on the way.
+// thought returns the beginning of a stream in a format whose model thinks without showing it. alive is an event that
+// shows that it is still at work.
 func thought(format hub.Format) (begins []act, alive string) {
 	switch format {
 	case hub.Messages:
@@ -38,7 +38,7 @@ func thought(format hub.Format) (begins []act, alive string) {
 
 var sequenceNumber = regexp.MustCompile(`"sequence_number":\d+`)
 
-// said is the rest of such a stream.
+// said returns the rest of such a stream.
 func said(format hub.Format, what string) []act {
 	switch format {
 	case hub.Messages:

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Traffic counts the attempts through every key on this node, in the last
-// minute (to 5 seconds) and the last day (to an hour).
+// Traffic counts the attempts through every key on this node, in the last minute (with a resolution of 5 seconds) and
+// in the last day (with a resolution of an hour).
 type Traffic struct {
 	mu   sync.RWMutex
 	keys map[scope]*rings
 	now  func() time.Time
 }
 
-// maxCounted bounds the keys that are counted; one takes about 650 bytes.
+// maxCounted bounds the number of keys that are counted. A key takes about 650 bytes.
 const maxCounted = 50_000
 
 // rings are the counts of one key.
@@ -23,8 +23,7 @@ type rings struct {
 	day    [24]bucket
 }
 
-// bucket counts one slot of time, of those that share its place in a ring the
-// latest.
+// bucket counts one time slot, the latest of those that share its place in a ring.
 type bucket struct{ slot, n int64 }
 
 func newTraffic(now func() time.Time) *Traffic {
@@ -53,7 +52,7 @@ func (t *Traffic) make(s scope) *rings {
 		return r
 	}
 	if len(t.keys) >= maxCounted {
-		for other := range t.keys { // any: the next attempt begins it anew
+		for other := range t.keys { // any key will do: its next attempt starts a new count
 			delete(t.keys, other)
 			if len(t.keys) < maxCounted*9/10 {
 				break
@@ -65,7 +64,7 @@ func (t *Traffic) make(s scope) *rings {
 	return r
 }
 
-// Lookup tells the attempts through a key.
+// Lookup returns the number of attempts through a key.
 func (t *Traffic) Lookup(provider, key string) (lastMinute, lastDay int64) {
 	t.mu.RLock()
 	r := t.keys[scope{provider: provider, key: key}]

@@ -9,8 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// NewTransport makes the connection pool to the providers of the catalog,
-// whose base URLs the operator sets.
+// NewTransport returns the connection pool to the providers of the catalog, whose base URLs are set by the operator.
 func NewTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -22,15 +21,15 @@ func NewTransport() *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
-		// Each open stream holds it; larger bodies are written past it.
+		// Each open stream holds this buffer; larger bodies are written past it.
 		WriteBufferSize:    2 << 10,
 		DisableCompression: true, // streams must not wait for a decoder
 	}
 }
 
-// NewGuardedTransport makes the pool to base URLs that users set. A dial to an
-// address that is not public is refused unless allow has it: the check is on
-// the address that is connected to, so a name cannot lead around it.
+// NewGuardedTransport returns the connection pool to base URLs that users set. A dial to an address that is not public
+// is refused unless allow contains it. The check is on the address that is connected to, so a host name cannot get
+// around it.
 func NewGuardedTransport(allow []netip.Prefix) *http.Transport {
 	t := NewTransport()
 	t.Proxy = nil // a proxy would dial in the gateway's place, past the guard

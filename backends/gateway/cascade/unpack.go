@@ -12,10 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// unpack takes gzip from an answer. No encoding is asked for, but some servers and
-// the proxies before them use it nevertheless. The bounds of what is read hold for
-// what is unpacked, and a stream flows on as far as the upstream has flushed it.
-// What else an answer is encoded in is returned; empty: nothing.
+// unpack removes the gzip encoding from an answer. No encoding is asked for, but some servers and the proxies before
+// them use it nevertheless. The size limits hold for the unpacked text, and a stream flows on as far as the upstream
+// has flushed it. It returns the name of any other encoding, or an empty string.
 func unpack(resp *http.Response) (unknown string) {
 	values := resp.Header["Content-Encoding"]
 	if values == nil {
@@ -31,8 +30,8 @@ func unpack(resp *http.Response) (unknown string) {
 	return ""
 }
 
-// unpacked reads a body without its gzip. The head is waited for when it is read,
-// under the limits of all that is read.
+// unpacked reads a body without its gzip encoding. The gzip header is read on the first Read, under the same limits as
+// the rest.
 type unpacked struct {
 	packed io.ReadCloser
 	gzip   *gzip.Reader
@@ -51,7 +50,7 @@ func (u *unpacked) Read(p []byte) (n int, err error) {
 
 func (u *unpacked) Close() error { return u.packed.Close() }
 
-// brokenGzip tells what is no gzip from a connection that broke.
+// brokenGzip marks errors of the gzip format as wire.ErrBroken, to tell them from a connection that broke.
 func brokenGzip(err error) error {
 	_, corrupt := errors.AsType[flate.CorruptInputError](err)
 	if corrupt || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {

@@ -19,7 +19,7 @@ func packed(text string) string {
 	return b.String()
 }
 
-// miscounted is a gzip with a checksum that is not its text's.
+// miscounted returns text as gzip with a wrong checksum.
 func miscounted(text string) string {
 	b := []byte(packed(text))
 	b[len(b)-8]++

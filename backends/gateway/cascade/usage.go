@@ -10,13 +10,13 @@ import (
 // provider had worked on the request.
 type Lost struct {
 	Candidate *keychain.Candidate
-	Key       string // of the provider, by its public id
+	Key       string // public id of the provider key
 	Usage     wire.Usage
 }
 
-// lose keeps what an attempt without an answer used. whole: the answer was complete.
-// Of one that was not, what the provider had told counts, and nothing is guessed, but
-// for a client that left: to leave early would else make every prompt free.
+// lose records the usage of an attempt without an answer. If whole is set the answer was complete. Of an incomplete one
+// counts what the provider had stated, without a guess, unless the client left: leaving early would otherwise make
+// every prompt free.
 func (r *run) lose(c *keychain.Candidate, pass passed, whole bool) {
 	u := pass.Usage()
 	if !whole {
@@ -35,8 +35,8 @@ func (r *run) settleUsage() {
 	}
 }
 
-// settled is a usage with estimates in place of what the upstream did not tell
-// (specification 15.2). What it told before the end of an answer is the least.
+// settled returns a usage with estimates in place of what the upstream did not state (specification 15.2). Numbers that
+// it stated before the end of an answer are lower bounds.
 func (r *run) settled(u wire.Usage, textBytes int64) wire.Usage {
 	if u.Known {
 		return u
@@ -49,12 +49,12 @@ func (r *run) settled(u wire.Usage, textBytes int64) wire.Usage {
 	return u
 }
 
-// media are the needs whose tokens do not show in the text.
+// media are the needs whose tokens are not visible in the text.
 const media = wire.NeedImage | wire.NeedFile | wire.NeedAudio
 
-// promptTokens estimates the prompt, once: it is the number that the client is told.
-// The text of a chat request that nobody had to read further is measured by its bytes,
-// its media as they were seen in passing.
+// promptTokens estimates the tokens of the prompt. It does so once, so that the client is told the number that is
+// recorded. A chat request that was not read into the common form is measured by the bytes of its text and by the media
+// that were seen in parsing.
 func (r *run) promptTokens() int64 {
 	if r.prompt > 0 {
 		return r.prompt

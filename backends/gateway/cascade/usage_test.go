@@ -222,7 +222,7 @@ func TestEstimateIsWhatTheClientIsTold(t *testing.T) {
 	})
 }
 
-// toldUsage is the usage in an answer.
+// toldUsage returns the usage in an answer.
 func toldUsage(t *testing.T, surface hub.Format, streams bool, body string) (input, output int64) {
 	t.Helper()
 	usage := gjson.Get(body, "usage")

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// askedOf is an answer in the format of an upstream.
+// askedOf returns an answer in the format of an upstream.
 func askedOf(format hub.Format, streams bool, said string) step {
 	switch {
 	case format != hub.Chat:

@@ -37,14 +37,14 @@ func effortOf(surface hub.Format, effort string) string {
 	}
 }
 
-// clash is how a model refuses the two by chat completions.
+// clash answers as a model that refuses the two in chat completions.
 func clash(w http.ResponseWriter, r *http.Request) {
 	reply(http.StatusBadRequest, `{"error":{"message":"Function tools with reasoning_effort are not supported for a-low in /v1/chat/completions. Please use /v1/responses instead.",`+
 		`"type":"invalid_request_error","param":"reasoning_effort","code":null}}`)(w, r)
 }
 
-// newTwoWires is a rig whose alpha speaks chat and Responses. wire is that of tools with an
-// effort, as the catalog has it.
+// newTwoWires returns a rig whose alpha speaks chat and Responses. wire is the catalog's format for tools with an
+// effort.
 func newTwoWires(t *testing.T, wire string, members string, reasons bool) *rig {
 	t.Helper()
 	thinks := ""

@@ -7,21 +7,22 @@ import (
 	"strings"
 )
 
-// TierPrefix begins the names by which clients ask for a tier: keychain-low, keychain-medium,
+// TierPrefix is the prefix of the names by which clients ask for a tier: keychain-low, keychain-medium and
 // keychain-high.
 const TierPrefix = "keychain-"
 
-// maxAlias is how many bytes the name of an alias can have.
+// maxAlias is the longest name of an alias, in bytes.
 const maxAlias = 100
 
-// CheckAlias returns the name that an alias leads to, which is a tier (low, medium, high or their
-// names with TierPrefix), an entry provider/model, or the id of a model without its provider. An
-// alias leads to no other alias, so that none can lead in a circle. Errors say what is wrong with
-// the name or the target. own reports whether an entry that is not of the catalog may be a target;
-// a nil own means that none may.
+// CheckAlias checks the name and the target of an alias and returns the target in its full form. A target is a tier
+// (low, medium, high, or their names with TierPrefix), an entry provider/model, or the id of a model without its
+// provider. It must not be another alias, so that aliases cannot form a circle. The error says what is wrong with the
+// name or the target. own reports whether an entry that is not in the catalog may be a target; a nil own allows none.
 func (c *Catalog) CheckAlias(name, target string, own func(entry string) bool) (string, error) {
 	switch {
-	case name == "" || len(name) > maxAlias || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }):
+	case name == "" || len(name) > maxAlias || strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r > '~'
+	}):
 		return "", fmt.Errorf("the name of an alias has 1 to %d printable ASCII characters and no blanks", maxAlias)
 	case strings.HasPrefix(name, TierPrefix):
 		return "", fmt.Errorf("the alias %q would hide the name of a tier: no alias begins with %s", name, TierPrefix)
@@ -37,7 +38,7 @@ func (c *Catalog) CheckAlias(name, target string, own func(entry string) bool) (
 	return "", fmt.Errorf("the alias %q leads to %q, which is neither low, medium, high nor a model of the catalog; GET /models lists all", name, clip(target))
 }
 
-// hasEntry reports whether provider/model is on offer.
+// hasEntry reports whether an entry, provider/model, is available.
 func (c *Catalog) hasEntry(entry string) bool {
 	provider, id, ok := strings.Cut(entry, "/")
 	if !ok {
@@ -47,7 +48,7 @@ func (c *Catalog) hasEntry(entry string) bool {
 	return ok && !m.Retired
 }
 
-// hasID reports whether a model on offer has an id, the maker's name before it or not.
+// hasID reports whether a model with the id is available. The maker's name before the id may be left out.
 func (c *Catalog) hasID(id string) bool {
 	for _, models := range c.models {
 		if slices.ContainsFunc(models, func(m *Model) bool { return m.ID == id || strings.HasSuffix(m.ID, "/"+id) }) {
@@ -57,11 +58,10 @@ func (c *Catalog) hasID(id string) bool {
 	return false
 }
 
-// Aliases returns the operator's aliases of the configuration: their targets by their names. The
-// caller must not change the map.
+// Aliases returns the aliases of the configuration, as a map from names to targets. The caller must not change the map.
 func (c *Catalog) Aliases() map[string]string { return c.aliases }
 
-// alias gives the catalog its aliases.
+// alias checks and sets the aliases of the catalog.
 func (c *Catalog) alias(aliases map[string]string) error {
 	c.aliases = make(map[string]string, len(aliases))
 	for _, name := range slices.Sorted(maps.Keys(aliases)) {

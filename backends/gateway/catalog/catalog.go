@@ -1,10 +1,8 @@
-// Package catalog knows the providers and models that a gateway can reach:
-// addresses, what each provider needs changed in a request, what each model
-// can do and costs, and which tier it serves.
+// Package catalog holds the providers and models that a gateway can reach: addresses, the changes that each provider
+// needs in a request, what each model can do and costs, and which tiers it serves.
 //
-// All of it is data. A file is built into the binary, and a newer one can take
-// its place without a rebuild; see README.md beside it. No code depends on a
-// model id.
+// All of it is data. A file is built into the binary, and a newer one can take its place without a rebuild; see
+// README.md beside it. No code depends on a model id.
 package catalog
 
 import (
@@ -16,13 +14,12 @@ import (
 //go:embed catalog.json
 var embedded []byte
 
-// Catalog is one reading of a data file with options applied. It never
-// changes, so it may be used by any number of goroutines; the slices, providers
-// and models it returns are shared and must not be changed either.
+// Catalog is the content of a data file with options applied. It never changes, so it may be used by any number of
+// goroutines. The slices, providers and models that it returns are shared and must not be changed either.
 type Catalog struct {
-	// Updated is the day the data is from, as 2006-01-02.
+	// Updated is the date of the data, as 2006-01-02.
 	Updated string
-	// OwnKeys says whether users' own provider keys are used.
+	// OwnKeys is the policy for users' own provider keys.
 	OwnKeys OwnKeys
 
 	all       *data
@@ -34,7 +31,7 @@ type Catalog struct {
 	aliases   map[string]string
 }
 
-// data is a whole file, whatever is enabled of it.
+// data is the content of a whole file, including what is not enabled.
 type data struct {
 	updated   string
 	providers []*Provider
@@ -43,11 +40,11 @@ type data struct {
 
 type modelKey struct{ provider, id string }
 
-// parseEmbedded runs once: the file is part of the binary.
+// parseEmbedded parses the file in the binary, once.
 var parseEmbedded = sync.OnceValue(func() *Catalog {
 	c, err := Parse(embedded)
 	if err != nil {
-		panic(fmt.Sprintf("built-in catalog: %v", err)) // a test parses it, so no release gets here
+		panic(fmt.Sprintf("built-in catalog: %v", err)) // a test parses it, so this does not happen in a release
 	}
 	return c
 })
@@ -55,7 +52,7 @@ var parseEmbedded = sync.OnceValue(func() *Catalog {
 // Embedded returns the catalog built into the binary, without alternates.
 func Embedded() *Catalog { return parseEmbedded() }
 
-// newCatalog indexes the given providers, which are the enabled ones in order.
+// newCatalog indexes the given providers, which are the enabled ones in the order of the file.
 func newCatalog(d *data, models []*Model, enabled []*Provider) *Catalog {
 	c := &Catalog{
 		Updated:   d.updated,
@@ -84,8 +81,8 @@ func newCatalog(d *data, models []*Model, enabled []*Provider) *Catalog {
 	return c
 }
 
-// Providers returns the enabled providers in the order of the file: without
-// options all that are not alternates.
+// Providers returns the enabled providers in the order of the file. Without options these are all that are not
+// alternates.
 func (c *Catalog) Providers() []*Provider { return c.providers }
 
 // Provider returns an enabled provider.
@@ -98,14 +95,14 @@ func (c *Catalog) Provider(code string) (*Provider, bool) {
 // the order of the file.
 func (c *Catalog) Models(provider string) []*Model { return c.models[provider] }
 
-// Model returns a model of an enabled provider, retired ones too.
+// Model returns a model of an enabled provider. It also finds retired models.
 func (c *Catalog) Model(provider, id string) (*Model, bool) {
 	m, ok := c.byID[modelKey{provider, id}]
 	return m, ok
 }
 
-// Tier returns the models that serve a tier, in the default order of a
-// cascade inside that tier: the order of the file. Retired ones are left out.
+// Tier returns the models that serve a tier, in the order of the file, which is the default order of a cascade within
+// the tier. Retired models are left out.
 func (c *Catalog) Tier(t Tier) []*Model {
 	if t < Low || t > High {
 		return nil

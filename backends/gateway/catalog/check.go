@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// efforts are the words for how much a model reasons.
+// efforts are the names of the levels of reasoning.
 var efforts = [...]string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// The words and shapes a data file may use.
+// The names and patterns that a data file may use.
 var (
 	codePattern     = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 	envPattern      = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,63}$`)
@@ -32,9 +32,9 @@ var (
 	wires      = []string{WireResponses, WireMessages, WireConverse}
 	auths      = []string{AuthBearer, AuthXAPIKey, AuthAPIKey, AuthEntra, AuthGoogle, AuthAWS}
 
-	// essential members make the request; a shape that drops them is a mistake.
+	// essential members are needed in every request, so a shape must not drop them.
 	essential = []string{"model", "messages", "stream", FieldMaxTokens, FieldMaxCompletionTokens}
-	// reserved headers are set by the gateway: the body's framing and the key.
+	// reserved headers are set by the gateway. They frame the body or hold the key.
 	reserved = []string{
 		"authorization", "x-api-key", "api-key", "host", "connection", "content-length",
 		"content-type", "transfer-encoding", "upgrade", "te", "trailer",
@@ -95,7 +95,8 @@ func checkProvider(p *Provider) error {
 		}
 		p.WireBaseURLs[wire] = base
 	}
-	if p.AffinityHeader != "" && (!headerPattern.MatchString(p.AffinityHeader) || slices.Contains(reserved, strings.ToLower(p.AffinityHeader))) {
+	if p.AffinityHeader != "" &&
+		(!headerPattern.MatchString(p.AffinityHeader) || slices.Contains(reserved, strings.ToLower(p.AffinityHeader))) {
 		return fmt.Errorf("affinity_header: %q is no header that can be set", clip(p.AffinityHeader))
 	}
 	for name, address := range p.Endpoints {
@@ -225,8 +226,7 @@ func checkModel(m *Model) error {
 	return m.Price.check()
 }
 
-// checkExtras checks the numbers of a price that have names. The names are those that
-// answers have: nothing else could match.
+// checkExtras checks the named numbers of a price. The names are words of answers, so others could not match.
 func checkExtras(at string, extras map[string]float64) error {
 	if len(extras) > maxList {
 		return fmt.Errorf("%s: more than %d", at, maxList)
@@ -248,7 +248,13 @@ func checkRates(at string, r Rates) error {
 	for _, f := range []struct {
 		field string
 		value float64
-	}{{"input", r.Input}, {"cached_input", r.CachedInput}, {"cache_write", r.CacheWrite}, {"cache_write_1h", r.CacheWriteHour}, {"output", r.Output}} {
+	}{
+		{"input", r.Input},
+		{"cached_input", r.CachedInput},
+		{"cache_write", r.CacheWrite},
+		{"cache_write_1h", r.CacheWriteHour},
+		{"output", r.Output},
+	} {
 		if f.value < 0 || f.value > maxRate {
 			return fmt.Errorf("%s.%s: %g is not between 0 and %d USD", at, f.field, f.value, maxRate)
 		}
@@ -331,9 +337,8 @@ func oneOf(words []string) func(string) bool {
 	return func(s string) bool { return slices.Contains(words, s) }
 }
 
-// trimBase checks a base URL and removes trailing slashes. {name} may stand for
-// a part that the configuration fills; Provider.complete asks whether it did.
-// The URL itself stays out of messages: it could hold a password.
+// trimBase checks a base URL and removes trailing slashes. The URL may have {name} parts that the configuration fills;
+// Provider.complete checks that it did. Messages do not quote the URL, since it could contain a password.
 func trimBase(field string, base *string) error {
 	trimmed := strings.TrimRight(*base, "/")
 	whole := partPattern.ReplaceAllLiteralString(trimmed, "x")
@@ -355,7 +360,7 @@ func trimBase(field string, base *string) error {
 	return nil
 }
 
-// checkLink checks an address that people follow; it may be absent.
+// checkLink checks an address that people follow. It may be empty.
 func checkLink(field, link string) error {
 	if link == "" {
 		return nil

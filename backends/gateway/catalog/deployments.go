@@ -26,31 +26,31 @@ func (o *Options) models(d *data) ([]*Model, error) {
 	return all, nil
 }
 
-// deployment is an entry of the file at another provider under another name.
+// deployment returns a copy of an entry of the file for another provider, under another name.
 func (d *data) deployment(code, id, entry string) (*Model, error) {
 	name := code + "/" + id
-	var of *Model
+	var source *Model
 	for _, m := range d.models {
 		switch m.entry {
 		case name:
 			return nil, fmt.Errorf("%s is a model of the catalog already", clip(name))
 		case entry:
-			of = m
+			source = m
 		}
 	}
-	if of == nil {
+	if source == nil {
 		return nil, fmt.Errorf("%q is no model of the catalog such as openai/gpt-5.4-mini", clip(entry))
 	}
-	m := *of
+	m := *source
 	m.Provider, m.ID, m.entry = code, id, name
 	m.Name = id
-	if !m.Embeddings { // the state of a model's reasoning can be read only where it was written
-		m.Family = code + "/" + of.Family
+	if !m.Embeddings { // the reasoning state of a model can only be read where it was written
+		m.Family = code + "/" + source.Family
 	}
 	m.Price = Price{}
 	m.Retired, m.Deprecated, m.Retires = false, time.Time{}, time.Time{}
 	if m.Reasoning && m.ReasoningEfforts == nil {
-		from := slices.IndexFunc(d.providers, func(p *Provider) bool { return p.Code == of.Provider })
+		from := slices.IndexFunc(d.providers, func(p *Provider) bool { return p.Code == source.Provider })
 		m.ReasoningEfforts = d.providers[from].Shape.ReasoningEfforts
 	}
 	return &m, checkModel(&m)

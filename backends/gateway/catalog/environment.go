@@ -2,18 +2,17 @@ package catalog
 
 import "strings"
 
-// EnvironmentKey is a key that the environment has for a provider.
+// EnvironmentKey is a provider key from the environment.
 type EnvironmentKey struct {
-	// Variable holds the key, and Secret is its text.
+	// Variable is the name of the variable that holds the key. Secret is the key.
 	Variable, Secret string
-	// BaseVariable is the variable beside it that says where the key belongs, such as
-	// OPENAI_BASE_URL beside OPENAI_API_KEY, and BaseURL what it says. An empty BaseURL
-	// means that the key belongs to the provider itself.
+	// BaseVariable is the variable for the base URL that the key belongs to, such as OPENAI_BASE_URL for
+	// OPENAI_API_KEY. BaseURL is its value. An empty BaseURL means that the key belongs to the provider itself.
 	BaseVariable, BaseURL string
 }
 
-// EnvironmentKey returns the first key that the environment has for the provider, with the
-// base URL that is given beside it. A nil environment has none.
+// EnvironmentKey returns the first key that the environment has for the provider, with the base URL that is given
+// beside it. A nil environment has no keys.
 func (p *Provider) EnvironmentKey(environment func(name string) string) (key EnvironmentKey, ok bool) {
 	if environment == nil {
 		return key, false
@@ -27,9 +26,8 @@ func (p *Provider) EnvironmentKey(environment func(name string) string) (key Env
 	return key, false
 }
 
-// EnvironmentBase returns the variable that has the base URL for the key in another one, as
-// the SDKs of the vendors read it, and the base URL; empty: it is not set. What is appended
-// to the base URL is /chat/completions or /models.
+// EnvironmentBase returns the variable that has the base URL for the key in another variable, as the vendors' SDKs read
+// it, and its value, which is empty if it is not set. /chat/completions or /models is appended to the base URL.
 func EnvironmentBase(key string, environment func(name string) string) (variable, base string) {
 	for _, suffix := range []string{"_API_KEY", "_API_TOKEN", "_TOKEN"} {
 		if prefix, ok := strings.CutSuffix(key, suffix); ok {
@@ -44,8 +42,8 @@ func EnvironmentBase(key string, environment func(name string) string) (variable
 	return variable, base
 }
 
-// BelongsTo reports whether the key may be sent to a base URL: it must be the one that is
-// given beside the key, where there is one.
+// BelongsTo reports whether the key may be sent to a base URL. If a base URL is given beside the key it must be that
+// one.
 func (k *EnvironmentKey) BelongsTo(base string) bool {
 	return k.BaseURL == "" || k.BaseURL == strings.TrimRight(base, "/")
 }

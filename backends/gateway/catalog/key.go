@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// Bounds of a provider key.
+// Bounds of a provider key, in bytes.
 const (
 	maxKey     = 1000
 	maxKeyFile = 4 << 10 // a JSON object
 )
 
-// CheckKey returns a provider key as it is stored: a JSON object, such as the key file of a
-// service account, without the line breaks around its members. An error says what is wrong
-// with the key and holds no part of it.
+// CheckKey returns a provider key in the form in which it is stored: a JSON object, such as the key file of a service
+// account, loses its insignificant white space. The error says what is wrong with the key without quoting it.
 func CheckKey(key string) (string, error) {
 	if strings.HasPrefix(key, "{") {
 		var compact bytes.Buffer

@@ -15,11 +15,10 @@ const (
 	ModalityAudio = "audio"
 )
 
-// Model is one model of one provider. The JSON names are those of the data
-// file. Models of a Catalog are shared: they must not be changed.
+// Model is one model of one provider. The JSON names are those of the data file. Models of a Catalog are shared and
+// must not be changed.
 type Model struct {
-	// Provider is the code of the provider, ID the name that goes into the
-	// request. See EntryID.
+	// Provider is the code of the provider, ID is the name in requests to it. See EntryID.
 	Provider string `json:"provider"`
 	ID       string `json:"id"`
 	// Name is for people. Default: ID.
@@ -27,41 +26,42 @@ type Model struct {
 	// Family groups models that understand each other's reasoning state.
 	// Default: ID, so that state is never shared by accident.
 	Family string `json:"family"`
-	// Tiers it serves by default. Empty: only when asked for by id.
+	// Tiers are the tiers that the model serves by default. A model without tiers is used only if it is asked for by
+	// id.
 	Tiers []Tier `json:"tiers"`
-	// ContextWindow and MaxOutput are in tokens. Zero: not published, so
-	// nothing may be refused because of it.
+	// ContextWindow and MaxOutput are in tokens. Zero means that the number is not published, so that nothing may be
+	// refused because of it.
 	ContextWindow int `json:"context_window"`
 	MaxOutput     int `json:"max_output"`
-	// Modalities are the inputs it takes, always with "text".
+	// Modalities are the accepted kinds of input. They always include "text".
 	Modalities []string `json:"modalities"`
-	// Tools: function calling. JSONSchema: response_format json_schema.
+	// Tools reports support for function calling, JSONSchema for response_format json_schema.
 	Tools      bool `json:"tools"`
 	JSONSchema bool `json:"json_schema"`
-	// Reasoning: it thinks before it answers, always or on request.
+	// Reasoning reports that the model thinks before it answers, always or on request.
 	Reasoning bool `json:"reasoning"`
-	// ReasoningEfforts it knows. Absent (nil): those of the provider. Present
-	// and empty: it takes none.
+	// ReasoningEfforts are the efforts that the model knows. Nil (absent) means those of the provider. An empty list
+	// means that it takes none.
 	ReasoningEfforts []string `json:"reasoning_efforts"`
-	// Prefill: a last assistant message is continued.
+	// Prefill reports that the model continues a last assistant message.
 	Prefill bool `json:"prefill"`
-	// Embeddings: it makes vectors of texts and nothing else, so it is in no tier.
-	// Models of one family make the same vectors.
+	// Embeddings reports that the model makes vectors of texts and nothing else, so that it is in no tier. Models of
+	// one family make the same vectors.
 	Embeddings bool `json:"embeddings"`
-	// Endpoints are those of Provider.Endpoints that the model is for, and nothing else, so it is in
-	// no tier.
+	// Endpoints are the Provider.Endpoints that the model is for. A model with endpoints is for nothing else, so it is
+	// in no tier.
 	Endpoints []string `json:"endpoints"`
-	// Retired models are known by id but offered nowhere.
+	// Retired models can be found by id but are not available.
 	Retired bool `json:"retired"`
-	// Assumed: some of the above is a guess on the permissive side, because a
-	// candidate that errs costs one attempt and one that is skipped costs the answer.
+	// Assumed reports that some of the above is a permissive guess: trying a candidate in vain costs one attempt, while
+	// skipping one may cost the answer.
 	Assumed bool `json:"assumed"`
 	// Price is the list price.
 	Price Price `json:"-"`
-	// Created is the day of release. Zero: unknown.
+	// Created is the day of release. Zero means unknown.
 	Created time.Time `json:"-"`
-	// Deprecated is the day from which on the provider advises against the model, Retires the one
-	// from which on it answers no more. Zero: none is announced.
+	// Deprecated is the day from which the provider advises against the model. Retires is the day from which the model
+	// no longer answers. Zero means that no such day is announced.
 	Deprecated, Retires time.Time `json:"-"`
 	// Note is for readers of the file; nothing depends on it.
 	Note string `json:"note"`
@@ -69,8 +69,8 @@ type Model struct {
 	entry string
 }
 
-// EntryID is Provider + "/" + ID, unique in the catalog. IDs may contain
-// slashes, provider codes never do.
+// EntryID returns Provider + "/" + ID, which is unique in the catalog. IDs may contain slashes, provider codes never
+// do.
 func (m *Model) EntryID() string {
 	if m.entry != "" {
 		return m.entry
@@ -78,7 +78,8 @@ func (m *Model) EntryID() string {
 	return m.Provider + "/" + m.ID
 }
 
-// DeprecatedBy reports whether the model is deprecated at a time: a model that will be retired is.
+// DeprecatedBy reports whether the model is deprecated at the given time. A model with a date of retirement, but none
+// of deprecation, is always deprecated.
 func (m *Model) DeprecatedBy(now time.Time) bool {
 	return !m.Deprecated.IsZero() && !now.Before(m.Deprecated) || m.Deprecated.IsZero() && !m.Retires.IsZero()
 }
@@ -86,63 +87,60 @@ func (m *Model) DeprecatedBy(now time.Time) bool {
 // Serves reports whether the model is for an endpoint.
 func (m *Model) Serves(endpoint string) bool { return slices.Contains(m.Endpoints, endpoint) }
 
-// Accepts reports whether the model takes this input; see the Modality constants.
+// Accepts reports whether the model takes this kind of input; see the Modality constants.
 func (m *Model) Accepts(modality string) bool { return slices.Contains(m.Modalities, modality) }
 
-// Rates are USD per 1,000,000 tokens, to at most six decimals.
+// Rates are in USD per 1,000,000 tokens, with at most six decimals.
 type Rates struct {
-	// Input is for tokens that were neither read from nor written to a cache.
+	// Input is the rate for tokens that were neither read from nor written to a cache.
 	Input float64
-	// CachedInput and CacheWrite are for those that were. Zero: the provider
-	// has no such rate and bills them as Input.
+	// CachedInput and CacheWrite are the rates for tokens that were read from or written to a cache. Zero means that
+	// the provider has no such rate and bills them as Input.
 	CachedInput float64
 	CacheWrite  float64
-	// CacheWriteHour is for tokens written to a cache that keeps them for an hour.
-	// Zero: as CacheWrite.
+	// CacheWriteHour is the rate for tokens written to a cache that keeps them for an hour. Zero means the same rate as
+	// CacheWrite.
 	CacheWriteHour float64
-	// Output includes reasoning.
+	// Output is the rate for the answer, including reasoning.
 	Output float64
 }
 
 // Price is the list price of a model.
 type Price struct {
 	Rates
-	// Known is false where no price is given; then all rates are zero. A
-	// known price of zero is a free model.
+	// Known is false if no price is given; all rates are zero then. A known price of zero means that the model is free.
 	Known bool
-	// LongAbove, when not zero, is the number of prompt tokens (cached and
-	// written ones included) above which Long replaces the rates of the whole
-	// request.
+	// LongAbove, if not zero, is the number of prompt tokens (including cached and written ones) above which Long
+	// replaces the rates for the whole request.
 	LongAbove int64
 	Long      Rates
-	// Factors change the rates of requests that were served in another way than the
-	// ordinary one, by the words of the answer for it ("flex", "priority", "fast"). Those
-	// without a factor cost the list price; several factors multiply.
+	// Factors change the rates of requests that were not served in the ordinary way. They are named by the words of the
+	// answer for it ("flex", "priority", "fast"). Requests without a factor cost the list price; several factors are
+	// multiplied.
 	Factors map[string]float64
-	// Calls are USD for one call of a tool that the provider runs, by the tool's name
-	// ("web_search"). Those without one cost nothing but their tokens.
+	// Calls are the prices in USD of one call of a tool that the provider runs, by the tool's name ("web_search").
+	// Tools without a price cost nothing but their tokens.
 	Calls map[string]float64
 }
 
-// Tokens are those of a request, each in one of the counts, and what else is billed.
-// Negative ones are taken as zero.
+// Tokens are the tokens of a request, each in one of the counts, and what else is billed. Negative counts are taken as
+// zero.
 type Tokens struct {
-	// Input was neither read from nor written to the cache.
+	// Input counts the tokens that were neither read from nor written to the cache.
 	Input, Cached, Written, WrittenHour, Output int64
-	// Served are the words for how it was served, Calls those of the provider's tools. See
-	// Price.
+	// Served are the words for how the request was served, Calls counts the calls of the provider's tools. See Price.
 	Served []string
 	Calls  map[string]int64
 }
 
-// Cost is what a request cost in millionths of a US dollar, rounded half up,
-// and whether the price is known. The sum is exact: rates are turned into whole
-// millionths of a micro-dollar first.
+// Cost returns what a request cost in millionths of a US dollar, rounded half up, and whether the price is known. The
+// sum is exact, since rates are first turned into whole millionths of a micro-dollar.
 func (m *Model) Cost(t Tokens) (microUSD int64, known bool) {
 	if !m.Price.Known {
 		return 0, false
 	}
-	in, cached, written, hour, out := atLeastZero(t.Input), atLeastZero(t.Cached), atLeastZero(t.Written), atLeastZero(t.WrittenHour), atLeastZero(t.Output)
+	in, cached, written, hour, out := atLeastZero(t.Input), atLeastZero(t.Cached), atLeastZero(t.Written),
+		atLeastZero(t.WrittenHour), atLeastZero(t.Output)
 	r := m.Price.Rates
 	if m.Price.LongAbove > 0 && promptAbove(uint64(m.Price.LongAbove), in, cached, written, hour) {
 		r = m.Price.Long
@@ -169,7 +167,7 @@ func (m *Model) Cost(t Tokens) (microUSD int64, known bool) {
 	return total.microUSD(), true
 }
 
-// factor is what the rates are multiplied with.
+// factor returns the factor by which the rates are multiplied.
 func (p *Price) factor(served []string) float64 {
 	factor := 1.0
 	for _, word := range served {
@@ -180,19 +178,18 @@ func (p *Price) factor(served []string) float64 {
 	return factor
 }
 
-// rateScale makes a rate whole: a rate in USD per million tokens is the same
-// number of micro-dollars per token, and has at most six decimals.
+// rateScale turns a rate into a whole number. A rate in USD per million tokens equals micro-dollars per token, and has
+// at most six decimals.
 const rateScale = 1_000_000
 
-// maxRate bounds a rate so that no product can leave 128 bits, maxFactor what the price of
-// a call and a factor may be.
+// maxRate bounds a rate so that no product exceeds 128 bits. maxFactor bounds a factor and the price of a call.
 const (
 	maxRate   = 100_000
 	maxFactor = 1000
 )
 
-// perToken is a rate in millionths of a micro-dollar per token. A rate outside
-// of the range that the catalog accepts counts as the nearest one inside.
+// perToken returns a rate in millionths of a micro-dollar per token. A rate outside the range that the catalog accepts
+// is replaced by the nearest one inside.
 func perToken(rate float64) uint64 {
 	if !(rate > 0) { // NaN too
 		return 0
@@ -200,7 +197,7 @@ func perToken(rate float64) uint64 {
 	return uint64(math.Round(min(rate, maxRate) * rateScale))
 }
 
-// perCall is the price of a call in the same unit.
+// perCall returns the price of a call in the same unit.
 func perCall(price float64) uint64 {
 	if !(price > 0) {
 		return 0
@@ -220,13 +217,13 @@ func promptAbove(limit uint64, counts ...uint64) bool {
 		if n > limit {
 			return true
 		}
-		limit -= n // what is left of it
+		limit -= n // the rest of the limit
 	}
 	return false
 }
 
-// uint128 holds a sum of products of tokens (below 2^63) and rates (below 2^37), or of
-// calls and their prices (below 2^50).
+// uint128 holds a sum of products of tokens (below 2^63) and rates (below 2^37), or of calls and their prices (below
+// 2^50).
 type uint128 struct{ hi, lo uint64 }
 
 func (u *uint128) addProduct(a, b uint64) {
@@ -236,7 +233,7 @@ func (u *uint128) addProduct(a, b uint64) {
 	u.hi, _ = bits.Add64(u.hi, hi, carry)
 }
 
-// microUSD divides by rateScale, rounding half up, and saturates.
+// microUSD returns u divided by rateScale, rounded half up. It saturates at the largest int64.
 func (u uint128) microUSD() int64 {
 	var carry uint64
 	u.lo, carry = bits.Add64(u.lo, rateScale/2, 0)

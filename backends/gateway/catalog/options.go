@@ -10,72 +10,66 @@ import (
 	"strings"
 )
 
-// Options choose among the providers of a file and change how they are reached.
+// Options select the providers of a file and change how they are reached.
 type Options struct {
-	// Enable lists alternates to offer. Naming a provider that is no alternate
-	// changes nothing.
+	// Enable lists alternates to offer. Naming a provider that is not an alternate changes nothing.
 	Enable []string
 	// Disable lists providers not to offer.
 	Disable []string
-	// Overrides are by provider code. One for a provider that is not enabled
-	// is checked but has no effect.
+	// Overrides are by provider code. An override for a provider that is not enabled is checked but has no effect.
 	Overrides map[string]Override
-	// Environment gives the values of the variables of Provider.Env, for keys of
-	// the operator's; nil: they are not looked at.
+	// Environment returns the values of the variables in Provider.Env, for keys of the operator. Nil means that the
+	// environment is not used.
 	Environment func(name string) string
-	// Prices replace those of the file.
+	// Prices replace the prices of the file.
 	Prices Prices
-	// OwnKeys says whether users' own provider keys are used. Default: OwnKeysFirst.
+	// OwnKeys is the policy for users' own provider keys. Default: OwnKeysFirst.
 	OwnKeys OwnKeys
-	// Aliases are other names for models and tiers, by these names; see CheckAlias.
+	// Aliases map further names to models and tiers; see CheckAlias.
 	Aliases map[string]string
 }
 
-// OwnKeys is a policy for users' own provider keys. Models of users' own servers have nothing
-// to do with it.
+// OwnKeys is a policy for users' own provider keys. It does not concern models of users' own servers.
 type OwnKeys string
 
 // The policies. The zero value is OwnKeysFirst.
 const (
-	// OwnKeysFirst tries users' own keys before those of their team, of the organisation and of
-	// the operator.
+	// OwnKeysFirst tries users' own keys before those of their team, of the organisation and of the operator.
 	OwnKeysFirst OwnKeys = "first"
-	// OwnKeysOnly uses no others.
+	// OwnKeysOnly uses no other keys.
 	OwnKeysOnly OwnKeys = "only"
-	// OwnKeysNever uses only the others.
+	// OwnKeysNever uses the other keys only.
 	OwnKeysNever OwnKeys = "never"
 )
 
 // Override changes how one provider is reached.
 type Override struct {
-	// BaseURL replaces the base of the chat format: an absolute http or https
-	// URL without query, for example of a proxy or of a test server. Wires that
-	// the file places at a base of their own are then not used, so that nothing
-	// goes around the proxy. Empty: unchanged.
+	// BaseURL replaces the base of the chat format by an absolute http or https URL without a query, for example that
+	// of a proxy or of a test server. Wires for which the file has another base are then not used, so that nothing
+	// bypasses the proxy. Empty means unchanged.
 	BaseURL string
-	// Params fill the {name} parts of the base URL, for example account_id.
-	// Values are 1 to 128 of A-Z, a-z, 0-9, _ and -.
+	// Params fill the {name} parts of the base URLs and paths, for example account_id. A value has 1 to 128 characters
+	// of A-Z, a-z, 0-9, _ and -.
 	Params map[string]string
-	// TokenURL replaces the address where keys are exchanged for tokens, for example by that
-	// of another cloud of the same vendor. It is as BaseURL, and may have {tenant} in it.
+	// TokenURL replaces the address at which keys are exchanged for tokens, for example by that of another cloud of the
+	// same vendor. It has the form of BaseURL, and may contain {tenant}.
 	TokenURL string
-	// Models are models that the file does not have for this provider, such as deployments under names of
-	// one's own: the entry provider/model that each of them is, by the name that the provider
-	// knows it by. What the entry can do and its tiers count for it too, its price does not.
+	// Models adds models that the file does not have for this provider, such as deployments with names of their own. It
+	// maps the name at the provider to the entry provider/model of the file that is deployed. What that entry can do
+	// and its tiers also apply to the new model, but not its price.
 	Models map[string]string
-	// Headers are added to those of the file; an empty value removes one.
+	// Headers are added to those of the file. An empty value removes a header.
 	Headers map[string]string
 	// Timeouts replace those of the file where they are not zero.
 	Timeouts Timeouts
-	// APIKey is the operator's key, for every user; see Provider. Empty: that of
-	// Options.Environment.
+	// APIKey is the operator's key, which serves every user; see Provider. If it is empty the key of
+	// Options.Environment is used.
 	APIKey string
 }
 
-// With returns a catalog of the same file with these options instead of any
-// that were applied before. Codes that the file does not have are errors that
-// name the known ones; so is a part of an enabled provider's base URL that
-// nothing fills.
+// With returns a catalog of the same file with these options in place of any that were applied before. It returns an
+// error for a code that the file does not have, which lists the known ones, and for a part of an enabled provider's
+// base URL that is not filled.
 func (c *Catalog) With(opts Options) (*Catalog, error) { return build(c.all, opts) }
 
 func build(d *data, opts Options) (*Catalog, error) {
@@ -86,7 +80,8 @@ func build(d *data, opts Options) (*Catalog, error) {
 	for _, p := range d.providers {
 		on := !slices.Contains(opts.Disable, p.Code) && (!p.Alternate || slices.Contains(opts.Enable, p.Code))
 		o, changes := opts.Overrides[p.Code]
-		if from, ok := p.EnvironmentKey(opts.Environment); ok && o.APIKey == "" && from.BelongsTo(cmp.Or(o.BaseURL, p.BaseURL)) {
+		if from, ok := p.EnvironmentKey(opts.Environment); ok && o.APIKey == "" &&
+			from.BelongsTo(cmp.Or(o.BaseURL, p.BaseURL)) {
 			o.APIKey, changes = from.Secret, true
 		}
 		if changes {
@@ -120,7 +115,7 @@ func build(d *data, opts Options) (*Catalog, error) {
 	return c, nil
 }
 
-// check refuses codes that are those of no provider.
+// check returns an error for codes of unknown providers and for an unknown policy.
 func (o *Options) check(providers []*Provider) error {
 	if all := []OwnKeys{"", OwnKeysFirst, OwnKeysOnly, OwnKeysNever}; !slices.Contains(all, o.OwnKeys) {
 		return fmt.Errorf("own_keys: %q is none of first, only, never", clip(string(o.OwnKeys)))
@@ -148,7 +143,7 @@ func (o *Options) check(providers []*Provider) error {
 			return fmt.Errorf("provider %s: both enabled and disabled", code)
 		}
 	}
-	// In order, so that the same mistakes give the same message each time.
+	// In sorted order, so that the same mistakes always give the same message.
 	for _, code := range slices.Sorted(maps.Keys(o.Overrides)) {
 		if err := check("override", code); err != nil {
 			return err
@@ -191,7 +186,7 @@ func (o Override) apply(p *Provider) (*Provider, error) {
 		return nil, err
 	}
 	for name, value := range o.Headers {
-		// Names are the same whatever their case.
+		// Header names are case-insensitive.
 		maps.DeleteFunc(p.Headers, func(old, _ string) bool { return strings.EqualFold(old, name) })
 		if value != "" {
 			p.Headers[name] = value
@@ -204,7 +199,7 @@ func (o Override) apply(p *Provider) (*Provider, error) {
 	return p, p.setKey(o.APIKey)
 }
 
-// setKey gives a provider the operator's key; empty: none.
+// setKey sets the operator's key of a provider. An empty key changes nothing.
 func (p *Provider) setKey(key string) error {
 	if key == "" {
 		return nil
@@ -218,10 +213,10 @@ func (p *Provider) setKey(key string) error {
 	return nil
 }
 
-// fingerprints tell keys apart in this process, and nothing of them elsewhere.
+// fingerprints is a seed by which fingerprints tell keys apart in this process and say nothing about them elsewhere.
 var fingerprints = maphash.MakeSeed()
 
-// fill puts value in place of {name} in every base URL of p.
+// fill replaces {name} by value in every base URL and path of p.
 func (p *Provider) fill(name, value string) error {
 	if !valuePattern.MatchString(value) {
 		return fmt.Errorf("params.%s: must be 1 to 128 of A-Z, a-z, 0-9, _ and -", clip(name))
@@ -248,10 +243,11 @@ func (p *Provider) fill(name, value string) error {
 	return nil
 }
 
-// complete reports a part of a base URL that is still to be filled.
+// complete returns an error if a part of a base URL or path is still to be filled.
 func (p *Provider) complete() error {
 	if part := partPattern.FindString(p.BaseURL); part != "" {
-		return fmt.Errorf("base_url: %s is not filled in, set a base URL of your own or the parameter %s", part, strings.Trim(part, "{}"))
+		return fmt.Errorf("base_url: %s is not filled in, set a base URL of your own or the parameter %s", part,
+			strings.Trim(part, "{}"))
 	}
 	if part := partPattern.FindString(p.SigningRegion); part != "" {
 		return fmt.Errorf("signing_region: %s is not filled in, set the parameter %s", part, strings.Trim(part, "{}"))

@@ -19,8 +19,7 @@ const (
 	maxModels    = 20_000
 )
 
-// The entries of the file are the public types plus the members whose text
-// form differs from their Go form.
+// The entries of the file are the public types, and the members whose text form differs from their Go form.
 type (
 	fileEntry struct {
 		Updated   string            `json:"updated"`
@@ -69,8 +68,7 @@ type (
 	}
 )
 
-// load reads a data file of at most 16 MB from disk, and returns what identifies the
-// version that was read. See Parse.
+// load reads a data file of at most 16 MB from disk and returns a stamp of the version that was read. See Parse.
 func load(path string) (*Catalog, fileStamp, error) {
 	raw, stamp, err := readFile(path)
 	if err != nil {
@@ -84,7 +82,7 @@ func load(path string) (*Catalog, fileStamp, error) {
 }
 
 func readFile(path string) ([]byte, fileStamp, error) {
-	// Asked before opening: opening a pipe would wait for its other end.
+	// Stat comes before Open, since opening a pipe would wait for its other end.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fileStamp{}, err
@@ -108,9 +106,8 @@ func readFile(path string) ([]byte, fileStamp, error) {
 	return raw, stamp, nil
 }
 
-// Parse reads a data file strictly: unknown members, unknown words and values
-// out of range are errors that name the entry and the member. The result has
-// all providers enabled that are not alternates.
+// Parse parses a data file strictly: unknown members, unknown words and values out of range are errors that name the
+// entry and the member. In the result all providers are enabled that are not alternates.
 func Parse(raw []byte) (*Catalog, error) {
 	if len(raw) > maxFileBytes {
 		return nil, fmt.Errorf("larger than %d MB", maxFileBytes>>20)
@@ -229,7 +226,9 @@ func parseModel(raw []byte) (*Model, error) {
 	for _, f := range []struct {
 		name, text string
 		to         *time.Time
-	}{{"created", e.Created, &m.Created}, {"deprecated", e.Deprecated, &m.Deprecated}, {"retires", e.Retires, &m.Retires}} {
+	}{
+		{"created", e.Created, &m.Created}, {"deprecated", e.Deprecated, &m.Deprecated}, {"retires", e.Retires, &m.Retires},
+	} {
 		if f.text == "" {
 			continue
 		}
@@ -266,15 +265,18 @@ func (e *priceEntry) parse() (Price, error) {
 	return price, err
 }
 
-// parse wants input and output: half a price would make every sum wrong.
+// parse requires both input and output, since half a price would make every sum wrong.
 func (e ratesEntry) parse(at string) (Rates, error) {
 	if e.Input == nil || e.Output == nil {
 		return Rates{}, fmt.Errorf("%s: needs input and output; leave the whole price out if it is unknown", at)
 	}
-	return Rates{Input: *e.Input, CachedInput: e.CachedInput, CacheWrite: e.CacheWrite, CacheWriteHour: e.CacheWriteHour, Output: *e.Output}, nil
+	return Rates{
+		Input: *e.Input, CachedInput: e.CachedInput, CacheWrite: e.CacheWrite, CacheWriteHour: e.CacheWriteHour,
+		Output: *e.Output,
+	}, nil
 }
 
-// decodeStrict decodes exactly one JSON value without unknown members.
+// decodeStrict decodes exactly one JSON value and allows no unknown members.
 func decodeStrict(raw []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -287,13 +289,13 @@ func decodeStrict(raw []byte, into any) error {
 	return nil
 }
 
-// decodeError says in which member or line the mistake is.
+// decodeError returns an error that says in which member or line the mistake is.
 func decodeError(raw []byte, err error) error {
 	var syntax *json.SyntaxError
 	var mismatch *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mismatch):
-		// Embedded Go types are no part of the file's paths.
+		// Embedded Go types are not part of the file's paths.
 		field := strings.NewReplacer("Provider.", "", "Model.", "", "ratesEntry.", "").Replace(mismatch.Field)
 		if field == "" {
 			return fmt.Errorf("is a JSON %s, need an object", mismatch.Value)
@@ -308,14 +310,14 @@ func decodeError(raw []byte, err error) error {
 	return errors.New(clip(strings.TrimPrefix(err.Error(), "json: ")))
 }
 
-// label names an entry for an error message, by name where it has one.
+// label names an entry for an error message, by its own name if it has one.
 func label(list string, i int, raw []byte) string {
 	var peek struct {
 		Code     string `json:"code"`
 		Provider string `json:"provider"`
 		ID       string `json:"id"`
 	}
-	_ = json.Unmarshal(raw, &peek) // what cannot be read is simply not named
+	_ = json.Unmarshal(raw, &peek) // an entry that cannot be parsed is not named
 	switch {
 	case peek.ID != "":
 		return fmt.Sprintf("%s[%d] %q", list, i, clip(peek.Provider+"/"+peek.ID))

@@ -10,20 +10,21 @@ import (
 	"strings"
 )
 
-// Prices are the operator's own, in place of list prices, by names of models (provider/model) and
-// beginnings of such names with a star behind. The exact name counts, or else the longest beginning.
+// Prices are the operator's own prices, which replace list prices. They are named by models (provider/model) or by
+// prefixes of such names followed by a star. The exact name counts first, then the longest prefix.
 type Prices map[string]OwnPrice
 
 // OwnPrice is a price, or a discount on the list price.
 type OwnPrice struct {
-	// Price counts where Discount is 0.
+	// Price applies if Discount is 0.
 	Price Price
-	// Discount is in percent, up to 100. It is taken off all rates and calls, rounded to six decimals.
+	// Discount is in percent, up to 100. It is subtracted from all rates and prices of calls, which are rounded to six
+	// decimals.
 	Discount float64
 }
 
-// ParsePrices reads a file of prices: a JSON object whose members are names as those of Prices, with
-// a price as that of a model in a data file, or {"discount": 15}.
+// ParsePrices parses a file of prices: a JSON object whose members have the names of Prices. Their values are prices in
+// the form of a data file, or {"discount": 15}.
 func ParsePrices(raw []byte) (Prices, error) {
 	if len(raw) > maxFileBytes {
 		return nil, fmt.Errorf("is larger than %d MB", maxFileBytes>>20)
@@ -66,20 +67,22 @@ func parseOwnPrice(raw json.RawMessage) (own OwnPrice, err error) {
 	return own, own.Price.check()
 }
 
-// of returns the price for a model, and the name that it stands under.
+// of returns the price for a model, and the name under which it is listed.
 func (p Prices) of(entry string) (own OwnPrice, name string, ok bool) {
 	if own, ok = p[entry]; ok {
 		return own, entry, true
 	}
 	for n, price := range p {
-		if beginning, star := strings.CutSuffix(n, "*"); star && strings.HasPrefix(entry, beginning) && (!ok || len(n) > len(name)) {
+		if beginning, star := strings.CutSuffix(n, "*"); star && strings.HasPrefix(entry, beginning) &&
+			(!ok || len(n) > len(name)) {
 			own, name, ok = price, n, true
 		}
 	}
 	return own, name, ok
 }
 
-// apply returns models with these prices. Those without one stay as they are.
+// apply returns the models with these prices. Models without one stay as they are. A name that matches no model is an
+// error.
 func (p Prices) apply(models []*Model) ([]*Model, error) {
 	if len(p) == 0 {
 		return models, nil
@@ -107,12 +110,13 @@ func (p Prices) apply(models []*Model) ([]*Model, error) {
 	return models, nil
 }
 
-// less returns a price with a part taken off that is in percent.
+// less returns the price reduced by a percentage.
 func (p Price) less(percent float64) Price {
 	off := func(value float64) float64 { return math.Round(value*(100-percent)/100*1e6) / 1e6 }
 	rates := func(r Rates) Rates {
 		return Rates{
-			Input: off(r.Input), CachedInput: off(r.CachedInput), CacheWrite: off(r.CacheWrite), CacheWriteHour: off(r.CacheWriteHour), Output: off(r.Output),
+			Input: off(r.Input), CachedInput: off(r.CachedInput), CacheWrite: off(r.CacheWrite),
+			CacheWriteHour: off(r.CacheWriteHour), Output: off(r.Output),
 		}
 	}
 	p.Rates, p.Long = rates(p.Rates), rates(p.Long)

@@ -10,12 +10,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// pollEvery is how often Run looks at the file. Polling works on every file
-// system and with every way of replacing a file.
+// pollEvery is the interval at which Run looks at the files. Polling works on every file system and with every way of
+// replacing a file.
 const pollEvery = 5 * time.Second
 
-// Source gives the current catalog: the one built in, or that of a file, with the operator's own
-// prices of another file. Both may change while the gateway runs.
+// Source provides the current catalog: the built-in one or that of a file, with the operator's own prices from another
+// file. Both files may change while the gateway runs.
 type Source struct {
 	path, prices string
 	opts         Options
@@ -23,12 +23,11 @@ type Source struct {
 
 	current atomic.Pointer[Catalog]
 
-	// seen are the versions of both files that were looked at last, valid or not.
-	// Only Run touches them once the Source is made.
+	// seen holds the versions of both files that were looked at last, valid or not. After NewSource only Run uses it.
 	seen [2]fileStamp
 }
 
-// fileStamp tells versions of a file apart.
+// fileStamp identifies a version of a file.
 type fileStamp struct {
 	modified int64 // nanoseconds since 1970
 	size     int64
@@ -38,9 +37,9 @@ func stampOf(info os.FileInfo) fileStamp {
 	return fileStamp{modified: info.ModTime().UnixNano(), size: info.Size()}
 }
 
-// NewSource reads the catalog: from path, or the built-in one when path is
-// empty; and the prices of a file, see ParsePrices, unless prices is empty. Files or options that
-// do not hold are an error here, once; later Run keeps what was good. A nil logger logs nothing.
+// NewSource reads the catalog from the file at path, or takes the built-in one if path is empty. Unless prices is empty
+// it also reads the file of prices at that path, see ParsePrices. It returns an error for invalid files or options;
+// later, Run keeps the last valid version instead. A nil logger logs nothing.
 func NewSource(path, prices string, opts Options, logger *zap.Logger) (*Source, error) {
 	if logger == nil {
 		logger = zap.NewNop()
@@ -58,7 +57,7 @@ func NewSource(path, prices string, opts Options, logger *zap.Logger) (*Source, 
 	return s, nil
 }
 
-// load reads both files, and notes which versions of them.
+// load reads both files and records which versions it has read.
 func (s *Source) load() (*Catalog, error) {
 	base, opts := Embedded(), s.opts
 	if s.path != "" {
@@ -85,13 +84,12 @@ func (s *Source) load() (*Catalog, error) {
 	return c, nil
 }
 
-// Current returns the catalog in use. It is cheap; ask again for each request
-// and keep the answer for the length of that request.
+// Current returns the catalog in use. It is cheap: call it once per request and keep the result for that request.
 func (s *Source) Current() *Catalog { return s.current.Load() }
 
-// Run follows the files until ctx ends: every five seconds it looks at time and
-// size, and swaps a changed file in when it is valid. A broken one is logged
-// once and changes nothing. Without files it returns at once.
+// Run watches the files until ctx ends. Every five seconds it compares their times and sizes, and replaces the catalog
+// if a file has changed and is valid. An invalid file is logged once and changes nothing. Without files Run returns at
+// once.
 func (s *Source) Run(ctx context.Context) {
 	if s.path == "" && s.prices == "" {
 		return
@@ -110,7 +108,7 @@ func (s *Source) Run(ctx context.Context) {
 
 // poll looks at the files once.
 func (s *Source) poll() {
-	var now [2]fileStamp // gone counts as a version too, so that it is logged once
+	var now [2]fileStamp // a missing file counts as a version too, so that it is logged once
 	var gone error
 	for i, path := range []string{s.path, s.prices} {
 		if path == "" {
@@ -138,10 +136,12 @@ func (s *Source) poll() {
 	}
 	s.current.Store(c)
 	s.logger.Info("model catalog replaced",
-		zap.String("path", s.path), zap.String("prices", s.prices), zap.String("updated", c.Updated), zap.Int("providers", len(c.Providers())))
+		zap.String("path", s.path), zap.String("prices", s.prices), zap.String("updated", c.Updated),
+		zap.Int("providers", len(c.Providers())))
 }
 
 func (s *Source) keep(err error) {
 	s.logger.Error("model catalog file is not usable, keeping the last good one",
-		zap.String("path", s.path), zap.String("prices", s.prices), zap.String("updated", s.Current().Updated), zap.Error(err))
+		zap.String("path", s.path), zap.String("prices", s.prices), zap.String("updated", s.Current().Updated),
+		zap.Error(err))
 }

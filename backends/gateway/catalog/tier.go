@@ -2,8 +2,8 @@ package catalog
 
 import "fmt"
 
-// Tier is how much a request is worth: the cascade starts at the tier that was
-// asked for and goes down. Its JSON and text form is "low", "medium" or "high".
+// Tier is how much a request is worth. The cascade starts at the tier that was asked for and goes down. Its JSON and
+// text form is "low", "medium" or "high".
 type Tier uint8
 
 // The three tiers. The zero value is none of them.
@@ -13,10 +13,10 @@ const (
 	High
 )
 
-// Tiers are all tiers, best first: the order in which a cascade goes down.
+// Tiers returns all tiers, the highest first, in the order in which a cascade goes down.
 func Tiers() []Tier { return []Tier{High, Medium, Low} }
 
-// ParseTier reads "low", "medium" or "high".
+// ParseTier parses "low", "medium" or "high".
 func ParseTier(s string) (Tier, error) {
 	switch s {
 	case "low":
@@ -29,7 +29,7 @@ func ParseTier(s string) (Tier, error) {
 	return 0, fmt.Errorf("unknown tier %q, known are low, medium, high", clip(s))
 }
 
-// String returns the text form; "" for a value that is no tier.
+// String returns the text form. It returns "" for a value that is not a tier.
 func (t Tier) String() string {
 	switch t {
 	case Low:

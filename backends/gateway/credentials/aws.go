@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// accessKey is an access key of AWS. SessionToken belongs to keys that last for a time only.
+// accessKey is an access key of AWS. Temporary keys have a SessionToken.
 type accessKey struct {
 	ID           string `json:"access_key_id"`
 	Secret       string `json:"secret_access_key"`
@@ -25,21 +25,21 @@ type accessKey struct {
 
 var signer = v4.NewSigner()
 
-// signs reports whether a key of a provider signs requests.
+// signs reports whether requests are signed with a key of a provider, rather than sent with it.
 func signs(p *catalog.Provider, secret string) bool {
 	return p.Auth == catalog.AuthAWS && strings.HasPrefix(secret, "{")
 }
 
-// Sign signs a request by Signature Version 4 where the key of the provider is an access key of AWS, and
-// leaves every other request as it is. open returns the body from its start; Sign reads and closes it. Of the
-// header only the media type is signed, since proxies may change others on the way. Its error is an *Error,
-// or one of the body.
+// Sign signs a request with Signature Version 4 if the key is an access key of AWS, and otherwise does nothing. open
+// returns the body from its start; Sign reads and closes it. Beside the fields that a signature needs, only Content-Type
+// is signed, because proxies may change other fields. The error is an *Error or an error of reading the body.
 func Sign(r *http.Request, p *catalog.Provider, secret string, open func() io.ReadCloser, now time.Time) error {
 	if !signs(p, secret) {
 		return nil
 	}
 	var key accessKey
-	if json.Unmarshal([]byte(secret), &key) != nil || !sendable(key.ID) || !sendable(key.Secret) || key.SessionToken != "" && !sendable(key.SessionToken) {
+	if json.Unmarshal([]byte(secret), &key) != nil || !sendable(key.ID) || !sendable(key.Secret) ||
+		key.SessionToken != "" && !sendable(key.SessionToken) {
 		return &Error{
 			Refused: true,
 			Message: "the key is a JSON object without the members access_key_id and secret_access_key of an access key of AWS",
@@ -70,7 +70,9 @@ func Sign(r *http.Request, p *catalog.Provider, secret string, open func() io.Re
 	return nil
 }
 
-// sendable reports whether a text can be a part of a header.
+// sendable reports whether a text can be part of a header field.
 func sendable(text string) bool {
-	return text != "" && len(text) <= maxHeader && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+	return text != "" && len(text) <= maxHeader && !strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r > '~'
+	})
 }

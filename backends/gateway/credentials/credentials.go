@@ -1,6 +1,6 @@
-// Package credentials makes the header that authorises a request to a provider. Most keys are a
-// header as they stand; for others a token is fetched first, from the token endpoint of the
-// provider's row in the catalog and from nowhere else, whatever the key says.
+// Package credentials sets the header that authorises a request to a provider. Most keys are sent as they are. For the
+// others a token is fetched first. It is fetched only from the token endpoint in the provider's entry of the catalog,
+// whatever address the key itself contains.
 package credentials
 
 import (
@@ -21,21 +21,20 @@ import (
 
 const (
 	fetchTimeout = 8 * time.Second
-	// spare is for how long before its end a token is not used any more: a request
-	// may take a while to arrive.
+	// spare is how long before its expiry a token is no longer used: a request may take a while to arrive.
 	spare = 2 * time.Minute
-	// unsaid is the life of a token whose answer does not tell it.
+	// unsaid is the assumed lifetime of a token whose response does not state one.
 	unsaid = 5 * time.Minute
-	// maxTokens bounds the tokens that are kept.
+	// maxTokens limits how many tokens are kept.
 	maxTokens = 10_000
 	maxHeader = 16 << 10
 )
 
-// Error is why there is no token.
+// Error is the reason why no token could be obtained.
 type Error struct {
-	// Refused: the key is at fault, and asking again does not help.
+	// Refused means that the key itself is at fault, so that trying again does not help.
 	Refused bool
-	// Message is for people. It holds no part of the key.
+	// Message is meant for people. It contains no part of the key.
 	Message string
 }
 
@@ -47,8 +46,8 @@ type grant interface {
 	token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error)
 }
 
-// Tokens keeps the tokens that were fetched until shortly before they expire. It may be used by
-// any number of goroutines; those that need the same token at once wait for one fetch.
+// Tokens caches fetched tokens until shortly before they expire. It may be used by multiple goroutines; those that need
+// the same token at the same time share one fetch.
 type Tokens struct {
 	now     func() time.Time
 	fetches singleflight.Group
@@ -61,14 +60,16 @@ type kept struct {
 	expires time.Time
 }
 
-// NewTokens returns an empty store of tokens.
+// NewTokens returns an empty cache that reads the time from now.
 func NewTokens(now func() time.Time) *Tokens {
 	return &Tokens{now: now, kept: make(map[string]kept)}
 }
 
-// Authorize sets the header field by which a provider knows a key. Only for the kinds of keys that
-// are exchanged for tokens it sends anything, by transport. Its errors are an *Error, or that of ctx.
-func (t *Tokens) Authorize(ctx context.Context, header http.Header, p *catalog.Provider, secret string, transport http.RoundTripper) error {
+// Authorize sets the header field by which a provider identifies a key. Only keys that must be exchanged for a token
+// cause a request, which is sent by transport. Errors are an *Error or the error of ctx.
+func (t *Tokens) Authorize(
+	ctx context.Context, header http.Header, p *catalog.Provider, secret string, transport http.RoundTripper,
+) error {
 	switch p.Auth {
 	case catalog.AuthXAPIKey:
 		header["X-Api-Key"] = []string{secret}
@@ -78,7 +79,7 @@ func (t *Tokens) Authorize(ctx context.Context, header http.Header, p *catalog.P
 		return nil
 	case catalog.AuthAWS:
 		if signs(p, secret) {
-			return nil // by Sign, which needs the whole request
+			return nil // Sign sets the header, since it needs the whole request
 		}
 	case catalog.AuthEntra, catalog.AuthGoogle:
 		if strings.HasPrefix(secret, "{") {
@@ -96,8 +97,8 @@ func (t *Tokens) Authorize(ctx context.Context, header http.Header, p *catalog.P
 	return nil
 }
 
-// Forget drops the token that is kept for a key, since the provider has refused it before its end. It
-// reports whether there was one.
+// Forget drops the cached token for a key, because the provider has refused it before its expiry. It reports whether
+// there was one.
 func (t *Tokens) Forget(p *catalog.Provider, secret string) bool {
 	id := tokenID(p, secret)
 	t.mu.Lock()
@@ -107,14 +108,16 @@ func (t *Tokens) Forget(p *catalog.Provider, secret string) bool {
 	return ok
 }
 
-// tokenID returns the name under which the token for a key is kept.
+// tokenID returns the key of a token in the cache.
 func tokenID(p *catalog.Provider, secret string) string {
 	sum := sha256.Sum256([]byte(p.Auth + "\x00" + p.TokenURL + "\x00" + p.TokenScope + "\x00" + secret))
 	return string(sum[:])
 }
 
-// token returns a token for a key, a kept one where there is one.
-func (t *Tokens) token(ctx context.Context, p *catalog.Provider, secret string, transport http.RoundTripper) (string, error) {
+// token returns a token for a key, from the cache if it has one.
+func (t *Tokens) token(
+	ctx context.Context, p *catalog.Provider, secret string, transport http.RoundTripper,
+) (string, error) {
 	id := tokenID(p, secret)
 	t.mu.Lock()
 	k, ok := t.kept[id]
@@ -122,8 +125,8 @@ func (t *Tokens) token(ctx context.Context, p *catalog.Provider, secret string, 
 	if ok && t.now().Before(k.expires) {
 		return k.value, nil
 	}
-	// The fetch outlives the request that began it: others wait for it too. So it has nothing of that
-	// request's context, least of all its httptrace, which tells of the request's own connection.
+	// The fetch may outlive the request that started it, because others wait for it too. It therefore inherits nothing
+	// from that request's context, in particular not its httptrace, which observes the connection of that request.
 	fetched := t.fetches.DoChan(id, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 		defer cancel()
@@ -138,8 +141,10 @@ func (t *Tokens) token(ctx context.Context, p *catalog.Provider, secret string, 
 	}
 }
 
-// fetch gets a token from the provider's token endpoint, and keeps it.
-func (t *Tokens) fetch(ctx context.Context, id string, p *catalog.Provider, secret string, transport http.RoundTripper) (string, error) {
+// fetch gets a token from the provider's token endpoint and caches it.
+func (t *Tokens) fetch(
+	ctx context.Context, id string, p *catalog.Provider, secret string, transport http.RoundTripper,
+) (string, error) {
 	g, err := parse(p.Auth, secret)
 	if err != nil {
 		return "", err
@@ -163,7 +168,7 @@ func (t *Tokens) fetch(ctx context.Context, id string, p *catalog.Provider, secr
 	return token.AccessToken, nil
 }
 
-// keep keeps a token, and lets go of those that have expired where they are many.
+// keep caches a token. If the cache is full it drops expired tokens first, and all tokens if that frees no room.
 func (t *Tokens) keep(id string, k kept) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,7 +185,7 @@ func (t *Tokens) keep(id string, k kept) {
 	t.kept[id] = k
 }
 
-// parse reads a key that is a JSON object.
+// parse parses a key that is a JSON object.
 func parse(auth, secret string) (grant, error) {
 	if auth == catalog.AuthGoogle {
 		return parseServiceAccount(secret)
@@ -188,7 +193,8 @@ func parse(auth, secret string) (grant, error) {
 	return parseApplication(secret)
 }
 
-// explain says why a token endpoint gave no token. Of its answer only the code goes along.
+// explain converts the error of a token request. Of the endpoint's response, only the status and the error code appear
+// in the message.
 func explain(err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known
@@ -198,7 +204,9 @@ func explain(err error) *Error {
 		return &Error{Message: "the token endpoint could not be asked for a token"}
 	}
 	e := &Error{Message: fmt.Sprintf("the token endpoint answered with %d", answer.Response.StatusCode)}
-	if code := answer.ErrorCode; code != "" && len(code) <= 64 && !strings.ContainsFunc(code, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if code := answer.ErrorCode; code != "" && len(code) <= 64 && !strings.ContainsFunc(code, func(r rune) bool {
+		return r <= ' ' || r > '~'
+	}) {
 		e.Message += " " + code
 	}
 	switch status := answer.Response.StatusCode; status {

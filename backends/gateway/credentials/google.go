@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// serviceAccount is the key file of a service account of Google Cloud. Its token_uri is not
-// looked at: it is whoever added the key who wrote it.
+// serviceAccount is the key file of a Google Cloud service account. Its token_uri is ignored, because whoever added the
+// key could have put any address there.
 type serviceAccount struct {
 	Type         string `json:"type"`
 	Email        string `json:"client_email"`
@@ -23,7 +23,9 @@ type serviceAccount struct {
 func parseServiceAccount(secret string) (grant, error) {
 	a := new(serviceAccount)
 	if json.Unmarshal([]byte(secret), a) != nil || a.Type != "service_account" || a.Email == "" || a.PrivateKey == "" {
-		return nil, &Error{Refused: true, Message: "the key is a JSON object, but not the key file of a service account (type service_account, client_email, private_key)"}
+		return nil, &Error{
+			Refused: true, Message: "the key is a JSON object, but not the key file of a service account (type service_account, client_email, private_key)",
+		}
 	}
 	return a, nil
 }
@@ -31,7 +33,8 @@ func parseServiceAccount(secret string) (grant, error) {
 // token implements grant.
 func (a *serviceAccount) token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error) {
 	config := jwt.Config{
-		Email: a.Email, PrivateKey: []byte(a.PrivateKey), PrivateKeyID: a.PrivateKeyID, Scopes: []string{p.TokenScope}, TokenURL: p.TokenURL,
+		Email: a.Email, PrivateKey: []byte(a.PrivateKey), PrivateKeyID: a.PrivateKeyID, Scopes: []string{p.TokenScope},
+		TokenURL: p.TokenURL,
 	}
 	if block, _ := pem.Decode(config.PrivateKey); block == nil {
 		return nil, &Error{Refused: true, Message: "the private_key of the service account is no PEM text"}

@@ -15,33 +15,33 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Options say how a file is applied.
+// Options say how Apply applies a file.
 type Options struct {
-	// Catalog has the models that limits may name. Nil: they may name any.
+	// Catalog has the models that limits may name. If it is nil, limits may name any model.
 	Catalog *catalog.Catalog
-	// Prune takes away what the file does not have: teams, members of its teams, and limits.
+	// Prune removes what the file does not contain: teams, members of its teams, and limits.
 	Prune bool
-	// DryRun changes nothing, but tells what would be changed, or refused.
+	// DryRun changes nothing, but reports what would be changed or refused.
 	DryRun bool
 }
 
-// Kinds of a change.
+// The kinds of changes.
 const (
 	Added   = "add"
 	Changed = "change"
 	Removed = "remove"
 )
 
-// Change is one of those that Apply makes.
+// Change is a change that Apply makes.
 type Change struct {
 	Kind string `json:"change"` // Added, Changed or Removed
-	// What is it that is changed, such as "team Research: member ada".
+	// What is the object that is changed, such as "team Research: member ada".
 	What string `json:"what"`
-	// How tells of values before and after. It may be empty.
+	// How describes the values before and after. It may be empty.
 	How string `json:"how,omitempty"`
 }
 
-// String is a line of it.
+// String returns the change as one line of text.
 func (c Change) String() string {
 	line := map[string]string{Added: "+ ", Changed: "~ ", Removed: "- "}[c.Kind] + c.What
 	if c.How != "" {
@@ -50,12 +50,13 @@ func (c Change) String() string {
 	return line
 }
 
-// errDry ends the transaction of a dry run.
+// errDry rolls back the transaction of a dry run.
 var errDry = errors.New("nothing is changed")
 
-// Apply makes what a file says so, all of it or nothing, by the changes that operators make
-// through the API: they are checked and audited as those. Users that are not known are made,
-// without keys. It returns the changes, which are none where all is so already.
+// Apply brings the gateway into the state that a file describes, in one transaction. It uses the same operations as the
+// operator's API, so the changes are checked and audited in the same way. Users that do not exist are created, without
+// keys. Apply returns the changes it made, which are none if the state is already as described. A dry run returns the
+// changes that would be made.
 func Apply(ctx context.Context, s *keychain.Service, f *File, o Options) (changes []Change, err error) {
 	err = s.Together(ctx, func(ctx context.Context) error {
 		a := &applier{Service: s, ctx: ctx, file: f, options: o, users: make(map[string]string), changes: []Change{}}
@@ -75,22 +76,23 @@ func Apply(ctx context.Context, s *keychain.Service, f *File, o Options) (change
 	return changes, nil
 }
 
-// applier is one application.
+// applier holds the state of one call of Apply.
 type applier struct {
 	*keychain.Service
 	ctx     context.Context //nolint:containedctx // it lives as long as one call
 	file    *File
 	options Options
 	*present
-	users   map[string]string // ids, by what the file calls them
+	users   map[string]string // ids, by the names the file uses
 	changes []Change
 }
 
+// note adds a change to the result.
 func (a *applier) note(kind, how, what string, args ...any) {
 	a.changes = append(a.changes, Change{kind, fmt.Sprintf(what, args...), how})
 }
 
-// at has a refusal tell the line, and what it is about.
+// at adds the line and its object to the message of a refusal. Other errors are returned unchanged.
 func at(line int, what string, err error) error {
 	if refusal, ok := apierror.From(err); ok {
 		return fmt.Errorf("line %d: %s: %s", line, what, refusal.Message)
@@ -114,9 +116,9 @@ func (a *applier) apply() (err error) {
 	return nil
 }
 
-// makeUsers finds the users that the file names, and makes those that are not known.
+// makeUsers looks up the users that the file names and creates those that do not exist.
 func (a *applier) makeUsers() error {
-	named := make(map[string]string) // what the file calls them, by id
+	named := make(map[string]string) // the name the file uses, by id
 	find := func(name string, line int) error {
 		if _, known := a.users[name]; known {
 			return nil
@@ -131,8 +133,8 @@ func (a *applier) makeUsers() error {
 		if err != nil {
 			return at(line, "user "+name, err)
 		}
-		if before, ok := named[user.ID]; ok {
-			return fmt.Errorf("line %d: %q and %q are one user: write the same everywhere", line, before, name)
+		if previous, ok := named[user.ID]; ok {
+			return fmt.Errorf("line %d: %q and %q are one user: write the same everywhere", line, previous, name)
 		}
 		named[user.ID], a.users[name] = name, user.ID
 		return nil
@@ -152,7 +154,8 @@ func (a *applier) makeUsers() error {
 	return nil
 }
 
-// limit has a holder have limits.
+// limit sets the limits of a holder if they differ from what the file wants. A nil want means that the file does not
+// mention them.
 func (a *applier) limit(on, id, what string, now keychain.Limits, want *Limits) error {
 	if want == nil {
 		return nil
@@ -168,7 +171,7 @@ func (a *applier) limit(on, id, what string, now keychain.Limits, want *Limits) 
 	return nil
 }
 
-// lift takes the limits of a holder away that the file does not have.
+// lift removes the limits of a holder.
 func (a *applier) lift(on, id, what string, now keychain.Limits) error {
 	if _, err := a.SetLimits(a.ctx, on, id, keychain.Limits{}, nil); err != nil {
 		return err
@@ -177,13 +180,13 @@ func (a *applier) lift(on, id, what string, now keychain.Limits) error {
 	return nil
 }
 
-// difference tells which limits change; empty: none.
+// difference describes which limits change. It returns an empty string if none does.
 func difference(now, want *Limits) string {
 	text := func(l *Limits) map[string]string {
 		all := make(map[string]string)
 		for _, f := range l.fields() {
 			value, err := json.Marshal(f.value)
-			if err != nil { // it is a number, a text or a list of texts
+			if err != nil { // cannot happen: the value is a number, a string or a list of strings
 				panic(err)
 			}
 			all[f.name] = strings.Trim(string(value), `"`)
@@ -240,6 +243,7 @@ func (a *applier) applyTeams() error {
 	return nil
 }
 
+// applyMember adds a user to a team, or changes the membership if it differs from what the file wants.
 func (a *applier) applyMember(t *Team, id string, m *Member) error {
 	user := a.users[m.User]
 	kind, how := Added, m.Role
@@ -287,7 +291,7 @@ func (a *applier) applyUsers() error {
 	return nil
 }
 
-// prune takes away what the file does not have.
+// prune removes what the file does not contain.
 func (a *applier) prune() error {
 	teams := make(map[string]*Team)
 	for i := range a.file.Teams {
@@ -338,7 +342,7 @@ func (a *applier) prune() error {
 		}
 		if _, err := a.User(a.ctx, id); err != nil {
 			if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
-				continue // limits that wait for somebody of that name
+				continue // limits set in advance for a user who does not exist yet
 			}
 			return err
 		}

@@ -1,63 +1,63 @@
-// Package declared reads and writes what operators set of the model gateway as one file:
-// the limits of the organisation, teams with their members and limits, and users with their
-// limits and whether they are suspended. It has no secret in it.
+// Package declared reads and writes the operator's settings of the model gateway as one file: the limits of the
+// organisation, teams with their members and limits, and users with their limits and whether they are suspended. The
+// file contains no secrets.
 //
-// What the file says shall be so; what it does not say stays. See [Apply] for how it is
-// made so, and [Export] for the file of what there is.
+// What the file does not mention stays unchanged. See [Apply] for how a file is applied, and [Export] for how the
+// current state is written as a file.
 package declared
 
 import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// File is what a file says.
+// File is the content of a file.
 type File struct {
-	// Organisation are the limits of all together. Nil: it says nothing of them.
+	// Organisation are the limits of the organisation as a whole. Nil means that the file does not mention them.
 	Organisation *Limits
 	Teams        []Team
 	Users        []User
 }
 
-// Limits are those that the operator imposes on somebody, with the line where they stand.
+// Limits are limits that the operator imposes on a holder, with the line of the file where they begin.
 type Limits struct {
 	keychain.Limits
 	Line int
 }
 
-// Team is one with its members.
+// Team is a team with its members.
 type Team struct {
 	Name    string
-	Limits  *Limits // nil: it says nothing of them
+	Limits  *Limits // nil if the file does not mention them
 	Members []Member
 	Line    int
 }
 
 // Member is a user in a team.
 type Member struct {
-	// User is an id, or a mail address that one user has.
+	// User is the id of a user, or a mail address that exactly one user has.
 	User string
 	// Role is keychain.RoleMember or keychain.RoleAdmin.
 	Role string
-	// Default makes the team the one that the user's keys count for.
+	// Default makes this team the user's default team, to which the use of the user's keys is charged.
 	Default bool
 	Line    int
 }
 
-// User is what a file says of one.
+// User is what a file says about one user.
 type User struct {
-	ID        string // as Member.User
-	Suspended *bool  // nil: it says nothing of that
+	ID        string // as in Member.User
+	Suspended *bool  // nil if the file does not mention it
 	Limits    *Limits
 	Line      int
 }
 
-// limitField is one of the fields of keychain.Limits, as the operator's API has it.
+// limitField is one of the fields of keychain.Limits, named as in the operator's API.
 type limitField struct {
 	name   string
-	budget bool // it is one of the budgets
+	budget bool // whether it is a field of Budgets
 }
 
-// limitFields are all of them, in the order in which they are written.
+// limitFields are all limit fields, in the order in which they are written.
 var limitFields = []limitField{
 	{"usd_per_day", true},
 	{"usd_per_week", true},

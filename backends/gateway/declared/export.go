@@ -12,7 +12,7 @@ import (
 // pageRows is how many rows of a list are read at a time.
 const pageRows = 500
 
-// every reads a list that is read by pages, behind the key of the last row.
+// every reads all pages of a list. It passes the key of the last row of each page to page to get the next one.
 func every[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
 	for after := ""; ; after = key(list[len(list)-1]) {
 		rows, err := page(after)
@@ -25,28 +25,32 @@ func every[T any](page func(after string) ([]T, error), key func(T) string) (lis
 	}
 }
 
-// present is what there is, as rows of the keychain.
+// present is the current state, as rows of the keychain.
 type present struct {
 	teams        []keychain.Team                       // by name
-	ids          map[string]string                     // of teams, by name
-	members      map[string]map[string]keychain.Member // by the ids of teams and users
+	ids          map[string]string                     // ids of teams, by name
+	members      map[string]map[string]keychain.Member // by team id and user id
 	organisation []keychain.Holder
 	onTeams      map[string]keychain.Limits // by id
 	onUsers      map[string]keychain.Limits
 	suspended    map[string]bool
 }
 
-// look reads all of it.
+// look reads the current state.
 func look(ctx context.Context, s *keychain.Service) (p *present, err error) {
-	p = &present{ids: make(map[string]string), members: make(map[string]map[string]keychain.Member), suspended: make(map[string]bool)}
-	p.teams, err = every(func(after string) ([]keychain.Team, error) { return s.Teams(ctx, after, pageRows) }, func(t keychain.Team) string { return t.Name })
+	p = &present{
+		ids: make(map[string]string), members: make(map[string]map[string]keychain.Member), suspended: make(map[string]bool),
+	}
+	p.teams, err = every(func(after string) ([]keychain.Team, error) { return s.Teams(ctx, after, pageRows) },
+		func(t keychain.Team) string { return t.Name })
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(p.teams, func(a, b keychain.Team) int { return strings.Compare(a.Name, b.Name) })
 	for _, t := range p.teams {
 		p.ids[t.Name], p.members[t.ID] = t.ID, make(map[string]keychain.Member)
-		members, err := every(func(after string) ([]keychain.Member, error) { return s.Members(ctx, t.ID, after, pageRows) }, func(m keychain.Member) string { return m.UserID })
+		members, err := every(func(after string) ([]keychain.Member, error) { return s.Members(ctx, t.ID, after, pageRows) },
+			func(m keychain.Member) string { return m.UserID })
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +59,8 @@ func look(ctx context.Context, s *keychain.Service) (p *present, err error) {
 		}
 	}
 	holders := func(on string) (list []keychain.Holder, err error) {
-		return every(func(after string) ([]keychain.Holder, error) { return s.LimitedHolders(ctx, on, after, pageRows) }, func(h keychain.Holder) string { return h.ID })
+		return every(func(after string) ([]keychain.Holder, error) { return s.LimitedHolders(ctx, on, after, pageRows) },
+			func(h keychain.Holder) string { return h.ID })
 	}
 	if p.organisation, err = holders(keychain.OnOrganisation); err != nil {
 		return nil, err
@@ -74,15 +79,16 @@ func look(ctx context.Context, s *keychain.Service) (p *present, err error) {
 	if p.onUsers, err = byID(keychain.OnUser); err != nil {
 		return nil, err
 	}
-	users, err := every(func(after string) ([]keychain.User, error) { return s.SuspendedUsers(ctx, after, pageRows) }, func(u keychain.User) string { return u.ID })
+	users, err := every(func(after string) ([]keychain.User, error) { return s.SuspendedUsers(ctx, after, pageRows) },
+		func(u keychain.User) string { return u.ID })
 	for _, u := range users {
 		p.suspended[u.ID] = true
 	}
 	return p, err
 }
 
-// Export is the file of what there is: applied to an empty gateway it makes the same. Users are
-// in it that have limits, are suspended or are in a team.
+// Export returns the current state as a file. Applied to an empty gateway it recreates that state. Users who have
+// limits or are suspended are listed in Users; other users appear only as members of their teams.
 func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
 	p, err := look(ctx, s)
 	if err != nil {
@@ -114,8 +120,9 @@ func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
 	return f, nil
 }
 
-func limitsIn(of map[string]keychain.Limits, id string) *Limits {
-	if l, ok := of[id]; ok {
+// limitsIn returns the limits of an id, or nil if it has none.
+func limitsIn(limits map[string]keychain.Limits, id string) *Limits {
+	if l, ok := limits[id]; ok {
 		return &Limits{Limits: l}
 	}
 	return nil

@@ -14,19 +14,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// MaxFile bounds a file, in bytes.
+// MaxFile is the maximum size of a file, in bytes.
 const MaxFile = 16 << 20
 
-// maxFaults is how many errors are told at once.
+// maxFaults is how many errors are reported at once.
 const maxFaults = 20
 
-// reader gathers what is wrong with a file.
+// reader collects the errors found in a file.
 type reader struct{ faults []string }
 
+// at adds an error at a line.
 func (r *reader) at(line int, format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf("line %d: ", line)+fmt.Sprintf(format, args...))
 }
 
+// err returns all errors found, one per line of its text, or nil if there are none.
 func (r *reader) err() error {
 	if len(r.faults) > maxFaults {
 		r.faults = append(r.faults[:maxFaults], fmt.Sprintf("and %d more", len(r.faults)-maxFaults))
@@ -37,7 +39,7 @@ func (r *reader) err() error {
 	return errors.New(strings.Join(r.faults, "\n"))
 }
 
-// Read reads a file of YAML or JSON. The error tells each line that is wrong.
+// Read parses a file in YAML or JSON. The error names each line that is wrong, up to a limit.
 func Read(text []byte) (*File, error) {
 	if len(text) > MaxFile {
 		return nil, fmt.Errorf("the file has more than %d bytes", MaxFile)
@@ -57,7 +59,9 @@ func Read(text []byte) (*File, error) {
 	f, r := new(File), new(reader)
 	r.object(first.Content[0], "the file", map[string]func(n *yaml.Node){
 		"organisation": func(n *yaml.Node) {
-			r.object(n, "organisation", map[string]func(n *yaml.Node){"limits": func(n *yaml.Node) { f.Organisation = r.limits(n) }})
+			r.object(n, "organisation", map[string]func(n *yaml.Node){"limits": func(n *yaml.Node) {
+				f.Organisation = r.limits(n)
+			}})
 		},
 		"teams": func(n *yaml.Node) { r.list(n, "teams", func(n *yaml.Node) { f.Teams = append(f.Teams, r.team(n)) }) },
 		"users": func(n *yaml.Node) { r.list(n, "users", func(n *yaml.Node) { f.Users = append(f.Users, r.user(n)) }) },
@@ -66,7 +70,7 @@ func Read(text []byte) (*File, error) {
 	return f, r.err()
 }
 
-// plain refuses what is not read, so that a small file cannot stand for a large one.
+// plain refuses aliases and tags, so that a small file cannot expand to a large one. It reports whether n may be read.
 func (r *reader) plain(n *yaml.Node, what string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -79,7 +83,7 @@ func (r *reader) plain(n *yaml.Node, what string) bool {
 	return false
 }
 
-// object reads the fields of a mapping.
+// object reads the fields of a mapping. It refuses fields that are unknown or repeated.
 func (r *reader) object(n *yaml.Node, what string, fields map[string]func(n *yaml.Node)) {
 	if !r.plain(n, what) {
 		return
@@ -109,6 +113,7 @@ func (r *reader) object(n *yaml.Node, what string, fields map[string]func(n *yam
 	}
 }
 
+// list calls each for every element of a sequence. It accepts null as an empty list.
 func (r *reader) list(n *yaml.Node, what string, each func(n *yaml.Node)) {
 	if !r.plain(n, what) {
 		return
@@ -124,7 +129,7 @@ func (r *reader) list(n *yaml.Node, what string, each func(n *yaml.Node)) {
 	}
 }
 
-// word reads a text that is not empty. A number is one, too: ids may look like that.
+// word reads a non-empty scalar into a string. Numbers are accepted too, because ids may look like numbers.
 func (r *reader) word(n *yaml.Node, what string, into *string) {
 	if !r.plain(n, what) {
 		return
@@ -158,7 +163,7 @@ func (r *reader) team(n *yaml.Node) (t Team) {
 	return t
 }
 
-// member reads one: an object, or the user alone.
+// member reads a member of a team: an object, or just the name of the user.
 func (r *reader) member(n *yaml.Node) (m Member) {
 	m.Line, m.Role = n.Line, keychain.RoleMember
 	if n.Kind == yaml.ScalarNode {
@@ -192,7 +197,7 @@ func (r *reader) user(n *yaml.Node) (u User) {
 	return u
 }
 
-// limits reads limits, each as the operator's API does.
+// limits reads limits. Each field is decoded as the operator's API decodes it.
 func (r *reader) limits(n *yaml.Node) *Limits {
 	l := &Limits{Line: n.Line}
 	fields := make(map[string]func(n *yaml.Node), len(limitFields))
@@ -222,7 +227,7 @@ func (r *reader) limits(n *yaml.Node) *Limits {
 	return l
 }
 
-// jsonOf is the value of a field of limits: a number, a text, null, or a list of texts.
+// jsonOf converts the value of a limits field to JSON. It must be a number, a string, null or a list of scalars.
 func jsonOf(n *yaml.Node) (json.RawMessage, error) {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0:
@@ -262,12 +267,12 @@ func jsonOf(n *yaml.Node) (json.RawMessage, error) {
 	return json.Marshal(n.Value)
 }
 
-// twice refuses what is said twice.
+// twice reports teams, members, users and default teams that are declared more than once.
 func (r *reader) twice(f *File) {
 	teams, users := make(map[string]int), make(map[string]int)
 	first := func(seen map[string]int, name string, line int, what string) {
-		if before := seen[name]; before > 0 && name != "" {
-			r.at(line, "%s %.100q stands in line %d already", what, name, before)
+		if earlier := seen[name]; earlier > 0 && name != "" {
+			r.at(line, "%s %.100q stands in line %d already", what, name, earlier)
 			return
 		}
 		seen[name] = line

@@ -11,10 +11,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// field is one of an object, whose order stays.
+// field is a field of an object whose fields keep their order.
 type field struct {
 	name  string
-	value any // as yaml.v3 writes it, or an object
+	value any // a value that yaml.v3 can encode, or an object
 }
 
 type object []field
@@ -51,10 +51,10 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// MarshalYAML implements yaml.Marshaler: what Read reads.
+// MarshalYAML implements yaml.Marshaler. Read accepts the result.
 func (f *File) MarshalYAML() (any, error) { return f.object(), nil }
 
-// MarshalJSON implements json.Marshaler: what Read reads.
+// MarshalJSON implements json.Marshaler. Read accepts the result.
 func (f *File) MarshalJSON() ([]byte, error) { return json.Marshal(f.object()) }
 
 func (f *File) object() object {
@@ -95,15 +95,15 @@ func (f *File) object() object {
 	return append(o, field{"teams", teams}, field{"users", users})
 }
 
-// object are the limits that bind.
+// object returns the limits that are set as an object.
 func (l *Limits) object() object {
 	return append(object{}, l.fields()...)
 }
 
-// fields are the limits that bind, in the order of limitFields.
+// fields returns the limits that are set, in the order of limitFields.
 func (l *Limits) fields() (all []field) {
 	b := &l.Budgets
-	usd := func(m *spending.MicroUSD) any { // a number as it is spelt
+	usd := func(m *spending.MicroUSD) any { // keeps the decimal notation
 		if m == nil {
 			return nil
 		}
@@ -116,9 +116,12 @@ func (l *Limits) fields() (all []field) {
 		return *n
 	}
 	values := map[string]any{
-		"usd_per_day": usd(b.USDPerDay), "usd_per_week": usd(b.USDPerWeek), "usd_per_month": usd(b.USDPerMonth), "usd_total": usd(b.USDTotal),
-		"tokens_per_day": number(b.TokensPerDay), "tokens_per_week": number(b.TokensPerWeek), "tokens_per_month": number(b.TokensPerMonth), "tokens_total": number(b.TokensTotal),
-		"rate_limit_per_minute": number(l.RateLimitPerMinute), "tokens_per_minute": number(l.TokensPerMinute), "parallel_requests": number(l.ParallelRequests),
+		"usd_per_day": usd(b.USDPerDay), "usd_per_week": usd(b.USDPerWeek), "usd_per_month": usd(b.USDPerMonth),
+		"usd_total":      usd(b.USDTotal),
+		"tokens_per_day": number(b.TokensPerDay), "tokens_per_week": number(b.TokensPerWeek),
+		"tokens_per_month": number(b.TokensPerMonth), "tokens_total": number(b.TokensTotal),
+		"rate_limit_per_minute": number(l.RateLimitPerMinute), "tokens_per_minute": number(l.TokensPerMinute),
+		"parallel_requests": number(l.ParallelRequests),
 	}
 	if l.ExpiresAt != nil {
 		values["expires_at"] = l.ExpiresAt.UTC().Format("2006-01-02T15:04:05.999999Z07:00")
@@ -137,7 +140,7 @@ func (l *Limits) fields() (all []field) {
 	return all
 }
 
-// amount is a number that is written digit by digit.
+// amount is a decimal number that is written as it stands, not as a float.
 type amount string
 
 // MarshalYAML implements yaml.Marshaler.

@@ -18,31 +18,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
-// Account is what routing needs of a user, read together and kept for at most
-// CacheTTL. It is never changed after it was read.
+// Account holds what routing needs of a user. It is read as a whole, kept for at most CacheTTL and never changed after
+// it was read.
 type Account struct {
 	UserID      string
 	keys        []accountKey
 	models      []modelRow
-	customKeys  map[string]string // model row id -> key
+	customKeys  map[string]string // keys by the id of their model row
 	preferences Preferences
 	standing    standing
-	team        string   // by default; empty: none
-	teams       []string // all whose keys serve the user
+	team        string   // the default team; empty if there is none
+	teams       []string // all teams whose keys serve the user
 	aliases     []ownedAlias
 
-	next    atomic.Uint32 // rotates the keys of a provider, from a random one on
-	routing sync.Map      // the *Routing of each of the teams and of none, by their ids
+	next    atomic.Uint32 // rotates the keys of a provider, starting at a random one
+	routing sync.Map      // the *Routing for each team, and for none, by the team's id
 }
 
 // accountKey is a decrypted provider key that serves the user.
 type accountKey struct {
 	ID, Provider, secret string
 	owner                Owner
-	limits               *Limits // nil: none
+	limits               *Limits // nil if there are none
 }
 
-// key returns the key as a user has it.
+// key returns the key as seen by a user.
 func (k *accountKey) key(userID string) Key {
 	key := Key{ID: k.ID, Secret: k.secret, Mine: k.ID, Owner: k.owner.Kind, Limits: k.limits}
 	if key.Owner != OnUser {
@@ -51,23 +51,22 @@ func (k *accountKey) key(userID string) Key {
 	return key
 }
 
-// Key is a credential of a candidate.
+// Key is a provider credential of a candidate.
 type Key struct {
-	// ID names the key in the health table; custom entries without a key have
-	// the entry's id.
+	// ID names the key in the health table. For custom entries without a key it is the entry's id.
 	ID string
-	// Secret is sent to the provider; empty: none.
+	// Secret is sent to the provider. It is empty if the provider needs none.
 	Secret string
-	// Mine names in the health table what this user alone has met through the key:
-	// as ID does, but for a key that others use too.
+	// Mine names in the health table what this user alone has met through the key. It equals ID unless others use the
+	// key, too.
 	Mine string
 	// Owner is OnUser, OnTeam, OnOrganisation or OperatorKey.
 	Owner string
-	// Limits bound what the key is used for. Nil means that nothing does.
+	// Limits bound the use of the key. Nil means that nothing does.
 	Limits *Limits
 }
 
-// OperatorKey is what users know the operator's key of any provider by.
+// OperatorKey is the public id of the operator's key of any provider.
 const OperatorKey = "operator"
 
 // OfOperator reports whether the key is the operator's.
@@ -76,7 +75,7 @@ func (k *Key) OfOperator() bool { return k.Owner == OperatorKey }
 // Shared reports whether others use the key, too.
 func (k *Key) Shared() bool { return k.Mine != k.ID }
 
-// PublicID names the key to users and in the usage log.
+// PublicID returns the name of the key for users and for the usage log.
 func (k *Key) PublicID() string {
 	if k.OfOperator() {
 		return OperatorKey
@@ -84,10 +83,10 @@ func (k *Key) PublicID() string {
 	return k.ID
 }
 
-// ownKey is a key of the user's own.
+// ownKey returns a key of the user's own.
 func ownKey(id, secret string) Key { return Key{ID: id, Secret: secret, Mine: id, Owner: OnUser} }
 
-// OperatorKey is the key that a provider has for every user, as this user has it.
+// OperatorKey returns the key that a provider has for every user, as seen by this user.
 func (a *Account) OperatorKey(p *catalog.Provider) (key Key, ok bool) {
 	return Key{ID: p.KeyID, Secret: p.APIKey, Mine: p.KeyID + " " + a.UserID, Owner: OperatorKey}, p.APIKey != ""
 }
@@ -99,18 +98,17 @@ type Candidate struct {
 	Provider *catalog.Provider
 	Model    *catalog.Model
 	Tier     catalog.Tier
-	// Keys has at least one element: those of the user, of their team, of the organisation and
-	// of the operator, in this order.
+	// Keys has at least one element. The keys of the user come first, then those of their team, of the organisation and
+	// of the operator.
 	Keys   []Key
 	Custom bool
-	// Place numbers, within the tier, the groups of candidates that the user's preferences and
-	// priorities leave equal.
+	// Place numbers the groups of candidates within the tier that the user's preferences and priorities leave equal.
 	Place int
-	// Shadows reports that the user's own model has a name of a provider of the catalog.
+	// Shadows reports that the user's own model has the name of a provider of the catalog.
 	Shadows bool
 }
 
-// Group returns how many keys from the one at a place on have the same owner. They share load.
+// Group returns how many keys, from the one at index from on, have the same owner. They share the load.
 func (c *Candidate) Group(from int) (n int) {
 	for _, k := range c.Keys[from:] {
 		if k.Owner != c.Keys[from].Owner {
@@ -121,8 +119,7 @@ func (c *Candidate) Group(from int) (n int) {
 	return n
 }
 
-// ModelName is what users know the model by: its name in the catalog, or the
-// entry that they gave it.
+// ModelName returns the name by which users know the model: its name in the catalog, or the entry that they gave it.
 func (c *Candidate) ModelName() string {
 	if c.Custom {
 		return c.Entry
@@ -130,36 +127,36 @@ func (c *Candidate) ModelName() string {
 	return c.Model.ID
 }
 
-// Routing is an Account over a catalog, ordered.
+// Routing orders the candidates of an Account over a catalog.
 type Routing struct {
 	catalog *catalog.Catalog
-	// Connected: the user has a provider key, or an entry that needs none, or the
-	// operator has a key for all.
+	// Connected is set if the user has a provider key or an entry that needs none, or if the operator has a key for
+	// all.
 	Connected bool
-	// tiers holds the candidates of each tier in the order of trial.
+	// tiers holds the candidates of each tier in the order in which they are tried.
 	tiers   [catalog.High + 1][]*Candidate
 	entries map[string]*Candidate
-	// named holds the entries of the catalog by the ids of their models, in that order, and by what
-	// stands behind the last slash of them.
+	// named holds the entries of the catalog by the ids of their models, and by the part after the last slash of these
+	// ids, in the order of the tiers.
 	named   map[string][]*Candidate
 	aliases map[string]string
 }
 
-// Tier lists the candidates of one tier in the order of trial.
+// Tier returns the candidates of one tier in the order in which they are tried. The caller must not change the list.
 func (r *Routing) Tier(t catalog.Tier) []*Candidate { return r.tiers[t] }
 
-// Entry finds an enabled entry of a connected provider by its name.
+// Entry returns the enabled entry of a connected provider with the given name.
 func (r *Routing) Entry(name string) (*Candidate, bool) {
 	c, ok := r.entries[name]
 	return c, ok
 }
 
-// Named lists the enabled entries of connected providers whose model has exactly this id in
-// the catalog, or this behind the last slash of its id, in the order of trial. Models of the user's own servers are not among them.
-// The caller must not change the list.
+// Named returns the enabled entries of connected providers whose model has exactly this id in the catalog, or this text
+// after the last slash of its id, in the order in which they are tried. Models of the user's own servers are not among
+// them. The caller must not change the list.
 func (r *Routing) Named(id string) []*Candidate { return r.named[id] }
 
-// Entries lists the names of all candidates, sorted.
+// Entries returns the names of all candidates, sorted.
 func (r *Routing) Entries() []string {
 	names := make([]string, 0, len(r.entries))
 	for name := range r.entries {
@@ -169,15 +166,13 @@ func (r *Routing) Entries() []string {
 	return names
 }
 
-// Team is the default team of the user; empty: none.
+// Team returns the default team of the user, or an empty string.
 func (a *Account) Team() string { return a.team }
 
-// NextKey counts the requests of the account, so that they rotate over the
-// keys of a provider.
+// NextKey returns a counter of the account's requests, by which they rotate over the keys of a provider.
 func (a *Account) NextKey() uint32 { return a.next.Add(1) }
 
-// Account reads what routing needs of the user, or takes it from the cache. An
-// unknown user has an empty account.
+// Account returns what routing needs of the user, from the cache or the database. An unknown user has an empty account.
 func (s *Service) Account(ctx context.Context, userID string) (*Account, error) {
 	if !schema.StorableID(userID) {
 		return &Account{UserID: userID}, nil
@@ -185,14 +180,14 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 	if account, ok := s.accts.Get(userID); ok {
 		return account, nil
 	}
-	before := s.changes.current()
-	found, err := s.reads.Do(ctx, fmt.Sprint("account/", before, "/", userID), func(ctx context.Context) (any, error) {
+	version := s.changes.current()
+	found, err := s.reads.Do(ctx, fmt.Sprint("account/", version, "/", userID), func(ctx context.Context) (any, error) {
 		account, err := s.readAccount(ctx, userID)
 		if err != nil {
 			return nil, err
 		}
 		s.changes.mu.Lock()
-		if s.changes.n == before {
+		if s.changes.n == version {
 			s.accts.SetWithTTL(userID, account, 1, s.ttl)
 		}
 		s.changes.mu.Unlock()
@@ -204,7 +199,7 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 	return found.(*Account), nil
 }
 
-// forgetAccount is forgetKey for accounts.
+// forgetAccount is like forgetKey, for accounts.
 func (s *Service) forgetAccount(userID string) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -215,7 +210,9 @@ func (s *Service) forgetAccount(userID string) {
 
 func (s *Service) readAccount(ctx context.Context, userID string) (*Account, error) {
 	a := &Account{UserID: userID}
-	a.next.Store(rand.Uint32()) //nolint:gosec // a turn, no secret; else who asks less often than it is read anew would use the first key only
+	// The turn begins at random. Otherwise users who send less often than the account is read would only use the first
+	// key.
+	a.next.Store(rand.Uint32()) //nolint:gosec // a turn, no secret
 	rows, err := s.keysServing(ctx, userID)
 	if err != nil {
 		return nil, err
@@ -249,7 +246,9 @@ func (s *Service) readAccount(ctx context.Context, userID string) (*Account, err
 				zap.String("key_id", rows[i].ID), zap.String("provider", rows[i].Provider), zap.Error(err))
 			continue
 		}
-		a.keys = append(a.keys, accountKey{ID: rows[i].ID, Provider: rows[i].Provider, secret: string(secret), owner: rows[i].Owner, limits: rows[i].limits()})
+		a.keys = append(a.keys, accountKey{
+			ID: rows[i].ID, Provider: rows[i].Provider, secret: string(secret), owner: rows[i].Owner, limits: rows[i].limits(),
+		})
 	}
 	for i := range a.models {
 		if m := &a.models[i]; m.Sealed != "" {
@@ -271,11 +270,11 @@ func (s *Service) readAccount(ctx context.Context, userID string) (*Account, err
 	return a, nil
 }
 
-// Routing is RoutingFor the default team of the user.
+// Routing calls RoutingFor with the default team of the user.
 func (a *Account) Routing(cat *catalog.Catalog) *Routing { return a.RoutingFor(cat, a.team) }
 
-// RoutingFor orders the account's candidates over a catalog (specification 13.1) for requests
-// that count for a team, whose keys serve them; empty: for none. It is computed once for each
+// RoutingFor orders the account's candidates over a catalog (specification 13.1) for requests that count for a team and
+// may use its keys. An empty team, and one that does not serve the user, means none. The result is computed once per
 // team and catalog.
 func (a *Account) RoutingFor(cat *catalog.Catalog, team string) *Routing {
 	if !slices.Contains(a.teams, team) {
@@ -289,8 +288,8 @@ func (a *Account) RoutingFor(cat *catalog.Catalog, team string) *Routing {
 	return r
 }
 
-// KeysFor returns the keys that serve requests which count for a team, by their providers, in
-// the order in which their owners are asked.
+// KeysFor returns the keys that serve requests which count for a team, by provider code. The keys of each provider are
+// in the order in which their owners come.
 func (a *Account) KeysFor(cat *catalog.Catalog, team string) map[string][]Key {
 	keys := make(map[string][]Key)
 	owners := []Owner{{OnUser, a.UserID}, {OnTeam, team}, TheOrganisation}
@@ -318,7 +317,10 @@ func (a *Account) KeysFor(cat *catalog.Catalog, team string) map[string][]Key {
 }
 
 func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
-	r := &Routing{catalog: cat, entries: make(map[string]*Candidate), named: make(map[string][]*Candidate), aliases: a.aliasesFor(cat, team)}
+	r := &Routing{
+		catalog: cat, entries: make(map[string]*Candidate), named: make(map[string][]*Candidate),
+		aliases: a.aliasesFor(cat, team),
+	}
 	keys := a.KeysFor(cat, team)
 	r.Connected = len(keys) > 0
 	custom := make(map[string]*modelRow)
@@ -328,12 +330,12 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 			r.Connected = r.Connected || m.Enabled
 		}
 	}
-	place, before := 0, ModelEntry{}
+	place, previous := 0, ModelEntry{}
 	for _, e := range a.table(cat, team) {
-		if e.Priority != before.Priority || a.rank(e.Provider) != a.rank(before.Provider) {
+		if e.Priority != previous.Priority || a.rank(e.Provider) != a.rank(previous.Provider) {
 			place++
 		}
-		before = e
+		previous = e
 		if !e.Enabled || !e.ProviderConnected ||
 			slices.Contains(a.preferences.ExcludedProviders, e.Provider) ||
 			slices.Contains(a.preferences.ExcludedModels, e.Entry) {
@@ -351,7 +353,7 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 				model, _ := cat.Model(code, id)
 				c = &Candidate{Entry: e.Entry, Provider: provider, Model: model, Keys: keys[code]}
 				r.named[id] = append(r.named[id], c)
-				if at := strings.LastIndexByte(id, '/'); at >= 0 { // without the name of its maker
+				if at := strings.LastIndexByte(id, '/'); at >= 0 { // the model's name without its maker's
 					r.named[id[at+1:]] = append(r.named[id[at+1:]], c)
 				}
 			}
@@ -359,7 +361,7 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 			r.entries[e.Entry] = c
 		}
 		if e.Tier == 0 {
-			c.Tier = catalog.High // the one that has the most time; only its name leads to it
+			c.Tier = catalog.High // the tier with the most time; only its name leads to this entry
 			continue
 		}
 		inTier := c
@@ -374,11 +376,11 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 	return r
 }
 
-// messagesVersion is the version of the messages format that every server of it knows.
+// messagesVersion is the version header of the messages format that every server of it knows.
 var messagesVersion = map[string]string{"Anthropic-Version": "2023-06-01"}
 
-// customCandidate describes a model of the user's own as a provider that has
-// this one model. Its abilities are not known, so none is ruled out.
+// customCandidate describes a model of the user's own as a provider with this one model. Its abilities are not known,
+// so none is ruled out.
 func (a *Account) customCandidate(m *modelRow) *Candidate {
 	provider := &catalog.Provider{
 		Code: CustomProvider, Name: m.Entry, BaseURL: m.BaseURL,
@@ -402,11 +404,10 @@ func (a *Account) customCandidate(m *modelRow) *Candidate {
 	}
 }
 
-// table is the effective model table: high tier first; inside a tier preferred
-// providers in their order, then priority, then the order of the catalog, with
-// the user's own models in the order they were added behind it; at last the
-// models of no tier. A model of the user's own hides one of the catalog that has
-// the same name.
+// table returns the effective model table. It begins with the high tier. Within a tier preferred providers come first,
+// in their order; then the priority decides, then the order of the catalog, after which come the user's own models in
+// the order in which they were added. Models of no tier come last. A model of the user's own hides one of the catalog
+// that has the same name.
 func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
 	keys := a.KeysFor(cat, team)
 	rows := make(map[string]*modelRow, len(a.models))
@@ -459,7 +460,7 @@ func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
 	return table
 }
 
-// rank is the place of a provider among the preferred ones, the rest last.
+// rank returns the index of a provider among the preferred ones. All others come after them.
 func (a *Account) rank(provider string) int {
 	if at := slices.Index(a.preferences.PreferredProviders, provider); at >= 0 {
 		return at

@@ -12,18 +12,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 )
 
-// Rates bound what is used at the same time. Nil means unlimited.
+// Rates bound what is used at the same time. A nil limit means unlimited.
 type Rates struct {
-	// TokensPerMinute bounds the tokens of prompts and answers in a minute. They are counted
-	// when an answer ends, so a request is refused once they are used up, and what is under
-	// way may go beyond them.
+	// TokensPerMinute bounds the tokens of prompts and answers in a minute. They are counted when an answer ends:
+	// further requests are refused once the tokens are used up, but requests that are under way may exceed the limit.
 	TokensPerMinute *int64 `json:"tokens_per_minute,omitempty"`
 	// ParallelRequests bounds the requests under way.
 	ParallelRequests *int64 `json:"parallel_requests,omitempty"`
 }
 
 func (r *Rates) check() error {
-	for name, n := range map[string]*int64{"tokens_per_minute": r.TokensPerMinute, "parallel_requests": r.ParallelRequests} {
+	for name, n := range map[string]*int64{
+		"tokens_per_minute": r.TokensPerMinute, "parallel_requests": r.ParallelRequests,
+	} {
 		if n != nil && (*n < 1 || *n > 1_000_000_000) {
 			return invalid(name, "%s must be from 1 to 1,000,000,000; leave it out for no limit", name)
 		}
@@ -31,28 +32,29 @@ func (r *Rates) check() error {
 	return nil
 }
 
-// holdFor is for how long a request counts as one under way at most: so those of a node that
-// was killed are not under way for ever.
+// holdFor is the longest time for which a request counts as one under way, so that the requests of a node that was
+// killed do not count for ever.
 const holdFor = 15 * time.Minute
 
 // releaseTimeout bounds how long the end of a request waits for the counters.
 const releaseTimeout = time.Second
 
-// Admission is the leave to send a request. Its zero value, and nil, have nothing to give back.
+// Admission is the permission to send a request, and holds what must be given back by Done. A nil Admission and the
+// zero value have nothing to give back.
 type Admission struct {
 	counters counters.Store
-	holder   string   // of the places
+	holder   string   // identifies the request among the holders of places
 	places   []string // keys of the counters
-	windows  []string // that tokens are charged to
+	windows  []string // counters that the tokens are charged to
 }
 
-// bound is a limit of Rates with whom it is on.
+// bound is a limit of Rates with the purse that it is on.
 type bound struct {
 	spending.Purse
 	*Rates
 }
 
-// bounds appends the limits of Rates that bind the key.
+// bounds appends the limits of Rates that apply to the key.
 func (id *Identity) bounds(list []bound) []bound {
 	if id.Rates != (Rates{}) {
 		list = append(list, bound{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Rates})
@@ -65,7 +67,7 @@ func (id *Identity) bounds(list []bound) []bound {
 	return list
 }
 
-// subjects name for people whom a limit is on.
+// subjects are phrases for error messages that name whom a limit is on.
 var subjects = map[string]string{
 	spending.OwnKey: "the gateway key",
 	OnKey:           "the gateway key, with those that share its limits,",
@@ -74,11 +76,15 @@ var subjects = map[string]string{
 	OnOrganisation:  "the organisation",
 }
 
-// Admit refuses a request whose key has spent a budget with 402 insufficient_quota, and one
-// beyond the tokens of a minute or the requests under way with 429 rate_limit_exceeded. All
-// limits of the key count: its own, and those that the operator has set on it, on its user, on
-// their team and on everybody. A request that is let in takes a place among those under way,
-// until Done. A key without such limits costs nothing here, and the Admission is nil.
+// Admit refuses a request whose key has spent a budget with 402 insufficient_quota, and one beyond the tokens of a
+// minute or the number of requests under way with 429 rate_limit_exceeded. All limits of the key apply: its own, and
+// those that the operator has set on it, on its user, on their team and on everybody. An admitted request takes a place
+// among those under way until Done is called. A key without such limits costs nothing here, and its Admission is nil.
+//
+// The sums of budgets are read at most every CacheTTL, and what this node has recorded since is added to them. So a
+// budget can be exceeded by what the requests under way spend, and by what other nodes spend within CacheTTL and
+// FlushInterval. Places and tokens of a minute are exact over all nodes that share the counters. The error wraps
+// store.ErrUnavailable while the database cannot be reached, and counters.ErrUnavailable while the counters cannot.
 //
 // The sums of budgets are read at most every CacheTTL and are joined by what this node has
 // recorded since, so a budget is passed by what the requests under way spend, and by what other
@@ -97,14 +103,14 @@ func (s *Service) Admit(ctx context.Context, count counters.Store, id *Identity)
 	a := &Admission{counters: count, holder: random(20)}
 	for _, b := range bounds {
 		if err := a.take(ctx, b); err != nil {
-			_ = a.Done(ctx, 0) // what it cannot give back is free after holdFor
+			_ = a.Done(ctx, 0) // what it cannot give back is freed after holdFor
 			return nil, err
 		}
 	}
 	return a, nil
 }
 
-// take refuses a request beyond a bound, or notes what it gives back.
+// take returns an error for a request beyond a bound. Otherwise it records what Done has to give back.
 func (a *Admission) take(ctx context.Context, b bound) error {
 	key := "gateway/" + b.On + "/" + b.ID
 	if b.TokensPerMinute != nil {
@@ -129,7 +135,8 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 		}
 		if !held {
 			refusal := apierror.New(http.StatusTooManyRequests, "rate_limit_exceeded",
-				"%s has %d requests under way, which is the limit; try again when one has ended", subjects[b.On], *b.ParallelRequests)
+				"%s has %d requests under way, which is the limit; try again when one has ended", subjects[b.On],
+				*b.ParallelRequests)
 			refusal.RetryAfter = time.Second
 			return refusal
 		}
@@ -138,8 +145,8 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 	return nil
 }
 
-// Done gives the places of a request back and counts the tokens that it used. It is called once,
-// whether the client is still there or not.
+// Done gives back the places of a request and charges the tokens that it used. It must be called once, even if the
+// client has left: it ignores the cancellation of ctx and takes at most releaseTimeout.
 func (a *Admission) Done(ctx context.Context, tokens int64) error {
 	if a == nil || len(a.places)+len(a.windows) == 0 {
 		return nil

@@ -101,7 +101,7 @@ func TestTokensPerMinute(t *testing.T) {
 	}
 }
 
-// TestParallelRequestsAtOnce has three nodes let 200 requests in at once.
+// TestParallelRequestsAtOnce lets three nodes admit 200 requests at the same time.
 func TestParallelRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := place{schematest.Place{Location: t.TempDir() + "/test.db"}}

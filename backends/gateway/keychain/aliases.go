@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Alias is another name for a model or a tier. What a request may ask for is checked on the models
-// that serve it, so an alias lifts no limit.
+// Alias is another name for a model or a tier. Permissions are checked on the models that serve a request, so an alias
+// lifts no limit.
 type Alias struct {
 	Name string `json:"alias"`
 	// Target is provider/model, the id of a model, or the name of a tier such as keychain-low.
@@ -26,8 +26,8 @@ type Alias struct {
 // maxAliases bounds the aliases of one owner.
 const maxAliases = 200
 
-// SetAlias makes an alias of an owner, or leads it elsewhere. Errors are 400 for a name or a target
-// that is none, see catalog.CheckAlias, 404 where there is no such owner, and 409 for too many.
+// SetAlias creates an alias of an owner or changes its target. Its errors are 400 for an invalid name or target, see
+// catalog.CheckAlias, 404 if there is no such owner, and 409 if the owner has too many aliases.
 func (s *Service) SetAlias(ctx context.Context, cat *catalog.Catalog, owner Owner, name, target string) (Alias, error) {
 	own, err := s.ownEntries(ctx, owner)
 	if err != nil {
@@ -51,7 +51,8 @@ func (s *Service) SetAlias(ctx context.Context, cat *catalog.Catalog, owner Owne
 			ON CONFLICT (owner_kind, owner, name) DO UPDATE SET target = excluded.target`,
 			owner.Kind, owner.ID, name, target, schema.Micros(a.CreatedAt), owner.Kind, owner.ID, name, maxAliases)
 		if err == nil && n == 0 {
-			err = apierror.New(http.StatusConflict, "too_many", "a %s can have at most %d aliases, remove one first", owner.Kind, maxAliases)
+			err = apierror.New(http.StatusConflict, "too_many", "a %s can have at most %d aliases, remove one first",
+				owner.Kind, maxAliases)
 		}
 		if err != nil {
 			return err
@@ -61,7 +62,7 @@ func (s *Service) SetAlias(ctx context.Context, cat *catalog.Catalog, owner Owne
 	return a, err
 }
 
-// ownEntries returns the names of a user's own models, and of nobody else's.
+// ownEntries returns the names of a user's own models. It returns nil for any other owner.
 func (s *Service) ownEntries(ctx context.Context, owner Owner) (entries []string, err error) {
 	if owner.Kind != OnUser {
 		return nil, nil
@@ -78,13 +79,14 @@ func (s *Service) ownEntries(ctx context.Context, owner Owner) (entries []string
 	return entries, nil
 }
 
-// RemoveAlias removes an alias of an owner. It is an error with 404 where there is none of that name.
+// RemoveAlias removes an alias of an owner. The error has status 404 if there is none of that name.
 func (s *Service) RemoveAlias(ctx context.Context, owner Owner, name string) error {
 	return s.changeKeysOf(ctx, owner, func(c store.Conn) error {
 		if !schema.StorableID(owner.ID) || !schema.StorableID(name) {
 			return notFound("alias", name)
 		}
-		n, err := c.Exec(`DELETE FROM gateway_aliases WHERE owner_kind = ? AND owner = ? AND name = ?`, owner.Kind, owner.ID, name)
+		n, err := c.Exec(`DELETE FROM gateway_aliases WHERE owner_kind = ? AND owner = ? AND name = ?`, owner.Kind,
+			owner.ID, name)
 		if err == nil && n == 0 {
 			err = notFound("alias", name)
 		}
@@ -95,7 +97,7 @@ func (s *Service) RemoveAlias(ctx context.Context, owner Owner, name string) err
 	})
 }
 
-// Aliases lists the aliases of an owner by name.
+// Aliases returns the aliases of an owner, ordered by name. The error has status 404 if there is no such owner.
 func (s *Service) Aliases(ctx context.Context, owner Owner) ([]Alias, error) {
 	if !schema.StorableID(owner.ID) {
 		return nil, notFound(owner.Kind, owner.ID)
@@ -132,9 +134,8 @@ func (s *Service) aliasesServing(ctx context.Context, userID string) ([]ownedAli
 		OR owner_kind = 'team' AND owner IN (`+teamsServing+`)`, userID, userID, userID)
 }
 
-// aliasesFor returns the targets of the aliases that count for requests of a team, by their names. The
-// user's own win over those of the team, these over the organisation's, these over those of the
-// configuration.
+// aliasesFor returns the targets of the aliases that apply to requests of a team, by their names. The user's own win
+// over those of the team, these over the organisation's, and these over those of the configuration.
 func (a *Account) aliasesFor(cat *catalog.Catalog, team string) map[string]string {
 	aliases := cat.Aliases()
 	if len(a.aliases) == 0 {
@@ -154,13 +155,13 @@ func (a *Account) aliasesFor(cat *catalog.Catalog, team string) map[string]strin
 	return aliases
 }
 
-// Claude begins the names by which clients that list only names of that vendor ask for others:
-// claude-keychain-low, claude-openai/gpt-5.4-mini.
+// Claude is the prefix of names by which clients that list only names of that vendor ask for other models, such as
+// claude-keychain-low and claude-openai/gpt-5.4-mini.
 const Claude = "claude-"
 
-// Resolve returns the name that an alias leads to, and any other name as it is. An entry is never
-// an alias. A name that begins with Claude leads to what stands behind it where that is an entry,
-// an alias or a tier. A suffix [1m], which a client adds for itself, does not matter.
+// Resolve returns the target of an alias, and any other name as it is. An entry is never an alias. A name with the
+// prefix Claude resolves to the rest of the name if that is an entry or a tier, or to its target if it is an alias. A
+// suffix [1m], which some clients add, is ignored.
 func (r *Routing) Resolve(name string) string {
 	if _, ok := r.entries[name]; ok {
 		return name
@@ -169,11 +170,11 @@ func (r *Routing) Resolve(name string) string {
 	if target, ok := r.aliases[plain]; ok {
 		return target
 	}
-	if behind, ok := strings.CutPrefix(plain, Claude); ok {
-		if _, ok := r.entries[behind]; ok || strings.HasPrefix(behind, catalog.TierPrefix) {
-			return behind
+	if rest, ok := strings.CutPrefix(plain, Claude); ok {
+		if _, ok := r.entries[rest]; ok || strings.HasPrefix(rest, catalog.TierPrefix) {
+			return rest
 		}
-		if target, ok := r.aliases[behind]; ok {
+		if target, ok := r.aliases[rest]; ok {
 			return target
 		}
 	}
@@ -183,9 +184,9 @@ func (r *Routing) Resolve(name string) string {
 // Aliases returns the names of the aliases, sorted.
 func (r *Routing) Aliases() []string { return slices.Sorted(maps.Keys(r.aliases)) }
 
-// CandidateFor returns a model of a provider, which the catalog need not have, with the keys that
-// serve the requests of a team. It returns nil where the provider is not on offer or has no key, or
-// the user excludes it.
+// CandidateFor returns a candidate for a model of a provider, with the keys that serve the requests of a team. The
+// catalog need not have the model. It returns nil if the provider is not available or has no key, or if the user
+// excludes it.
 func (a *Account) CandidateFor(cat *catalog.Catalog, team, provider, model string) *Candidate {
 	p, ok := cat.Provider(provider)
 	if !slices.Contains(a.teams, team) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestAliases says which alias counts for whom, and what can be none.
+// TestAliases checks which alias applies to whom, and which names cannot be aliases.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

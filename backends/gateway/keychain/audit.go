@@ -9,19 +9,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// AuditEntry is a change that somebody made of people, teams or limits.
+// AuditEntry records a change that somebody made of people, teams or limits.
 type AuditEntry struct {
 	ID int64     `json:"-"`
 	At time.Time `json:"at"`
-	// Actor is the id of the user who made it, Command or SignInRule.
+	// Actor is the id of the user who made the change, or Command or SignInRule.
 	Actor string `json:"actor"`
-	// Action is what was done, such as user.suspended, and Subject the id of what it was done to.
+	// Action says what was done, such as user.suspended. Subject is the id of what it was done to.
 	Action  string          `json:"action"`
 	Subject string          `json:"subject"`
 	Details json.RawMessage `json:"details"` // an object
 }
 
-// The actors that are no users.
+// The actors that are not users.
 const (
 	// Command is the actor of changes that a command line makes.
 	Command = "command"
@@ -31,13 +31,13 @@ const (
 
 type actorKey struct{}
 
-// ActedBy returns a context in which changes are audited as those of an actor, such as the id of
-// a user. Without it they are those of Command.
+// ActedBy returns a context in which changes are recorded in the audit log with the given actor, such as the id of a
+// user. In other contexts the actor is Command.
 func ActedBy(ctx context.Context, actor string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor)
 }
 
-// audit notes a change in the transaction that makes it.
+// audit records a change in the transaction that makes it.
 func (s *Service) audit(ctx context.Context, c store.Conn, action, subject string, details any) error {
 	actor, ok := ctx.Value(actorKey{}).(string)
 	if !ok {
@@ -55,8 +55,8 @@ func (s *Service) audit(ctx context.Context, c store.Conn, action, subject strin
 	return err
 }
 
-// Audit lists changes, newest first, at most limit of them before the one with the id before,
-// or from the newest where that is 0.
+// Audit returns at most limit changes, newest first, that are older than the one with the id before. If before is 0 it
+// begins with the newest one.
 func (s *Service) Audit(ctx context.Context, before int64, limit int) ([]AuditEntry, error) {
 	if before <= 0 {
 		before = 1<<63 - 1
@@ -67,14 +67,15 @@ func (s *Service) Audit(ctx context.Context, before int64, limit int) ([]AuditEn
 		err = row.Scan(&e.ID, &at, &e.Actor, &e.Action, &e.Subject, &details)
 		e.At, e.Details = schema.Moment(at), json.RawMessage(details)
 		return e, err
-	}, `SELECT id, at, actor, action, subject, details FROM gateway_audit WHERE id < ? ORDER BY id DESC LIMIT ?`, before, limit)
+	}, `SELECT id, at, actor, action, subject, details FROM gateway_audit WHERE id < ? ORDER BY id DESC LIMIT ?`,
+		before, limit)
 }
 
-// auditKept is how long the audit keeps an entry: so long that last year's changes can be looked up in
-// this year's review.
+// auditKept is how long an entry of the audit log is kept. It is long enough to look up last year's changes in this
+// year's review.
 const auditKept = 400 * 24 * time.Hour
 
-// ExpiredAudit is a spending.Expiry: it deletes entries of the audit that are older than 400 days.
+// ExpiredAudit is a spending.Expiry that deletes entries of the audit log that are older than 400 days.
 func ExpiredAudit(now time.Time, limit int) (statement string, args []any) {
 	return `DELETE FROM gateway_audit WHERE id IN (SELECT id FROM gateway_audit WHERE at < ? ORDER BY id LIMIT ?)`,
 		[]any{schema.Micros(now.Add(-auditKept)), limit}

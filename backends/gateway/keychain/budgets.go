@@ -4,10 +4,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// Budgets bound what may be spent in a day, a week, a month and in total. Days, weeks,
-// which begin on Monday, and months are those of UTC. Nil means unlimited. Tokens are those
-// of the prompt and of the answer. Requests of models whose price is not known cost no money
-// here: bound those by tokens.
+// Budgets bound what may be spent in a day, a week, a month and in total. Days, weeks (which begin on Monday) and
+// months are those of UTC. Nil means unlimited. Tokens are those of the prompt and of the answer. Requests of models
+// whose price is not known cost no money here; limit those by tokens.
 type Budgets struct {
 	TokensPerDay   *int64             `json:"tokens_per_day"`
 	TokensPerWeek  *int64             `json:"tokens_per_week,omitempty"`
@@ -19,7 +18,7 @@ type Budgets struct {
 	USDTotal       *spending.MicroUSD `json:"usd_total,omitempty"`
 }
 
-// windowNames names the windows as budgets do, and for people.
+// windowNames are the names of the windows in budgets and in error messages.
 var windowNames = [spending.NumberOfWindows]struct{ tokens, usd, text string }{
 	{"tokens_total", "usd_total", "in total"},
 	{"tokens_per_month", "usd_per_month", "a month"},
@@ -27,7 +26,7 @@ var windowNames = [spending.NumberOfWindows]struct{ tokens, usd, text string }{
 	{"tokens_per_day", "usd_per_day", "a day"},
 }
 
-// of returns the bounds of a window.
+// of returns pointers to the limits of a window.
 func (b *Budgets) of(w spending.Window) (tokens **int64, usd **spending.MicroUSD) {
 	switch w {
 	case spending.InDay:
@@ -41,13 +40,13 @@ func (b *Budgets) of(w spending.Window) (tokens **int64, usd **spending.MicroUSD
 	}
 }
 
-// none reports whether nothing is bounded.
+// none reports whether nothing is limited.
 func (b *Budgets) none() bool { return *b == Budgets{} }
 
-// total reports whether what is spent in total is bounded.
+// total reports whether a total is limited.
 func (b *Budgets) total() bool { return b.TokensTotal != nil || b.USDTotal != nil }
 
-// maxBudgetTokens bounds a budget of tokens.
+// maxBudgetTokens is the largest budget of tokens.
 const maxBudgetTokens = 1_000_000_000_000_000
 
 func (b *Budgets) check() error {

@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestRevokeWhileAuthenticating has many goroutines use a key that is revoked
-// meanwhile: none may still get through when RevokeKey has returned.
+// TestRevokeWhileAuthenticating lets many goroutines use a key while it is revoked. No request may be accepted once
+// RevokeKey has returned.
 func TestRevokeWhileAuthenticating(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -60,8 +60,8 @@ func TestRevokeWhileAuthenticating(t *testing.T) {
 	})
 }
 
-// TestReadUnderWay has a read that began before a change give its answer after
-// it: the change must not be undone by those who join it, nor by the cache.
+// TestReadUnderWay lets a read that began before a change return after it. Neither the requests that wait for the same
+// read nor the cache may then undo the change.
 func TestReadUnderWay(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -148,8 +148,8 @@ func TestCachesHoldWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestChangeOnAnotherNode has two services on one database. On SQLite, where the
-// other is a command, a change is seen when what was read before is old.
+// TestChangeOnAnotherNode runs two services on one database. On SQLite, where the other one is a command, a change is
+// seen once the cached value has expired.
 func TestChangeOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -314,9 +314,8 @@ func TestChangesThatWereMissed(t *testing.T) {
 	}
 }
 
-// BenchmarkRevocationElsewhere is how long another node on PostgreSQL accepts a key
-// after it was revoked: where it hears of that, and where it does not and what it
-// has read before gets old. Run it with -benchtime 50x.
+// BenchmarkRevocationElsewhere measures how long another node on PostgreSQL accepts a key after it was revoked: if it
+// is notified, and if it is not and its cached value has to expire. Run it with -benchtime 50x.
 func BenchmarkRevocationElsewhere(b *testing.B) {
 	for _, mode := range []string{"heard", "by age"} {
 		b.Run(mode, func(b *testing.B) {
@@ -393,7 +392,7 @@ func TestDatabaseGone(t *testing.T) {
 	wantUnknownKey(t, n, "ak-unknown")
 }
 
-// TestDatabaseHangs has a server that does not answer a query.
+// TestDatabaseHangs uses a server that does not answer a query.
 func TestDatabaseHangs(t *testing.T) {
 	t.Parallel()
 	p := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}

@@ -15,27 +15,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
-// Bounds of a look for model servers.
+// Bounds of the search for model servers.
 const (
 	probeTimeout = time.Second
 	maxProbe     = 1 << 20
 	maxFound     = 50 // models of one server
 )
 
-// ModelServer is a place where an OpenAI-compatible server may run.
+// ModelServer is an address at which an OpenAI-compatible server may run.
 type ModelServer struct {
-	// BaseURL is where /models and /chat/completions are appended.
+	// BaseURL is the address to which /models and /chat/completions are appended.
 	BaseURL string
-	// APIKey is sent as a Bearer token; empty: none is needed.
+	// APIKey is sent as a Bearer token. It is empty if none is needed.
 	APIKey string
 }
 
-// Discover looks for OpenAI-compatible servers and makes each
-// model that they list an entry "prefix/model" of the user, in the low tier, so
-// that every tier reaches it. Entries that were found before and are not found any
-// more are removed, also those of servers that are not among these any more. It returns
-// the base URLs that answered.
-func (s *Service) Discover(ctx context.Context, userID, prefix string, servers []ModelServer, transport http.RoundTripper,
+// Discover looks for OpenAI-compatible servers and makes each model that they list an entry "prefix/model" of the user.
+// The entries are in the low tier, so that every tier reaches them. Entries of earlier searches that are not found any
+// more are removed, even if their servers are no longer among the given ones. It returns the base URLs that answered.
+func (s *Service) Discover(
+	ctx context.Context, userID, prefix string, servers []ModelServer, transport http.RoundTripper,
 ) ([]string, error) {
 	known, err := s.selectModels(ctx, userID)
 	if err != nil {
@@ -76,7 +75,7 @@ func (s *Service) Discover(ctx context.Context, userID, prefix string, servers [
 				return nil, err
 			}
 			if same {
-				delete(wanted, m.Entry) // it is there already
+				delete(wanted, m.Entry) // unchanged
 				continue
 			}
 		}
@@ -87,7 +86,7 @@ func (s *Service) Discover(ctx context.Context, userID, prefix string, servers [
 			return nil, err
 		}
 	}
-	for _, entry := range order { // as the servers list them: that is the order of trial
+	for _, entry := range order { // in the order of the servers' lists, which becomes the order of trial
 		w, missing := wanted[entry]
 		if !missing {
 			continue
@@ -99,7 +98,7 @@ func (s *Service) Discover(ctx context.Context, userID, prefix string, servers [
 	return found, nil
 }
 
-// hasKey reports whether an entry has this key; empty: none.
+// hasKey reports whether an entry has the given key. An empty key means none.
 func (s *Service) hasKey(ctx context.Context, m *modelRow, key string) (bool, error) {
 	if m.Sealed == "" || key == "" {
 		return m.Sealed == key, nil
@@ -111,14 +110,14 @@ func (s *Service) hasKey(ctx context.Context, m *modelRow, key string) (bool, er
 	return err == nil && string(old) == key, nil
 }
 
-// exists reports that another node was faster, or that the name is taken by a
-// change of the user's.
+// exists reports whether an entry of that name exists already: another node was faster, or the user has changed a
+// catalog model of that name.
 func exists(err error) bool {
 	refusal, ok := apierror.From(err)
 	return ok && refusal.Code == "already_exists"
 }
 
-// listModels asks a server for its models; one that does not answer well has none.
+// listModels asks a server for its models. It returns nil if the server does not answer properly.
 func listModels(ctx context.Context, server ModelServer, transport http.RoundTripper) []string {
 	if transport == nil {
 		return nil
@@ -157,8 +156,8 @@ func listModels(ctx context.Context, server ModelServer, transport http.RoundTri
 	return models
 }
 
-// SyncProviderKey makes the user's key of that provider and label hold secret;
-// an empty secret removes it. It writes only when something changes.
+// SyncProviderKey makes secret the user's key with that provider and label. An empty secret removes the key. It writes
+// only if something changes.
 func (s *Service) SyncProviderKey(ctx context.Context, userID, provider, label, secret string) error {
 	rows, err := s.selectProviderKeys(ctx, userID)
 	if err != nil {
@@ -172,7 +171,7 @@ func (s *Service) SyncProviderKey(ctx context.Context, userID, provider, label, 
 		if secret != "" {
 			old, err := s.ring.Open(ctx, row.sealed, row.associated())
 			if err != nil && !errors.Is(err, keyring.ErrOpen) {
-				return err // to be replaced by nothing
+				return err // the key cannot be compared, so it must not be replaced
 			}
 			if err == nil && string(old) == secret {
 				return nil

@@ -49,7 +49,7 @@ func (s *modelServer) says(status int, body string) {
 	})
 }
 
-// servers are those at base URLs, which need no key.
+// servers returns servers at base URLs that need no key.
 func servers(bases ...string) []ModelServer {
 	list := make([]ModelServer, len(bases))
 	for i, base := range bases {
@@ -58,7 +58,7 @@ func servers(bases ...string) []ModelServer {
 	return list
 }
 
-// own is the entries of a user's own models with where they lead.
+// own returns the entries of the user's own models with their base URLs.
 func (n *node) own(t *testing.T) []string {
 	t.Helper()
 	rows, err := n.selectModels(t.Context(), "alice")

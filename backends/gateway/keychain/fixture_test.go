@@ -111,7 +111,7 @@ func (n *node) sql(tb testing.TB, query string, args ...any) {
 	}
 }
 
-// dump is every value of every table as text.
+// dump returns every value of every table as text.
 func (n *node) dump(tb testing.TB) string {
 	tb.Helper()
 	var b strings.Builder
@@ -169,8 +169,8 @@ func wantUnknownKey(tb testing.TB, n *node, key string) {
 	wantRefusal(tb, err, http.StatusUnauthorized, "invalid_api_key", "")
 }
 
-// testCatalog has three providers: alpha and beta in all tiers, gamma with a
-// model of no tier and one that is retired.
+// testCatalog returns a catalog of three providers: alpha and beta in all tiers, gamma with a model of no tier and one
+// that is retired.
 func testCatalog(tb testing.TB) *catalog.Catalog {
 	tb.Helper()
 	providers, models := make([]string, 0, 3), make([]string, 0, 9)
@@ -197,7 +197,7 @@ func testCatalog(tb testing.TB) *catalog.Catalog {
 	return cat
 }
 
-// order is the names of a tier's candidates.
+// order returns the names of a tier's candidates.
 func order(r *Routing, t catalog.Tier) string {
 	names := make([]string, 0, len(r.Tier(t)))
 	for _, c := range r.Tier(t) {
@@ -213,7 +213,7 @@ func equal(tb testing.TB, got, want []string) {
 	}
 }
 
-// quietLog is a log without the writer in the background, for tests that say when to flush.
+// quietLog returns a log without the background writer, for tests that flush it themselves.
 func quietLog(n *node) *spending.Log { return spending.NewLog(n.ledger, n.KeyUses(), n.logger) }
 
 // countItems counts the stored items of answers.

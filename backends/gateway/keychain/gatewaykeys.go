@@ -11,17 +11,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// KeyPrefix begins every gateway key.
+// KeyPrefix is the prefix of every gateway key.
 const KeyPrefix = "ak-"
 
-// maxKeys is how many keys a user can have that are not revoked.
+// maxKeys is the number of keys that a user can have, not counting revoked ones.
 const maxKeys = 1000
 
-// keyBytes is the number of random characters behind the prefix: 238 bits.
+// keyBytes is the number of random characters after the prefix. They hold 238 bits.
 const keyBytes = 40
 
-// EffortMode says how output_config.effort of the messages surface and the
-// model name together choose the tier (specification 2.5).
+// EffortMode selects how output_config.effort of the messages surface and the model name together choose the tier
+// (specification 2.5).
 type EffortMode string
 
 // The effort modes.
@@ -31,38 +31,34 @@ const (
 	EffortMax       EffortMode = "max_of_both"
 )
 
-// GatewayKey is a key that clients send. Its text is shown once, when it is
-// made; the database has its SHA-256.
+// GatewayKey is a key that clients send. Its text is shown once, when it is made. The database has its SHA-256.
 type GatewayKey struct {
 	ID        string `json:"id"`
 	UserID    string `json:"user_id"`
 	Label     string `json:"label"`
 	Masked    string `json:"masked"`
 	IsPrimary bool   `json:"is_primary"`
-	// Status is active, expired or revoked, as of when the key was read.
+	// Status is active, expired or revoked, as of the time when the key was read.
 	Status  string `json:"status"`
 	Revoked bool   `json:"revoked"`
-	// Limits are the user's own, who may change them.
+	// Limits are the user's own. The user may change them.
 	Limits
 	EffortMode EffortMode `json:"effort_mode"`
 	CreatedAt  time.Time  `json:"created_at"`
 	LastUsedAt *time.Time `json:"last_used_at"`
-	// Imposed are the limits that the operator has set beside the user's own. The tighter
-	// of both counts.
+	// Imposed are the limits that the operator has set beside the user's own. The tighter one of both applies.
 	Imposed []Imposed `json:"imposed"`
 
-	// TeamID is the team that the requests of the key count for. It is empty where its user
-	// is in none.
+	// TeamID is the team that the requests of the key count for. It is empty if its user is in no team.
 	TeamID string `json:"team_id,omitempty"`
 
-	// team is the team that the key was made for; empty: the default one of its user.
+	// team is the team that the key was made for. It is empty if that is the default team of its user.
 	team string
-	// limitedBy is the holder of the limits that are imposed on the key; empty: there
-	// never were any.
+	// limitedBy is the holder of the limits that are imposed on the key. It is empty if there never were any.
 	limitedBy string
 }
 
-// NewKey is a key just made, with its text.
+// NewKey is a key that was just made, with its text.
 type NewKey struct {
 	GatewayKey
 	Key string `json:"key"`
@@ -85,8 +81,8 @@ func (s *Service) newKey(userID string, primary bool, options KeyOptions) (Gatew
 	return k, plain
 }
 
-// CreateKey makes a key for a user. Errors: 409 when they have maxKeys already, and when
-// the limits that the operator set on their keys have ended their use.
+// CreateKey makes a key for a user. The error has status 409 if the user has maxKeys keys already, or if the limits
+// that the operator set on their keys have ended their use.
 func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptions) (*NewKey, error) {
 	if options.EffortMode == "" {
 		options.EffortMode = EffortOverride
@@ -102,7 +98,7 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		return nil, err
 	}
 	row, plain := s.newKey(userID, false, options)
-	hash := hashKey(plain) // it may have been asked for before it was made
+	hash := hashKey(plain) // its hash may have been looked up, and cached, before the key was made
 	limits := row.Limits
 	var made *GatewayKey
 	err = s.changeKey(ctx, func(c store.Conn) (_ string, err error) {
@@ -152,14 +148,13 @@ func (s *Service) storeKey(c store.Conn, row *GatewayKey, hash string) (*Gateway
 	return made, err
 }
 
-// Keys lists a user's keys, oldest first, with the maxRevoked newest ones of those
-// that are revoked.
+// Keys returns a user's keys, oldest first. Of the revoked keys it returns the maxRevoked newest ones.
 func (s *Service) Keys(ctx context.Context, userID string) ([]GatewayKey, error) {
 	return s.selectKeys(ctx, userID)
 }
 
-// UpdateKey changes a key and returns it. A user other than userID is told
-// that there is no such key.
+// UpdateKey changes a key and returns it. If the key belongs to another user the error is that of a key that does not
+// exist.
 func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change KeyChange) (*GatewayKey, error) {
 	if err := change.check(s.now()); err != nil {
 		return nil, err
@@ -176,7 +171,8 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 			return "", err
 		}
 		if key.Revoked {
-			return "", apierror.New(http.StatusConflict, "revoked", "the gateway key %q is revoked for good, create another", keyID)
+			return "", apierror.New(http.StatusConflict, "revoked", "the gateway key %q is revoked for good, create another",
+				keyID)
 		}
 		own := change
 		if change.Impose {
@@ -210,8 +206,8 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 	return key, nil
 }
 
-// imposeOnKey changes the limits that the operator imposes on a key, and on all keys that
-// share them. A key that had none becomes their holder.
+// imposeOnKey changes the limits that the operator imposes on a key, and thereby on all keys that share them. A key
+// that had none becomes their holder.
 func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, allowed, unknown []string) error {
 	if key.limitedBy == "" {
 		key.limitedBy = key.ID
@@ -227,7 +223,7 @@ func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, 
 	return s.impose(c, OnKey, key.limitedBy, &limits)
 }
 
-// RevokeKey ends a key for good; revoking it again changes nothing.
+// RevokeKey ends a key for good. Revoking it again changes nothing.
 func (s *Service) RevokeKey(ctx context.Context, userID, keyID string) error {
 	return s.changeKey(ctx, func(c store.Conn) (hash string, err error) {
 		_, hash, err = s.lockKey(c, userID, keyID)
@@ -238,9 +234,9 @@ func (s *Service) RevokeKey(ctx context.Context, userID, keyID string) error {
 	})
 }
 
-// RegenerateKey replaces the user's primary key: the old one is revoked in the
-// same step, all its options go over to the new one, and so do the limits that are
-// imposed on it, with what was spent of them. 409 when it has expired.
+// RegenerateKey replaces the user's primary key. The old one is revoked in the same transaction. The new one gets all
+// its options and the limits that are imposed on it, with what was spent of them. The error has status 409 if the old
+// key has expired.
 func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, error) {
 	var made *GatewayKey
 	var plain string
@@ -287,5 +283,5 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 	return &NewKey{GatewayKey: *made, Key: plain}, nil
 }
 
-// primaryOptions are those of a primary key that follows none.
+// primaryOptions are the options of a primary key that replaces none.
 var primaryOptions = KeyOptions{Label: "primary", EffortMode: EffortOverride}

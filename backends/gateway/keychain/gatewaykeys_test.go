@@ -61,7 +61,7 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// TestInitUserOnce has many goroutines make one user: one of them gets the key.
+// TestInitUserOnce lets many goroutines create the same user. Only one of them gets the key.
 func TestInitUserOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

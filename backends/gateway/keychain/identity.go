@@ -16,30 +16,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Identity is who a gateway key stands for.
+// Identity describes whom a gateway key stands for.
 type Identity struct {
 	UserID     string
-	TeamID     string // that the requests count for; empty: none
+	TeamID     string // the team that the requests count for; empty if there is none
 	KeyID      string
 	Label      string
 	EffortMode EffortMode
-	// Limits are the user's own for the key, and Imposed those that the operator has set
-	// beside them. All of them count.
+	// Limits are the user's own for the key. Imposed are those that the operator has set beside them. All of them
+	// apply.
 	Limits
 	Imposed []Imposed
 
-	expires int64 // Unix microseconds; 0: never
+	expires int64 // Unix microseconds; 0 if it never expires
 }
 
 func (id *Identity) expired(now time.Time) bool {
 	return id.expires != 0 && schema.Micros(now) >= id.expires
 }
 
-// cachedKey is the answer to a key: who it is, or (id nil) that it is nobody.
+// cachedKey is the cached result of a lookup. A nil id means that the key stands for nobody.
 type cachedKey struct{ id *Identity }
 
-// changes numbers the changes made through this Service, so that a read that
-// began before a change does not put its stale answer into a cache after it.
+// changes counts the changes made through this Service, so that a read that began before a change does not put its
+// stale result into a cache after it.
 type changes struct {
 	mu sync.Mutex
 	n  uint64
@@ -51,10 +51,9 @@ func (c *changes) current() uint64 {
 	return c.n
 }
 
-// forgetKey makes every answer about a key that was read before now unusable:
-// the one in the cache, the one on its way into it (which could show up after
-// the deletion, were it not waited for), and the one that a read still under way
-// is about to give: nobody joins it any more, since reads are named by changes too.
+// forgetKey discards every result about a key that was read before now: the one in the cache, the one on its way into
+// the cache (which could appear after the deletion if it were not waited for), and that of a read that is still under
+// way. Nobody joins such a read any more, since the number of changes is part of its name.
 func (s *Service) forgetKey(hash string) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -63,17 +62,16 @@ func (s *Service) forgetKey(hash string) {
 	s.keys.Del(hash)
 }
 
-// topic is what the nodes on a database tell each other of: who says it, "key" and
-// the hash of a gateway key, which is what the database has of it, or "account" and
-// the id of a user.
+// topic is the topic of notices between the nodes on a database. A notice consists of the origin, and then either "key"
+// with the hash of a gateway key, as in the database, or "account" with the id of a user.
 const topic = "gateway"
 
 func (s *Service) notify(c store.Conn, what, which string) error {
 	return c.Notify(topic, s.origin+" "+what+" "+which)
 }
 
-// changeKey is write for a change of a gateway key, whose hash fn returns: every
-// node looks at the key anew, this one before the call returns.
+// changeKey runs fn in a transaction that changes a gateway key, and whose hash fn returns. Every node then reads the
+// key anew, this one before the call returns.
 func (s *Service) changeKey(ctx context.Context, fn func(c store.Conn) (hash string, err error)) error {
 	var hash string
 	err := s.db.Write(ctx, func(c store.Conn) (err error) {
@@ -88,7 +86,7 @@ func (s *Service) changeKey(ctx context.Context, fn func(c store.Conn) (hash str
 	return err
 }
 
-// changeAccount is changeKey for what an Account has of the user.
+// changeAccount is like changeKey, for a change of what an Account holds of the user.
 func (s *Service) changeAccount(ctx context.Context, userID string, fn func(c store.Conn) error) error {
 	err := s.db.Write(ctx, func(c store.Conn) error {
 		if err := fn(c); err != nil {
@@ -102,12 +100,12 @@ func (s *Service) changeAccount(ctx context.Context, userID string, fn func(c st
 	return err
 }
 
-// heard forgets what another node has changed.
+// heard handles a notice of another node: it forgets what that node has changed.
 func (s *Service) heard(notice string) {
 	origin, change, _ := strings.Cut(notice, " ")
 	what, which, _ := strings.Cut(change, " ")
 	switch {
-	case origin == s.origin: // it has forgotten it already
+	case origin == s.origin: // forgotten already
 	case what == "key":
 		s.forgetKey(which)
 	case what == "account":
@@ -117,8 +115,7 @@ func (s *Service) heard(notice string) {
 	}
 }
 
-// forgetAll is forgetKey for all keys and accounts, when it is not known which of
-// them were changed.
+// forgetAll is like forgetKey for all keys and accounts. It is used if it is not known which of them were changed.
 func (s *Service) forgetAll() {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -129,20 +126,20 @@ func (s *Service) forgetAll() {
 	s.accts.Clear()
 }
 
-// refused is the one answer to every key that is not good, so that an answer
-// does not tell an unknown key from one that has ended.
+// refused returns the one error for every key that is not valid, so that it does not tell an unknown key from one that
+// has ended.
 func refused() error {
 	return apierror.New(http.StatusUnauthorized, "invalid_api_key",
 		"the gateway key is not valid: it is unknown, expired or revoked")
 }
 
-// Authenticate tells whom a gateway key stands for. It hashes and looks up
-// every text alike, so its time does not tell a near miss from a wild guess.
-// Errors: 401 invalid_api_key; or one that wraps store.ErrUnavailable.
+// Authenticate returns the identity that a gateway key stands for. It hashes and looks up every text in the same way,
+// so that its time does not tell a near miss from a wild guess. Its errors are 401 invalid_api_key, and those that wrap
+// store.ErrUnavailable.
 func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, error) {
 	key = strings.TrimSpace(key)
 	if len(key) > 256 {
-		key = key[:256] // longer than any key: it will not be found
+		key = key[:256] // longer than any key, so it will not be found
 	}
 	hash := hashKey(key)
 	id, err := s.identity(ctx, hash, func(ctx context.Context) (*Identity, error) { return s.selectIdentity(ctx, hash) })
@@ -152,9 +149,9 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, erro
 	return s.accept(id)
 }
 
-// Keyless returns who a request without a gateway key stands for that is made in the name
-// of a user: only the limits that are imposed on the user, on their default team and on the
-// organisation bind it. It is refused with 403 once they have ended its use.
+// Keyless returns the identity of a request that is made in the name of a user without a gateway key. Only the limits
+// imposed on the user, on their default team and on the organisation apply to it. It returns an error with 403 once
+// these limits have ended its use.
 func (s *Service) Keyless(ctx context.Context, userID string) (*Identity, error) {
 	id, err := s.identity(ctx, "user/"+userID, func(ctx context.Context) (*Identity, error) {
 		var id *Identity
@@ -171,7 +168,7 @@ func (s *Service) Keyless(ctx context.Context, userID string) (*Identity, error)
 	return id, err
 }
 
-// keyless reads the team of a user and the limits that bind their requests without a key.
+// keyless reads the team of a user and the limits that apply to their requests without a key.
 func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
 	id := &Identity{UserID: userID, EffortMode: EffortOverride}
 	st, err := s.standing(c, userID)
@@ -202,21 +199,21 @@ func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
 	return id, nil
 }
 
-// identity reads an identity, or takes it from the cache, where it is called name.
+// identity returns the cached identity of the given name, or reads it and caches it.
 func (s *Service) identity(ctx context.Context, name string, read func(ctx context.Context) (*Identity, error),
 ) (*Identity, error) {
 	if cached, ok := s.keys.Get(name); ok {
 		return cached.id, nil
 	}
-	before := s.changes.current()
-	found, err := s.reads.Do(ctx, fmt.Sprint("key/", before, "/", name), func(ctx context.Context) (any, error) {
+	version := s.changes.current()
+	found, err := s.reads.Do(ctx, fmt.Sprint("key/", version, "/", name), func(ctx context.Context) (any, error) {
 		id, err := read(ctx)
 		if err != nil {
 			return nil, err
 		}
 		cached := &cachedKey{id}
 		s.changes.mu.Lock()
-		if s.changes.n == before {
+		if s.changes.n == version {
 			s.keys.SetWithTTL(name, cached, 1, s.ttl)
 		}
 		s.changes.mu.Unlock()
@@ -228,7 +225,7 @@ func (s *Service) identity(ctx context.Context, name string, read func(ctx conte
 	return found.(*cachedKey).id, nil
 }
 
-// accept looks at the clock each time: a key may end while it is in the cache.
+// accept checks the end of a key on every call, since a key may end while it is in the cache.
 func (s *Service) accept(id *Identity) (*Identity, error) {
 	now := s.now()
 	if id == nil {
@@ -242,13 +239,16 @@ func (s *Service) accept(id *Identity) (*Identity, error) {
 	return id, nil
 }
 
-// CodeKeyExpired is the code of a record that says that an expired key was sent.
+// CodeKeyExpired is the code of a usage record that says that an expired key was sent.
 const CodeKeyExpired = "key_expired"
 
-// tellExpired notes in the usage log of the key's user that it was sent although it has
-// expired, once a minute: the answer does not say so, since who sends it may be anybody.
+// tellExpired records in the usage log that an expired key was sent, at most once a minute per key. The response does
+// not say so, since anybody may have sent it.
 func (s *Service) tellExpired(id *Identity, now time.Time) {
 	if s.used.expired.mark(id.KeyID, now) {
-		s.spent.Add(spending.Record{At: now, UserID: id.UserID, TeamID: id.TeamID, KeyID: id.KeyID, Status: http.StatusUnauthorized, Code: CodeKeyExpired})
+		s.spent.Add(spending.Record{
+			At: now, UserID: id.UserID, TeamID: id.TeamID, KeyID: id.KeyID, Status: http.StatusUnauthorized,
+			Code: CodeKeyExpired,
+		})
 	}
 }

@@ -16,19 +16,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// limitNames are the columns of limits.
+// limitNames are the columns of limits, in the order of into and arguments.
 var limitNames = []string{
-	"rate_limit_per_minute", "expires_at", "allowed_models", "tokens_per_day", "tokens_per_week", "tokens_per_month", "tokens_total",
+	"rate_limit_per_minute", "expires_at", "allowed_models", "tokens_per_day", "tokens_per_week", "tokens_per_month",
+	"tokens_total",
 	"micro_usd_per_day", "micro_usd_per_week", "micro_usd_per_month", "micro_usd_total",
 	"tokens_per_minute", "parallel_requests", "allowed_tools",
 }
 
-// limitColumns lists the columns of limits of the table alias.
+// limitColumns lists the columns of limits of the given table alias.
 func limitColumns(alias string) string {
 	return alias + "." + strings.Join(limitNames, ", "+alias+".")
 }
 
-// limitCells receive limitColumns.
+// limitCells receive the values of limitColumns from a Scan.
 type limitCells struct {
 	limits  Limits
 	expires sql.NullInt64
@@ -36,7 +37,7 @@ type limitCells struct {
 	tools   sql.NullString
 }
 
-// into returns what Scan is given for limitColumns.
+// into returns the arguments of Scan for limitColumns.
 func (l *limitCells) into() []any {
 	b := &l.limits.Budgets
 	return []any{
@@ -60,7 +61,7 @@ func (l *limitCells) read() (Limits, error) {
 	return l.limits, err
 }
 
-// arguments returns the values of limitNames.
+// arguments returns the values of the columns limitNames.
 func (l *Limits) arguments() ([]any, error) {
 	models, err := namesColumn(l.AllowedModels)
 	tools, toolsErr := namesColumn(l.AllowedTools)
@@ -73,13 +74,13 @@ func (l *Limits) arguments() ([]any, error) {
 	}, errors.Join(err, toolsErr)
 }
 
-// imposedLimits reads the limits of a holder, without their raise. There may be none.
+// imposedLimits reads the limits of a holder, without their raise. It returns the zero value if there are none.
 func (s *Service) imposedLimits(c store.Conn, on, holder string) (Limits, error) {
 	limits, _, err := s.imposedWithRaise(c, on, holder)
 	return limits, err
 }
 
-// imposedWithRaise is imposedLimits with the raise of now, which may be nil.
+// imposedWithRaise is like imposedLimits and also returns the current raise, which may be nil.
 func (s *Service) imposedWithRaise(c store.Conn, on, holder string) (Limits, *Raise, error) {
 	var cells imposedCells
 	err := c.Row(`SELECT `+imposedColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder = ?`, on, holder).
@@ -93,7 +94,7 @@ func (s *Service) imposedWithRaise(c store.Conn, on, holder string) (Limits, *Ra
 	return cells.read(s.now())
 }
 
-// impose stores the limits of a holder. Limits that bound nothing are removed.
+// impose stores the limits of a holder. The row is removed if they limit nothing.
 func (s *Service) impose(c store.Conn, on, holder string, limits *Limits) error {
 	if limits.none() {
 		_, err := c.Exec(`DELETE FROM gateway_limits WHERE kind = ? AND holder = ?`, on, holder)
@@ -118,8 +119,8 @@ var storeLimits = func() string {
 		ON CONFLICT (kind, holder) DO UPDATE SET ` + strings.Join(set, ", ")
 }()
 
-// changeLimits runs fn, which changes imposed limits. Every node looks at all keys anew,
-// this one before the call returns.
+// changeLimits runs fn, which changes imposed limits, in a transaction. Every node then reads all keys anew, this one
+// before the call returns. Inside Together it runs fn in the transaction of that.
 func (s *Service) changeLimits(ctx context.Context, fn func(c store.Conn) error) error {
 	if c, ok := together(ctx); ok {
 		return fn(c)
@@ -136,9 +137,8 @@ func (s *Service) changeLimits(ctx context.Context, fn func(c store.Conn) error)
 	return err
 }
 
-// ImposedLimits returns the limits that the operator imposes on a holder: OnUser with the
-// id of a user, OnTeam with the id of a team, or OnOrganisation with Organisation. It is an
-// error with 404 where there is no such user or team.
+// ImposedLimits returns the limits that the operator imposes on a holder: OnUser with the id of a user, OnTeam with the
+// id of a team, or OnOrganisation with Organisation. The error has status 404 if there is no such user or team.
 func (s *Service) ImposedLimits(ctx context.Context, on, holder string) (limits Limits, err error) {
 	err = s.read(ctx, func(c store.Conn) error {
 		if err := s.requireHolder(c, on, holder); err != nil {
@@ -150,9 +150,8 @@ func (s *Service) ImposedLimits(ctx context.Context, on, holder string) (limits 
 	return limits, err
 }
 
-// Impose changes the limits of a holder, as ImposedLimits has them, and returns them. All
-// keys and users that they are on share them. The label and the effort mode of the change
-// mean nothing here.
+// Impose changes the limits of a holder, which is named as for ImposedLimits, and returns them. All keys and users that
+// they are on share them. The label and the effort mode of the change are ignored.
 func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChange) (limits Limits, err error) {
 	if err := change.check(s.now()); err != nil {
 		return Limits{}, err
@@ -185,13 +184,15 @@ func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChang
 	return limits, err
 }
 
-// SetLimits replaces all limits of a holder, as Impose changes them. Names of models that
-// neither the catalog nor the limits have that there are now are refused.
-func (s *Service) SetLimits(ctx context.Context, on, holder string, limits Limits, cat *catalog.Catalog) (Limits, error) {
+// SetLimits replaces all limits of a holder. Names of models that are neither in the catalog nor in the present limits
+// are refused.
+func (s *Service) SetLimits(
+	ctx context.Context, on, holder string, limits Limits, cat *catalog.Catalog,
+) (Limits, error) {
 	return s.Impose(ctx, on, holder, KeyChange{Limits: func(l *Limits) { *l = limits }, Catalog: cat})
 }
 
-// requireHolder returns an error where there is no such user or team.
+// requireHolder returns an error if there is no such user or team.
 func (s *Service) requireHolder(c store.Conn, on, holder string) error {
 	switch {
 	case on == OnUser:
@@ -206,10 +207,9 @@ func (s *Service) requireHolder(c store.Conn, on, holder string) error {
 	}
 }
 
-// limitedBy returns the holder of the imposed limits that a key comes under which its user
-// makes; empty: none. Such a key can do no more than a key that the user has: it comes
-// under no limits where the user has a key without, and else shares those of a key that
-// they have or had, first of all the primary one.
+// limitedBy returns the holder of the imposed limits for a new key that a user makes, or an empty string if there are
+// none. The new key must not be able to do more than a key that the user has. It has no limits if the user has a key
+// without limits. Otherwise it shares those of a key that the user has or had, preferably the primary one.
 func (s *Service) limitedBy(c store.Conn, userID string) (holder string, err error) {
 	var found sql.NullString
 	err = c.Row(`SELECT l.holder FROM gateway_keys AS k
@@ -223,8 +223,9 @@ func (s *Service) limitedBy(c store.Conn, userID string) (holder string, err err
 	return found.String, err
 }
 
-// errEnded refuses to make a key that could not be used.
+// errEnded returns the error for a key that could not be used because the imposed limits have ended.
 func errEnded(end time.Time) error {
 	return apierror.New(http.StatusConflict, "expired",
-		"the limits that the operator set on your keys ended their use at %s: ask the operator for another end", end.Format(time.RFC3339))
+		"the limits that the operator set on your keys ended their use at %s: ask the operator for another end",
+		end.Format(time.RFC3339))
 }

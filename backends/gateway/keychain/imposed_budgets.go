@@ -10,24 +10,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ImposedBudget is one budget that the operator has set, and how far it is spent.
+// ImposedBudget is a budget that the operator has set, and the amount spent from it.
 type ImposedBudget struct {
-	// On and Holder are those of the limits; see Imposed.
+	// On and Holder name the holder of the limits; see Imposed.
 	On, Holder string
-	// Name is that of the member of Budgets, such as usd_per_month.
+	// Name is the name of the member of Budgets, such as usd_per_month.
 	Name string
-	// Begins and Ends bound the time that it is for. Both are zero for a budget in total.
+	// Begins and Ends bound the time that the budget is for. Both are zero for a total budget.
 	Begins, Ends time.Time
-	// Money reports that Amount and Spent are millionths of a US dollar, and not tokens.
+	// Money reports that Amount and Spent are in millionths of a US dollar rather than in tokens.
 	Money         bool
 	Amount, Spent int64
 }
 
-// maxLimitRows is how many limits are read at a time.
+// maxLimitRows is the number of limits that are read at a time.
 const maxLimitRows = 500
 
-// limitsWithBudgets lists limits with budgets behind a kind and a holder. Where since is not 0,
-// those of users and keys are left out that no key was used for since then.
+// limitsWithBudgets is a query for the limits with budgets that come after a kind and a holder. If since is not 0 it
+// leaves out those of users and keys for which no key was used since then.
 var limitsWithBudgets = func() string {
 	bounded := make([]string, 0, 2*len(windowNames))
 	for w := range windowNames {
@@ -41,9 +41,9 @@ var limitsWithBudgets = func() string {
 		ORDER BY l.kind, l.holder LIMIT ?`
 }()
 
-// EachImposedBudget calls fn for every budget that the operator has set, with what the database
-// has of its spending, until fn returns an error. Where since is not zero, it leaves out budgets
-// of users and keys whose keys were not used since then.
+// EachImposedBudget calls fn for every budget that the operator has set, with the amount spent according to the
+// database, until fn returns an error. If since is not zero it leaves out budgets of users and keys whose keys were not
+// used since then.
 func (s *Service) EachImposedBudget(ctx context.Context, since time.Time, fn func(*ImposedBudget) error) error {
 	type holder struct {
 		spending.Purse
@@ -78,15 +78,17 @@ func (s *Service) EachImposedBudget(ctx context.Context, since time.Time, fn fun
 	}
 }
 
-func (s *Service) eachBudget(ctx context.Context, of spending.Purse, budgets *Budgets, fn func(*ImposedBudget) error) error {
+func (s *Service) eachBudget(
+	ctx context.Context, purse spending.Purse, budgets *Budgets, fn func(*ImposedBudget) error,
+) error {
 	now := s.now()
-	sums, err := s.spent.Stored(ctx, of, budgets.total(), now)
+	sums, err := s.spent.Stored(ctx, purse, budgets.total(), now)
 	if err != nil {
 		return err
 	}
 	day := spending.StartOfDay(now)
 	for w := range spending.NumberOfWindows {
-		b := ImposedBudget{On: of.On, Holder: of.ID, Begins: w.Begin(day), Ends: w.End(day)}
+		b := ImposedBudget{On: purse.On, Holder: purse.ID, Begins: w.Begin(day), Ends: w.End(day)}
 		tokens, usd := budgets.of(w)
 		if *tokens != nil {
 			b.Name, b.Money, b.Amount, b.Spent = windowNames[w].tokens, false, **tokens, sums[w].Tokens
@@ -104,19 +106,19 @@ func (s *Service) eachBudget(ctx context.Context, of spending.Purse, budgets *Bu
 	return nil
 }
 
-// Concerned is whom limits concern beside the operator.
+// Concerned lists whom limits concern beside the operator.
 type Concerned struct {
-	// Name is that of the holder for people; empty: it has none.
+	// Name is the name of the holder for people. It is empty if the holder has none.
 	Name string
-	// Addresses are the mail addresses of the administrators of a team, of a user, or of the
-	// user of a key, as far as they are known and their users are not suspended.
+	// Addresses are the mail addresses of the administrators of a team, of a user, or of the user of a key. Unknown
+	// addresses and those of suspended users are left out.
 	Addresses []string
 }
 
-// maxConcerned bounds the addresses of Concerned.
+// maxConcerned bounds the number of addresses in Concerned.
 const maxConcerned = 20
 
-// ConcernedBy tells whom the limits of a holder concern; see Imposed for on and holder.
+// ConcernedBy returns whom the limits of a holder concern; see Imposed for on and holder.
 func (s *Service) ConcernedBy(ctx context.Context, on, holder string) (c Concerned, err error) {
 	const name = `coalesce(nullif(u.name, ''), u.id)`
 	var query string
@@ -127,7 +129,8 @@ func (s *Service) ConcernedBy(ctx context.Context, on, holder string) (c Concern
 			LEFT JOIN gateway_users AS u ON u.id = m.user_id AND u.suspended_at IS NULL
 			WHERE t.id = ? ORDER BY u.id LIMIT ?`
 	case OnUser:
-		query = `SELECT ` + name + `, CASE WHEN u.suspended_at IS NULL THEN u.email END FROM gateway_users AS u WHERE u.id = ? LIMIT ?`
+		query = `SELECT ` + name +
+			`, CASE WHEN u.suspended_at IS NULL THEN u.email END FROM gateway_users AS u WHERE u.id = ? LIMIT ?`
 	case OnKey:
 		query = `SELECT CASE WHEN k.label <> '' THEN k.label || ' of ' ELSE 'a key of ' END || ` + name + `,
 			CASE WHEN u.suspended_at IS NULL THEN u.email END

@@ -27,8 +27,8 @@ func tight(now time.Time) (Limits, KeyChange) {
 	return l, KeyChange{Impose: true, Limits: limitsTo(l)}
 }
 
-// TestNothingLiftsImposedLimits has users try everything that they can do against limits
-// which the operator has set and which are spent, on another node than that of the operator.
+// TestNothingLiftsImposedLimits lets users try everything that they can do against limits that the operator has imposed
+// and that are exhausted, on another node than the operator's.
 func TestNothingLiftsImposedLimits(t *testing.T) {
 	t.Parallel()
 	wide := func() KeyOptions {

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Invitation lets one person in, whatever NewUsers says: who brings its token when they sign
-// in. Where the identity provider confirms a mail address it must be that of the invitation.
+// Invitation lets one person in, whatever NewUsers says. That person brings its token when they sign in. If the
+// identity provider confirms a mail address it must be that of the invitation.
 type Invitation struct {
 	ID        string    `json:"id"`
 	Email     string    `json:"email"` // in lower case
@@ -23,21 +23,21 @@ type Invitation struct {
 	Role      string    `json:"role"` // in the team
 	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at"`
-	// AcceptedAt and AcceptedBy, the id of a user, are empty while it is open.
+	// AcceptedAt and AcceptedBy, the id of a user, are empty while the invitation is open.
 	AcceptedAt *time.Time `json:"accepted_at"`
 	AcceptedBy string     `json:"accepted_by,omitempty"`
 }
 
-// Bounds of invitations.
+// Bounds of invitations, and the default of their duration.
 const (
 	InvitationLasts    = 7 * 24 * time.Hour
 	maxInvitationLasts = 90 * 24 * time.Hour
 	maxInvitations     = 10_000 // open ones
 )
 
-// Invite makes an invitation and returns it with its token, which is not stored. TeamID may be
-// empty; ExpiresAt is in InvitationLasts where it is zero. Errors: 400, 404 for the team, and 409
-// where there are too many open invitations.
+// Invite makes an invitation and returns it with its token, which is not stored. TeamID may be empty. A zero ExpiresAt
+// means that it expires after InvitationLasts. The error has status 400 for invalid fields, 404 if there is no such
+// team, and 409 if there are too many open invitations.
 func (s *Service) Invite(ctx context.Context, in Invitation) (_ Invitation, token string, err error) {
 	now := s.now().UTC().Truncate(time.Microsecond)
 	in.ID, in.CreatedAt, in.Email = "inv_"+random(20), now, strings.ToLower(strings.TrimSpace(in.Email))
@@ -54,7 +54,8 @@ func (s *Service) Invite(ctx context.Context, in Invitation) (_ Invitation, toke
 	case in.Role != RoleMember && in.Role != RoleAdmin:
 		return Invitation{}, "", invalid("role", "role must be %s or %s", RoleMember, RoleAdmin)
 	case !in.ExpiresAt.After(now) || in.ExpiresAt.After(now.Add(maxInvitationLasts)):
-		return Invitation{}, "", invalid("expires_at", "expires_at must be within the next %d days", int(maxInvitationLasts.Hours()/24))
+		return Invitation{}, "", invalid("expires_at", "expires_at must be within the next %d days",
+			int(maxInvitationLasts.Hours()/24))
 	}
 	token = tokens.New()
 	err = s.db.Write(ctx, func(c store.Conn) error {
@@ -66,14 +67,18 @@ func (s *Service) Invite(ctx context.Context, in Invitation) (_ Invitation, toke
 		n, err := c.Exec(`INSERT INTO gateway_invitations (id, hash, email, team_id, role, created_at, expires_at)
 			SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)
 			WHERE (SELECT count(*) FROM gateway_invitations WHERE accepted_at IS NULL) < ?`,
-			in.ID, tokens.Hash(token), in.Email, schema.Nullable(in.TeamID), in.Role, schema.Micros(in.CreatedAt), schema.Micros(in.ExpiresAt), maxInvitations)
+			in.ID, tokens.Hash(token), in.Email, schema.Nullable(in.TeamID), in.Role, schema.Micros(in.CreatedAt),
+			schema.Micros(in.ExpiresAt), maxInvitations)
 		if err == nil && n == 0 {
-			err = apierror.New(http.StatusConflict, "too_many", "there are %d open invitations, withdraw some first", maxInvitations)
+			err = apierror.New(http.StatusConflict, "too_many", "there are %d open invitations, withdraw some first",
+				maxInvitations)
 		}
 		if err != nil {
 			return err
 		}
-		return s.audit(ctx, c, "invitation.created", in.ID, map[string]string{"email": in.Email, "team_id": in.TeamID, "role": in.Role})
+		return s.audit(ctx, c, "invitation.created", in.ID, map[string]string{
+			"email": in.Email, "team_id": in.TeamID, "role": in.Role,
+		})
 	})
 	return in, token, err
 }
@@ -90,7 +95,7 @@ func scanInvitation(row store.Row) (in Invitation, err error) {
 	return in, err
 }
 
-// Invitations lists invitations by id, at most limit of them behind after.
+// Invitations returns at most limit invitations, ordered by id, with ids greater than after.
 func (s *Service) Invitations(ctx context.Context, after string, limit int) ([]Invitation, error) {
 	if !schema.StorableID(after) {
 		return nil, nil
@@ -98,8 +103,8 @@ func (s *Service) Invitations(ctx context.Context, after string, limit int) ([]I
 	return read(ctx, s, scanInvitation, selectInvitations+`WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
 }
 
-// Withdraw removes an invitation. Whoever has accepted it stays. It is an error with 404 where
-// there is none.
+// Withdraw removes an invitation. A user who has accepted it already stays. The error has status 404 if there is no
+// such invitation.
 func (s *Service) Withdraw(ctx context.Context, id string) error {
 	if !schema.StorableID(id) {
 		return notFound("invitation", id)
@@ -116,8 +121,8 @@ func (s *Service) Withdraw(ctx context.Context, id string) error {
 	})
 }
 
-// acceptInvitation marks the invitation that somebody brings as accepted. It returns nil where
-// they bring none, or have accepted it before.
+// acceptInvitation marks the invitation that a person brings as accepted and returns it. It returns nil if they bring
+// none or have accepted it before.
 func (s *Service) acceptInvitation(ctx context.Context, c store.Conn, who *Arrival) (*Invitation, error) {
 	if who.Invitation == "" {
 		return nil, nil

@@ -14,18 +14,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The bounds of what is kept of answers. Of an owner the newest items stay.
+// The bounds of the items that are kept. The newest items of an owner stay.
 const (
 	maxItem         = 1 << 20  // bytes of an item; longer ones are not kept
 	maxItemID       = 200      // bytes
 	maxOwnerItems   = 5_000    // items of an owner
-	maxOwnerBytes   = 32 << 20 // bytes of them together
-	maxItemsPending = 64 << 20 // bytes that wait to be written; newer items are not kept then
-	itemsBatch      = 200      // rows of a transaction
+	maxOwnerBytes   = 32 << 20 // bytes of all items of an owner
+	maxItemsPending = 64 << 20 // bytes that wait to be written; beyond that, new items are not kept
+	itemsBatch      = 200      // rows per transaction
 )
 
-// How the items of answers get from node to node: they are written within a moment, and
-// whoever does not find one looks again for somewhat longer than that takes.
+// The times in which the items of answers get from node to node. They are written within itemsGather, and a node that
+// does not find one looks again for somewhat longer than that takes.
 const (
 	itemsGather = 20 * time.Millisecond
 	itemsAgain  = 150 * time.Millisecond
@@ -35,17 +35,16 @@ const (
 
 // Item is an item of an answer.
 type Item struct {
-	// ID is what the client knows the item by.
+	// ID is the id by which the client knows the item.
 	ID string
 	// Text is the item as JSON text.
 	Text string
 }
 
-// Items keeps the items of answers for a time, sealed, so that clients can refer to them
-// in their next requests. Each belongs to an owner, a gateway key, and is found by nobody
-// else. Keep returns at once and the node itself finds what it was given from then on; a
-// background process writes to the database, from which the other nodes read. A nil *Items
-// keeps nothing.
+// Items keeps the items of answers for a time, sealed, so that clients can refer to them in their next requests. Each
+// item belongs to an owner, such as a gateway key, and cannot be found by another one. Keep returns at once, and the
+// same node finds the item from then on. A goroutine writes the items to the database, from which the other nodes read
+// them. A nil *Items keeps nothing. The methods may be called by several goroutines, except Flush.
 type Items struct {
 	service *Service
 	logger  *zap.Logger
@@ -60,13 +59,13 @@ type Items struct {
 	once                sync.Once
 }
 
-// pendingItem is a row that is to be written.
+// pendingItem is a row that waits to be written.
 type pendingItem struct {
 	id, owner, text string
 	expires         time.Time
 }
 
-// NewItems starts the process that writes. Close it.
+// NewItems starts the goroutine that writes the items. A call of Close must follow.
 func NewItems(s *Service, logger *zap.Logger) *Items {
 	i := &Items{
 		service: s, logger: logger, pending: make(map[string]*pendingItem),
@@ -76,15 +75,15 @@ func NewItems(s *Service, logger *zap.Logger) *Items {
 	return i
 }
 
-// itemRow is the id of an item's row.
+// itemRow returns the id of an item's row.
 func itemRow(owner, id string) string { return owner + "/" + id }
 
 func storableItem(id string) bool { return id != "" && len(id) <= maxItemID && schema.StorableID(id) }
 
-// Keep keeps an item of an owner for a time. It never waits. An item that is
-// larger than the bounds allow is not kept.
+// Keep keeps an item of an owner for a time. It never blocks. An item that exceeds the bounds is not kept.
 func (i *Items) Keep(owner string, item Item, ttl time.Duration) {
-	if i == nil || ttl <= 0 || owner == "" || !schema.StorableID(owner) || !storableItem(item.ID) || len(item.Text) > maxItem {
+	if i == nil || ttl <= 0 || owner == "" || !schema.StorableID(owner) || !storableItem(item.ID) ||
+		len(item.Text) > maxItem {
 		return
 	}
 	p := &pendingItem{id: itemRow(owner, item.ID), owner: owner, text: item.Text, expires: i.service.now().Add(ttl)}
@@ -107,9 +106,9 @@ func (i *Items) Keep(owner string, item Item, ttl time.Duration) {
 	}
 }
 
-// Find returns those of an owner's items that are kept, by their ids. An item that is
-// not there may be of another node that has just answered, so Find waits for it for up to a second. Its
-// errors wrap store.ErrUnavailable while the database cannot be reached.
+// Find returns those of an owner's items that are kept, by their ids. An item that is missing may be about to be
+// written by another node, so Find looks again for up to a second. Its errors wrap store.ErrUnavailable while the
+// database cannot be reached.
 func (i *Items) Find(ctx context.Context, owner string, ids []string) (map[string]string, error) {
 	found := make(map[string]string, len(ids))
 	if i == nil || owner == "" || !schema.StorableID(owner) {
@@ -151,7 +150,7 @@ func notIn(found map[string]string, ids []string) (missing []string) {
 	return missing
 }
 
-// read adds items of the database to found.
+// read adds items from the database to found.
 func (i *Items) read(ctx context.Context, owner string, ids []string, found map[string]string) error {
 	return store.InTime(ctx, func(ctx context.Context) error { return i.readAll(ctx, owner, ids, found) })
 }
@@ -167,7 +166,8 @@ func (i *Items) readAll(ctx context.Context, owner string, ids []string, found m
 			args = append(args, itemRow(owner, id))
 		}
 		rows, err := read(ctx, i.service, func(cells store.Row) (r row, err error) { return r, cells.Scan(&r.id, &r.sealed) },
-			`SELECT id, sealed FROM gateway_answer_items WHERE id IN (?`+strings.Repeat(",?", len(part)-1)+`) AND expires_at > ?`, append(args, now)...)
+			`SELECT id, sealed FROM gateway_answer_items WHERE id IN (?`+strings.Repeat(",?", len(part)-1)+
+				`) AND expires_at > ?`, append(args, now)...)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (i *Items) run() {
 		case <-i.wake:
 		}
 		for {
-			select { // what comes in the meantime is written with it
+			select { // what arrives in the meantime is written in the same batch
 			case <-i.stop:
 				return
 			case <-time.After(pause):
@@ -215,7 +215,7 @@ func (i *Items) run() {
 	}
 }
 
-// Flush writes all items that wait. It must not be called by two at a time.
+// Flush writes all items that wait. It must not be called by two goroutines at the same time.
 func (i *Items) Flush(ctx context.Context) error {
 	for {
 		i.mu.Lock()
@@ -241,7 +241,7 @@ func (i *Items) Flush(ctx context.Context) error {
 	}
 }
 
-// write writes a batch and keeps its owners within their bounds.
+// write writes a batch, and deletes the oldest items of its owners that exceed their bounds.
 func (i *Items) write(ctx context.Context, batch []*pendingItem) error {
 	sealed := make([]string, len(batch))
 	owners := make(map[string]struct{}, 1)
@@ -264,7 +264,8 @@ func (i *Items) write(ctx context.Context, batch []*pendingItem) error {
 		for owner := range owners {
 			_, err := c.Exec(`DELETE FROM gateway_answer_items WHERE id IN (SELECT id FROM (
 				SELECT id, row_number() OVER newest AS place, sum(size) OVER newest AS bytes FROM gateway_answer_items WHERE owner = ?
-				WINDOW newest AS (ORDER BY expires_at DESC, id DESC)) AS items WHERE place > ? OR bytes > ?)`, owner, maxOwnerItems, maxOwnerBytes)
+				WINDOW newest AS (ORDER BY expires_at DESC, id DESC)) AS items WHERE place > ? OR bytes > ?)`, owner, maxOwnerItems,
+				maxOwnerBytes)
 			if err != nil {
 				return err
 			}
@@ -273,15 +274,16 @@ func (i *Items) write(ctx context.Context, batch []*pendingItem) error {
 	})
 }
 
-// Close ends the process and writes what is left.
+// Close stops the goroutine and writes what is left.
 func (i *Items) Close(ctx context.Context) error {
 	i.once.Do(func() { close(i.stop) })
 	<-i.stopped
 	return i.Flush(ctx)
 }
 
-// ExpiredItems is a spending.Expiry of the items of answers that have expired.
+// ExpiredItems is a spending.Expiry that deletes the items of answers that have expired.
 func ExpiredItems(now time.Time, limit int) (statement string, args []any) {
 	return `DELETE FROM gateway_answer_items WHERE id IN (
-		SELECT id FROM gateway_answer_items WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, []any{schema.Micros(now), limit}
+		SELECT id FROM gateway_answer_items WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
+		[]any{schema.Micros(now), limit}
 }

@@ -1,5 +1,5 @@
-// Package keychain knows who may do what at the model gateway: users and teams, their gateway
-// keys, provider keys, models and preferences, and the limits of each.
+// Package keychain holds who may do what at the model gateway: users and teams, their gateway keys, provider keys,
+// models and preferences, and the limits of each.
 package keychain
 
 import (
@@ -19,14 +19,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// CacheTTL is how long a node may act on what it read before. A change made through
-// this Service is seen at once. One made on another node, or by the command line, is
-// heard of within milliseconds on PostgreSQL, and else seen after at most this
-// long.
+// CacheTTL is how long a node may act on what it read before. A change made through this Service is effective at once.
+// One made by another node or by the command line arrives within milliseconds on PostgreSQL, and otherwise takes effect
+// after at most this long.
 const CacheTTL = 4 * time.Second
 
-// Service holds the rules of the keychain. Its errors are *apierror.Error, or
-// wrap store.ErrUnavailable while the database cannot be reached.
+// Service implements the rules of the keychain. Its errors are *apierror.Error, or wrap store.ErrUnavailable while the
+// database cannot be reached.
 type Service struct {
 	db      *store.DB
 	ring    keyring.Keyring
@@ -34,33 +33,34 @@ type Service struct {
 	now     func() time.Time
 	keys    *ristretto.Cache[string, *cachedKey]
 	accts   *ristretto.Cache[string, *Account]
-	ttl     time.Duration // of both: CacheTTL
+	ttl     time.Duration // of both caches: CacheTTL
 	reads   *store.JointReads
 	changes changes
 	used    KeyUses
 	spent   Spending
-	origin  string // tells this Service from those of other nodes
-	deaf    func() // ends listening to them
+	origin  string // tells this Service from those of other nodes in notices
+	deaf    func() // stops listening to the other nodes
 
-	// CheckHost is asked when a base URL is entered: an error tells that its host is
-	// none that users' own models may be at. Set it before the first use; nil: any
-	// will do. Whoever connects must decide again.
+	// CheckHost is called when a base URL is entered. It returns an error if users' own models may not be at its host.
+	// Set it before the first use. A nil CheckHost allows every host. Whoever connects to the host must check it again.
 	CheckHost func(ctx context.Context, host string) error
 }
 
-// Spending is what the keychain needs to know of what was spent. A *spending.Ledger is one.
+// Spending is what the keychain needs to know about spent money. It is implemented by *spending.Ledger.
 type Spending interface {
-	// Spent returns what was spent from a purse that a key draws on, in total only where that is
-	// asked for, with what this node has recorded up to now.
+	// Spent returns what was spent from a purse that a key draws on, including what this node has recorded up to now.
+	// The sum over all time is filled only if total is set.
 	Spent(ctx context.Context, keyID string, from spending.Purse, total bool, now time.Time) (spending.WindowSums, error)
-	// Stored is Spent as the database has it.
+	// Stored is like Spent, but returns only what the database holds.
 	Stored(ctx context.Context, from spending.Purse, total bool, now time.Time) (spending.WindowSums, error)
-	// Add notes a request that was refused.
+	// Add records a request that was refused.
 	Add(r spending.Record)
 }
 
-// New makes the service over a database with schema.Gateway registered.
-func New(db *store.DB, ring keyring.Keyring, spent Spending, logger *zap.Logger, now func() time.Time) (*Service, error) {
+// New returns a service over a database with schema.Gateway registered. A call of Close must follow.
+func New(
+	db *store.DB, ring keyring.Keyring, spent Spending, logger *zap.Logger, now func() time.Time,
+) (*Service, error) {
 	s := &Service{
 		db: db, ring: ring, spent: spent, logger: logger, now: now, ttl: CacheTTL, origin: random(20),
 		reads: store.NewJointReads(logger),
@@ -82,18 +82,18 @@ func New(db *store.DB, ring keyring.Keyring, spent Spending, logger *zap.Logger,
 	return s, nil
 }
 
-// DB returns the database, whose tables of Schema others of the gateway work on, too.
+// DB returns the database. Other parts of the gateway use its tables of Schema, too.
 func (s *Service) DB() *store.DB { return s.db }
 
-// Close gives the caches back.
+// Close stops listening to other nodes and frees the caches.
 func (s *Service) Close() {
 	s.deaf()
 	s.keys.Close()
 	s.accts.Close()
 }
 
-// CheckUserID refuses what no user can be called: 1 to 200 characters, no control
-// characters.
+// CheckUserID returns an error for a text that cannot be the id of a user: it must have 1 to 200 characters and no
+// control characters.
 func CheckUserID(id string) error { return checkText("user_id", id, 1, 200) }
 
 func notFound(what, id string) error {
@@ -104,10 +104,10 @@ func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }
 
-// checkText bounds a text from outside and refuses control characters.
-func checkText(param, text string, least, most int) error {
-	if n := utf8.RuneCountInString(text); n < least || n > most || !utf8.ValidString(text) {
-		return invalid(param, "%s must have %d to %d characters", param, least, most)
+// checkText checks the length of a text from outside, in characters, and refuses control characters.
+func checkText(param, text string, minimum, maximum int) error {
+	if n := utf8.RuneCountInString(text); n < minimum || n > maximum || !utf8.ValidString(text) {
+		return invalid(param, "%s must have %d to %d characters", param, minimum, maximum)
 	}
 	for _, r := range text {
 		if r < 0x20 || r == 0x7f {
@@ -134,7 +134,7 @@ func random(n int) string {
 	return string(out)
 }
 
-// mask shows the ends of a secret, never more than a quarter of it.
+// mask returns the ends of a secret, which are never more than a quarter of it.
 func mask(secret string) string {
 	head, tail := 6, 4
 	if len(secret) < 40 {

@@ -9,16 +9,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// KeyLimits bound what a provider key is used for. The zero value bounds nothing.
+// KeyLimits limit the use of a provider key. The zero value limits nothing.
 type KeyLimits struct {
 	// RateLimitPerMinute bounds the requests to the provider. It is at least 1. Nil means unlimited.
 	RateLimitPerMinute *int64 `json:"rate_limit_per_minute"`
-	// ExpiresAt is when the use of the key ends. Nil means never.
+	// ExpiresAt is the time at which the use of the key ends. Nil means never.
 	ExpiresAt *time.Time `json:"expires_at"`
 	Budgets   Budgets    `json:"budgets"`
 }
 
-// OwnedKey is a provider key with its limits and what was spent through it, for who manages it.
+// OwnedKey is a provider key with its limits and what was spent through it, for those who manage it.
 type OwnedKey struct {
 	ProviderKey
 	Limits KeyLimits `json:"limits"`
@@ -32,8 +32,7 @@ type KeySpend struct {
 	USD    spending.MicroUSD `json:"usd"`
 }
 
-// KeysOf lists the provider keys of an owner, oldest first. It is an error with 404 where there is
-// no such owner.
+// KeysOf returns the provider keys of an owner, oldest first. The error has status 404 if there is no such owner.
 func (s *Service) KeysOf(ctx context.Context, owner Owner) ([]OwnedKey, error) {
 	if err := s.db.Read(ctx, func(c store.Conn) error { return s.requireHolder(c, owner.Kind, owner.ID) }); err != nil {
 		return nil, err
@@ -60,8 +59,7 @@ func (s *Service) owned(ctx context.Context, row *providerKeyRow) (OwnedKey, err
 	}, err
 }
 
-// LimitKey replaces the limits of a provider key of an owner. It is an error with 404 where the
-// owner has no such key.
+// LimitKey replaces the limits of a provider key of an owner. The error has status 404 if the owner has no such key.
 func (s *Service) LimitKey(ctx context.Context, owner Owner, id string, limits KeyLimits) (OwnedKey, error) {
 	all := Limits{RateLimitPerMinute: limits.RateLimitPerMinute, ExpiresAt: limits.ExpiresAt, Budgets: limits.Budgets}
 	all.tidy()
@@ -85,23 +83,23 @@ func (s *Service) LimitKey(ctx context.Context, owner Owner, id string, limits K
 	return s.owned(ctx, &row)
 }
 
-// Why a provider key is passed over.
+// The reasons for which a provider key is passed over.
 const (
 	KeySpent   = "budget_spent"
 	KeyBusy    = "rate_limited"
 	KeyExpired = "expired"
 )
 
-// KeyRefusal says why a provider key is not to be used.
+// KeyRefusal says why, and until when, a provider key must not be used.
 type KeyRefusal struct {
 	Reason string    // KeySpent, KeyBusy or KeyExpired
-	Until  time.Time // zero: for good
+	Until  time.Time // zero means for good
 }
 
-// AdmitKey returns why a provider key is not to be used now, nil where it may. cost is how many
-// requests of its limit a minute are taken: 1, or 0 to take none. A key without limits costs
-// nothing here. Sums are as exact as those of Admit. While the database cannot be reached the
-// error wraps store.ErrUnavailable, while the counters cannot counters.ErrUnavailable.
+// AdmitKey returns why a provider key must not be used now, or nil if it may be used. The cost is the number of
+// requests taken from its limit per minute: 1, or 0 to take none. A key without limits costs nothing here. Sums are as
+// exact as those of Admit. The error wraps store.ErrUnavailable while the database cannot be reached, and
+// counters.ErrUnavailable while the counters cannot.
 func (s *Service) AdmitKey(ctx context.Context, count counters.Store, key *Key, cost int64) (*KeyRefusal, error) {
 	l := key.Limits
 	if l == nil {
@@ -123,7 +121,8 @@ func (s *Service) AdmitKey(ctx context.Context, count counters.Store, key *Key, 
 	if l.RateLimitPerMinute == nil {
 		return nil, nil //nolint:nilnil // nothing refuses it
 	}
-	state, err := count.Take(ctx, "gateway/"+OnProviderKey+"/"+key.ID+"/requests", cost, *l.RateLimitPerMinute, time.Minute)
+	state, err := count.Take(ctx, "gateway/"+OnProviderKey+"/"+key.ID+"/requests", cost, *l.RateLimitPerMinute,
+		time.Minute)
 	if err != nil {
 		return nil, err
 	}

@@ -13,25 +13,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// KeyOptions are what a new gateway key is made with. The zero value has no limits.
+// KeyOptions are the options of a new gateway key. The zero value sets no limits.
 type KeyOptions struct {
 	Label string
 	// Limits are the user's own, unless Impose is set.
 	Limits
-	// EffortMode is EffortOverride where it is empty.
+	// EffortMode defaults to EffortOverride if it is empty.
 	EffortMode EffortMode
-	// TeamID is the team that the key is made for, in which its user is. Empty means the
-	// user's default team, whichever that is when the key is used.
+	// TeamID is the team that the key is made for, of which its user must be a member. If it is empty the key counts
+	// for the user's default team at the time of its use.
 	TeamID string
-	// Catalog has, with the user's own models, what AllowedModels may name. Nil means that
-	// they may name any model.
+	// Catalog, together with the user's own models, has the models that AllowedModels may name. Nil means that
+	// AllowedModels may name any model.
 	Catalog *catalog.Catalog
-	// Impose is set by the operator alone. The limits are then imposed instead of being the
-	// user's own, and a key without any then has none imposed.
+	// Impose is set by the operator only. The limits are then imposed instead of being the user's own. Without any
+	// limits, the key has none imposed.
 	Impose bool
 }
 
-// Bounds of what a key can be given.
+// Bounds of the allowed models of a key.
 const (
 	maxAllowedModels = 100
 	maxModelPattern  = 200
@@ -49,7 +49,8 @@ func (o *KeyOptions) check(now time.Time) error {
 
 func checkLimit(limit *int64) error {
 	if limit != nil && (*limit < 1 || *limit > 1_000_000_000) {
-		return invalid("rate_limit_per_minute", "rate_limit_per_minute must be from 1 to 1,000,000,000; leave it out for no limit")
+		return invalid("rate_limit_per_minute",
+			"rate_limit_per_minute must be from 1 to 1,000,000,000; leave it out for no limit")
 	}
 	return nil
 }
@@ -76,14 +77,16 @@ func checkExpiry(at *time.Time, now time.Time) error {
 	return nil
 }
 
-// checkAllowedModels takes names of entries, which have a slash, beginnings of such names with a
-// star behind, and names of tiers.
+// checkAllowedModels returns an error unless the patterns are names of entries (which have a slash), prefixes of such
+// names followed by a star, or names of tiers.
 func checkAllowedModels(patterns []string) error {
-	if patterns != nil && len(patterns) == 0 { // of a script that found none, which must not get a key for all
-		return invalid("allowed_models", "allowed_models must have at least one name; leave it out, or give null, to allow all models")
+	if patterns != nil && len(patterns) == 0 { // of a script that found no models, which must not get a key for all
+		return invalid("allowed_models",
+			"allowed_models must have at least one name; leave it out, or give null, to allow all models")
 	}
 	if len(patterns) > maxAllowedModels {
-		return invalid("allowed_models", "allowed_models must have at most %d names; use patterns such as provider/*", maxAllowedModels)
+		return invalid("allowed_models", "allowed_models must have at most %d names; use patterns such as provider/*",
+			maxAllowedModels)
 	}
 	for i, p := range patterns {
 		param := fmt.Sprintf("allowed_models[%d]", i)
@@ -101,9 +104,11 @@ func checkAllowedModels(patterns []string) error {
 	return nil
 }
 
-// unknownModels are the names of patterns that neither the catalog nor the user has
-// a model of. Beginnings of names may have none yet.
-func (s *Service) unknownModels(ctx context.Context, cat *catalog.Catalog, userID string, patterns []string) ([]string, error) {
+// unknownModels returns those of the patterns that name a model which neither the catalog nor the user has. Prefixes
+// and tiers may have no models yet. A nil catalog knows every model.
+func (s *Service) unknownModels(
+	ctx context.Context, cat *catalog.Catalog, userID string, patterns []string,
+) ([]string, error) {
 	if cat == nil {
 		return nil, nil
 	}
@@ -122,8 +127,7 @@ func (s *Service) unknownModels(ctx context.Context, cat *catalog.Catalog, userI
 	}), err
 }
 
-// refuseUnknown names the first of the patterns that is unknown and not allowed
-// already.
+// refuseUnknown returns an error for the first of the patterns that is unknown and not allowed already.
 func refuseUnknown(patterns, unknown, already []string) error {
 	for i, p := range patterns {
 		if slices.Contains(unknown, p) && !slices.Contains(already, p) {
@@ -140,15 +144,15 @@ const (
 	StatusRevoked = "revoked"
 )
 
-// options returns what the key goes on with when its text is replaced.
+// options returns the options that a key keeps when its text is replaced.
 func (k *GatewayKey) options() KeyOptions {
 	return KeyOptions{Label: k.Label, Limits: k.Limits, EffortMode: k.EffortMode}
 }
 
-// end returns when the key ends, by its own limits or by imposed ones; nil: never.
+// end returns when the key ends, by its own limits or by imposed ones. Nil means never.
 func (k *GatewayKey) end() *time.Time { return ends(&k.Limits, k.Imposed) }
 
-// judge sets the status.
+// judge sets the status as of now.
 func (k *GatewayKey) judge(now time.Time) {
 	end := k.end()
 	switch {
@@ -161,34 +165,33 @@ func (k *GatewayKey) judge(now time.Time) {
 	}
 }
 
-// KeyChange is an update of a gateway key. What is nil stays as it is.
+// KeyChange is an update of a gateway key. Nil fields stay unchanged.
 type KeyChange struct {
 	Label      *string
 	EffortMode *EffortMode
-	// Limits edits the limits that there are. It must do the same each time it is called.
+	// Limits edits the present limits. It may be called several times and must do the same each time.
 	Limits func(*Limits)
-	// Catalog is that of KeyOptions. What the key allows already is not looked up.
+	// Catalog is as for KeyOptions. Names that the key allows already are not looked up.
 	Catalog *catalog.Catalog
-	// Impose is set by the operator alone. The imposed limits are then changed instead of the
-	// user's own.
+	// Impose is set by the operator only. The imposed limits are then changed instead of the user's own.
 	Impose bool
 }
 
-// check returns an error where what the change sets is out of bounds.
+// check returns an error if the change sets something that is out of bounds.
 func (c *KeyChange) check(now time.Time) error {
 	changed := KeyOptions{EffortMode: EffortOverride}
 	changed.apply(c)
 	return changed.check(now)
 }
 
-// allowedModels returns the allowed models that the change sets, if any.
+// allowedModels returns the allowed models that the change sets, or nil.
 func (c *KeyChange) allowedModels() []string {
 	var options KeyOptions
 	options.apply(c)
 	return options.AllowedModels
 }
 
-// apply changes options as c says.
+// apply applies the change c to the options.
 func (o *KeyOptions) apply(c *KeyChange) {
 	if c.Label != nil {
 		o.Label = *c.Label
@@ -201,17 +204,18 @@ func (o *KeyOptions) apply(c *KeyChange) {
 	}
 }
 
-// set gives a key its options.
+// set sets the options of a key.
 func (k *GatewayKey) set(o KeyOptions, now time.Time) {
 	k.Label, k.EffortMode, k.Limits = o.Label, o.EffortMode, o.Limits
 	k.tidy()
 	k.judge(now)
 }
 
-// Identity returns who a key stands for.
+// Identity returns the identity that a key stands for.
 func (k *GatewayKey) Identity() *Identity {
 	id := &Identity{
-		UserID: k.UserID, TeamID: k.TeamID, KeyID: k.ID, Label: k.Label, EffortMode: k.EffortMode, Limits: k.Limits, Imposed: k.Imposed,
+		UserID: k.UserID, TeamID: k.TeamID, KeyID: k.ID, Label: k.Label, EffortMode: k.EffortMode, Limits: k.Limits,
+		Imposed: k.Imposed,
 	}
 	if end := k.end(); end != nil {
 		id.expires = schema.Micros(*end)
@@ -219,10 +223,12 @@ func (k *GatewayKey) Identity() *Identity {
 	return id
 }
 
-// errPrimaryExpired keeps a rotation from giving a key back the time it had not.
+// errPrimaryExpired returns the error for the replacement of an expired primary key, which must not give the key more
+// time.
 func errPrimaryExpired(old *GatewayKey) error {
 	if end := ends(new(Limits), old.Imposed); end != nil && end.Equal(*old.end()) {
 		return errEnded(*end)
 	}
-	return apierror.New(http.StatusConflict, "expired", "the primary key has expired: set its expires_at anew before it is replaced")
+	return apierror.New(http.StatusConflict, "expired",
+		"the primary key has expired: set its expires_at anew before it is replaced")
 }

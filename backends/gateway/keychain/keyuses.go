@@ -9,29 +9,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// KeyUses are the times when keys were last used, until they are written down with the log of
-// requests. It is for a spending.Log.
+// KeyUses holds the times at which keys were last used until they are stored with the usage log. It is meant for a
+// spending.Log.
 type KeyUses struct {
 	accepted usedKeys
-	expired  usedKeys // those that were sent although they have expired
+	expired  usedKeys // keys that were sent although they have expired
 }
 
-// KeyUses returns when keys were last used, for the log of requests.
+// KeyUses returns the times at which keys were last used, for the usage log.
 func (s *Service) KeyUses() *KeyUses { return &s.used }
 
-// Take hands over the keys used since the last call. It forgets which expired keys were sent: the log has
-// them already.
+// Take returns the keys used since the last call. It also forgets which expired keys were sent in earlier minutes,
+// since those are in the log already.
 func (u *KeyUses) Take(now time.Time) map[string]int64 {
 	u.expired.take(now)
 	return u.accepted.take(now)
 }
 
-// GiveBack returns what Take handed over and could not be written down.
+// GiveBack takes back what Take returned if it could not be stored.
 func (u *KeyUses) GiveBack(used map[string]int64) { u.accepted.giveBack(used) }
 
-// Write stores what Take handed over, in the transaction c.
+// Write stores what Take returned, in the transaction c.
 func (u *KeyUses) Write(c store.Conn, used map[string]int64) error {
-	for _, id := range slices.Sorted(maps.Keys(used)) { // in order, so that two nodes do not lock each other out
+	for _, id := range slices.Sorted(maps.Keys(used)) { // in order, so that two nodes do not deadlock
 		at := used[id] * 60 * 1_000_000
 		if _, err := c.Exec(`UPDATE gateway_keys SET last_used_at = ?
 			WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)`, at, id, at); err != nil {
@@ -41,16 +41,15 @@ func (u *KeyUses) Write(c store.Conn, used map[string]int64) error {
 	return nil
 }
 
-// usedKeys remembers when keys were last used until the usage log writes it
-// down; to the minute, so that a busy key costs one map write and one row
-// update a minute.
+// usedKeys remembers when keys were last used until the usage log stores it. The time is kept to the minute, so that a
+// busy key costs one map write and one row update per minute.
 type usedKeys struct {
 	mu   sync.RWMutex
-	at   map[string]int64 // key id -> Unix minute
-	news map[string]int64 // the part of at that was not handed over yet
+	at   map[string]int64 // Unix minute by key id
+	news map[string]int64 // the part of at that was not taken yet
 }
 
-// mark notes that a key was used. It reports whether that is the first time in this minute.
+// mark records that a key was used. It reports whether that is the first use in this minute.
 func (u *usedKeys) mark(keyID string, now time.Time) (first bool) {
 	minute := now.Unix() / 60
 	u.mu.RLock()
@@ -72,7 +71,7 @@ func (u *usedKeys) mark(keyID string, now time.Time) (first bool) {
 	return first
 }
 
-// take hands over the keys used since the last call.
+// take returns the keys used since the last call.
 func (u *usedKeys) take(now time.Time) map[string]int64 {
 	minute := now.Unix() / 60
 	u.mu.Lock()
@@ -83,7 +82,7 @@ func (u *usedKeys) take(now time.Time) map[string]int64 {
 	return news
 }
 
-// giveBack returns what take handed over and could not be written down.
+// giveBack takes back what take returned if it could not be stored.
 func (u *usedKeys) giveBack(used map[string]int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

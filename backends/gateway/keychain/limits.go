@@ -9,31 +9,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// Limits bound what a gateway key, or all keys of a user, may be used for. The zero
-// value bounds nothing.
+// Limits bound what a gateway key, or all keys of a holder such as a user, may be used for. The zero value bounds
+// nothing.
 type Limits struct {
 	// RateLimitPerMinute is at least 1. Nil means unlimited.
 	RateLimitPerMinute *int64 `json:"rate_limit_per_minute"`
-	// ExpiresAt is when the use ends. Nil means never.
+	// ExpiresAt is the time at which the use ends. Nil means never.
 	ExpiresAt *time.Time `json:"expires_at"`
-	// AllowedModels are names of entries (provider/model), beginnings of such names with a star
-	// behind (provider/*), and names of tiers (keychain-low), which stand for the models that the
-	// catalog has in them. Nil means all.
+	// AllowedModels are names of entries (provider/model), prefixes of such names followed by a star (provider/*), and
+	// names of tiers (keychain-low), which stand for the models that the catalog has in them. Nil means all models.
 	AllowedModels []string `json:"allowed_models"`
 	Budgets       Budgets  `json:"budgets"`
 	Rates
-	// AllowedTools are the tools that providers may run, such as web_search; NoTools alone allows
-	// none. Nil means all.
+	// AllowedTools are the tools that providers may run, such as web_search. NoTools alone allows none. Nil means all
+	// tools.
 	AllowedTools []string `json:"allowed_tools,omitempty"`
 }
 
-// none reports whether nothing is bounded.
+// none reports whether nothing is limited.
 func (l *Limits) none() bool {
-	return l.RateLimitPerMinute == nil && l.ExpiresAt == nil && len(l.AllowedModels) == 0 && l.AllowedTools == nil && l.Budgets.none() && l.Rates == Rates{}
+	return l.RateLimitPerMinute == nil && l.ExpiresAt == nil && len(l.AllowedModels) == 0 && l.AllowedTools == nil &&
+		l.Budgets.none() && l.Rates == Rates{}
 }
 
-// allow reports whether the models that are allowed include a candidate. A tier has no models
-// of users' own.
+// allow reports whether a candidate is among the allowed models. The name of a tier does not allow models of users'
+// own.
 func (l *Limits) allow(c *Candidate) bool {
 	for _, p := range l.AllowedModels {
 		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(c.Entry, prefix) || p == c.Entry {
@@ -46,7 +46,7 @@ func (l *Limits) allow(c *Candidate) bool {
 	return len(l.AllowedModels) == 0
 }
 
-// tierNamed returns the tier that requests call by a name such as keychain-low.
+// tierNamed returns the tier with a name such as keychain-low.
 func tierNamed(name string) (tier catalog.Tier, ok bool) {
 	text, ok := strings.CutPrefix(name, "keychain-")
 	if !ok {
@@ -60,7 +60,7 @@ func tierNamed(name string) (tier catalog.Tier, ok bool) {
 	return 0, false
 }
 
-// tidy brings limits into the form in which they are stored.
+// tidy brings the limits into the form in which they are stored.
 func (l *Limits) tidy() {
 	if len(l.AllowedModels) == 0 {
 		l.AllowedModels = nil
@@ -74,7 +74,7 @@ func (l *Limits) tidy() {
 	}
 }
 
-// check returns an error where a limit is out of bounds or ends in the past.
+// check returns an error if a limit is out of bounds or ends in the past.
 func (l *Limits) check(now time.Time) error {
 	if err := checkLimit(l.RateLimitPerMinute); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (l *Limits) check(now time.Time) error {
 	return l.Rates.check()
 }
 
-// edit changes the limits by a function, which may be nil, and tidies them.
+// edit applies change, which may be nil, to the limits and tidies them.
 func (l *Limits) edit(change func(*Limits)) {
 	if change != nil {
 		change(l)
@@ -102,10 +102,10 @@ func (l *Limits) edit(change func(*Limits)) {
 	l.tidy()
 }
 
-// What imposed limits are on.
+// The kinds of holders of imposed limits.
 const (
-	// OnKey stands for the key that the limits were made for and the keys that came of
-	// it: what it was replaced by, and what its user made under it.
+	// OnKey stands for the key that the limits were made for and the keys that descend from it: those that replaced it,
+	// and those that its user made under its limits.
 	OnKey = spending.OfKey
 	// OnUser stands for all keys of a user.
 	OnUser = spending.OfUser
@@ -113,32 +113,31 @@ const (
 	OnTeam = spending.OfTeam
 	// OnOrganisation stands for all requests to the gateway.
 	OnOrganisation = spending.OfOrganisation
-	// OnProviderKey stands for what goes through a provider key.
+	// OnProviderKey stands for all requests through a provider key.
 	OnProviderKey = spending.OfProviderKey
 )
 
-// Organisation is the one holder of limits OnOrganisation.
+// Organisation is the only holder of limits of the kind OnOrganisation.
 const Organisation = spending.Organisation
 
-// ByOperator says who imposed limits.
+// ByOperator is the value of Imposed.By.
 const ByOperator = "operator"
 
-// Imposed are limits that the operator has set. Their user sees them, and no route of
-// the user's changes or lifts them. All the keys that they are on share them.
+// Imposed are limits that the operator has set. Their user can see them but not change or lift them. All keys that they
+// are on share them.
 type Imposed struct {
 	// On is OnKey, OnUser, OnTeam or OnOrganisation.
 	On string `json:"on"`
-	// Holder is the id of the key that the limits were made for, of the user or of the team,
-	// or Organisation.
+	// Holder is the id of the key that the limits were made for, of the user or of the team, or Organisation.
 	Holder string `json:"id"`
-	// By is who imposed them: ByOperator.
+	// By says who imposed them. It is ByOperator.
 	By string `json:"by"`
-	// RaisedUntil is when a raise ends that is among the limits; nil: there is none.
+	// RaisedUntil is the end of a raise that is included in the limits. Nil means that there is none.
 	RaisedUntil *time.Time `json:"raised_until,omitempty"`
 	Limits
 }
 
-// imposed returns the limits of one kind among several, nil where there are none.
+// imposed returns the limits of the given kind, or nil if there are none.
 func imposed(list []Imposed, on string) *Imposed {
 	if at := slices.IndexFunc(list, func(i Imposed) bool { return i.On == on }); at >= 0 {
 		return &list[at]
@@ -146,8 +145,8 @@ func imposed(list []Imposed, on string) *Imposed {
 	return nil
 }
 
-// ends returns the earliest end of a key with limits of its own and imposed ones, nil
-// where it lasts.
+// ends returns the earliest end of a key with limits of its own and imposed ones. It returns nil if the key does not
+// end.
 func ends(own *Limits, list []Imposed) *time.Time {
 	end := own.ExpiresAt
 	for i := range list {
@@ -158,8 +157,7 @@ func ends(own *Limits, list []Imposed) *time.Time {
 	return end
 }
 
-// RateLimit returns the tightest of the limits of requests a minute that bind the key,
-// nil where there is none.
+// RateLimit returns the tightest limit of requests per minute that applies to the key, or nil if there is none.
 func (id *Identity) RateLimit() *int64 {
 	limit := id.RateLimitPerMinute
 	for i := range id.Imposed {
@@ -170,8 +168,8 @@ func (id *Identity) RateLimit() *int64 {
 	return limit
 }
 
-// ImposedRate returns the limit of requests a minute that the operator has set on a kind of
-// holder such as OnTeam, and the holder. A nil limit means that there is none.
+// ImposedRate returns the limit of requests per minute that the operator has set on a kind of holder such as OnTeam,
+// and the holder. A nil limit means that there is none.
 func (id *Identity) ImposedRate(on string) (holder string, limit *int64) {
 	if i := imposed(id.Imposed, on); i != nil {
 		return i.Holder, i.RateLimitPerMinute
@@ -179,18 +177,20 @@ func (id *Identity) ImposedRate(on string) (holder string, limit *int64) {
 	return "", nil
 }
 
-// Restricted reports whether the key may not be used for every model.
+// Restricted reports whether the key may be used for some models only.
 func (id *Identity) Restricted() bool {
 	restricts := func(i Imposed) bool { return len(i.AllowedModels) > 0 }
 	return len(id.AllowedModels) > 0 || slices.ContainsFunc(id.Imposed, restricts)
 }
 
-// beneficiaries name for people whom something is allowed to.
-var beneficiaries = map[string]string{OnKey: "this key", OnUser: "its user", OnTeam: "its team", OnOrganisation: "everybody"}
+// beneficiaries are phrases for error messages that name to whom something is allowed.
+var beneficiaries = map[string]string{
+	OnKey: "this key", OnUser: "its user", OnTeam: "its team", OnOrganisation: "everybody",
+}
 
-// Forbids names the list of allowed models that a candidate is missing from, for people.
-// It is empty where the key may be used for the candidate. An imposed list never lets a
-// model of the user's own through that has the name of one of the catalog.
+// Forbids returns a phrase that names the list of allowed models from which a candidate is missing. It returns an empty
+// string if the key may be used for the candidate. An imposed list never allows a model of the user's own that has the
+// name of a provider of the catalog.
 func (id *Identity) Forbids(c *Candidate) (list string) {
 	for i := range id.Imposed {
 		l := &id.Imposed[i]

@@ -13,24 +13,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// CustomProvider is the provider code of models that a user added with a base
-// URL of their own.
+// CustomProvider is the provider code of models that a user added with their own base URL.
 const CustomProvider = "custom"
 
-// ModelEntry is a row of a user's effective model table: the catalog's models
-// with the user's changes, and the user's own.
+// ModelEntry is a row of a user's effective model table, which consists of the catalog's models with the user's changes
+// and of the user's own models.
 type ModelEntry struct {
-	// ID is the id of the override or custom entry; for an untouched model of
-	// the catalog it is the entry's name.
+	// ID is the id of the override or custom entry. For an untouched model of the catalog it is the entry's name.
 	ID string `json:"id"`
 	// Entry is the name that clients send: provider/model.
 	Entry    string `json:"model_entry"`
 	Provider string `json:"provider"`
-	// Tier; absent: it belongs to none and is used only when asked for by name.
+	// Tier is absent for a model that belongs to no tier and is used only if it is asked for by name.
 	Tier    catalog.Tier `json:"tier,omitempty"`
 	Enabled bool         `json:"enabled"`
-	// Priority: lower is tried earlier inside a tier; 0 is the default, equal
-	// ones keep the catalog's order.
+	// Priority orders the models inside a tier: a lower one is tried earlier. The default is 0. Models with equal
+	// priorities keep the order of the catalog.
 	Priority          int64 `json:"priority"`
 	IsCustom          bool  `json:"is_custom"`
 	ProviderConnected bool  `json:"provider_connected"`
@@ -43,24 +41,24 @@ type ModelEntry struct {
 
 // CustomModel is a model of the user's own.
 type CustomModel struct {
-	// Entry is the name that clients send; it must hold a slash, so that it
-	// cannot be taken for a name of the gateway's.
+	// Entry is the name that clients send. It must contain a slash, so that it cannot be mistaken for one of the
+	// gateway's own names.
 	Entry string
-	// BaseURL is where /chat/completions is appended, or the path of another Wire.
+	// BaseURL is the address to which /chat/completions, or the path of another Wire, is appended.
 	BaseURL string
 	// Wire is the format that the server speaks: chat, responses or messages. Default: chat.
 	Wire string
-	// Model is the upstream's name of it.
+	// Model is the name of the model at the server.
 	Model string
 	Tier  catalog.Tier
-	// APIKey is sent as a Bearer token, or as x-api-key where Wire is messages; empty: none is needed.
+	// APIKey is sent as a Bearer token, or as x-api-key if Wire is messages. It is empty if the server needs none.
 	APIKey   string
 	Priority int64
 
 	found bool // on a server, by Discover
 }
 
-// ModelChange is a change of an entry; nil fields stay.
+// ModelChange is a change of an entry. Nil fields stay unchanged.
 type ModelChange struct {
 	Enabled  *bool
 	Priority *int64
@@ -74,7 +72,7 @@ type modelRow struct {
 	Priority       *int64
 	Tier           string
 	BaseURL, Model string
-	Wire           string // empty: chat
+	Wire           string // empty means chat
 	Sealed         string
 	Found          bool // on a server, by Discover
 	CreatedAt      time.Time
@@ -84,12 +82,13 @@ func (m *modelRow) associated() []byte { return []byte("gateway_models/" + m.ID)
 
 const maxModelRows = 1000
 
-// AddModel adds a custom entry; 409 when the user has one of that name.
+// AddModel adds a custom entry. The error has status 409 if the user has one of that name already.
 func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*ModelEntry, error) {
 	if err := checkText("model_entry", m.Entry, 3, 200); err != nil {
 		return nil, err
 	}
-	if before, after, ok := strings.Cut(m.Entry, "/"); !ok || before == "" || after == "" || strings.ContainsAny(m.Entry, " \t") {
+	if before, after, ok := strings.Cut(m.Entry, "/"); !ok || before == "" || after == "" ||
+		strings.ContainsAny(m.Entry, " \t") {
 		return nil, invalid("model_entry", "model_entry must look like local/my-model, without spaces")
 	}
 	if err := checkText("model", m.Model, 1, 500); err != nil {
@@ -119,8 +118,9 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 	}
 	if s.CheckHost != nil {
 		if err := s.CheckHost(ctx, host); err != nil {
-			return nil, invalid("base_url", "base_url leads to an address that is not public, and %.100q is in no network that is allowed here: "+
-				"allow_networks of the global option tollgate lists those that users' own models may be in", host)
+			return nil, invalid("base_url",
+				"base_url leads to an address that is not public, and %.100q is in no network that is allowed here: "+
+					"allow_networks of the global option tollgate lists those that users' own models may be in", host)
 		}
 	}
 	if m.APIKey != "" {
@@ -141,12 +141,14 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 	return &entry, nil
 }
 
-// checkBaseURL tells the host of a base URL. Even an empty query or fragment would
-// swallow the path that is appended.
+// checkBaseURL returns the host of a valid base URL. A query or fragment, even an empty one, is refused because it
+// would swallow the path that is appended.
 func checkBaseURL(text string) (host string, err error) {
 	base, err := url.Parse(text)
-	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Hostname() == "" || base.User != nil || strings.ContainsAny(text, "?#") || len(text) > 500 {
-		return "", invalid("base_url", "base_url must be an http or https URL of at most 500 characters such as http://127.0.0.1:11434/v1, without user, query (?) and fragment (#)")
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Hostname() == "" || base.User != nil ||
+		strings.ContainsAny(text, "?#") || len(text) > 500 {
+		return "", invalid("base_url",
+			"base_url must be an http or https URL of at most 500 characters such as http://127.0.0.1:11434/v1, without user, query (?) and fragment (#)")
 	}
 	return base.Hostname(), nil
 }
@@ -163,9 +165,10 @@ func (m *modelRow) entry() ModelEntry {
 	return e
 }
 
-// ChangeModel enables, disables or orders an entry, named by its id or its
-// entry name.
-func (s *Service) ChangeModel(ctx context.Context, cat *catalog.Catalog, userID, name string, change ModelChange) (*ModelEntry, error) {
+// ChangeModel enables, disables or prioritises an entry, which is named by its id or by its entry name.
+func (s *Service) ChangeModel(
+	ctx context.Context, cat *catalog.Catalog, userID, name string, change ModelChange,
+) (*ModelEntry, error) {
 	if change.Priority != nil && (*change.Priority < -1_000_000 || *change.Priority > 1_000_000) {
 		return nil, invalid("priority", "priority must be from -1,000,000 to 1,000,000")
 	}
@@ -204,14 +207,14 @@ func (m *modelRow) apply(change ModelChange) {
 	}
 }
 
-// onOffer is inCatalog without retired models.
+// onOffer is like inCatalog, but without retired models.
 func onOffer(cat *catalog.Catalog, entry string) bool {
 	provider, model, _ := strings.Cut(entry, "/")
 	m, ok := cat.Model(provider, model)
 	return ok && !m.Retired
 }
 
-// inCatalog reports whether provider/model is of an enabled provider.
+// inCatalog reports whether entry, provider/model, is a model of an enabled provider.
 func inCatalog(cat *catalog.Catalog, entry string) bool {
 	provider, model, ok := strings.Cut(entry, "/")
 	if !ok {
@@ -221,16 +224,15 @@ func inCatalog(cat *catalog.Catalog, entry string) bool {
 	return ok
 }
 
-// RemoveModel removes a custom entry, or what the user changed of a catalog
-// model.
+// RemoveModel removes a custom entry, or the user's changes of a catalog model.
 func (s *Service) RemoveModel(ctx context.Context, userID, name string) error {
 	return s.changeAccount(ctx, userID, func(c store.Conn) error {
 		return s.deleteModel(c, userID, name)
 	})
 }
 
-// Models is the user's effective model table, in the order of routing inside
-// each tier, high to low, with models of no tier last.
+// Models returns the user's effective model table, from the high tier to the low one and in the order of routing inside
+// each tier. Models of no tier come last.
 func (s *Service) Models(ctx context.Context, cat *catalog.Catalog, userID string) ([]ModelEntry, error) {
 	account, err := s.Account(ctx, userID)
 	if err != nil {
@@ -259,7 +261,7 @@ type Preferences struct {
 	ExcludedModels     []string `json:"excluded_models"`
 }
 
-// Preferences of the user; none set is the zero value.
+// Preferences returns the user's preferences. They are the zero value if none are set.
 func (s *Service) Preferences(ctx context.Context, userID string) (Preferences, error) {
 	account, err := s.Account(ctx, userID)
 	if err != nil {
@@ -268,7 +270,7 @@ func (s *Service) Preferences(ctx context.Context, userID string) (Preferences, 
 	return account.preferences, nil
 }
 
-// SetPreferences replaces the user's preferences; unknown names are refused.
+// SetPreferences replaces the user's preferences. Unknown names are refused with 400.
 func (s *Service) SetPreferences(ctx context.Context, cat *catalog.Catalog, userID string, p Preferences) error {
 	account, err := s.Account(ctx, userID)
 	if err != nil {
@@ -277,7 +279,9 @@ func (s *Service) SetPreferences(ctx context.Context, cat *catalog.Catalog, user
 	custom := func(entry string) bool {
 		return slices.ContainsFunc(account.models, func(m modelRow) bool { return m.Entry == entry })
 	}
-	for param, list := range map[string][]string{"preferred_providers": p.PreferredProviders, "excluded_providers": p.ExcludedProviders} {
+	for param, list := range map[string][]string{
+		"preferred_providers": p.PreferredProviders, "excluded_providers": p.ExcludedProviders,
+	} {
 		for _, code := range list {
 			if _, ok := cat.Provider(code); !ok && code != CustomProvider {
 				return invalid(param, "%s names the unknown provider %q", param, code)

@@ -273,7 +273,7 @@ func TestModelRowsAreBounded(t *testing.T) {
 	wantRefusal(t, err, 409, "too_many", "")
 }
 
-// TestModelTable is what people see, models out of reach included.
+// TestModelTable checks the table that users see, which includes models that they cannot use.
 func TestModelTable(t *testing.T) {
 	t.Parallel()
 	n, ctx, cat := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context(), testCatalog(t)

@@ -10,17 +10,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Object is a file or a batch that a provider keeps for somebody. It belongs to the user and the
-// team whose request made it, and is reached through the provider key that made it.
+// Object is a file or a batch that a provider keeps for somebody. It belongs to the user and the team whose request
+// made it, and is accessed through the provider key that made it.
 type Object struct {
-	ID, Kind    string // of the provider; file or batch
+	ID, Kind    string // the provider's id; ObjectFile or ObjectBatch
 	UserID      string
-	TeamID      string // empty: none
+	TeamID      string // empty if there is none
 	KeyID       string // the gateway key that made it
 	Provider    string
-	ProviderKey string // its public id
+	ProviderKey string // public id of the provider key
 	CreatedAt   time.Time
-	Charged     bool // of a batch: its cost is in the usage log, or it costs nothing
+	Charged     bool // of a batch: its cost is in the usage log, or there is none
 }
 
 // The kinds of objects.
@@ -29,7 +29,7 @@ const (
 	ObjectBatch = "batch"
 )
 
-// KeepObject keeps an object. One that is kept already stays as it is.
+// KeepObject stores an object. An object that is stored already stays unchanged.
 func (s *Service) KeepObject(ctx context.Context, o *Object) error {
 	if !schema.StorableID(o.ID) || !schema.StorableID(o.UserID) {
 		return invalid("id", "the id of the object cannot be stored")
@@ -37,7 +37,8 @@ func (s *Service) KeepObject(ctx context.Context, o *Object) error {
 	return s.db.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(`INSERT INTO gateway_objects (id, kind, user_id, team_id, key_id, provider, provider_key, created_at, charged, polled_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, team_id, kind, id) DO NOTHING`,
-			o.ID, o.Kind, o.UserID, o.TeamID, o.KeyID, o.Provider, o.ProviderKey, schema.Micros(s.now()), schema.Flag(o.Kind != ObjectBatch), schema.Micros(s.now()))
+			o.ID, o.Kind, o.UserID, o.TeamID, o.KeyID, o.Provider, o.ProviderKey, schema.Micros(s.now()),
+			schema.Flag(o.Kind != ObjectBatch), schema.Micros(s.now()))
 		return err
 	})
 }
@@ -51,14 +52,15 @@ func scanObject(row store.Row) (o Object, err error) {
 	return o, err
 }
 
-// FindObject finds an object of a user and a team. It is an error with 404 where they have none of
-// that id, whoever else has one.
+// FindObject returns an object of a user and a team. The error has status 404 if they have none of that id, even if
+// others do.
 func (s *Service) FindObject(ctx context.Context, userID, teamID, kind, id string) (o Object, err error) {
 	if !schema.StorableID(id) {
 		return o, notFound(kind, id)
 	}
 	err = s.db.Read(ctx, func(c store.Conn) (err error) {
-		o, err = scanObject(c.Row(selectObjects+`user_id = ? AND team_id = ? AND kind = ? AND id = ?`, userID, teamID, kind, id))
+		o, err = scanObject(c.Row(selectObjects+`user_id = ? AND team_id = ? AND kind = ? AND id = ?`, userID,
+			teamID, kind, id))
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -67,8 +69,8 @@ func (s *Service) FindObject(ctx context.Context, userID, teamID, kind, id strin
 	return o, err
 }
 
-// Objects lists the objects of a kind of a user and a team, newest first. A cursor names the object
-// behind which the list begins; empty: the newest.
+// Objects returns objects of one kind of a user and a team, newest first. The list begins after the object whose id is
+// the cursor, or with the newest one if the cursor is empty.
 func (s *Service) Objects(ctx context.Context, userID, teamID, kind, cursor string, limit int) ([]Object, error) {
 	at, id := int64(1<<62), ""
 	if cursor != "" {
@@ -78,19 +80,21 @@ func (s *Service) Objects(ctx context.Context, userID, teamID, kind, cursor stri
 		}
 		at, id = schema.Micros(last.CreatedAt), last.ID
 	}
-	return read(ctx, s, scanObject, selectObjects+`user_id = ? AND team_id = ? AND kind = ? AND (created_at < ? OR created_at = ? AND id < ?)
+	return read(ctx, s, scanObject,
+		selectObjects+`user_id = ? AND team_id = ? AND kind = ? AND (created_at < ? OR created_at = ? AND id < ?)
 		ORDER BY created_at DESC, id DESC LIMIT ?`, userID, teamID, kind, at, at, id, limit)
 }
 
 // ForgetObject removes an object that its provider has deleted.
 func (s *Service) ForgetObject(ctx context.Context, o *Object) error {
 	return s.db.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec(`DELETE FROM gateway_objects WHERE user_id = ? AND team_id = ? AND kind = ? AND id = ?`, o.UserID, o.TeamID, o.Kind, o.ID)
+		_, err := c.Exec(`DELETE FROM gateway_objects WHERE user_id = ? AND team_id = ? AND kind = ? AND id = ?`, o.UserID,
+			o.TeamID, o.Kind, o.ID)
 		return err
 	})
 }
 
-// ChargeObject marks a batch as charged, and reports whether nobody had done so before.
+// ChargeObject marks a batch as charged. It reports whether this call was the first to do so.
 func (s *Service) ChargeObject(ctx context.Context, o *Object) (first bool, err error) {
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec(`UPDATE gateway_objects SET charged = 1 WHERE user_id = ? AND team_id = ? AND kind = ? AND id = ? AND charged = 0`,
@@ -101,11 +105,13 @@ func (s *Service) ChargeObject(ctx context.Context, o *Object) (first bool, err 
 	return first, err
 }
 
-// UnchargedObjects takes the batches that are not charged and that nobody has asked for since a time,
-// the longest first. They are not taken again before another such time.
+// UnchargedObjects returns the batches that are not charged and were last polled before the given time, those that were
+// polled longest ago first. It marks them as polled now, so that other calls do not return them at once.
 func (s *Service) UnchargedObjects(ctx context.Context, before time.Time, limit int) (list []Object, err error) {
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		if list, err = store.List(c, scanObject, selectObjects+`charged = 0 AND polled_at <= ? ORDER BY polled_at, id LIMIT ?`, schema.Micros(before), limit); err != nil {
+		if list, err = store.List(c, scanObject,
+			selectObjects+`charged = 0 AND polled_at <= ? ORDER BY polled_at, id LIMIT ?`, schema.Micros(before),
+			limit); err != nil {
 			return err
 		}
 		for i := range list {

@@ -23,7 +23,7 @@ func (n *node) ownedKeyFor(t *testing.T, owner Owner, text string) *ProviderKey 
 	return key
 }
 
-// secrets are the texts of the keys of alpha in the order of trial.
+// secrets returns the texts of the keys of alpha in the order in which they are tried.
 func secrets(a *Account, cat *catalog.Catalog, team string) string {
 	keys := a.KeysFor(cat, team)["alpha"]
 	list := make([]string, 0, len(keys))
@@ -33,7 +33,7 @@ func secrets(a *Account, cat *catalog.Catalog, team string) string {
 	return strings.Join(list, " ")
 }
 
-// TestKeysOfOwners says which keys serve whom, in which order, under each policy.
+// TestKeysOfOwners checks which keys serve whom, in which order, under each policy.
 func TestKeysOfOwners(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -13,27 +13,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// User is one who has keys. The id comes from the operator or the identity
-// provider.
+// User is a person or team account that has keys. The id comes from the operator or the identity provider.
 type User struct {
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
-	// Email is a confirmed mail address in lower case, and Name what people call the user.
-	// Both are as the identity provider said when they signed in last; empty: not known.
+	// Email is a confirmed mail address in lower case, Name is the name of the user among people. Both are as the
+	// identity provider stated at the last sign-in, and empty if it did not.
 	Email string `json:"email,omitempty"`
 	Name  string `json:"name,omitempty"`
 	// TeamID is the user's default team.
 	TeamID string `json:"team_id,omitempty"`
-	// SuspendedAt is when the user was suspended; nil: they are active.
+	// SuspendedAt is when the user was suspended. It is nil for an active user.
 	SuspendedAt *time.Time `json:"suspended_at,omitempty"`
-	// WaitingSince is when the user signed in first, where they wait for an operator's
-	// approval; nil: they are let in.
+	// WaitingSince is when the user first signed in, if they still wait for an operator's approval. It is nil for a
+	// user who was let in.
 	WaitingSince *time.Time `json:"waiting_since,omitempty"`
-	// Service reports that it is no person: it stands for a team, whose id it has.
+	// Service reports that the user is no person but stands for a team, whose id it has.
 	Service bool `json:"service,omitempty"`
 }
 
-// Profile is what an identity provider says of a user.
+// Profile is what an identity provider states about a user.
 type Profile struct{ Email, Name string }
 
 // maxProfileText bounds the texts of a profile, in bytes.
@@ -46,12 +45,13 @@ func scanUser(row store.Row) (u User, err error) {
 	var email, name, team sql.NullString
 	var suspended, waiting sql.NullInt64
 	err = row.Scan(&u.ID, &created, &email, &name, &team, &suspended, &waiting, &u.Service)
-	u.CreatedAt, u.SuspendedAt, u.WaitingSince = schema.Moment(created), schema.Optional(suspended), schema.Optional(waiting)
+	u.CreatedAt, u.SuspendedAt, u.WaitingSince = schema.Moment(created), schema.Optional(suspended),
+		schema.Optional(waiting)
 	u.Email, u.Name, u.TeamID = email.String, name.String, team.String
 	return u, err
 }
 
-// User finds a user by id; 404 when there is none.
+// User returns the user with the given id. The error has status 404 if there is none.
 func (s *Service) User(ctx context.Context, id string) (User, error) {
 	if !schema.StorableID(id) {
 		return User{}, notFound("user", id)
@@ -77,11 +77,12 @@ func (s *Service) userByID(c store.Conn, id string) (User, error) {
 	return u, err
 }
 
-// UserBy finds a user by id or by mail address. It is an error with 404 when there is none,
-// and with 409 where several have the address.
+// UserBy returns the user with the given id or mail address. The error has status 404 if there is none, and 409 if
+// several users have the address.
 func (s *Service) UserBy(ctx context.Context, idOrAddress string) (User, error) {
 	user, err := s.User(ctx, idOrAddress)
-	if refusal, ok := apierror.From(err); !ok || refusal.Status != http.StatusNotFound || !strings.Contains(idOrAddress, "@") || !schema.StorableID(idOrAddress) {
+	if refusal, ok := apierror.From(err); !ok || refusal.Status != http.StatusNotFound ||
+		!strings.Contains(idOrAddress, "@") || !schema.StorableID(idOrAddress) {
 		return user, err
 	}
 	users, err := read(ctx, s, scanUser, selectUsers+`WHERE email = ? ORDER BY id LIMIT 2`, strings.ToLower(idOrAddress))
@@ -91,23 +92,25 @@ func (s *Service) UserBy(ctx context.Context, idOrAddress string) (User, error) 
 	case len(users) == 0:
 		return User{}, notFound("user", idOrAddress)
 	case len(users) > 1:
-		return User{}, apierror.New(http.StatusConflict, "ambiguous", "several users have the address %.200q: name one by id", idOrAddress)
+		return User{}, apierror.New(http.StatusConflict, "ambiguous", "several users have the address %.200q: name one by id",
+			idOrAddress)
 	}
 	return users[0], nil
 }
 
-// Users lists people by id, at most limit of them behind after. Where words are given, only
-// those with them in their id, address or name are listed.
+// Users returns at most limit people, ordered by id, with ids greater than after. If words is not empty, only people
+// with that text in their id, address or name are returned.
 func (s *Service) Users(ctx context.Context, words, after string, limit int) ([]User, error) {
 	if !schema.StorableID(after) || !schema.StorableID(words) {
 		return nil, nil
 	}
 	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(words)) + "%"
-	return read(ctx, s, scanUser, selectUsers+`WHERE id > ? AND is_service = 0 AND (? = '' OR lower(id) LIKE ? ESCAPE '\' OR email LIKE ? ESCAPE '\'
+	return read(ctx, s, scanUser,
+		selectUsers+`WHERE id > ? AND is_service = 0 AND (? = '' OR lower(id) LIKE ? ESCAPE '\' OR email LIKE ? ESCAPE '\'
 		OR lower(name) LIKE ? ESCAPE '\') ORDER BY id LIMIT ?`, after, words, pattern, pattern, pattern, limit)
 }
 
-// updateProfile stores what an identity provider says of a user. What it does not say stays.
+// updateProfile stores what an identity provider states about a user. What it leaves out stays unchanged.
 func (s *Service) updateProfile(c store.Conn, user *User, p Profile) error {
 	p.Email, p.Name = strings.ToLower(schema.Storable(p.Email)), schema.Storable(p.Name)
 	if len(p.Email) > maxProfileText || !strings.Contains(p.Email, "@") {
@@ -124,15 +127,17 @@ func (s *Service) updateProfile(c store.Conn, user *User, p Profile) error {
 	return err
 }
 
-// SuspendUser refuses everything that a user sends, by gateway keys and by tokens, from now on
-// until ResumeUser. What they have stays.
+// SuspendUser makes the gateway refuse everything that a user sends with gateway keys or tokens, from now on until
+// ResumeUser. What they have is kept.
 func (s *Service) SuspendUser(ctx context.Context, id string) error {
-	return s.changeUser(ctx, id, "user.suspended", `UPDATE gateway_users SET suspended_at = coalesce(suspended_at, ?) WHERE id = ?`, schema.Micros(s.now()), id)
+	return s.changeUser(ctx, id, "user.suspended",
+		`UPDATE gateway_users SET suspended_at = coalesce(suspended_at, ?) WHERE id = ?`, schema.Micros(s.now()), id)
 }
 
-// ResumeUser ends what SuspendUser began, and lets in a user who waits for approval.
+// ResumeUser ends a suspension, and lets in a user who waits for approval.
 func (s *Service) ResumeUser(ctx context.Context, id string) error {
-	return s.changeUser(ctx, id, "user.resumed", `UPDATE gateway_users SET suspended_at = NULL, waiting_since = NULL WHERE id = ?`, id)
+	return s.changeUser(ctx, id, "user.resumed",
+		`UPDATE gateway_users SET suspended_at = NULL, waiting_since = NULL WHERE id = ?`, id)
 }
 
 // endWaiting lets in a user who waits for approval.
@@ -153,8 +158,8 @@ func (s *Service) changeUser(ctx context.Context, id, action, query string, args
 	})
 }
 
-// RemoveUser removes a user with their gateway keys, provider keys, models, preferences, limits
-// and memberships. Their usage stays, under their id. Who signs in with the id later is new.
+// RemoveUser removes a user with their gateway keys, provider keys, models, preferences, limits and memberships. The
+// records of their usage stay under their id. Whoever signs in with the id later is a new user.
 func (s *Service) RemoveUser(ctx context.Context, id string) error {
 	return s.changeLimits(ctx, func(c store.Conn) error {
 		if err := s.requireUser(c, id); err != nil {
@@ -192,8 +197,8 @@ func (s *Service) deleteUser(c store.Conn, id string) error {
 	return nil
 }
 
-// Active refuses somebody who signed in and is suspended, waits for approval, or has the id of
-// a team, with 403. One who is not known is none of that.
+// Active returns an error with 403 for a user who is suspended, who waits for approval or who has the id of a team. An
+// unknown user is active.
 func (s *Service) Active(ctx context.Context, userID string) error {
 	account, err := s.Account(ctx, userID)
 	if err != nil {
@@ -202,10 +207,10 @@ func (s *Service) Active(ctx context.Context, userID string) error {
 	return account.standing.refusal(userID)
 }
 
-// standing says why a user is refused.
+// standing says whether and why a user is refused.
 type standing struct{ suspended, waiting, service bool }
 
-// standing says why the user is refused.
+// standing returns whether and why the user is refused.
 func (u *User) standing() standing {
 	return standing{suspended: u.SuspendedAt != nil, waiting: u.WaitingSince != nil, service: u.Service}
 }
@@ -223,12 +228,13 @@ func (st standing) refusal(userID string) error {
 	return nil
 }
 
-// errTeamAccount refuses somebody whom an identity provider calls as a team is called here.
+// errTeamAccount returns the error for a person whose id at the identity provider is the id of a team here.
 func errTeamAccount(userID string) error {
-	return apierror.New(http.StatusForbidden, "team_account", "nobody can sign in as %.200q: it is the id of a team", userID)
+	return apierror.New(http.StatusForbidden, "team_account", "nobody can sign in as %.200q: it is the id of a team",
+		userID)
 }
 
-// standing reads why a user is refused. One who is not known is not.
+// standing reads whether and why a user is refused. An unknown user is not refused.
 func (s *Service) standing(c store.Conn, userID string) (st standing, err error) {
 	err = c.Row(`SELECT suspended_at IS NOT NULL, waiting_since IS NOT NULL, is_service = 1 FROM gateway_users WHERE id = ?`, userID).
 		Scan(&st.suspended, &st.waiting, &st.service)

@@ -162,7 +162,7 @@ func TestFindUsers(t *testing.T) {
 	})
 }
 
-// TestTeamRoles says who administers a team.
+// TestTeamRoles checks who administers a team.
 func TestTeamRoles(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

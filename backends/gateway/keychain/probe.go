@@ -7,13 +7,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// Probe finds what a try of one provider key asks: the provider's first model
-// of the lowest tier that it has. id may also be that of a custom entry.
+// Probe returns what a test of one of the user's provider keys asks: the provider's first model of the lowest tier that
+// it has. The id may also be that of a custom entry. The error has status 404 if the user has neither.
 func (a *Account) Probe(cat *catalog.Catalog, id string) (*Candidate, Key, error) {
 	for i := range a.models {
 		if m := &a.models[i]; m.Custom && m.ID == id {
 			c := a.customCandidate(m)
-			c.Tier = catalog.High // the one that has the most time
+			c.Tier = catalog.High // the tier with the most time
 			return c, c.Keys[0], nil
 		}
 	}
@@ -26,8 +26,10 @@ func (a *Account) Probe(cat *catalog.Catalog, id string) (*Candidate, Key, error
 	return nil, Key{}, notFound("provider key", id)
 }
 
-// ProbeOf is Probe of a key of an owner for a user who may manage it.
-func (s *Service) ProbeOf(ctx context.Context, cat *catalog.Catalog, owner Owner, id, userID string) (*Candidate, Key, error) {
+// ProbeOf is like Probe, for a key of an owner and a user who may manage it.
+func (s *Service) ProbeOf(
+	ctx context.Context, cat *catalog.Catalog, owner Owner, id, userID string,
+) (*Candidate, Key, error) {
 	row, err := s.ownedKey(ctx, owner, id)
 	if err != nil {
 		return nil, Key{}, err
@@ -50,10 +52,11 @@ func (k *accountKey) probe(cat *catalog.Catalog, userID string) (*Candidate, Key
 		return nil, Key{}, invalid("key_id", "the provider %q has no model to try here", k.Provider)
 	}
 	key := k.key(userID)
-	return &Candidate{Entry: model.EntryID(), Provider: provider, Model: model, Tier: catalog.High, Keys: []Key{key}}, key, nil
+	return &Candidate{Entry: model.EntryID(), Provider: provider, Model: model, Tier: catalog.High, Keys: []Key{key}},
+		key, nil
 }
 
-// cheapest is a provider's first model of the lowest tier that gives answers; nil: it has none.
+// cheapest returns a provider's first model of the lowest tier that gives answers, or nil if the provider has none.
 func cheapest(cat *catalog.Catalog, provider string) (best *catalog.Model) {
 	rank := func(m *catalog.Model) catalog.Tier {
 		lowest := catalog.High + 1

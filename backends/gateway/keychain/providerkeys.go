@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ProviderKey is a key at a provider. Its text is stored sealed and never shown again.
+// ProviderKey is a key at a provider. Its text is stored sealed and is never shown again.
 type ProviderKey struct {
 	ID        string    `json:"id"`
 	Provider  string    `json:"provider"`
@@ -23,26 +23,27 @@ type ProviderKey struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// associated binds a sealed provider key to its row.
+// associated returns the associated data that binds a sealed provider key to its row.
 func (k *ProviderKey) associated() []byte { return []byte("gateway_provider_keys/" + k.ID) }
 
-// Owner is whom a provider key belongs to: OnUser with the id of the user, OnTeam with the id of
-// the team, or TheOrganisation.
+// Owner is the owner of a provider key: OnUser with the id of the user, OnTeam with the id of the team, or
+// TheOrganisation.
 type Owner struct{ Kind, ID string }
 
 // TheOrganisation owns the keys that serve everybody.
 var TheOrganisation = Owner{OnOrganisation, Organisation}
 
-// maxProviderKeys bounds the keys of one owner: all of them are decrypted
-// together.
+// maxProviderKeys bounds the keys of one owner, since all of them are decrypted together.
 const maxProviderKeys = 200
 
-// AddProviderKey is AddKeyOf for a user.
-func (s *Service) AddProviderKey(ctx context.Context, userID, provider, key, label string, known func(code string) bool) (*ProviderKey, error) {
+// AddProviderKey calls AddKeyOf for a user.
+func (s *Service) AddProviderKey(
+	ctx context.Context, userID, provider, key, label string, known func(code string) bool,
+) (*ProviderKey, error) {
 	return s.AddKeyOf(ctx, Owner{OnUser, userID}, provider, key, label, known)
 }
 
-// RefuseOwnKeys refuses users' own provider keys with 403 where the gateway does not use them.
+// RefuseOwnKeys returns an error with 403 if the gateway does not use users' own provider keys.
 func RefuseOwnKeys(cat *catalog.Catalog) error {
 	if cat.OwnKeys != catalog.OwnKeysNever {
 		return nil
@@ -51,9 +52,11 @@ func RefuseOwnKeys(cat *catalog.Catalog) error {
 		"this gateway does not use users' own provider keys (own_keys never): those of the organisation and of teams serve you")
 }
 
-// AddKeyOf seals and stores a key. known tells the provider codes that are enabled; another one
-// is refused.
-func (s *Service) AddKeyOf(ctx context.Context, owner Owner, provider, key, label string, known func(code string) bool) (*ProviderKey, error) {
+// AddKeyOf seals and stores a key. known reports whether a provider code is enabled; keys of other providers are
+// refused.
+func (s *Service) AddKeyOf(
+	ctx context.Context, owner Owner, provider, key, label string, known func(code string) bool,
+) (*ProviderKey, error) {
 	key = strings.TrimSpace(key)
 	if !known(provider) {
 		return nil, invalid("provider", "provider %q is not one of the enabled provider codes", provider)
@@ -80,7 +83,8 @@ func (s *Service) AddKeyOf(ctx context.Context, owner Owner, provider, key, labe
 		if err := s.insertProviderKey(c, owner, row, sealed); err != nil {
 			return err
 		}
-		return s.auditKey(ctx, c, "provider_key.added", owner, row.ID, map[string]string{"provider": provider, "label": label})
+		return s.auditKey(ctx, c, "provider_key.added", owner, row.ID,
+			map[string]string{"provider": provider, "label": label})
 	})
 	if err != nil {
 		return nil, err
@@ -88,8 +92,8 @@ func (s *Service) AddKeyOf(ctx context.Context, owner Owner, provider, key, labe
 	return row, nil
 }
 
-// changeKeysOf runs fn, which changes provider keys of an owner. Those of a team or of the
-// organisation are in the accounts of many users.
+// changeKeysOf runs fn, which changes provider keys of an owner. Keys of a team or of the organisation belong to the
+// accounts of many users.
 func (s *Service) changeKeysOf(ctx context.Context, owner Owner, fn func(c store.Conn) error) error {
 	if owner.Kind == OnUser {
 		return s.changeAccount(ctx, owner.ID, fn)
@@ -97,8 +101,10 @@ func (s *Service) changeKeysOf(ctx context.Context, owner Owner, fn func(c store
 	return s.changeLimits(ctx, fn)
 }
 
-// auditKey notes a change of a key that is not a user's own.
-func (s *Service) auditKey(ctx context.Context, c store.Conn, action string, owner Owner, id string, details map[string]string) error {
+// auditKey records a change of a key in the audit log, unless it is a user's own key.
+func (s *Service) auditKey(
+	ctx context.Context, c store.Conn, action string, owner Owner, id string, details map[string]string,
+) error {
 	if owner.Kind == OnUser {
 		return nil
 	}
@@ -119,19 +125,19 @@ func (s *Service) ProviderKeys(ctx context.Context, userID string) ([]ProviderKe
 	return keys, nil
 }
 
-// DeleteProviderKey removes a key of the user.
+// DeleteProviderKey calls DeleteKeyOf for a user.
 func (s *Service) DeleteProviderKey(ctx context.Context, userID, id string) error {
 	return s.DeleteKeyOf(ctx, Owner{OnUser, userID}, id)
 }
 
-// DeleteKeyOf removes a key of an owner, with its limits. It is an error with 404 where the owner
-// has no such key.
+// DeleteKeyOf removes a key of an owner and its limits. The error has status 404 if the owner has no such key.
 func (s *Service) DeleteKeyOf(ctx context.Context, owner Owner, id string) error {
 	return s.changeKeysOf(ctx, owner, func(c store.Conn) error {
 		if !schema.StorableID(owner.ID) || !schema.StorableID(id) {
 			return notFound("provider key", id)
 		}
-		n, err := c.Exec(`DELETE FROM gateway_provider_keys WHERE id = ? AND owner_kind = ? AND owner = ?`, id, owner.Kind, owner.ID)
+		n, err := c.Exec(`DELETE FROM gateway_provider_keys WHERE id = ? AND owner_kind = ? AND owner = ?`, id,
+			owner.Kind, owner.ID)
 		if err == nil && n == 0 {
 			err = notFound("provider key", id)
 		}
@@ -166,7 +172,7 @@ type providerKeyRow struct {
 	bounds Limits
 }
 
-// limits returns the limits of the key, nil where there are none.
+// limits returns the limits of the key, or nil if there are none.
 func (r *providerKeyRow) limits() *Limits {
 	if r.bounds.none() {
 		return nil
@@ -178,21 +184,25 @@ func (s *Service) insertProviderKey(c store.Conn, owner Owner, k *ProviderKey, s
 	n, err := c.Exec(`INSERT INTO gateway_provider_keys (id, owner_kind, owner, provider, label, sealed, masked, created_at)
 		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
 		WHERE (SELECT count(*) FROM gateway_provider_keys WHERE owner_kind = ? AND owner = ?) < ?`,
-		k.ID, owner.Kind, owner.ID, k.Provider, k.Label, sealed, k.Masked, schema.Micros(k.CreatedAt), owner.Kind, owner.ID, maxProviderKeys)
+		k.ID, owner.Kind, owner.ID, k.Provider, k.Label, sealed, k.Masked, schema.Micros(k.CreatedAt), owner.Kind, owner.ID,
+		maxProviderKeys)
 	if err == nil && n == 0 {
-		err = apierror.New(http.StatusConflict, "too_many", "a %s can have at most %d provider keys, remove one first", owner.Kind, maxProviderKeys)
+		err = apierror.New(http.StatusConflict, "too_many", "a %s can have at most %d provider keys, remove one first",
+			owner.Kind, maxProviderKeys)
 	}
 	return err
 }
 
 // selectKeyRows is the beginning of a query for provider keys k.
-var selectKeyRows = `SELECT k.id, k.owner_kind, k.owner, k.provider, k.label, k.sealed, k.masked, k.created_at, ` + limitColumns("l") + `
+var selectKeyRows = `SELECT k.id, k.owner_kind, k.owner, k.provider, k.label, k.sealed, k.masked, k.created_at, ` +
+	limitColumns("l") + `
 	FROM gateway_provider_keys AS k LEFT JOIN gateway_limits AS l ON l.kind = 'provider_key' AND l.holder = k.id WHERE `
 
 func scanProviderKey(row store.Row) (k providerKeyRow, err error) {
 	var created int64
 	var limits limitCells
-	cells := append([]any{&k.ID, &k.Owner.Kind, &k.Owner.ID, &k.Provider, &k.Label, &k.sealed, &k.Masked, &created}, limits.into()...)
+	cells := append([]any{&k.ID, &k.Owner.Kind, &k.Owner.ID, &k.Provider, &k.Label, &k.sealed, &k.Masked, &created},
+		limits.into()...)
 	if err = row.Scan(cells...); err != nil {
 		return k, err
 	}
@@ -210,22 +220,24 @@ func (s *Service) keysOf(ctx context.Context, owner Owner) ([]providerKeyRow, er
 	if !schema.StorableID(owner.ID) {
 		return nil, nil
 	}
-	return read(ctx, s, scanProviderKey, selectKeyRows+`k.owner_kind = ? AND k.owner = ? ORDER BY k.created_at, k.id LIMIT ?`,
+	return read(ctx, s, scanProviderKey,
+		selectKeyRows+`k.owner_kind = ? AND k.owner = ? ORDER BY k.created_at, k.id LIMIT ?`,
 		owner.Kind, owner.ID, maxProviderKeys)
 }
 
 // keysServing reads the keys of a user, of their teams and of the organisation.
 func (s *Service) keysServing(ctx context.Context, userID string) ([]providerKeyRow, error) {
-	return read(ctx, s, scanProviderKey, selectKeyRows+`k.owner_kind = 'user' AND k.owner = ? OR k.owner_kind = 'organisation'
+	return read(ctx, s, scanProviderKey,
+		selectKeyRows+`k.owner_kind = 'user' AND k.owner = ? OR k.owner_kind = 'organisation'
 		OR k.owner_kind = 'team' AND k.owner IN (`+teamsServing+`) ORDER BY k.created_at, k.id`,
 		userID, userID, userID)
 }
 
-// teamsServing lists the teams whose keys serve a user, whose id is given twice: those that they
-// are in, or the one that they stand for.
+// teamsServing is a query for the teams whose keys serve a user: those that they are a member of, or the one that they
+// stand for. The id of the user is passed twice.
 const teamsServing = `SELECT team_id FROM gateway_team_members WHERE user_id = ? UNION SELECT team_id FROM gateway_users WHERE id = ? AND is_service = 1`
 
-// ownedKey reads a key of an owner. It is an error with 404 where there is none.
+// ownedKey reads a key of an owner. The error has status 404 if there is none.
 func (s *Service) ownedKey(ctx context.Context, owner Owner, id string) (k providerKeyRow, err error) {
 	if !schema.StorableID(id) || !schema.StorableID(owner.ID) {
 		return k, notFound("provider key", id)
@@ -241,7 +253,8 @@ func (s *Service) findKey(c store.Conn, owner Owner, id string) (providerKeyRow,
 	if !schema.StorableID(id) || !schema.StorableID(owner.ID) {
 		return providerKeyRow{}, notFound("provider key", id)
 	}
-	k, err := scanProviderKey(c.Row(selectKeyRows+`k.id = ? AND k.owner_kind = ? AND k.owner = ?`, id, owner.Kind, owner.ID))
+	k, err := scanProviderKey(c.Row(selectKeyRows+`k.id = ? AND k.owner_kind = ? AND k.owner = ?`, id,
+		owner.Kind, owner.ID))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = notFound("provider key", id)
 	}

@@ -139,7 +139,7 @@ func TestSealedKeysAreBoundToTheirRow(t *testing.T) {
 	})
 }
 
-// TestUsersAreApart has one user name what belongs to another in every call.
+// TestUsersAreApart lets one user name another user's objects in every call.
 func TestUsersAreApart(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -14,17 +14,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Raise is what imposed limits are for a time: each limit that it has stands for the one of
-// the same name until then, and those that it does not have stay as they are.
+// Raise replaces imposed limits for a time: each limit that it sets replaces the one of the same name until then. The
+// others stay as they are.
 type Raise struct {
 	Until  time.Time `json:"until"`
 	Limits Limits    `json:"limits"`
 }
 
-// maxRaise is how long a raise may last.
+// maxRaise is the longest duration of a raise.
 const maxRaise = 366 * 24 * time.Hour
 
-// raisedBy returns the limits with those of a raise in their place. A nil one changes nothing.
+// raisedBy returns the limits with those of a raise in their place. A nil raise changes nothing.
 func (l Limits) raisedBy(r *Raise) Limits {
 	if r == nil {
 		return l
@@ -55,22 +55,22 @@ func replace[T any](limit **T, by *T) {
 	}
 }
 
-// imposedColumns lists the columns of imposed limits and their raise of the table alias.
+// imposedColumns lists the columns of imposed limits and of their raise of the given table alias.
 func imposedColumns(alias string) string {
 	return limitColumns(alias) + ", " + alias + ".raised, " + alias + ".raised_until"
 }
 
-// imposedCells receive imposedColumns.
+// imposedCells receive the values of imposedColumns from a Scan.
 type imposedCells struct {
 	limitCells
 	raised sql.NullString
 	until  sql.NullInt64
 }
 
-// into returns what Scan is given for imposedColumns.
+// into returns the arguments of Scan for imposedColumns.
 func (l *imposedCells) into() []any { return append(l.limitCells.into(), &l.raised, &l.until) }
 
-// read returns the limits that were scanned, and their raise, nil where there is none at now.
+// read returns the limits that were scanned, and their raise, which is nil if there is none at the time now.
 func (l *imposedCells) read(now time.Time) (limits Limits, raise *Raise, err error) {
 	if limits, err = l.limitCells.read(); err != nil || !l.raised.Valid || l.until.Int64 <= schema.Micros(now) {
 		return limits, nil, err
@@ -79,7 +79,7 @@ func (l *imposedCells) read(now time.Time) (limits Limits, raise *Raise, err err
 	return limits, raise, json.Unmarshal([]byte(l.raised.String), &raise.Limits)
 }
 
-// imposedOn makes what binds a key of limits and their raise.
+// imposedOn returns the limits of a holder with their raise, as they apply to a key.
 func imposedOn(on, holder string, limits Limits, raise *Raise) Imposed {
 	i := Imposed{On: on, Holder: holder, By: ByOperator, Limits: limits.raisedBy(raise)}
 	if raise != nil {
@@ -88,8 +88,8 @@ func imposedOn(on, holder string, limits Limits, raise *Raise) Imposed {
 	return i
 }
 
-// RaiseOf returns the raise of the limits of a holder, as ImposedLimits has them, and nil where
-// there is none or it has ended.
+// RaiseOf returns the raise of the limits of a holder, which is named as for ImposedLimits. It returns nil if there is
+// none or it has ended.
 func (s *Service) RaiseOf(ctx context.Context, on, holder string) (raise *Raise, err error) {
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		if err := s.requireHolder(c, on, holder); err != nil {
@@ -101,9 +101,8 @@ func (s *Service) RaiseOf(ctx context.Context, on, holder string) (raise *Raise,
 	return raise, err
 }
 
-// SetRaise raises the limits of a holder for a time; of nil it ends the raise that there is.
-// Errors: 400 where it raises nothing or its end is not within maxRaise, and 409 where the
-// holder has no limits.
+// SetRaise raises the limits of a holder for a time. A nil raise ends the present one. The error has status 400 if the
+// raise sets no limit or does not end within maxRaise, and 409 if the holder has no limits.
 func (s *Service) SetRaise(ctx context.Context, on, holder string, raise *Raise, cat *catalog.Catalog) error {
 	var text, until any
 	var allowed, unknown []string
@@ -145,7 +144,8 @@ func (s *Service) SetRaise(ctx context.Context, on, holder string, raise *Raise,
 		if err := refuseUnknown(allowed, unknown, limits.AllowedModels); err != nil {
 			return err
 		}
-		if _, err := c.Exec(`UPDATE gateway_limits SET raised = ?, raised_until = ? WHERE kind = ? AND holder = ?`, text, until, on, holder); err != nil {
+		if _, err := c.Exec(`UPDATE gateway_limits SET raised = ?, raised_until = ? WHERE kind = ? AND holder = ?`, text,
+			until, on, holder); err != nil {
 			return err
 		}
 		if raise == nil {

@@ -10,20 +10,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Reencryption is what Reencrypt did.
+// Reencryption is the result of Reencrypt.
 type Reencryption struct {
-	// Total is the number of sealed texts that there were.
+	// Total is the number of sealed texts in the database.
 	Total int `json:"total"`
-	// Resealed texts were under an older key and are under the current one now.
+	// Resealed is the number of texts that were sealed with an older key and are now sealed with the current one.
 	Resealed int `json:"resealed"`
-	// Changed texts were replaced or removed by somebody else meanwhile, which
-	// puts them under the current key of that node. Run it again to be sure.
+	// Changed is the number of texts that somebody else replaced or removed meanwhile, which seals them with the
+	// current key of that node. Run Reencrypt again to be sure.
 	Changed int `json:"changed"`
-	// Unreadable texts open with none of the configured keys; they stay as they are.
+	// Unreadable is the number of texts that none of the configured keys can open. They stay as they are.
 	Unreadable int `json:"unreadable"`
 }
 
-// How many texts are read, and changed by one transaction: fewer of those that may be large.
+// reencryptBatch and reencryptLarge are the numbers of texts that are read together and changed in one transaction.
+// reencryptLarge is for columns whose texts may be large.
 const (
 	reencryptBatch = 100
 	reencryptLarge = 5
@@ -32,11 +33,11 @@ const (
 // sealedText is a sealed column of a row.
 type sealedText struct {
 	id, sealed string
-	resealed   string // empty: it stays
+	resealed   string // empty if the text is not changed
 }
 
-// sealedColumn is where there are sealed texts. The associated data of each is the name of the table, a
-// slash and the id.
+// sealedColumn is a column that stores sealed texts. The associated data of each text is the name of the table, a slash
+// and the id.
 type sealedColumn struct {
 	table, count, page, swap string
 	batch                    int
@@ -50,7 +51,7 @@ func columnOf(table string, batch int) sealedColumn {
 	}
 }
 
-// sealedColumns are those of the gateway's tables.
+// sealedColumns lists the sealed columns of the gateway's tables.
 var sealedColumns = []sealedColumn{
 	columnOf("gateway_provider_keys", reencryptBatch),
 	{
@@ -66,11 +67,10 @@ var sealedColumns = []sealedColumn{
 	columnOf("gateway_conversation_items", reencryptLarge),
 }
 
-// Reencrypt makes the first key of the keyring the one that all nodes seal with, which
-// they must have, and seals every text that is not under the current key of the keyring
-// anew, in batches that do not keep others from working. A text that is changed
-// meanwhile is left alone. It may be ended at any point and run again. progress
-// may be nil.
+// Reencrypt makes the first key of the keyring the one with which all nodes seal, and seals every text anew that is not
+// sealed with the current key. All nodes must have that key. It works in batches that do not keep others from working.
+// A text that is changed meanwhile is left alone. It may be interrupted at any point and run again. progress may be
+// nil.
 func (s *Service) Reencrypt(ctx context.Context, progress func(done, total int)) (Reencryption, error) {
 	var result Reencryption
 	if err := keyring.Advance(ctx, s.ring); err != nil {
@@ -101,7 +101,7 @@ func (s *Service) Reencrypt(ctx context.Context, progress func(done, total int))
 				return result, err
 			}
 			if done += len(page); progress != nil && len(page) > 0 {
-				progress(done, max(done, result.Total)) // some may have been added
+				progress(done, max(done, result.Total)) // rows may have been added meanwhile
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (s *Service) reseal(ctx context.Context, table string, page []sealedText, r
 	return nil
 }
 
-// swap writes what was sealed anew where the old text still is.
+// swap stores the newly sealed texts in rows that still have the old text.
 func (s *Service) swap(ctx context.Context, statement string, page []sealedText, result *Reencryption) error {
 	var resealed, changed int
 	err := s.db.Write(ctx, func(c store.Conn) error {

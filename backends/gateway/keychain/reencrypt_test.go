@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// rings are a keyring of one key, and one with a newer key before it.
+// rings returns a keyring of one key, and one with a newer key before it.
 func rings(t *testing.T) (before, after *keyring.AES) {
 	t.Helper()
 	first, second := []byte(strings.Repeat("1", 32)), []byte(strings.Repeat("2", 32))
@@ -28,7 +28,7 @@ func rings(t *testing.T) (before, after *keyring.AES) {
 	return before, after
 }
 
-// sealedTexts are all of the database, by id.
+// sealedTexts returns all sealed texts of the database, by id.
 func (n *node) sealedTexts(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -137,8 +137,8 @@ func TestReencrypt(t *testing.T) {
 	})
 }
 
-// TestReencryptLeavesChanges has texts changed and removed between the reading
-// and the writing of a batch, and one that nothing opens.
+// TestReencryptLeavesChanges changes and removes texts between the reading and the writing of a batch. One text cannot
+// be decrypted.
 func TestReencryptLeavesChanges(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -9,28 +9,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// BudgetLeft is a budget that binds requests of a user, and what is spent of it.
+// BudgetLeft is a budget that applies to requests of a user, and the amount spent from it.
 type BudgetLeft struct {
-	// On is what the budget is on: OnKey, OnUser, OnTeam or OnOrganisation, or own for one that
-	// the user has given a key.
+	// On is the kind of holder of the budget: OnKey, OnUser, OnTeam or OnOrganisation, or "own" for a budget that the
+	// user has given a key.
 	On string `json:"on"`
-	// ID is that of the key, of the user or of the team, or Organisation; and Label that of the key.
+	// ID is the id of the key, of the user or of the team, or Organisation. Label is the label of the key.
 	ID    string `json:"id"`
 	Label string `json:"label,omitempty"`
-	// Name is that of the budget, such as usd_per_month.
+	// Name is the name of the budget, such as usd_per_month.
 	Name string `json:"name"`
-	// Limit and Spent are tokens, or US dollars where Name begins with usd.
+	// Limit and Spent are in tokens, or in US dollars if Name begins with usd.
 	Limit json.Number `json:"limit"`
 	Spent json.Number `json:"spent"`
-	// BeginsAnew is when nothing is spent any more; nil: never.
+	// BeginsAnew is when the budget begins anew, with nothing spent. Nil means never.
 	BeginsAnew *time.Time `json:"begins_anew"`
 }
 
-// maxBudgetsLeft is how many keys, users and teams with budgets BudgetsLeft looks at.
+// maxBudgetsLeft is the number of keys, users and teams with budgets whose sums BudgetsLeft reads.
 const maxBudgetsLeft = 50
 
-// BudgetsLeft lists the budgets that bind requests of a user: those of the organisation, of
-// their teams, of themselves, and of their active keys, each once. It is as new as Admit knows.
+// BudgetsLeft returns the budgets that apply to requests of a user, each once: those of the organisation, of their
+// teams, of the user and of their active keys. The sums are as recent as those of Admit.
 func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft, error) {
 	keyless, err := s.Keyless(ctx, userID)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 	return list, nil
 }
 
-// left lists the budgets, those of the shortest time first, with what is spent of them.
+// left lists the budgets with the amounts spent from them, those of the shortest window first.
 func (b *budget) left(sums *spending.WindowSums, day time.Time, label string) (list []BudgetLeft) {
 	for w := spending.NumberOfWindows - 1; w >= 0; w-- {
 		left := BudgetLeft{On: b.On, ID: b.ID, Label: label}
@@ -74,12 +74,14 @@ func (b *budget) left(sums *spending.WindowSums, day time.Time, label string) (l
 		}
 		tokens, usd := b.of(w)
 		if *usd != nil {
-			left.Name, left.Limit, left.Spent = windowNames[w].usd, json.Number((*usd).String()), json.Number(spending.MicroUSD(sums[w].Micros).String())
+			left.Name, left.Limit, left.Spent = windowNames[w].usd, json.Number((*usd).String()),
+				json.Number(spending.MicroUSD(sums[w].Micros).String())
 			list = append(list, left)
 		}
 		if *tokens != nil {
 			left.Name = windowNames[w].tokens
-			left.Limit, left.Spent = json.Number(strconv.FormatInt(**tokens, 10)), json.Number(strconv.FormatInt(sums[w].Tokens, 10))
+			left.Limit, left.Spent = json.Number(strconv.FormatInt(**tokens, 10)),
+				json.Number(strconv.FormatInt(sums[w].Tokens, 10))
 			list = append(list, left)
 		}
 	}

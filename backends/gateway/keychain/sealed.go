@@ -7,15 +7,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// sampledTexts is how many sealed texts of a table a sample has at most.
+// sampledTexts is the largest number of texts per table in a sample.
 const sampledTexts = 20
 
-// SealedSample is some of the sealed texts in a database.
+// SealedSample returns some of the sealed texts in a database.
 func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
 	s := &Service{db: db}
 	var sample []sealed.Text
 	for _, column := range sealedColumns {
-		texts, err := read(ctx, s, func(row store.Row) (t sealedText, err error) { return t, row.Scan(&t.id, &t.sealed) }, column.page, "", min(sampledTexts, column.batch))
+		texts, err := read(ctx, s, func(row store.Row) (t sealedText, err error) { return t, row.Scan(&t.id, &t.sealed) },
+			column.page, "", min(sampledTexts, column.batch))
 		if err != nil {
 			return nil, err
 		}

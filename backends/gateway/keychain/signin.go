@@ -9,20 +9,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// NewUsers says what becomes of someone who signs in for the first time.
+// NewUsers is the policy for people who sign in for the first time.
 type NewUsers struct {
-	// Refuse makes SignIn refuse those who are not known yet.
+	// Refuse makes SignIn refuse unknown users.
 	Refuse bool
-	// Approve makes those who are not known yet wait until ResumeUser lets them in.
+	// Approve makes unknown users wait until ResumeUser lets them in.
 	Approve bool
-	// Limits are imposed on those who are let in.
+	// Limits are imposed on new users.
 	Limits Limits
-	// Team is the name of the team that they are added to where no rule and no invitation
-	// names another. It is made where there is none. Default: they are in no team.
+	// Team is the name of the team to which new users are added if no rule and no invitation names another one. It is
+	// created if it does not exist. Default: they are in no team.
 	Team string
 }
 
-// Check returns an error where no user can have the limits.
+// Check returns an error if the team or the limits are invalid.
 func (n *NewUsers) Check() error {
 	if n.Team != "" {
 		if err := CheckTeamName(n.Team); err != nil {
@@ -32,46 +32,48 @@ func (n *NewUsers) Check() error {
 	return n.Limits.check(time.Time{})
 }
 
-// Arrival is somebody who signs in.
+// Arrival describes a person who signs in.
 type Arrival struct {
-	// ID is who they are, as the identity provider says.
+	// ID is their id according to the identity provider.
 	ID string
 	Profile
-	// Teams are the names of teams that the operator's rules put them into. A team is made
-	// where there is none.
+	// Teams are the names of the teams that the operator's rules put them into. Teams that do not exist are created.
 	Teams []string
-	// Groups are names of groups that they are in. They are put into the teams that are called
-	// so, where there are such; the first maxGroups names count.
+	// Groups are the names of the groups that they are in. They are put into the existing teams with these names. Only
+	// the first maxGroups names count.
 	Groups []string
-	// Complete reports that the identity provider said all that the rules look at. Only then is
-	// somebody taken out of teams: a token can be asked for that leaves a claim out.
+	// Complete reports that the identity provider stated everything that the rules look at. Only then are people
+	// removed from teams, since a token may have been requested without a claim.
 	Complete bool
-	// Invitation is the token of an invitation that they bring. Default: none.
+	// Invitation is the token of an invitation that they bring. It may be empty.
 	Invitation string
 
 	at time.Time // of the sign-in
 }
 
-// SignIn is InitUser for a user who comes on their own. Someone new is let in by an invitation
-// or by a rule that puts them into a team, and else as the policy says; its limits are imposed
-// on them in any case. A user who is known goes on as they are; their profile and the teams that
-// rules put them into follow the identity provider.
+// SignIn is like InitUser, for a user who comes on their own. A new user is let in by an invitation or by a rule that
+// puts them into a team, and otherwise as the policy says. The limits of the policy are imposed in any case. For a
+// known user it updates the profile and the teams that rules put them into, which follow the identity provider.
 //
-// Errors: 403 new_users_refused, user_waiting, user_suspended, team_account, invitation_invalid and
+// Its errors are 403 new_users_refused, user_waiting, user_suspended, team_account, invitation_invalid and
 // invitation_for_another.
-func (s *Service) SignIn(ctx context.Context, who Arrival, policy NewUsers) (user User, key *NewKey, created bool, err error) {
+func (s *Service) SignIn(
+	ctx context.Context, who Arrival, policy NewUsers,
+) (user User, key *NewKey, created bool, err error) {
 	return s.letIn(ctx, &who, &policy)
 }
 
-// InitUser makes the user and a primary gateway key if there is no such user
-// yet. created tells whether it did; only then key holds a plaintext.
+// InitUser makes sure that there is a user with the id, and gives a user who never had a gateway key a primary one.
+// created reports whether it made the key. Only then is key not nil, and has the key's text.
 func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewKey, created bool, err error) {
 	return s.letIn(ctx, &Arrival{ID: id}, new(NewUsers))
 }
 
-// letIn is SignIn in one transaction. created is true, and there is a key, when the user is let
-// in for the first time: somebody who had to wait is so at the sign-in after that.
-func (s *Service) letIn(ctx context.Context, who *Arrival, policy *NewUsers) (user User, key *NewKey, created bool, err error) {
+// letIn implements SignIn in one transaction. created is true, and there is a key, when the user is let in for the
+// first time. For a user who had to wait that is the first sign-in after the approval.
+func (s *Service) letIn(
+	ctx context.Context, who *Arrival, policy *NewUsers,
+) (user User, key *NewKey, created bool, err error) {
 	if err := CheckUserID(who.ID); err != nil {
 		return User{}, nil, false, err
 	}
@@ -103,9 +105,11 @@ func (s *Service) letIn(ctx context.Context, who *Arrival, policy *NewUsers) (us
 	return user, key, key != nil, nil
 }
 
-// arrive makes or changes the row and the memberships of somebody who signs in. changed
-// reports that what is known of them elsewhere is no longer true.
-func (s *Service) arrive(ctx context.Context, c store.Conn, who *Arrival, policy *NewUsers) (user User, changed bool, err error) {
+// arrive creates or updates the row and the memberships of a person who signs in. changed reports whether cached
+// identities and accounts may be out of date.
+func (s *Service) arrive(
+	ctx context.Context, c store.Conn, who *Arrival, policy *NewUsers,
+) (user User, changed bool, err error) {
 	rules, err := s.teamsByRule(c, who)
 	if err != nil {
 		return User{}, false, err
@@ -147,8 +151,11 @@ func (s *Service) arrive(ctx context.Context, c store.Conn, who *Arrival, policy
 	return user, changed, err
 }
 
-// ensureUser reads the user, or makes one as the policy says.
-func (s *Service) ensureUser(c store.Conn, who *Arrival, policy *NewUsers, welcome bool) (user User, isNew bool, err error) {
+// ensureUser reads the user, or creates one if the policy allows it. welcome reports that a rule or an invitation lets
+// the person in.
+func (s *Service) ensureUser(
+	c store.Conn, who *Arrival, policy *NewUsers, welcome bool,
+) (user User, isNew bool, err error) {
 	id := who.ID
 	user, err = s.userByID(c, id)
 	if refusal, _ := apierror.From(err); refusal == nil || refusal.Status != http.StatusNotFound {
@@ -184,10 +191,11 @@ func (s *Service) ensureUser(c store.Conn, who *Arrival, policy *NewUsers, welco
 	return user, true, err
 }
 
-// firstKey makes the primary key of a user who never had a key, and returns nil for others.
+// firstKey creates the primary key of a user who never had a key. It returns nil for all others.
 func (s *Service) firstKey(c store.Conn, userID string, at time.Time) (*NewKey, error) {
 	var there bool
-	if err := c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_keys WHERE user_id = ?)`, userID).Scan(&there); err != nil || there {
+	if err := c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_keys WHERE user_id = ?)`, userID).Scan(&there); err != nil ||
+		there {
 		return nil, err
 	}
 	row, plain := s.newKey(userID, true, primaryOptions)
@@ -204,5 +212,6 @@ func (s *Service) firstKey(c store.Conn, userID string, at time.Time) (*NewKey, 
 }
 
 func errWaiting(userID string) error {
-	return apierror.New(http.StatusForbidden, "user_waiting", "the user %.200q waits for the approval of an operator of this gateway", userID)
+	return apierror.New(http.StatusForbidden, "user_waiting",
+		"the user %.200q waits for the approval of an operator of this gateway", userID)
 }

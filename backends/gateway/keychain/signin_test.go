@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// signs is SignIn for a test that looks at the error or the key alone.
+// signs calls SignIn and returns only the key and the error.
 func (n *node) signs(t *testing.T, who Arrival, policy NewUsers) (*NewKey, error) {
 	t.Helper()
 	_, key, created, err := n.SignIn(t.Context(), who, policy)

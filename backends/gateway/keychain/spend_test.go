@@ -31,7 +31,7 @@ func (n *node) budgetKey(tb testing.TB, b Budgets) *Identity {
 	return id
 }
 
-// spend is a record of a key.
+// spend returns a record of the use of a key.
 func spend(id *Identity, at time.Time, tokens, cost int64) spending.Record {
 	return spending.Record{
 		At: at, UserID: id.UserID, KeyID: id.KeyID, Provider: "alpha", Model: "large", Status: 200,
@@ -72,7 +72,7 @@ func TestBudgetMetLate(t *testing.T) {
 	})
 }
 
-// TestBudgetsLeft tells what is left of all budgets that bind a user, each once.
+// TestBudgetsLeft checks that what is left of all budgets that bind a user is reported, each budget once.
 func TestBudgetsLeft(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -243,8 +243,8 @@ func TestUnpricedCostsNothing(t *testing.T) {
 	wantAdmitted(t, n, id)
 }
 
-// TestSpendingIsExact has requests spend while batches are written and the sums
-// are read all the time: at no moment may a token count twice or not at all.
+// TestSpendingIsExact records spending while batches are written and the sums are read all the time. At no moment may a
+// token count twice or not at all.
 func TestSpendingIsExact(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -315,9 +315,9 @@ func TestAdmitWithoutDatabase(t *testing.T) {
 	wantAdmitted(t, n, &Identity{KeyID: "gk_free"})
 }
 
-// BenchmarkAdmit is what a request pays for the check of its key and of its budgets: of a key
-// without limits, of one with a budget of its own, and of one with budgets on all that it
-// draws on. The aim is that the last takes at most 5 microseconds more than the second.
+// BenchmarkAdmit measures the cost of checking a request's key and budgets: for a key without limits, for one with a
+// budget of its own, and for one with budgets on everything that it draws on. The aim is that the last takes at most 5
+// microseconds more than the second.
 func BenchmarkAdmit(b *testing.B) {
 	n := place{schematest.Place{Location: b.TempDir() + "/test.db"}}.start(b)
 	n.Service.now = time.Now

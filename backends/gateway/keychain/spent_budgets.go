@@ -10,13 +10,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// budget is a bound on what is spent from a purse.
+// budget is a set of budgets with the purse that they are on.
 type budget struct {
 	spending.Purse
 	*Budgets
 }
 
-// budgets appends those that bind the key.
+// budgets appends the budgets that apply to the key.
 func (id *Identity) budgets(list []budget) []budget {
 	if !id.Budgets.none() {
 		list = append(list, budget{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Budgets})
@@ -29,7 +29,7 @@ func (id *Identity) budgets(list []budget) []budget {
 	return list
 }
 
-// admitBudgets refuses a key that has spent a budget.
+// admitBudgets returns an error if the key has spent a budget.
 func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 	var room [1 + len(limitHolders)]budget
 	var last *spentBudget
@@ -39,7 +39,7 @@ func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 			return err
 		}
 		if spent != nil && (last == nil || spent.lastsLonger(last)) {
-			last = spent // its end is when the same request may succeed
+			last = spent // its end is the first time at which the same request may succeed
 		}
 	}
 	if last == nil {
@@ -48,7 +48,7 @@ func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 	return last.refusal(s.now())
 }
 
-// admit returns the budget among those of b that was spent and begins anew last, or nil.
+// admit returns the spent one of the budgets that begins anew last, or nil if none is spent.
 func (s *Service) admit(ctx context.Context, keyID string, b budget) (*spentBudget, error) {
 	now := s.now()
 	sums, err := s.spent.Spent(ctx, keyID, b.Purse, b.total(), now)
@@ -58,9 +58,9 @@ func (s *Service) admit(ctx context.Context, keyID string, b budget) (*spentBudg
 	return b.spent(&sums, spending.StartOfDay(now)), nil
 }
 
-// spent returns the budget that was spent and begins anew last, or nil.
+// spent returns the spent one of the budgets that begins anew last, or nil if none is spent.
 func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
-	for w := range spending.NumberOfWindows { // the longest first
+	for w := range spending.NumberOfWindows { // the longest window first
 		tokens, usd := b.of(w)
 		switch name := &windowNames[w]; {
 		case *tokens != nil && sums[w].Tokens >= **tokens:
@@ -72,18 +72,18 @@ func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 	return nil
 }
 
-// spentBudget is a budget of which nothing is left.
+// spentBudget is a budget from which nothing is left.
 type spentBudget struct {
 	on, name, amount string
-	anew             time.Time // when it begins anew; zero: never
+	anew             time.Time // when it begins anew; zero means never
 }
 
-// lastsLonger reports whether a request is refused for longer than for another budget.
+// lastsLonger reports whether b refuses requests for longer than other does.
 func (b *spentBudget) lastsLonger(other *spentBudget) bool {
 	return !other.anew.IsZero() && (b.anew.IsZero() || b.anew.After(other.anew))
 }
 
-// refusal says whose budget is spent, how much it is, and until when.
+// refusal returns the error that says whose budget is spent, how large it is, and until when.
 func (b *spentBudget) refusal(now time.Time) error {
 	whose := subjects[b.on] + " has spent the budget %s that the operator has set, %s"
 	if b.on == spending.OwnKey {

@@ -14,8 +14,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// read lists what the readers find.
-func read[T any](ctx context.Context, s *Service, scan func(row store.Row) (T, error), query string, args ...any) (out []T, err error) {
+// read runs a query and returns its rows, read by scan.
+func read[T any](
+	ctx context.Context, s *Service, scan func(row store.Row) (T, error), query string, args ...any,
+) (out []T, err error) {
 	err = s.read(ctx, func(c store.Conn) (err error) {
 		out, err = store.List(c, scan, query, args...)
 		return err
@@ -27,7 +29,8 @@ func read[T any](ctx context.Context, s *Service, scan func(row store.Row) (T, e
 
 func (s *Service) insertUser(c store.Conn, u *User) (created bool, err error) {
 	n, err := c.Exec(`INSERT INTO gateway_users (id, created_at, name, team_id, waiting_since, is_service) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO NOTHING`, u.ID, schema.Micros(u.CreatedAt), schema.Nullable(u.Name), schema.Nullable(u.TeamID), momentColumn(u.WaitingSince), schema.Flag(u.Service))
+		ON CONFLICT (id) DO NOTHING`, u.ID, schema.Micros(u.CreatedAt), schema.Nullable(u.Name), schema.Nullable(u.TeamID),
+		momentColumn(u.WaitingSince), schema.Flag(u.Service))
 	return n == 1, err
 }
 
@@ -45,16 +48,16 @@ func (s *Service) requireUser(c store.Conn, id string) error {
 
 // gateway keys
 
-// keyColumns are those of a key, of its team and of the limits imposed on it.
+// keyColumns are the columns of a key, of its team and of the limits imposed on it, in the order of scanKey.
 var keyColumns = `k.id, k.user_id, k.label, k.masked, k.is_primary, k.effort_mode, k.created_at, k.revoked_at, k.last_used_at, k.limited_by, k.team_id, ` +
 	keyTeam + `, ` + limitColumns("k") + `, l.holder, ` + imposedColumns("l") + `, u.holder, ` + imposedColumns("u") +
 	`, t.holder, ` + imposedColumns("t") + `, o.holder, ` + imposedColumns("o")
 
-// keyTeam is the team that a key counts for: its own while its user is a member, or else the
-// default one of the user.
+// keyTeam is the SQL expression for the team that a key counts for: its own team while its user is a member, else the
+// default team of the user.
 const keyTeam = `coalesce(m.team_id, w.team_id)`
 
-// withLimits joins the users, teams and imposed limits to the keys k.
+// withLimits joins the users, teams and imposed limits to the keys named k.
 const withLimits = ` LEFT JOIN gateway_users AS w ON w.id = k.user_id
 	LEFT JOIN gateway_team_members AS m ON m.team_id = k.team_id AND m.user_id = k.user_id
 	LEFT JOIN gateway_limits AS l ON l.kind = 'key' AND l.holder = k.limited_by
@@ -62,7 +65,7 @@ const withLimits = ` LEFT JOIN gateway_users AS w ON w.id = k.user_id
 	LEFT JOIN gateway_limits AS t ON t.kind = 'team' AND t.holder = ` + keyTeam + `
 	LEFT JOIN gateway_limits AS o ON o.kind = 'organisation' `
 
-// limitHolders are the kinds of imposed limits in the order of keyColumns.
+// limitHolders are the kinds of imposed limits, in the order of keyColumns.
 var limitHolders = [...]string{OnKey, OnUser, OnTeam, OnOrganisation}
 
 func (s *Service) insertKey(c store.Conn, k *GatewayKey, hash string) error {
@@ -73,7 +76,8 @@ func (s *Service) insertKey(c store.Conn, k *GatewayKey, hash string) error {
 	_, err = c.Exec(`INSERT INTO gateway_keys (id, user_id, hash, masked, label, is_primary, effort_mode, created_at, limited_by, team_id, `+
 		strings.Join(limitNames, ", ")+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?`+strings.Repeat(", ?", len(limitNames))+`)`,
 		append([]any{
-			k.ID, k.UserID, hash, k.Masked, k.Label, schema.Flag(k.IsPrimary), string(k.EffortMode), schema.Micros(k.CreatedAt), schema.Nullable(k.limitedBy),
+			k.ID, k.UserID, hash, k.Masked, k.Label, schema.Flag(k.IsPrimary), string(k.EffortMode), schema.Micros(k.CreatedAt),
+			schema.Nullable(k.limitedBy),
 			schema.Nullable(k.team),
 		}, limits...)...)
 	return err
@@ -101,7 +105,10 @@ func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) 
 	var limits limitCells
 	var holders [len(limitHolders)]sql.NullString
 	var imposed [len(limitHolders)]imposedCells
-	cells := []any{&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &k.EffortMode, &created, &revoked, &used, &limitedBy, &own, &team}
+	cells := []any{
+		&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &k.EffortMode, &created, &revoked, &used,
+		&limitedBy, &own, &team,
+	}
 	cells = append(cells, limits.into()...)
 	for i := range limitHolders {
 		cells = append(append(cells, &holders[i]), imposed[i].into()...)
@@ -131,11 +138,11 @@ func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) 
 
 // Bounds of a list of keys.
 const (
-	maxActive  = 10_000 // more than maxKeys: there may be keys that were made without that bound
+	maxActive  = 10_000 // more than maxKeys, since older keys may have been made without that bound
 	maxRevoked = 1000
 )
 
-// selectKeys leaves out the oldest ones, should there be too many.
+// selectKeys reads the keys of a user, oldest first. If there are too many the oldest ones are left out.
 func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, error) {
 	if !schema.StorableID(userID) {
 		return nil, nil
@@ -148,25 +155,26 @@ func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, 
 		) AS k`+withLimits+`ORDER BY k.created_at, k.id`, userID, maxActive, userID, maxRevoked)
 }
 
-// roomForKey refuses a key too many. Expired ones count: they can be given another
-// end.
+// roomForKey returns an error if the user has maxKeys keys already. Expired keys count, since their end can be changed.
 func (s *Service) roomForKey(c store.Conn, userID string) error {
 	var count int
 	err := c.Row(`SELECT count(*) FROM gateway_keys WHERE user_id = ? AND revoked_at IS NULL`, userID).Scan(&count)
 	if err == nil && count >= maxKeys {
-		err = apierror.New(http.StatusConflict, "too_many", "a user can have at most %d gateway keys that are not revoked, revoke one first", maxKeys)
+		err = apierror.New(http.StatusConflict, "too_many",
+			"a user can have at most %d gateway keys that are not revoked, revoke one first", maxKeys)
 	}
 	return err
 }
 
-// lockKey reads a key of the user for a change; revoked keys cannot be changed
-// but may be revoked again.
+// lockKey reads a key of the user for a change. It also finds revoked keys, which cannot be changed but may be revoked
+// again.
 func (s *Service) lockKey(c store.Conn, userID, keyID string) (*GatewayKey, string, error) {
 	if !schema.StorableID(userID) || !schema.StorableID(keyID) {
 		return nil, "", notFound("gateway key", keyID)
 	}
 	var hash string
-	k, err := s.scanKey(c.Row(`SELECT `+keyColumns+`, k.hash FROM gateway_keys AS k`+withLimits+`WHERE k.id = ? AND k.user_id = ?`,
+	k, err := s.scanKey(c.Row(
+		`SELECT `+keyColumns+`, k.hash FROM gateway_keys AS k`+withLimits+`WHERE k.id = ? AND k.user_id = ?`,
 		keyID, userID), &hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, "", notFound("gateway key", keyID)
@@ -177,7 +185,8 @@ func (s *Service) lockKey(c store.Conn, userID, keyID string) (*GatewayKey, stri
 func (s *Service) primaryKey(c store.Conn, userID string) (*GatewayKey, string, error) {
 	var hash string
 	k, err := s.scanKey(c.Row(`SELECT `+keyColumns+`, k.hash FROM gateway_keys AS k`+withLimits+`
-		WHERE k.user_id = ? AND k.is_primary = 1 AND k.revoked_at IS NULL ORDER BY k.created_at DESC, k.id DESC LIMIT 1`, userID), &hash)
+		WHERE k.user_id = ? AND k.is_primary = 1 AND k.revoked_at IS NULL ORDER BY k.created_at DESC, k.id DESC LIMIT 1`,
+		userID), &hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, "", nil
 	}
@@ -189,7 +198,8 @@ func (s *Service) updateKey(c store.Conn, k *GatewayKey) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec(`UPDATE gateway_keys SET `+strings.Join(limitNames, " = ?, ")+` = ?, label = ?, effort_mode = ?, limited_by = ? WHERE id = ?`,
+	_, err = c.Exec(`UPDATE gateway_keys SET `+strings.Join(limitNames,
+		" = ?, ")+` = ?, label = ?, effort_mode = ?, limited_by = ? WHERE id = ?`,
 		append(limits, k.Label, string(k.EffortMode), schema.Nullable(k.limitedBy), k.ID)...)
 	return err
 }
@@ -215,7 +225,8 @@ func scanModel(row store.Row) (m modelRow, err error) {
 	var priority sql.NullInt64
 	var tier, base, model, wire, sealed sql.NullString
 	var created int64
-	err = row.Scan(&m.ID, &m.Entry, &m.Custom, &m.Enabled, &priority, &tier, &base, &model, &wire, &sealed, &m.Found, &created)
+	err = row.Scan(&m.ID, &m.Entry, &m.Custom, &m.Enabled, &priority, &tier, &base, &model, &wire, &sealed,
+		&m.Found, &created)
 	if priority.Valid {
 		m.Priority = &priority.Int64
 	}
@@ -244,13 +255,16 @@ func (s *Service) insertModel(c store.Conn, userID string, m *modelRow) error {
 		return err
 	}
 	if count >= maxModelRows {
-		return apierror.New(http.StatusConflict, "too_many", "a user can have at most %d model entries of their own, remove one first", maxModelRows)
+		return apierror.New(http.StatusConflict, "too_many",
+			"a user can have at most %d model entries of their own, remove one first", maxModelRows)
 	}
 	n, err := c.Exec(`INSERT INTO gateway_models
 		(id, user_id, model_entry, is_custom, enabled, priority, tier, base_url, model, wire, sealed, found, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, model_entry) DO NOTHING`,
-		m.ID, userID, m.Entry, schema.Flag(m.Custom), schema.Flag(m.Enabled), m.Priority, schema.Nullable(m.Tier), schema.Nullable(m.BaseURL),
-		schema.Nullable(m.Model), schema.Nullable(m.Wire), schema.Nullable(m.Sealed), schema.Flag(m.Found), schema.Micros(m.CreatedAt))
+		m.ID, userID, m.Entry, schema.Flag(m.Custom), schema.Flag(m.Enabled), m.Priority, schema.Nullable(m.Tier),
+		schema.Nullable(m.BaseURL),
+		schema.Nullable(m.Model), schema.Nullable(m.Wire), schema.Nullable(m.Sealed), schema.Flag(m.Found),
+		schema.Micros(m.CreatedAt))
 	if err == nil && n == 0 {
 		err = apierror.New(http.StatusConflict, "already_exists", "there is a model entry %q already", m.Entry)
 	}
@@ -258,7 +272,8 @@ func (s *Service) insertModel(c store.Conn, userID string, m *modelRow) error {
 }
 
 func (s *Service) updateModel(c store.Conn, m *modelRow) error {
-	_, err := c.Exec(`UPDATE gateway_models SET enabled = ?, priority = ? WHERE id = ?`, schema.Flag(m.Enabled), m.Priority, m.ID)
+	_, err := c.Exec(`UPDATE gateway_models SET enabled = ?, priority = ? WHERE id = ?`, schema.Flag(m.Enabled),
+		m.Priority, m.ID)
 	return err
 }
 
@@ -286,7 +301,8 @@ func (s *Service) selectPreferences(ctx context.Context, userID string) (Prefere
 		}
 		return p, errors.Join(json.Unmarshal([]byte(preferred), &p.PreferredProviders),
 			json.Unmarshal([]byte(providers), &p.ExcludedProviders), json.Unmarshal([]byte(models), &p.ExcludedModels))
-	}, `SELECT preferred_providers, excluded_providers, excluded_models FROM gateway_preferences WHERE user_id = ?`, userID)
+	}, `SELECT preferred_providers, excluded_providers, excluded_models FROM gateway_preferences WHERE user_id = ?`,
+		userID)
 	if err != nil || len(found) == 0 {
 		return Preferences{}, err
 	}

@@ -9,10 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// CreateTeamKey makes a gateway key that belongs to a team and to no person, for its services.
-// It is a key of a user with the id of the team, as whom nobody can sign in: what asks with it
-// counts for the team, and goes on whoever leaves. Its limits are imposed. Errors are those of
-// CreateKey, and 404 where there is no such team.
+// CreateTeamKey makes a gateway key that belongs to a team and to no person, for the team's services. It is a key of a
+// user with the id of the team, as whom nobody can sign in. Requests with it count for the team, and it stays valid
+// whoever leaves. Its limits are imposed. Its errors are those of CreateKey, and 404 if there is no such team.
 func (s *Service) CreateTeamKey(ctx context.Context, teamID string, options KeyOptions) (*NewKey, error) {
 	options.Impose, options.TeamID = true, ""
 	err := s.db.Write(ctx, func(c store.Conn) error {
@@ -27,7 +26,8 @@ func (s *Service) CreateTeamKey(ctx context.Context, teamID string, options KeyO
 		}
 		user, err := s.userByID(c, team.ID)
 		if err == nil && !user.Service {
-			err = apierror.New(http.StatusConflict, "already_exists", "there is a user called as the team is, %q: remove them first", team.ID)
+			err = apierror.New(http.StatusConflict, "already_exists",
+				"there is a user called as the team is, %q: remove them first", team.ID)
 		}
 		return err
 	})

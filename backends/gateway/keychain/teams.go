@@ -13,24 +13,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Team is a group of users whose requests count together. A user can be in several: their
-// keys count for the team that each was made for, and else for the user's default team.
+// Team is a group of users whose requests count together. A user can be in several teams. Each key of the user counts
+// for the team that it was made for, else for the user's default team.
 type Team struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
 	CreatedAt time.Time `json:"created_at"`
-	Members   int64     `json:"members"` // how many there are
+	Members   int64     `json:"members"` // the number of members
 }
 
 // Member is a user in a team.
 type Member struct {
 	UserID  string    `json:"user_id"`
 	AddedAt time.Time `json:"added_at"`
-	// Default reports that it is the team of the user's keys that were made for none.
+	// Default reports that this is the user's default team, for which keys count that were made for no team.
 	Default bool `json:"default"`
 	// Role is RoleMember or RoleAdmin.
 	Role string `json:"role"`
-	// Email and Name are those of the user.
+	// Email and Name are as in User.
 	Email string `json:"email,omitempty"`
 	Name  string `json:"name,omitempty"`
 }
@@ -38,15 +38,15 @@ type Member struct {
 // The roles of members.
 const (
 	RoleMember = "member"
-	// RoleAdmin is for who adds and removes members and sees what the team spends.
+	// RoleAdmin is the role of those who add and remove members and see what the team spends.
 	RoleAdmin = "admin"
 )
 
-// maxTeamName is how many characters a team's name can have.
+// maxTeamName is the length limit of a team's name, in characters.
 const maxTeamName = 100
 
-// AddTeam makes a team. It is an error with 409 where another has the name, which has 1 to
-// maxTeamName characters.
+// AddTeam creates a team. The error has status 400 for an invalid name, see CheckTeamName, and 409 if another team has
+// the name.
 func (s *Service) AddTeam(ctx context.Context, name string) (Team, error) {
 	if err := CheckTeamName(name); err != nil {
 		return Team{}, err
@@ -71,7 +71,7 @@ func (s *Service) insertTeam(c store.Conn, t *Team) (made bool, err error) {
 	return n == 1, err
 }
 
-// ensureTeam returns the id of the team of a name, which is made where there is none.
+// ensureTeam returns the id of the team with the given name, which is created if it does not exist.
 func (s *Service) ensureTeam(c store.Conn, name string) (id string, err error) {
 	t := Team{ID: "team_" + random(20), Name: name, CreatedAt: s.now()}
 	if _, err := s.insertTeam(c, &t); err != nil {
@@ -81,8 +81,8 @@ func (s *Service) ensureTeam(c store.Conn, name string) (id string, err error) {
 	return id, err
 }
 
-// joinByName adds a user, who is in no team, to the team of a name, which is made where there
-// is none.
+// joinByName adds a user to the team with the given name and makes it their default team. The team is created if it
+// does not exist.
 func (s *Service) joinByName(c store.Conn, name, userID string) error {
 	id, err := s.ensureTeam(c, name)
 	if err != nil {
@@ -91,7 +91,8 @@ func (s *Service) joinByName(c store.Conn, name, userID string) error {
 	return s.insertMember(c, id, userID, true)
 }
 
-// RenameTeam gives a team another name. It is an error with 409 where another has it.
+// RenameTeam gives a team another name. The error has status 404 if there is no such team, and 409 if another team has
+// the name.
 func (s *Service) RenameTeam(ctx context.Context, id, name string) error {
 	if err := CheckTeamName(name); err != nil {
 		return err
@@ -113,8 +114,8 @@ func (s *Service) RenameTeam(ctx context.Context, id, name string) error {
 	})
 }
 
-// CheckTeamName refuses what no team can be called: names of 1 to maxTeamName characters that
-// begin or end with a blank, and those that look like the id of a team, by which teams are addressed, too.
+// CheckTeamName returns an error for an invalid name of a team. A name has 1 to maxTeamName characters and does not
+// begin or end with a blank. It must not look like the id of a team, since teams are addressed by either.
 func CheckTeamName(name string) error {
 	if strings.TrimSpace(name) != name || strings.HasPrefix(name, "team_") {
 		return invalid("name", "the name of a team must not begin or end with a blank, nor begin with team_")
@@ -126,9 +127,9 @@ func errTeamExists(name string) error {
 	return apierror.New(http.StatusConflict, "already_exists", "there is a team %q already", name)
 }
 
-// RemoveTeam removes a team with the limits on it, its own keys, gateway keys and those at
-// providers, and its open invitations. Its members stay as users, and their keys count for their
-// default teams. What the team has spent stays in the reports.
+// RemoveTeam removes a team with its limits, its gateway keys, its provider keys, its aliases and its open invitations.
+// Its members stay as users, and their keys for the team then count for their default teams. What the team has spent
+// stays in the reports.
 func (s *Service) RemoveTeam(ctx context.Context, id string) error {
 	return s.changeLimits(ctx, func(c store.Conn) error {
 		team, err := s.teamByID(c, id)
@@ -147,7 +148,7 @@ func (s *Service) RemoveTeam(ctx context.Context, id string) error {
 		if err := s.impose(c, OnTeam, id, new(Limits)); err != nil {
 			return err
 		}
-		if err := s.deleteUser(c, id); err != nil { // the team's own keys
+		if err := s.deleteUser(c, id); err != nil { // the team's own gateway keys
 			return err
 		}
 		if err := s.deleteKeysOf(c, Owner{OnTeam, id}); err != nil {
@@ -178,7 +179,7 @@ func scanTeam(row store.Row) (t Team, err error) {
 	return t, err
 }
 
-// Teams lists teams by name, at most limit of them behind the name after.
+// Teams returns at most limit teams, ordered by name, whose names come after the given one.
 func (s *Service) Teams(ctx context.Context, after string, limit int) ([]Team, error) {
 	if !schema.StorableID(after) {
 		return nil, nil
@@ -186,7 +187,7 @@ func (s *Service) Teams(ctx context.Context, after string, limit int) ([]Team, e
 	return read(ctx, s, scanTeam, selectTeams+`WHERE t.name > ? ORDER BY t.name LIMIT ?`, after, limit)
 }
 
-// Team finds a team by its id or by its name. It is an error with 404 where there is none.
+// Team returns the team with the given id or name. The error has status 404 if there is none.
 func (s *Service) Team(ctx context.Context, idOrName string) (t Team, err error) {
 	if !schema.StorableID(idOrName) {
 		return t, notFound("team", idOrName)
@@ -212,7 +213,7 @@ func (s *Service) teamByID(c store.Conn, id string) (Team, error) {
 	return t, err
 }
 
-// Members lists the members of a team by user id, at most limit of them behind after.
+// Members returns at most limit members of a team, ordered by user id, with ids greater than after.
 func (s *Service) Members(ctx context.Context, teamID, after string, limit int) ([]Member, error) {
 	if !schema.StorableID(teamID) || !schema.StorableID(after) {
 		return nil, nil
@@ -228,7 +229,7 @@ func (s *Service) Members(ctx context.Context, teamID, after string, limit int) 
 		WHERE m.team_id = ? AND m.user_id > ? ORDER BY m.user_id LIMIT ?`, teamID, after, limit)
 }
 
-// TeamsOf lists the teams of a user, first the default one, then by name.
+// TeamsOf returns the teams of a user: first the default one, then the others by name.
 func (s *Service) TeamsOf(ctx context.Context, userID string) ([]Team, error) {
 	if !schema.StorableID(userID) {
 		return nil, nil
@@ -238,16 +239,15 @@ func (s *Service) TeamsOf(ctx context.Context, userID string) ([]Team, error) {
 		ORDER BY CASE WHEN u.team_id = t.id THEN 0 ELSE 1 END, t.name`, userID)
 }
 
-// Membership is how a user is in a team.
+// Membership describes how a user is in a team.
 type Membership struct {
-	// Default makes the team the user's default one. The first team of a user is that in any case.
+	// Default makes the team the user's default one. The first team of a user becomes the default one in any case.
 	Default bool
-	// Role is RoleMember or RoleAdmin. Empty leaves that of a member as it is; someone new is
-	// RoleMember.
+	// Role is RoleMember or RoleAdmin. If it is empty a member keeps their role, and a new member gets RoleMember.
 	Role string
 }
 
-// SetMember adds a user to a team, or changes how they are in it.
+// SetMember adds a user to a team, or changes their membership.
 func (s *Service) SetMember(ctx context.Context, teamID, userID string, m Membership) error {
 	if m.Role != "" && m.Role != RoleMember && m.Role != RoleAdmin {
 		return invalid("role", "role must be %s or %s", RoleMember, RoleAdmin)
@@ -270,7 +270,7 @@ func (s *Service) SetMember(ctx context.Context, teamID, userID string, m Member
 	})
 }
 
-// setMember adds a user to a team, or changes how they are in it. They stay in it whatever rules say.
+// setMember adds a user to a team, or changes their membership. From then on rules do not remove the user from it.
 func (s *Service) setMember(c store.Conn, teamID, userID string, m Membership) error {
 	if err := s.insertMember(c, teamID, userID, m.Default); err != nil {
 		return err
@@ -280,12 +280,13 @@ func (s *Service) setMember(c store.Conn, teamID, userID string, m Membership) e
 	return err
 }
 
-// Administers reports whether a user is RoleAdmin in a team.
+// Administers reports whether a user has RoleAdmin in a team.
 func (s *Service) Administers(ctx context.Context, userID, teamID string) (bool, error) {
 	if !schema.StorableID(userID) || !schema.StorableID(teamID) {
 		return false, nil
 	}
-	found, err := read(ctx, s, schema.Text, `SELECT m.role FROM gateway_team_members AS m WHERE m.team_id = ? AND m.user_id = ?`, teamID, userID)
+	found, err := read(ctx, s, schema.Text,
+		`SELECT m.role FROM gateway_team_members AS m WHERE m.team_id = ? AND m.user_id = ?`, teamID, userID)
 	return len(found) == 1 && found[0] == RoleAdmin, err
 }
 
@@ -302,10 +303,10 @@ func (s *Service) insertMember(c store.Conn, teamID, userID string, byDefault bo
 	return err
 }
 
-// RemoveMember takes a user out of a team. Their keys of that team count for their default
-// team then, which becomes the one that they have been in for the longest where it was this.
-// It is an error with 404 where the user is not in the team, and with 403 where it is their only
-// one and only is false: no limits of a team would bind them any more.
+// RemoveMember removes a user from a team. Their keys for that team then count for their default team. If this was the
+// default one, the team that they have been in for the longest time takes its place. The error has status 404 if the
+// user is not in the team. It has status 403 if this is their only team and only is false, because no limits of a team
+// would apply to them any more.
 func (s *Service) RemoveMember(ctx context.Context, teamID, userID string, only bool) error {
 	return s.changeLimits(ctx, func(c store.Conn) error {
 		if _, err := s.teamByID(c, teamID); err != nil {
@@ -313,7 +314,8 @@ func (s *Service) RemoveMember(ctx context.Context, teamID, userID string, only 
 		}
 		if !only {
 			var others int
-			if err := c.Row(`SELECT count(*) FROM gateway_team_members WHERE user_id = ? AND team_id <> ?`, userID, teamID).Scan(&others); err != nil {
+			if err := c.Row(`SELECT count(*) FROM gateway_team_members WHERE user_id = ? AND team_id <> ?`, userID, teamID).
+				Scan(&others); err != nil {
 				return err
 			}
 			if others == 0 {
@@ -340,11 +342,12 @@ func (s *Service) removeMember(c store.Conn, teamID, userID string) error {
 		return err
 	}
 	_, err = c.Exec(`UPDATE gateway_users SET team_id = (SELECT m.team_id FROM gateway_team_members AS m
-		WHERE m.user_id = gateway_users.id ORDER BY m.added_at, m.team_id LIMIT 1) WHERE id = ? AND team_id = ?`, userID, teamID)
+		WHERE m.user_id = gateway_users.id ORDER BY m.added_at, m.team_id LIMIT 1) WHERE id = ? AND team_id = ?`,
+		userID, teamID)
 	return err
 }
 
-// requireMember returns an error with 404 where a user is not in a team.
+// requireMember returns an error with 404 if a user is not in a team.
 func (s *Service) requireMember(c store.Conn, teamID, userID string) error {
 	if !schema.StorableID(teamID) {
 		return notFound("team", teamID)

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// togetherKey marks the context of Together; its value is the transaction.
+// togetherKey is the key under which the context of Together holds its transaction.
 type togetherKey struct{}
 
 func together(ctx context.Context) (c store.Conn, ok bool) {
@@ -16,17 +16,17 @@ func together(ctx context.Context) (c store.Conn, ok bool) {
 	return c, ok
 }
 
-// Together has the changes of people, teams and limits that fn makes with its context be one:
-// all of them are made, and seen, when it returns nil, and none otherwise. What fn reads with
-// the context has them already. It may be called more than once, so it sets what it captured
-// instead of adding to it, and does nothing else with the service.
+// Together runs fn so that the changes of people, teams and limits that fn makes with its context are one change. If fn
+// returns nil all of them are made and become visible at once, otherwise none. What fn reads with the context includes
+// them already. fn may be called more than once, so it must assign to captured variables rather than add to them, and
+// must not use the service with another context.
 func (s *Service) Together(ctx context.Context, fn func(ctx context.Context) error) error {
 	return s.changeLimits(ctx, func(c store.Conn) error {
 		return fn(context.WithValue(c.Context(), togetherKey{}, c))
 	})
 }
 
-// write changes the database, in the transaction of Together where there is one.
+// write runs fn in a transaction that may write. Inside Together it uses the transaction of that.
 func (s *Service) write(ctx context.Context, fn func(c store.Conn) error) error {
 	if c, ok := together(ctx); ok {
 		return fn(c)
@@ -34,7 +34,7 @@ func (s *Service) write(ctx context.Context, fn func(c store.Conn) error) error 
 	return s.db.Write(ctx, fn)
 }
 
-// read is write for who only reads.
+// read is like write, for reads only.
 func (s *Service) read(ctx context.Context, fn func(c store.Conn) error) error {
 	if c, ok := together(ctx); ok {
 		return fn(c)
@@ -42,8 +42,8 @@ func (s *Service) read(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.db.Read(ctx, fn)
 }
 
-// AddUser makes a user without a gateway key, before they sign in. It is an error with 409
-// where there is one with the id.
+// AddUser creates a user without a gateway key, before they sign in. The error has status 409 if a user with the id
+// exists.
 func (s *Service) AddUser(ctx context.Context, id string) error {
 	if err := CheckUserID(id); err != nil {
 		return err
@@ -60,14 +60,14 @@ func (s *Service) AddUser(ctx context.Context, id string) error {
 	})
 }
 
-// Holder is one on whom the operator imposes limits.
+// Holder is a holder of imposed limits.
 type Holder struct {
 	ID string
 	Limits
 }
 
-// LimitedHolders lists those of a kind, such as OnUser, which are people then, that have limits, by id, at most limit
-// of them behind after.
+// LimitedHolders returns at most limit holders of a kind, such as OnUser, that have imposed limits, ordered by id and
+// with ids greater than after. Users that stand for teams are left out.
 func (s *Service) LimitedHolders(ctx context.Context, on, after string, limit int) ([]Holder, error) {
 	if !schema.StorableID(after) {
 		return nil, nil
@@ -83,10 +83,11 @@ func (s *Service) LimitedHolders(ctx context.Context, on, after string, limit in
 		AND l.holder NOT IN (SELECT id FROM gateway_users WHERE is_service = 1 AND l.kind = 'user') ORDER BY l.holder LIMIT ?`, on, after, limit)
 }
 
-// SuspendedUsers lists the people who are suspended, by id, at most limit of them behind after.
+// SuspendedUsers returns at most limit suspended people, ordered by id, with ids greater than after.
 func (s *Service) SuspendedUsers(ctx context.Context, after string, limit int) ([]User, error) {
 	if !schema.StorableID(after) {
 		return nil, nil
 	}
-	return read(ctx, s, scanUser, selectUsers+`WHERE suspended_at IS NOT NULL AND is_service = 0 AND id > ? ORDER BY id LIMIT ?`, after, limit)
+	return read(ctx, s, scanUser,
+		selectUsers+`WHERE suspended_at IS NOT NULL AND is_service = 0 AND id > ? ORDER BY id LIMIT ?`, after, limit)
 }

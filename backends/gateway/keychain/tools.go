@@ -11,13 +11,14 @@ import (
 // NoTools, alone in a list of allowed tools, allows none.
 const NoTools = "none"
 
-// maxAllowedTools bounds a list of allowed tools.
+// maxAllowedTools is the largest number of names in a list of allowed tools.
 const maxAllowedTools = 50
 
-// checkAllowedTools takes names such as web_search, or NoTools alone.
+// checkAllowedTools returns an error unless the list is nil, has names such as web_search, or has NoTools alone.
 func checkAllowedTools(tools []string) error {
 	if tools != nil && len(tools) == 0 {
-		return invalid("allowed_tools", "allowed_tools must have at least one name: %q for none, or leave it out to allow all", NoTools)
+		return invalid("allowed_tools",
+			"allowed_tools must have at least one name: %q for none, or leave it out to allow all", NoTools)
 	}
 	if len(tools) > maxAllowedTools {
 		return invalid("allowed_tools", "allowed_tools must have at most %d names", maxAllowedTools)
@@ -34,14 +35,14 @@ func checkAllowedTools(tools []string) error {
 	return nil
 }
 
-// RestrictsTools reports whether the key may not be used for every tool that providers run.
+// RestrictsTools reports whether the key may be used for some only of the tools that providers run.
 func (id *Identity) RestrictsTools() bool {
 	restricts := func(i Imposed) bool { return i.AllowedTools != nil }
 	return id.AllowedTools != nil || slices.ContainsFunc(id.Imposed, restricts)
 }
 
-// AdmitTools refuses a request that asks its provider to run one of the tools, by the names of
-// wire.ServerTools, with 403 where a limit of the key does not allow it.
+// AdmitTools returns an error with 403 if a limit of the key does not allow one of the tools that a request asks its
+// provider to run. The tools have the names that wire.ServerTools returns.
 func (id *Identity) AdmitTools(tools []string) error {
 	for _, tool := range tools {
 		list := ""

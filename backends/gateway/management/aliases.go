@@ -5,10 +5,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// ownedBy runs a function for an owner whose things the caller may manage.
+// ownedBy turns a function for an owner into a route's function. It checks that the caller may manage what the owner
+// has.
 type ownedBy func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error)
 
-// aliasRoutes are those of the aliases of users, teams and the organisation.
+// aliasRoutes returns the routes of the aliases of users, teams and the organisation.
 func (s *Service) aliasRoutes() []rest.Route {
 	user := func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
 		return s.own(func(c *rest.Call, user string) (any, error) {
@@ -35,7 +36,8 @@ func (s *Service) aliasRoutesOf(path, tag, owner string, guard ownedBy) []rest.R
 			Summary: "List the aliases of " + owner, Description: "Other names for models and tiers, by name.",
 		},
 		{
-			Method: "PUT", Path: path + "/{alias...}", Tag: tag, Serve: guard(s.setAlias), Body: "AliasInput", Answer: "Alias", Errors: []int{403, 404, 409},
+			Method: "PUT", Path: path + "/{alias...}", Tag: tag, Serve: guard(s.setAlias), Body: "AliasInput", Answer: "Alias",
+			Errors:      []int{403, 404, 409},
 			Summary:     "Set an alias of " + owner,
 			Description: "A request for it is one for its target: provider/model, the id of a model, or low, medium, high. It lifts no limit. A user's aliases win over those of the team, these over those of everybody.",
 		},

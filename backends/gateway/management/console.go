@@ -19,40 +19,38 @@ import (
 //go:embed web/console
 var consoleFiles embed.FS
 
-// ConsoleOptions tell the console how users sign in.
+// ConsoleOptions configure the console.
 type ConsoleOptions struct {
-	// OIDC is the provider that users sign in with; nil: they paste a token.
+	// OIDC is the provider that users sign in with. Nil means that they paste a token.
 	OIDC *OIDC `json:"oidc,omitempty"`
-	// Origins are further origins that the pages may send requests to, for a
-	// provider whose endpoints are not where its issuer is.
+	// Origins are further origins that the pages may send requests to, for a provider whose endpoints have another
+	// origin than its issuer.
 	Origins []string `json:"origins,omitempty"`
-	// Bar returns what the bar at the top of the pages shows to who asks. Default: nothing more.
+	// Bar returns the contents of the bar at the top of the pages for a request. Default: nothing more.
 	Bar func(*http.Request) look.Bar `json:"-"`
 }
 
-// OIDC is an OpenID provider and what the console is to it: a public client that
-// may redirect to /console/callback.
+// OIDC describes an OpenID provider and the console as its client: a public client that may redirect to
+// /console/callback.
 type OIDC struct {
 	Issuer   string `json:"issuer"`
 	ClientID string `json:"client_id"`
-	// Scopes to ask for. Default: openid, profile, email.
+	// Scopes are the scopes to ask for. Default: openid, profile, email.
 	Scopes []string `json:"scopes,omitempty"`
-	// Resource is what access tokens are for (RFC 8707), which some providers want to be
-	// told. Default: not told.
+	// Resource is the resource that access tokens are for (RFC 8707), which some providers require. Default: none.
 	Resource string `json:"resource,omitempty"`
-	// Token is the one that the API gets: "access" or "id". Default: access.
+	// Token selects the token that is sent to the API: "access" or "id". Default: access.
 	Token string `json:"token,omitempty"`
 }
 
-// Console serves the pages in which users do by hand what the management API
-// does. They are a client like any other: whatever they show comes from the API,
-// with the token of the user.
+// Console serves the pages in which users do by hand what the management API does. It is a client of that API like any
+// other: all that the pages show comes from the API, with the user's token.
 type Console struct {
 	files *webassets.Console
 	bar   func(*http.Request) look.Bar
 }
 
-// NewConsole checks the options and makes a console.
+// NewConsole checks the options and returns a console.
 func NewConsole(o ConsoleOptions) (*Console, error) {
 	var connect []string
 	if o.OIDC != nil {
@@ -76,14 +74,15 @@ func NewConsole(o ConsoleOptions) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := webassets.NewConsole(webassets.Policy(slices.Compact(connect)...), consoleFiles, "web/console", webassets.Page{
-		Title: "Console", WithoutScript: "The console needs JavaScript. The command tollgate keychain and the API do without.",
-	})
+	files := webassets.NewConsole(webassets.Policy(slices.Compact(connect)...), consoleFiles, "web/console",
+		webassets.Page{
+			Title: "Console", WithoutScript: "The console needs JavaScript. The command tollgate keychain and the API do without.",
+		})
 	files.Add("settings.json", settings)
 	return &Console{files, look.Always(o.Bar)}, nil
 }
 
-// complete sets the defaults and returns the issuer's origin.
+// complete checks the options, sets the defaults and returns the issuer's origin.
 func (o *OIDC) complete() (origin string, err error) {
 	u, err := secureURL(o.Issuer)
 	if err != nil {
@@ -111,8 +110,8 @@ func (o *OIDC) complete() (origin string, err error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// secureURL reads an absolute URL without query: https, or http on this machine.
-// Its host can stand in a Content-Security-Policy.
+// secureURL parses an absolute URL without a query. The scheme is https, or http for this machine. The host can be used
+// in a Content-Security-Policy.
 func secureURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -122,7 +121,8 @@ func secureURL(text string) (*url.URL, error) {
 	plain := !strings.ContainsFunc(u.Host, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-:[]", r)
 	})
-	if (u.Scheme != "https" && (u.Scheme != "http" || !local)) || u.Host == "" || !plain || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if (u.Scheme != "https" && (u.Scheme != "http" || !local)) || u.Host == "" || !plain || u.User != nil ||
+		u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("not an absolute https URL")
 	}
 	return u, nil
@@ -133,12 +133,13 @@ func (c *Console) Find(r *http.Request) bool {
 	return r.URL.Path == "/console" || strings.HasPrefix(r.URL.Path, "/console/")
 }
 
-// Serve answers a request that Find knows. What is refused is an
-// *apierror.Error, and nothing has been written then.
+// Serve answers a request for which Find reports true. If it returns an error, an *apierror.Error, it has not written
+// anything.
 func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		return apierror.New(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not allowed here, use GET", rest.Quote(r.Method))
+		return apierror.New(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not allowed here, use GET",
+			rest.Quote(r.Method))
 	}
 	name, inside := strings.CutPrefix(r.URL.Path, "/console/")
 	if !inside {
@@ -149,7 +150,7 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	bar := c.bar(r)
 	known := name != webassets.Document && c.files.Has(name, bar)
-	if name == "" || name == "callback" { // where the provider sends users back to
+	if name == "" || name == "callback" { // the provider redirects users to callback
 		name, known = webassets.Document, true
 	}
 	if !known {

@@ -17,12 +17,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// dryRunInput names a model, or has a request as a client would send it.
+// dryRunInput either names a model or contains a request as a client would send it.
 type dryRunInput struct {
 	Model   string          `json:"model"`
 	Surface string          `json:"surface"`
 	Request json.RawMessage `json:"request"`
-	// KeyID is the gateway key it would be sent with; empty: one that may use all.
+	// KeyID is the gateway key that the request would be sent with. If it is empty only the limits of the user apply.
 	KeyID string `json:"key_id"`
 }
 
@@ -31,7 +31,7 @@ type dryRunAnswer struct {
 	Tier       *string        `json:"tier"` // null: the model is one entry
 	Candidates []plannedModel `json:"candidates"`
 	Skipped    []plannedModel `json:"skipped"`
-	// Error is what the client would get without any attempt; null: none.
+	// Error is what the client would get without any attempt. It is null if there is no error.
 	Error *dryRunError `json:"error"`
 }
 
@@ -42,8 +42,7 @@ type plannedModel struct {
 	Reason          *string `json:"reason"` // a code; null: none
 	Message         *string `json:"message"`
 	CooldownSeconds int64   `json:"cooldown_seconds"`
-	// Key is the provider key it would go through, "operator" for the operator's;
-	// null: it is skipped.
+	// Key is the provider key that would be used, or "operator" for the operator's. It is null for a skipped model.
 	Key *string `json:"provider_key_id"`
 }
 
@@ -53,8 +52,8 @@ type dryRunError struct {
 	Message string `json:"message"`
 }
 
-// dryRun tells which candidates a request would be sent to, in which order, and
-// why the others are left out. Nothing is sent.
+// dryRun returns the candidates that a request would be sent to, in order, and why the others are left out. Nothing is
+// sent.
 func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 	var in dryRunInput
 	if err := c.Decode(&in); err != nil {
@@ -98,7 +97,7 @@ func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 	return answer, nil
 }
 
-// show puts a plan into the answer.
+// show adds a plan to the answer.
 func (s *Service) show(a *dryRunAnswer, plan *cascade.Plan) {
 	if plan.Tier != 0 {
 		name := plan.Tier.String()
@@ -115,8 +114,8 @@ func (s *Service) show(a *dryRunAnswer, plan *cascade.Plan) {
 	}
 }
 
-// leaveOut adds the entries that are no candidates at all: of the tier and
-// below, or the one entry that was asked for.
+// leaveOut adds the entries that are not candidates at all, out of those of the tier and below or the one entry that
+// was asked for.
 func (a *dryRunAnswer) leaveOut(table []keychain.ModelEntry, p keychain.Preferences, tier catalog.Tier) {
 	listed := make(map[string]bool)
 	for _, m := range slices.Concat(a.Candidates, a.Skipped) {
@@ -133,7 +132,8 @@ func (a *dryRunAnswer) leaveOut(table []keychain.ModelEntry, p keychain.Preferen
 		case !m.Enabled:
 			code, message = "disabled", "you have disabled this model"
 		case !m.ProviderConnected:
-			code, message = "provider_not_connected", "there is no key of this provider, neither yours nor one of your team, of the organisation or of the operator"
+			code, message = "provider_not_connected",
+				"there is no key of this provider, neither yours nor one of your team, of the organisation or of the operator"
 		case slices.Contains(p.ExcludedProviders, m.Provider):
 			code, message = "provider_excluded", "your preferences exclude this provider"
 		case slices.Contains(p.ExcludedModels, m.Entry):
@@ -142,7 +142,9 @@ func (a *dryRunAnswer) leaveOut(table []keychain.ModelEntry, p keychain.Preferen
 			continue
 		}
 		listed[m.Entry] = true
-		a.Skipped = append(a.Skipped, plannedModel{Entry: m.Entry, Provider: m.Provider, Tier: m.Tier.String(), Reason: &code, Message: &message})
+		a.Skipped = append(a.Skipped, plannedModel{
+			Entry: m.Entry, Provider: m.Provider, Tier: m.Tier.String(), Reason: &code, Message: &message,
+		})
 	}
 }
 
@@ -158,8 +160,8 @@ func (s *Service) planned(step cascade.Step) plannedModel {
 	return m
 }
 
-// asKey lets the request be as one that is sent with a gateway key of the user; without
-// an id with one that only the limits of the user bind.
+// asKey applies the settings of a gateway key of the user to the request. Without an id those limits apply that bind
+// the user's requests without a key.
 func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) error {
 	var identity *keychain.Identity
 	if keyID == "" {
@@ -186,11 +188,12 @@ func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) 
 	return nil
 }
 
-// readRequest makes a request of what was sent, or one of a few words to a model.
+// readRequest parses the given request, or makes a short one to the given model.
 func readRequest(in *dryRunInput) (*cascade.Request, string, error) {
 	if in.Request == nil {
 		if in.Model == "" || in.Surface != "" {
-			return nil, "", apierror.New(http.StatusBadRequest, "missing_required_parameter", "give a model, or a surface and a request").With("model")
+			return nil, "", apierror.New(http.StatusBadRequest, "missing_required_parameter",
+				"give a model, or a surface and a request").With("model")
 		}
 		text, err := sjson.SetBytes([]byte(`{"messages":[{"role":"user","content":"Hi"}]}`), "model", in.Model)
 		if err != nil {
@@ -198,11 +201,13 @@ func readRequest(in *dryRunInput) (*cascade.Request, string, error) {
 		}
 		in.Surface, in.Request = formats.Chat().Facts().Surface, text
 	} else if in.Model != "" {
-		return nil, "", apierror.New(http.StatusBadRequest, "invalid_value", "model and request exclude each other: the request has a model of its own").With("model")
+		return nil, "", apierror.New(http.StatusBadRequest, "invalid_value",
+			"model and request exclude each other: the request has a model of its own").With("model")
 	}
 	format, ok := formats.OfSurface(in.Surface)
 	if !ok {
-		return nil, "", apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of %s", surfaces).With("surface")
+		return nil, "", apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of %s",
+			surfaces).With("surface")
 	}
 	req := &cascade.Request{ID: wire.NewID("req_")}
 	if err := req.Read(format, in.Request, ""); err != nil {

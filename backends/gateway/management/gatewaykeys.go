@@ -14,17 +14,16 @@ import (
 type userAnswer struct {
 	UserID    string    `json:"user_id"`
 	CreatedAt time.Time `json:"created_at"`
-	// Created tells that this call made the user.
+	// Created reports that this call gave the user their first key.
 	Created bool `json:"created"`
-	// Key is the user's first gateway key with its text, null when the user was
-	// there before.
+	// Key is the user's first gateway key with its text. It is null if the user had one before.
 	Key *keychain.NewKey `json:"key"`
 }
 
-// initUser lets in who signed in.
+// initUser signs in the user of the token.
 func (s *Service) initUser(c *rest.Call) (any, error) { return s.signIn(c, "") }
 
-// signIn lets in who signed in, and brings the token of an invitation where it is not empty.
+// signIn signs in the user of the token. The invitation is the token of an invitation, or empty.
 func (s *Service) signIn(c *rest.Call, invitation string) (any, error) {
 	who := keychain.Arrival{ID: c.User(), Invitation: invitation}
 	if caller, ok := c.Who.(*Caller); ok {
@@ -48,7 +47,7 @@ func (s *Service) listKeys(c *rest.Call, user string) (any, error) {
 	}{orNone(keys)}, err
 }
 
-// keyInput is the body of a new key; all of it may be left away.
+// keyInput is the body for a new key. All members are optional.
 type keyInput struct {
 	Label      string              `json:"label"`
 	EffortMode keychain.EffortMode `json:"effort_mode"`
@@ -64,7 +63,7 @@ func (s *Service) createKey(c *rest.Call, user string) (any, error) {
 	return s.Keychain.CreateKey(c.R.Context(), user, options)
 }
 
-// keyOptions reads the body of a new key.
+// keyOptions parses the body for a new key.
 func (s *Service) keyOptions(c *rest.Call) (keychain.KeyOptions, error) {
 	var in keyInput
 	err := c.DecodeIfAny(&in)
@@ -77,8 +76,7 @@ func (s *Service) regenerateKey(c *rest.Call, user string) (any, error) {
 	return s.Keychain.RegenerateKey(c.R.Context(), user)
 }
 
-// keyChange is the body of an update; what is left away stays, null takes a limit
-// away.
+// keyChange is the body of an update. Absent members leave their values unchanged, null removes a limit.
 type keyChange struct {
 	Label              *string                  `json:"label"`
 	RateLimitPerMinute member[int64]            `json:"rate_limit_per_minute"`
@@ -93,7 +91,7 @@ type keyChange struct {
 	EffortMode         *keychain.EffortMode     `json:"effort_mode"`
 }
 
-// member is a member of a body that tells null from what is left away.
+// member is a member of a body that distinguishes null from an absent member.
 type member[T any] struct {
 	null  bool
 	value *T
@@ -102,21 +100,20 @@ type member[T any] struct {
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *member[T]) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields() // as the decoder of the body, which does not hand that down
+	d.DisallowUnknownFields() // as the decoder of the body does, whose setting is not passed on
 	err := d.Decode(&m.value)
 	m.null = err == nil && m.value == nil
 	return err
 }
 
-// set gives a limit the value of the member. Null takes the limit away, and a member that is
-// left away changes nothing.
+// set sets a limit to the value of the member. Null removes the limit, and an absent member changes nothing.
 func (m *member[T]) set(limit **T) {
 	if m.value != nil || m.null {
 		*limit = m.value
 	}
 }
 
-// setValue is set for a limit whose zero value means that there is none.
+// setValue is like set, for a limit whose zero value means no limit.
 func (m *member[T]) setValue(limit *T) {
 	if m.null {
 		*limit = *new(T)
@@ -125,7 +122,7 @@ func (m *member[T]) setValue(limit *T) {
 	}
 }
 
-// edit changes limits as the body says.
+// edit applies the changes of the body to limits.
 func (in *keyChange) edit(limits *keychain.Limits) {
 	in.RateLimitPerMinute.set(&limits.RateLimitPerMinute)
 	in.ExpiresAt.set(&limits.ExpiresAt)
@@ -136,14 +133,16 @@ func (in *keyChange) edit(limits *keychain.Limits) {
 	in.Budgets.setValue(&limits.Budgets)
 }
 
-// clear makes null of the members that clear_rate_limit and clear_expiry say so of. It is an
-// error where such a member has a value, too.
+// clear treats members for which clear_rate_limit or clear_expiry is set as null. It returns an error if such a member
+// has a value as well.
 func (in *keyChange) clear() error {
 	if in.ClearRateLimit && in.RateLimitPerMinute.value != nil {
-		return apierror.New(http.StatusBadRequest, "invalid_value", "clear_rate_limit and rate_limit_per_minute exclude each other").With("clear_rate_limit")
+		return apierror.New(http.StatusBadRequest, "invalid_value",
+			"clear_rate_limit and rate_limit_per_minute exclude each other").With("clear_rate_limit")
 	}
 	if in.ClearExpiry && in.ExpiresAt.value != nil {
-		return apierror.New(http.StatusBadRequest, "invalid_value", "clear_expiry and expires_at exclude each other").With("clear_expiry")
+		return apierror.New(http.StatusBadRequest, "invalid_value", "clear_expiry and expires_at exclude each other").
+			With("clear_expiry")
 	}
 	in.RateLimitPerMinute.null = in.RateLimitPerMinute.null || in.ClearRateLimit
 	in.ExpiresAt.null = in.ExpiresAt.null || in.ClearExpiry
@@ -167,7 +166,7 @@ func (s *Service) revokeKey(c *rest.Call) (any, error) {
 	return nil, s.Keychain.RevokeKey(c.R.Context(), c.User(), c.Path("key_id"))
 }
 
-// orNone makes a JSON array of a list that may be nil.
+// orNone returns an empty list for nil, so that JSON has an array.
 func orNone[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -30,7 +30,7 @@ func newRouter(t *testing.T) *rest.Router {
 	return rest.NewRouter("", s.Routes())
 }
 
-// newService has a database of its own with the user ada.
+// newService returns a service with a database of its own and the user ada.
 func newService(t *testing.T) *Service {
 	t.Helper()
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: t.TempDir() + "/test.db"}, zap.NewNop())
@@ -64,13 +64,13 @@ type person string
 
 func (p person) UserID() string { return string(p) }
 
-// call is the answer to ada, or why there is none.
+// call sends a request as ada.
 func call(t *testing.T, rt *rest.Router, method, path, body string) (gjson.Result, error) {
 	t.Helper()
 	return callAs(t, rt, "ada", method, path, body)
 }
 
-// callAs is call for any user.
+// callAs sends a request as a user. It returns the answer or the error.
 func callAs(t *testing.T, rt *rest.Router, user person, method, path, body string) (gjson.Result, error) {
 	t.Helper()
 	w := httptest.NewRecorder()

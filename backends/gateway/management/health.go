@@ -10,8 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// condition is the health of a provider, a key, or a model through a key, as
-// this node knows it.
+// condition is the health of a provider, of a key, or of a model through a key, as this node knows it.
 type condition struct {
 	Status          cascade.Status `json:"status"`
 	Reason          *string        `json:"reason"`
@@ -30,8 +29,8 @@ type providerHealth struct {
 	Keys       []keyHealth `json:"keys"`
 }
 
-// keyHealth is of a key of the user's, or of one of others that serves them, whose text is not
-// even shown masked.
+// keyHealth is the health of a key that serves the user. The text of a key that is not the user's own is not even shown
+// masked.
 type keyHealth struct {
 	ID     string `json:"key_id"`
 	Label  string `json:"key_label"`
@@ -47,15 +46,15 @@ type modelHealth struct {
 	condition
 }
 
-// sharedLabels are what users see in place of the label of a key that is not their own.
+// sharedLabels replace the labels of keys that are not the user's own.
 var sharedLabels = map[string]string{
 	keychain.OnTeam:         "key of the team",
 	keychain.OnOrganisation: "key of the organisation",
 	keychain.OperatorKey:    "key of the operator",
 }
 
-// health lists the providers that there are keys for which serve the user, and the
-// user's own servers. The health of a key that others use too is everyone's.
+// health lists the providers for which there are keys that serve the user, and the user's own servers. The health of a
+// key that others use too is the same for all its users.
 func (s *Service) health(c *rest.Call, user string) (any, error) {
 	keys, err := s.Keychain.ProviderKeys(c.R.Context(), user)
 	if err != nil {
@@ -105,8 +104,10 @@ func (s *Service) keyHealth(scope string, key *keychain.ProviderKey, models []*c
 	return s.keyHealthOf(scope, key, &keychain.Key{ID: key.ID, Mine: key.ID}, models)
 }
 
-// keyHealthOf is the health of a key, with the user's own traffic through it.
-func (s *Service) keyHealthOf(scope string, shown *keychain.ProviderKey, key *keychain.Key, models []*catalog.Model) keyHealth {
+// keyHealthOf returns the health of a key, with the user's own traffic through it.
+func (s *Service) keyHealthOf(
+	scope string, shown *keychain.ProviderKey, key *keychain.Key, models []*catalog.Model,
+) keyHealth {
 	memory, now := s.Engine.Memory, s.Engine.Now()
 	k := keyHealth{
 		ID: shown.ID, Label: shown.Label, Masked: shown.Masked, Models: []modelHealth{},
@@ -121,19 +122,21 @@ func (s *Service) keyHealthOf(scope string, shown *keychain.ProviderKey, key *ke
 	return k
 }
 
-// together adds up the keys of a provider. It cools down where the provider
-// itself does, for the user or for everyone; else its best key speaks for it, since
-// requests go through that.
+// together sums up the keys of a provider. The status is that of the provider if it is cooling down, for the user or
+// for everyone. Otherwise it is that of the best key, since requests are sent through that one.
 func (s *Service) together(p providerHealth, scope, user string) providerHealth {
 	own := conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
 	p.condition = own
-	best := map[cascade.Status]int{cascade.Active: 0, cascade.Untested: 1, cascade.CoolingDown: 2, cascade.NoCredit: 3, cascade.InvalidKey: 4}
+	best := map[cascade.Status]int{
+		cascade.Active: 0, cascade.Untested: 1, cascade.CoolingDown: 2, cascade.NoCredit: 3, cascade.InvalidKey: 4,
+	}
 	chosen := &p.Keys[0]
 	for i := range p.Keys {
 		k := &p.Keys[i]
 		p.LastMinute += k.LastMinute
 		p.LastDay += k.LastDay
-		p.LastSuccess, p.LastFailure, p.Last429 = later(p.LastSuccess, k.LastSuccess), later(p.LastFailure, k.LastFailure), later(p.Last429, k.Last429)
+		p.LastSuccess, p.LastFailure, p.Last429 = later(p.LastSuccess, k.LastSuccess), later(p.LastFailure, k.LastFailure),
+			later(p.Last429, k.Last429)
 		for j := range k.Models {
 			p.Last429 = later(p.Last429, k.Models[j].Last429)
 		}
@@ -148,7 +151,10 @@ func (s *Service) together(p providerHealth, scope, user string) providerHealth 
 }
 
 func conditionOf(state cascade.State, now time.Time) condition {
-	c := condition{Status: state.Status, LastSuccess: when(state.LastSuccess), LastFailure: when(state.LastFailure), Last429: when(state.Last429)}
+	c := condition{
+		Status: state.Status, LastSuccess: when(state.LastSuccess), LastFailure: when(state.LastFailure),
+		Last429: when(state.Last429),
+	}
 	if !state.Until.IsZero() {
 		c.CooldownSeconds = seconds(state.Until.Sub(now))
 	}

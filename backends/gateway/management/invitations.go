@@ -15,18 +15,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// newInvitation is an invitation just made.
+// newInvitation is an invitation that was just made.
 type newInvitation struct {
 	keychain.Invitation
-	// Token is shown this once.
+	// Token is shown only here.
 	Token string `json:"token"`
-	// Link leads to the console, which brings the token when the person signs in.
+	// Link leads to the console, which sends the token when the person signs in.
 	Link string `json:"link"`
-	// Mailed reports that the mail server has taken a mail with the link.
+	// Mailed reports that the mail server has accepted a mail with the link.
 	Mailed bool `json:"mailed"`
 }
 
-// inviteUser makes an invitation.
+// inviteUser creates an invitation and mails its link.
 func (s *Service) inviteUser(c *rest.Call) (any, error) {
 	var in struct {
 		Email     string    `json:"email"`
@@ -37,7 +37,9 @@ func (s *Service) inviteUser(c *rest.Call) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	made, token, err := s.Keychain.Invite(c.R.Context(), keychain.Invitation{Email: in.Email, TeamID: in.TeamID, Role: in.Role, ExpiresAt: in.ExpiresAt})
+	made, token, err := s.Keychain.Invite(c.R.Context(), keychain.Invitation{
+		Email: in.Email, TeamID: in.TeamID, Role: in.Role, ExpiresAt: in.ExpiresAt,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +48,11 @@ func (s *Service) inviteUser(c *rest.Call) (any, error) {
 	return answer, nil
 }
 
-// mailTimeout bounds the sending of an invitation, for which its operator waits.
+// mailTimeout bounds the time for mailing an invitation, since the operator waits for it.
 const mailTimeout = 10 * time.Second
 
-// mailInvitation sends the link to the person, and reports whether the mail server has taken it.
-// Where it has not, the operator has the link.
+// mailInvitation sends the link to the person and reports whether the mail server has accepted the mail. If it has not,
+// the operator can pass the link on.
 func (s *Service) mailInvitation(ctx context.Context, made *newInvitation) bool {
 	if s.Mail == nil {
 		return false
@@ -65,13 +67,14 @@ func (s *Service) mailInvitation(ctx context.Context, made *newInvitation) bool 
 	return session.Send(ctx, &mail.Message{
 		ID: made.ID, Email: made.Email, Subject: "You are invited to the model gateway",
 		Text: "You are invited to use language models through this gateway. Sign in here:\n\n" + made.Link + "\n\n" +
-			"The link works once, until " + made.ExpiresAt.Format(time.RFC1123) + ".\nIf you did not expect it, there is nothing to do.\n",
+			"The link works once, until " + made.ExpiresAt.Format(time.RFC1123) +
+			".\nIf you did not expect it, there is nothing to do.\n",
 		About: []zap.Field{zap.String("invitation", made.ID)},
 	}) == nil
 }
 
-// InvitationLink returns the address of the console that accepts an invitation. The token is in
-// the fragment, which no server is sent and no log has.
+// InvitationLink returns the address of the console that accepts an invitation. The token is in the fragment, which is
+// neither sent to a server nor logged.
 func InvitationLink(origin, token string) string {
 	return origin + "/console/#invitation=" + url.QueryEscape(token)
 }
@@ -93,7 +96,7 @@ func (s *Service) withdraw(c *rest.Call) (any, error) {
 	return nil, s.Keychain.Withdraw(c.R.Context(), c.Path("invitation_id"))
 }
 
-// acceptInvitation lets in who signed in and brings an invitation.
+// acceptInvitation signs in the user of the token with an invitation.
 func (s *Service) acceptInvitation(c *rest.Call) (any, error) {
 	var in struct {
 		Token string `json:"token"`
@@ -102,7 +105,8 @@ func (s *Service) acceptInvitation(c *rest.Call) (any, error) {
 		return nil, err
 	}
 	if in.Token == "" {
-		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter", "token is missing: it is what the link of the invitation ends with").With("token")
+		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter",
+			"token is missing: it is what the link of the invitation ends with").With("token")
 	}
 	return s.signIn(c, in.Token)
 }

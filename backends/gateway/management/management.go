@@ -1,6 +1,5 @@
-// Package management is the HTTP API in which users of the model gateway look
-// after their keys, models and preferences, and see health and usage; and the
-// gateway's public routes. It works on what the keychain keeps and what the
+// Package management is the HTTP API in which users of the model gateway manage their keys, models and preferences, and
+// see health and usage. It also has the gateway's public routes. It works on what the keychain stores and what the
 // cascade learns.
 package management
 
@@ -21,32 +20,32 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Service answers the management routes; see Routes.
+// Service implements the management routes; see Routes.
 type Service struct {
 	Keychain *keychain.Service
-	// Spending knows what was spent.
+	// Spending reports what was spent.
 	Spending *spending.Ledger
-	// NewUsers says what becomes of those who sign in for the first time.
+	// NewUsers is the policy for those who sign in for the first time.
 	NewUsers keychain.NewUsers
 	// Teams puts people into teams when they sign in.
 	Teams TeamRules
-	// Mail sends invitations. Default: whoever invites passes the link on.
+	// Mail sends invitations. If it is nil the operator passes the links on.
 	Mail mail.Transport
-	// Alerts are what somebody was told of.
+	// Alerts lists the alerts that were sent.
 	Alerts *alerts.Service
-	// Operators and Auditors name who may do what with the users, teams and limits of others.
+	// Operators and Auditors name those who may change or see the users, teams and limits of others.
 	Operators, Auditors Who
-	// Engine tells of health and candidates, and tests provider keys.
+	// Engine knows health and candidates, and tests provider keys.
 	Engine *cascade.Engine
-	// Catalog is asked once a request.
+	// Catalog returns the current catalog. It is called once per request.
 	Catalog func() *catalog.Catalog
-	// Parts tells the errors of what the gateway cannot work without, by name.
+	// Parts returns the state of the parts that the gateway needs, by name. A nil error means that the part works.
 	Parts func(ctx context.Context) map[string]error
-	// Bar returns what the bar at the top of the API reference shows to who asks. Default: nothing more.
+	// Bar returns the contents of the bar at the top of the API reference for a request. Default: nothing more.
 	Bar func(*http.Request) look.Bar
 }
 
-// own runs fn when the user of the path is the one who signed in, and active.
+// own runs fn if the user in the path is the one who signed in, and is active.
 func (s *Service) own(fn func(c *rest.Call, user string) (any, error)) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		user := c.Path("user_id")
@@ -57,7 +56,7 @@ func (s *Service) own(fn func(c *rest.Call, user string) (any, error)) func(c *r
 	}
 }
 
-// mine runs fn when who signed in is active.
+// mine runs fn if the user who signed in is active.
 func (s *Service) mine(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		if err := s.Keychain.Active(c.R.Context(), c.User()); err != nil {
@@ -68,7 +67,7 @@ func (s *Service) mine(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (a
 	}
 }
 
-// signedIn runs fn for who signed in, and may not be active yet: fn looks itself.
+// signedIn runs fn for a user who signed in but may not be active. fn must check that.
 func (s *Service) signedIn(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		answer, err := fn(c)
@@ -76,7 +75,7 @@ func (s *Service) signedIn(fn func(c *rest.Call) (any, error)) func(c *rest.Call
 	}
 }
 
-// unavailable turns the error of a database that is down into a 503.
+// unavailable turns the error of an unreachable database into a 503.
 func unavailable(err error) error {
 	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return apierror.Unavailable("the database", err)

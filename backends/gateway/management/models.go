@@ -14,7 +14,7 @@ func (s *Service) listModels(c *rest.Call, user string) (any, error) {
 	}{orNone(models)}, err
 }
 
-// modelInput is a model of the user's own.
+// modelInput is the body for a model of the user's own.
 type modelInput struct {
 	Entry    string `json:"model_entry"`
 	BaseURL  string `json:"base_url"`
@@ -35,11 +35,12 @@ func (s *Service) addModel(c *rest.Call, user string) (any, error) {
 		return nil, apierror.New(400, "invalid_value", "tier must be one of low, medium, high").With("tier")
 	}
 	return s.Keychain.AddModel(c.R.Context(), user, keychain.CustomModel{
-		Entry: in.Entry, BaseURL: in.BaseURL, Wire: in.Wire, Model: in.Model, Tier: tier, APIKey: in.APIKey, Priority: in.Priority,
+		Entry: in.Entry, BaseURL: in.BaseURL, Wire: in.Wire, Model: in.Model, Tier: tier, APIKey: in.APIKey,
+		Priority: in.Priority,
 	})
 }
 
-// modelChange is the body of an update; what is left away stays.
+// modelChange is the body of an update. Absent members leave their values unchanged.
 type modelChange struct {
 	Enabled  *bool  `json:"enabled"`
 	Priority *int64 `json:"priority"`
@@ -70,8 +71,9 @@ func (s *Service) setPreferences(c *rest.Call, user string) (any, error) {
 	return whole(in), s.Keychain.SetPreferences(c.R.Context(), s.Catalog(), user, in)
 }
 
-// whole makes every list an array.
+// whole replaces nil lists by empty ones, so that JSON has arrays.
 func whole(p keychain.Preferences) keychain.Preferences {
-	p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels = orNone(p.PreferredProviders), orNone(p.ExcludedProviders), orNone(p.ExcludedModels)
+	p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels = orNone(p.PreferredProviders),
+		orNone(p.ExcludedProviders), orNone(p.ExcludedModels)
 	return p
 }

@@ -17,7 +17,7 @@ var components []byte
 //go:embed inference.json
 var inference []byte
 
-// OpenAPI is the document of the gateway, OpenAPI 3.1.
+// OpenAPI returns the OpenAPI 3.1 document of the gateway.
 func (s *Service) OpenAPI() ([]byte, error) {
 	var extra map[string]json.RawMessage
 	if err := json.Unmarshal(inference, &extra); err != nil {

@@ -29,7 +29,7 @@ type userRecord struct {
 	TeamID      *string    `json:"team_id"`
 	CreatedAt   time.Time  `json:"created_at"`
 	SuspendedAt *time.Time `json:"suspended_at"`
-	// WaitingSince is when a user signed in first who waits for approval.
+	// WaitingSince is when a user who waits for approval first signed in.
 	WaitingSince *time.Time `json:"waiting_since"`
 }
 
@@ -47,7 +47,7 @@ func userOf(u *keychain.User) userRecord {
 	return r
 }
 
-// self tells who signed in and what they may do.
+// self returns who signed in and what they may do.
 func (s *Service) self(c *rest.Call) (any, error) {
 	answer := struct {
 		UserID string          `json:"user_id"`
@@ -64,7 +64,7 @@ func (s *Service) self(c *rest.Call) (any, error) {
 	return answer, unavailable(err)
 }
 
-// budgets tells who signed in what is left of the budgets that bind them.
+// budgets returns what is left of the budgets that apply to the user who signed in.
 func (s *Service) budgets(c *rest.Call) (any, error) {
 	left, err := s.Keychain.BudgetsLeft(c.R.Context(), c.User())
 	return struct {
@@ -72,13 +72,13 @@ func (s *Service) budgets(c *rest.Call) (any, error) {
 	}{orNone(left)}, err
 }
 
-// window reads how many rows a list shall have, and behind which one it begins.
+// window parses the size of a page and the key after which it begins.
 func window(c *rest.Call) (after string, limit int, err error) {
 	limit, err = c.Int("limit", 100, 1, 500)
 	return c.R.URL.Query().Get("after"), limit, err
 }
 
-// listed is a page of rows, with the place of the last one where there may be more.
+// listed is a page of rows. It has the key of the last row if there may be more.
 type listed[T any] struct {
 	Rows  []T     `json:"data"`
 	After *string `json:"next_after"`
@@ -125,7 +125,7 @@ func (s *Service) user(c *rest.Call) (any, error) {
 	}{userOf(&user), orNone(teams), limits}, err
 }
 
-// makeUser makes a user with a first key, before they sign in themselves.
+// makeUser creates a user with a first key, before they sign in themselves.
 func (s *Service) makeUser(c *rest.Call) (any, error) {
 	var in struct {
 		ID string `json:"id"`
@@ -157,7 +157,7 @@ func (s *Service) removeUser(c *rest.Call) (any, error) {
 
 func (s *Service) keysOf(c *rest.Call) (any, error) { return s.listKeys(c, c.Path("user_id")) }
 
-// makeKeyFor makes a key whose limits the user cannot change.
+// makeKeyFor creates a key whose limits the user cannot change.
 func (s *Service) makeKeyFor(c *rest.Call) (any, error) {
 	options, err := s.keyOptions(c)
 	if err != nil {
@@ -171,14 +171,14 @@ func (s *Service) revokeKeyOf(c *rest.Call) (any, error) {
 	return nil, s.Keychain.RevokeKey(c.R.Context(), c.Path("user_id"), c.Path("key_id"))
 }
 
-// limits serves the limits of a kind of holder, whose id is in the path under a name.
+// limits returns a function that serves the limits of a kind of holder. holder returns the id of the holder.
 func (s *Service) limits(on string, holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		return s.Keychain.ImposedLimits(c.R.Context(), on, holder(c))
 	}
 }
 
-// setLimits replaces them. What is left away or null is without limit.
+// setLimits returns a function that replaces these limits. A limit that is absent or null is removed.
 func (s *Service) setLimits(on string, holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		var in keychain.Limits
@@ -198,10 +198,12 @@ func (s *Service) teams(c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list(teams, limit, func(t *keychain.Team) string { return t.Name }, func(t *keychain.Team) keychain.Team { return *t }), nil
+	return list(teams, limit, func(t *keychain.Team) string { return t.Name }, func(t *keychain.Team) keychain.Team {
+		return *t
+	}), nil
 }
 
-// teamName is the body of a new team and of a change of one.
+// teamName is the body for a new team and for a change of a team.
 type teamName struct {
 	Name string `json:"name"`
 }
@@ -253,11 +255,12 @@ func (s *Service) members(c *rest.Call, team string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list(members, limit, func(m *keychain.Member) string { return m.UserID }, func(m *keychain.Member) keychain.Member { return *m }), nil
+	return list(members, limit, func(m *keychain.Member) string { return m.UserID },
+		func(m *keychain.Member) keychain.Member { return *m }), nil
 }
 
-// setMember adds a user to a team, or changes how they are in it. Only operators make
-// administrators of teams, and default teams of users who are in others.
+// setMember adds a user to a team or changes their membership. Only operators may make someone an administrator of a
+// team, and change default teams.
 func (s *Service) setMember(c *rest.Call, team string) (any, error) {
 	var in struct {
 		Role    string `json:"role"`
@@ -269,17 +272,18 @@ func (s *Service) setMember(c *rest.Call, team string) (any, error) {
 	if (in.Role != "" && in.Role != keychain.RoleMember || in.Default) && s.role(c) != RoleOperator {
 		return nil, errForbidden()
 	}
-	return nil, s.Keychain.SetMember(c.R.Context(), team, c.Path("user_id"), keychain.Membership{Default: in.Default, Role: in.Role})
+	return nil, s.Keychain.SetMember(c.R.Context(), team, c.Path("user_id"),
+		keychain.Membership{Default: in.Default, Role: in.Role})
 }
 
-// removeMember takes a user out of a team. Only operators take somebody out of their only one.
+// removeMember removes a user from a team. Only operators may remove someone from their only team.
 func (s *Service) removeMember(c *rest.Call, team string) (any, error) {
 	return nil, s.Keychain.RemoveMember(c.R.Context(), team, c.Path("user_id"), s.role(c) == RoleOperator)
 }
 
 func (s *Service) spending(c *rest.Call) (any, error) { return s.spendingOf(c, "") }
 
-// spendingOf sums what a team, or where it is empty everybody, spent.
+// spendingOf returns the sums of what a team spent, or everybody if team is empty.
 func (s *Service) spendingOf(c *rest.Call, team string) (any, error) {
 	from, to, format, err := period(c)
 	if err != nil {
@@ -310,7 +314,7 @@ func spendingRows(lines []spending.Line) [][]string {
 	})
 	for i := range lines {
 		l := &lines[i]
-		hour, perMillion, before := "", "", []string{"", "", ""}
+		hour, perMillion, previous := "", "", []string{"", "", ""}
 		if l.Hour != nil {
 			hour = l.Hour.Format(time.RFC3339)
 		}
@@ -318,19 +322,22 @@ func spendingRows(lines []spending.Line) [][]string {
 			perMillion = money(int64(*l.USDPerMillion))
 		}
 		if b := l.Before; b != nil {
-			before = []string{number(b.Requests), number(b.TotalTokens), money(int64(b.CostUSD))}
+			previous = []string{number(b.Requests), number(b.TotalTokens), money(int64(b.CostUSD))}
 		}
 		rows = append(rows, append([]string{
-			l.Day, or(l.TeamID), or(l.Team), or(l.Provider), or(l.Model), number(l.Requests), number(l.Succeeded), number(l.Failed), number(l.Cancelled),
-			number(l.InputTokens), number(l.CachedTokens), number(l.OutputTokens), number(l.ReasoningTokens), number(l.TotalTokens),
+			l.Day, or(l.TeamID), or(l.Team), or(l.Provider), or(l.Model), number(l.Requests), number(l.Succeeded),
+			number(l.Failed), number(l.Cancelled),
+			number(l.InputTokens), number(l.CachedTokens), number(l.OutputTokens), number(l.ReasoningTokens),
+			number(l.TotalTokens),
 			money(int64(l.CostUSD)), number(l.UnpricedRequests),
-			hour, or(l.UserID), or(l.User), or(l.KeyID), or(l.Key), or(l.Tag), or(l.EndUser), number(l.WrittenTokens), perMillion,
-		}, before...))
+			hour, or(l.UserID), or(l.User), or(l.KeyID), or(l.Key), or(l.Tag), or(l.EndUser), number(l.WrittenTokens),
+			perMillion,
+		}, previous...))
 	}
 	return rows
 }
 
-// told lists what somebody was told of.
+// told lists the alerts that were sent.
 func (s *Service) told(c *rest.Call) (any, error) {
 	limit, err := c.Int("limit", 100, 1, 500)
 	if err != nil {
@@ -355,7 +362,7 @@ func (s *Service) told(c *rest.Call) (any, error) {
 	return answer, nil
 }
 
-// testAlerts has all who are told of alerts get one.
+// testAlerts sends a test alert to all recipients.
 func (s *Service) testAlerts(c *rest.Call) (any, error) {
 	err := s.Alerts.Test(c.R.Context())
 	if errors.Is(err, alerts.ErrOff) {

@@ -7,12 +7,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// pathValue returns a function that reads a wildcard of the path.
+// pathValue returns a function that returns a wildcard of the path.
 func pathValue(name string) func(c *rest.Call) string {
 	return func(c *rest.Call) string { return c.Path(name) }
 }
 
-// organisation is the holder of the limits of all.
+// organisation returns the holder of the limits on all users together.
 func organisation(*rest.Call) string { return keychain.Organisation }
 
 var (
@@ -24,12 +24,15 @@ var (
 		{Name: "from", Description: "First day, in UTC. Default: 30 days before the end.", Schema: `{"type":"string"}`},
 		{Name: "to", Description: "End; its day is not in it. Default: tomorrow.", Schema: `{"type":"string"}`},
 		{Name: "by", Description: "What to sum by, between commas: organisation, team, user, key, provider, model, tag, end_user, day, hour. Users and keys are not told apart by team, tag and end user, and not within a team; tags and end users not by each other and by hour.", Schema: `{"type":"string","default":"team,model"}`},
-		{Name: "compare", Description: "Adds what was spent in the time before that is as long; not by day and hour.", Schema: `{"type":"boolean","default":false}`},
+		{
+			Name: "compare", Description: "Adds what was spent in the time before that is as long; not by day and hour.",
+			Schema: `{"type":"boolean","default":false}`,
+		},
 		{Name: "format", Description: "json or csv.", Schema: `{"type":"string","enum":["json","csv"],"default":"json"}`},
 	}
 )
 
-// operatorRoutes are those for operators, auditors and administrators of teams.
+// operatorRoutes returns the routes for operators, auditors and administrators of teams.
 func (s *Service) operatorRoutes() []rest.Route {
 	return append(s.peopleRoutes(), s.ownedKeyRoutes()...)
 }
@@ -46,160 +49,211 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Summary: "Tell who signed in and what they may do", Description: "For every user.",
 		},
 		{
-			Method: "GET", Path: "/operator/self/budgets", Tag: tagOperator, Serve: s.mine(s.budgets), Answer: "BudgetsLeft", Errors: []int{403},
-			Summary: "Tell what is left of the budgets that bind who signed in", Description: "For every user: the budgets on the organisation, their teams, themselves and their active keys, at most 50 of them.",
+			Method: "GET", Path: "/operator/self/budgets", Tag: tagOperator, Serve: s.mine(s.budgets), Answer: "BudgetsLeft",
+			Errors:      []int{403},
+			Summary:     "Tell what is left of the budgets that bind who signed in",
+			Description: "For every user: the budgets on the organisation, their teams, themselves and their active keys, at most 50 of them.",
 		},
 		{
-			Method: "GET", Path: "/operator/users", Tag: tagOperator, Serve: s.operating(s.users), Answer: "UserList", Errors: []int{403},
+			Method: "GET", Path: "/operator/users", Tag: tagOperator, Serve: s.operating(s.users), Answer: "UserList",
+			Errors:  []int{403},
 			Summary: "List the users", Description: "By id. For operators and auditors.",
-			Query: append([]rest.Param{{Name: "q", Description: "A part of the id, mail address or name.", Schema: `{"type":"string"}`}}, pageParams...),
+			Query: append([]rest.Param{{
+				Name: "q", Description: "A part of the id, mail address or name.", Schema: `{"type":"string"}`,
+			}}, pageParams...),
 		},
 		{
-			Method: "POST", Path: "/operator/users", Tag: tagOperator, Serve: s.operating(s.makeUser), Body: "UserInput", Answer: "InitResult", Status: 201,
-			Errors: []int{403, 409}, Summary: "Make a user", Description: "With a first gateway key, whose text is shown this once.",
+			Method: "POST", Path: "/operator/users", Tag: tagOperator, Serve: s.operating(s.makeUser), Body: "UserInput",
+			Answer: "InitResult", Status: 201,
+			Errors: []int{403, 409}, Summary: "Make a user",
+			Description: "With a first gateway key, whose text is shown this once.",
 		},
 		{
-			Method: "GET", Path: "/operator/users/{user_id}", Tag: tagOperator, Serve: s.operating(s.user), Answer: "UserDetails", Errors: []int{403, 404, 409},
+			Method: "GET", Path: "/operator/users/{user_id}", Tag: tagOperator, Serve: s.operating(s.user),
+			Answer: "UserDetails", Errors: []int{403, 404, 409},
 			Summary: "Show a user", Description: "By id or by mail address, with the teams they are in and the limits on them.",
 		},
 		{
-			Method: "POST", Path: "/operator/users/{user_id}/suspend", Tag: tagOperator, Serve: s.operating(s.suspend), Errors: []int{403, 404},
-			Summary: "Suspend a user", Description: "Their gateway keys and tokens are refused at once, on other nodes within 5 seconds. What they have stays.",
+			Method: "POST", Path: "/operator/users/{user_id}/suspend", Tag: tagOperator, Serve: s.operating(s.suspend),
+			Errors:      []int{403, 404},
+			Summary:     "Suspend a user",
+			Description: "Their gateway keys and tokens are refused at once, on other nodes within 5 seconds. What they have stays.",
 		},
 		{
-			Method: "POST", Path: "/operator/users/{user_id}/resume", Tag: tagOperator, Serve: s.operating(s.resume), Errors: []int{403, 404},
+			Method: "POST", Path: "/operator/users/{user_id}/resume", Tag: tagOperator, Serve: s.operating(s.resume),
+			Errors:  []int{403, 404},
 			Summary: "Let a suspended user go on", Description: "Lets in a user who waits for approval, too.",
 		},
 		{
-			Method: "DELETE", Path: "/operator/users/{user_id}", Tag: tagOperator, Serve: s.operating(s.removeUser), Errors: []int{403, 404},
+			Method: "DELETE", Path: "/operator/users/{user_id}", Tag: tagOperator, Serve: s.operating(s.removeUser),
+			Errors:  []int{403, 404},
 			Summary: "Remove a user", Description: "With all that they have. Their usage stays.",
 		},
 		{
-			Method: "GET", Path: "/operator/users/{user_id}/limits", Tag: tagOperator, Serve: s.operating(s.limits(keychain.OnUser, onUser)), Answer: "Limits",
+			Method: "GET", Path: "/operator/users/{user_id}/limits", Tag: tagOperator,
+			Serve: s.operating(s.limits(keychain.OnUser, onUser)), Answer: "Limits",
 			Errors: []int{403, 404}, Summary: "Show the limits on a user",
 		},
 		{
-			Method: "PUT", Path: "/operator/users/{user_id}/limits", Tag: tagOperator, Serve: s.operating(s.setLimits(keychain.OnUser, onUser)), Body: "Limits",
-			Answer: "Limits", Errors: []int{403, 404}, Summary: "Replace the limits on a user", Description: "All keys of the user share them. What is left away is without limit.",
+			Method: "PUT", Path: "/operator/users/{user_id}/limits", Tag: tagOperator,
+			Serve: s.operating(s.setLimits(keychain.OnUser, onUser)), Body: "Limits",
+			Answer: "Limits", Errors: []int{403, 404}, Summary: "Replace the limits on a user",
+			Description: "All keys of the user share them. What is left away is without limit.",
 		},
 		{
-			Method: "GET", Path: "/operator/users/{user_id}/keychain-keys", Tag: tagOperator, Serve: s.operating(s.keysOf), Answer: "GatewayKeyList",
+			Method: "GET", Path: "/operator/users/{user_id}/keychain-keys", Tag: tagOperator, Serve: s.operating(s.keysOf),
+			Answer: "GatewayKeyList",
 			Errors: []int{403}, Summary: "List the gateway keys of a user",
 		},
 		{
-			Method: "POST", Path: "/operator/users/{user_id}/keychain-keys", Tag: tagOperator, Serve: s.operating(s.makeKeyFor), Body: "GatewayKeyInput",
+			Method: "POST", Path: "/operator/users/{user_id}/keychain-keys", Tag: tagOperator, Serve: s.operating(s.makeKeyFor),
+			Body:         "GatewayKeyInput",
 			OptionalBody: true, Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
 			Summary: "Make a gateway key for a user", Description: "Its limits are imposed: the user cannot change them.",
 		},
 		{
-			Method: "DELETE", Path: "/operator/users/{user_id}/keychain-keys/{key_id}", Tag: tagOperator, Serve: s.operating(s.revokeKeyOf),
+			Method: "DELETE", Path: "/operator/users/{user_id}/keychain-keys/{key_id}", Tag: tagOperator,
+			Serve:  s.operating(s.revokeKeyOf),
 			Errors: []int{403, 404}, Summary: "Revoke a gateway key of a user",
 		},
 
 		{
-			Method: "GET", Path: "/operator/teams", Tag: tagOperator, Serve: s.operating(s.teams), Answer: "TeamList", Errors: []int{403},
+			Method: "GET", Path: "/operator/teams", Tag: tagOperator, Serve: s.operating(s.teams), Answer: "TeamList",
+			Errors:  []int{403},
 			Summary: "List the teams", Description: "By name. For operators and auditors.", Query: pageParams,
 		},
 		{
-			Method: "POST", Path: "/operator/teams", Tag: tagOperator, Serve: s.operating(s.makeTeam), Body: "TeamInput", Answer: "Team", Status: 201,
+			Method: "POST", Path: "/operator/teams", Tag: tagOperator, Serve: s.operating(s.makeTeam), Body: "TeamInput",
+			Answer: "Team", Status: 201,
 			Errors: []int{403, 409}, Summary: "Make a team",
 		},
 		{
-			Method: "GET", Path: "/operator/teams/{team_id}", Tag: tagOperator, Serve: s.ofTeam(s.team), Answer: "TeamDetails", Errors: []int{403, 404},
+			Method: "GET", Path: "/operator/teams/{team_id}", Tag: tagOperator, Serve: s.ofTeam(s.team), Answer: "TeamDetails",
+			Errors:  []int{403, 404},
 			Summary: "Show a team", Description: "With the limits on it. For its administrators, too, as all that follows on its members and its spending.",
 		},
 		{
-			Method: "PATCH", Path: "/operator/teams/{team_id}", Tag: tagOperator, Serve: s.operating(s.renameTeam), Body: "TeamInput", Answer: "TeamDetails",
+			Method: "PATCH", Path: "/operator/teams/{team_id}", Tag: tagOperator, Serve: s.operating(s.renameTeam),
+			Body: "TeamInput", Answer: "TeamDetails",
 			Errors: []int{403, 404, 409}, Summary: "Rename a team",
 		},
 		{
-			Method: "DELETE", Path: "/operator/teams/{team_id}", Tag: tagOperator, Serve: s.operating(s.removeTeam), Errors: []int{403, 404},
-			Summary: "Remove a team", Description: "With its limits. Its members stay as users, and its spending in the reports.",
+			Method: "DELETE", Path: "/operator/teams/{team_id}", Tag: tagOperator, Serve: s.operating(s.removeTeam),
+			Errors:      []int{403, 404},
+			Summary:     "Remove a team",
+			Description: "With its limits. Its members stay as users, and its spending in the reports.",
 		},
 		{
-			Method: "GET", Path: "/operator/teams/{team_id}/limits", Tag: tagOperator, Serve: s.operating(s.limits(keychain.OnTeam, onTeam)), Answer: "Limits",
+			Method: "GET", Path: "/operator/teams/{team_id}/limits", Tag: tagOperator,
+			Serve: s.operating(s.limits(keychain.OnTeam, onTeam)), Answer: "Limits",
 			Errors: []int{403, 404}, Summary: "Show the limits on a team",
 		},
 		{
-			Method: "PUT", Path: "/operator/teams/{team_id}/limits", Tag: tagOperator, Serve: s.operating(s.setLimits(keychain.OnTeam, onTeam)), Body: "Limits",
-			Answer: "Limits", Errors: []int{403, 404}, Summary: "Replace the limits on a team", Description: "All members share them. What is left away is without limit.",
+			Method: "PUT", Path: "/operator/teams/{team_id}/limits", Tag: tagOperator,
+			Serve: s.operating(s.setLimits(keychain.OnTeam, onTeam)), Body: "Limits",
+			Answer: "Limits", Errors: []int{403, 404}, Summary: "Replace the limits on a team",
+			Description: "All members share them. What is left away is without limit.",
 		},
 		{
-			Method: "GET", Path: "/operator/teams/{team_id}/members", Tag: tagOperator, Serve: s.ofTeam(s.members), Answer: "MemberList", Errors: []int{403, 404},
+			Method: "GET", Path: "/operator/teams/{team_id}/members", Tag: tagOperator, Serve: s.ofTeam(s.members),
+			Answer: "MemberList", Errors: []int{403, 404},
 			Summary: "List the members of a team", Description: "By user id.", Query: pageParams,
 		},
 		{
-			Method: "PUT", Path: "/operator/teams/{team_id}/members/{user_id}", Tag: tagOperator, Serve: s.ofTeam(s.setMember), Body: "MemberInput",
+			Method: "PUT", Path: "/operator/teams/{team_id}/members/{user_id}", Tag: tagOperator, Serve: s.ofTeam(s.setMember),
+			Body:         "MemberInput",
 			OptionalBody: true, Errors: []int{403, 404}, Summary: "Add a user to a team",
 			Description: "Or change how they are in it: only operators make administrators and default teams. The first team of a user is their default one.",
 		},
 		{
-			Method: "DELETE", Path: "/operator/teams/{team_id}/members/{user_id}", Tag: tagOperator, Serve: s.ofTeam(s.removeMember), Errors: []int{403, 404},
-			Summary: "Take a user out of a team", Description: "Their keys of that team count for their default team then. Only operators take somebody out of their only team: 403 only_team.",
+			Method: "DELETE", Path: "/operator/teams/{team_id}/members/{user_id}", Tag: tagOperator,
+			Serve: s.ofTeam(s.removeMember), Errors: []int{403, 404},
+			Summary:     "Take a user out of a team",
+			Description: "Their keys of that team count for their default team then. Only operators take somebody out of their only team: 403 only_team.",
 		},
 		{
-			Method: "GET", Path: "/operator/teams/{team_id}/keychain-keys", Tag: tagOperator, Serve: s.ofTeam(s.teamKeys), Answer: "GatewayKeyList",
-			Errors: []int{403, 404}, Summary: "List the gateway keys of a team", Description: "Those that belong to the team and to no person.",
+			Method: "GET", Path: "/operator/teams/{team_id}/keychain-keys", Tag: tagOperator, Serve: s.ofTeam(s.teamKeys),
+			Answer: "GatewayKeyList",
+			Errors: []int{403, 404}, Summary: "List the gateway keys of a team",
+			Description: "Those that belong to the team and to no person.",
 		},
 		{
-			Method: "POST", Path: "/operator/teams/{team_id}/keychain-keys", Tag: tagOperator, Serve: s.ofTeam(s.makeTeamKey), Body: "GatewayKeyInput",
-			OptionalBody: true, Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409}, Summary: "Make a gateway key for a team",
+			Method: "POST", Path: "/operator/teams/{team_id}/keychain-keys", Tag: tagOperator, Serve: s.ofTeam(s.makeTeamKey),
+			Body:         "GatewayKeyInput",
+			OptionalBody: true, Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
+			Summary:     "Make a gateway key for a team",
 			Description: "It belongs to the team and to no person: it counts for the team, and goes on whoever leaves. For administrators of the team, too.",
 		},
 		{
-			Method: "DELETE", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}", Tag: tagOperator, Serve: s.ofTeam(s.revokeTeamKey),
+			Method: "DELETE", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}", Tag: tagOperator,
+			Serve:  s.ofTeam(s.revokeTeamKey),
 			Errors: []int{403, 404}, Summary: "Revoke a gateway key of a team",
 		},
 		{
-			Method: "GET", Path: "/operator/teams/{team_id}/spending", Tag: tagOperator, Serve: s.ofTeam(s.spendingOf), Answer: "SpendingList", Media: "text/csv",
+			Method: "GET", Path: "/operator/teams/{team_id}/spending", Tag: tagOperator, Serve: s.ofTeam(s.spendingOf),
+			Answer: "SpendingList", Media: "text/csv",
 			Errors: []int{403}, Summary: "Add up what a team spent", Query: spendingParams,
 		},
 
 		{
-			Method: "GET", Path: "/operator/invitations", Tag: tagOperator, Serve: s.operating(s.invitations), Answer: "InvitationList", Errors: []int{403},
-			Summary: "List the invitations", Description: "By id, accepted ones too. For operators and auditors.", Query: pageParams,
+			Method: "GET", Path: "/operator/invitations", Tag: tagOperator, Serve: s.operating(s.invitations),
+			Answer: "InvitationList", Errors: []int{403},
+			Summary: "List the invitations", Description: "By id, accepted ones too. For operators and auditors.",
+			Query: pageParams,
 		},
 		{
-			Method: "POST", Path: "/operator/invitations", Tag: tagOperator, Serve: s.operating(s.inviteUser), Body: "InvitationInput", Answer: "NewInvitation",
+			Method: "POST", Path: "/operator/invitations", Tag: tagOperator, Serve: s.operating(s.inviteUser),
+			Body: "InvitationInput", Answer: "NewInvitation",
 			Status: 201, Errors: []int{403, 404, 409}, Summary: "Invite a person",
 			Description: "Whoever signs in by the link is let in, whatever new_users says. It works once; its token is shown this once.",
 		},
 		{
-			Method: "DELETE", Path: "/operator/invitations/{invitation_id}", Tag: tagOperator, Serve: s.operating(s.withdraw), Errors: []int{403, 404},
+			Method: "DELETE", Path: "/operator/invitations/{invitation_id}", Tag: tagOperator, Serve: s.operating(s.withdraw),
+			Errors:  []int{403, 404},
 			Summary: "Withdraw an invitation", Description: "Whoever has accepted it stays.",
 		},
 		{
-			Method: "POST", Path: "/operator/invitations/accept", Tag: tagOperator, Serve: s.signedIn(s.acceptInvitation), Body: "InvitationToken",
+			Method: "POST", Path: "/operator/invitations/accept", Tag: tagOperator, Serve: s.signedIn(s.acceptInvitation),
+			Body:   "InvitationToken",
 			Answer: "InitResult", Also: []int{201}, Errors: []int{403}, Summary: "Accept an invitation",
 			Description: "For every user, instead of POST /users/init.",
 		},
 
 		{
-			Method: "GET", Path: "/operator/organisation/limits", Tag: tagOperator, Serve: s.operating(s.limits(keychain.OnOrganisation, organisation)),
+			Method: "GET", Path: "/operator/organisation/limits", Tag: tagOperator,
+			Serve:  s.operating(s.limits(keychain.OnOrganisation, organisation)),
 			Answer: "Limits", Errors: []int{403}, Summary: "Show the limits on all users together",
 		},
 		{
-			Method: "PUT", Path: "/operator/organisation/limits", Tag: tagOperator, Serve: s.operating(s.setLimits(keychain.OnOrganisation, organisation)),
-			Body: "Limits", Answer: "Limits", Errors: []int{403}, Summary: "Replace the limits on all users together",
+			Method: "PUT", Path: "/operator/organisation/limits", Tag: tagOperator,
+			Serve: s.operating(s.setLimits(keychain.OnOrganisation, organisation)),
+			Body:  "Limits", Answer: "Limits", Errors: []int{403}, Summary: "Replace the limits on all users together",
 		},
 		{
-			Method: "GET", Path: "/operator/spending", Tag: tagOperator, Serve: s.operating(s.spending), Answer: "SpendingList", Media: "text/csv",
-			Errors: []int{403}, Summary: "Add up what all users spent", Description: "The most money first. What was used in the last second may be missing.", Query: spendingParams,
+			Method: "GET", Path: "/operator/spending", Tag: tagOperator, Serve: s.operating(s.spending), Answer: "SpendingList",
+			Media:  "text/csv",
+			Errors: []int{403}, Summary: "Add up what all users spent",
+			Description: "The most money first. What was used in the last second may be missing.", Query: spendingParams,
 		},
 		{
-			Method: "GET", Path: "/operator/alerts", Tag: tagOperator, Serve: s.operating(s.told), Answer: "AlertList", Errors: []int{403},
-			Summary: "List the alerts", Description: "Newest first, with who was told, and whether it got there. Kept for 180 days; those of budgets in total stay.",
+			Method: "GET", Path: "/operator/alerts", Tag: tagOperator, Serve: s.operating(s.told), Answer: "AlertList",
+			Errors:      []int{403},
+			Summary:     "List the alerts",
+			Description: "Newest first, with who was told, and whether it got there. Kept for 180 days; those of budgets in total stay.",
 			Query: []rest.Param{
 				{Name: "limit", Description: "How many.", Schema: `{"type":"integer","minimum":1,"maximum":500,"default":100}`},
 				{Name: "cursor", Description: "next_cursor of the page before.", Schema: `{"type":"string"}`},
 			},
 		},
 		{
-			Method: "POST", Path: "/operator/alerts/test", Tag: tagOperator, Serve: s.operating(s.testAlerts), Errors: []int{403, 409},
-			Summary: "Send an alert of no consequence", Description: "To the addresses and webhooks of the option alerts. 409 alerts_off without it.",
+			Method: "POST", Path: "/operator/alerts/test", Tag: tagOperator, Serve: s.operating(s.testAlerts),
+			Errors:      []int{403, 409},
+			Summary:     "Send an alert of no consequence",
+			Description: "To the addresses and webhooks of the option alerts. 409 alerts_off without it.",
 		},
 		{
-			Method: "GET", Path: "/operator/audit", Tag: tagOperator, Serve: s.operating(s.audit), Answer: "AuditList", Errors: []int{403},
+			Method: "GET", Path: "/operator/audit", Tag: tagOperator, Serve: s.operating(s.audit), Answer: "AuditList",
+			Errors:  []int{403},
 			Summary: "List who changed what", Description: "Users, teams and limits, newest first.",
 			Query: []rest.Param{
 				{Name: "limit", Description: "How many.", Schema: `{"type":"integer","minimum":1,"maximum":500,"default":100}`},

@@ -6,13 +6,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// ownedKeyRoutes are those of the provider keys of the organisation and of teams.
+// ownedKeyRoutes returns the routes of the provider keys of the organisation and of teams.
 func (s *Service) ownedKeyRoutes() []rest.Route {
 	all := s.keyRoutesOf("/operator/organisation/provider-keys", "the organisation", "They serve everybody.",
 		func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
 			return s.operating(func(c *rest.Call) (any, error) { return fn(c, keychain.TheOrganisation) })
 		})
-	return append(all, s.keyRoutesOf("/operator/teams/{team_id}/provider-keys", "a team", "They serve what counts for the team. For its administrators, too.",
+	return append(all, s.keyRoutesOf("/operator/teams/{team_id}/provider-keys", "a team",
+		"They serve what counts for the team. For its administrators, too.",
 		func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
 			return s.ofTeam(func(c *rest.Call, team string) (any, error) {
 				return fn(c, keychain.Owner{Kind: keychain.OnTeam, ID: team})
@@ -20,38 +21,44 @@ func (s *Service) ownedKeyRoutes() []rest.Route {
 		})...)
 }
 
-// keyRoutesOf are the routes of the provider keys of a kind of owner. guard checks the rights of
-// who asks and tells the owner.
+// keyRoutesOf returns the routes of the provider keys of a kind of owner. guard checks the rights of the caller and
+// determines the owner.
 func (s *Service) keyRoutesOf(path, owner, about string,
 	guard func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error),
 ) []rest.Route {
 	one := path + "/{key_id}"
 	return []rest.Route{
 		{
-			Method: "GET", Path: path, Tag: tagOperator, Serve: guard(s.ownedKeys), Answer: "OwnedKeyList", Errors: []int{403, 404},
-			Summary: "List the provider keys of " + owner, Description: about + " With their limits, their health and what was spent through them. Their text is never shown.",
+			Method: "GET", Path: path, Tag: tagOperator, Serve: guard(s.ownedKeys), Answer: "OwnedKeyList",
+			Errors:  []int{403, 404},
+			Summary: "List the provider keys of " + owner, Description: about +
+				" With their limits, their health and what was spent through them. Their text is never shown.",
 		},
 		{
-			Method: "POST", Path: path, Tag: tagOperator, Serve: guard(s.addOwnedKey), Body: "ProviderKeyInput", Answer: "ProviderKey", Status: 201,
-			Errors: []int{403, 404, 409}, Summary: "Store a provider key of " + owner, Description: "It is encrypted before it is stored.",
+			Method: "POST", Path: path, Tag: tagOperator, Serve: guard(s.addOwnedKey), Body: "ProviderKeyInput",
+			Answer: "ProviderKey", Status: 201,
+			Errors: []int{403, 404, 409}, Summary: "Store a provider key of " + owner,
+			Description: "It is encrypted before it is stored.",
 		},
 		{
 			Method: "DELETE", Path: one, Tag: tagOperator, Serve: guard(s.removeOwnedKey), Errors: []int{403, 404},
 			Summary: "Remove a provider key of " + owner,
 		},
 		{
-			Method: "PUT", Path: one + "/limits", Tag: tagOperator, Serve: guard(s.limitOwnedKey), Body: "KeyLimits", Answer: "OwnedKey",
+			Method: "PUT", Path: one + "/limits", Tag: tagOperator, Serve: guard(s.limitOwnedKey), Body: "KeyLimits",
+			Answer: "OwnedKey",
 			Errors: []int{403, 404}, Summary: "Replace the limits of a provider key of " + owner,
 			Description: "A key that has spent a budget is passed over until it begins anew.",
 		},
 		{
-			Method: "POST", Path: one + "/test", Tag: tagOperator, Serve: guard(s.testOwnedKey), Answer: "ProbeResult", Errors: []int{403, 404},
+			Method: "POST", Path: one + "/test", Tag: tagOperator, Serve: guard(s.testOwnedKey), Answer: "ProbeResult",
+			Errors:  []int{403, 404},
 			Summary: "Try a provider key of " + owner, Description: "By one small request to the provider's cheapest model.",
 		},
 	}
 }
 
-// ownedKey is a provider key as those see it who manage it.
+// ownedKey is a provider key as shown to those who manage it.
 type ownedKey struct {
 	keychain.OwnedKey
 	Health condition `json:"health"`
@@ -104,8 +111,8 @@ func (s *Service) limitOwnedKey(c *rest.Call, owner keychain.Owner) (any, error)
 	return s.ownedKeyOf(&key), nil
 }
 
-// testOwnedKey sends a small request through a key. Auditors, who may not, are refused since it is
-// a POST.
+// testOwnedKey sends a small request through a key. Auditors, who must not do so, are refused because the method is
+// POST.
 func (s *Service) testOwnedKey(c *rest.Call, owner keychain.Owner) (any, error) {
 	candidate, key, err := s.Keychain.ProbeOf(c.R.Context(), s.Catalog(), owner, c.Path("key_id"), c.User())
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// liveness answers whether the gateway can work now.
+// liveness reports whether the gateway can work now.
 func (s *Service) liveness(c *rest.Call) (any, error) {
 	answer := struct {
 		Status string            `json:"status"`
@@ -73,13 +73,16 @@ func (s *Service) registry(*rest.Call) (any, error) {
 	for _, p := range cat.Providers() {
 		for _, m := range cat.Models(p.Code) {
 			one := model{
-				ID: m.EntryID(), Provider: m.Provider, Model: m.ID, Name: m.Name, Tiers: orNone(m.Tiers), ContextWindow: m.ContextWindow,
-				MaxOutput: m.MaxOutput, Modalities: m.Modalities, Tools: m.Tools, JSONSchema: m.JSONSchema, Reasoning: m.Reasoning,
+				ID: m.EntryID(), Provider: m.Provider, Model: m.ID, Name: m.Name, Tiers: orNone(m.Tiers),
+				ContextWindow: m.ContextWindow,
+				MaxOutput:     m.MaxOutput, Modalities: m.Modalities, Tools: m.Tools, JSONSchema: m.JSONSchema,
+				Reasoning:  m.Reasoning,
 				Embeddings: m.Embeddings,
 			}
 			if m.Price.Known {
 				one.Price = &price{
-					m.Price.Input, m.Price.CachedInput, m.Price.Output, m.Price.CacheWrite, m.Price.CacheWriteHour, m.Price.Factors, m.Price.Calls,
+					m.Price.Input, m.Price.CachedInput, m.Price.Output, m.Price.CacheWrite, m.Price.CacheWriteHour, m.Price.Factors,
+					m.Price.Calls,
 				}
 			}
 			list = append(list, one)

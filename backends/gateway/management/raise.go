@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// raiseRoutes are those of the raise of the limits of a kind of holder, whom people call whom.
+// raiseRoutes returns the routes of the raise of limits of a kind of holder. whom names the holder in texts.
 func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) string) []rest.Route {
 	show := func(c *rest.Call) (any, error) {
 		raise, err := s.Keychain.RaiseOf(c.R.Context(), on, holder(c))
@@ -36,11 +36,14 @@ func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) s
 			Summary: "Show the raise of the limits on " + whom, Description: "404 where there is none now.",
 		},
 		{
-			Method: "PUT", Path: path, Tag: tagOperator, Serve: s.operating(set), Body: "Raise", Answer: "Raise", Errors: []int{403, 404, 409},
-			Summary: "Raise the limits on " + whom + " for a time", Description: "Each limit that is given stands for the one of the same name until then; the others stay. 409 where there are no limits.",
+			Method: "PUT", Path: path, Tag: tagOperator, Serve: s.operating(set), Body: "Raise", Answer: "Raise",
+			Errors:      []int{403, 404, 409},
+			Summary:     "Raise the limits on " + whom + " for a time",
+			Description: "Each limit that is given stands for the one of the same name until then; the others stay. 409 where there are no limits.",
 		},
 		{
-			Method: "DELETE", Path: path, Tag: tagOperator, Serve: s.operating(end), Errors: []int{403, 404}, Summary: "End the raise of the limits on " + whom,
+			Method: "DELETE", Path: path, Tag: tagOperator, Serve: s.operating(end), Errors: []int{403, 404},
+			Summary: "End the raise of the limits on " + whom,
 		},
 	}
 }

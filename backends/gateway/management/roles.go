@@ -10,27 +10,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// Role says what a user may do with the users, teams and limits of others.
+// Role is what a user may do with the users, teams and limits of others.
 type Role string
 
-// The roles. Who administers a team, as its members say, may do so with RoleMember, too.
+// The roles. Administrators of a team have rights in that team also with RoleMember.
 const (
-	// RoleMember may do nothing with others.
+	// RoleMember has no rights over others.
 	RoleMember Role = "member"
-	// RoleAuditor may see everything and change nothing.
+	// RoleAuditor may see everything but change nothing.
 	RoleAuditor Role = "auditor"
 	// RoleOperator may do everything.
 	RoleOperator Role = "operator"
 )
 
-// Who names users: those with an id or a confirmed mail address of Users, and those whose
-// token has one of the values in a claim of Claims. A claim may be a text or a list of texts.
+// Who names users. They are those with an id or a confirmed mail address in Users, and those whose token has one of the
+// values in a claim of Claims. A claim may be a string or a list of strings.
 type Who struct {
 	Users  []string
 	Claims map[string][]string
 }
 
-// has reports whether a caller is among those who are named.
+// has reports whether a caller is one of those who are named.
 func (w *Who) has(c *Caller) bool {
 	if slices.Contains(w.Users, c.ID) {
 		return true
@@ -48,7 +48,7 @@ func (w *Who) has(c *Caller) bool {
 	return false
 }
 
-// texts returns the texts of a claim.
+// texts returns the strings in a claim.
 func texts(claim any) []string {
 	switch claim := claim.(type) {
 	case string:
@@ -67,11 +67,11 @@ func texts(claim any) []string {
 	return nil
 }
 
-// Caller is a user who signed in, as their token tells. It implements rest.Identity.
+// Caller is the user who signed in, as described by the token. It implements rest.Identity.
 type Caller struct {
 	ID     string
 	Claims map[string]any
-	// Email is the claim email where email_verified is true, else empty.
+	// Email is the claim email if email_verified is true, else empty.
 	Email string
 	// Name is the claim name.
 	Name string
@@ -90,7 +90,7 @@ func NewCaller(id string, claims map[string]any) *Caller {
 // UserID implements rest.Identity.
 func (c *Caller) UserID() string { return c.ID }
 
-// role returns what the caller of a request may do.
+// role returns the role of the caller.
 func (s *Service) role(c *rest.Call) Role {
 	caller, ok := c.Who.(*Caller)
 	switch {
@@ -108,7 +108,7 @@ func errForbidden() error {
 	return apierror.New(http.StatusForbidden, "forbidden", "this is for the gateway's operators: ask one of them")
 }
 
-// operating runs fn for operators, and where it only reads for auditors.
+// operating returns a function that runs fn for operators and, for requests that only read, for auditors.
 func (s *Service) operating(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		role := s.role(c)
@@ -119,7 +119,7 @@ func (s *Service) operating(fn func(c *rest.Call) (any, error)) func(c *rest.Cal
 	}
 }
 
-// ofTeam runs fn as operating does, and for the administrators of the team of the path.
+// ofTeam is like operating, but also allows the administrators of the team in the path.
 func (s *Service) ofTeam(fn func(c *rest.Call, team string) (any, error)) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		team := c.Path("team_id")
@@ -135,7 +135,7 @@ func (s *Service) ofTeam(fn func(c *rest.Call, team string) (any, error)) func(c
 	}
 }
 
-// acting runs fn in the name of the caller, who must not be suspended.
+// acting runs fn in the name of the caller, who must be active.
 func (s *Service) acting(c *rest.Call, fn func(c *rest.Call) (any, error)) (any, error) {
 	if err := s.Keychain.Active(c.R.Context(), c.User()); err != nil {
 		return nil, unavailable(err)
@@ -145,7 +145,7 @@ func (s *Service) acting(c *rest.Call, fn func(c *rest.Call) (any, error)) (any,
 	return answer, unavailable(err)
 }
 
-// changes reports whether a request may change something.
+// changes reports whether the method of a request allows changes.
 func changes(c *rest.Call) bool {
 	return c.R.Method != http.MethodGet && c.R.Method != http.MethodHead
 }

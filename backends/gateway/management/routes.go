@@ -16,12 +16,12 @@ const (
 	tagOperator = "Operators"
 )
 
-// Routes is the table of the management API and the public routes.
+// Routes returns the routes of the management API and the public routes.
 func (s *Service) Routes() []rest.Route {
 	return slices.Concat(s.memberRoutes(), s.aliasRoutes(), s.operatorRoutes())
 }
 
-// memberRoutes are public, or for each user's own things.
+// memberRoutes returns the public routes and those for each user's own data.
 func (s *Service) memberRoutes() []rest.Route {
 	return []rest.Route{
 		{
@@ -34,10 +34,12 @@ func (s *Service) memberRoutes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: "/models", Tag: tagPublic, Guest: true, Serve: s.registry, Answer: "Registry",
-			Summary: "List every model of the providers on offer", Description: "With the tiers it serves, its limits and its list price.",
+			Summary:     "List every model of the providers on offer",
+			Description: "With the tiers it serves, its limits and its list price.",
 		},
 		{
-			Method: "GET", Path: "/openapi.json", Tag: tagPublic, Guest: true, Serve: rest.Publish(s.OpenAPI).Serve, Answer: "OpenAPI",
+			Method: "GET", Path: "/openapi.json", Tag: tagPublic, Guest: true, Serve: rest.Publish(s.OpenAPI).Serve,
+			Answer:  "OpenAPI",
 			Summary: "Show this document",
 		},
 		{
@@ -54,100 +56,136 @@ func (s *Service) memberRoutes() []rest.Route {
 		},
 
 		{
-			Method: "POST", Path: "/users/init", Tag: tagKeys, Serve: s.signedIn(s.initUser), Answer: "InitResult", Also: []int{201}, Errors: []int{403},
+			Method: "POST", Path: "/users/init", Tag: tagKeys, Serve: s.signedIn(s.initUser), Answer: "InitResult",
+			Also: []int{201}, Errors: []int{403},
 			Summary:     "Make the signed-in user known",
 			Description: "201 with a first gateway key, whose text is shown this once; 200 without one when the user is known already. 403 where the operator lets nobody in on their own.",
 		},
 		{
-			Method: "GET", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: s.own(s.listKeys), Answer: "GatewayKeyList", Errors: []int{403},
-			Summary: "List the gateway keys", Description: "Oldest first, with the latest 1,000 of those that are revoked. Their text is never shown again.",
+			Method: "GET", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: s.own(s.listKeys),
+			Answer: "GatewayKeyList", Errors: []int{403},
+			Summary:     "List the gateway keys",
+			Description: "Oldest first, with the latest 1,000 of those that are revoked. Their text is never shown again.",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: s.own(s.createKey), Body: "GatewayKeyInput", OptionalBody: true,
+			Method: "POST", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: s.own(s.createKey),
+			Body: "GatewayKeyInput", OptionalBody: true,
 			Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
-			Summary: "Make a gateway key", Description: "Its text is shown this once. A user can have 1,000 that are not revoked. Where the operator has set limits on all keys that the user has, the new one shares those of one of them.",
+			Summary:     "Make a gateway key",
+			Description: "Its text is shown this once. A user can have 1,000 that are not revoked. Where the operator has set limits on all keys that the user has, the new one shares those of one of them.",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/regenerate-key", Tag: tagKeys, Serve: s.own(s.regenerateKey), Answer: "NewGatewayKey", Status: 201,
+			Method: "POST", Path: "/users/{user_id}/regenerate-key", Tag: tagKeys, Serve: s.own(s.regenerateKey),
+			Answer: "NewGatewayKey", Status: 201,
 			Errors: []int{403, 404, 409}, Summary: "Replace the primary gateway key",
 			Description: "The old one is revoked in the same step; its label, limits and budgets go over to the new one.",
 		},
 		{
-			Method: "PUT", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.mine(s.updateKey), Body: "GatewayKeyChange", Answer: "GatewayKey",
-			Errors: []int{403, 404, 409}, Summary: "Change a gateway key", Description: "What is left away stays as it is; null takes a limit of one's own away. Those that the operator has set stay.",
+			Method: "PUT", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.mine(s.updateKey), Body: "GatewayKeyChange",
+			Answer: "GatewayKey",
+			Errors: []int{403, 404, 409}, Summary: "Change a gateway key",
+			Description: "What is left away stays as it is; null takes a limit of one's own away. Those that the operator has set stay.",
 		},
 		{
 			Method: "DELETE", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.mine(s.revokeKey), Errors: []int{403, 404},
-			Summary: "Revoke a gateway key", Description: "For good. Requests with it are refused at once, on other nodes within 5 seconds.",
+			Summary:     "Revoke a gateway key",
+			Description: "For good. Requests with it are refused at once, on other nodes within 5 seconds.",
 		},
 
 		{
-			Method: "GET", Path: "/users/{user_id}/keys", Tag: tagProvider, Serve: s.own(s.listProviderKeys), Answer: "ProviderKeyList", Errors: []int{403},
+			Method: "GET", Path: "/users/{user_id}/keys", Tag: tagProvider, Serve: s.own(s.listProviderKeys),
+			Answer: "ProviderKeyList", Errors: []int{403},
 			Summary: "List the provider keys", Description: "Oldest first. Their text is never shown.",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/keys", Tag: tagProvider, Serve: s.own(s.addProviderKey), Body: "ProviderKeyInput", Answer: "ProviderKey",
-			Status: 201, Errors: []int{403, 404, 409}, Summary: "Store a provider key", Description: "It is encrypted before it is stored.",
+			Method: "POST", Path: "/users/{user_id}/keys", Tag: tagProvider, Serve: s.own(s.addProviderKey),
+			Body: "ProviderKeyInput", Answer: "ProviderKey",
+			Status: 201, Errors: []int{403, 404, 409}, Summary: "Store a provider key",
+			Description: "It is encrypted before it is stored.",
 		},
 		{
-			Method: "DELETE", Path: "/users/{user_id}/keys/{key_id}", Tag: tagProvider, Serve: s.own(s.removeProviderKey), Errors: []int{403, 404},
+			Method: "DELETE", Path: "/users/{user_id}/keys/{key_id}", Tag: tagProvider, Serve: s.own(s.removeProviderKey),
+			Errors:  []int{403, 404},
 			Summary: "Remove a provider key",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/keys/{key_id}/test", Tag: tagProvider, Serve: s.own(s.testKey), Answer: "ProbeResult",
+			Method: "POST", Path: "/users/{user_id}/keys/{key_id}/test", Tag: tagProvider, Serve: s.own(s.testKey),
+			Answer: "ProbeResult",
 			Errors: []int{403, 404}, Summary: "Try a provider key",
 			Description: "Sends one small request (a few tokens) to the provider's cheapest model. What comes of it counts for the health of the key: one that works again is used again at once.",
 		},
 
 		{
-			Method: "GET", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.own(s.listModels), Answer: "ModelEntryList", Errors: []int{403},
+			Method: "GET", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.own(s.listModels), Answer: "ModelEntryList",
+			Errors:      []int{403},
 			Summary:     "Show the effective model table",
 			Description: "In the order of trial: the high tier first, inside a tier preferred providers, then priority, then the order of the catalog. Models of no tier are last.",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.own(s.addModel), Body: "CustomModelInput", Answer: "ModelEntry",
+			Method: "POST", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.own(s.addModel), Body: "CustomModelInput",
+			Answer: "ModelEntry",
 			Status: 201, Errors: []int{403, 404, 409}, Summary: "Add a model of one's own",
 			Description: "Any server that speaks chat completions. A base_url that leads to a private address is refused unless the operator has allowed its network (allow_networks).",
 		},
 		{
-			Method: "PUT", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: s.own(s.changeModel), Body: "ModelChange", Answer: "ModelEntry",
-			Errors: []int{403, 404, 409}, Summary: "Enable, disable or order a model", Description: "model_id is the id of an entry or its name, provider/model.",
+			Method: "PUT", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: s.own(s.changeModel),
+			Body: "ModelChange", Answer: "ModelEntry",
+			Errors: []int{403, 404, 409}, Summary: "Enable, disable or order a model",
+			Description: "model_id is the id of an entry or its name, provider/model.",
 		},
 		{
-			Method: "DELETE", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: s.own(s.removeModel), Errors: []int{403, 404},
-			Summary: "Remove what was changed", Description: "A model of one's own is gone; one of the catalog is as the catalog has it.",
+			Method: "DELETE", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: s.own(s.removeModel),
+			Errors:      []int{403, 404},
+			Summary:     "Remove what was changed",
+			Description: "A model of one's own is gone; one of the catalog is as the catalog has it.",
 		},
 		{
-			Method: "GET", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: s.own(s.preferences), Answer: "Preferences", Errors: []int{403},
+			Method: "GET", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: s.own(s.preferences),
+			Answer: "Preferences", Errors: []int{403},
 			Summary: "Show the routing preferences",
 		},
 		{
-			Method: "PUT", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: s.own(s.setPreferences), Body: "Preferences", Answer: "Preferences",
-			Errors: []int{403, 404}, Summary: "Replace the routing preferences", Description: "A list that is left away becomes empty. Unknown names are refused.",
+			Method: "PUT", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: s.own(s.setPreferences),
+			Body: "Preferences", Answer: "Preferences",
+			Errors: []int{403, 404}, Summary: "Replace the routing preferences",
+			Description: "A list that is left away becomes empty. Unknown names are refused.",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/route", Tag: tagModels, Serve: s.own(s.dryRun), Body: "RouteInput", Answer: "RouteResult",
+			Method: "POST", Path: "/users/{user_id}/route", Tag: tagModels, Serve: s.own(s.dryRun), Body: "RouteInput",
+			Answer: "RouteResult",
 			Errors: []int{403, 404}, Summary: "Tell where a request would go",
 			Description: "The candidates in the order of trial, and why the others are left out. Nothing is sent to a provider.",
 		},
 
 		{
-			Method: "GET", Path: "/users/{user_id}/providers/health", Tag: tagUsage, Serve: s.own(s.health), Answer: "ProviderHealthList", Errors: []int{403},
+			Method: "GET", Path: "/users/{user_id}/providers/health", Tag: tagUsage, Serve: s.own(s.health),
+			Answer: "ProviderHealthList", Errors: []int{403},
 			Summary:     "Show the health of the connected providers",
 			Description: "As the answering node knows it: every node learns from its own requests.",
 		},
 		{
-			Method: "GET", Path: "/users/{user_id}/usage", Tag: tagUsage, Serve: s.own(s.usage), Answer: "UsageReport", Media: "text/csv", Errors: []int{403},
+			Method: "GET", Path: "/users/{user_id}/usage", Tag: tagUsage, Serve: s.own(s.usage), Answer: "UsageReport",
+			Media: "text/csv", Errors: []int{403},
 			Summary: "Add up the usage", Description: "What was used in the last second may be missing.",
 			Query: []rest.Param{
 				{Name: "from", Description: "Begin, a date or time, rounded down to the hour; to the day where that is more than 90 days ago. Default: 30 days before the end.", Schema: `{"type":"string"}`},
-				{Name: "to", Description: "End, rounded up to the hour, or the day likewise. Default: now.", Schema: `{"type":"string"}`},
-				{Name: "group", Description: "What to break it down by, between commas. Hours are kept for 90 days.", Schema: `{"type":"string","examples":["provider,model,day"],"default":"provider,model,day"}`},
-				{Name: "format", Description: "csv needs one group; default day.", Schema: `{"type":"string","enum":["json","csv"],"default":"json"}`},
+				{
+					Name: "to", Description: "End, rounded up to the hour, or the day likewise. Default: now.",
+					Schema: `{"type":"string"}`,
+				},
+				{
+					Name: "group", Description: "What to break it down by, between commas. Hours are kept for 90 days.",
+					Schema: `{"type":"string","examples":["provider,model,day"],"default":"provider,model,day"}`,
+				},
+				{
+					Name: "format", Description: "csv needs one group; default day.",
+					Schema: `{"type":"string","enum":["json","csv"],"default":"json"}`,
+				},
 			},
 		},
 		{
-			Method: "GET", Path: "/users/{user_id}/usage/recent", Tag: tagUsage, Serve: s.own(s.recent), Answer: "RequestList", Media: "text/csv", Errors: []int{403},
+			Method: "GET", Path: "/users/{user_id}/usage/recent", Tag: tagUsage, Serve: s.own(s.recent), Answer: "RequestList",
+			Media: "text/csv", Errors: []int{403},
 			Summary: "List the latest requests", Description: "Newest first, each with its attempts.",
 			Query: []rest.Param{
 				{Name: "limit", Description: "How many.", Schema: `{"type":"integer","minimum":1,"maximum":500,"default":20}`},

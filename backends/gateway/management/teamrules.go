@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// TeamRule puts people into a team when they sign in, and takes them out of it again. It is for
-// those whose token has Value in Claim, which may be a text or a list of texts, or whose
-// confirmed mail address is of Domain.
+// TeamRule puts people into a team when they sign in, and removes them from it again. It applies to those whose token
+// has Value in Claim, which may be a string or a list of strings, or whose confirmed mail address has the domain
+// Domain.
 type TeamRule struct {
 	Claim, Value, Domain string
-	// Team is the name of the team. With a Claim and no Value it is empty: the teams are those
-	// that are called as the values of the claim.
+	// Team is the name of the team. It is empty for a rule with a Claim and no Value: the teams are then those that
+	// have the values of the claim as names.
 	Team string
 }
 
-// TeamRules are all that are given. Every one that fits counts.
+// TeamRules are all rules. Each of those that apply has effect.
 type TeamRules []TeamRule
 
-// of returns the names of the teams that the rules put a caller into, and the names of groups
-// that are teams where there are teams of these names. complete reports that the token has all
-// that the rules look at.
+// of returns the names of the teams that the rules put a caller into, and the names of groups, which count if teams of
+// these names exist. complete reports that the token has everything that the rules look at.
 func (rules TeamRules) of(c *Caller) (teams, groups []string, complete bool) {
 	complete = true
 	for _, r := range rules {
@@ -29,7 +28,8 @@ func (rules TeamRules) of(c *Caller) (teams, groups []string, complete bool) {
 		complete = complete && (given || r.Domain != "" && c.Email != "")
 		switch {
 		case r.Domain != "":
-			if _, domain, _ := strings.Cut(c.Email, "@"); strings.EqualFold(domain, r.Domain) { // one with two signs is of no domain
+			// An address with two @ signs matches no domain.
+			if _, domain, _ := strings.Cut(c.Email, "@"); strings.EqualFold(domain, r.Domain) {
 				teams = append(teams, r.Team)
 			}
 		case r.Value == "":

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/spreadsheet"
 )
 
-// period reads the time that a report is about, and its format.
+// period parses the period and the format of a report.
 func period(c *rest.Call) (from, to time.Time, format string, err error) {
 	if from, err = c.Time("from"); err != nil {
 		return from, to, "", err
@@ -37,7 +37,8 @@ func (s *Service) usage(c *rest.Call, user string) (any, error) {
 		group = []string{"day"}
 	}
 	if format == "csv" && len(group) != 1 {
-		return nil, apierror.New(400, "invalid_value", "a CSV file has one group: give one of provider, model, day, hour, key, tier").With("group")
+		return nil, apierror.New(400, "invalid_value",
+			"a CSV file has one group: give one of provider, model, day, hour, key, tier").With("group")
 	}
 	report, err := s.Spending.Usage(c.R.Context(), user, spending.UsageQuery{From: from, To: to, Group: group})
 	if err != nil || format == "json" {
@@ -46,11 +47,13 @@ func (s *Service) usage(c *rest.Call, user string) (any, error) {
 	return table(reportRows(report), "usage.csv")
 }
 
-// reportRows are the lines of a report that has one group.
+// reportRows returns the rows of a report that has one group.
 func reportRows(r *spending.UsageReport) [][]string {
 	rows := [][]string{{
-		"provider", "model", "day", "hour", "key_id", "tier", "requests", "succeeded", "failed", "cancelled", "failed_attempts",
-		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "total_tokens", "cost_usd", "unpriced_requests", "latency_ms_avg", "first_token_ms_avg",
+		"provider", "model", "day", "hour", "key_id", "tier", "requests", "succeeded", "failed", "cancelled",
+		"failed_attempts",
+		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "total_tokens", "cost_usd", "unpriced_requests",
+		"latency_ms_avg", "first_token_ms_avg",
 	}}
 	for _, lines := range [][]spending.UsageGroup{r.ByProvider, r.ByModel, r.ByDay, r.ByHour, r.ByKey, r.ByTier} {
 		for i := range lines {
@@ -60,9 +63,12 @@ func reportRows(r *spending.UsageReport) [][]string {
 				hour = l.Hour.Format(time.RFC3339)
 			}
 			rows = append(rows, []string{
-				or(l.Provider), or(l.Model), l.Day, hour, or(l.KeyID), or(l.Tier), number(l.Requests), number(l.Succeeded), number(l.Failed),
-				number(l.Cancelled), number(l.FailedAttempts), number(l.InputTokens), number(l.CachedTokens), number(l.OutputTokens),
-				number(l.ReasoningTokens), number(l.TotalTokens), money(int64(l.CostUSD)), number(l.UnpricedRequests), average(l.LatencyMSAvg), average(l.FirstTokenMSAvg),
+				or(l.Provider), or(l.Model), l.Day, hour, or(l.KeyID), or(l.Tier), number(l.Requests), number(l.Succeeded),
+				number(l.Failed),
+				number(l.Cancelled), number(l.FailedAttempts), number(l.InputTokens), number(l.CachedTokens),
+				number(l.OutputTokens),
+				number(l.ReasoningTokens), number(l.TotalTokens), money(int64(l.CostUSD)), number(l.UnpricedRequests),
+				average(l.LatencyMSAvg), average(l.FirstTokenMSAvg),
 			})
 		}
 	}
@@ -87,7 +93,7 @@ func average(f *float64) string {
 	return strconv.FormatFloat(*f, 'f', 1, 64)
 }
 
-// requestRecord is one request of the log.
+// requestRecord is one request of the usage log.
 type requestRecord struct {
 	ID              string             `json:"request_id"`
 	At              time.Time          `json:"at"`
@@ -120,7 +126,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := c.Cursor("cursor")
+	cursor, err := c.Cursor("cursor")
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +134,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := s.Spending.Recent(c.R.Context(), user, before, limit)
+	records, err := s.Spending.Recent(c.R.Context(), user, cursor, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -150,14 +156,16 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 	return answer, nil
 }
 
-// recordOf lists every attempt of a request, the one that answered last.
+// recordOf converts a record. Its attempts include the one that answered, as the last one.
 func recordOf(r *spending.Record) requestRecord {
 	out := requestRecord{
 		ID: r.RequestID, At: r.At, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel, Tier: text(r.Tier.String()),
-		Provider: text(r.Provider), Model: text(r.Model), ProviderKey: text(r.ProviderKey), Stream: r.Stream, Status: r.Status, Error: text(r.Code),
+		Provider: text(r.Provider), Model: text(r.Model), ProviderKey: text(r.ProviderKey), Stream: r.Stream,
+		Status: r.Status, Error: text(r.Code),
 		Attempts: orNone(r.FailedAttempts), AttemptCount: r.Attempts,
-		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
-		UsageSource: r.UsageSource, LatencyMS: r.Latency.Milliseconds(),
+		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens,
+		ReasoningTokens: r.ReasoningTokens,
+		UsageSource:     r.UsageSource, LatencyMS: r.Latency.Milliseconds(),
 		ServedAs: orNone(r.ServedAs), ServerTools: r.ServerTools,
 	}
 	if out.ServerTools == nil {
@@ -183,7 +191,7 @@ func recordOf(r *spending.Record) requestRecord {
 	return out
 }
 
-// text is null for an empty one.
+// text returns nil, which is null in JSON, for an empty string.
 func text(s string) *string {
 	if s == "" {
 		return nil
@@ -193,8 +201,10 @@ func text(s string) *string {
 
 func recordRows(list []requestRecord) [][]string {
 	rows := append(make([][]string, 0, 1+len(list)), []string{
-		"at", "request_id", "key_id", "surface", "asked_model", "tier", "provider", "model", "stream", "status", "error", "attempts",
-		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "usage_source", "cost_usd", "latency_ms", "first_token_ms", "provider_key_id",
+		"at", "request_id", "key_id", "surface", "asked_model", "tier", "provider", "model", "stream", "status",
+		"error", "attempts",
+		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "usage_source", "cost_usd", "latency_ms",
+		"first_token_ms", "provider_key_id",
 		"served_as", "server_tools",
 	})
 	for i := range list {
@@ -207,8 +217,10 @@ func recordRows(list []requestRecord) [][]string {
 			first = number(*r.FirstTokenMS)
 		}
 		rows = append(rows, []string{
-			r.At.Format(time.RFC3339Nano), r.ID, r.KeyID, r.Surface, r.AskedModel, or(r.Tier), or(r.Provider), or(r.Model), strconv.FormatBool(r.Stream),
-			strconv.Itoa(r.Status), or(r.Error), strconv.Itoa(r.AttemptCount), number(r.InputTokens), number(r.CachedTokens), number(r.OutputTokens),
+			r.At.Format(time.RFC3339Nano), r.ID, r.KeyID, r.Surface, r.AskedModel, or(r.Tier), or(r.Provider), or(r.Model),
+			strconv.FormatBool(r.Stream),
+			strconv.Itoa(r.Status), or(r.Error), strconv.Itoa(r.AttemptCount), number(r.InputTokens), number(r.CachedTokens),
+			number(r.OutputTokens),
 			number(r.ReasoningTokens), r.UsageSource, cost, number(r.LatencyMS), first, or(r.ProviderKey),
 			strings.Join(r.ServedAs, " "), toolCalls(r.ServerTools),
 		})
@@ -216,7 +228,7 @@ func recordRows(list []requestRecord) [][]string {
 	return rows
 }
 
-// toolCalls is "file_search=1 web_search=3".
+// toolCalls returns a text such as "file_search=1 web_search=3".
 func toolCalls(tools map[string]int64) string {
 	words := make([]string, 0, len(tools))
 	for _, tool := range slices.Sorted(maps.Keys(tools)) {
@@ -225,7 +237,7 @@ func toolCalls(tools map[string]int64) string {
 	return strings.Join(words, " ")
 }
 
-// table writes rows as CSV.
+// table returns rows as a CSV file.
 func table(rows [][]string, name string) (any, error) {
 	var out bytes.Buffer
 	w := spreadsheet.NewWriter(&out)

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// CodexModel is a model as Codex reads it from the member models of GET /v1/models?client_version=…
-// and from a file of its option model_catalog_json.
+// CodexModel is a model as Codex reads it from the member models of GET /v1/models?client_version=… and from the file
+// of its option model_catalog_json.
 type CodexModel struct {
 	Slug             string       `json:"slug"`
 	DisplayName      string       `json:"display_name"`
@@ -39,14 +39,14 @@ type codexCut struct {
 	Limit int    `json:"limit"`
 }
 
-// codexInstructions are those that Codex gives to a model: it takes no model without any.
+// codexInstructions are the instructions that Codex gives to a model. Codex accepts no model without instructions.
 const codexInstructions = `You are a coding agent that works in a terminal on the user's machine, in a folder that you share with them.
 Look at the files that matter before you change them, and keep to the style and the tools of the project. Make the smallest change that
 solves the task at its cause. Edit files with apply_patch. Run the tests and linters that the project has, and say what you ran. Do not
 undo changes that you did not make, and do not commit unless you are asked to. Go on until the task is done or you need an answer that
 only the user has. In the end tell in a few sentences what you changed, where, and what is left.`
 
-// codexLevels are the efforts that Codex knows.
+// codexLevels are the reasoning efforts that Codex knows.
 var codexLevels = []codexLevel{
 	{"none", "No reasoning"},
 	{"minimal", "The least reasoning"},
@@ -56,7 +56,7 @@ var codexLevels = []codexLevel{
 	{"xhigh", "The most reasoning"},
 }
 
-// Codex describes the models of a list that answer in text and can use tools, in their order.
+// Codex describes those models of a list that answer in text and can use tools, in the order of the list.
 func Codex(list []Model) []CodexModel {
 	out := make([]CodexModel, 0, len(list))
 	for i := range list {
@@ -65,10 +65,13 @@ func Codex(list []Model) []CodexModel {
 			continue
 		}
 		c := CodexModel{
-			Slug: m.ID, DisplayName: m.DisplayName, Description: m.OwnedBy + ", by this gateway", ShellType: "shell_command", Visibility: "list",
-			SupportedInAPI: true, Priority: len(out) + 1, Instructions: codexInstructions, Summaries: m.of.Reasoning, ApplyPatch: "freeform",
-			Truncation: codexCut{"tokens", 10_000}, ParallelCalls: true, ContextWindow: m.of.ContextWindow, Experimental: []string{},
-			Reasoning: []codexLevel{}, Modalities: []string{catalog.ModalityText},
+			Slug: m.ID, DisplayName: m.DisplayName, Description: m.OwnedBy + ", by this gateway", ShellType: "shell_command",
+			Visibility:     "list",
+			SupportedInAPI: true, Priority: len(out) + 1, Instructions: codexInstructions, Summaries: m.of.Reasoning,
+			ApplyPatch: "freeform",
+			Truncation: codexCut{"tokens", 10_000}, ParallelCalls: true, ContextWindow: m.of.ContextWindow,
+			Experimental: []string{},
+			Reasoning:    []codexLevel{}, Modalities: []string{catalog.ModalityText},
 		}
 		if m.of.Accepts(catalog.ModalityImage) {
 			c.Modalities = append(c.Modalities, catalog.ModalityImage)

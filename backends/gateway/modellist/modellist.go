@@ -1,5 +1,5 @@
-// Package modellist describes models in the shapes in which clients read them: one object with
-// the members of the chat and of the messages API, and what Codex asks for.
+// Package modellist describes models in the forms that clients read: one object with the members of both the chat API
+// and the messages API, and the form that Codex asks for.
 package modellist
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// Model is a model in the shape that serves clients of every API (specification 2.3). What is not
-// published is absent, or null where a client's type has it so.
+// Model is a model in the form that serves clients of every API (specification 2.3). A value that is not published is
+// absent, or null where a client's type requires the member.
 type Model struct {
 	ID          string    `json:"id"`
 	Object      string    `json:"object"`
@@ -22,7 +22,7 @@ type Model struct {
 	DisplayName string    `json:"display_name"`
 	OwnedBy     string    `json:"owned_by"`
 
-	// Of clients of the messages API.
+	// For clients of the messages API.
 	MaxInputTokens *int          `json:"max_input_tokens"`
 	MaxTokens      *int          `json:"max_tokens"`
 	Capabilities   *capabilities `json:"capabilities"`
@@ -31,7 +31,7 @@ type Model struct {
 	RetiresAt      *time.Time    `json:"retires_at"`
 	Line           *string       `json:"line"`
 
-	// Of clients of the chat API.
+	// For clients of the chat API.
 	ContextWindow       int           `json:"context_window,omitempty"`
 	ContextLength       int           `json:"context_length,omitempty"`
 	MaxOutputTokens     int           `json:"max_output_tokens,omitempty"`
@@ -40,7 +40,7 @@ type Model struct {
 	Pricing             *pricing      `json:"pricing,omitempty"`
 	Parameters          []string      `json:"supported_parameters,omitempty"`
 	Deprecated          bool          `json:"deprecated"`
-	// AliasOf is what the name of an alias leads to.
+	// AliasOf is the name that an alias stands for.
 	AliasOf string `json:"alias_of,omitempty"`
 
 	of      *catalog.Model
@@ -52,7 +52,7 @@ type architecture struct {
 	OutputModalities []string `json:"output_modalities"`
 }
 
-// pricing is in US dollars for one token, as a text.
+// pricing is in US dollars per token, as decimal strings.
 type pricing struct {
 	Prompt     string `json:"prompt"`
 	Completion string `json:"completion"`
@@ -60,11 +60,11 @@ type pricing struct {
 	CacheWrite string `json:"input_cache_write,omitempty"`
 }
 
-// pseudoCreated dates the names that the gateway itself made up.
+// pseudoCreated is the creation date of names that the gateway itself defines.
 var pseudoCreated = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Tier describes the name of a tier. first is the model that would be tried first, whose limits and
-// price the name has. It is nil where there is none.
+// Tier describes the name of a tier. first is the model that would be tried first; the name gets its limits and price.
+// A nil first means that the tier has no model.
 func Tier(id string, tier catalog.Tier, first *keychain.Candidate) Model {
 	name := map[catalog.Tier]string{catalog.Low: "Fast", catalog.Medium: "Balanced", catalog.High: "Best"}[tier]
 	m := named(id, name+" ("+tier.String()+")", "tollgate", pseudoCreated)
@@ -74,14 +74,15 @@ func Tier(id string, tier catalog.Tier, first *keychain.Candidate) Model {
 	return m
 }
 
-// Entry describes a candidate by a name. now tells whether it is deprecated.
+// Entry describes a candidate under the name id. It is marked as deprecated if it is at the time now; a zero now skips
+// that.
 func Entry(id string, c *keychain.Candidate, now time.Time) Model {
 	m := named(id, c.Model.Name, c.Provider.Code, c.Model.Created)
 	m.describe(c, now)
 	return m
 }
 
-// Alias returns what a name leads to under that name.
+// Alias returns the same model under another name, with AliasOf set.
 func (m Model) Alias(name string) Model {
 	if name != m.ID {
 		m.ID, m.AliasOf = name, m.ID
@@ -94,7 +95,8 @@ func named(id, name, owner string, created time.Time) Model {
 		created = pseudoCreated
 	}
 	return Model{
-		ID: id, Object: "model", Type: "model", Created: created.Unix(), CreatedAt: created.UTC(), DisplayName: name, OwnedBy: owner,
+		ID: id, Object: "model", Type: "model", Created: created.Unix(), CreatedAt: created.UTC(), DisplayName: name,
+		OwnedBy:   owner,
 		Lifecycle: "active",
 	}
 }
@@ -121,6 +123,7 @@ func (m *Model) describe(c *keychain.Candidate, now time.Time) {
 	}
 }
 
+// known returns nil for 0.
 func known(n int) *int {
 	if n == 0 {
 		return nil
@@ -128,6 +131,7 @@ func known(n int) *int {
 	return &n
 }
 
+// moment returns nil for the zero time.
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -150,7 +154,7 @@ func priceOf(p *catalog.Price) *pricing {
 	return out
 }
 
-// parametersOf are the members of a chat request, beside those of every model, that it takes.
+// parametersOf returns the members of a chat request that the model accepts, besides those that every model accepts.
 func parametersOf(c *keychain.Candidate) (list []string) {
 	if c.Model.Embeddings {
 		return nil
@@ -170,7 +174,7 @@ func parametersOf(c *keychain.Candidate) (list []string) {
 	return list
 }
 
-// efforts are those that a model knows.
+// efforts returns the reasoning efforts that a model accepts.
 func efforts(c *keychain.Candidate) []string {
 	switch {
 	case !c.Model.Reasoning:
@@ -185,7 +189,7 @@ type support struct {
 	Supported bool `json:"supported"`
 }
 
-// capabilities are what the messages API tells of a model.
+// capabilities describe a model as the messages API does.
 type capabilities struct {
 	Batch             support        `json:"batch"`
 	Citations         support        `json:"citations"`
@@ -209,10 +213,13 @@ func capabilitiesOf(c *keychain.Candidate) *capabilities {
 		effort[level] = support{slices.Contains(known, level)}
 	}
 	return &capabilities{
-		Citations: own, CodeExecution: own, ImageInput: support{m.Accepts(catalog.ModalityImage)}, PDFInput: support{m.Accepts(catalog.ModalityFile)},
+		Citations: own, CodeExecution: own, ImageInput: support{m.Accepts(catalog.ModalityImage)},
+		PDFInput:          support{m.Accepts(catalog.ModalityFile)},
 		StructuredOutputs: support{m.JSONSchema}, Effort: effort,
-		ContextManagement: map[string]any{"supported": native, "clear_thinking_20251015": own, "clear_tool_uses_20250919": own, "compact_20260112": own},
-		ServerTools:       map[string]any{"supported": native, "code_execution": own, "web_search": own},
+		ContextManagement: map[string]any{
+			"supported": native, "clear_thinking_20251015": own, "clear_tool_uses_20250919": own, "compact_20260112": own,
+		},
+		ServerTools: map[string]any{"supported": native, "code_execution": own, "web_search": own},
 		Thinking: map[string]any{"supported": m.Reasoning, "types": map[string]any{
 			"adaptive": thinks, "enabled": thinks, "between_tools": thinks, "disabled": support{slices.Contains(known, "none")},
 		}},

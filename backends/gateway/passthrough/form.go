@@ -17,20 +17,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// Bounds of a form. One that is not longer than kept is read before a provider is asked, so that it
-// can be sent again; of a longer one the rest is passed on as it comes, once its model is known.
+// Bounds of a form, in bytes unless noted. A form that is not longer than keptForm is read completely before a provider
+// is called, so that it can be sent again. Of a longer form, the rest is streamed to the provider once the model is
+// known. The model must come within the first beforeForm bytes.
 const (
 	keptForm   = 1 << 20
 	beforeForm = 32 << 20
 	maxParts   = 200
-	maxField   = 64 << 10 // of a field that the gateway reads
+	maxField   = 64 << 10 // of a field that the gateway reads completely
 )
 
-// Form is a multipart body. Its parts are written anew, so that the provider cannot read another
-// model in it than the gateway has.
+// Form is a multipart body. Its parts are encoded anew, so that the provider cannot read another model from it than the
+// gateway did.
 type Form struct {
 	Model string
-	// Fields are the short fields that stand before what is passed on as it comes.
+	// Fields are the short fields that come before the part that is streamed.
 	Fields map[string]string
 
 	boundary string
@@ -39,7 +40,7 @@ type Form struct {
 	writer   *multipart.Writer
 	reader   *multipart.Reader
 	limited  *io.LimitedReader
-	part     *multipart.Part // that is passed on as it comes; nil: the form was read to its end
+	part     *multipart.Part // the part that is streamed; nil if the form was read to its end
 	parts    int
 
 	mu     sync.Mutex
@@ -47,13 +48,16 @@ type Form struct {
 	failed error
 }
 
-// ReadForm reads a form until its model is known, or a part of it where needsModel is false. The
-// memory that is held belongs to share. Errors are *apierror.Error with status 400, 413 or 415, and
-// those of reading.
-func ReadForm(ctx context.Context, contentType string, body io.Reader, limit int64, needsModel bool, share *memory.Share) (*Form, error) {
+// ReadForm reads a form until it may be streamed to a provider: to its end if it is short, and otherwise until enough
+// of it is read and, where needsModel is true, its model is known. The memory that the form holds is counted in share.
+// Errors are *apierror.Error with status 400, 408, 413 or 415, or 503 if share gets no memory.
+func ReadForm(
+	ctx context.Context, contentType string, body io.Reader, limit int64, needsModel bool, share *memory.Share,
+) (*Form, error) {
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
-		return nil, apierror.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "the body must be multipart/form-data")
+		return nil, apierror.New(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			"the body must be multipart/form-data")
 	}
 	f := &Form{Fields: make(map[string]string), limited: &io.LimitedReader{R: body, N: limit + 1}, share: share}
 	f.reader = multipart.NewReader(f.limited, params["boundary"])
@@ -99,7 +103,8 @@ func ReadForm(ctx context.Context, contentType string, body io.Reader, limit int
 	}
 }
 
-// next returns the next part, and nil for the field model, which it reads.
+// next returns the next part with only the headers that are passed on. For the field model, which it reads itself, it
+// returns nil.
 func (f *Form) next() (*multipart.Part, error) {
 	part, err := f.reader.NextRawPart()
 	if err != nil {
@@ -129,25 +134,30 @@ func (f *Form) next() (*multipart.Part, error) {
 		return nil, err
 	}
 	if value == "" || len(value) > maxModel {
-		return nil, apierror.New(http.StatusBadRequest, "invalid_value", "model must be a text of 1 to %d bytes", maxModel).With("model")
+		return nil, apierror.New(http.StatusBadRequest, "invalid_value", "model must be a text of 1 to %d bytes",
+			maxModel).With("model")
 	}
 	f.Model = value
-	return nil, nil //nolint:nilnil // nothing to pass on
+	return nil, nil //nolint:nilnil // the model is not passed on as a part
 }
 
+// field reads a short part completely.
 func (f *Form) field(part *multipart.Part) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(part, maxField+1))
 	if err != nil {
 		return "", f.mistake(err)
 	}
 	if len(text) > maxField {
-		return "", apierror.New(http.StatusBadRequest, "invalid_value", "the field %.100q is longer than %d bytes", part.FormName(), maxField)
+		return "", apierror.New(http.StatusBadRequest, "invalid_value", "the field %.100q is longer than %d bytes",
+			part.FormName(), maxField)
 	}
 	return string(text), nil
 }
 
-// keep keeps a part, and reports whether all of it: the rest of a long one is passed on later.
-func (f *Form) keep(ctx context.Context, into io.Writer, part *multipart.Part, needsModel bool) (whole bool, err error) {
+// keep copies a part into the buffer. It reports false if only the beginning was read because the rest can be streamed.
+func (f *Form) keep(
+	ctx context.Context, into io.Writer, part *multipart.Part, needsModel bool,
+) (whole bool, err error) {
 	piece := make([]byte, 32<<10)
 	for {
 		if f.buffer.Len() >= keptForm && (f.Model != "" || !needsModel) {
@@ -175,28 +185,31 @@ func (f *Form) keep(ctx context.Context, into io.Writer, part *multipart.Part, n
 	}
 }
 
-// mistake is the error of a body that cannot be read.
+// mistake converts an error of reading the body into the error for the client. It returns io.EOF unchanged unless the
+// body was too large.
 func (f *Form) mistake(err error) error {
 	if _, ok := apierror.From(err); ok || errors.Is(err, io.EOF) && f.limited.N > 0 {
 		return err
 	}
 	tooLarge := f.limited.N <= 0
 	if _, over := errors.AsType[*http.MaxBytesError](err); over || tooLarge {
-		return apierror.New(http.StatusRequestEntityTooLarge, "request_too_large", "the body is larger than this endpoint takes")
+		return apierror.New(http.StatusRequestEntityTooLarge, "request_too_large",
+			"the body is larger than this endpoint takes")
 	}
 	e := apierror.New(http.StatusBadRequest, "invalid_value", "the form could not be read to its end")
 	if inbound.TooSlow(err) {
-		e = apierror.New(http.StatusRequestTimeout, "request_timeout", "the request body took too long to arrive, send it again")
+		e = apierror.New(http.StatusRequestTimeout, "request_timeout",
+			"the request body took too long to arrive, send it again")
 	}
 	e.Cause = err
 	return e
 }
 
-// ContentType is that of the body as it is passed on.
+// ContentType returns the Content-Type of the body that is passed on.
 func (f *Form) ContentType() string { return f.writer.FormDataContentType() }
 
-// For returns the body for a model of a provider. It is an error to ask a second time for one that is
-// passed on as it comes. A size of -1 is not known.
+// For returns the body with the name that a provider uses for the model. An empty model adds no field. A streamed body
+// can be requested only once; a second call returns an error. The size is -1 if it is unknown.
 func (f *Form) For(model string) (body io.ReadCloser, size int64, err error) {
 	var head bytes.Buffer
 	kept := f.buffer.Bytes()
@@ -231,14 +244,14 @@ type pipe struct {
 	io.Closer
 }
 
-// Once reports whether the body has been given away and cannot be read again.
+// Once reports whether a streamed body has been handed out, so that the request cannot be sent again.
 func (f *Form) Once() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.given
 }
 
-// Refused returns what was wrong with the part of the body that was passed on as it came.
+// Refused returns the client's mistake found in the streamed part of the body, or nil.
 func (f *Form) Refused() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -288,7 +301,7 @@ func (f *Form) pass(to io.Writer) error {
 	}
 }
 
-// source reads a part and tells mistakes from the end.
+// source reads a part and converts errors other than io.EOF with mistake.
 type source struct {
 	form *Form
 	part *multipart.Part

@@ -14,25 +14,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Reader is a body on its way to a provider.
+// Reader is the body of a request to a provider.
 type Reader = io.ReadCloser
 
-// maxModel is how long the name of a model may be.
+// maxModel is the maximum length of a model's name, in bytes.
 const maxModel = 512
 
 // Object is a JSON body whose model can be replaced.
 type Object struct {
 	Model string
-	// Characters is how long the text of the member input is.
+	// Characters is the number of characters of the member input.
 	Characters int64
 
 	body       []byte
-	from, to   int // where the value of model is; 0: there is none
+	from, to   int // range of the value of model in body; 0 if there is none
 	afterBrace int
 }
 
-// ReadObject reads a JSON body. Errors are *apierror.Error with status 400: also for a member model that
-// stands in it twice, which the gateway and the provider might read differently.
+// ReadObject parses a JSON body. Errors are *apierror.Error with status 400. A repeated member model is refused,
+// because the gateway and the provider might read different ones.
 func ReadObject(body []byte) (*Object, error) {
 	if !gjson.ValidBytes(body) {
 		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the body is no JSON")
@@ -51,7 +51,8 @@ func ReadObject(body []byte) (*Object, error) {
 				return false
 			}
 			if value.Type != gjson.String || value.Str == "" || len(value.Str) > maxModel {
-				err = apierror.New(http.StatusBadRequest, "invalid_value", "model must be a text of 1 to %d bytes", maxModel).With("model")
+				err = apierror.New(http.StatusBadRequest, "invalid_value", "model must be a text of 1 to %d bytes",
+					maxModel).With("model")
 				return false
 			}
 			o.Model, o.from, o.to = value.Str, value.Index, value.Index+len(value.Raw)
@@ -67,30 +68,30 @@ func errTwice() error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "model is given twice").With("model")
 }
 
-// Text returns a member that is a text; empty: there is none.
+// Text returns the value of a member that is a string, or an empty string if there is none.
 func (o *Object) Text(member string) string { return gjson.GetBytes(o.body, gjson.Escape(member)).Str }
 
-// For returns the body for a model of a provider, whose name takes the place of the client's. An empty
-// name changes nothing.
+// For returns the body with the client's model replaced by the name that a provider uses. If the body has no model, one
+// is added. An empty model changes nothing. The error is always nil.
 func (o *Object) For(model string) (body Reader, size int64, err error) {
 	if model == "" || model == o.Model {
 		return io.NopCloser(bytes.NewReader(o.body)), int64(len(o.body)), nil
 	}
 	name := gjson.AppendJSONString(nil, model)
-	before, behind := o.body[:o.from], o.body[o.to:]
+	head, tail := o.body[:o.from], o.body[o.to:]
 	if o.to == 0 {
 		name = append(append([]byte(`"model":`), name...), ',')
 		if strings.TrimSpace(string(o.body[o.afterBrace:o.afterBrace+min(64, len(o.body)-o.afterBrace)])) == "}" {
 			name = name[:len(name)-1]
 		}
-		before, behind = o.body[:o.afterBrace], o.body[o.afterBrace:]
+		head, tail = o.body[:o.afterBrace], o.body[o.afterBrace:]
 	}
-	return io.NopCloser(io.MultiReader(bytes.NewReader(before), bytes.NewReader(name), bytes.NewReader(behind))),
-		int64(len(before) + len(name) + len(behind)), nil
+	return io.NopCloser(io.MultiReader(bytes.NewReader(head), bytes.NewReader(name), bytes.NewReader(tail))),
+		int64(len(head) + len(name) + len(tail)), nil
 }
 
-// Usage reads what an answer used out of its end: the last object usage, or cohere's billed units. tail
-// is cut at its beginning. Known is false where it tells nothing.
+// Usage reads the usage from the end of a response: from the last object usage, or else from the last object
+// billed_units, which Cohere uses. tail may begin in the middle of the response. Known is false if no usage is found.
 func Usage(tail []byte) (u wire.Usage) {
 	for _, member := range [...]string{`"usage"`, `"billed_units"`} {
 		at := bytes.LastIndex(tail, []byte(member))
@@ -108,6 +109,7 @@ func Usage(tail []byte) (u wire.Usage) {
 	return u
 }
 
+// read reads the fields of a usage object into u.
 func read(usage gjson.Result, u *wire.Usage) {
 	first := func(names ...string) int64 {
 		for _, name := range names {
@@ -132,7 +134,7 @@ func read(usage gjson.Result, u *wire.Usage) {
 	u.Known = u.Prompt > 0 || u.Completion > 0 || u.Served != nil
 }
 
-// called adds units that are priced as calls are.
+// called adds n units that are priced like calls of server tools. It creates s if it is nil.
 func called(s *wire.Served, unit string, n int64) *wire.Served {
 	if s == nil {
 		s = &wire.Served{Calls: make(map[string]int64)}
@@ -141,7 +143,7 @@ func called(s *wire.Served, unit string, n int64) *wire.Served {
 	return s
 }
 
-// Spoken is the usage of a request that is billed by the characters of its input.
+// Spoken returns the usage of a request that is billed by the characters of its input.
 func Spoken(characters int64) wire.Usage {
 	return wire.Usage{Known: true, Served: called(nil, "character", characters)}
 }

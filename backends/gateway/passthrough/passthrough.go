@@ -1,6 +1,6 @@
-// Package passthrough knows the endpoints of model APIs that nothing is translated for: audio, images,
-// moderations, rerank, files and batches. A request passes to its model's provider as it is, but
-// for the name of the model. What differs between the endpoints is in one table.
+// Package passthrough describes the endpoints of model APIs that need no translation: audio, images, moderations,
+// rerank, files and batches. A request is passed to the provider of its model unchanged except for the name of the
+// model. The differences between the endpoints are in one table.
 package passthrough
 
 import (
@@ -10,70 +10,92 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// Body is what a request consists of.
+// Body is the kind of body of a request.
 type Body uint8
 
 // The kinds of bodies.
 const (
-	// NoBody is of requests by the id of an object.
+	// NoBody is for requests that have only the id of an object, or nothing.
 	NoBody Body = iota
-	// JSONBody is an object with the member model, if it names one.
+	// JSONBody is a JSON object with an optional member model.
 	JSONBody
-	// FormBody is multipart/form-data with the field model, if it names one.
+	// FormBody is multipart/form-data with an optional field model.
 	FormBody
 )
 
-// Endpoint is a row of the table.
+// Endpoint is a row of the table of endpoints.
 type Endpoint struct {
 	Method string
-	// Pattern is the path below /v1. {id} stands for the id of an object.
+	// Pattern is the path below /v1. {id} matches the id of an object.
 	Pattern string
-	// Name is what providers and models of the catalog serve; its address and what stands behind
-	// {id} make that of the provider. Surface is the name in the usage log.
+	// Name is how providers and models of the catalog name the endpoint. The address of a request is the provider's
+	// address of that endpoint followed by {id} and the rest of the pattern. Surface is the name in the usage log.
 	Name, Surface string
 	Body          Body
-	// Limit is how large a body may be, in bytes.
+	// Limit is the maximum size of the body, in bytes.
 	Limit int64
-	// Object is the kind of the object that {id} names, that is listed, or that a good answer is.
+	// Object is the kind of object that {id} names, that a list contains, or that a successful response creates.
 	Object string
-	// List tells that the objects are listed, Deletes that a good answer means the end of the object.
+	// List means that the endpoint lists objects. Deletes means that a successful response deletes the object.
 	List, Deletes bool
-	// Input is the member of the body that names a file, through whose provider key the request goes.
+	// Input is the member of the body that names a file. The request uses the provider key through which that file was
+	// uploaded.
 	Input string
 }
 
-// Bounds of bodies, which are those of the APIs or more.
+// Bounds of bodies, in bytes. They are at least as large as those of the APIs.
 const (
 	limitJSON  = 32_000_000
 	limitAudio = 32 << 20
-	limitImage = 256 << 20 // up to 16 of them
+	limitImage = 256 << 20 // for up to 16 images
 	limitFile  = 512 << 20
 )
 
 // Endpoints is the table.
 var Endpoints = []Endpoint{
 	{Method: "POST", Pattern: "/audio/speech", Name: "audio/speech", Surface: "audio", Body: JSONBody, Limit: limitJSON},
-	{Method: "POST", Pattern: "/audio/transcriptions", Name: "audio/transcriptions", Surface: "audio", Body: FormBody, Limit: limitAudio},
-	{Method: "POST", Pattern: "/audio/translations", Name: "audio/translations", Surface: "audio", Body: FormBody, Limit: limitAudio},
-	{Method: "POST", Pattern: "/images/generations", Name: "images/generations", Surface: "images", Body: JSONBody, Limit: limitJSON},
+	{
+		Method: "POST", Pattern: "/audio/transcriptions", Name: "audio/transcriptions", Surface: "audio", Body: FormBody,
+		Limit: limitAudio,
+	},
+	{
+		Method: "POST", Pattern: "/audio/translations", Name: "audio/translations", Surface: "audio", Body: FormBody,
+		Limit: limitAudio,
+	},
+	{
+		Method: "POST", Pattern: "/images/generations", Name: "images/generations", Surface: "images", Body: JSONBody,
+		Limit: limitJSON,
+	},
 	{Method: "POST", Pattern: "/images/edits", Name: "images/edits", Surface: "images", Body: FormBody, Limit: limitImage},
-	{Method: "POST", Pattern: "/moderations", Name: "moderations", Surface: "moderations", Body: JSONBody, Limit: limitJSON},
+	{
+		Method: "POST", Pattern: "/moderations", Name: "moderations", Surface: "moderations", Body: JSONBody,
+		Limit: limitJSON,
+	},
 	{Method: "POST", Pattern: "/rerank", Name: "rerank", Surface: "rerank", Body: JSONBody, Limit: limitJSON},
 
-	{Method: "POST", Pattern: "/files", Name: "files", Surface: "files", Body: FormBody, Limit: limitFile, Object: keychain.ObjectFile},
+	{
+		Method: "POST", Pattern: "/files", Name: "files", Surface: "files", Body: FormBody, Limit: limitFile,
+		Object: keychain.ObjectFile,
+	},
 	{Method: "GET", Pattern: "/files", Name: "files", Surface: "files", Object: keychain.ObjectFile, List: true},
 	{Method: "GET", Pattern: "/files/{id}", Name: "files", Surface: "files", Object: keychain.ObjectFile},
 	{Method: "GET", Pattern: "/files/{id}/content", Name: "files", Surface: "files", Object: keychain.ObjectFile},
-	{Method: "DELETE", Pattern: "/files/{id}", Name: "files", Surface: "files", Object: keychain.ObjectFile, Deletes: true},
+	{
+		Method: "DELETE", Pattern: "/files/{id}", Name: "files", Surface: "files", Object: keychain.ObjectFile, Deletes: true,
+	},
 
-	{Method: "POST", Pattern: "/batches", Name: "batches", Surface: "batches", Body: JSONBody, Limit: limitJSON, Object: keychain.ObjectBatch, Input: "input_file_id"},
+	{
+		Method: "POST", Pattern: "/batches", Name: "batches", Surface: "batches", Body: JSONBody, Limit: limitJSON,
+		Object: keychain.ObjectBatch, Input: "input_file_id",
+	},
 	{Method: "GET", Pattern: "/batches", Name: "batches", Surface: "batches", Object: keychain.ObjectBatch, List: true},
 	{Method: "GET", Pattern: "/batches/{id}", Name: "batches", Surface: "batches", Object: keychain.ObjectBatch},
 	{Method: "POST", Pattern: "/batches/{id}/cancel", Name: "batches", Surface: "batches", Object: keychain.ObjectBatch},
 }
 
-// Find returns the row of a path below /v1 and the id in it. Where only the method is another one, the
-// row is nil and allow lists those that there are. It allocates nothing for paths of other routes.
+// Find returns the endpoint for a path below /v1, and the id in that path. If only the method does not match, the
+// endpoint is nil and allow lists the methods that do, as in an Allow header. Find does not allocate for paths of other
+// routes.
 func Find(method, path string) (e *Endpoint, id, allow string) {
 	for i := range Endpoints {
 		row := &Endpoints[i]
@@ -91,20 +113,22 @@ func Find(method, path string) (e *Endpoint, id, allow string) {
 	return nil, "", allow
 }
 
+// match reports whether a path matches the pattern, and returns the id in it.
 func (e *Endpoint) match(path string) (id string, ok bool) {
-	before, behind, wild := strings.Cut(e.Pattern, "{id}")
+	prefix, suffix, wild := strings.Cut(e.Pattern, "{id}")
 	if !wild {
 		return "", path == e.Pattern
 	}
-	id, ok = strings.CutPrefix(path, before)
+	id, ok = strings.CutPrefix(path, prefix)
 	if !ok {
 		return "", false
 	}
-	id, ok = strings.CutSuffix(id, behind)
+	id, ok = strings.CutSuffix(id, suffix)
 	return id, ok && validID(id)
 }
 
-// validID reports whether an id can stand in a path.
+// validID reports whether an id may be used in a path: it has at most 200 letters, digits, "-", "_" and ".", and is not
+// made of dots alone.
 func validID(id string) bool {
 	const limit = 200
 	return id != "" && len(id) <= limit && strings.Trim(id, ".") != "" && !strings.ContainsFunc(id, func(r rune) bool {
@@ -112,17 +136,17 @@ func validID(id string) bool {
 	})
 }
 
-// Below is what stands in the address of a provider behind that of the endpoint.
+// Below returns the path that is appended to the provider's address of the endpoint.
 func (e *Endpoint) Below(id string) string {
 	if id == "" {
 		return ""
 	}
-	_, behind, _ := strings.Cut(e.Pattern, "{id}")
-	return "/" + id + behind
+	_, suffix, _ := strings.Cut(e.Pattern, "{id}")
+	return "/" + id + suffix
 }
 
-// IsContent reports whether the answer is a file's content, of any size, and no description.
+// IsContent reports whether the response is the content of a file, of any size, rather than a JSON description.
 func (e *Endpoint) IsContent() bool { return strings.HasSuffix(e.Pattern, "/content") }
 
-// NeedsModel reports whether a request is for a model.
+// NeedsModel reports whether a request must name a model.
 func (e *Endpoint) NeedsModel() bool { return e.Object == "" }

@@ -1,5 +1,5 @@
-// Package schema is the gateway's part of a database: its tables, and the form in which their
-// columns have times, flags and texts.
+// Package schema has the gateway's tables of a database, and the conversions between Go values and columns for times,
+// booleans and texts.
 package schema
 
 import (
@@ -18,13 +18,13 @@ var migrations embed.FS
 // Gateway returns the tables of the model gateway.
 func Gateway() store.Schema { return store.Embedded("gateway", migrations) }
 
-// Micros returns the column of a time: microseconds since 1970.
+// Micros converts a time to a column value: microseconds since 1970.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
-// Moment returns the time of a column, in UTC.
+// Moment converts a column value to a time in UTC.
 func Moment(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// Optional returns the time of a column that may be NULL, and nil for NULL.
+// Optional converts a nullable column value to a time. It returns nil for NULL.
 func Optional(us sql.NullInt64) *time.Time {
 	if !us.Valid {
 		return nil
@@ -33,7 +33,7 @@ func Optional(us sql.NullInt64) *time.Time {
 	return &at
 }
 
-// Flag returns the column of a boolean.
+// Flag converts a boolean to a column value.
 func Flag(b bool) int {
 	if b {
 		return 1
@@ -41,7 +41,7 @@ func Flag(b bool) int {
 	return 0
 }
 
-// Nullable returns the column of a text that is NULL where it is empty.
+// Nullable converts a text to a column value. The empty text becomes NULL.
 func Nullable(text string) any {
 	if text == "" {
 		return nil
@@ -49,20 +49,19 @@ func Nullable(text string) any {
 	return text
 }
 
-// Text scans a row of one text.
+// Text scans a row of one text column.
 func Text(row store.Row) (text string, err error) { return text, row.Scan(&text) }
 
-// MaxID is more bytes than any id or name of an entry has.
+// MaxID is the maximum length of an id that is looked up, in bytes. No id or name of an entry is that long.
 const MaxID = 1000
 
-// StorableID reports whether a row can have this id. What cannot is not found:
-// PostgreSQL would answer some such texts by an error.
+// StorableID reports whether a row can have this id. Callers treat other ids as not found: PostgreSQL would answer some
+// of them with an error.
 func StorableID(id string) bool {
 	return len(id) <= MaxID && utf8.ValidString(id) && strings.IndexByte(id, 0) < 0
 }
 
-// Storable removes zero bytes and broken UTF-8: PostgreSQL reads no JSON that
-// has them, not even the rest of it.
+// Storable removes zero bytes and invalid UTF-8, because PostgreSQL rejects a JSON text that contains them.
 func Storable(text string) string {
 	if strings.IndexByte(text, 0) >= 0 {
 		text = strings.ReplaceAll(text, "\x00", "")

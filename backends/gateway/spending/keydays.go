@@ -7,14 +7,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// keyDay names a row of gateway_provider_key_days.
+// keyDay is the key of a row of gateway_provider_key_days.
 type keyDay struct {
 	key string
 	day int64
 }
 
-// addKeyDays adds what a batch spent through stored provider keys to the sums of their days. The
-// whole of a record counts for the key that it names.
+// addKeyDays adds what a batch spent through stored provider keys to the sums of their days. The whole record counts
+// for the key that it names.
 func (s *Ledger) addKeyDays(c store.Conn, batch []Record) error {
 	days := make(map[keyDay]spentTokens)
 	for i := range batch {
@@ -29,7 +29,7 @@ func (s *Ledger) addKeyDays(c store.Conn, batch []Record) error {
 	for at := range days {
 		rows = append(rows, at)
 	}
-	// In order, so that two nodes do not lock each other out.
+	// Sorted, so that two nodes do not deadlock.
 	slices.SortFunc(rows, func(a, b keyDay) int {
 		if n := strings.Compare(a.key, b.key); n != 0 {
 			return n

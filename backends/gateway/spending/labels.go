@@ -13,15 +13,14 @@ const (
 	labelEndUser = "end_user"
 )
 
-// MaxLabels is how many different tags, and how many different end users, a UTC day has sums of.
-// What comes on top of them is counted as OtherLabels. Nodes that meet new ones in the same
-// moment may exceed it by a few.
+// MaxLabels is the number of different tags, and of different end users, for which a UTC day has sums. Further ones are
+// counted as OtherLabels. If several nodes meet new ones at the same moment the number may exceed MaxLabels by a few.
 const MaxLabels = 1000
 
 // OtherLabels is the name in sums of the tags or end users beyond MaxLabels.
 const OtherLabels = "(other)"
 
-// addLabels adds a record to the rows of its labels. The key is that of its hour.
+// addLabels adds a record to the rows of its labels. hour is the key of the record's hourly row.
 func (t sumsTable) addLabels(hour *sumsKey, r *Record) {
 	key := sumsKey{team: r.TeamID, at: hour.at / 24, provider: r.Provider, model: hour.model, tier: labelTag}
 	for i, tag := range r.Tags {
@@ -36,21 +35,21 @@ func (t sumsTable) addLabels(hour *sumsKey, r *Record) {
 	}
 }
 
-// labelDay is a day of a kind of labels.
+// labelDay is a day of one kind of labels.
 type labelDay struct {
 	kind string
 	day  int64
 }
 
-// labelNames are the names that have rows in the database, as far as it was asked, of the days
-// that this node has written last. Only the one batch that is written touches it.
+// labelNames caches the names that have rows in the database, for the days that this node has written last. Only the
+// batch that is being written uses it.
 type labelNames map[labelDay]map[string]bool
 
 // maxLabelDays bounds labelNames.
 const maxLabelDays = 8
 
-// addLabels adds the sums of labels to the rows that there are, under OtherLabels what is beyond
-// MaxLabels.
+// addLabels adds the sums of labels to the rows in the database. Labels beyond MaxLabels are added to the row of
+// OtherLabels.
 func (s *Ledger) addLabels(c store.Conn, rows []*sumsRow) error {
 	if len(rows) == 0 {
 		return nil
@@ -58,11 +57,11 @@ func (s *Ledger) addLabels(c store.Conn, rows []*sumsRow) error {
 	if s.labels == nil || len(s.labels) > maxLabelDays {
 		s.labels = make(labelNames)
 	}
-	fresh := make(map[labelDay]map[string]bool) // read or let in by this batch, which may be given up
+	fresh := make(map[labelDay]map[string]bool) // read or admitted by this batch, which may be rolled back
 	within := make(sumsTable, len(rows))
 	for _, row := range rows {
-		of, key := labelDay{row.tier, row.at}, row.sumsKey
-		known, err := s.admitLabel(c, of, key.key, fresh)
+		day, key := labelDay{row.tier, row.at}, row.sumsKey
+		known, err := s.admitLabel(c, day, key.key, fresh)
 		if err != nil {
 			return err
 		}
@@ -74,18 +73,19 @@ func (s *Ledger) addLabels(c store.Conn, rows []*sumsRow) error {
 	return s.addSums(c, labelDaily, within.sorted())
 }
 
-// admitLabel reports whether a name has a row of its own, or gets one. The database is asked once for
-// a batch where a name is new and there is room.
-func (s *Ledger) admitLabel(c store.Conn, of labelDay, name string, fresh map[labelDay]map[string]bool) (bool, error) {
-	if s.labels[of][name] || fresh[of][name] {
+// admitLabel reports whether a name has, or gets, a row of its own. The database is read once per batch and only if a
+// name is new and there is room.
+func (s *Ledger) admitLabel(c store.Conn, day labelDay, name string, fresh map[labelDay]map[string]bool) (bool, error) {
+	if s.labels[day][name] || fresh[day][name] {
 		return true, nil
 	}
-	if len(s.labels[of]) >= MaxLabels {
+	if len(s.labels[day]) >= MaxLabels {
 		return false, nil
 	}
-	if fresh[of] == nil {
-		names, err := store.List(c, schema.Text, `SELECT DISTINCT name FROM gateway_label_days WHERE day = ? AND kind = ? AND name <> ?`,
-			of.day, of.kind, OtherLabels)
+	if fresh[day] == nil {
+		names, err := store.List(c, schema.Text,
+			`SELECT DISTINCT name FROM gateway_label_days WHERE day = ? AND kind = ? AND name <> ?`,
+			day.day, day.kind, OtherLabels)
 		if err != nil {
 			return false, err
 		}
@@ -93,11 +93,11 @@ func (s *Ledger) admitLabel(c store.Conn, of labelDay, name string, fresh map[la
 		for _, n := range names {
 			there[n], known[n] = true, true
 		}
-		fresh[of], s.labels[of] = there, known
+		fresh[day], s.labels[day] = there, known
 	}
-	if !fresh[of][name] && len(fresh[of]) >= MaxLabels {
+	if !fresh[day][name] && len(fresh[day]) >= MaxLabels {
 		return false, nil
 	}
-	fresh[of][name] = true
+	fresh[day][name] = true
 	return true, nil
 }

@@ -11,30 +11,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Query asks what all users spent together.
+// Query asks for the sums of what all users spent together.
 type Query struct {
-	// From and To bound the days in UTC, To excluded. With the group hour they bound the hours,
-	// and From is taken down to the whole hour, To up. Zero: To is tomorrow, From 30 days before
-	// To, or with the group hour one day.
+	// From (inclusive) and To (exclusive) bound the days in UTC. With the group hour they bound the hours: From is
+	// rounded down to a whole hour and To up. A zero To means tomorrow. A zero From means 30 days before To, or one day
+	// with the group hour.
 	From, To time.Time
-	// By names what to sum by: organisation, which is all in one line, team, user, key, provider,
-	// model, tag, end_user, day, hour. Empty: team and model. Users and keys are not told apart
-	// by team, tag and end user, tags and end users not by each other and by hour.
+	// By lists what to sum by: organisation (everything in one line), team, user, key, provider, model, tag, end_user,
+	// day, hour. If it is empty the sums are by team and model. Users and keys cannot be combined with team, tag and
+	// end_user. Tags and end users cannot be combined with each other or with hour.
 	By []string
-	// TeamID is the team to look at. Empty means all requests. With it there are no users and keys.
+	// TeamID limits the query to one team. Empty means all requests. It cannot be combined with users and keys.
 	TeamID string
-	// Compare adds what was spent in the time before From that is as long. It is not for days
-	// and hours.
+	// Compare adds what was spent in the preceding period of the same length. It cannot be combined with days and
+	// hours.
 	Compare bool
 }
 
-// Line is a line of the answer to a Query: what it is about, and the sums.
+// Line is a line of the result of a Query: the values of its groups, and the sums.
 type Line struct {
-	// TeamID and Team, its name, are empty for requests of no team. A team that was removed
-	// has an id and no name.
+	// TeamID and Team, its name, are empty for requests of no team. A team that was removed has an id and no name.
 	TeamID *string `json:"team_id,omitempty"`
 	Team   *string `json:"team,omitempty"`
-	// UserID and User, what people call the user, who may have no name.
+	// UserID and User, the name of the user, who may have none.
 	UserID *string `json:"user_id,omitempty"`
 	User   *string `json:"user,omitempty"`
 	// KeyID and Key, its label.
@@ -42,36 +41,36 @@ type Line struct {
 	Key      *string `json:"key,omitempty"`
 	Provider *string `json:"provider,omitempty"`
 	Model    *string `json:"model,omitempty"`
-	// Tag and EndUser are OtherLabels for those beyond MaxLabels. Requests without any are in no
-	// line, and those with several tags in several.
+	// Tag and EndUser are OtherLabels for labels beyond MaxLabels. Requests without a label are in no line, and those
+	// with several tags are in several lines.
 	Tag     *string    `json:"tag,omitempty"`
 	EndUser *string    `json:"end_user,omitempty"`
 	Day     string     `json:"day,omitempty"` // 2006-01-02, UTC
 	Hour    *time.Time `json:"hour,omitempty"`
 	UsageSums
-	// WrittenTokens are those of InputTokens that providers have put into their caches.
+	// WrittenTokens is the part of InputTokens that providers have put into their caches.
 	WrittenTokens int64 `json:"written_tokens"`
-	// USDPerMillion is CostUSD by a million of TotalTokens, as was paid; nil: there are none.
+	// USDPerMillion is the price paid per million of TotalTokens. It is nil if there are no tokens.
 	USDPerMillion *MicroUSD `json:"usd_per_million"`
-	// Before is what was spent in the time before; nil: it was not asked for.
+	// Before is what was spent in the preceding period. It is nil unless Query.Compare was set.
 	Before *SpentBefore `json:"before,omitempty"`
 }
 
-// SpentBefore is what was spent in the time before that of a line.
+// SpentBefore is what was spent in the period before that of a line.
 type SpentBefore struct {
 	Requests    int64    `json:"requests"`
 	TotalTokens int64    `json:"total_tokens"`
 	CostUSD     MicroUSD `json:"cost_usd"`
 }
 
-// Bounds of an answer.
+// Bounds of the result.
 const (
 	maxSpendingLines = 10_000
-	// maxSpendingHours bounds the time of hours, which a table has for hoursKept days.
+	// maxSpendingHours bounds the period of a query by hours, whose table covers hoursKept days.
 	maxSpendingHours = 31 * 24
 )
 
-// The groups of a Query that matter beside their columns.
+// The groups of a Query that need more than their columns.
 const (
 	byOrganisation = "organisation"
 	byTeam         = "team"
@@ -86,11 +85,11 @@ const (
 // spendingGroup is something that a Query can sum by.
 type spendingGroup struct {
 	name, columns string
-	// into returns where the columns of a line go; at is for a day or an hour.
+	// into returns the destinations for the columns in a line. The destination at is for a day or an hour.
 	into func(line *Line, at *int64) []any
 }
 
-// spendingGroups are in the order of columns.
+// spendingGroups are in the order of the columns.
 var spendingGroups = []spendingGroup{
 	{byOrganisation, "", func(*Line, *int64) []any { return nil }},
 	{byDay, "d.day", func(_ *Line, at *int64) []any { return []any{at} }},
@@ -104,12 +103,12 @@ var spendingGroups = []spendingGroup{
 	{"model", "d.provider, d.model", func(l *Line, _ *int64) []any { return []any{&l.Provider, &l.Model} }},
 }
 
-// spendingSource is where a Query finds its sums.
+// spendingSource is a table with the sums for a Query.
 type spendingSource struct {
 	table, at string
-	teams     bool // its rows tell teams apart
+	teams     bool // whether its rows are by team
 	kind      string
-	groups    []string // that not all sources have
+	groups    []string // the groups that not every source has
 }
 
 var spendingSources = []spendingSource{
@@ -123,14 +122,15 @@ var spendingSources = []spendingSource{
 
 func (q *Query) has(group string) bool { return slices.Contains(q.By, group) }
 
-// check completes the query, and returns where its sums are and the groups of its lines.
+// check completes the query and returns the source of its sums and the groups of its lines.
 func (q *Query) check(now time.Time) (source *spendingSource, groups []*spendingGroup, err error) {
 	if len(q.By) == 0 {
 		q.By = []string{byTeam, "model"}
 	}
 	for _, name := range q.By {
 		if !slices.ContainsFunc(spendingGroups, func(g spendingGroup) bool { return g.name == name }) {
-			return nil, nil, invalid("by", "by must name some of organisation, team, user, key, provider, model, tag, end_user, day, hour; %.40q is none of them", name)
+			return nil, nil, invalid("by",
+				"by must name some of organisation, team, user, key, provider, model, tag, end_user, day, hour; %.40q is none of them", name)
 		}
 	}
 	var special []string // groups that not all sources have
@@ -178,9 +178,9 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 	return source, groups, nil
 }
 
-// Spending sums what all users spent, by days or hours first where they are asked for, and then
-// with the most money and the most tokens first. It has at most maxSpendingLines lines, and lags
-// behind the requests by at most FlushInterval.
+// Spending returns the sums of what all users spent. Lines are ordered by day or hour if these were asked for, then by
+// money and by tokens, the largest first. It returns at most maxSpendingLines lines. The sums lag behind the requests
+// by at most FlushInterval.
 func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	source, groups, err := q.check(s.now())
 	if err != nil {
@@ -198,20 +198,20 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := make(map[string]*SpentBefore, len(earlier))
+	previous := make(map[string]*SpentBefore, len(earlier))
 	for i := range earlier {
 		e := &earlier[i]
-		before[e.about()] = &SpentBefore{e.Requests, e.TotalTokens, e.CostUSD}
+		previous[e.about()] = &SpentBefore{e.Requests, e.TotalTokens, e.CostUSD}
 	}
 	for i := range lines {
-		if lines[i].Before = before[lines[i].about()]; lines[i].Before == nil {
+		if lines[i].Before = previous[lines[i].about()]; lines[i].Before == nil {
 			lines[i].Before = new(SpentBefore)
 		}
 	}
 	return lines, nil
 }
 
-// about tells lines of one query apart.
+// about returns a key for the groups of a line, which is unique among the lines of a query without days and hours.
 func (l *Line) about() string {
 	var b strings.Builder
 	for _, text := range []*string{l.TeamID, l.UserID, l.KeyID, l.Provider, l.Model, l.Tag, l.EndUser} {
@@ -223,8 +223,9 @@ func (l *Line) about() string {
 	return b.String()
 }
 
-// spendingLines sums the rows of the days or hours from one to another, which is excluded.
-func (s *Ledger) spendingLines(ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
+// spendingLines returns the sums of the days or hours from (inclusive) to (exclusive).
+func (s *Ledger) spendingLines(
+	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
 ) ([]Line, error) {
 	var columns []string
 	for _, g := range groups {
@@ -243,11 +244,11 @@ func (s *Ledger) spendingLines(ctx context.Context, q *Query, source *spendingSo
 		if tables, args, err = s.teamSums(ctx, from, to); err != nil {
 			return nil, err
 		}
-		if len(args) > 2 { // the months have bounds of their own
+		if len(args) > 2 { // the table of months has bounds of its own
 			where = "1 = 1"
 		}
 	}
-	if !source.teams { // the rows of a user are in order of time, and those of all are not
+	if !source.teams { // rows are in order of time for each user but not for all users
 		tables = "of_user JOIN " + tables + " ON d.user_id = of_user.id"
 	}
 	for _, join := range []struct{ group, table string }{
@@ -279,15 +280,16 @@ func (s *Ledger) spendingLines(ctx context.Context, q *Query, source *spendingSo
 	if !source.teams {
 		head = fmt.Sprintf(withUsers, source.table)
 	}
-	return read(ctx, s, func(row store.Row) (Line, error) { return scanSpending(row, groups, source.at) }, head+"SELECT "+query, args...)
+	return read(ctx, s, func(row store.Row) (Line, error) { return scanSpending(row, groups, source.at) },
+		head+"SELECT "+query, args...)
 }
 
-// withUsers finds the users of a table of sums one after the other by its primary key, also those
-// who were removed.
+// withUsers is a query that finds the users of a table of sums one after the other with its primary key. It includes
+// users who were removed.
 const withUsers = `WITH RECURSIVE of_user (id) AS (SELECT min(user_id) FROM %[1]s
 	UNION ALL SELECT (SELECT min(n.user_id) FROM %[1]s AS n WHERE n.user_id > of_user.id) FROM of_user WHERE of_user.id IS NOT NULL) `
 
-// scanSpending reads a line with the columns of groups.
+// scanSpending scans a line with the columns of groups.
 func scanSpending(row store.Row, groups []*spendingGroup, unit string) (line Line, err error) {
 	at := int64(-1)
 	var n sums

@@ -14,69 +14,72 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Record is one request in the usage log.
+// Record is the record of one request in the usage log.
 type Record struct {
-	ID         int64 // set by the database, grows with time
+	ID         int64 // set by the database, increases with time
 	At         time.Time
 	RequestID  string
 	UserID     string
-	TeamID     string // the team that the request counts for; empty: none, or it is not known any more
+	TeamID     string // the team that the request counts for; empty if there is none or if it is unknown
 	KeyID      string
 	Surface    string // "chat_completions", …
 	AskedModel string
-	Tier       catalog.Tier // 0: the model was asked for by its entry
-	// Provider and Model are of the candidate that answered; where none did, of the
-	// last one whose tokens are counted here; empty: there is none.
+	Tier       catalog.Tier // 0 if an entry was asked for
+	// Provider and Model are those of the candidate that answered. If none did they are those of the last candidate
+	// whose tokens are counted here. They are empty if there is none.
 	Provider, Model string
-	// ProviderKey is the key they were asked through: its id, OperatorKey, or the id
-	// of a custom entry; empty: nobody was, or the record is older than the field.
+	// ProviderKey is the key through which that candidate was asked: its id, OperatorKey, or the id of a custom entry.
+	// It is empty if no candidate was asked, or if the record is older than the field.
 	ProviderKey string
 	Stream      bool
-	Status      int    // the HTTP status the client got; 499: it left before one
-	Code        string // error code; empty: success; client_closed_request: the client left; key_expired: an expired key was sent
-	Attempts    int
-	// FailedAttempts end with the one that the client did not wait for, if it left.
+	// Status is the HTTP status that the client got, or 499 if it left before it got one.
+	Status int
+	// Code is the error code. It is empty for a success, client_closed_request if the client left, and key_expired if an
+	// expired key was sent.
+	Code     string
+	Attempts int
+	// FailedAttempts includes, as its last element, the attempt that the client did not wait for if it left.
 	FailedAttempts []apierror.Attempt
 	// InputTokens include CachedTokens, OutputTokens include ReasoningTokens.
 	InputTokens, CachedTokens, OutputTokens, ReasoningTokens int64
-	// WrittenTokens are those of InputTokens that the provider has put into its cache.
+	// WrittenTokens is the part of InputTokens that the provider has put into its cache.
 	WrittenTokens       int64
 	UsageSource         string // "exact" or "estimated"
 	CostMicroUSD        int64
 	CostKnown           bool
 	Latency, FirstToken time.Duration
-	// ServedAs are the words of the answer for how it was served where that was not the
-	// ordinary way ("flex"), ServerTools the calls of tools that providers ran.
+	// ServedAs are the words of the answer for how the request was served, if not in the ordinary way ("flex").
+	// ServerTools counts the calls of tools that providers ran.
 	ServedAs    []string
 	ServerTools map[string]int64
-	// Tags and EndUser are what the client calls the request and whom it is for. Tags have no
-	// commas. Empty: it said nothing.
+	// Tags and EndUser are the client's labels of the request and the person it was made for. Tags contain no commas.
+	// They are empty if the client gave none.
 	Tags    []string
 	EndUser string
 }
 
-// FlushInterval is how long a record may wait in memory: what a kill -9 or a
-// power loss can take. A graceful exit loses nothing.
+// FlushInterval is how long a record may wait in memory. A kill -9 or a power loss can lose the records of that time; a
+// graceful exit loses nothing.
 const FlushInterval = time.Second
 
 const (
 	batchRows  = 500     // a full batch is written without waiting for the interval
-	insertRows = 50      // rows of one statement
+	insertRows = 50      // rows per statement
 	maxPending = 200_000 // records kept while the database is down, about 60 MB
 	mostSpare  = 10 * batchRows
 )
 
-// Log writes records in batches behind the requests' backs.
+// Log writes records to the database in batches, so that requests do not wait for it.
 type Log struct {
 	ledger  *Ledger
 	uses    KeyUses
 	logger  *zap.Logger
 	mu      sync.Mutex
-	pending []Record // that no batch has been made of
-	taken   []Record // of which batches are being made; older than pending
-	memory  []Record // taken as it was at first
-	spare   []Record // memory for pending once it is taken
-	written int64    // records that were in taken
+	pending []Record // not taken for a batch yet
+	taken   []Record // being written in batches; older than pending
+	memory  []Record // the whole of taken as it was taken
+	spare   []Record // memory for pending after the next take
+	written int64    // number of records that left taken
 	dropped int64
 	wake    chan struct{}
 	stop    chan struct{}
@@ -84,35 +87,39 @@ type Log struct {
 	once    sync.Once
 	started bool
 	flushMu sync.Mutex // one batch at a time
-	unsure  bool       // the last batch failed, and may be written all the same; guarded by flushMu
+	unsure  bool       // the last batch failed, but may have been written; guarded by flushMu
 }
 
-// KeyUses are the times when keys were last used, which are written with the records.
+// KeyUses holds the times at which keys were last used, which are written with the records.
 type KeyUses interface {
-	// Take hands over the times since the last call, by the keys.
+	// Take returns the times since the last call, by key.
 	Take(now time.Time) map[string]int64
-	// GiveBack returns what Take handed over and could not be written.
+	// GiveBack takes back what Take returned if it could not be written.
 	GiveBack(used map[string]int64)
-	// Write stores what Take handed over.
+	// Write stores what Take returned, in the transaction c.
 	Write(c store.Conn, used map[string]int64) error
 }
 
-// NewLog makes a log that writes when Flush and Close are called, and by itself after Start.
+// NewLog returns a log that writes when Flush and Close are called, and in the background after Start.
 func NewLog(s *Ledger, uses KeyUses, logger *zap.Logger) *Log {
-	l := &Log{ledger: s, uses: uses, logger: logger, wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+	l := &Log{
+		ledger: s, uses: uses, logger: logger, wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		stopped: make(chan struct{}),
+	}
 	s.log.Store(l)
 	return l
 }
 
-// Start begins to write in the background, and returns the log. It is called once, and then Close.
+// Start begins to write in the background and returns the log. It must be called at most once, and a call of Close must
+// follow.
 func (l *Log) Start() *Log {
 	l.started = true
 	go l.run()
 	return l
 }
 
-// Add takes a record; it never waits. While the database is down records wait
-// in memory; beyond a bound the newest are dropped, which is logged.
+// Add adds a record. It never blocks. While the database is down records wait in memory. Beyond maxPending the newest
+// ones are dropped, which is logged.
 func (l *Log) Add(r Record) {
 	l.mu.Lock()
 	waiting := len(l.taken) + len(l.pending)
@@ -133,8 +140,8 @@ func (l *Log) Add(r Record) {
 	}
 }
 
-// unwritten returns the records that are not known to be in the database, by their numbers.
-// The caller holds the mutex.
+// unwritten iterates over the records that are not known to be in the database, with their numbers. The caller holds
+// the mutex.
 func (l *Log) unwritten() iter.Seq2[int64, *Record] {
 	return func(yield func(int64, *Record) bool) {
 		n := l.written
@@ -148,7 +155,7 @@ func (l *Log) unwritten() iter.Seq2[int64, *Record] {
 	}
 }
 
-// Pending is the number of records not yet in the database.
+// Pending returns the number of records that are not in the database yet.
 func (l *Log) Pending() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,7 +187,7 @@ func (l *Log) run() {
 	}
 }
 
-// Flush writes all records added before it was called.
+// Flush writes all records that were added before the call.
 func (l *Log) Flush(ctx context.Context) error {
 	l.flushMu.Lock()
 	defer l.flushMu.Unlock()
@@ -208,8 +215,8 @@ func (l *Log) Flush(ctx context.Context) error {
 	return nil
 }
 
-// settle looks what is written of a batch that failed: a database that goes away in the
-// commit does not say, and nobody is charged twice.
+// settle finds out how much of a batch that failed was written, since a database that fails during a commit does not
+// say. Without it records could be written, and users charged, twice.
 func (l *Log) settle(ctx context.Context) error {
 	if !l.unsure {
 		return nil
@@ -229,8 +236,8 @@ func (l *Log) settle(ctx context.Context) error {
 	return nil
 }
 
-// batch is the oldest records, at most n, and the number of the last one. They
-// stay in taken until they are written.
+// batch returns the oldest records, at most n, and the number of the last one. They stay in taken until they are
+// written.
 func (l *Log) batch(n int) (batch []Record, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -241,22 +248,22 @@ func (l *Log) batch(n int) (batch []Record, last int64) {
 	return batch, l.written + int64(len(batch))
 }
 
-// done takes note of a batch that is written.
+// done removes a batch that was written.
 func (l *Log) done(batch []Record, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	clear(batch) // the texts may go
+	clear(batch) // frees the texts
 	l.written = last
 	if l.taken = l.taken[len(batch):]; len(l.taken) > 0 {
 		return
 	}
-	if cap(l.memory) <= mostSpare { // not what the outage of a database has made large
+	if cap(l.memory) <= mostSpare { // memory that grew during an outage of the database is not kept
 		l.spare = l.memory[:0]
 	}
 	l.taken, l.memory = nil, nil
 }
 
-// write writes a batch, whose last record has the number last, and its sums.
+// write writes a batch and its sums. The number of its last record is last.
 func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[string]int64) error {
 	sums := rollUp(batch)
 	return l.ledger.db.Write(ctx, func(c store.Conn) error {
@@ -286,7 +293,7 @@ func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[st
 	})
 }
 
-// Close stops the writer and writes what is left.
+// Close stops the writer and writes what is left. It returns an error if records are lost.
 func (l *Log) Close(ctx context.Context) error {
 	l.once.Do(func() { close(l.stop) })
 	if l.started {

@@ -20,14 +20,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// quietLog is a log without the writer in the background, for tests that say when to flush.
+// quietLog returns a log without the background writer, for tests that flush it themselves.
 func quietLog(n *node) *Log { return NewLog(n.Ledger, &n.used, n.logger) }
 
 func record(i int) Record {
 	return Record{At: start.Add(time.Duration(i) * time.Second), RequestID: fmt.Sprint("r", i), UserID: "alice", KeyID: "gk", Surface: "chat_completions", Status: 200}
 }
 
-// ids is the request ids of the newest records, newest first.
+// ids returns the request ids of the newest records, newest first.
 func ids(t *testing.T, n *node, limit int) []string {
 	t.Helper()
 	records, err := n.Recent(t.Context(), "alice", 0, limit)
@@ -389,7 +389,7 @@ func TestAddDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestHostileTexts has records that a database refuses as they are.
+// TestHostileTexts adds records with texts that a database refuses.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -426,7 +426,7 @@ func BenchmarkUsageAdd(b *testing.B) {
 	}
 }
 
-// typicalRecord is that of a stream that went well.
+// typicalRecord returns the record of a successful stream.
 func typicalRecord() Record {
 	return Record{
 		At: start, RequestID: "req_0123456789abcdefghijklmn", UserID: "alice", KeyID: "gk_0123456789abcdef", Surface: "chat_completions",

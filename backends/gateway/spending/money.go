@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// MicroUSD is money in millionths of a US dollar; JSON has it as a decimal
-// number of dollars.
+// MicroUSD is an amount of money in millionths of a US dollar. Its JSON form is a decimal number of dollars.
 type MicroUSD int64
 
-// MicrosPerUSD is how many MicroUSD a US dollar has, and MaxUSD how many dollars an amount at most.
+// MicrosPerUSD is the number of MicroUSD in a US dollar. MaxUSD is the largest amount in dollars.
 const (
 	MicrosPerUSD = 1_000_000
 	MaxUSD       = 1_000_000_000
 )
 
-// String is the number of dollars.
+// String returns the number of dollars.
 func (m MicroUSD) String() string {
 	whole, part, sign := int64(m)/MicrosPerUSD, int64(m)%MicrosPerUSD, ""
 	if m < 0 {
@@ -32,7 +31,7 @@ func (m MicroUSD) String() string {
 	return text
 }
 
-// ParseUSD reads a decimal number of dollars, rounded to a millionth.
+// ParseUSD parses a decimal number of dollars and rounds it to a millionth.
 func ParseUSD(text string) (MicroUSD, error) {
 	usd, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(usd) || math.Abs(usd) > MaxUSD {

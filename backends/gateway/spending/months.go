@@ -10,12 +10,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// monthSettled is how long after its end a month is added up: records that wait for a database
-// in memory are younger than that.
+// monthSettled is how long after its end a month is summed up. Records that wait in memory for a database are younger
+// than that.
 const monthSettled = 3 * 24 * time.Hour
 
-// addMonths adds up the months that are over into gateway_team_months, the oldest first, each in
-// one transaction. So every month up to the newest one there is whole.
+// addMonths sums up the months that are over into gateway_team_months, the oldest first, each in one transaction. So
+// all months up to the newest one in the table are complete.
 func (w *sweep) addMonths(ctx context.Context) error {
 	columns := strings.Join(sumColumns[:], ", ")
 	added := make([]string, len(sumColumns))
@@ -46,8 +46,7 @@ func (w *sweep) addMonths(ctx context.Context) error {
 	}
 }
 
-// monthsThrough returns the Unix day up to which gateway_team_months has everything, that day
-// excluded; 0: it has nothing.
+// monthsThrough returns the Unix day before which gateway_team_months is complete. It returns 0 if the table is empty.
 func (s *Ledger) monthsThrough(ctx context.Context) (day int64, err error) {
 	newest, err := read(ctx, s, func(row store.Row) (day sql.NullInt64, err error) { return day, row.Scan(&day) },
 		`SELECT max(month) FROM gateway_team_months`)
@@ -57,8 +56,8 @@ func (s *Ledger) monthsThrough(ctx context.Context) (day int64, err error) {
 	return unixDay(fromHour(newest[0].Int64*24).AddDate(0, 1, 0)), nil
 }
 
-// teamSums is a table of the sums by team from a day to another, which is excluded: of whole
-// months where they have been added up, and of days before and behind them. It has the alias d.
+// teamSums returns a table expression, with the alias d, for the sums by team from one day (inclusive) to another
+// (exclusive). It takes whole months where these have been summed up, and the days before and after them.
 func (s *Ledger) teamSums(ctx context.Context, from, to int64) (table string, args []any, err error) {
 	through, err := s.monthsThrough(ctx)
 	if err != nil {

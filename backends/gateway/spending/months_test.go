@@ -78,8 +78,8 @@ func TestMonths(t *testing.T) {
 	})
 }
 
-// BenchmarkSpendingOfAYear is the report by team and model of a year with 200 teams that use ten
-// models each day. The aim is 300 ms.
+// BenchmarkSpendingOfAYear measures the report by team and model of a year with 200 teams that use ten models each day.
+// The aim is 300 ms.
 func BenchmarkSpendingOfAYear(b *testing.B) {
 	n := place{schematest.Place{Location: b.TempDir() + "/test.db"}}.start(b)
 	n.now = time.Now

@@ -15,10 +15,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// appendPacked writes a Record as its row has it in the column record, beside
-// the columns at and user_id: a JSON array, for most of the cost of a row is in
-// the number of its values, and names would double its size. The view
-// gateway_usage gives the positions their names. New ones go to the end.
+// appendPacked appends a Record in the form of the column record, without the columns at and user_id. It is a JSON
+// array: most of the cost of a row is in the number of its values, and member names would double its size. The view
+// gateway_usage names the positions. New values are added at the end.
 func appendPacked(dst []byte, r *Record) ([]byte, error) {
 	p := packer(append(dst, '['))
 	p.text(tidy(r.RequestID))
@@ -49,7 +48,7 @@ func appendPacked(dst []byte, r *Record) ([]byte, error) {
 	p.number(r.FirstToken.Microseconds())
 	p.text(r.ProviderKey)
 	labelled := len(r.Tags) > 0 || r.EndUser != "" || r.WrittenTokens != 0
-	if len(r.ServedAs) > 0 || len(r.ServerTools) > 0 || r.TeamID != "" || labelled { // rows are shorter without
+	if len(r.ServedAs) > 0 || len(r.ServerTools) > 0 || r.TeamID != "" || labelled { // rows without these are shorter
 		p.text(strings.Join(r.ServedAs, " "))
 		if err := p.tools(r.ServerTools); err != nil {
 			return nil, err
@@ -67,8 +66,7 @@ func appendPacked(dst []byte, r *Record) ([]byte, error) {
 	return p, nil
 }
 
-// parsePacked is the reverse of appendPacked. Values that an older row does not
-// have are zero.
+// parsePacked is the inverse of appendPacked. Values that an older row does not have are zero.
 func parsePacked(text string) (r Record, err error) {
 	values := gjson.Parse(text).Array()
 	next := func() (v gjson.Result) {
@@ -122,7 +120,7 @@ func parsePacked(text string) (r Record, err error) {
 	return r, err
 }
 
-// packer appends JSON values, each with a comma behind it.
+// packer appends JSON values, each followed by a comma.
 type packer []byte
 
 func (p *packer) text(value string) {
@@ -132,14 +130,14 @@ func (p *packer) text(value string) {
 			return
 		}
 	}
-	*p = append(append(append(*p, '"'), value...), '"', ',') // as nearly all are
+	*p = append(append(append(*p, '"'), value...), '"', ',') // the form of nearly all texts
 }
 
 func (p *packer) number(value int64) {
 	*p = append(strconv.AppendInt(*p, value, 10), ',')
 }
 
-// attempts writes none as an empty text.
+// attempts appends the failed attempts. It writes no attempts as an empty text.
 func (p *packer) attempts(failed []apierror.Attempt) error {
 	if len(failed) == 0 {
 		p.text("")
@@ -148,7 +146,8 @@ func (p *packer) attempts(failed []apierror.Attempt) error {
 	failed = slices.Clone(failed)
 	for i := range failed {
 		a := &failed[i]
-		a.Provider, a.Model, a.Code, a.Message = schema.Storable(a.Provider), schema.Storable(a.Model), schema.Storable(a.Code), schema.Storable(a.Message)
+		a.Provider, a.Model, a.Code, a.Message = schema.Storable(a.Provider), schema.Storable(a.Model),
+			schema.Storable(a.Code), schema.Storable(a.Message)
 	}
 	list, err := json.Marshal(failed)
 	if err != nil {
@@ -158,20 +157,20 @@ func (p *packer) attempts(failed []apierror.Attempt) error {
 	return nil
 }
 
-// tools writes an object, and none as null.
+// tools appends an object, or null for no calls.
 func (p *packer) tools(calls map[string]int64) error {
 	object, err := json.Marshal(calls)
 	*p = append(append(*p, object...), ',')
 	return err
 }
 
-// tidy bounds a text from outside and makes it storable.
+// tidy shortens a text from outside and makes it storable.
 func tidy(text string) string {
-	const most = 500
-	return schema.Storable(text[:min(len(text), most)])
+	const limit = 500
+	return schema.Storable(text[:min(len(text), limit)])
 }
 
-// tierText is the column of a tier.
+// tierText returns the column value of a tier.
 func tierText(t catalog.Tier) string {
 	if t == 0 {
 		return ""

@@ -13,32 +13,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// purses remember what was spent of budgets: what the database had when it was
-// last asked, and what this node has recorded since. Only budgets that Admit has met
-// are in it.
+// purses caches what was spent from budgets: the sums that the database had when it was last read, and what this node
+// has recorded since. It holds only the purses that Spent was called for.
 type purses struct {
-	// writer is this process in gateway_usage_writers.
+	// writer identifies this process in gateway_usage_writers.
 	writer string
 
-	tracked atomic.Int64 // number of purses, so that Add is free while there are none
+	tracked atomic.Int64 // number of purses, so that Log.Add is cheap while there are none
 	mu      sync.RWMutex
 	purses  map[Purse]*purseSpend
-	shared  map[string]Purse // of OfKey, by the keys that draw on them
+	shared  map[string]Purse // the purses of kind OfKey, by the keys that draw on them
 	swept   time.Time
 }
 
-// Purse is what budgets are spent from: a key, the keys that share the limits of one, all
-// keys of a user, a team, the organisation, or a provider key.
+// Purse identifies what budgets are spent from: a key, the keys that share the limits of one, all keys of a user, a
+// team, the organisation, or a provider key.
 type Purse struct {
 	On string // OwnKey, OfKey, OfUser, OfTeam, OfOrganisation or OfProviderKey
-	ID string // of the key, of the holder of the limits, of the user or of the team
+	ID string // of the key, of the holder of the limits, of the user or of the team; or Organisation
 }
 
-// What purses are of.
+// The kinds of purses.
 const (
-	// OwnKey is one key.
+	// OwnKey is the kind for one key.
 	OwnKey = "own"
-	// OfKey is the keys that share the limits which were made for one of them.
+	// OfKey is the kind for the keys that share the limits which were made for one of them.
 	OfKey          = "key"
 	OfUser         = "user"
 	OfTeam         = "team"
@@ -46,13 +45,13 @@ const (
 	OfProviderKey  = "provider_key"
 )
 
-// Organisation is the id of the one purse OfOrganisation.
+// Organisation is the id of the only purse of kind OfOrganisation.
 const Organisation = "organisation"
 
-// Bounds of the memory of spending.
+// Bounds of the cache of sums.
 const (
-	forgetSpendAfter = 10 * time.Minute // not asked for
-	maxLocalSpends   = 1 << 16          // records of one purse between two reads
+	forgetSpendAfter = 10 * time.Minute // since the last call for the purse
+	maxLocalSpends   = 1 << 16          // records of one purse between two reads of the database
 )
 
 // Sum is an amount in tokens and millionths of a dollar.
@@ -60,26 +59,26 @@ type Sum struct{ Tokens, Micros int64 }
 
 func (s *Sum) add(o Sum) { s.Tokens, s.Micros = s.Tokens+o.Tokens, s.Micros+o.Micros }
 
-// localSpend is a record of this node that the sums read last do not have.
+// localSpend is a record of this node that the sums from the database do not include yet.
 type localSpend struct {
-	record int64 // the records of a node are numbered in the order they are written
+	record int64 // number of the record, in the order in which this node writes them
 	at     time.Time
 	Sum
 }
 
-// purseSpend is what was spent from one purse. The mutex is never held over I/O.
+// purseSpend is what was spent from one purse. The mutex is never held during I/O.
 type purseSpend struct {
 	mu      sync.Mutex
-	read    time.Time // when the sums were read; zero: never
+	read    time.Time // when the sums were read; zero means never
 	used    time.Time
-	day     time.Time // the begin of the day that the sums are of
-	through int64     // the records of this node up to this one are in the sums
-	total   bool      // the sum of InTotal was read, too
+	day     time.Time // the day for which the sums were read
+	through int64     // the number of the last record of this node that is in the sums
+	total   bool      // whether the sum of InTotal was read, too
 	sums    WindowSums
-	local   []localSpend // what this node has recorded since
+	local   []localSpend // what this node has recorded since the read
 }
 
-// WindowSums are what was spent in the windows that a day is in.
+// WindowSums are the sums of the windows that a day is in.
 type WindowSums [NumberOfWindows]Sum
 
 // StartOfDay returns when the UTC day of a time began.
@@ -89,7 +88,7 @@ func startOfMonth(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// known returns the memory of a purse where a key has drawn on it before, or nil.
+// known returns the cached sums of a purse if the key has drawn on it before, or nil.
 func (s *purses) known(p Purse, keyID string) *purseSpend {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -99,7 +98,7 @@ func (s *purses) known(p Purse, keyID string) *purseSpend {
 	return s.purses[p]
 }
 
-// join begins the memory of a purse, or finds it for a key that has not drawn on it before.
+// join creates the cached sums of a purse, or returns them for a key that has not drawn on it before.
 func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +121,8 @@ func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
 	return k
 }
 
-// purse returns the memory of a purse that a key draws on. A memory that begins counts the
-// records that wait in the log, as the database does not have them.
+// purse returns the cached sums of a purse that a key draws on. If it creates them it adds the records that wait in the
+// log, since the database does not have them.
 func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	if k := s.purses.known(p, keyID); k != nil {
 		return k
@@ -132,7 +131,7 @@ func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	if log == nil {
 		return s.purses.join(p, keyID, now)
 	}
-	log.mu.Lock() // no record is added between
+	log.mu.Lock() // so that no record is added in between
 	defer log.mu.Unlock()
 	if k := s.purses.known(p, keyID); k != nil {
 		return k
@@ -146,8 +145,8 @@ func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	return k
 }
 
-// pays reports whether a record is paid from the purse, as far as keyID, a key that draws on
-// it, tells.
+// pays reports whether a record is paid from the purse, as far as that can be told with keyID, a key that draws on the
+// purse.
 func (p Purse) pays(r *Record, keyID string) bool {
 	switch p.On {
 	case OfUser:
@@ -163,8 +162,7 @@ func (p Purse) pays(r *Record, keyID string) bool {
 	}
 }
 
-// sweep forgets the purses that nobody has asked for in a while. The caller holds the
-// mutex.
+// sweep removes the purses for which nobody has asked in a while. The caller holds the mutex.
 func (s *purses) sweep(now time.Time) {
 	maps.DeleteFunc(s.purses, func(_ Purse, k *purseSpend) bool { return k.idle(now) })
 	maps.DeleteFunc(s.shared, func(_ string, p Purse) bool { return s.purses[p] == nil })
@@ -177,7 +175,7 @@ func (k *purseSpend) idle(now time.Time) bool {
 	return now.Sub(k.used) > forgetSpendAfter
 }
 
-// note counts a record that Add took as its n-th. The caller holds the mutex of the log.
+// note adds the record with the number n to the purses that pay for it. The caller holds the mutex of the log.
 func (s *purses) note(r *Record, n int64) {
 	if s.tracked.Load() == 0 {
 		return
@@ -185,7 +183,8 @@ func (s *purses) note(r *Record, n int64) {
 	s.mu.RLock()
 	purses := [...]*purseSpend{
 		s.purses[Purse{OwnKey, r.KeyID}], s.purses[Purse{OfUser, r.UserID}], s.purses[s.shared[r.KeyID]],
-		s.purses[Purse{OfTeam, r.TeamID}], s.purses[Purse{OfOrganisation, Organisation}], s.purses[Purse{OfProviderKey, r.ProviderKey}],
+		s.purses[Purse{OfTeam, r.TeamID}], s.purses[Purse{OfOrganisation, Organisation}],
+		s.purses[Purse{OfProviderKey, r.ProviderKey}],
 	}
 	s.mu.RUnlock()
 	l := r.spent(n)
@@ -196,7 +195,7 @@ func (s *purses) note(r *Record, n int64) {
 	}
 }
 
-// spent returns what a record has spent, which is the n-th that Add took.
+// spent returns what the record with the number n has spent.
 func (r *Record) spent(n int64) localSpend {
 	input, output := r.tokens()
 	return localSpend{record: n, at: r.At, Sum: Sum{input + output, r.cost()}}
@@ -206,7 +205,7 @@ func (k *purseSpend) note(l localSpend) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if l.record <= k.through {
-		return // it was written and read meanwhile
+		return // it was written and read in the meantime
 	}
 	k.count(&l)
 	if last := len(k.local) - 1; last+1 >= maxLocalSpends {
@@ -226,7 +225,7 @@ func (k *purseSpend) count(l *localSpend) {
 	}
 }
 
-// set takes what the database had, which has the records of this node up to through.
+// set stores the sums of the database, which include the records of this node up to the number through.
 func (k *purseSpend) set(read, day time.Time, through int64, total bool, sums *WindowSums) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -241,8 +240,8 @@ func (k *purseSpend) set(read, day time.Time, through int64, total bool, sums *W
 	k.local = kept
 }
 
-// now returns what was spent from the purse; ok is false when that has to be read first. The
-// sum of InTotal is good only where total asks for it.
+// now returns the sums of the purse. ok is false if they have to be read first. The sum of InTotal is valid only if
+// total is set.
 func (k *purseSpend) now(at time.Time, total bool) (sums WindowSums, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -251,12 +250,12 @@ func (k *purseSpend) now(at time.Time, total bool) (sums WindowSums, ok bool) {
 	return k.sums, ok
 }
 
-// Spent returns what was spent from a purse that a key draws on, in total only where that is asked
-// for. The database is read at most every SumsTTL; what this node has recorded since is in the sums.
+// Spent returns what was spent from a purse that a key draws on. The sum of InTotal is valid only if total is set. The
+// database is read at most every SumsTTL; what this node has recorded since is included.
 func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool, now time.Time) (WindowSums, error) {
 	purse := s.purse(from, keyID, now)
 	sums, ok := purse.now(now, total)
-	for tries := 0; !ok && tries < 2; tries++ { // again: it may have joined a read of the day before
+	for tries := 0; !ok && tries < 2; tries++ { // a second time, since it may have joined a read of the day before
 		_, err := s.reads.Do(ctx, fmt.Sprint(total, "/", from.On, "/", from.ID), func(ctx context.Context) (any, error) {
 			return nil, s.readSpending(ctx, from, purse, total, now)
 		})
@@ -268,7 +267,8 @@ func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool
 	return sums, nil
 }
 
-// records returns the rows of sums that count for a purse, with one parameter, its id.
+// records returns the table and the condition, whose one parameter is the id, for the rows of sums that count for a
+// purse.
 func (p Purse) records() string {
 	switch p.On {
 	case OfUser:
@@ -286,12 +286,13 @@ func (p Purse) records() string {
 	}
 }
 
-// selectSpending sums what was spent since the begin of each window.
-var selectSpending = `SELECT coalesce((SELECT records FROM gateway_usage_writers WHERE writer = ?), 0)` + strings.Repeat(`,
+// selectSpending is the beginning of a query for what was spent since the begin of each window.
+var selectSpending = `SELECT coalesce((SELECT records FROM gateway_usage_writers WHERE writer = ?), 0)` +
+	strings.Repeat(`,
 	CAST(coalesce(sum(CASE WHEN day >= ? THEN input_tokens + output_tokens ELSE 0 END), 0) AS BIGINT),
 	CAST(coalesce(sum(CASE WHEN day >= ? THEN cost_micro_usd ELSE 0 END), 0) AS BIGINT)`, int(NumberOfWindows)) + ` FROM `
 
-// readSpending reads the sums of a purse into its memory, that of InTotal where total asks for it.
+// readSpending reads the sums of a purse into its cache. That of InTotal is read only if total is set.
 func (s *Ledger) readSpending(ctx context.Context, from Purse, into *purseSpend, total bool, now time.Time) error {
 	through, sums, err := s.sumSpending(ctx, from, total, now)
 	if err == nil {
@@ -300,17 +301,18 @@ func (s *Ledger) readSpending(ctx context.Context, from Purse, into *purseSpend,
 	return err
 }
 
-// Stored returns what the database has of what was spent from a purse, in total only where that is
-// asked for.
+// Stored returns what was spent from a purse according to the database alone. The sum of InTotal is valid only if total
+// is set.
 func (s *Ledger) Stored(ctx context.Context, from Purse, total bool, now time.Time) (WindowSums, error) {
 	_, sums, err := s.sumSpending(ctx, from, total, now)
 	return sums, err
 }
 
-// sumSpending returns the sums of a purse, and the number of the last record of this process
-// that is in them. The sum of InTotal is good only where total asks for it. One statement, so
-// that the number fits to the sums.
-func (s *Ledger) sumSpending(ctx context.Context, from Purse, total bool, now time.Time) (through int64, sums WindowSums, err error) {
+// sumSpending returns the sums of a purse and the number of the last record of this process that is in them. Both come
+// from one statement, so that they fit together. The sum of InTotal is valid only if total is set.
+func (s *Ledger) sumSpending(
+	ctx context.Context, from Purse, total bool, now time.Time,
+) (through int64, sums WindowSums, err error) {
 	day := StartOfDay(now)
 	args := append(make([]any, 0, 3+2*NumberOfWindows), s.purses.writer)
 	first := unixDay(day)
@@ -335,30 +337,34 @@ func (s *Ledger) sumSpending(ctx context.Context, from Purse, total bool, now ti
 	return through, sums, err
 }
 
-// writersKept is how long the row of a process stays after its last batch.
+// writersKept is how long the row of a process is kept after its last batch.
 const writersKept = 7 * 24 * time.Hour
 
-// markWritten notes, with a batch, how far this process has come, and from where. It is an
-// error where the row says more: a batch that was given up has come through after all. It says
-// less where the database went back, to a backup or to a standby that had not heard of the last
-// batches; what is lost so is no reason to write nothing more.
+// markWritten records, in the transaction of a batch, the number of the last record that this process has written. The
+// batch begins after the number from. It returns an error if the row has a larger number than that, because a batch
+// that was given up has been committed after all. A smaller number is no error: the database went back to a backup or
+// to a standby without the last batches, and that must not stop the log.
 func (s *Ledger) markWritten(c store.Conn, from, records int64) error {
 	now := s.now()
-	n, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ? AND records <= ?`, records, schema.Micros(now), s.purses.writer, from)
+	n, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ? AND records <= ?`, records,
+		schema.Micros(now), s.purses.writer, from)
 	if err != nil || n == 1 {
 		return err
 	}
-	if _, err = c.Exec(`DELETE FROM gateway_usage_writers WHERE at < ?`, schema.Micros(now.Add(-writersKept))); err != nil {
+	if _, err = c.Exec(`DELETE FROM gateway_usage_writers WHERE at < ?`,
+		schema.Micros(now.Add(-writersKept))); err != nil {
 		return err
 	}
-	_, err = c.Exec(`INSERT INTO gateway_usage_writers (writer, records, at) VALUES (?, ?, ?)`, s.purses.writer, records, schema.Micros(now))
+	_, err = c.Exec(`INSERT INTO gateway_usage_writers (writer, records, at) VALUES (?, ?, ?)`, s.purses.writer, records,
+		schema.Micros(now))
 	return err
 }
 
-// written is how many records of this process are in the database.
+// written returns the number of records of this process that are in the database.
 func (s *Ledger) written(ctx context.Context) (records int64, err error) {
 	err = s.db.Read(ctx, func(c store.Conn) error {
-		return c.Row(`SELECT coalesce(max(records), 0) FROM gateway_usage_writers WHERE writer = ?`, s.purses.writer).Scan(&records)
+		return c.Row(`SELECT coalesce(max(records), 0) FROM gateway_usage_writers WHERE writer = ?`,
+			s.purses.writer).Scan(&records)
 	})
 	return records, err
 }

@@ -11,28 +11,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// UsageQuery asks for sums of the usage log.
+// UsageQuery asks for sums of the usage of one user.
 type UsageQuery struct {
-	// From and To bound when the requests began. From is taken down to the whole
-	// hour in UTC, To up; to the whole day where the sums of hours are gone. Zero: To
-	// is now, From 30 days before To.
+	// From and To bound the times at which the requests began. From is rounded down to a whole hour in UTC and To up,
+	// or to whole days where the sums by hour are gone. A zero To means now. A zero From means 30 days before To.
 	From, To time.Time
-	// Group names what to sum by: provider, model, day, hour, key, tier. Empty:
-	// provider, model and day. There are no hours of more than hoursKept days ago.
+	// Group lists what to sum by: provider, model, day, hour, key, tier. If it is empty the sums are by provider, model
+	// and day. There are no sums by hour older than hoursKept days.
 	Group []string
 }
 
-// UsageSums are the sums of a group.
+// UsageSums are the sums of the requests of a group.
 type UsageSums struct {
 	Requests  int64 `json:"requests"`
 	Succeeded int64 `json:"succeeded"`
 	Failed    int64 `json:"failed"`
-	// Cancelled requests are those whose client went away.
+	// Cancelled counts the requests whose client left.
 	Cancelled int64 `json:"cancelled"`
-	// SuccessRate is the part of the requests that succeeded or failed which
-	// succeeded; nil: none did either.
+	// SuccessRate is the part that succeeded of the requests that succeeded or failed. It is nil if there are none.
 	SuccessRate *float64 `json:"success_rate"`
-	// FailedAttempts of the candidates of this group, whoever answered in the end.
+	// FailedAttempts counts the failed attempts of the candidates of this group, whoever answered in the end.
 	FailedAttempts  int64    `json:"failed_attempts"`
 	InputTokens     int64    `json:"input_tokens"`
 	CachedTokens    int64    `json:"cached_tokens"`
@@ -40,16 +38,15 @@ type UsageSums struct {
 	ReasoningTokens int64    `json:"reasoning_tokens"`
 	TotalTokens     int64    `json:"total_tokens"`
 	CostUSD         MicroUSD `json:"cost_usd"`
-	// UnpricedRequests were answered by models whose price is not known: their
-	// cost is not in CostUSD.
+	// UnpricedRequests counts the requests answered by models whose price is not known. Their cost is not in CostUSD.
 	UnpricedRequests int64 `json:"unpriced_requests"`
-	// Averages; nil: of none.
+	// The averages are nil if there is nothing to average.
 	LatencyMSAvg    *float64 `json:"latency_ms_avg"`
 	FirstTokenMSAvg *float64 `json:"first_token_ms_avg"`
 }
 
-// UsageGroup is a line of a report: the fields that the group is about, and the
-// sums. Tier and Provider are empty for requests of none.
+// UsageGroup is a line of a report: the values of its group, and the sums. Tier and Provider are empty for requests
+// without one.
 type UsageGroup struct {
 	Provider *string    `json:"provider,omitempty"`
 	Model    *string    `json:"model,omitempty"`
@@ -60,10 +57,9 @@ type UsageGroup struct {
 	UsageSums
 }
 
-// UsageReport is the answer to a UsageQuery. Only the groups that were asked for
-// are there; days and hours in which nothing happened are left out. Days and
-// hours are in order of time, the others begin with the most requests and have
-// at most 1,000 lines.
+// UsageReport is the result of a UsageQuery. It has only the groups that were asked for. Days and hours without
+// requests are left out. Days and hours are in order of time. Other lines begin with the most requests, and there are
+// at most 1,000 per group.
 type UsageReport struct {
 	From       time.Time    `json:"from"`
 	To         time.Time    `json:"to"`
@@ -84,18 +80,18 @@ const (
 	maxGroupLines    = 1000
 )
 
-// usageGroup is a way to sum the log.
+// usageGroup is a way to group the sums.
 type usageGroup struct {
 	name string
-	// Two texts and a number that name a line, as SQL; constants where it has none.
+	// The SQL expressions of the two texts and the number that identify a line. They are constants for groups without
+	// them.
 	text, more, at string
 	order          string
 	lines          func(*UsageReport) *[]UsageGroup
 	label          func(line *UsageGroup, text, more string, at int64)
 }
 
-// Orders of lines, by the columns of a statement: 1 is the group, 2 to 4 are what
-// names the line, behind them are the sums.
+// Orders of lines, by the columns of a statement: 1 is the group, 2 to 4 identify the line, and the sums follow.
 const (
 	byTime       = "4"
 	mostRequests = "5 DESC, 2, 3"
@@ -128,12 +124,12 @@ var usageGroups = []usageGroup{
 	},
 }
 
-// groupHour is the one group that the sums by the day are of no use for.
+// groupHour is the only group that cannot be computed from the sums by day.
 const groupHour = "hour"
 
 func fromHour(hour int64) time.Time { return time.Unix(hour*3600, 0).UTC() }
 
-// added are the sums of the rows of a statement.
+// added is the list of columns that sum the rows of a statement.
 var added = func() string {
 	var b strings.Builder
 	for _, column := range sumColumns {
@@ -142,9 +138,8 @@ var added = func() string {
 	return b.String()
 }()
 
-// usageStatement is one statement for all groups, so that they are of the same
-// records. It reads the rows once, whole days from the sums of days, and adds
-// them up by no more than the groups need.
+// usageStatement returns one statement for all groups, so that all sums are of the same records. It reads the rows
+// once, takes whole days from the sums by day, and groups by no more columns than are needed.
 func usageStatement(userID string, from, to int64, groups []int) (string, []any) {
 	columns := make([]string, 0, 5)
 	need := func(column string) {
@@ -170,7 +165,8 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 		by = " GROUP BY " + strings.Join(columns, ", ")
 	}
 	var b strings.Builder
-	b.WriteString("WITH part AS MATERIALIZED (SELECT " + list + added[2:] + " FROM (SELECT day" + rest + " FROM gateway_usage_days" + where +
+	b.WriteString("WITH part AS MATERIALIZED (SELECT " + list + added[2:] + " FROM (SELECT day" + rest +
+		" FROM gateway_usage_days" + where +
 		"day >= ? AND day < ?" + hours + hours + ") AS rows_read" + by + ")")
 	fmt.Fprintf(&b, " SELECT %d, '', '', 0%s FROM part", len(usageGroups), added)
 	for _, i := range groups {
@@ -185,8 +181,8 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 	return b.String(), args
 }
 
-// wholeDays splits the hours from (inclusive) and to (exclusive) into those before
-// head, whole days, and those from tail on.
+// wholeDays splits the hours from (inclusive) to (exclusive) into the hours before head, whole days, and the hours from
+// tail on.
 func wholeDays(from, to int64) (head, fromDay, toDay, tail int64) {
 	fromDay, toDay = (from+23)/24, to/24
 	if fromDay > toDay { // all within a day
@@ -195,7 +191,7 @@ func wholeDays(from, to int64) (head, fromDay, toDay, tail int64) {
 	return fromDay * 24, fromDay, toDay, toDay * 24
 }
 
-// check makes the query one of whole hours and the numbers of its groups.
+// check completes the query and returns its bounds in whole hours and the indexes of its groups.
 func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err error) {
 	if q.To.IsZero() {
 		q.To = now
@@ -229,7 +225,8 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 	for _, name := range names {
 		i := slices.IndexFunc(usageGroups, func(g usageGroup) bool { return g.name == name })
 		if i < 0 {
-			return 0, 0, nil, invalid("group", "group must name some of provider, model, day, hour, key, tier; %.40q is none of them", name)
+			return 0, 0, nil, invalid("group",
+				"group must name some of provider, model, day, hour, key, tier; %.40q is none of them", name)
 		}
 		if name == groupHour && to-from > maxHourlyDays*24 {
 			return 0, 0, nil, invalid("group", "group hour is for at most %d days: ask for less or for group day", maxHourlyDays)
@@ -241,14 +238,14 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 	return from, to, groups, nil
 }
 
-// imaginable is a time that can be told in JSON, and in hours from 1970 on.
+// imaginable reports whether a time can be represented in JSON and in hours since 1970.
 func imaginable(at time.Time) bool {
 	year := at.UTC().Year()
 	return year >= 1970 && year <= 9998
 }
 
-// Usage sums the log of a user. It lags behind the requests by at most
-// FlushInterval: records that wait in the memory of a node are not in it.
+// Usage returns the sums of a user's requests. They lag behind the requests by at most FlushInterval, since records
+// that wait in the memory of a node are not included.
 func (s *Ledger) Usage(ctx context.Context, userID string, q UsageQuery) (*UsageReport, error) {
 	from, to, groups, err := q.check(s.now())
 	if err != nil {
@@ -262,14 +259,15 @@ func (s *Ledger) Usage(ctx context.Context, userID string, q UsageQuery) (*Usage
 		return report, nil
 	}
 	statement, args := usageStatement(userID, from, to, groups)
-	_, err = read(ctx, s, func(row store.Row) (struct{}, error) { return struct{}{}, report.scan(row) }, statement, args...)
+	_, err = read(ctx, s, func(row store.Row) (struct{}, error) { return struct{}{}, report.scan(row) },
+		statement, args...)
 	if err != nil {
 		return nil, err
 	}
 	return report, nil
 }
 
-// scan takes a row of the statement to where it belongs.
+// scan scans a row of the statement into the report.
 func (r *UsageReport) scan(row store.Row) error {
 	var group int
 	var at int64
@@ -302,11 +300,12 @@ func (s *sums) report() UsageSums {
 		InputTokens:    s[sumInput], CachedTokens: s[sumCached], OutputTokens: s[sumOutput], ReasoningTokens: s[sumReasoning],
 		TotalTokens: s[sumInput] + s[sumOutput],
 		CostUSD:     MicroUSD(s[sumCost]), UnpricedRequests: s[sumUnpriced],
-		LatencyMSAvg: ratio(s[sumLatency], s[sumRequests], 1000), FirstTokenMSAvg: ratio(s[sumFirstToken], s[sumFirstTokens], 1000),
+		LatencyMSAvg:    ratio(s[sumLatency], s[sumRequests], 1000),
+		FirstTokenMSAvg: ratio(s[sumFirstToken], s[sumFirstTokens], 1000),
 	}
 }
 
-// ratio is nil where there is nothing to divide by.
+// ratio returns sum / count / unit, or nil if count is 0.
 func ratio(sum, count int64, unit float64) *float64 {
 	if count == 0 {
 		return nil

@@ -138,7 +138,7 @@ func TestUsageQueryRefusals(t *testing.T) {
 	}
 }
 
-// TestUsageReportIsBounded has more models than lines.
+// TestUsageReportIsBounded uses more models than a report has lines.
 func TestUsageReportIsBounded(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)

@@ -14,55 +14,58 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// RequestsKept is how long single requests stay in the usage log where nothing else
-// is said.
+// RequestsKept is the default time for which single requests stay in the usage log.
 const RequestsKept = 90 * 24 * time.Hour
 
-// hoursKept is for how many days there are sums of hours; those of days stay.
+// hoursKept is the number of days for which sums by hour are kept. Sums by day are kept for ever.
 const hoursKept = 90
 
-// firstHour is the first Unix hour, that of a day, which has sums of hours for sure.
+// firstHour returns the first Unix hour, which begins a day, for which there certainly are sums by hour.
 func firstHour(now time.Time) int64 { return (unixDay(now) - hoursKept) * 24 }
 
 const (
 	sweepEvery = time.Hour
-	sweepLook  = 5 * time.Minute  // how often a process looks whether it is due
-	sweepLease = 10 * time.Minute // how long others wait for a process that says nothing
-	sweepRows  = 500              // of a transaction
+	sweepLook  = 5 * time.Minute  // how often a process checks whether a sweep is due
+	sweepLease = 10 * time.Minute // how long others wait for a process that has stopped renewing its lease
+	sweepRows  = 500              // rows per transaction
 	sweepPause = 20 * time.Millisecond
-	sweepNews  = time.Minute // how often a long one tells how far it is
+	sweepNews  = time.Minute // how often a long sweep logs its progress
 )
 
-// Expiry is something else that is deleted once it is old: a statement that deletes at most limit
-// rows. An empty one deletes nothing.
+// Expiry returns a statement that deletes at most limit rows of other data that has expired. An empty statement deletes
+// nothing.
 type Expiry func(now time.Time, limit int) (statement string, args []any)
 
-// Retention deletes from the usage log what is old, in the background, the oldest
-// first, and what else expires, and adds up the months that are over. Of the processes
-// that share a database one does so at a time.
+// Retention deletes old entries of the usage log in the background, the oldest first, and other data that has expired.
+// It also sums up the months that are over. Of the processes that share a database one does so at a time.
 type Retention struct {
 	ledger  *Ledger
 	also    []Expiry
 	logger  *zap.Logger
 	observe func(job, outcome string, done int)
 	lease   *jobs.Lease
-	kept    atomic.Int64 // time.Duration; 0: for ever
+	kept    atomic.Int64 // a time.Duration; 0 means for ever
 	wake    chan struct{}
 	mu      sync.Mutex
-	end     func() // nil: it has not begun
+	end     func() // stops the job; nil before it begins
 }
 
-// NewRetention deletes nothing before Keep is called. observe is told of its runs; see
-// jobs.Options. Close it.
-func NewRetention(s *Ledger, logger *zap.Logger, observe func(job, outcome string, done int), also ...Expiry) *Retention {
+// NewRetention returns a Retention that deletes nothing before Keep is called. The function observe is called with the
+// outcome of runs; see jobs.Options. A call of Close must follow.
+func NewRetention(
+	s *Ledger, logger *zap.Logger, observe func(job, outcome string, done int), also ...Expiry,
+) *Retention {
 	return &Retention{
 		ledger: s, also: also, logger: logger, observe: observe, wake: make(chan struct{}, 1),
-		lease: &jobs.Lease{DB: s.db, Table: "gateway_sweeps", Name: "usage", Holder: s.purses.writer, Every: sweepEvery, Lasts: sweepLease, Now: s.now},
+		lease: &jobs.Lease{
+			DB: s.db, Table: "gateway_sweeps", Name: "usage", Holder: s.purses.writer, Every: sweepEvery,
+			Lasts: sweepLease, Now: s.now,
+		},
 	}
 }
 
-// Keep says how long single requests are kept, which may be shorter than before; 0:
-// for ever.
+// Keep sets how long single requests are kept, and starts the job on its first call. The time may be shorter than
+// before. 0 means for ever.
 func (r *Retention) Keep(requests time.Duration) {
 	r.kept.Store(int64(requests))
 	select {
@@ -79,7 +82,7 @@ func (r *Retention) Keep(requests time.Duration) {
 	}
 }
 
-// Close stops it for good, behind the transaction that is under way.
+// Close stops the job for good. It waits for the transaction that is under way.
 func (r *Retention) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +92,7 @@ func (r *Retention) Close() {
 	r.end = func() {}
 }
 
-// sweep deletes what is old.
+// sweep deletes what is old and returns the number of deleted rows.
 func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 	now := r.ledger.now()
 	w := sweep{Retention: r, now: now, told: now}
@@ -97,10 +100,11 @@ func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 		err = w.deleteRequests(ctx, now.Add(-kept))
 	}
 	if err == nil {
-		err = w.deleteHours(ctx, firstHour(now)-24) // a day later than reports do without: clocks differ
+		err = w.deleteHours(ctx, firstHour(now)-24) // a day later than reports need, since clocks differ
 	}
 	if w.requests+w.hours > 0 {
-		r.logger.Info("deleted old requests from the usage log", zap.Int64("requests", w.requests), zap.Int64("hours", w.hours))
+		r.logger.Info("deleted old requests from the usage log", zap.Int64("requests", w.requests),
+			zap.Int64("hours", w.hours))
 	}
 	for i := 0; err == nil && i < len(r.also); i++ {
 		err = w.deleteExpired(ctx, r.also[i])
@@ -111,17 +115,16 @@ func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 	return int(w.requests + w.hours + w.others), err
 }
 
-// sweep is one pass over what is old.
+// sweep is one pass of a Retention.
 type sweep struct {
 	*Retention
 	now, told       time.Time
 	requests, hours int64 // deleted
-	others          int64 // that expired
+	others          int64 // other rows that had expired
 }
 
-// deleteRequests goes along the log, whose ids grow with time, until it comes to
-// what is not old. Records from the future are of a clock that was wrong: what is
-// behind them may be old.
+// deleteRequests goes through the log, whose ids increase with time, until it comes to records that are not old.
+// Records from the future come from a clock that was wrong; those after them may be old.
 func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 	type row struct{ id, at int64 }
 	for after := int64(0); ; {
@@ -137,7 +140,8 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 		}
 		last := rows[len(rows)-1]
 		if old {
-			n, err := w.delete(ctx, `DELETE FROM gateway_usage_records WHERE id > ? AND id <= ? AND at < ?`, after, last.id, schema.Micros(before))
+			n, err := w.delete(ctx, `DELETE FROM gateway_usage_records WHERE id > ? AND id <= ? AND at < ?`, after, last.id,
+				schema.Micros(before))
 			w.requests += n
 			if err != nil {
 				return err
@@ -151,12 +155,12 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 	}
 }
 
-// deleteHours deletes sums of hours.
+// deleteHours deletes the sums of the hours before the given one.
 func (w *sweep) deleteHours(ctx context.Context, before int64) error {
-	for _, of := range []*span{hourly, teamHourly} {
+	for _, sums := range []*span{hourly, teamHourly} {
 		for {
-			n, err := w.delete(ctx, `DELETE FROM `+of.table+` WHERE (`+of.key+`) IN (
-				SELECT `+of.key+` FROM `+of.table+` WHERE hour < ? ORDER BY hour LIMIT ?)`, before, sweepRows)
+			n, err := w.delete(ctx, `DELETE FROM `+sums.table+` WHERE (`+sums.key+`) IN (
+				SELECT `+sums.key+` FROM `+sums.table+` WHERE hour < ? ORDER BY hour LIMIT ?)`, before, sweepRows)
 			w.hours += n
 			if err != nil {
 				return err
@@ -170,7 +174,7 @@ func (w *sweep) deleteHours(ctx context.Context, before int64) error {
 	return nil
 }
 
-// deleteExpired deletes what else is old.
+// deleteExpired deletes the rows of an Expiry in batches.
 func (w *sweep) deleteExpired(ctx context.Context, expiry Expiry) error {
 	for {
 		statement, args := expiry(w.now, sweepRows)
@@ -184,8 +188,8 @@ func (w *sweep) deleteExpired(ctx context.Context, expiry Expiry) error {
 	}
 }
 
-// delete runs one statement, which may add up as well, in a transaction of its own, and leaves the database to
-// others for a while.
+// delete runs one statement in a transaction of its own, and then leaves the database to others for a while. The
+// statement may also be one that sums up.
 func (w *sweep) delete(ctx context.Context, statement string, args ...any) (n int64, err error) {
 	err = w.ledger.db.Write(ctx, func(c store.Conn) error {
 		if err := w.lease.Hold(c); err != nil {
@@ -205,10 +209,11 @@ func (w *sweep) delete(ctx context.Context, statement string, args ...any) (n in
 	}
 }
 
-// tell says how far a long pass is.
+// tell logs the progress of a long pass.
 func (w *sweep) tell(at time.Time) {
 	if now := w.ledger.now(); now.Sub(w.told) >= sweepNews {
 		w.told = now
-		w.logger.Info("deleting old requests from the usage log", zap.Int64("requests", w.requests), zap.Int64("hours", w.hours), zap.Time("through", at))
+		w.logger.Info("deleting old requests from the usage log", zap.Int64("requests", w.requests),
+			zap.Int64("hours", w.hours), zap.Time("through", at))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// idle is a Retention without a process in the background.
+// idle returns a Retention whose background job does not run.
 func idle(n *node, kept time.Duration) *Retention {
 	r := NewRetention(n.Ledger, n.logger, nil)
 	r.kept.Store(int64(kept))
@@ -42,8 +42,8 @@ func (r *Retention) turn(ctx context.Context, again bool) error {
 
 const dayLong = 24 * time.Hour
 
-// TestRetention has a log of more than one transaction, of which some is old, with
-// a record from a clock that was wrong in front.
+// TestRetention deletes from a log that needs more than one transaction. Only a part of it is old, and it begins with a
+// record from a clock that was wrong.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -11,12 +11,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// span is how long the rows of a table of sums are, and what each is about.
+// span describes a table of sums: its columns and statements.
 type span struct {
 	table   string
 	key     string                            // the columns of the primary key
-	values  func(k *sumsKey, dst []any) []any // appends those of key
-	width   int                               // of a row
+	values  func(k *sumsKey, dst []any) []any // appends the values of the columns in key
+	width   int                               // number of values in a row
 	upserts [sumRows + 1]string
 }
 
@@ -29,8 +29,8 @@ var (
 	labelDaily = newSpan("gateway_label_days", 6, "day, kind, name, team_id, provider, model", (*sumsKey).ofLabel)
 )
 
-// sumsKey names a row of a table of sums. Those by team have no user, key and tier, and those by
-// user no team. Those by label have the kind of the label in tier and its name in key.
+// sumsKey is the key of a row in a table of sums. Rows by team have no user, key and tier; rows by user have no team.
+// Rows by label have the kind of the label in tier and its name in key.
 type sumsKey struct {
 	team, user                 string
 	at                         int64 // Unix hours or days
@@ -39,7 +39,8 @@ type sumsKey struct {
 
 func (a *sumsKey) compare(b *sumsKey) int {
 	return cmp.Or(
-		strings.Compare(a.user, b.user), cmp.Compare(a.at, b.at), strings.Compare(a.team, b.team), strings.Compare(a.key, b.key),
+		strings.Compare(a.user, b.user), cmp.Compare(a.at, b.at), strings.Compare(a.team, b.team),
+		strings.Compare(a.key, b.key),
 		strings.Compare(a.provider, b.provider), strings.Compare(a.model, b.model), strings.Compare(a.tier, b.tier))
 }
 
@@ -77,7 +78,8 @@ const (
 )
 
 var sumColumns = [numberOfSums]string{
-	"requests", "succeeded", "failed", "cancelled", "failed_attempts", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens",
+	"requests", "succeeded", "failed", "cancelled", "failed_attempts", "input_tokens", "cached_tokens", "output_tokens",
+	"reasoning_tokens",
 	"cost_micro_usd", "unpriced", "latency_us", "first_token_us", "first_tokens", "written_tokens",
 }
 
@@ -90,21 +92,22 @@ type sumsRow struct {
 // codeClientLeft is the code of a request whose client did not wait for the end.
 const codeClientLeft = "client_closed_request"
 
-// Bounds of what one record adds: numbers come from providers, and a sum that
-// overflows would keep every later batch from being written.
+// Bounds of what one record adds. The numbers come from providers, and a sum that overflows would keep all later
+// batches from being written.
 const (
 	MaxRecordTokens  = 1_000_000_000
 	maxRecordCost    = 1_000 * MicrosPerUSD
 	maxRecordLatency = 1_000_000 * time.Second
 )
 
-func bounded[T int64 | time.Duration](n, most T) T { return max(0, min(n, most)) }
+func bounded[T int64 | time.Duration](n, limit T) T { return max(0, min(n, limit)) }
 
-// tokens and cost are what a record adds to the sums, and to what a key spent.
+// tokens returns the numbers of tokens that a record adds to the sums and to what a key has spent.
 func (r *Record) tokens() (input, output int64) {
 	return bounded(r.InputTokens, MaxRecordTokens), bounded(r.OutputTokens, MaxRecordTokens)
 }
 
+// cost returns the cost that a record adds to the sums and to what a key has spent. It is 0 if the price is not known.
 func (r *Record) cost() int64 {
 	if !r.CostKnown {
 		return 0
@@ -116,11 +119,10 @@ func unixHour(at time.Time) int64 { return schema.Micros(at) / time.Hour.Microse
 
 func unixDay(at time.Time) int64 { return unixHour(at) / 24 }
 
-// batchSums are the sums of a batch, sorted so that nodes that write the same rows do not lock
-// each other out.
+// batchSums are the sums of a batch. They are sorted, so that nodes that write the same rows do not deadlock.
 type batchSums struct{ hours, days, teamHours, teamDays, labels []*sumsRow }
 
-// rollUp sums a batch by hours and by days, by those of teams, and by the days of labels.
+// rollUp sums a batch by hour and by day for users and for teams, and by day for labels.
 func rollUp(records []Record) batchSums {
 	byHour, byDay, byTeamHour, byTeamDay := make(sumsTable), make(sumsTable), make(sumsTable), make(sumsTable)
 	var byLabel sumsTable // most batches have none
@@ -146,7 +148,7 @@ func rollUp(records []Record) batchSums {
 			byHour.row(key)[sumFailedAttempts]++
 		}
 	}
-	// The rows of an hour tell the teams of one user apart for the sums by team alone.
+	// The hourly rows were kept apart by team only for the sums by team.
 	byUser := make(sumsTable)
 	for _, hour := range byHour {
 		key := hour.sumsKey
@@ -210,7 +212,7 @@ func (s *sums) add(r *Record) {
 	}
 }
 
-// sumRows is how many rows one statement adds to; most batches have fewer.
+// sumRows is the number of rows that one statement adds to. Most batches have fewer.
 const sumRows = 20
 
 func newSpan(table string, keys int, key string, values func(k *sumsKey, dst []any) []any) *span {
@@ -221,19 +223,19 @@ func newSpan(table string, keys int, key string, values func(k *sumsKey, dst []a
 	return s
 }
 
-// upsert is the statement that adds to n rows.
+// upsert returns the statement that adds to n rows.
 func (s *span) upsert(n int) string {
 	row := "(?" + strings.Repeat(",?", s.width-1) + ")"
 	added := make([]string, 0, numberOfSums)
 	for _, c := range sumColumns {
 		added = append(added, c+" = "+s.table+"."+c+" + excluded."+c)
 	}
-	return "INSERT INTO " + s.table + " (" + s.key + ", " + strings.Join(sumColumns[:], ", ") + ") VALUES " + row + strings.Repeat(","+row, n-1) +
+	return "INSERT INTO " + s.table + " (" + s.key + ", " + strings.Join(sumColumns[:], ", ") + ") VALUES " + row +
+		strings.Repeat(","+row, n-1) +
 		" ON CONFLICT (" + s.key + ") DO UPDATE SET " + strings.Join(added, ", ")
 }
 
-// addSums adds the sums of a batch to the rows that there are. Full statements
-// are prepared once, as those of insertUsage are.
+// addSums adds the sums of a batch to the rows in the database. Full statements are prepared once, as in insertUsage.
 func (s *Ledger) addSums(c store.Conn, to *span, rows []*sumsRow) error {
 	values := make([]any, 0, min(len(rows), sumRows)*to.width)
 	args := func(part []*sumsRow) []any {

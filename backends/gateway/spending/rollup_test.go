@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// fillStatement is what the migration fills a table of sums from the log with.
+// fillStatement returns the statement with which the migration fills a table of sums from the log.
 func fillStatement(t *testing.T, p place, table string) string {
 	t.Helper()
 	text, err := fs.ReadFile(schema.Gateway().Migrations, "00004_budgets."+p.Dialect.String()+".sql")
@@ -36,7 +36,7 @@ func fillStatement(t *testing.T, p place, table string) string {
 	return fill
 }
 
-// sumRows is every row of sums, as text, from a table or a statement.
+// sumRows returns every row of sums of a table or a statement as text.
 func (n *node) sumRows(t *testing.T, query string) []string {
 	t.Helper()
 	var all []string
@@ -81,7 +81,7 @@ func wantSumsOfLog(t *testing.T, p place, n *node) {
 	}
 }
 
-// anyRecord is one of few users, keys and models at one of few hours.
+// anyRecord returns a random record of one of a few users, keys, models and hours.
 func anyRecord(random *rand.Rand, i int) Record {
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	r := record(i)
@@ -174,7 +174,7 @@ func TestSumsAndLogAreOne(t *testing.T) {
 // killed, and where.
 const placeOfChild = "KEYCHAIN_TEST_WRITE_TO"
 
-// TestKilledWriter is both the child and its parent.
+// TestKilledWriter runs both as the parent and as the child process.
 func TestKilledWriter(t *testing.T) {
 	if text, child := os.LookupEnv(placeOfChild); child {
 		writeForever(t, text)
@@ -228,7 +228,7 @@ func writeForever(t *testing.T, text string) {
 	}
 }
 
-// TestSumsOfManyNodes has nodes write the same rows at the same time.
+// TestSumsOfManyNodes lets nodes write the same rows at the same time.
 func TestSumsOfManyNodes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -278,8 +278,7 @@ func BenchmarkRollUp(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*batchRows), "ns/record")
 }
 
-// BenchmarkFlushOfManyRows is the worst case: no two records of a batch are of
-// the same row.
+// BenchmarkFlushOfManyRows measures the worst case, in which no two records of a batch belong to the same row.
 func BenchmarkFlushOfManyRows(b *testing.B) {
 	n := place{schematest.Place{Location: b.TempDir() + "/test.db"}}.start(b)
 	log := quietLog(n)

@@ -11,14 +11,13 @@ import (
 
 const usageWidth = 3
 
-// insertUsageRows is the statement for n rows.
+// insertUsageRows returns the statement that inserts n rows.
 func insertUsageRows(n int) string {
 	return `INSERT INTO gateway_usage_records (at, user_id, record) VALUES (?,?,?)` + strings.Repeat(",(?,?,?)", n-1)
 }
 
-// insertUsage writes a batch by statements of many rows: each statement costs
-// more than the row in it, and to parse one of that size more than to run it, so
-// full ones are prepared once.
+// insertUsage writes a batch with statements of many rows: a statement costs more than a row in it. Parsing a full
+// statement costs more than running it, so full ones are prepared once.
 func (s *Ledger) insertUsage(c store.Conn, records []Record) error {
 	var rows usageRows
 	if len(records) >= 2*insertRows {
@@ -50,12 +49,11 @@ func (s *Ledger) insertUsage(c store.Conn, records []Record) error {
 	return nil
 }
 
-// usageRows makes the arguments of one statement after the other in the same
-// memory.
+// usageRows makes the arguments of one statement after the other in the same memory.
 type usageRows struct {
 	values []any
 	packed []byte
-	ends   []int // of each row in packed
+	ends   []int // the end of each row in packed
 }
 
 func (u *usageRows) args(records []Record) ([]any, error) {
@@ -75,8 +73,8 @@ func (u *usageRows) args(records []Record) ([]any, error) {
 	return u.values, nil
 }
 
-// Recent lists a user's requests, newest first, at most limit (1..500) of them
-// before the request with id before (0: from the newest).
+// Recent returns at most limit (1 to 500) requests of a user, newest first, that come before the one with the id
+// before. If before is 0 it begins with the newest one.
 func (s *Ledger) Recent(ctx context.Context, userID string, before int64, limit int) ([]Record, error) {
 	if !schema.StorableID(userID) {
 		return nil, nil

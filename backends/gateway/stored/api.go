@@ -14,21 +14,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// call is a request to the API.
+// call is a request to the API of stored objects.
 type call struct {
 	service  *Service
 	options  *Options
 	owner    string
-	id, item string // of the path
+	id, item string // from the path
 	query    url.Values
 	body     []byte
 	w        http.ResponseWriter
 }
 
-// route is a row of the API.
+// route is a route of the API.
 type route struct {
 	method, path string // below /v1
-	reads        bool   // a body
+	reads        bool   // whether it has a body
 	answer       func(c *call, ctx context.Context) (any, error)
 }
 
@@ -47,14 +47,14 @@ var routes = []route{
 	{method: http.MethodDelete, path: "/conversations/{id}/items/{item}", answer: (*call).deleteItem},
 }
 
-// Endpoint is what answers at a path.
+// Endpoint is the route for a path, with the ids in that path.
 type Endpoint struct {
 	route    *route
 	id, item string
 }
 
-// Find returns what answers a method at a path below /v1. Where only the method is another one, it is
-// nil and allow lists those that there are.
+// Find returns the endpoint for a method and a path below /v1. If only the method does not match, the endpoint is nil
+// and allow lists the methods that do.
 func Find(method, path string) (e *Endpoint, allow string) {
 	if !strings.HasPrefix(path, "/responses/") && !strings.HasPrefix(path, "/conversations") {
 		return nil, ""
@@ -74,6 +74,7 @@ func Find(method, path string) (e *Endpoint, allow string) {
 	return nil, strings.Join(methods, ", ")
 }
 
+// match reports whether a path matches the route, and returns the ids in it.
 func (r *route) match(parts []string) (id, item string, ok bool) {
 	pattern := strings.Split(r.path, "/")
 	if len(pattern) != len(parts) {
@@ -97,10 +98,10 @@ func (r *route) match(parts []string) (id, item string, ok bool) {
 	return id, item, true
 }
 
-// Reads reports whether the endpoint takes a body.
+// Reads reports whether the endpoint needs the request's body.
 func (e *Endpoint) Reads() bool { return e.route.reads }
 
-// Serve answers a request of an owner. Its errors are *apierror.Error and those of the database.
+// Serve answers a request of an owner. Errors are *apierror.Error and those of the database.
 func (s *Service) Serve(
 	w http.ResponseWriter,
 	r *http.Request,
@@ -122,7 +123,7 @@ func (s *Service) Serve(
 	return WriteJSON(w, answer)
 }
 
-// WriteJSON answers with a value as JSON, or with a text that is JSON already.
+// WriteJSON writes a value as JSON. A value of type []byte is written as it is.
 func WriteJSON(w http.ResponseWriter, value any) (err error) {
 	text, ok := value.([]byte)
 	if !ok {
@@ -157,7 +158,7 @@ func (c *call) response(ctx context.Context) (any, error) {
 	return r.object(), nil
 }
 
-// deleted is the answer to a deletion.
+// deleted is the result of a deletion.
 type deleted struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// queued is how many times as many answers are taken in as are worked on.
+// queued limits how many answers are accepted, as a multiple of those that are worked on at the same time.
 const queued = 4
 
 var (
@@ -28,21 +28,21 @@ var (
 	errBroken  = errors.New("the answer broke off")
 )
 
-// run is an answer in the background.
+// run is an answer that is worked on in the background.
 type run struct {
 	turn   *Turn
-	ctx    context.Context //nolint:containedctx // of the work, which no request waits for
+	ctx    context.Context //nolint:containedctx // of the work, which outlives the request
 	cancel context.CancelCauseFunc
-	object []byte        // of the response before there is an answer
-	turned chan struct{} // closed when it is this run's turn
+	object []byte        // the response before there is an answer
+	turned chan struct{} // closed when the run may start
 
-	inserted atomic.Bool // its row is there
+	inserted atomic.Bool // whether its row exists
 }
 
-// Start begins to work on an answer in the background, and returns the response as it is now. answer
-// asks the model and writes to a writer; done is called once behind it, whether answer was called or not.
-// Neither is called when Start returns an error: 429 where too many wait, 413 for a request that is too
-// large to be stored, and those of the database. What ctx knows goes along to answer, its end does not.
+// Start starts work on an answer in the background, and returns the response as it is now. answer calls the model and
+// writes to w. done is called once afterwards, whether or not answer was called. If Start returns an error, neither is
+// called. Errors have status 429 if too many answers wait and 413 if the request is too large to be stored, or are
+// those of the database. The work keeps the values of ctx but not its cancellation.
 func (s *Service) Start(ctx context.Context, t *Turn, model string, echo []hub.Param,
 	answer func(ctx context.Context, w http.ResponseWriter) error, done func(),
 ) ([]byte, error) {
@@ -65,7 +65,7 @@ func (s *Service) Start(ctx context.Context, t *Turn, model string, echo []hub.P
 	return r.object, nil
 }
 
-// enter takes a run in, which may be its turn at once.
+// enter accepts a run, and lets it start at once if fewer than the limit are being worked on.
 func (s *Service) enter(r *run) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *Service) enter(r *run) error {
 	return nil
 }
 
-// leave lets the next run have its turn.
+// leave removes a run and lets waiting runs start.
 func (s *Service) leave(r *run) {
 	defer s.idle.Done()
 	r.cancel(nil)
@@ -107,7 +107,7 @@ func (s *Service) leave(r *run) {
 	}
 }
 
-// giveUpRun ends a run of this process, if it is one, whose answer nobody wants any more.
+// giveUpRun stops a run of this process whose answer is no longer wanted. Other ids are ignored.
 func (s *Service) giveUpRun(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *Service) giveUpRun(id string) {
 	}
 }
 
-// insert makes the row, with the events that come before the model is asked.
+// insert inserts the row of the response, with the events that precede the call of the model.
 func (r *run) insert(ctx context.Context) error {
 	t := r.turn
 	s := t.service
@@ -154,12 +154,12 @@ func (r *run) insert(ctx context.Context) error {
 	return err
 }
 
-// eventOf returns the data of an event with a response object. Its number is that of the log.
+// eventOf returns the data of an event with a response object. The log sets its sequence number.
 func eventOf(name string, object []byte) []byte {
 	return slices.Concat([]byte(`{"type":"`+name+`","sequence_number":0,"response":`), object, []byte("}"))
 }
 
-// work waits for the run's turn and works on the answer until it is stored or given up.
+// work waits until the run may start, and then works on the answer until it is stored or given up.
 func (s *Service) work(r *run, answer func(ctx context.Context, w http.ResponseWriter) error, done func()) {
 	defer s.leave(r)
 	defer done()
@@ -186,7 +186,7 @@ func (s *Service) work(r *run, answer func(ctx context.Context, w http.ResponseW
 	}
 }
 
-// ask runs answer. One that panics has failed, and takes nothing else with it.
+// ask calls answer. A panic in answer is logged and becomes an error.
 func (r *run) ask(ctx context.Context, answer func(ctx context.Context, w http.ResponseWriter) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -202,13 +202,13 @@ func (r *run) ask(ctx context.Context, answer func(ctx context.Context, w http.R
 	if err := answer(ctx, recorder); err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // what is there of the answer is not all of it
+	if ctx.Err() != nil { // what has arrived of the answer is incomplete
 		return context.Cause(ctx)
 	}
 	return recorder.Finish()
 }
 
-// reason returns the error of a response for that of its answer.
+// reason converts the error of an answer to the error member of a response.
 func reason(err error) string {
 	for _, known := range [...]error{errStopped, errTime, errEvents} {
 		if errors.Is(err, known) {
@@ -226,7 +226,7 @@ func reason(err error) string {
 	return failure(code, refusal.Message)
 }
 
-// flushing writes events as they come, until the returned function is called.
+// flushing writes events to the database regularly until the returned function is called.
 func (r *run) flushing() (stop func()) {
 	t := r.turn
 	if t.log == nil {
@@ -249,7 +249,7 @@ func (r *run) flushing() (stop func()) {
 			switch {
 			case errors.Is(err, errGone):
 				r.cancel(errGone)
-				return // or the answer is stored, with all of its events
+				return // the response was deleted, or is stored together with all of its events
 			case t.log.full():
 				r.cancel(errEvents)
 			case err != nil:
@@ -263,7 +263,7 @@ func (r *run) flushing() (stop func()) {
 	}
 }
 
-// conclude stores that there is no answer, where there is none.
+// conclude stores the failure of a run that has no answer.
 func (r *run) conclude() {
 	t := r.turn
 	if t.finished || errors.Is(context.Cause(r.ctx), errGone) {
@@ -284,7 +284,7 @@ func (r *run) conclude() {
 	t.record("response.failed", eventOf("response.failed", failed))
 }
 
-// skeleton returns the object of a response that nobody has begun to work on.
+// skeleton returns the object of a response on which no work has begun.
 func skeleton(model string, created int64, echo []hub.Param) []byte {
 	object := append([]byte(`{"id":"","object":"response","created_at":`), strconv.FormatInt(created, 10)...)
 	object = append(
@@ -298,14 +298,13 @@ func skeleton(model string, created int64, echo []hub.Param) []byte {
 	return append(object, `,"output":[],"usage":null}`...)
 }
 
-// nobody is the client of an answer in the background. It takes all that a client may be sent, at any
-// pace.
+// nobody is the client of an answer in the background. It discards everything and never blocks.
 type nobody struct{ header http.Header }
 
 func (w *nobody) Header() http.Header            { return w.header }
 func (w *nobody) WriteHeader(int)                {}
 func (w *nobody) Write(text []byte) (int, error) { return len(text), nil }
 
-// FlushError and SetWriteDeadline are for http.ResponseController.
+// FlushError and SetWriteDeadline implement the optional methods that http.ResponseController uses.
 func (w *nobody) FlushError() error                { return nil }
 func (w *nobody) SetWriteDeadline(time.Time) error { return nil }

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// events are those of a stream that says a text, as an upstream numbers them.
+// events returns the events of a stream with a text, numbered as an upstream does.
 func events(item, text string) []string {
 	done := strings.NewReplacer("\n", "", "\t", "").Replace(answerOf(item, text))
 	begun := strings.Replace(done, "completed", "in_progress", 1)

@@ -11,15 +11,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// chainError tells why a chain cannot be continued.
+// chainError is the reason why a chain cannot be continued. The zero value means that a response in it was deleted.
 type chainError struct {
-	missing    bool   // the response itself is not there
-	unfinished string // its status, if that is why
+	missing    bool   // the response itself does not exist
+	unfinished string // the status of a response that is not finished
 }
 
 func (*chainError) Error() string { return "the chain cannot be continued" }
 
-// told returns the error for a client that continues a response.
+// told returns the error for a client that continues the response id.
 func (e *chainError) told(id string) error {
 	told := invalid("previous_response_id", "")
 	told.Code = "previous_response_not_found"
@@ -41,19 +41,19 @@ func (e *chainError) told(id string) error {
 	return told
 }
 
-// renewAfter returns by how much a chain may be older than its newest response.
+// renewAfter returns how much the expiry of a chain may fall behind before it is extended.
 func renewAfter(retention time.Duration) time.Duration { return min(retention/4, 24*time.Hour) }
 
-// walk begins a statement that knows the ids of a chain: the engine follows them, and no round trip.
+// walk begins a statement that uses the ids of a chain. The database follows the links itself, which saves round trips.
 const walk = `WITH RECURSIVE chain (id, previous, depth) AS (
 	SELECT id, previous, depth FROM gateway_responses WHERE id = ? AND owner = ?
 	UNION ALL
 	SELECT r.id, r.previous, r.depth FROM gateway_responses AS r JOIN chain ON r.id = chain.previous WHERE r.owner = ?) `
 
-// batchRows is how many rows one statement asks for by their ids.
+// batchRows is how many ids one statement contains at most.
 const batchRows = 100
 
-// link is a response of a chain before its text is read.
+// link is a response of a chain before its text is loaded.
 type link struct {
 	id          string
 	depth, size int64
@@ -64,8 +64,8 @@ func scanLink(row store.Row) (l link, err error) {
 	return l, row.Scan(&l.id, &l.depth, &l.size, &l.status)
 }
 
-// chain returns a response and all before it, oldest first. Errors are *chainError, a 413 and those of
-// the database.
+// chain returns a response and all responses before it, oldest first. Errors are *chainError, an error with status 413,
+// and those of the database.
 func (s *Service) chain(ctx context.Context, owner, id string) (links []response, err error) {
 	if !storable(id) {
 		return nil, &chainError{missing: true}
@@ -101,7 +101,7 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 		return nil, &chainError{unfinished: tip.status}
 	case tip.depth != int64(len(found)):
 		return nil, &chainError{}
-	case size > 2*maxHistory: // beside the items there is the rest of each response
+	case size > 2*maxHistory: // the stored size includes more than the items
 		return nil, tooLarge("the chain of "+id, maxHistory)
 	}
 	err = batches(ids, func(part []any, marks string) error {
@@ -115,7 +115,7 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 		return nil, err
 	}
 	if len(links) != len(found) {
-		return nil, &chainError{} // some were deleted meanwhile
+		return nil, &chainError{} // some were deleted in the meantime
 	}
 	for i := range links {
 		if err := s.unseal(ctx, &links[i]); err != nil {
@@ -125,7 +125,7 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 	return links, nil
 }
 
-// batches calls do with some ids at a time, and the marks that stand for them in a statement.
+// batches calls do for up to batchRows ids at a time, with the placeholders that stand for them in a statement.
 func batches(ids []string, do func(part []any, marks string) error) error {
 	for len(ids) > 0 {
 		n := min(len(ids), batchRows)
@@ -141,7 +141,7 @@ func batches(ids []string, do func(part []any, marks string) error) error {
 	return nil
 }
 
-// responsesWith returns the documents of an owner's responses that have some items.
+// responsesWith returns the documents of the owner's responses that contain any of these items.
 func (s *Service) responsesWith(ctx context.Context, owner string, ids []string) (documents []*document, err error) {
 	rows := make([]string, 0, len(ids))
 	for _, id := range ids {

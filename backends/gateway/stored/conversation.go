@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// conversation is one as the API has it.
+// conversation is a conversation in the form of the API.
 type conversation struct {
 	ID        string          `json:"id"`
 	Object    string          `json:"object"`
@@ -24,6 +24,7 @@ type conversation struct {
 	Metadata  json.RawMessage `json:"metadata"`
 }
 
+// conversationFull returns the error for a conversation without room for more items.
 func conversationFull(id string, items int) error {
 	e := apierror.New(
 		http.StatusBadRequest,
@@ -36,7 +37,7 @@ func conversationFull(id string, items int) error {
 	return e.With("conversation")
 }
 
-// checkMetadata refuses what is no metadata of the API, and returns it.
+// checkMetadata checks that v is valid metadata and returns it. Missing metadata becomes an empty object.
 func checkMetadata(v gjson.Result) (json.RawMessage, error) {
 	const pairs, nameLimit, valueLimit = 16, 64, 512
 	if !v.Exists() || v.Type == gjson.Null {
@@ -62,7 +63,7 @@ func checkMetadata(v gjson.Result) (json.RawMessage, error) {
 	return json.RawMessage(v.Raw), err
 }
 
-// createConversation makes a conversation with some items.
+// createConversation creates a conversation with items.
 func (s *Service) createConversation(
 	ctx context.Context,
 	owner string,
@@ -97,7 +98,7 @@ func (s *Service) createConversation(
 	return v, err
 }
 
-// conversation returns a conversation of an owner, or a 404.
+// conversation returns a conversation of an owner. The error has status 404 if there is none.
 func (s *Service) conversation(ctx context.Context, owner, id string) (*conversation, error) {
 	if !storable(id) {
 		return nil, notFound("conversation", id)
@@ -119,7 +120,7 @@ func (s *Service) conversation(ctx context.Context, owner, id string) (*conversa
 	return v, err
 }
 
-// describe changes the metadata of a conversation.
+// describe replaces the metadata of a conversation.
 func (s *Service) describe(ctx context.Context, owner, id string, o *Options, metadata json.RawMessage) error {
 	sealed, err := s.seal(ctx, tableConversations, id, metadata)
 	if err != nil {
@@ -135,7 +136,7 @@ func (s *Service) describe(ctx context.Context, owner, id string, o *Options, me
 	)
 }
 
-// deleteConversation deletes a conversation with its items. Responses that continued it stay.
+// deleteConversation deletes a conversation with its items. Responses that continued it are kept.
 func (s *Service) deleteConversation(ctx context.Context, owner, id string) error {
 	return s.changeConversation(
 		ctx,
@@ -145,8 +146,8 @@ func (s *Service) deleteConversation(ctx context.Context, owner, id string) erro
 	)
 }
 
-// changeConversation runs a statement whose last arguments say which conversation; it is a 404 where it
-// changes nothing.
+// changeConversation runs a statement whose last three arguments select the conversation. The error has status 404 if
+// the statement changes nothing.
 func (s *Service) changeConversation(ctx context.Context, owner, id, statement string, args ...any) error {
 	if !storable(id) {
 		return notFound("conversation", id)

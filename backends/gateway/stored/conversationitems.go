@@ -13,17 +13,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// sealedItem is an item that is about to be a row, or was one.
+// sealedItem is a row of a conversation's item.
 type sealedItem struct {
 	id, sealed string
 	size       int
 }
 
-// itemRow returns the id of the row of an item.
+// itemRow returns the id of an item's row.
 func itemRow(conversation, id string) string { return conversation + "/" + id }
 
-// sealItems prepares items for a conversation. Those without an id, with one that no row can have, or
-// with that of another item, get a new one.
+// sealItems encrypts items for a conversation. Items get a new id if they have none, if no row can have it, or if the
+// conversation already has it.
 func (s *Service) sealItems(ctx context.Context, conversation string, items []json.RawMessage) ([]sealedItem, error) {
 	taken, err := s.itemsThere(ctx, conversation, items)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Service) sealItems(ctx context.Context, conversation string, items []js
 	return added, nil
 }
 
-// itemsThere returns which ids of items a conversation has already.
+// itemsThere returns which of the items' ids a conversation already has.
 func (s *Service) itemsThere(
 	ctx context.Context,
 	conversation string,
@@ -69,8 +69,8 @@ func (s *Service) itemsThere(
 	})
 }
 
-// appendItems adds items to the end of a conversation, if it is there still. An item whose id another
-// request has just used replaces that one.
+// appendItems appends items to a conversation, if it still exists. An item replaces another one with the same id, which
+// a concurrent request may have added.
 func (s *Service) appendItems(c store.Conn, owner, conversation string, items []sealedItem, expires int64) error {
 	if conversation == "" {
 		return nil
@@ -112,7 +112,7 @@ func (s *Service) appendItems(c store.Conn, owner, conversation string, items []
 	return err
 }
 
-// addItems adds a client's items to a conversation and returns them.
+// addItems adds a client's items to a conversation and returns them with their ids.
 func (s *Service) addItems(
 	ctx context.Context,
 	owner, id string,
@@ -159,7 +159,7 @@ const selectItems = `SELECT id, sealed FROM gateway_conversation_items WHERE `
 
 func scanItem(row store.Row) (i sealedItem, err error) { return i, row.Scan(&i.id, &i.sealed) }
 
-// openItems opens items of a conversation, of which rows have the id and the sealed text.
+// openItems decrypts items of a conversation.
 func (s *Service) openItems(ctx context.Context, conversation string, rows []sealedItem) ([]listed, error) {
 	all := make([]listed, 0, len(rows))
 	for i := range rows {
@@ -172,8 +172,8 @@ func (s *Service) openItems(ctx context.Context, conversation string, rows []sea
 	return all, nil
 }
 
-// conversationItems returns all items of a conversation, oldest first; 413 where they are more than a
-// request can have.
+// conversationItems returns all items of a conversation, oldest first. The error has status 413 if they are larger than
+// a request can be.
 func (s *Service) conversationItems(ctx context.Context, owner, id string) ([]listed, error) {
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 	return newList(items, more, p.state), nil
 }
 
-// item returns an item of a conversation, or a 404.
+// item returns an item of a conversation. The error has status 404 if there is none.
 func (s *Service) item(ctx context.Context, owner, conversation, id string) (*listed, error) {
 	if _, err := s.conversation(ctx, owner, conversation); err != nil {
 		return nil, err
@@ -277,7 +277,8 @@ func (s *Service) item(ctx context.Context, owner, conversation, id string) (*li
 	return &items[0], nil
 }
 
-// deleteItem deletes an item of a conversation, which it returns; a 404 where it has none of that id.
+// deleteItem deletes an item of a conversation and returns the conversation. The error has status 404 if there is no
+// such item.
 func (s *Service) deleteItem(ctx context.Context, owner, id, item string) (*conversation, error) {
 	v, err := s.conversation(ctx, owner, id)
 	if err != nil {

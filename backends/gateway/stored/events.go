@@ -17,28 +17,28 @@ import (
 const (
 	eventsEvery = 100 * time.Millisecond // how often events are written
 	eventsKept  = 24 * time.Hour         // how long a stream can be resumed
-	maxEvents   = 64 << 20               // bytes of the events of an answer
+	maxEvents   = 64 << 20               // total size of the events of an answer
 )
 
-// errEvents is why an answer ends that has too many events.
+// errEvents ends an answer that has too many events.
 var errEvents = errors.New("the events of the answer are larger than 64 MB")
 
-// eventLog gathers the events of an answer in the background, and numbers them: the first two were sent
-// before the model was asked.
+// eventLog collects and numbers the events of an answer in the background. The first two are sent before the model is
+// called.
 type eventLog struct {
-	writing sync.Mutex // held while events are on their way to the database
+	writing sync.Mutex // held while events are written to the database
 
 	mu      sync.Mutex
 	pending []byte
 	first   int64 // number of the first pending event
 	next    int64
 	size    int
-	changed chan struct{} // closed when there is something new in the database
+	changed chan struct{} // closed when there are new events in the database
 }
 
 func newEventLog() *eventLog { return &eventLog{changed: make(chan struct{})} }
 
-// add appends an event with its number.
+// add appends an event and gives it the next number.
 func (l *eventLog) add(name string, data []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +52,7 @@ func (l *eventLog) appendNumbered(dst []byte, name string, data []byte) []byte {
 	return appendFrame(dst, name, setMembers(data, []member{{"sequence_number", strconv.FormatInt(l.next, 10)}}))
 }
 
-// numbered returns the pending events and one more, which is added to none: it may not come about.
+// numbered returns the pending events and one more. That one is not added to the log, because storing it may fail.
 func (l *eventLog) numbered(name string, data []byte) *pendingEvents {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,13 +60,13 @@ func (l *eventLog) numbered(name string, data []byte) *pendingEvents {
 	return &pendingEvents{l.appendNumbered(text, name, data), l.first, l.next}
 }
 
-// pendingEvents are events with the numbers of the first and the last.
+// pendingEvents are events with the numbers of the first and the last one.
 type pendingEvents struct {
 	text        []byte
 	first, last int64
 }
 
-// take returns the pending events; nil where there are none.
+// take returns the pending events, or nil if there are none. They stay pending until written is called.
 func (l *eventLog) take() *pendingEvents {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,15 +76,14 @@ func (l *eventLog) take() *pendingEvents {
 	return &pendingEvents{slices.Clip(l.pending), l.first, l.next - 1}
 }
 
-// full reports whether there are more events than are kept.
+// full reports whether the events exceed maxEvents.
 func (l *eventLog) full() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.size > maxEvents
 }
 
-// hold waits for events that are on their way, and keeps others back until the returned function is
-// called.
+// hold waits until no events are being written, and prevents further writes until the returned function is called.
 func (l *eventLog) hold() (release func()) {
 	l.writing.Lock()
 	return l.writing.Unlock
@@ -96,7 +95,7 @@ type eventBatch struct {
 	last, expires         int64
 }
 
-// seal makes a row of events. The caller has hold.
+// seal encrypts events as a row. The caller must have called hold.
 func (*eventLog) seal(ctx context.Context, t *Turn, p *pendingEvents) (*eventBatch, error) {
 	s := t.service
 	b := &eventBatch{
@@ -108,7 +107,7 @@ func (*eventLog) seal(ctx context.Context, t *Turn, p *pendingEvents) (*eventBat
 	return b, err
 }
 
-// insert writes the row; a nil batch writes none.
+// insert inserts the row. A nil batch inserts nothing.
 func (b *eventBatch) insert(c store.Conn) error {
 	if b == nil {
 		return nil
@@ -124,7 +123,7 @@ func (b *eventBatch) insert(c store.Conn) error {
 	return err
 }
 
-// written forgets events that are in the database.
+// written removes events from the log that have been written to the database.
 func (l *eventLog) written(p *pendingEvents) {
 	l.mu.Lock()
 	l.pending = append([]byte(nil), l.pending[len(p.text):]...)
@@ -133,7 +132,7 @@ func (l *eventLog) written(p *pendingEvents) {
 	l.tell()
 }
 
-// end forgets the pending events, which were stored with the answer.
+// end removes the pending events, which were stored together with the answer.
 func (l *eventLog) end() {
 	l.mu.Lock()
 	l.pending = nil
@@ -141,7 +140,7 @@ func (l *eventLog) end() {
 	l.tell()
 }
 
-// tell wakes those who wait for something new.
+// tell wakes all that wait on the channel returned by news.
 func (l *eventLog) tell() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,14 +148,15 @@ func (l *eventLog) tell() {
 	l.changed = make(chan struct{})
 }
 
-// news returns what is closed when there is something new in the database.
+// news returns a channel that is closed when there are new events in the database.
 func (l *eventLog) news() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.changed
 }
 
-// flush writes the pending events. The error is errGone where the response was deleted.
+// flush writes the pending events to the database. It returns errGone if the response was cancelled or deleted, or is
+// already finished.
 func (l *eventLog) flush(ctx context.Context, t *Turn) error {
 	defer l.hold()()
 	p := l.take()

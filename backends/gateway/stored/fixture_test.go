@@ -46,7 +46,7 @@ func startNode(t *testing.T, p schematest.Place) *node {
 	return n
 }
 
-// answerOf is a response object as an upstream answers it.
+// answerOf returns a response object as an upstream sends it.
 func answerOf(item, text string) string {
 	return `{"id":"resp_up","object":"response","created_at":1,"status":"completed","model":"m","store":false,"output":[
 		{"id":"rs_` + item + `","type":"reasoning","summary":[]},

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	followEvery = 300 * time.Millisecond // how often the database is looked at for events of another node
-	followAlive = 10 * time.Second       // how often a silent client gets a sign of life
-	followRows  = 50                     // of a read
+	followEvery = 300 * time.Millisecond // how often the database is polled for events of another node
+	followAlive = 10 * time.Second       // how often an idle client gets a keep-alive
+	followRows  = 50                     // rows per read
 )
 
-// Follow sends the events of a response behind a number, those that are there and those that come,
-// until the answer is over or the client leaves. Errors before the first byte are those of the
-// API: a 404, and a 400 for a response that was not made as a stream in the background.
+// Follow sends the events of a response with numbers greater than after, both existing and future ones, until the
+// answer ends or the client leaves. It returns an error only before the first byte: with status 404, or 400 for a
+// response that was not created as a stream in the background.
 func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id string, after int64) error {
 	r, err := s.find(ctx, owner, id)
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id s
 	}
 }
 
-// changes returns what is closed when this process has written more events of a response; nil where
-// it does not work on it.
+// changes returns a channel that is closed when this process has written more events of a response. It returns nil if
+// this process does not work on that response.
 func (s *Service) changes(id string) <-chan struct{} {
 	s.mu.Lock()
 	r := s.runs[id]
@@ -79,24 +79,25 @@ func (s *Service) changes(id string) <-chan struct{} {
 	return r.turn.log.news()
 }
 
-// follower sends events to a client.
+// follower sends events to one client.
 type follower struct {
 	service   *Service
 	w         http.ResponseWriter
 	rc        *http.ResponseController
 	owner, id string
-	after     int64 // number of the last event that the client has
-	last      bool  // that was the last of all
+	after     int64 // number of the last event that the client has received
+	last      bool  // whether that event was the final one
 	wrote     time.Time
 }
 
-// errLeft is the error of a client that has gone.
+// errLeft is returned when the client has gone.
 var errLeft = errors.New("the client has left")
 
-// look sends what is new, and reports whether that was all.
+// look sends the new events, and reports whether the stream is complete.
 func (f *follower) look(ctx context.Context) (done bool, err error) {
 	var status string
-	err = f.service.read(ctx, func(c store.Conn) error { // before the events: the last one comes with the last status
+	// The status is read before the events, because the last event is stored together with the final status.
+	err = f.service.read(ctx, func(c store.Conn) error {
 		return c.Row(`SELECT status FROM gateway_responses WHERE id = ? AND owner = ?`, f.id, f.owner).Scan(&status)
 	})
 	if err != nil {
@@ -140,7 +141,7 @@ func (f *follower) rows(ctx context.Context) (rows []eventBatch, err error) {
 	return rows, err
 }
 
-// send sends the events of a row that the client does not have.
+// send sends those events of a row that the client has not received.
 func (f *follower) send(ctx context.Context, b *eventBatch) error {
 	text, err := f.service.open(ctx, tableEvents, b.row, b.sealed)
 	if err != nil {
@@ -161,14 +162,14 @@ func (f *follower) send(ctx context.Context, b *eventBatch) error {
 	return f.write(out)
 }
 
-// conclude sends the last event in the place of a process that could not: the response was cancelled, or
-// the process is gone. A client that has it already gets nothing.
+// conclude sends the final event that the process could not store: the response was cancelled, or the process was lost.
+// It sends nothing if the final event is stored, because the client then already has it.
 func (f *follower) conclude(ctx context.Context) error {
 	r, err := f.service.find(ctx, f.owner, f.id)
 	if err != nil {
 		return err
 	}
-	if gjson.GetBytes(r.document.Response, "status").Str == r.status { // the last event was stored with it
+	if gjson.GetBytes(r.document.Response, "status").Str == r.status { // the final event was stored together with it
 		return nil
 	}
 	data := append([]byte(`{"type":"response.failed","sequence_number":`), strconv.FormatInt(f.after+1, 10)...)
@@ -176,7 +177,7 @@ func (f *follower) conclude(ctx context.Context) error {
 	return f.write(appendFrame(nil, "response.failed", append(data, '}')))
 }
 
-// fail ends the stream by an error, which is an event: the client has the head of the answer.
+// fail ends the stream with an error event, because the header has already been sent.
 func (f *follower) fail(err error) {
 	if errors.Is(err, errLeft) {
 		return
@@ -187,7 +188,7 @@ func (f *follower) fail(err error) {
 	}
 	data := append([]byte(`{"type":"error","sequence_number":`), strconv.FormatInt(f.after+1, 10)...)
 	data = append(append(append(data, `,"code":"server_error","message":"`...), message...), `","param":null}`...)
-	_ = f.write(appendFrame(nil, "error", data)) // nobody is left to be told
+	_ = f.write(appendFrame(nil, "error", data)) // nothing can be done about an error
 }
 
 func (f *follower) write(text []byte) error {

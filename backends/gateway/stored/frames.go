@@ -10,7 +10,7 @@ import (
 
 var frameEnd = []byte("\n\n")
 
-// indexFrame returns the length of the first event of a text; 0 where none is complete.
+// indexFrame returns the length of the first event of a text, or 0 if none is complete.
 func indexFrame(text []byte) int {
 	end := bytes.Index(text, frameEnd)
 	if end < 0 {
@@ -19,7 +19,7 @@ func indexFrame(text []byte) int {
 	return end + len(frameEnd)
 }
 
-// parseFrame returns the name of an event and its data; nil for a comment.
+// parseFrame returns the name and the data of an event. data is nil for a comment.
 func parseFrame(frame []byte) (name string, data []byte) {
 	for line := range bytes.Lines(frame) {
 		line = bytes.TrimRight(line, "\r\n")
@@ -32,13 +32,14 @@ func parseFrame(frame []byte) (name string, data []byte) {
 	return name, data
 }
 
+// appendFrame appends an event.
 func appendFrame(dst []byte, name string, data []byte) []byte {
 	dst = append(append(dst, "event: "...), name...)
 	dst = append(append(dst, "\ndata: "...), data...)
 	return append(dst, frameEnd...)
 }
 
-// lifecycle reports whether events of a name have the response object.
+// lifecycle reports whether events with this name contain the response object.
 func lifecycle(name string) bool {
 	switch name {
 	case "response.created", "response.queued", "response.in_progress":
@@ -47,7 +48,7 @@ func lifecycle(name string) bool {
 	return ends(name)
 }
 
-// ends reports whether an event of a name is the last.
+// ends reports whether an event with this name is the final one.
 func ends(name string) bool {
 	switch name {
 	case "response.completed", "response.incomplete", "response.failed":
@@ -56,11 +57,10 @@ func ends(name string) bool {
 	return false
 }
 
-// member is a member of an object, with its value as JSON text.
+// member is a member of an object. Its value is JSON.
 type member struct{ name, value string }
 
-// setMembers returns an object with some members changed, or added. What is no object comes back as it
-// is.
+// setMembers returns an object with some members replaced or added. It returns malformed input unchanged.
 func setMembers(object []byte, members []member) []byte {
 	var edits jsontext.Edits
 	s := jsontext.NewScanner(object)
@@ -100,7 +100,7 @@ func setMembers(object []byte, members []member) []byte {
 	return edits.Apply(make([]byte, 0, len(object)+512), object)
 }
 
-// replaceAt returns a text with another value in the place of one that was found in it.
+// replaceAt returns text with the value found in it replaced.
 func replaceAt(text []byte, found gjson.Result, value []byte) []byte {
 	out := make([]byte, 0, len(text)+len(value))
 	out = append(out, text[:found.Index]...)
@@ -108,7 +108,7 @@ func replaceAt(text []byte, found gjson.Result, value []byte) []byte {
 	return append(out, text[found.Index+len(found.Raw):]...)
 }
 
-// failure returns the error of a response that failed, as JSON text.
+// failure returns the error member of a failed response as JSON.
 func failure(code, message string) string {
 	text := append([]byte(`{"code":`), jsontext.AppendQuoted(nil, code)...)
 	text = append(text, `,"message":`...)

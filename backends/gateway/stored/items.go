@@ -19,17 +19,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// document is what is sealed of a response.
+// document is the encrypted part of a response.
 type document struct {
-	// Response is the object that the client has got.
+	// Response is the object that the client received.
 	Response json.RawMessage `json:"response"`
-	// Input are the items of its own request, as they came.
+	// Input are the items of the response's own request, as the client sent them.
 	Input []json.RawMessage `json:"input"`
-	// Kept are items of its output that have more than the client was shown: the state of reasoning.
+	// Kept are output items that have more than the client was shown, which is the state of reasoning. They are indexed
+	// by id.
 	Kept map[string]json.RawMessage `json:"kept,omitempty"`
 }
 
-// encode returns the document as JSON text that leaves the texts of items as they are.
+// encode returns the document as JSON. It leaves the JSON of the items unchanged.
 func (d *document) encode() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -38,7 +39,7 @@ func (d *document) encode() ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// output returns the items of the answer with the state of reasoning.
+// output returns the items of the answer, including the state of reasoning.
 func (d *document) output() (list []json.RawMessage) {
 	gjson.GetBytes(d.Response, "output").ForEach(func(_, item gjson.Result) bool {
 		if kept, ok := d.Kept[item.Get("id").Str]; ok {
@@ -51,8 +52,8 @@ func (d *document) output() (list []json.RawMessage) {
 	return list
 }
 
-// inputItems returns copies of the items of an input: the body's memory is used again before they
-// are stored.
+// inputItems returns copies of the items of an input. They must be copies because the memory of the body is reused
+// before they are stored.
 func inputItems(input []byte) (list []json.RawMessage) {
 	switch v := gjson.ParseBytes(input); {
 	case v.Type == gjson.String:
@@ -74,7 +75,7 @@ func sizeOf(items []json.RawMessage) (size int64) {
 	return size
 }
 
-// prefixes of the ids of items, by their types.
+// prefixes are the prefixes of item ids, by type.
 var prefixes = map[string]string{
 	"message": "msg_", "": "msg_", "reasoning": "rs_", "function_call": "fc_", "function_call_output": "fco_",
 	"custom_tool_call": "ctc_", "custom_tool_call_output": "ctco_",
@@ -87,18 +88,18 @@ func prefixOf(item json.RawMessage) string {
 	return "item_"
 }
 
-// placedID returns the id of an item that came without one: always the same for its place in a
-// response.
+// placedID returns an id for an item that has none. It depends only on the item's place in a response, so it is always
+// the same.
 func placedID(item json.RawMessage, response string, index int) string {
 	sum := sha256.Sum256([]byte(response + "/" + strconv.Itoa(index)))
 	return prefixOf(item) + hex.EncodeToString(sum[:16])
 }
 
-// newItemID makes an id for an item without one.
+// newItemID returns a new id for an item.
 func newItemID(item json.RawMessage) string { return wire.NewID(prefixOf(item)) }
 
-// shown returns an item as lists have it: with an id and a type, contents as a list of parts, and
-// without the state of reasoning unless the client asks for that.
+// shown returns an item in the form of the API's lists: with an id and a type, with content as a list of parts, and
+// without the state of reasoning unless state is true.
 func shown(item json.RawMessage, id string, state bool) json.RawMessage {
 	v := gjson.ParseBytes(item)
 	kind := v.Get("type").Str
@@ -135,13 +136,13 @@ func shown(item json.RawMessage, id string, state bool) json.RawMessage {
 	return out
 }
 
-// listed is an item of a list with its id.
+// listed is an item with its id.
 type listed struct {
 	id   string
 	item json.RawMessage
 }
 
-// list is a page of items as the API has it.
+// list is a page of items in the form of the API.
 type list struct {
 	Object  string            `json:"object"`
 	Data    []json.RawMessage `json:"data"`
@@ -161,14 +162,15 @@ func newList(items []listed, more, state bool) *list {
 	return l
 }
 
-// paging is what a client says of the page that it wants.
+// paging are the parameters of a page.
 type paging struct {
 	limit     int
 	ascending bool
 	after     string
-	state     bool // encrypted content is included
+	state     bool // whether encrypted content is included
 }
 
+// readPaging parses the parameters of a page.
 func readPaging(query url.Values) (p paging, err error) {
 	const most = 100
 	p.limit = 20
@@ -191,7 +193,7 @@ func readPaging(query url.Values) (p paging, err error) {
 	return p, nil
 }
 
-// page cuts a page out of all items, which are in ascending order.
+// page returns a page of all, which must be in ascending order. It may reorder all.
 func (p *paging) page(all []listed) (*list, error) {
 	if !p.ascending {
 		slices.Reverse(all)
@@ -207,7 +209,7 @@ func (p *paging) page(all []listed) (*list, error) {
 	return newList(all[:min(len(all), p.limit)], more, p.state), nil
 }
 
-// readItems reads the items that a client adds to a conversation.
+// readItems checks the items that a client adds to a conversation.
 func readItems(v gjson.Result, size int64) (items []json.RawMessage, err error) {
 	const most = 20
 	if !v.Exists() || v.Type == gjson.Null {
@@ -237,12 +239,14 @@ func readItems(v gjson.Result, size int64) (items []json.RawMessage, err error) 
 	return items, err
 }
 
+// invalid returns an error with status 400 about a parameter.
 func invalid(param, format string, args ...any) *apierror.Error {
 	e := apierror.New(http.StatusBadRequest, "invalid_value", param+" "+format, args...).With(param)
 	e.NoRetry = true
 	return e
 }
 
+// tooLarge returns an error with status 413.
 func tooLarge(what string, size int64) *apierror.Error {
 	e := apierror.New(
 		http.StatusRequestEntityTooLarge,
@@ -255,6 +259,7 @@ func tooLarge(what string, size int64) *apierror.Error {
 	return e
 }
 
+// notFound returns the error with status 404 for an object that the owner does not have.
 func notFound(what, id string) *apierror.Error {
 	e := apierror.New(
 		http.StatusNotFound,

@@ -9,17 +9,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Of the lease that a process has on what it works on.
+// Times of the leases that a process has on its background answers.
 const (
 	beatEvery = 5 * time.Second
 	lostEvery = 10 * time.Second
 	leaseTime = 30 * time.Second
-	lostRows  = 100 // of a transaction
+	lostRows  = 100 // per transaction
 )
 
+// leasedUntil returns the end of a lease that is taken now, as a column value.
 func (s *Service) leasedUntil() int64 { return schema.Micros(s.now().Add(leaseTime)) }
 
-// begin says that the model is asked. The error is errGone where nobody wants the answer any more.
+// begin marks the response as in progress. It returns errGone if the response was cancelled or deleted.
 func (r *run) begin() error {
 	s, t := r.turn.service, r.turn
 	ctx, cancel := context.WithTimeout(r.ctx, storeTime)
@@ -40,7 +41,7 @@ func (r *run) begin() error {
 	return err
 }
 
-// beat says that this process is alive, and ends work that nobody wants any more.
+// beat renews the leases of this process, and stops runs whose responses were cancelled, deleted or given up.
 func (s *Service) beat(ctx context.Context) (done int, err error) {
 	s.mu.Lock()
 	ids := make([]string, 0, len(s.runs))
@@ -74,7 +75,7 @@ func (s *Service) beat(ctx context.Context) (done int, err error) {
 	return done, nil
 }
 
-// giveUp marks answers as failed whose processes are gone.
+// giveUp marks answers as failed whose leases have expired because their processes are gone.
 func (s *Service) giveUp(ctx context.Context) (done int, err error) {
 	for {
 		var n int64

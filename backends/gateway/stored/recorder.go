@@ -16,24 +16,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// storeTime is how long the database has to store an answer that the client waits for.
+// storeTime limits how long storing an answer may take. The client waits for it.
 const storeTime = 10 * time.Second
 
-// Recorder is the way of an answer to its client: it puts what is stored into the response object,
-// and stores the answer before the client has the last event of it, or any byte of a whole answer.
-// It is a http.ResponseWriter for one goroutine at a time. Call Finish behind the answer.
+// Recorder writes an answer to its client: it sets the members about storage in the response object, and stores the
+// answer before the client gets the final event, or any byte of an answer that is not streamed. It is an
+// http.ResponseWriter for one goroutine at a time. Call Finish after the answer.
 type Recorder struct {
 	client  http.ResponseWriter
 	turn    *Turn
 	share   memory.Share
 	streams bool
 	status  int
-	buffer  []byte // of a whole answer, or of a frame that is not complete
+	buffer  []byte // a whole answer, or an incomplete event
 	out     []byte
 }
 
-// Record returns the recorder of a turn's answer. A whole answer, which waits to be stored, takes
-// memory of share.
+// Record returns the recorder for a turn's answer. An answer that is not streamed is held in memory, which is taken
+// from share.
 func (t *Turn) Record(client http.ResponseWriter, share memory.Share) *Recorder {
 	return &Recorder{client: client, turn: t, share: share}
 }
@@ -44,7 +44,7 @@ func (r *Recorder) Unwrap() http.ResponseWriter { return r.client }
 // Header implements http.ResponseWriter.
 func (r *Recorder) Header() http.Header { return r.client.Header() }
 
-// WriteHeader implements http.ResponseWriter. That of a whole answer waits for Finish.
+// WriteHeader implements http.ResponseWriter. The header of an answer that is not streamed is sent by Finish.
 func (r *Recorder) WriteHeader(status int) {
 	r.status = status
 	if r.streams = strings.HasPrefix(r.Header().Get("Content-Type"), "text/event-stream"); r.streams {
@@ -61,7 +61,7 @@ func (r *Recorder) Write(p []byte) (int, error) {
 		r.buffer = append(r.buffer, p...)
 		return len(p), nil
 	}
-	from := max(len(r.buffer)-1, 0) // no event ends before
+	from := max(len(r.buffer)-1, 0) // no event ends before this
 	r.buffer = append(r.buffer, p...)
 	r.out = r.out[:0]
 	rest := r.buffer
@@ -81,7 +81,7 @@ func (r *Recorder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Finish stores a whole answer and sends it. It ends the recorder.
+// Finish stores and sends an answer that is not streamed. The recorder must not be used afterwards.
 func (r *Recorder) Finish() error {
 	defer r.share.Free()
 	if r.streams || r.status == 0 {
@@ -94,12 +94,12 @@ func (r *Recorder) Finish() error {
 	return err
 }
 
-// frame appends an event for the client.
+// frame appends an event in the form for the client.
 func (r *Recorder) frame(dst, frame []byte) []byte {
 	name, data := parseFrame(frame)
 	t := r.turn
-	if t.log != nil { // the client reads the log
-		if data != nil && name != "response.created" { // which it has got already
+	if t.log != nil { // the client reads from the log
+		if data != nil && name != "response.created" { // that event is already in the log
 			t.record(name, data)
 		}
 		return dst
@@ -117,12 +117,12 @@ func (r *Recorder) frame(dst, frame []byte) []byte {
 	return appendFrame(dst, name, replaceAt(data, object, t.members([]byte(object.Raw), t.stores)))
 }
 
-// record adds an event to the log of a turn in the background, and stores the answer with the last.
+// record adds an event to the log of a turn in the background. The final event stores the answer.
 func (t *Turn) record(name string, data []byte) {
 	if t.finished {
 		return
 	}
-	if name == "error" { // the stream did not come about, which the last event says
+	if name == "error" { // the stream has failed; the final event will say so
 		t.failure = failure("server_error", gjson.GetBytes(data, "message").Str)
 		return
 	}
@@ -140,11 +140,11 @@ func (t *Turn) record(name string, data []byte) {
 	}
 }
 
-// lastEvent is the event that an answer ends with.
+// lastEvent is the final event of an answer.
 type lastEvent struct {
 	name   string
 	data   []byte
-	object gjson.Result // in data
+	object gjson.Result // the response object in data
 }
 
 // settle stores an answer and returns its object for the client, which says whether it is stored.
@@ -171,7 +171,7 @@ func (t *Turn) settle(object []byte, last *lastEvent) []byte {
 	return t.members(object, false)
 }
 
-// store stores an answer, with the events that are not stored yet.
+// store stores an answer together with the events that are not stored yet.
 func (t *Turn) store(ctx context.Context, object []byte, last *lastEvent) error {
 	var events *eventBatch
 	if t.log != nil {
@@ -194,7 +194,7 @@ func (t *Turn) store(ctx context.Context, object []byte, last *lastEvent) error 
 	return err
 }
 
-// members returns a response object with what it says of stored things.
+// members returns a response object with the members about storage set.
 func (t *Turn) members(object []byte, stores bool) []byte {
 	quoted := func(text string) string {
 		if text == "" {

@@ -15,17 +15,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// request is what a body says of what is stored.
+// request is what a request body says about stored objects.
 type request struct {
 	store, background, stream bool
 	previous, conversation    string
 	input                     []byte
-	members                   []jsontext.Item // of the body; those to drop are marked
+	members                   []jsontext.Item // of the body; those to remove are marked
 	names                     []string        // of the members
 }
 
-// read reads a request. Ok is false for one that says nothing here, or that cannot be read, which is
-// for the reader of its format to refuse.
+// read parses a request. ok is false if the request does not concern this package, and also if it is malformed, which
+// the reader of its format reports.
 func read(body []byte) (q *request, ok bool, err error) {
 	q = &request{store: true}
 	s := jsontext.NewScanner(body)
@@ -56,10 +56,10 @@ func read(body []byte) (q *request, ok bool, err error) {
 	return q, q.store || q.previous != "" || q.conversation != "" || q.background, nil
 }
 
-// mine are the members that are read here.
+// mine are the members that this package reads.
 var mine = [...]string{"store", "stream", "background", "previous_response_id", "conversation", "input"}
 
-// member reads a member. What is not of the type that it should be stays in the body.
+// member reads a member. A member of the wrong type stays in the body, where the reader of the format refuses it.
 func (q *request) member(name string, kind jsontext.Kind, value []byte, item *jsontext.Item) error {
 	switch name {
 	case "store":
@@ -95,7 +95,7 @@ func (q *request) member(name string, kind jsontext.Kind, value []byte, item *js
 	return nil
 }
 
-// check refuses what does not go together.
+// check refuses members that exclude each other.
 func (q *request) check() error {
 	switch {
 	case q.previous != "" && q.conversation != "":
@@ -109,7 +109,8 @@ func (q *request) check() error {
 	return nil
 }
 
-// compose returns the body without what is said here, and with the history in front of the input.
+// compose returns the body without the members that only this package understands, and with the history before the
+// input.
 func (q *request) compose(body []byte, history []json.RawMessage) []byte {
 	var edits jsontext.Edits
 	kept := false
@@ -129,7 +130,8 @@ func (q *request) compose(body []byte, history []json.RawMessage) []byte {
 	return edits.Apply(make([]byte, 0, len(body)+int(sizeOf(history))+64), body)
 }
 
-// inputMember returns the member input with the history and the request's own items.
+// inputMember returns the member input with the history and the request's own items, followed by a comma if more
+// members remain.
 func (q *request) inputMember(history []json.RawMessage, more bool) string {
 	text := append(make([]byte, 0, int(sizeOf(history))+len(q.input)+64), `"input":[`...)
 	for i, item := range slices.Concat(history, inputItems(q.input)) {
@@ -145,11 +147,11 @@ func (q *request) inputMember(history []json.RawMessage, more bool) string {
 	return string(text)
 }
 
-// Turn is one request whose answer is stored, or that continues what is.
+// Turn is one request whose answer is stored, or that continues a stored response or conversation.
 type Turn struct {
-	// ID is that of the response.
+	// ID is the id of the response.
 	ID string
-	// Background tells that the client does not wait for the answer, Stream that it reads events.
+	// Background means that the client does not wait for the answer. Stream means that it reads events.
 	Background, Stream bool
 
 	service      *Service
@@ -158,20 +160,20 @@ type Turn struct {
 	stores       bool
 	previous     string
 	depth        int
-	renews       bool // the chain is to be kept longer
+	renews       bool // whether the chain's expiry must be extended
 	conversation string
 	input        []json.RawMessage
 	kept         map[string]json.RawMessage
 	created      int64
-	log          *eventLog // of the run in the background
-	failure      string    // why there is no answer, as JSON text; empty: not known
-	finished     bool      // it is stored, or nobody wants it any more
+	log          *eventLog // only for a streamed answer in the background
+	failure      string    // the error of a failed response as JSON, or empty if it is not known
+	finished     bool      // the answer is stored, or no longer wanted
 }
 
-// Begin reads what a request says of stored things, and returns its body with what it continues in
-// the input. A request that neither stores nor continues anything has no turn, and its body comes
-// back as it is, without a look at the database. Errors are *apierror.Error: 400 for what is
-// not there or does not go together, 413 for what is too large, and those of the database.
+// Begin reads what a request says about stored objects, and returns its body with the continued items inserted into the
+// input. A request that neither stores nor continues anything has a nil Turn; its body is returned unchanged, without
+// access to the database. Errors are *apierror.Error with status 400 for missing objects or contradictory members and
+// 413 for too much input, and those of the database.
 func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []byte) (*Turn, []byte, error) {
 	q, ok, err := read(body)
 	if err != nil || !ok {
@@ -220,12 +222,12 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 	case t.Background:
 		return nil, nil, tooLarge("input", o.Size)
 	default:
-		t.stores = false // it is answered, and the answer says so
+		t.stores = false // the request is answered all the same, and the response says that it is not stored
 	}
 	return t, q.compose(body, history), nil
 }
 
-// chain loads what the request continues by the id of a response.
+// chain loads the items of the responses that the request continues.
 func (t *Turn) chain(ctx context.Context) (history []json.RawMessage, err error) {
 	links, err := t.service.chain(ctx, t.owner, t.previous)
 	if broken, ok := errors.AsType[*chainError](err); ok {
@@ -261,7 +263,7 @@ func (t *Turn) history(ctx context.Context, q *request) (history []json.RawMessa
 	if v := gjson.ParseBytes(q.input); v.IsArray() {
 		own = int(v.Get("#").Int())
 	}
-	if t.stores && len(items)+own >= t.options.Items { // there must be room for an answer
+	if t.stores && len(items)+own >= t.options.Items { // at least one item of the answer must fit
 		return nil, conversationFull(t.conversation, t.options.Items)
 	}
 	for i := range items {
@@ -270,9 +272,9 @@ func (t *Turn) history(ctx context.Context, q *request) (history []json.RawMessa
 	return history, nil
 }
 
-// KeepItem keeps an item of the answer with what the client is not shown of it, and reports whether
-// it does: an answer that is not stored leaves that to others. Text is only valid during the call. A nil
-// turn keeps nothing.
+// KeepItem keeps an item of the answer in its complete form, including what the client does not see. It reports false
+// if the answer is not stored; the caller then has to keep the item. text is only valid during the call. A nil Turn
+// keeps nothing.
 func (t *Turn) KeepItem(id string, text []byte) bool {
 	const most = 1000 // items of an answer
 	if t == nil || !t.stores {
@@ -284,7 +286,7 @@ func (t *Turn) KeepItem(id string, text []byte) bool {
 	return true
 }
 
-// FindItems returns those of the items with some ids that stored answers of the owner have.
+// FindItems returns the items with these ids that stored answers of the owner contain, by id.
 func (s *Service) FindItems(ctx context.Context, owner string, ids []string) (map[string]string, error) {
 	documents, err := s.responsesWith(ctx, owner, ids)
 	if err != nil {

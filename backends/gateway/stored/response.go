@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
+// newResponseID returns a new id for a response.
 func newResponseID() string { return wire.NewID("resp_") }
 
 // The states of a response.
@@ -28,10 +29,10 @@ const (
 	statusFailed     = "failed"
 )
 
-// over reports whether a response in a state will not change any more.
+// over reports whether a status is final.
 func over(status string) bool { return status != statusQueued && status != statusInProgress }
 
-// response is a row.
+// response is a row of gateway_responses.
 type response struct {
 	id, previous, status string
 	background, events   bool
@@ -50,6 +51,7 @@ func scanResponse(row store.Row) (r response, err error) {
 	return r, err
 }
 
+// unseal decrypts the document of a response.
 func (s *Service) unseal(ctx context.Context, r *response) error {
 	text, err := s.open(ctx, tableResponses, r.id, r.sealed)
 	if err == nil {
@@ -59,8 +61,8 @@ func (s *Service) unseal(ctx context.Context, r *response) error {
 	return err
 }
 
-// find returns a response of an owner. The error is a 404 where they have none of that id, whoever
-// else has one.
+// find returns a response of an owner. The error has status 404 if the owner has no response with that id, even if
+// somebody else does.
 func (s *Service) find(ctx context.Context, owner, id string) (*response, error) {
 	if !storable(id) {
 		return nil, notFound("response", id)
@@ -88,7 +90,7 @@ func (r *response) object() []byte {
 		return object
 	}
 	members := []member{{"status", `"` + r.status + `"`}}
-	if r.status == statusFailed { // nobody could say so in the sealed text
+	if r.status == statusFailed { // the process was lost, so the sealed text does not have the error
 		members = append(
 			members,
 			member{
@@ -100,8 +102,8 @@ func (r *response) object() []byte {
 	return setMembers(object, members)
 }
 
-// inputOf returns the items that a response was made of, oldest first: those of the chain that it
-// continues, as far as they are kept, and its own.
+// inputOf returns the items that a response answers, oldest first: those of the chain that it continues, as far as they
+// still exist, and those of its own request.
 func (s *Service) inputOf(ctx context.Context, owner string, r *response) (all []listed, err error) {
 	if r.previous != "" {
 		links, err := s.chain(ctx, owner, r.previous)
@@ -118,7 +120,7 @@ func (s *Service) inputOf(ctx context.Context, owner string, r *response) (all [
 	return r.ownItems(all), nil
 }
 
-// ownItems adds the items of the response's own request.
+// ownItems appends the items of the response's own request.
 func (r *response) ownItems(all []listed) []listed {
 	for i, item := range r.document.Input {
 		id := gjson.GetBytes(item, "id").Str
@@ -130,8 +132,8 @@ func (r *response) ownItems(all []listed) []listed {
 	return all
 }
 
-// Delete deletes a response for good. One that is worked on is given up. The error is a 404 where the
-// owner has none of that id.
+// Delete deletes a response. If it is still being worked on, that work is stopped. The error has status 404 if the
+// owner has no response with that id.
 func (s *Service) Delete(ctx context.Context, owner, id string) error {
 	if !storable(id) {
 		return notFound("response", id)
@@ -156,9 +158,8 @@ func (s *Service) Delete(ctx context.Context, owner, id string) error {
 	return nil
 }
 
-// Cancel ends a response that is worked on in the background, on whichever node, and returns its
-// object. One that is over stays what it is. Errors are a 404, and a 400 for a response that was not
-// made in the background.
+// Cancel cancels a response in the background, whichever node works on it, and returns the response object. A finished
+// response stays as it is. Errors have status 404, or 400 for a response that was not made in the background.
 func (s *Service) Cancel(ctx context.Context, owner, id string) ([]byte, error) {
 	r, err := s.find(ctx, owner, id)
 	if err != nil {
@@ -184,11 +185,11 @@ func (s *Service) Cancel(ctx context.Context, owner, id string) ([]byte, error) 
 	return r.object(), nil
 }
 
-// errGone is why work ends whose response was cancelled or deleted.
+// errGone ends the work on a response that was cancelled or deleted.
 var errGone = errors.New("the response was cancelled or deleted")
 
-// finish stores the answer of a turn: the object that the client gets, and events that are not
-// stored yet. The error is errGone where nobody wants it any more.
+// finish stores the answer of a turn: the object that the client gets, and the events that are not stored yet. It
+// returns errGone if the response was cancelled or deleted.
 func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) error {
 	s := t.service
 	d := &document{Response: object, Input: t.input, Kept: t.hidden(object)}
@@ -257,7 +258,7 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 	})
 }
 
-// insert makes the row of the response.
+// insert inserts the row of the response.
 func (t *Turn) insert(c store.Conn, status, sealed string, size int, expires int64, runner string, leased int64) error {
 	_, err := c.Exec(
 		`INSERT INTO gateway_responses (id, owner, previous, depth, status, background, events, runner, leased_until, sealed, size, created_at, expires_at)
@@ -279,7 +280,7 @@ func (t *Turn) insert(c store.Conn, status, sealed string, size int, expires int
 	return err
 }
 
-// hidden returns the items of an answer that have more than its object shows.
+// hidden returns the items of an answer whose complete form differs from what its object shows, by id.
 func (t *Turn) hidden(object []byte) map[string]json.RawMessage {
 	hidden := make(map[string]json.RawMessage)
 	gjson.GetBytes(object, "output").ForEach(func(_, item gjson.Result) bool {
@@ -292,7 +293,7 @@ func (t *Turn) hidden(object []byte) map[string]json.RawMessage {
 	return hidden
 }
 
-// indexItems notes where the items of an answer are.
+// indexItems records which response has the items of an answer.
 func (t *Turn) indexItems(c store.Conn, object []byte) (err error) {
 	gjson.GetBytes(object, "output").ForEach(func(_, item gjson.Result) bool {
 		if id := item.Get("id").Str; storable(id) {

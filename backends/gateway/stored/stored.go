@@ -1,7 +1,6 @@
-// Package stored keeps answers of the Responses API and conversations for the clients that want
-// them kept: a request may continue an answer or a conversation by its id, and may be worked on in
-// the background. It knows nothing of providers: before a request it puts what came earlier into
-// the input, and behind it keeps what was answered.
+// Package stored stores answers of the Responses API and conversations for clients that ask for it. A request can
+// continue an answer or a conversation by its id, and can be answered in the background. The package knows nothing of
+// providers: before a request is sent it inserts the earlier items into the input, and afterwards it stores the answer.
 package stored
 
 import (
@@ -21,25 +20,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Options are the bounds of what is stored. Zero values mean the defaults.
+// Options are the limits of what is stored. Zero values mean the defaults.
 type Options struct {
-	// Retention is how long a response is kept after it was made or continued, and a conversation
-	// after its last change. Default: 30 days.
+	// Retention is how long a response is kept after it was created or continued, and a conversation after its last
+	// change. Default: 30 days.
 	Retention time.Duration
-	// Size bounds a response together with its own input, in bytes. Default: 8 MiB.
+	// Size limits a response together with its own input, in bytes. Default: 8 MiB.
 	Size int64
-	// Items bounds the items of a conversation. Default: 2,000.
+	// Items limits the items of a conversation. Default: 2,000.
 	Items int
-	// Depth bounds the responses of a chain. Default: 500.
+	// Depth limits the responses of a chain. Default: 500.
 	Depth int
-	// Parallel is how many answers this process works on in the background at a time; four times as
-	// many are taken in. Default: 32.
+	// Parallel is how many answers this process works on in the background at the same time; up to four times as many
+	// are accepted. Default: 32.
 	Parallel int
-	// Time bounds an answer in the background. Default: 1h.
+	// Time limits an answer in the background. Default: 1h.
 	Time time.Duration
 }
 
-// WithDefaults returns the options with the defaults in the places of zero values.
+// WithDefaults returns the options with zero values replaced by the defaults.
 func (o Options) WithDefaults() Options {
 	set := func(value *int, def int) {
 		if *value == 0 {
@@ -61,32 +60,32 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// maxHistory bounds what is put into the input of a request, in bytes.
+// maxHistory limits what is inserted into the input of a request, in bytes.
 const maxHistory = 32 << 20
 
-// Service keeps what is stored, sealed, in a database that nodes may share. It is safe for
-// concurrent use.
+// Service stores responses and conversations, encrypted, in a database that nodes may share. It is safe for concurrent
+// use.
 type Service struct {
 	db      *store.DB
 	ring    keyring.Keyring
 	logger  *zap.Logger
 	now     func() time.Time
-	node    string // names this process in leases
+	node    string // identifies this process in leases
 	observe func(job, outcome string, done int)
 
 	begin sync.Once
 
 	mu      sync.Mutex
-	end     func()          // ends the jobs; nil: they have not begun
-	runs    map[string]*run // by the id of the response
+	end     func()          // stops the jobs; nil before they are started
+	runs    map[string]*run // by id of the response
 	working int
-	queue   []*run // that wait for their turn
+	queue   []*run // runs that wait for their turn
 	closed  bool
 	idle    sync.WaitGroup
 }
 
-// New makes a service. It does nothing before it is asked. observe is told of its jobs; see
-// jobs.Options. Close it.
+// New creates a service. It does nothing until it is used. observe is called after each run of a job; see jobs.Options.
+// The caller must close the service.
 func New(
 	db *store.DB,
 	ring keyring.Keyring,
@@ -105,8 +104,8 @@ func New(
 	}
 }
 
-// Watch begins to say that this process works on what it does, and to give up what others no longer
-// work on. It may be called again.
+// Watch starts the jobs that renew the leases of this process on its background answers, and that mark answers of lost
+// processes as failed. Further calls do nothing.
 func (s *Service) Watch() {
 	s.begin.Do(func() {
 		s.mu.Lock()
@@ -124,7 +123,7 @@ func (s *Service) Watch() {
 	})
 }
 
-// Cut ends what this process works on in the background.
+// Cut stops this process's work in the background.
 func (s *Service) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +132,7 @@ func (s *Service) Cut() {
 	}
 }
 
-// Close ends the work in the background, and waits until it has been marked as failed or the context
-// ends.
+// Close stops the work in the background, and waits until its answers have been marked as failed or ctx ends.
 func (s *Service) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -157,7 +155,7 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 }
 
-// Owner returns whose what is stored is: the team's that a key counts for, else the user's.
+// Owner returns the owner of what a request stores: the team that its key counts for, or else its user.
 func Owner(userID, teamID string) string {
 	if teamID != "" {
 		return "team " + teamID
@@ -165,7 +163,8 @@ func Owner(userID, teamID string) string {
 	return "user " + userID
 }
 
-// Tables whose sealed texts are bound to their rows.
+// The tables with sealed texts. The associated data of each text is the name of the table, a slash and the id of the
+// row.
 const (
 	tableResponses     = "gateway_responses"
 	tableEvents        = "gateway_response_events"
@@ -191,36 +190,38 @@ func (s *Service) open(ctx context.Context, table, id, sealed string) ([]byte, e
 	return text, err
 }
 
-// read runs a read that a request waits for.
+// read runs a database read for which a request waits.
 func (s *Service) read(ctx context.Context, do func(c store.Conn) error) error {
 	return store.InTime(ctx, func(ctx context.Context) error { return s.db.Read(ctx, do) })
 }
 
+// expires returns when something that is stored now expires, as a column value.
 func (s *Service) expires(o *Options) int64 { return schema.Micros(s.now().Add(o.Retention)) }
 
-// storable reports whether a text can be the id of something that is stored.
+// storable reports whether a stored object can have this id.
 func storable(id string) bool {
 	const limit = 200
 	return id != "" && len(id) <= limit && schema.StorableID(id)
 }
 
-// Expired returns a statement that deletes responses whose time is over, with their items and events.
+// Expired returns a statement that deletes expired responses with their items and events.
 func Expired(now time.Time, limit int) (statement string, args []any) {
 	return expired(tableResponses, now, limit)
 }
 
-// ExpiredConversations returns one that deletes conversations with their items.
+// ExpiredConversations returns a statement that deletes expired conversations with their items.
 func ExpiredConversations(now time.Time, limit int) (statement string, args []any) {
 	return expired(tableConversations, now, limit)
 }
 
-// ExpiredEvents returns one that deletes events of streams that nobody may resume any more.
+// ExpiredEvents returns a statement that deletes events of streams that can no longer be resumed.
 func ExpiredEvents(now time.Time, limit int) (statement string, args []any) {
 	return expired(tableEvents, now, limit)
 }
 
 func expired(table string, now time.Time, limit int) (statement string, args []any) {
-	return `DELETE FROM ` + table + ` WHERE id IN (SELECT id FROM ` + table + ` WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
+	return `DELETE FROM ` + table + ` WHERE id IN (SELECT id FROM ` + table +
+			` WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
 		[]any{
 			schema.Micros(now),
 			limit,

@@ -5,29 +5,29 @@ import (
 	"errors"
 )
 
-// ErrNoChoices is the error of an answer of status 200 that holds no answer:
-// no choice has content, a tool call or a finish_reason.
+// ErrNoChoices is the error of an answer with status 200 that is empty: no choice has content, a tool call or a
+// finish_reason.
 var ErrNoChoices = errors.New("the answer has no choices")
 
-// ErrBroken is in the chain of every error that means the upstream sent what
-// is no JSON of the expected form.
+// ErrBroken is in the chain of every error which means that the upstream sent something other than JSON of the expected
+// form.
 var ErrBroken = errors.New("the upstream sent a broken answer")
 
 // ErrNoFinish is the error of a stream that ended without a finish_reason.
 var ErrNoFinish = errors.New("stream ended without a finish reason")
 
-// Progress tells what one event of a stream meant.
+// Progress describes what one event of a stream means.
 type Progress struct {
-	// Proof: the candidate has proved itself (specification 13.2).
+	// Proof reports that the candidate has proved itself (specification 13.2).
 	Proof bool
-	// Thinks: the model thinks, as the event shows. It is no proof.
+	// Thinks reports that the event shows that the model thinks, which is no proof.
 	Thinks bool
-	// Done: the stream is complete, what follows is not read.
+	// Done reports that the stream is complete. What follows is not read.
 	Done bool
 }
 
-// OneLine puts spaces in place of line ends: an event with several data lines
-// becomes one with a single line. In JSON line ends stand only between tokens.
+// OneLine replaces line ends by spaces, so that an event with several data lines becomes one with a single line. JSON
+// has line ends only between tokens.
 func OneLine(text []byte) {
 	for _, end := range [...]byte{'\n', '\r'} {
 		rest := text
@@ -38,5 +38,5 @@ func OneLine(text []byte) {
 	}
 }
 
-// FinishReasons are the usual ones of a chat completion.
+// FinishReasons are the usual finish reasons of a chat completion.
 var FinishReasons = []string{"stop", "length", "tool_calls", "content_filter", "error", ""}

@@ -1,6 +1,6 @@
-// Package wire is what the model APIs have in common as bytes: events of streams,
-// errors of upstreams, usage, ids, the memory of a body, and what no request may hold.
-// The packages beside it are the formats. It knows no network and no policy.
+// Package wire contains what the model APIs have in common as bytes: events of streams, errors of upstreams, usage,
+// ids, the memory of a body, and members that no request may have. The packages below it are the formats. It knows no
+// network and no policy.
 package wire
 
 import (
@@ -12,9 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// CheckObject makes sure that a request body is one JSON object of bounded depth in
-// valid UTF-8 that names no member of its top level twice, so that it can be
-// read by gjson. Its error is an *apierror.Error with status 400.
+// CheckObject returns an error unless a request body is one JSON object of bounded depth in valid UTF-8 that has no
+// member of its top level twice, so that gjson can read it. The error is an *apierror.Error with status 400.
 func CheckObject(body []byte) error {
 	s, err := ScanObject(body)
 	if err != nil {
@@ -40,20 +39,20 @@ func CheckObject(body []byte) error {
 	return CheckUTF8(&s, body)
 }
 
-// MaxFields bounds the members of a request, which are searched for those given twice.
+// MaxFields bounds the members of a request, which are searched for duplicates.
 const MaxFields = 256
 
-// TooManyFields is the 400 of a request with more.
+// TooManyFields returns the 400 for a request with more than MaxFields members.
 func TooManyFields() error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "the request has more than %d fields", MaxFields)
 }
 
-// GivenTwice is the 400 of a field whose name the request has twice.
+// GivenTwice returns the 400 for a member that the request has twice.
 func GivenTwice(key []byte) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "the field %q is given twice", key).With(string(key))
 }
 
-// ScanObject is a scanner before a request body, which must be an object.
+// ScanObject returns a scanner at the start of a request body, which must be an object.
 func ScanObject(body []byte) (jsontext.Scanner, error) {
 	s := jsontext.NewScanner(body)
 	kind := s.Kind()
@@ -70,7 +69,7 @@ func ScanObject(body []byte) (jsontext.Scanner, error) {
 	return s, apierror.New(http.StatusBadRequest, "invalid_json", "the request body must be a JSON object, it is %s", what)
 }
 
-// CheckUTF8 refuses a body that the scanner has passed and that is no UTF-8.
+// CheckUTF8 returns an error for a body that is not valid UTF-8. The scanner must have passed the whole body.
 func CheckUTF8(s *jsontext.Scanner, body []byte) error {
 	if !s.ASCII() && !utf8.Valid(body) {
 		return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid UTF-8")
@@ -78,7 +77,7 @@ func CheckUTF8(s *jsontext.Scanner, body []byte) error {
 	return nil
 }
 
-// Syntax makes a 400 of a scanner's error and passes other errors on.
+// Syntax turns a scanner's error into a 400 and returns other errors unchanged.
 func Syntax(err error) error {
 	var se *jsontext.SyntaxError
 	if !errors.As(err, &se) {

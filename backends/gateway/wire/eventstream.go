@@ -13,24 +13,24 @@ import (
 const EventStreamType = "application/vnd.amazon.eventstream"
 
 const (
-	// frameHead is the length of what precedes the headers of a frame, frameLeast that of the smallest frame.
+	// frameHead is the length of a frame before its headers, frameLeast that of the smallest frame.
 	frameHead  = 12
 	frameLeast = frameHead + 4
 	frameRead  = 4 << 10
 )
 
-// EventStream reads a stream in Amazon's event stream encoding as server-sent events: the name of an
-// event is its :event-type, or the type of its exception. A broken frame, or one larger than MaxEvent,
-// is an error that wraps ErrBroken. It is for one goroutine at a time.
+// EventStream converts a stream in Amazon's event stream encoding to server-sent events. The name of an event is its
+// :event-type, or the type of its exception. A malformed frame, or one larger than MaxEvent, causes an error that wraps
+// ErrBroken. An EventStream must be used by one goroutine at a time.
 type EventStream struct {
 	body    io.ReadCloser
 	decoder *eventstream.Decoder
-	in      []byte // what was read and is no complete frame yet
-	out     []byte // what was decoded and not yet asked for
+	in      []byte // what was read but is not a complete frame yet
+	out     []byte // what was decoded but not returned yet
 	err     error
 }
 
-// NewEventStream returns a reader of a body, which it closes.
+// NewEventStream returns a reader of body. Close closes the body.
 func NewEventStream(body io.ReadCloser) *EventStream {
 	return &EventStream{body: body, decoder: eventstream.NewDecoder()}
 }
@@ -60,7 +60,7 @@ func (e *EventStream) Read(p []byte) (int, error) {
 // Close closes the body.
 func (e *EventStream) Close() error { return e.body.Close() }
 
-// fill reads more of the body.
+// fill reads more of the body into the buffer.
 func (e *EventStream) fill() {
 	size := len(e.in)
 	e.in = append(e.in, make([]byte, frameRead)...)
@@ -68,7 +68,7 @@ func (e *EventStream) fill() {
 	e.in, e.err = e.in[:size+n], err
 }
 
-// end returns the error of a body that has ended.
+// end returns the error to report once the body has ended.
 func (e *EventStream) end() error {
 	if e.err == io.EOF && len(e.in) > 0 { //nolint:errorlint // a reader returns io.EOF itself
 		return io.ErrUnexpectedEOF
@@ -76,7 +76,7 @@ func (e *EventStream) end() error {
 	return e.err
 }
 
-// decode decodes the next frame, if it is complete.
+// decode decodes the next frame. ok is false if it is incomplete.
 func (e *EventStream) decode() (ok bool, err error) {
 	if len(e.in) < frameHead {
 		return false, nil
@@ -101,7 +101,8 @@ func (e *EventStream) decode() (ok bool, err error) {
 		name = header(&message, ":exception-type")
 	case "error":
 		name = "error"
-		message.Payload = fmt.Appendf(nil, `{"code":%q,"message":%q}`, header(&message, ":error-code"), header(&message, ":error-message"))
+		message.Payload = fmt.Appendf(nil, `{"code":%q,"message":%q}`, header(&message, ":error-code"),
+			header(&message, ":error-message"))
 	}
 	OneLine(message.Payload)
 	e.out = append(append(e.out[:0], "event: "...), name...)
@@ -109,7 +110,7 @@ func (e *EventStream) decode() (ok bool, err error) {
 	return true, nil
 }
 
-// header returns the text of a header of a frame without line ends. It is empty where there is none.
+// header returns the text of a header of a frame, without line breaks. It returns an empty string if there is none.
 func header(m *eventstream.Message, name string) string {
 	value, ok := m.Headers.Get(name).(eventstream.StringValue)
 	if !ok {

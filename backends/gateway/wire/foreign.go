@@ -4,7 +4,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// API names one of the model APIs by a bit.
+// API is a bit set of model APIs.
 type API uint8
 
 // The model APIs.
@@ -17,23 +17,20 @@ const (
 	anyAPI = APIChat | APIResponses | APIMessages | APIEmbeddings
 )
 
-// maxSpelled is how many letters and digits a guarded member has at most.
+// maxSpelled is the largest number of letters and digits in the name of a guarded member.
 const maxSpelled = 24
 
-// Foreign reports whether a member of a request's top level (its name unescaped)
-// must not reach an upstream of that API, since it could stand there for one by
-// which the request was routed, limited or priced:
+// Foreign reports whether a member of a request's top level, with its name unescaped, must not reach an upstream of the
+// given API. Such a member might be taken there for one by which the request was routed, limited or priced. It is one
+// of these:
 //
-//   - another spelling of such a member. Decoders that ignore case take "Model" for
-//     "model" (Go's encoding/json, with the long s and the Kelvin sign besides), and
-//     others "maxTokens" for "max_tokens" (JSON of protocol buffers); of two that
-//     they take for one, the last counts.
-//   - the same limit or prompt under the name of another API;
-//   - what tells an aggregator or a proxy behind the gateway which model, provider,
-//     address or key to use instead.
+//   - Another spelling of such a member. Decoders that ignore case take "Model" for "model" (Go's encoding/json, also
+//     with the long s and the Kelvin sign), and others take "maxTokens" for "max_tokens" (JSON of protocol buffers).
+//     If they take two members for one, the last one counts.
+//   - The same limit or prompt under the name that it has in another API.
+//   - A member that tells an aggregator or a proxy behind the gateway to use another model, provider, address or key.
 //
-// Members that nothing here depends on are none of its business, however they are
-// spelled.
+// Members on which nothing here depends are not foreign, however they are spelled.
 func Foreign(api API, name []byte) bool {
 	var room [maxSpelled]byte
 	letters, ok := spelled(room[:0], name)
@@ -55,13 +52,13 @@ func Lookalike(name []byte, member string) bool {
 	return string(letters) == string(want)
 }
 
-// guardedMember is how a member is spelled, and by which APIs.
+// guardedMember is the spelling of a member and the APIs that have it.
 type guardedMember struct {
 	name string
 	of   API
 }
 
-// guarded finds a member by its letters and digits alone.
+// guarded returns the guarded member with the given letters and digits.
 func guarded(letters []byte) (guardedMember, bool) {
 	switch string(letters) {
 	case "model":
@@ -74,7 +71,7 @@ func guarded(letters []byte) (guardedMember, bool) {
 		return guardedMember{"instructions", APIResponses}, true
 	case "system":
 		return guardedMember{"system", APIMessages}, true
-	case "prompt": // which the Responses API has too, and the gateway refuses
+	case "prompt": // the Responses API has it too, and the gateway refuses it
 		return guardedMember{"prompt", APIResponses}, true
 	case "stream":
 		return guardedMember{"stream", anyAPI}, true
@@ -100,7 +97,7 @@ func guarded(letters []byte) (guardedMember, bool) {
 		return guardedMember{"response_format", APIChat}, true
 	case "reasoningeffort":
 		return guardedMember{"reasoning_effort", APIChat}, true
-	case "reasoning": // chat has it at some providers
+	case "reasoning": // some providers have it in chat
 		return guardedMember{"reasoning", APIChat | APIResponses}, true
 	case "thinking":
 		return guardedMember{"thinking", APIChat | APIMessages}, true
@@ -116,7 +113,7 @@ func guarded(letters []byte) (guardedMember, bool) {
 		return guardedMember{"web_search_options", APIChat}, true
 	case "store":
 		return guardedMember{"store", APIChat | APIResponses}, true
-	// Limits and counts that none of the three has.
+	// Limits and counts that none of the APIs has.
 	case "maxtokenstosample", "maxnewtokens", "bestof",
 		// Other models and providers: OpenRouter, LiteLLM, gateways of hosters.
 		"models", "modelid", "modellist", "modelgroup", "engine", "deployment", "deploymentid", "preset", "route", "router",
@@ -131,9 +128,9 @@ func guarded(letters []byte) (guardedMember, bool) {
 	return guardedMember{}, false
 }
 
-// ForeignExtra passes the value of a chat client's extra_body and reports whether no
-// upstream may get it: there are proxies that take its members for more of the request.
-// Those of Gemini alone, which its chat API has there, may pass.
+// ForeignExtra passes the value of a chat client's extra_body and reports whether no upstream may get it, since some
+// proxies treat its members as members of the request. Only the member of Gemini, whose chat API uses extra_body, may
+// pass.
 func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
 	if s.Kind() != jsontext.Object {
 		return true, s.Skip()
@@ -145,9 +142,8 @@ func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
 	return foreign, err
 }
 
-// spelled appends the letters and digits of a name in lower case, those that some
-// decoders take for ASCII letters included; ok is false for a name that can be taken for
-// no member at all.
+// spelled appends the letters and digits of a name in lower case, including characters that some decoders take for
+// ASCII letters. ok is false for a name that cannot be taken for any guarded member.
 func spelled(dst, name []byte) (letters []byte, ok bool) {
 	for i := 0; i < len(name); i++ {
 		c := name[i]
@@ -155,7 +151,7 @@ func spelled(dst, name []byte) (letters []byte, ok bool) {
 		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
 		case 'A' <= c && c <= 'Z':
 			c += 'a' - 'A'
-		case c < 0x80: // "_" and "-", and the bytes at which some decoders end a name
+		case c < 0x80: // "_", "-", and the bytes at which some decoders end a name
 			continue
 		default:
 			letter, size := folded(name[i:])
@@ -173,7 +169,7 @@ func spelled(dst, name []byte) (letters []byte, ok bool) {
 	return dst, true
 }
 
-// folded is the letter that a decoder may take the first character for; size 0: none.
+// folded returns the letter that a decoder may take the first character for. The size is 0 if there is none.
 func folded(text []byte) (letter byte, size int) {
 	for _, fold := range [...]struct {
 		character string

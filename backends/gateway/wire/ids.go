@@ -4,7 +4,7 @@ import "crypto/rand"
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewID returns prefix and 24 random base62 characters (specification 1.6).
+// NewID returns the prefix followed by 24 random base62 characters (specification 1.6).
 func NewID(prefix string) string {
 	id := make([]byte, len(prefix)+24)
 	copy(id, prefix)

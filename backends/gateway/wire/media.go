@@ -10,21 +10,20 @@ import (
 	"strings"
 )
 
-// What a prompt costs beside its text (specification 15.1), in tokens.
+// The cost of a prompt beside its text (specification 15.1), in tokens.
 const (
 	MessageTokens = 4
 	AudioTokens   = 500
-	perImage      = 1100 // of unknown size
+	perImage      = 1100 // an image of unknown size
 	mostPerImage  = 1600
-	perFile       = 1500 // at least
+	perFile       = 1500 // the minimum for a file
 	bytesPerFile  = 1500
 )
 
-// HeadOfImage is how much of a picture's URL is looked at: the size stands near the
-// beginning.
+// HeadOfImage is the number of bytes at the beginning of an image's URL that are searched for the size.
 const HeadOfImage = 64 << 10
 
-// ImageTokens estimates a picture by its size, which it reads from a data URL.
+// ImageTokens estimates the tokens of an image by its size, which it reads from a data URL.
 func ImageTokens(url []byte) int64 {
 	head, data, isData := bytes.Cut(url[:min(len(url), HeadOfImage)], []byte(";base64,"))
 	if !isData || !bytes.HasPrefix(head, []byte("data:")) {
@@ -37,11 +36,11 @@ func ImageTokens(url []byte) int64 {
 	return min(mostPerImage, max(1, int64(config.Width)*int64(config.Height)/750))
 }
 
-// FileTokens estimates a file by the length of its data URL.
+// FileTokens estimates the tokens of a file by the length of its data URL.
 func FileTokens(url int) int64 { return max(perFile, int64(url)*3/4/bytesPerFile) }
 
-// CutDataURL splits data:<media type>[;parameters];base64,<data>. It reports false for every other URL. The
-// media type is in lower case, and image/jpeg has no other name.
+// CutDataURL splits a URL of the form data:<media type>[;parameters];base64,<data>. ok is false for any other URL. The
+// media type is returned in lower case, and image/jpg as image/jpeg.
 func CutDataURL(url string) (media, data string, ok bool) {
 	head, data, ok := strings.Cut(url, ";base64,")
 	media, isData := strings.CutPrefix(head, "data:")

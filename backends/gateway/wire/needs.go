@@ -1,6 +1,6 @@
 package wire
 
-// Needs are the abilities a candidate must have to carry a request.
+// Needs are the abilities that a candidate must have to carry a request.
 type Needs uint16
 
 // The abilities.
@@ -10,11 +10,11 @@ const (
 	NeedAudio
 	NeedTools
 	NeedJSONSchema
-	// NeedPrefill: the last message is of the assistant and to be continued.
+	// NeedPrefill is set if the last message is the assistant's and is to be continued.
 	NeedPrefill
-	// NeedChoices: n > 1.
+	// NeedChoices is set if n > 1.
 	NeedChoices
-	// NeedOwn: something in it is understood by an upstream of the client's own format
-	// alone, which gets the client's bytes.
+	// NeedOwn is set if only an upstream of the client's own format, which gets the client's bytes, understands
+	// something in the request.
 	NeedOwn
 )

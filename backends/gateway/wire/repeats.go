@@ -9,18 +9,17 @@ import (
 
 var seed = maphash.MakeSeed()
 
-// Repeats follows the arguments of a tool call, which come in pieces, to know them
-// again: some upstreams send them as a whole once more behind the pieces.
+// Repeats recognises repeated arguments of a tool call. They come in pieces, and some upstreams send them once more as
+// a whole after the pieces.
 type Repeats struct {
 	size int
 	sum  maphash.Hash
 }
 
-// Size is the number of bytes so far.
+// Size returns the number of bytes so far.
 func (r *Repeats) Size() int { return r.size }
 
-// Rest takes the next piece (the inside of a JSON string) and returns what is new
-// in it.
+// Rest takes the next piece (the inside of a JSON string) and returns the part of it that is new.
 func (r *Repeats) Rest(piece []byte) []byte {
 	if r.size == 0 {
 		r.sum.SetSeed(seed)
@@ -32,13 +31,13 @@ func (r *Repeats) Rest(piece []byte) []byte {
 	return piece
 }
 
-// again reports whether a piece begins with all that came before it.
+// again reports whether a piece begins with a repetition of everything before it.
 func (r *Repeats) again(piece []byte) bool {
 	return len(piece) >= r.size && maphash.Bytes(seed, piece[:r.size]) == r.sum.Sum64() &&
 		!objectMayFollow(jsontext.AppendUnquoted(nil, WholeEscapes(piece[:r.size])))
 }
 
-// WholeEscapes cuts an escape off that is not finished from the inside of a JSON string.
+// WholeEscapes cuts an unfinished escape sequence off the end of the inside of a JSON string.
 func WholeEscapes(text []byte) []byte {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
@@ -55,8 +54,8 @@ func WholeEscapes(text []byte) []byte {
 	return text
 }
 
-// objectMayFollow reports whether an object may stand behind the beginning of
-// some JSON. Where it may not, what looks like a repetition is one.
+// objectMayFollow reports whether an object may follow the given beginning of JSON. If it may not, what looks like a
+// repetition is one.
 func objectMayFollow(text []byte) bool {
 	var (
 		open       []byte
@@ -65,7 +64,7 @@ func objectMayFollow(text []byte) bool {
 		characters = bytes.TrimLeft(text, " \t\r\n")
 	)
 	if !bytes.HasPrefix(characters, []byte("{")) {
-		return true // no object to begin with
+		return true // it does not begin with an object
 	}
 	for i := 0; i < len(characters); i++ {
 		b := characters[i]

@@ -9,16 +9,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Served is how an answer says that it was served, as far as that may have a price of its
-// own. Ordinary answers have none.
+// Served describes how a request was served, as stated in the answer, as far as that may have a price of its own. It is
+// nil for ordinary answers.
 type Served struct {
-	// Terms are the words for it, each in the place of its Term; empty: the ordinary way.
+	// Terms are the words of the answer, indexed by Term. An empty word means the ordinary way.
 	Terms [terms]string
-	// Calls of tools that the provider ran, by the names of the tools.
+	// Calls counts the calls of tools that the provider ran, by the names of the tools.
 	Calls map[string]int64
 }
 
-// Term is a member of an answer that has a word for how it was served.
+// Term is a member of an answer that says how the request was served.
 type Term uint8
 
 // The members.
@@ -31,7 +31,7 @@ const (
 
 const (
 	maxTerm   = 32 // bytes of a word or of a tool's name
-	maxServed = 16 // tools
+	maxServed = 16 // number of tools
 )
 
 // Words returns the words that are not empty.
@@ -47,7 +47,7 @@ func (s *Served) Words() (words []string) {
 	return words
 }
 
-// String is for logs and tests.
+// String returns a text for logs and tests.
 func (s *Served) String() string {
 	if s == nil {
 		return "as usual"
@@ -59,9 +59,9 @@ func (s *Served) String() string {
 	return strings.Join(words, " ")
 }
 
-// ScanTerm passes the value of a member. A later word takes the place of an earlier one:
-// what was asked for is told first, and what it was served as in the end.
-func ScanTerm(s *jsontext.Scanner, of **Served, member Term) error {
+// ScanTerm passes the value of a member and stores its word. A later word replaces an earlier one, since an answer
+// states first what was asked for and at last how the request was served.
+func ScanTerm(s *jsontext.Scanner, into **Served, member Term) error {
 	if s.Kind() != jsontext.String {
 		return s.Skip()
 	}
@@ -74,15 +74,15 @@ func ScanTerm(s *jsontext.Scanner, of **Served, member Term) error {
 			word = jsontext.Known(raw, "flex", "priority", "batch", "fast", "us")
 		}
 	}
-	if word != "" || *of != nil {
-		served(of).Terms[member] = word
+	if word != "" || *into != nil {
+		served(into).Terms[member] = word
 	}
 	return err
 }
 
-// ScanServedCalls passes an object with the requests that tools of the provider made
-// ("web_search_requests"). They are those of the whole answer so far.
-func ScanServedCalls(s *jsontext.Scanner, of **Served) error {
+// ScanServedCalls passes an object with the numbers of requests that tools of the provider made
+// ("web_search_requests"). They are totals of the answer so far.
+func ScanServedCalls(s *jsontext.Scanner, into **Served) error {
 	const suffix = "_requests"
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -95,26 +95,26 @@ func ScanServedCalls(s *jsontext.Scanner, of **Served) error {
 		}
 		err := s.Count(&n)
 		if n > 0 && err == nil {
-			setCalls(of, key[:tool], n)
+			setCalls(into, key[:tool], n)
 		}
 		return err
 	})
 }
 
-// AddServedCall counts a call of a tool that the provider ran.
-func AddServedCall(of **Served, tool []byte) {
+// AddServedCall counts one call of a tool that the provider ran.
+func AddServedCall(into **Served, tool []byte) {
 	n := int64(0)
-	if *of != nil {
-		n = (*of).Calls[string(tool)]
+	if *into != nil {
+		n = (*into).Calls[string(tool)]
 	}
-	setCalls(of, tool, n+1)
+	setCalls(into, tool, n+1)
 }
 
-func setCalls(of **Served, tool []byte, n int64) {
+func setCalls(into **Served, tool []byte, n int64) {
 	if !named(tool) {
 		return
 	}
-	s := served(of)
+	s := served(into)
 	if _, known := s.Calls[string(tool)]; !known && len(s.Calls) == maxServed {
 		return
 	}
@@ -124,14 +124,14 @@ func setCalls(of **Served, tool []byte, n int64) {
 	s.Calls[string(tool)] = n
 }
 
-func served(of **Served) *Served {
-	if *of == nil {
-		*of = new(Served)
+func served(into **Served) *Served {
+	if *into == nil {
+		*into = new(Served)
 	}
-	return *of
+	return *into
 }
 
-// named reports whether a text can be a word or a name here; others say nothing.
+// named reports whether a text has the form of a word or a tool's name. Other texts are ignored.
 func named(text []byte) bool {
 	if len(text) == 0 || len(text) > maxTerm {
 		return false

@@ -7,10 +7,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// ServerTools lists the tools that a request asks its provider to run, each once, by the names that
-// vendors give them ("web_search", "code_execution", "mcp"): without dates and the word preview. What
-// it does not know counts as one, since only tools that a client runs are known to be harmless. A
-// model that searches by itself, without a tool in the request, is not seen. The body is a JSON object.
+// ServerTools returns the tools that a request asks its provider to run, each once, by the names that vendors give them
+// ("web_search", "code_execution", "mcp"), without dates and the word preview. Unknown kinds of tools are included,
+// since only tools that the client runs are known to be harmless. A model that searches by itself, without a tool in
+// the request, is not detected. The body must be a JSON object.
 func ServerTools(api API, body []byte) (tools []string, err error) {
 	s := jsontext.NewScanner(body)
 	f := serverTools{api: api}
@@ -44,7 +44,7 @@ func (f *serverTools) add(name string) {
 	}
 }
 
-// servers reads mcp_servers, of which an empty list asks for nothing.
+// servers passes mcp_servers. An empty list asks for nothing.
 func (f *serverTools) servers(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.Array {
 		return s.Skip()
@@ -55,7 +55,7 @@ func (f *serverTools) servers(s *jsontext.Scanner, kind jsontext.Kind) error {
 	})
 }
 
-// item reads an item of the Responses API, which may bring tools.
+// item passes an item of the Responses API, which may contain tools.
 func (f *serverTools) item(s *jsontext.Scanner) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -77,8 +77,8 @@ func (f *serverTools) tools(s *jsontext.Scanner) error {
 	})
 }
 
-// tool reads one tool. Each of several members with the same name counts: readers differ in
-// which of them they take.
+// tool passes one tool. If it has several members with the same name each of them counts, because decoders differ in
+// which one they take.
 func (f *serverTools) tool(s *jsontext.Scanner) error {
 	var kinds []string
 	var byClient, inContainer bool
@@ -108,7 +108,8 @@ func (f *serverTools) tool(s *jsontext.Scanner) error {
 	for _, kind := range kinds {
 		switch {
 		case f.clientRun(kind):
-		case f.api == APIResponses && kind == "shell" && !inContainer, f.api == APIResponses && kind == "tool_search" && byClient:
+		case f.api == APIResponses && kind == "shell" && !inContainer, f.api == APIResponses && kind == "tool_search" &&
+			byClient:
 		default:
 			f.add(undated(kind))
 		}
@@ -116,7 +117,7 @@ func (f *serverTools) tool(s *jsontext.Scanner) error {
 	return err
 }
 
-// clientRun reports whether the client runs the tools of a kind.
+// clientRun reports whether tools of a kind are run by the client.
 func (f *serverTools) clientRun(kind string) bool {
 	switch kind {
 	case "", "custom":
@@ -137,7 +138,7 @@ func (f *serverTools) clientRun(kind string) bool {
 	return false
 }
 
-// undated returns the kind of a tool without the date behind it.
+// undated returns the kind of a tool without a date or "preview" at its end.
 func undated(kind string) string {
 	for {
 		name, last, ok := cutLast(kind)

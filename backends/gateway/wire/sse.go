@@ -8,26 +8,26 @@ import (
 	"unicode/utf8"
 )
 
-// MaxEvent is the size of the largest server-sent event, in bytes, that is
-// read from an upstream; a larger one is an error, never a growing buffer.
+// MaxEvent is the size in bytes of the largest server-sent event that is read from an upstream. A larger one is an
+// error, so that the buffer cannot grow without limit.
 const MaxEvent = 8 << 20
 
-// ErrEventTooLarge is the error of an event above MaxEvent.
+// ErrEventTooLarge is the error of an event larger than MaxEvent.
 var ErrEventTooLarge = errors.New("event larger than 8 MiB")
 
-// ErrWait is returned by a reader under an EventReader that has nothing to read
-// yet. Next returns it, and may be called again when there is more.
+// ErrWait is returned by the reader under an EventReader if there is nothing to read yet. Next returns it, and may be
+// called again when there is more.
 var ErrWait = errors.New("nothing to read yet")
 
-// Roomer is a reader under an EventReader that is asked for memory.
+// Roomer is implemented by a reader under an EventReader that accounts for memory.
 type Roomer interface {
-	// Room is asked before an unusually large event takes up to size bytes; its
-	// error ends the stream. 0: it is over.
+	// Room is called before an unusually large event takes up to size bytes. Its error ends the stream. A size of 0
+	// means that the memory is free again.
 	Room(size int) error
 }
 
-// startBuffer is what an idle stream holds, burstBuffer what a busy one reads
-// with. Larger events grow the buffer for the time they need it.
+// startBuffer is the size of the buffer of an idle stream, burstBuffer that of a busy one. Larger events grow the
+// buffer for as long as they need it.
 const (
 	startBuffer = 1 << 10
 	burstBuffer = 32 << 10
@@ -38,21 +38,18 @@ var (
 	bursts  = sync.Pool{New: func() any { b := make([]byte, burstBuffer); return &b }}
 )
 
-// Event is one server-sent event (WHATWG HTML, section 9.2). Its bytes are
-// valid until the next call of Next.
+// Event is one server-sent event (WHATWG HTML, section 9.2). Its bytes are valid until the next call of Next.
 type Event struct {
-	// Name is the event field; empty: "message".
+	// Name is the event field. Empty means "message".
 	Name []byte
-	// Data is the data lines joined by \n. It is valid UTF-8, as the name is.
+	// Data is the data lines joined by \n. Name and Data are valid UTF-8.
 	Data []byte
-	// Comment is true for a comment line, which some providers send as a sign
-	// of life; Data is empty then.
+	// Comment reports a comment line, which some providers send as a sign of life. Data is empty then.
 	Comment bool
 }
 
-// EventReader splits a stream into events. Lines may end in \n, \r\n or \r. It
-// reads only when no complete event is left in its buffer, so a reader that
-// flushes its client before it blocks holds nothing back.
+// EventReader splits a stream into events. Lines may end in \n, \r\n or \r. It reads only when its buffer contains no
+// complete event, so that a reader which flushes to its client before it blocks holds nothing back.
 type EventReader struct {
 	r          io.Reader
 	buf        []byte
@@ -60,21 +57,20 @@ type EventReader struct {
 	scan       int // no line end in buf[start:scan]
 	err        error
 	burst      bool // the last read filled the buffer
-	skipLF     bool // the last line ended in \r: a \n that follows belongs to it
+	skipLF     bool // the last line ended in \r, so a \n that follows belongs to it
 	began      bool
 	joined     []byte // data of an event with several data lines
 }
 
-// NewEventReader reads from r. Release it when done.
+// NewEventReader returns a reader of the events of r. A call of Release must follow.
 func NewEventReader(r io.Reader) *EventReader {
-	// Answers often begin with much at once, so the first read may be large.
+	// Answers often begin with much text at once, so the first read may be large.
 	e := new(EventReader) // filled field by field, not copied from a literal on the stack
 	e.r, e.buf, e.burst = r, *bursts.Get().(*[]byte), true
 	return e
 }
 
-// Release gives the buffer back. The reader and its events must not be used
-// after it.
+// Release gives the buffer back to its pool. The reader and its events must not be used after that.
 func (e *EventReader) Release() {
 	b := e.buf
 	switch len(b) {
@@ -86,8 +82,8 @@ func (e *EventReader) Release() {
 	e.buf = nil
 }
 
-// Next returns the next event or comment. At the end of the stream it returns
-// io.EOF after an event that had no blank line behind it.
+// Next returns the next event or comment. At the end of the stream it returns an event that has no blank line after it,
+// and then io.EOF.
 func (e *EventReader) Next() (Event, error) {
 	if data, ok := e.plain(); ok {
 		return Event{Data: data}, nil
@@ -126,7 +122,7 @@ func (e *EventReader) Next() (Event, error) {
 		}
 		text := e.buf[line.from:line.to]
 		if text[0] == ':' {
-			if !have && name.empty() { // inside an event it would tear the event apart
+			if !have && name.empty() { // inside an event it would split the event
 				return Event{Comment: true}, nil
 			}
 			continue
@@ -158,8 +154,8 @@ func (e *EventReader) Next() (Event, error) {
 	}
 }
 
-// plain takes the event that most streams are made of: one data line and a blank
-// one, both in the buffer and ended by \n.
+// plain returns the data of the kind of event that most streams consist of: one data line and a blank one, both in the
+// buffer and ended by \n. ok is false for any other event.
 func (e *EventReader) plain() (data []byte, ok bool) {
 	const field = "data: "
 	window := e.buf[e.start:e.end]
@@ -184,9 +180,8 @@ func (e *EventReader) event(name, data span) Event {
 	return event
 }
 
-// ValidUTF8 puts U+FFFD in the place of bytes of an upstream that are no UTF-8, as a
-// reader of server-sent events does (WHATWG HTML, section 9.2): strict clients refuse
-// them. A text that is valid, as nearly all are, is returned as it is.
+// ValidUTF8 replaces bytes of an upstream that are not valid UTF-8 by U+FFFD, as a reader of server-sent events does
+// (WHATWG HTML, section 9.2), since strict clients refuse them. A valid text, as nearly all are, is returned unchanged.
 func ValidUTF8(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
@@ -194,12 +189,12 @@ func ValidUTF8(text []byte) []byte {
 	return bytes.ToValidUTF8(text, []byte("\uFFFD"))
 }
 
-// ValidUTF8Len is the length that ValidUTF8 gives a text: at most twice its own.
+// ValidUTF8Len returns the length of the result of ValidUTF8.
 func ValidUTF8Len(text []byte) int {
 	if utf8.Valid(text) {
 		return len(text)
 	}
-	n, broken := 0, false // of a run of bytes that are none, one character is made
+	n, broken := 0, false // a run of invalid bytes becomes one character
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
 		bad := r == utf8.RuneError && size == 1
@@ -218,8 +213,8 @@ type span struct{ from, to int }
 
 func (s span) empty() bool { return s.from == s.to }
 
-// line returns the next line without its end. A refill moves the bytes from
-// keep on to the front of the buffer and shifts the given offsets along.
+// line returns the next line without its end. A refill moves the bytes from keep on to the front of the buffer and
+// adjusts the given offsets.
 func (e *EventReader) line(keep *int, held ...*span) (span, error) {
 	for {
 		if e.skipLF && e.start < e.end {
@@ -252,9 +247,8 @@ func (e *EventReader) line(keep *int, held ...*span) (span, error) {
 	}
 }
 
-// fit chooses the size of the buffer for the next read: a stream that filled it
-// with its last read gets a larger one, a quiet one gives that back when it is
-// empty, and what an event of unusual size made grow is dropped then.
+// fit chooses the size of the buffer for the next read. A stream whose last read filled the buffer gets a larger one. A
+// quiet stream returns that when it is empty, and a buffer that was grown for an unusually large event is dropped then.
 func (e *EventReader) fit() {
 	switch {
 	case e.burst && len(e.buf) == startBuffer:
@@ -265,15 +259,15 @@ func (e *EventReader) fit() {
 	case e.end > 0:
 	case !e.burst && len(e.buf) != startBuffer, len(e.buf) > burstBuffer:
 		if r, ok := e.r.(Roomer); ok && len(e.buf) > burstBuffer {
-			_ = r.Room(0) // nothing is asked for
+			_ = r.Room(0) // gives memory back, so it cannot fail
 		}
 		e.Release()
 		e.buf = *buffers.Get().(*[]byte)
 	}
 }
 
-// lineEnd is the position of the first line end, or -1. Two passes of
-// IndexByte are several times faster than one of IndexAny.
+// lineEnd returns the position of the first line end, or -1. Two passes of IndexByte are several times faster than one
+// of IndexAny.
 func (e *EventReader) lineEnd() int {
 	window := e.buf[e.scan:e.end]
 	lf := bytes.IndexByte(window, '\n')
@@ -289,7 +283,7 @@ func (e *EventReader) lineEnd() int {
 	return -1
 }
 
-// first strips the byte order mark of the stream's first line.
+// first removes the byte order mark from the first line of the stream.
 func (e *EventReader) first(line span) span {
 	if !e.began {
 		e.began = true
@@ -323,7 +317,7 @@ func (e *EventReader) refill(keep *int, held ...*span) {
 		}
 		size := min(2*len(e.buf), MaxEvent)
 		if r, ok := e.r.(Roomer); ok && size > burstBuffer {
-			if err := r.Room(2 * size); err != nil { // data of several lines is joined in as much again
+			if err := r.Room(2 * size); err != nil { // twice, since data of several lines is joined in a second buffer
 				e.err = err
 				e.start = e.end
 				return

@@ -273,7 +273,7 @@ func TestEventReaderJustBelowTheLimit(t *testing.T) {
 	}
 }
 
-// plainEvents is the same format read the slow way: all of it, line by line.
+// plainEvents parses the same format in a simple way: the whole text, line by line.
 func plainEvents(text string) []string {
 	text = strings.TrimPrefix(text, "\ufeff")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)

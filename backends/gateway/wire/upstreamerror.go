@@ -11,17 +11,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// UpstreamError is an error that an upstream told of itself, in any of the
-// shapes of specification 12.3.
+// UpstreamError is an error as stated by an upstream, in any of the forms of specification 12.3.
 type UpstreamError struct {
-	// Status is the HTTP status, 200 for an error inside a good answer.
+	// Status is the HTTP status. It is 200 for an error inside a successful answer.
 	Status int
-	// Message is at most 2,000 bytes, keys masked.
+	// Message has at most 2,000 bytes, with keys masked.
 	Message           string
 	Type, Code, Param string
-	// RetryDelay is the text of a hint in the body, for example "34s"; empty: none.
+	// RetryDelay is the text of a hint in the body, for example "34s". It is empty if there is none.
 	RetryDelay string
-	// Daily: the quota that is spent is counted by the day.
+	// Daily reports that the exhausted quota is counted per day.
 	Daily bool
 }
 
@@ -29,11 +28,11 @@ func (e *UpstreamError) Error() string {
 	return fmt.Sprintf("upstream answered %d %s: %s", e.Status, e.Code, e.Message)
 }
 
-// secrets matches what looks like an API key. Upstreams like to repeat the key
-// they refuse.
-var secrets = regexp.MustCompile(`\b(?:(?:sk|ak|pk|rk|gsk|xai|key|csk|fw|pplx|nvapi|hf|r8|tgp)[-_][A-Za-z0-9*]|AIza)[A-Za-z0-9*_\-]{10,}|(?i:Bearer)\s+[^\s"']+`)
+// secrets matches texts that look like an API key. Upstreams often repeat the key that they refuse.
+var secrets = regexp.MustCompile(
+	`\b(?:(?:sk|ak|pk|rk|gsk|xai|key|csk|fw|pplx|nvapi|hf|r8|tgp)[-_][A-Za-z0-9*]|AIza)[A-Za-z0-9*_\-]{10,}|(?i:Bearer)\s+[^\s"']+`)
 
-// Mask replaces what looks like a key and cuts the text at n bytes.
+// Mask replaces texts that look like a key and cuts the result to at most n bytes.
 func Mask(text string, n int) string {
 	text = secrets.ReplaceAllString(text, "***")
 	if len(text) <= n {
@@ -45,13 +44,13 @@ func Mask(text string, n int) string {
 	return text[:n]
 }
 
-// ParseUpstreamError reads an error body. What is no JSON (a proxy's HTML
-// page) gives the status only.
+// ParseUpstreamError parses the body of an error. A body that is not JSON, such as a proxy's HTML page, yields the
+// status only.
 func ParseUpstreamError(status int, body []byte) *UpstreamError {
 	e := &UpstreamError{Status: status}
 	body = ValidUTF8(body)
 	s := jsontext.NewScanner(body)
-	if s.Skip() != nil || s.End() != nil { // gjson needs valid input of bounded depth
+	if s.Skip() != nil || s.End() != nil { // gjson requires valid input of bounded depth
 		e.Message = fmt.Sprintf("the upstream answered with status %d and no readable error", status)
 		return e
 	}
@@ -93,7 +92,7 @@ func ParseUpstreamError(status int, body []byte) *UpstreamError {
 	return e
 }
 
-// quota reads Gemini's details: when to come again, and whether a day's quota is spent.
+// quota reads Gemini's details: when to try again, and whether a day's quota is exhausted.
 func (e *UpstreamError) quota(details gjson.Result) {
 	details.ForEach(func(_, detail gjson.Result) bool {
 		if delay := detail.Get("retryDelay"); delay.Type == gjson.String {
@@ -107,8 +106,8 @@ func (e *UpstreamError) quota(details gjson.Result) {
 	})
 }
 
-// ListsError reports whether a body is a list that begins with an error, as Gemini's
-// compatibility layer answers.
+// ListsError reports whether a body is a list that begins with an error, which is the form of Gemini's compatibility
+// layer.
 func ListsError(body []byte) bool {
 	failed := false
 	s := jsontext.NewScanner(body)
@@ -127,8 +126,8 @@ func ListsError(body []byte) bool {
 	return failed && err == nil && s.End() == nil
 }
 
-// location is the path of the field that FastAPI's 422 names, without the
-// leading "body": ["body","messages",0,"role"] is messages[0].role.
+// location returns the path of the field that FastAPI's 422 names, without the leading "body": messages[0].role for
+// ["body","messages",0,"role"].
 func location(loc gjson.Result) string {
 	var path strings.Builder
 	loc.ForEach(func(_, step gjson.Result) bool {
@@ -153,8 +152,8 @@ func text(r gjson.Result) string {
 	return ""
 }
 
-// firstText is the first result that holds text: a string, the message in an
-// object, or the msg of the first entry of a list (FastAPI's 422).
+// firstText returns the first text among the results: a string, the message of an object, or the msg of the first entry
+// of a list (FastAPI's 422).
 func firstText(results ...gjson.Result) string {
 	for _, r := range results {
 		switch {

@@ -6,20 +6,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Usage is the token count of one answer, as chat completions count: cached
-// and written tokens are inside Prompt, reasoning inside Completion.
+// Usage is the token count of one answer in the way of chat completions: cached and written tokens are included in
+// Prompt, reasoning in Completion.
 type Usage struct {
 	Prompt, Completion    int64
 	CacheRead, CacheWrite int64
-	CacheWriteHour        int64 // of CacheWrite, what is kept for an hour
+	CacheWriteHour        int64 // the part of CacheWrite that is kept for an hour
 	Reasoning             int64
-	Known                 bool    // the upstream sent one
-	Served                *Served // nil: in the ordinary way
+	Known                 bool    // the upstream stated it
+	Served                *Served // nil if the request was served in the ordinary way
 }
 
-// ScanUsage passes a usage object of the chat format (or null): the last one that
-// counts anything wins, and counts reports whether this one does. Some upstreams send
-// zeros while they do not know yet.
+// ScanUsage passes a usage object of the chat format, or null. The last object that counts anything wins; counts
+// reports whether this one does. Some upstreams send zeros while they do not know yet.
 func ScanUsage(s *jsontext.Scanner, last *Usage) (counts bool, err error) {
 	if s.Kind() != jsontext.Object {
 		return false, s.Skip()
@@ -46,8 +45,8 @@ func ScanUsage(s *jsontext.Scanner, last *Usage) (counts bool, err error) {
 	return u.Keep(total, last), err
 }
 
-// ScanDetails passes the details of either side; their names are distinct, and the
-// same in the Responses format.
+// ScanDetails passes the details of prompt or completion tokens. Their member names are distinct, and the same in the
+// Responses format.
 func (u *Usage) ScanDetails(s *jsontext.Scanner) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -66,9 +65,8 @@ func (u *Usage) ScanDetails(s *jsontext.Scanner) error {
 	})
 }
 
-// Keep makes a usage the last one if it counts anything, and reports whether it does.
-// Some providers leave reasoning out of the completion, as their total tells
-// (specification 5.1).
+// Keep stores u in last if it counts anything, and reports whether it does. If the total shows that a provider leaves
+// reasoning out of the completion tokens, it is added (specification 5.1).
 func (u *Usage) Keep(total int64, last *Usage) bool {
 	if u.Reasoning > 0 && total == u.Prompt+u.Completion+u.Reasoning {
 		u.Completion += u.Reasoning
@@ -80,7 +78,7 @@ func (u *Usage) Keep(total int64, last *Usage) bool {
 	return true
 }
 
-// EstimateTokens is the number of tokens in so many bytes of ordinary text.
+// EstimateTokens returns the number of tokens in so many bytes of ordinary text.
 func EstimateTokens(bytes int64) int64 { return (bytes*10 + 35) / 36 }
 
 // AppendUsage appends the usage object of chat completions.

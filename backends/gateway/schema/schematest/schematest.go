@@ -1,4 +1,4 @@
-// Package schematest gives tests databases of each engine that have the tables of the gateway.
+// Package schematest provides databases of each engine with the gateway's tables for tests.
 package schematest
 
 import (
@@ -18,25 +18,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// Start is a whole minute.
+// Start is the time at which clocks begin. It is a whole minute.
 var Start = time.Date(2026, 3, 1, 10, 20, 0, 0, time.UTC)
 
-// Clock moves on by a millisecond each time it is asked, so that rows made one
-// after another have an order.
+// Clock is a clock that advances by a millisecond each time it is read, so that rows created one after another have
+// different times.
 type Clock struct{ Offset atomic.Int64 }
 
+// Now returns the next time.
 func (c *Clock) Now() time.Time {
 	return Start.Add(time.Duration(c.Offset.Add(int64(time.Millisecond))))
 }
 
-// Place is a database that any number of services can share.
+// Place is the location of a database that any number of services can share.
 type Place struct {
 	Dialect  store.Dialect
 	Location string // file or DSN
 }
 
-// OnBoth runs the test on a database of each engine that has the service's tables and no
-// rows. They are made once an engine: the migrations are much of what a short test costs.
+// OnBoth runs a test on a database of each engine that has the service's tables and no rows. The tables are created
+// once per engine and then copied: the migrations are a large part of the time of a short test.
 func OnBoth(t *testing.T, test func(t *testing.T, p Place)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -53,11 +54,13 @@ func OnBoth(t *testing.T, test func(t *testing.T, p Place)) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, Place{store.Postgres, tablesTemplate.Copy(t, func(dsn string) error { return Place{store.Postgres, dsn}.migrate() }).DSN()})
+		test(t, Place{store.Postgres, tablesTemplate.Copy(t, func(dsn string) error {
+			return Place{store.Postgres, dsn}.migrate()
+		}).DSN()})
 	})
 }
 
-// OnBothEmpty is OnBoth without tables.
+// OnBothEmpty runs a test on an empty database of each engine.
 func OnBothEmpty(t *testing.T, test func(t *testing.T, p Place)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -86,7 +89,7 @@ var (
 	})
 )
 
-// migrate makes the tables.
+// migrate creates the tables.
 func (p Place) migrate() error {
 	db, err := p.Database()
 	if err != nil {
@@ -101,6 +104,7 @@ func (p Place) migrate() error {
 	return errors.Join(err, db.Close())
 }
 
+// Database opens the database without its tables.
 func (p Place) Database() (*store.DB, error) {
 	if p.Dialect == store.Postgres {
 		return store.NewPostgres(store.PostgresOptions{DSN: p.Location}, zap.NewNop())
@@ -108,6 +112,7 @@ func (p Place) Database() (*store.DB, error) {
 	return store.NewSQLite(store.SQLiteOptions{Path: p.Location, Synchronous: "NORMAL"}, zap.NewNop())
 }
 
+// Open opens the database with the gateway's tables registered and closes it at the end of the test.
 func (p Place) Open(tb testing.TB) *store.DB {
 	tb.Helper()
 	db, err := p.Database()
@@ -121,7 +126,7 @@ func (p Place) Open(tb testing.TB) *store.DB {
 	return db
 }
 
-// Eventually waits for what other goroutines bring about.
+// Eventually waits until condition is true, for two minutes at most. It is meant for effects of other goroutines.
 func Eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !condition(); {

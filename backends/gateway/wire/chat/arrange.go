@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// arranged are the request's messages in the order and roles that the provider
-// takes. The request's own are not changed.
+// arranged returns the request's messages in the order and with the roles that the provider accepts. The request's own
+// messages are not changed.
 func (w *body) arranged() []hub.Message {
 	messages := w.request.Messages
 	if line := w.outputLine(); line != "" {
@@ -33,7 +33,7 @@ func systemMessage(line string) hub.Message {
 
 func isSystem(m *hub.Message) bool { return m.Role == hub.System || m.Role == hub.Developer }
 
-// leading counts the system messages that stand before all others.
+// leading returns the number of system messages before all others.
 func leading(messages []hub.Message) int {
 	for i := range messages {
 		if !isSystem(&messages[i]) {
@@ -43,9 +43,8 @@ func leading(messages []hub.Message) int {
 	return len(messages)
 }
 
-// systemFirst merges the leading system messages into one. A later one becomes
-// a reminder from the user where it stands: moving it would change what it is
-// about and break the prompt cache (specification 4.2).
+// systemFirst merges the leading system messages into one. A later one becomes a reminder from the user in its place:
+// moving it would change what it refers to and break the prompt cache (specification 4.2).
 func systemFirst(messages []hub.Message) []hub.Message {
 	n := leading(messages)
 	out := make([]hub.Message, 0, len(messages))
@@ -70,8 +69,8 @@ func systemFirst(messages []hub.Message) []hub.Message {
 	return out
 }
 
-// appendText adds the texts of parts to the one text in dst; what is no text in
-// a system message is nothing that a provider of this kind takes.
+// appendText adds the texts of parts to the one text in dst. Parts of a system message that are not text are dropped,
+// since providers of this kind take none.
 func appendText(dst []hub.Part, joint string, parts []hub.Part) []hub.Part {
 	for i := range parts {
 		switch {
@@ -91,8 +90,8 @@ const (
 	goOn     = "Continue."
 )
 
-// alternating makes turns of user and assistant alternate, the user's first, and
-// gives each call of a turn that is over a result.
+// alternating makes turns of user and assistant alternate, beginning with the user's, and gives each call of a turn
+// that is over a result.
 func alternating(messages []hub.Message) []hub.Message {
 	out := make([]hub.Message, 0, len(messages)+2)
 	for i := 0; i < len(messages); i++ {
@@ -132,8 +131,8 @@ func answeredCalls(messages []hub.Message) []hub.Message {
 	return out
 }
 
-// merge adds a message to the one before it. Texts that meet become one: some
-// providers of this kind take strings only.
+// merge adds a message to the one before it. Adjacent texts become one, since some providers of this kind accept
+// strings only.
 func merge(into, m *hub.Message) {
 	into.Parts = slices.Clone(into.Parts)
 	more := m.Parts
@@ -151,7 +150,7 @@ func merge(into, m *hub.Message) {
 	}
 }
 
-// resultsAt are the tool results that messages begin with.
+// resultsAt returns the tool results at the beginning of messages.
 func resultsAt(messages []hub.Message) []hub.Message {
 	for i := range messages {
 		if messages[i].Role != hub.ToolResult {
@@ -161,8 +160,8 @@ func resultsAt(messages []hub.Message) []hub.Message {
 	return messages
 }
 
-// appendResults adds the results of the last message's calls in their order. more:
-// the conversation goes on behind them.
+// appendResults adds the results of the last message's calls in the order of the calls. more reports that the
+// conversation continues after them.
 func appendResults(out, results []hub.Message, more bool) []hub.Message {
 	if len(results) == 0 && !more {
 		return out

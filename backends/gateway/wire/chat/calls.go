@@ -12,20 +12,20 @@ import (
 // calls are the tool calls of one answer.
 type calls struct {
 	list  []*call
-	begun int  // how many were given out
+	begun int  // number of calls that were passed on
 	held  int  // bytes of arguments that wait for a name
-	chunk int  // numbers the chunks with calls
+	chunk int  // number of the current chunk with calls
 	whole bool // each entry is a call of its own
 }
 
 // call is one tool call.
 type call struct {
-	index     int    // the upstream's; unindexed: none
-	id        string // the upstream's, cut at maxID; empty: not known
-	out       string // what it is called outside
+	index     int    // the upstream's; unindexed if it gave none
+	id        string // the upstream's, cut at maxID; empty until it is known
+	out       string // the id that is passed on
 	name      string
-	number    int // hub.Delta.Call; notBegun before that
-	chunk     int // the last one that named it
+	number    int // hub.Delta.Call; notBegun before it was passed on
+	chunk     int // the last chunk that had its name
 	signature []byte
 	held      []byte // arguments before the name is known
 	arguments wire.Repeats
@@ -77,7 +77,7 @@ func (r *reader) call(p *callPiece) error {
 	return nil
 }
 
-// begins gives out the call and what was held of it.
+// begins passes on the call and what was held back of it.
 func (r *reader) begins(c *call) {
 	r.flushDetails()
 	r.thought(c.signature)
@@ -92,8 +92,7 @@ func (r *reader) begins(c *call) {
 	c.signature, c.held = nil, nil
 }
 
-// legalID is the upstream's id, or another where that cannot be used
-// (specification 1.6).
+// legalID returns the upstream's id, or a new one if that cannot be used (specification 1.6).
 func (r *reader) legalID(id string) string {
 	if hub.LegalID(id) && !r.calls.used(id) {
 		return id
@@ -110,7 +109,7 @@ func (c *calls) used(id string) bool {
 	return false
 }
 
-// settle ends the calls.
+// settle completes the calls at the end of the answer.
 func (r *reader) settle() error {
 	for _, c := range r.calls.list {
 		switch {
@@ -125,7 +124,7 @@ func (r *reader) settle() error {
 
 var noArguments = []byte("{}")
 
-// find is the call that an entry goes on with; nil: it begins one.
+// find returns the call that an entry continues, or nil if it begins a new one.
 func (c *calls) find(p *callPiece) *call {
 	if c.whole || len(c.list) == 0 {
 		return nil
@@ -145,7 +144,7 @@ func (c *calls) find(p *callPiece) *call {
 		if known := c.last(func(k *call) bool { return k.is(p.id) }); known != nil {
 			return known
 		}
-		if last.id == "" && len(p.name) == 0 { // its id comes late
+		if last.id == "" && len(p.name) == 0 { // the id of the last call comes late
 			return last
 		}
 		return nil
@@ -155,7 +154,7 @@ func (c *calls) find(p *callPiece) *call {
 	return nil
 }
 
-// last finds the latest call that fits; it is usually the last of all.
+// last returns the latest call that fits. It is usually the last one of all.
 func (c *calls) last(fits func(*call) bool) *call {
 	for _, k := range slices.Backward(c.list) {
 		if fits(k) {
@@ -165,8 +164,8 @@ func (c *calls) last(fits func(*call) bool) *call {
 	return nil
 }
 
-// another reports whether an entry begins a call of its own though its index is
-// known: some upstreams give every call the index 0.
+// another reports whether an entry begins a new call although its index is known: some upstreams give every call the
+// index 0.
 func (c *calls) another(known *call, p *callPiece) bool {
 	if len(p.name) == 0 || known.name == "" || (len(p.id) > 0 && known.is(p.id)) {
 		return false
@@ -197,8 +196,7 @@ func (c *calls) hold(k *call, arguments []byte) error {
 
 func (c *call) is(id []byte) bool { return c.id != "" && c.id == string(id[:min(len(id), maxID)]) }
 
-// text is the arguments as the inside of a JSON string. An object without
-// members says nothing yet.
+// text returns the arguments as the inside of a JSON string. An object without members counts as no arguments yet.
 func (p *callPiece) text() []byte {
 	if !p.object {
 		return p.arguments

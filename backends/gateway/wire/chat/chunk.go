@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// chunk is what one body of an upstream holds of its first choice. All bytes
-// are those of the body; texts are the insides of JSON strings, still escaped.
+// chunk is the content of one body of an upstream, for its first choice. All bytes are parts of the body. Texts are the
+// insides of JSON strings, still escaped.
 type chunk struct {
 	data                        []byte
 	pieces                      []piece
@@ -16,13 +16,13 @@ type chunk struct {
 	refusal                     []byte
 	details                     []byte // the JSON array reasoning_details
 	logprobs                    []byte // the JSON array logprobs.content
-	signature                   []byte // Gemini's, of the message
-	padding                     []byte // OpenAI's, of another length in each chunk
+	signature                   []byte // Gemini's signature of the message
+	padding                     []byte // OpenAI's, with another length in each chunk
 	calls                       []callPiece
 	finish                      finish
-	failure                     []byte // a body with an error; nil: none
-	choice                      bool   // the first choice was there
-	usage                       bool   // a usage object was there
+	failure                     []byte // the body or choice with an error; nil if there is none
+	choice                      bool   // the first choice was found
+	usage                       bool   // a usage object was found
 }
 
 // piece is a piece of content.
@@ -38,14 +38,15 @@ type callPiece struct {
 	id, name  []byte // unescaped
 	arguments []byte
 	object    bool   // arguments is the JSON text of an object, not the inside of a string
-	signature []byte // Gemini's
+	signature []byte // Gemini's signature
 }
 
 func (c *chunk) reset(data []byte) {
 	*c = chunk{data: data, pieces: c.pieces[:0], calls: c.calls[:0]}
 }
 
-// scan reads the body; usage is set when it holds one that counts.
+// scan parses the body. It sets usage if the body has one that counts anything. member is the member of a choice with
+// the content.
 func (c *chunk) scan(member string, usage *wire.Usage) error {
 	s := jsontext.NewScanner(c.data)
 	if s.Kind() != jsontext.Object {
@@ -94,7 +95,7 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 	return nil
 }
 
-// text passes a value; it is nil when that is no string.
+// text passes a value. It returns nil for a value that is not a string.
 func (c *chunk) text(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	if kind != jsontext.String {
 		return nil, s.Skip()
@@ -115,7 +116,7 @@ func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) err
 	if c.choice || s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
-	before := *c
+	previous := *c
 	from, index, failed := s.Offset(), position, false
 	err := s.Object(func(key []byte) error {
 		kind := s.Kind()
@@ -153,7 +154,7 @@ func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) err
 		return err
 	}
 	if index != 0 {
-		*c = before
+		*c = previous
 		return nil
 	}
 	c.choice = true
@@ -208,7 +209,7 @@ func (c *chunk) scanContent(s *jsontext.Scanner) error {
 			if kind == jsontext.Array {
 				return s.Array(func(int) error { return c.scanCall(s) })
 			}
-		case "function_call": // the form before tool_calls
+		case "function_call": // the older form of tool_calls
 			if kind == jsontext.Object {
 				p := callPiece{index: -1, indexed: true}
 				err = c.scanFunction(s, &p)
@@ -220,8 +221,7 @@ func (c *chunk) scanContent(s *jsontext.Scanner) error {
 	})
 }
 
-// scanParts passes content parts: {"type":"text","text":…}, and
-// {"type":"thinking","thinking":text or parts} of Mistral's.
+// scanParts passes content parts: {"type":"text","text":…}, and Mistral's {"type":"thinking","thinking":text or parts}.
 func (c *chunk) scanParts(s *jsontext.Scanner, thinking bool) error {
 	return s.Array(func(int) error {
 		kind := s.Kind()
@@ -329,7 +329,7 @@ func (c *chunk) scanSignature(s *jsontext.Scanner, kind jsontext.Kind) (signatur
 	return signature, err
 }
 
-// word is text with its escapes resolved.
+// word is like text, with escapes resolved.
 func (c *chunk) word(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	if kind != jsontext.String {
 		return nil, s.Skip()
@@ -341,7 +341,7 @@ func (c *chunk) word(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	return raw, err
 }
 
-// number passes an index; ok is false when it is none that counts from 0.
+// number passes an index. ok is false unless the value is a whole number from 0 on.
 func number(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err error) {
 	if kind != jsontext.Number {
 		return 0, false, s.Skip()

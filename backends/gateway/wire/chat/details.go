@@ -6,12 +6,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// details gathers reasoning_details (OpenRouter), which a stream sends in
-// fragments: entries that follow each other with the same type and index are one.
+// details gathers reasoning_details (OpenRouter), which a stream sends in fragments: consecutive entries with the same
+// type and index are one.
 type details struct {
 	list []detail
 	size int
-	over bool // there was too much, half of it would be refused
+	over bool // there was too much; an incomplete list would be refused
 }
 
 type detail struct {
@@ -23,10 +23,10 @@ type detail struct {
 
 type member struct{ name, value string }
 
-// maxDetail bounds the members of an entry; known ones have six.
+// maxDetail bounds the members of an entry. Known entries have six.
 const maxDetail = 32
 
-// add takes a reasoning_details array that the scanner has passed.
+// add takes a reasoning_details array that the scanner has accepted.
 func (d *details) add(array []byte) {
 	s := jsontext.NewScanner(array)
 	err := s.Array(func(int) error {
@@ -62,7 +62,7 @@ func (d *details) add(array []byte) {
 	}
 }
 
-// join adds an entry to the last one or behind it.
+// join merges an entry into the last one or appends it.
 func (d *details) join(entry *detail) {
 	d.size += len(entry.text)
 	if n := len(d.list); n > 0 && d.list[n-1].fits(entry) {
@@ -85,8 +85,7 @@ func (d *detail) member(name string) string {
 	return ""
 }
 
-// fits reports whether an entry is a fragment of this one: more of its text, or
-// nothing but its signature.
+// fits reports whether an entry is a fragment of d: more of its text, or nothing but its signature.
 func (d *detail) fits(entry *detail) bool {
 	if d.kind != entry.kind || d.index != entry.index || d.textName == "" {
 		return false
@@ -98,8 +97,8 @@ func (d *detail) fits(entry *detail) bool {
 	return d.textName == entry.textName
 }
 
-// merge takes the text of a later fragment, and what the earlier ones lacked
-// (the signature comes last), and returns by how much the members grew.
+// merge adds the text of a later fragment, and the members that the earlier ones lacked (the signature comes last). It
+// returns by how many bytes the members grew.
 func (d *detail) merge(entry *detail) (grown int) {
 	d.text = append(d.text, entry.text...)
 next:
@@ -119,7 +118,7 @@ next:
 	return grown
 }
 
-// take returns the JSON array and begins anew; empty: there is nothing.
+// take returns the JSON array and starts again. It returns an empty string if there is nothing.
 func (d *details) take() string {
 	if len(d.list) == 0 {
 		return ""
@@ -155,8 +154,7 @@ func (d *detail) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// eachDetail calls text with each readable text of a reasoning_details array
-// that the scanner has passed.
+// eachDetail calls text with each readable text of a reasoning_details array that the scanner has accepted.
 func eachDetail(array []byte, text func([]byte)) {
 	s := jsontext.NewScanner(array)
 	_ = s.Array(func(int) error {

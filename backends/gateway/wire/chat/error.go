@@ -7,11 +7,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Types and codes are those that the client libraries of chat completions and Responses
-// tell apart.
+// The types and codes that client libraries of chat completions and Responses distinguish.
 var (
 	errorTypes = apierror.ByStatus{
-		400: "invalid_request_error", 401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 404: "not_found_error",
+		400: "invalid_request_error", 401: "authentication_error", 402: "insufficient_quota", 403: "permission_error",
+		404: "not_found_error",
 		410: "not_found_error", 429: "rate_limit_error", 500: "server_error", 502: "api_error", 504: "api_error",
 	}
 	errorCodes = apierror.ByStatus{
@@ -23,7 +23,7 @@ var (
 	}
 )
 
-// ErrorType is the type of an error.
+// ErrorType returns the type of an error.
 func ErrorType(e *apierror.Error) string {
 	switch {
 	case e.Type != "":
@@ -34,7 +34,7 @@ func ErrorType(e *apierror.Error) string {
 	return errorTypes.Of(e.Status)
 }
 
-// ErrorCode is the code of an error.
+// ErrorCode returns the code of an error.
 func ErrorCode(e *apierror.Error) string {
 	if e.Code != "" {
 		return e.Code
@@ -42,7 +42,7 @@ func ErrorCode(e *apierror.Error) string {
 	return errorCodes.Of(e.Status)
 }
 
-// Error is the body of an error in chat completions and Responses.
+// Error returns the body of an error in chat completions and Responses.
 func Error(e *apierror.Error) []byte {
 	body := jsontext.AppendQuoted([]byte(`{"error":{"message":`), e.Message)
 	body = jsontext.AppendQuoted(append(body, `,"type":`...), ErrorType(e))

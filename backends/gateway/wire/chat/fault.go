@@ -13,15 +13,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// fault is a field that is wrong. Its path is put together on the way up, so
-// that a request without faults builds none.
+// fault is an invalid field. Its path is composed while the error is returned, so that a request without faults
+// composes none.
 type fault struct {
 	path, code, text string
 }
 
 func (f *fault) Error() string { return f.path + " " + f.text }
 
-// bad is the fault of a value; path is relative to where the caller stands.
+// bad returns the fault of a value. The path is relative to the caller's place.
 func bad(path, format string, args ...any) error {
 	return &fault{path, "invalid_value", fmt.Sprintf(format, args...)}
 }
@@ -44,15 +44,15 @@ func within(err error, format string, args ...any) error {
 	if !errors.As(err, &f) {
 		return err
 	}
-	before := fmt.Sprintf(format, args...)
+	prefix := fmt.Sprintf(format, args...)
 	if f.path != "" && !strings.HasPrefix(f.path, "[") {
-		before += "."
+		prefix += "."
 	}
-	f.path = before + f.path
+	f.path = prefix + f.path
 	return f
 }
 
-// refusal is what the client gets for a fault.
+// refusal returns the client's error for a fault.
 func refusal(err error) error {
 	var f *fault
 	if !errors.As(err, &f) {
@@ -61,10 +61,10 @@ func refusal(err error) error {
 	return apierror.New(http.StatusBadRequest, f.code, "%s", f.Error()).With(f.path)
 }
 
-// quote is a value of the client's as a message repeats it.
+// quote returns a value of the client's in the form for messages.
 func quote(value string) string { return `"` + wire.Mask(value, 100) + `"` }
 
-// text reads a string; null and absent are empty.
+// text returns a string. Null and an absent value are empty.
 func text(path string, r gjson.Result) (string, error) {
 	switch r.Type {
 	case gjson.String:
@@ -76,7 +76,7 @@ func text(path string, r gjson.Result) (string, error) {
 	}
 }
 
-// name reads a string that must be there.
+// name returns a string that must not be empty.
 func name(path string, r gjson.Result) (string, error) {
 	s, err := text(path, r)
 	if err == nil && s == "" {
@@ -85,7 +85,7 @@ func name(path string, r gjson.Result) (string, error) {
 	return s, err
 }
 
-// object reads an object's JSON text; null and absent are empty.
+// object returns the JSON text of an object. Null and an absent value are empty.
 func object(path string, r gjson.Result) (string, error) {
 	switch {
 	case r.IsObject():
@@ -96,7 +96,7 @@ func object(path string, r gjson.Result) (string, error) {
 	return "", wrongType(path, "an object", r)
 }
 
-// truth reads the JSON text of a boolean; null and absent are empty.
+// truth returns the JSON text of a boolean. Null and an absent value are empty.
 func truth(path string, r gjson.Result) (string, error) {
 	switch {
 	case r.IsBool():
@@ -107,7 +107,7 @@ func truth(path string, r gjson.Result) (string, error) {
 	return "", wrongType(path, "a boolean", r)
 }
 
-// each calls member with the members of an object until one fails.
+// each calls member with the members of an object until it returns an error.
 func each(object gjson.Result, member func(key string, value gjson.Result) error) (err error) {
 	jsontext.Members(object, func(key string, value gjson.Result) bool {
 		err = member(key, value)
@@ -116,7 +116,7 @@ func each(object gjson.Result, member func(key string, value gjson.Result) error
 	return err
 }
 
-// elements calls element with the elements of an array until one fails.
+// elements calls element with the elements of an array until it returns an error.
 func elements(array gjson.Result, element func(i int, value gjson.Result) error) (err error) {
 	i := 0
 	jsontext.Elements(array, func(value gjson.Result) bool {

@@ -5,11 +5,11 @@ import "github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 // finish is how a choice ended, in the upstream's words.
 type finish struct {
 	reason   string
-	sequence string // the text that stopped the model, where it is told
+	sequence string // the text that stopped the model, if the upstream states it
 }
 
-// of translates the reason (specification 5). Cut short is cut short, whatever
-// else the answer holds; calls outweigh all that says no more than that it ended.
+// of translates the reason (specification 5). An answer that was cut short counts as such, whatever else it contains.
+// Calls take precedence over reasons that say only that the answer ended.
 func (f *finish) of(calls bool) hub.Finish {
 	switch f.reason {
 	case "length", "max_tokens", "MAX_TOKENS":
@@ -25,7 +25,7 @@ func (f *finish) of(calls bool) hub.Finish {
 	return hub.FinishStop
 }
 
-// finishReason is the way back.
+// finishReason is the inverse of finish.of.
 func finishReason(f hub.Finish) string {
 	switch f {
 	case hub.FinishCalls:

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Format is the row of chat completions, see package formats.
+// Format is chat completions in the table of package formats.
 type Format struct{}
 
 var facts = hub.Facts{
@@ -19,16 +19,16 @@ var facts = hub.Facts{
 // Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// Parse reads a request for its way to a chat upstream.
+// Parse parses a request for a chat upstream.
 func (Format) Parse(body []byte) (*native.Request, error) { return native.Parse(body) }
 
-// Read reads a client's request.
+// Read parses a client's request into the common form.
 func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) { return Read(body, o) }
 
-// Write writes a request for an upstream.
+// Write returns a request for an upstream.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) { return Write(r, t) }
 
-// URL is where a provider is asked.
+// URL returns the address at which a provider is asked.
 func (Format) URL(p *catalog.Provider, needs wire.Needs) string {
 	if needs&wire.NeedPrefill != 0 {
 		return p.PrefillURL()
@@ -36,10 +36,10 @@ func (Format) URL(p *catalog.Provider, needs wire.Needs) string {
 	return p.ChatURL()
 }
 
-// Param is the name itself: parameters are named as in chat completions.
+// Param returns the name itself, since parameters are named as in chat completions.
 func (Format) Param(name string) string { return name }
 
-// NewReader reads the answer of a provider.
+// NewReader returns a reader of the answer of a provider.
 func (Format) NewReader(p *catalog.Provider) hub.Reader {
 	var state hub.Form
 	switch p.Shape.ReasoningState {
@@ -51,11 +51,11 @@ func (Format) NewReader(p *catalog.Provider) hub.Reader {
 	return NewReader(state, p.Shape.ThinkTags)
 }
 
-// NewWriter writes the answer for a client.
+// NewWriter returns a writer of the answer for a client.
 func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer { return NewWriter(r, reply) }
 
-// TierEffort has no say in the tier here.
+// TierEffort returns an empty string: in chat the effort does not choose the tier.
 func (Format) TierEffort(*hub.Request) hub.Effort { return "" }
 
-// Error is the body of an error.
+// Error returns the status and the body for an error.
 func (Format) Error(e *apierror.Error, _ string) (status int, body []byte) { return e.Status, Error(e) }

@@ -7,22 +7,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// frame is what a chunk has in common with the one before it: in a run of text
-// an upstream repeats every byte but the text (and, at OpenAI, the padding), so
-// a chunk in the same frame needs a look at its text only.
+// frame is what a chunk has in common with the one before it. In a run of text an upstream repeats every byte except
+// the text (and OpenAI's padding), so a chunk with the same frame needs no parsing beyond its text.
 type frame struct {
-	kind   hub.DeltaKind // of the text; 0: nothing learned
+	kind   hub.DeltaKind // kind of the text; 0 if no frame is known
 	padded bool
-	head   []byte // up to and with the opening quote of the text
-	middle []byte // between text and padding, quotes included
+	head   []byte // up to and including the opening quote of the text
+	middle []byte // between text and padding, including the quotes
 	tail   []byte // from the last closing quote on
 }
 
-// maxFrame bounds what is kept of a chunk, in bytes; usual frames have a few
-// hundred.
+// maxFrame bounds the frame that is kept, in bytes. Usual frames have a few hundred bytes.
 const maxFrame = 4 << 10
 
-// learn keeps the frame of a chunk that held one text and nothing else.
+// learn keeps the frame of a chunk that has one text and nothing else.
 func (f *frame) learn(data []byte, c *chunk, phase thinkPhase) {
 	kind, text := c.only()
 	padded := len(c.padding) > 0
@@ -60,8 +58,7 @@ func (f *frame) match(data []byte) (kind hub.DeltaKind, text []byte, ok bool) {
 	return f.kind, text, ok && bytes.Equal(rest, f.tail)
 }
 
-// quoted takes a JSON string off the beginning of data; rest begins with its
-// closing quote.
+// quoted splits a JSON string off the beginning of data. rest begins with its closing quote.
 func quoted(data []byte) (text, rest []byte, ok bool) {
 	s := jsontext.NewScanner(data)
 	text, _, err := s.Text()
@@ -71,7 +68,7 @@ func quoted(data []byte) (text, rest []byte, ok bool) {
 	return text, data[s.Offset()-1:], true
 }
 
-// only is the one text of a chunk that holds nothing else; kind 0: there is more.
+// only returns the text of a chunk that has one text and nothing else. The kind is 0 for any other chunk.
 func (c *chunk) only() (kind hub.DeltaKind, text []byte) {
 	if c.usage || len(c.calls)+len(c.refusal)+len(c.details)+len(c.logprobs)+len(c.signature)+len(c.finish.reason) > 0 {
 		return 0, nil

@@ -189,8 +189,8 @@ func compare(t *testing.T, r, again *hub.Request) {
 	}
 }
 
-// essence is a conversation in the form that survives: the texts of one message
-// of the assistant, or one result, are one.
+// essence returns a conversation in the form that survives: the texts of one message of the assistant, or of one
+// result, are joined.
 func essence(r *hub.Request) []hub.Message {
 	w := &body{request: r}
 	out := make([]hub.Message, 0, len(r.Messages))

@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewPass passes chat answers on to a chat client that asked for a model by the
-// name asked; see native.Stream. includeUsage: the client wants the usage chunk;
-// promptTokens is the estimate for an upstream that does not tell it.
+// NewPass returns a Pass between a chat upstream and a chat client; see native.Stream. asked is the name of the model
+// that the client asked for, includeUsage reports that the client wants the usage chunk, and promptTokens is the
+// estimate for an upstream that does not state the number.
 func NewPass(asked string, includeUsage bool, promptTokens int64) hub.Pass {
 	return &pass{asked: asked, includeUsage: includeUsage, promptTokens: promptTokens}
 }
@@ -18,7 +18,7 @@ type pass struct {
 	asked        string
 	includeUsage bool
 	promptTokens int64
-	stream       *native.Stream // nil before its first event
+	stream       *native.Stream // nil before the first event
 	whole        native.Reply
 }
 
@@ -28,7 +28,7 @@ func (p *pass) Event(dst, _, data []byte) ([]byte, wire.Progress, error) {
 
 func (p *pass) End(dst []byte) ([]byte, error) { return p.opened().End(dst) }
 
-// opened is the stream; a whole answer needs none.
+// opened returns the stream, which is created for its first event. A whole answer needs none.
 func (p *pass) opened() *native.Stream {
 	if p.stream == nil {
 		p.stream = native.NewStream(p.asked, p.includeUsage)
@@ -62,8 +62,8 @@ func (p *pass) TextBytes() int64 {
 
 const keepAlive = ": keep-alive\n\n"
 
-// AppendFailure appends the end of a chat stream that broke: an error object and
-// neither [DONE] nor a finish_reason, so that clients raise it (specification 12.4).
+// AppendFailure appends the end of a chat stream that broke: an error object, and neither [DONE] nor a finish_reason,
+// so that clients raise the error (specification 12.4).
 func AppendFailure(dst []byte, f hub.Failure) []byte {
 	dst = append(dst, `data: {"error":{"message":`...)
 	dst = jsontext.AppendQuoted(dst, f.Message)

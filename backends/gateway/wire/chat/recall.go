@@ -5,9 +5,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// recall gives assistant messages the reasoning back that came before their calls,
-// which the client had no place for (specification 11.3). What the client did keep
-// goes before it, see body.hasExtra.
+// recall adds to assistant messages the reasoning that came before their calls, for which the client had no place
+// (specification 11.3). Reasoning that the client did keep takes precedence, see body.hasExtra.
 func recall(messages []hub.Message, find func(call string) []hub.Reasoning) {
 	for i := range messages {
 		m := &messages[i]
@@ -27,7 +26,7 @@ func recall(messages []hub.Message, find func(call string) []hub.Reasoning) {
 // remembrance gathers the reasoning before a call.
 type remembrance struct {
 	remember func(call string, reasoning []hub.Reasoning)
-	text     []byte // that no state has come for yet, the inside of a JSON string
+	text     []byte // text without state so far, as the inside of a JSON string
 	list     []hub.Reasoning
 	size     int
 }
@@ -50,7 +49,7 @@ func (m *remembrance) note(d *hub.Delta) {
 		m.list = append(m.list, hub.Reasoning{Text: string(jsontext.AppendUnquoted(nil, m.text)), State: &state})
 		m.text = m.text[:0]
 	case hub.DeltaCall:
-		if len(m.list) > 0 && m.size <= maxState { // half of it would be refused
+		if len(m.list) > 0 && m.size <= maxState { // an incomplete list would be refused
 			m.remember(d.ID, m.list)
 		}
 		m.text, m.list, m.size = m.text[:0], nil, 0

@@ -11,9 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Read reads a chat-completions request. It is for candidates that need more
-// than native.Request.Shape does. What it does not know of the top level stays
-// in Params for the upstream to judge, unless it is wire.Foreign.
+// Read parses a chat completions request, for candidates that need more changes than native.Request.Shape makes.
+// Unknown members of the top level stay in Params for the upstream to judge, unless they are wire.Foreign.
 func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
@@ -99,7 +98,7 @@ func (r *request) read(root gjson.Result) error {
 	return r.toolChoice()
 }
 
-// foreign reports whether no upstream gets a member of the top level.
+// foreign reports whether a member of the top level must not reach an upstream.
 func foreign(key string, value gjson.Result) bool {
 	if key == "extra_body" {
 		s := jsontext.NewScanner([]byte(value.Raw))
@@ -150,7 +149,7 @@ func (r *request) effort(value gjson.Result) error {
 	return err
 }
 
-// spelledEffort is the effort that a member of hub.SpelledEffort says; empty: none.
+// spelledEffort returns the effort that a member of hub.SpelledEffort states, or an empty string.
 func spelledEffort(key string, value gjson.Result) hub.Effort {
 	if !value.IsObject() {
 		return ""
@@ -179,7 +178,7 @@ func spelledEffort(key string, value gjson.Result) hub.Effort {
 	return ""
 }
 
-// maxStops bounds the list; upstreams take four.
+// maxStops bounds the list. Upstreams take four.
 const maxStops = 64
 
 func (r *request) stop(value gjson.Result) error {
@@ -203,7 +202,7 @@ func (r *request) stop(value gjson.Result) error {
 	})
 }
 
-// param keeps a parameter that passes without being understood, but for its type.
+// param keeps a parameter that passes without being interpreted. Only its type is checked.
 func (r *request) param(key string, value gjson.Result) error {
 	if value.Type == gjson.Null {
 		return nil

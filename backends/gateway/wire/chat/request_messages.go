@@ -8,17 +8,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// maxMembers bounds the members of a message or call that only chat knows.
+// maxMembers bounds the members of a message or call that only chat has.
 const maxMembers = 64
 
 // answered is an assistant message and the results of its calls.
 type answered struct {
 	message hub.Message
-	results []*hub.Message // by call; nil: none yet
+	results []*hub.Message // by the index of the call; nil until the result arrives
 	images  []hub.Part     // of the results
 }
 
-// owner is the call that an id belongs to.
+// owner identifies the call that an id belongs to.
 type owner struct{ turn, call int }
 
 func (r *request) messages(value gjson.Result) error {
@@ -64,8 +64,8 @@ func (r *request) messages(value gjson.Result) error {
 	return nil
 }
 
-// turn adds a message: tool results go behind the message with their call, in
-// the order of the calls, whatever order they came in.
+// turn adds a message. Tool results are put after the message with their call, in the order of the calls, whatever
+// order they came in.
 func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered, error) {
 	if m.Role != hub.ToolResult {
 		if len(m.Parts)+len(m.Calls)+len(m.Reasoning) == 0 && !speaks(m) {
@@ -88,7 +88,7 @@ func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered
 	}
 	t.results[at.call] = m
 	m.CallID = t.message.Calls[at.call].ID
-	// Most chat APIs take only text in results: images follow them (specification 4.2).
+	// Most chat APIs accept only text in results, so images follow them (specification 4.2).
 	kept := m.Parts[:0]
 	for _, p := range m.Parts {
 		if p.Kind == hub.PartImage {
@@ -152,15 +152,15 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 		seen |= bit
 		return err
 	})
-	// Clients with texts for content mark the message; the mark is a position, so it is
-	// that of the last part.
+	// Clients that send content as a string mark the message. The mark is a position in the prompt, so it becomes the
+	// mark of the last part.
 	if n := len(m.Parts); mark != "" && n > 0 && m.Parts[n-1].Cache == "" {
 		m.Parts[n-1].Cache = mark
 	}
 	switch {
 	case err != nil:
 	case m.Role != hub.ToolResult:
-		m.CallID = "" // it means nothing there
+		m.CallID = "" // it has no meaning there
 	case m.CallID == "":
 		err = missing("tool_call_id")
 	}
@@ -204,7 +204,7 @@ func (r *request) content(m *hub.Message, value gjson.Result) error {
 }
 
 func (r *request) part(m *hub.Message, value gjson.Result) error {
-	if value.Type == gjson.String { // tolerated, as some upstreams do
+	if value.Type == gjson.String { // tolerated, as by some upstreams
 		r.addText(m, hub.PartText, value.Str)
 		return nil
 	}
@@ -234,7 +234,7 @@ func (r *request) part(m *hub.Message, value gjson.Result) error {
 	case "file":
 		r.Needs |= wire.NeedFile
 		err = file(&part, value.Get("file"))
-	case "thinking": // Mistral's, which needs none back
+	case "thinking": // Mistral's, which need not be returned
 		m.Reasoning = append(m.Reasoning, hub.Reasoning{Text: thinkingText(value.Get("thinking")), Foreign: value.Raw})
 		return nil
 	}
@@ -244,7 +244,7 @@ func (r *request) part(m *hub.Message, value gjson.Result) error {
 	return err
 }
 
-// addPart adds a part unless it is an empty text; value is how the client wrote it.
+// addPart adds a part unless it is an empty text. value is the part as the client wrote it.
 func (r *request) addPart(m *hub.Message, part hub.Part, value gjson.Result) {
 	if (part.Kind == hub.PartText || part.Kind == hub.PartRefusal) && part.Text == "" {
 		return
@@ -260,7 +260,7 @@ func (r *request) addPart(m *hub.Message, part hub.Part, value gjson.Result) {
 }
 
 func image(part *hub.Part, value gjson.Result) (err error) {
-	if value.Type == gjson.String { // tolerated, as some upstreams do
+	if value.Type == gjson.String { // tolerated, as by some upstreams
 		part.URL, err = name("image_url", value)
 		return err
 	}
@@ -285,8 +285,7 @@ func audio(part *hub.Part, value gjson.Result) (err error) {
 	return err
 }
 
-// file reads a file that is part of the request. One that an account holds
-// stays PartOther.
+// file reads a file that is included in the request. A file that is stored in an account stays PartOther.
 func file(part *hub.Part, value gjson.Result) (err error) {
 	if !value.IsObject() {
 		return wrongType("file", "an object", value)
@@ -304,7 +303,7 @@ func file(part *hub.Part, value gjson.Result) (err error) {
 	return err
 }
 
-// thinkingText is the text of a thinking part: a string or text parts.
+// thinkingText returns the text of a thinking part, which is a string or a list of text parts.
 func thinkingText(value gjson.Result) string {
 	if !value.IsArray() {
 		return value.Str
@@ -385,7 +384,7 @@ func functionCall(call *hub.Call, value gjson.Result) error {
 	}
 	call.Name = hub.LegalName(own)
 	arguments := value.Get("arguments")
-	if arguments.IsObject() { // tolerated, as some upstreams do
+	if arguments.IsObject() { // tolerated, as by some upstreams
 		call.Arguments = arguments.Raw
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// target is a candidate of a provider in the catalog.
+// target returns a candidate of a provider in the catalog.
 func target(provider string, change func(*catalog.Model)) *hub.Target {
 	c, err := catalog.Embedded().With(catalog.Options{Enable: []string{"perplexity"}})
 	if err != nil {

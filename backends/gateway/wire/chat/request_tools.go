@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// customSchema is how upstreams see a tool that takes free text (specification 7.4).
+// customSchema is the schema of a free-text tool for upstreams (specification 7.4).
 const customSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool."}},"required":["input"],"additionalProperties":false}`
 
 func (r *request) readTools(value gjson.Result) error {
@@ -100,7 +100,7 @@ func readCustom(value gjson.Result) (tool hub.Tool, err error) {
 	return tool, err
 }
 
-// toolChoice reads tool_choice, which may stand before the tools it names.
+// toolChoice evaluates tool_choice, which may come before the tools that it names.
 func (r *request) toolChoice() error {
 	value := r.choice
 	switch {
@@ -138,7 +138,7 @@ func (r *request) choiceMode(path, mode string) error {
 	return nil
 }
 
-// allowedTools keeps only the tools that are named (specification 4.4).
+// allowedTools removes all tools but the named ones (specification 4.4).
 func (r *request) allowedTools(value gjson.Result) error {
 	if !value.IsObject() {
 		return wrongType("", "an object", value)

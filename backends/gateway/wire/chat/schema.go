@@ -10,9 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// The bounds of a schema with its references resolved: a small one can stand for
-// a huge one. maxSchemaWork is in bytes looked at, for all schemas of a request;
-// each schema within costs schemaWork more.
+// The bounds of a schema with its references resolved, since a small schema can stand for a huge one. maxSchemaWork is
+// in bytes visited, for all schemas of a request. Each nested schema counts schemaWork in addition.
 const (
 	maxSchema      = 512 << 10
 	maxSchemaDepth = 64
@@ -22,18 +21,17 @@ const (
 
 var errSchema = errors.New("a JSON schema is too large for this provider once its references are resolved")
 
-// subset writes the part of JSON Schema that some providers know: without
-// references, and without the keywords of unknownKeyword.
+// subset writes the part of JSON Schema that some providers support: without references and without the keywords of
+// unknownKeyword.
 type subset struct {
 	dst  []byte
 	from int
 	root gjson.Result
-	refs map[string]gjson.Result // resolved before
+	refs map[string]gjson.Result // resolved references
 	work *int
 }
 
-// appendSubset appends the subset of a schema. work counts across the schemas of
-// a request.
+// appendSubset appends the subset of a schema. work is the sum over the schemas of a request.
 func appendSubset(dst []byte, schema string, work *int) ([]byte, error) {
 	s := subset{dst: dst, from: len(dst), root: gjson.Parse(schema), work: work}
 	err := s.value(s.root, nil, 0)
@@ -48,7 +46,7 @@ func unknownKeyword(key string) bool {
 	return false
 }
 
-// value writes a schema. refs are the references that it stands within.
+// value writes a schema. refs are the references that are being resolved around it.
 func (s *subset) value(v gjson.Result, refs []string, depth int) error {
 	if depth > maxSchemaDepth || len(s.dst)-s.from > maxSchema {
 		return errSchema
@@ -59,7 +57,7 @@ func (s *subset) value(v gjson.Result, refs []string, depth int) error {
 		err := s.members(v, nil, refs, depth)
 		s.dst = append(s.dst, '}')
 		return err
-	case v.IsBool(): // "anything" and "nothing" have no other form here
+	case v.IsBool(): // true and false have no other form here
 		s.dst = append(s.dst, "{}"...)
 	default:
 		s.dst = append(s.dst, v.Raw...)
@@ -67,8 +65,7 @@ func (s *subset) value(v gjson.Result, refs []string, depth int) error {
 	return nil
 }
 
-// members writes those of a schema that are not written yet, and behind them
-// those of the schema it refers to.
+// members writes the members of a schema that are not written yet, followed by those of the schema that it refers to.
 func (s *subset) members(v gjson.Result, written map[string]bool, refs []string, depth int) error {
 	if *s.work += len(v.Raw) + schemaWork; *s.work > maxSchemaWork {
 		return errSchema
@@ -111,7 +108,7 @@ func (s *subset) key(key string) {
 	s.dst = append(jsontext.AppendQuoted(s.dst, key), ':')
 }
 
-// keyword writes the value of a keyword, which may hold schemas.
+// keyword writes the value of a keyword, which may contain schemas.
 func (s *subset) keyword(key string, v gjson.Result, refs []string, depth int) error {
 	switch key {
 	case "properties", "patternProperties", "dependentSchemas":
@@ -144,8 +141,8 @@ func (s *subset) keyword(key string, v gjson.Result, refs []string, depth int) e
 	return nil
 }
 
-// resolve finds what a reference within the schema points at. One to elsewhere
-// is nothing: the gateway fetches none.
+// resolve returns what a reference within the schema refers to. The result for a reference to elsewhere is empty, since
+// the gateway fetches no schemas.
 func (s *subset) resolve(ref string) (gjson.Result, error) {
 	if known, ok := s.refs[ref]; ok {
 		return known, nil
@@ -170,7 +167,7 @@ func (s *subset) resolve(ref string) (gjson.Result, error) {
 	return at, nil
 }
 
-// child is the member of an object. No path is made of the key: it is the client's.
+// child returns a member of an object. It makes no gjson path of the key, which is the client's.
 func child(object gjson.Result, key string) (found gjson.Result) {
 	if object.IsObject() {
 		object.ForEach(func(k, v gjson.Result) bool {

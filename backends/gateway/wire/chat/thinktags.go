@@ -11,20 +11,20 @@ import (
 // thinkTags finds <think>…</think> at the very start of the content.
 type thinkTags struct {
 	phase thinkPhase
-	held  []byte // may begin a tag, at most 7 bytes
+	held  []byte // a possible beginning of a tag, at most 7 bytes
 }
 
 type thinkPhase uint8
 
 const (
-	noTags thinkPhase = iota // not looked for, or over
+	noTags thinkPhase = iota // not searched for, or no longer
 	beforeThinking
 	thinking
 )
 
 var openTag, closeTag = []byte("<think>"), []byte("</think>")
 
-// tagged takes a text while tags are looked for.
+// tagged takes a text while tags are searched for.
 func (r *reader) tagged(text []byte) {
 	t := &r.tags
 	text = slices.Concat(t.held, plainTags(text))
@@ -54,7 +54,7 @@ func (r *reader) tagged(text []byte) {
 	t.held = text[whole:]
 }
 
-// untag gives out what was held back: no tag comes any more.
+// untag passes on what was held back, since no tag can come any more.
 func (r *reader) untag() {
 	t := &r.tags
 	kind := hub.DeltaText
@@ -65,7 +65,7 @@ func (r *reader) untag() {
 	t.held = nil
 }
 
-// begins is the length of the longest end of text that begins tag.
+// begins returns the length of the longest suffix of text that is a proper prefix of tag.
 func begins(text, tag []byte) int {
 	for n := min(len(text), len(tag)-1); n > 0; n-- {
 		if bytes.HasSuffix(text, tag[:n]) {
@@ -75,7 +75,7 @@ func begins(text, tag []byte) int {
 	return 0
 }
 
-// plainTags undoes the escapes that some encoders use for the bytes of tags.
+// plainTags undoes the escapes that some encoders use for the characters of tags.
 func plainTags(text []byte) []byte {
 	if bytes.Contains(text, []byte(`\u003`)) || bytes.Contains(text, []byte(`\/`)) {
 		return jsontext.AppendEscaped(nil, jsontext.AppendUnquoted(nil, text))

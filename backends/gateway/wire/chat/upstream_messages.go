@@ -44,7 +44,7 @@ func (w *body) messages() error {
 	return nil
 }
 
-// currentTurn is the index of the last message of the user.
+// currentTurn returns the index of the last message of the user, or -1.
 func currentTurn(messages []hub.Message) int {
 	for i, m := range slices.Backward(messages) {
 		if m.Role == hub.User {
@@ -54,10 +54,10 @@ func currentTurn(messages []hub.Message) int {
 	return -1
 }
 
-// chatClient: members that only the chat format knows came from the client.
+// chatClient reports whether the client uses chat, so that members which only chat has came from the client.
 func (w *body) chatClient() bool { return w.request.Format == hub.Chat }
 
-// hollow reports whether a message has nothing to say (specification 3, rule 4).
+// hollow reports whether a message has no content (specification 3, rule 4).
 func (w *body) hollow(m *hub.Message) bool {
 	if m.Role == hub.ToolResult || len(m.Calls) > 0 || (w.chatClient() && speaks(m)) {
 		return false
@@ -99,16 +99,14 @@ func (w *body) role(role hub.Role) string {
 	return role.String()
 }
 
-// speaks reports whether an assistant message says something in a member that
-// only chat knows, such as audio.
+// speaks reports whether an assistant message has content in a member that only chat has, such as audio.
 func speaks(m *hub.Message) bool {
 	return m.Role == hub.Assistant && slices.ContainsFunc(m.Extra, func(p hub.Param) bool {
 		return p.Value != "null" && p.Name != "name" && p.Name != "annotations" && !isStateMember(p.Name)
 	})
 }
 
-// extra passes members on as they came, but for the reasoning state of another
-// kind of provider (specification 11.2).
+// extra passes members on unchanged, except for the reasoning state of another kind of provider (specification 11.2).
 func (w *body) extra(members []hub.Param) {
 	for i := range members {
 		if isStateMember(members[i].Name) && !w.takesState(members[i].Name) {
@@ -137,7 +135,8 @@ func (w *body) content(m *hub.Message) error {
 	w.dst = append(w.dst, `,"content":`...)
 	switch joint := w.joint(m); {
 	case w.cacheMarks && slices.ContainsFunc(m.Parts, marked): // a mark needs a part
-	case len(m.Parts) == 1 && isText(&m.Parts[0]), joint != notJoined && !slices.ContainsFunc(m.Parts, func(p hub.Part) bool { return !isText(&p) }):
+	case len(m.Parts) == 1 && isText(&m.Parts[0]), joint != notJoined &&
+		!slices.ContainsFunc(m.Parts, func(p hub.Part) bool { return !isText(&p) }):
 		w.dst = append(w.dst, '"')
 		for i := range m.Parts {
 			if i > 0 {
@@ -162,10 +161,10 @@ func marked(p hub.Part) bool { return isText(&p) && p.Cache != "" }
 
 func isText(p *hub.Part) bool { return p.Kind == hub.PartText || p.Kind == hub.PartRefusal }
 
-// notJoined: several texts stay parts.
+// notJoined means that several texts stay separate parts.
 const notJoined = "-"
 
-// joint is what stands between texts that become one string, escaped.
+// joint returns the separator, escaped, of texts that become one string.
 func (w *body) joint(m *hub.Message) string {
 	switch {
 	case m.Role == hub.Assistant:
@@ -178,7 +177,7 @@ func (w *body) joint(m *hub.Message) string {
 	return notJoined
 }
 
-// noContent is the content of a message that has none.
+// noContent writes the content of a message that has none.
 func (w *body) noContent(m *hub.Message) {
 	switch {
 	case m.Role != hub.Assistant, w.shape.EmptyToolContent == catalog.ContentEmpty:
@@ -234,7 +233,7 @@ func (w *body) part(p *hub.Part) error {
 	return nil
 }
 
-// isData reports whether a URL holds its data; the scheme's case does not matter.
+// isData reports whether a URL contains its data. The case of the scheme does not matter.
 func isData(url string) bool { return len(url) >= 5 && strings.EqualFold(url[:5], "data:") }
 
 func (w *body) calls(m *hub.Message) {

@@ -9,9 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewReader makes a reader for the answer of a chat upstream. state is where its
-// reasoning state stands (FormThought, FormDetails; none elsewhere). thinkTags:
-// a text that begins with <think> is reasoning up to </think>.
+// NewReader returns a reader of the answer of a chat upstream. state is the form of its reasoning state (FormThought,
+// FormDetails, or empty for none). thinkTags reports that a text which begins with <think> is reasoning up to </think>.
 func NewReader(state hub.Form, thinkTags bool) hub.Reader {
 	r := &reader{state: state, newID: wire.NewID}
 	if thinkTags {
@@ -20,7 +19,7 @@ func NewReader(state hub.Form, thinkTags bool) hub.Reader {
 	return r
 }
 
-// reader is the input side of specification 6.2.
+// reader implements the input side of specification 6.2.
 type reader struct {
 	state   hub.Form
 	newID   func(prefix string) string
@@ -79,7 +78,7 @@ func (r *reader) Whole(body []byte) ([]hub.Delta, error) {
 	if !r.proof {
 		return nil, wire.ErrNoChoices
 	}
-	if r.finish.reason == "" { // what came is whole all the same
+	if r.finish.reason == "" { // the answer has arrived completely all the same
 		r.finish.reason = "stop"
 	}
 	step, err := r.end()
@@ -94,7 +93,7 @@ func (r *reader) step() hub.Step {
 	return hub.Step{Deltas: r.deltas, Proof: r.proof, Thinks: len(r.chunk.details) > 0}
 }
 
-// read takes one body, whose content is in the member of a choice.
+// read takes one body. member is the member of a choice with the content.
 func (r *reader) read(body []byte, member string) error {
 	c := &r.chunk
 	c.reset(body)
@@ -143,8 +142,8 @@ func (r *reader) read(body []byte, member string) error {
 	return nil
 }
 
-// reasoning takes the one spelling of it that a chunk has text in: some upstreams
-// send the same text under two names.
+// reasoning takes one of the spellings in which a chunk has reasoning, since some upstreams send the same text under
+// two names.
 func (r *reader) reasoning(c *chunk) {
 	text := c.reasoningContent
 	if len(text) == 0 {
@@ -162,7 +161,7 @@ func (r *reader) reasoning(c *chunk) {
 	}
 }
 
-// emit adds a text, behind the state that belongs before it.
+// emit adds a text, after the state that belongs before it.
 func (r *reader) emit(kind hub.DeltaKind, text []byte) {
 	if len(text) == 0 {
 		return
@@ -191,7 +190,7 @@ func (r *reader) flushDetails() {
 	}
 }
 
-// attach gives the logprobs of a chunk to its first text.
+// attach adds the logprobs of a chunk to its first text.
 func (r *reader) attach(logprobs []byte) {
 	for i := range r.deltas {
 		if r.deltas[i].Kind == hub.DeltaText {
@@ -201,7 +200,7 @@ func (r *reader) attach(logprobs []byte) {
 	}
 }
 
-// end is the end of the stream: it settles what was held back.
+// end completes the stream. It passes on what was held back.
 func (r *reader) end() (hub.Step, error) {
 	if r.finish.reason == "" {
 		return hub.Step{}, wire.ErrNoFinish
@@ -220,5 +219,5 @@ func (r *reader) end() (hub.Step, error) {
 	return hub.Step{Deltas: r.deltas, Proof: r.proof, Done: true}, nil
 }
 
-// broken is the error of an answer that cannot be read.
+// broken returns the error of an answer that cannot be read.
 func broken(reason string) error { return errors.Join(wire.ErrBroken, errors.New(reason)) }

@@ -27,7 +27,7 @@ var finishes = map[hub.Finish]string{
 	hub.FinishStop: "stop", hub.FinishCalls: "calls", hub.FinishLength: "length", hub.FinishContext: "context", hub.FinishRefusal: "refusal",
 }
 
-// show is a delta in one line.
+// show returns a delta in one line.
 func show(d *hub.Delta) string {
 	switch d.Kind {
 	case hub.DeltaCall:

@@ -11,10 +11,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Write makes the chat-completions request for one candidate (specification 14.3).
+// Write returns the chat completions request for one candidate (specification 14.3).
 func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w := &body{request: r, target: t, shape: &t.Provider.Shape}
-	w.cacheMarks = slices.ContainsFunc(w.shape.CacheMarks, func(prefix string) bool { return strings.HasPrefix(t.Model.ID, prefix) })
+	w.cacheMarks = slices.ContainsFunc(w.shape.CacheMarks, func(prefix string) bool {
+		return strings.HasPrefix(t.Model.ID, prefix)
+	})
 	w.dst = make([]byte, 0, len(r.Body)+len(r.Body)/8+1024)
 	w.name("model")
 	w.dst = jsontext.AppendQuoted(w.dst, t.Model.ID)
@@ -42,9 +44,9 @@ type body struct {
 	shape   *catalog.Shape
 	dst     []byte
 	dropped []string
-	// cacheMarks: the model takes cache_control in text parts.
+	// cacheMarks reports that the model takes cache_control in text parts.
 	cacheMarks bool
-	// schemaWork is what subsets of schemas have cost.
+	// schemaWork is the work spent on subsets of schemas.
 	schemaWork int
 }
 
@@ -58,7 +60,7 @@ func (w *body) name(name string) {
 	w.dst = append(jsontext.AppendQuoted(w.dst, name), ':')
 }
 
-// drops reports whether a parameter is left out, by any of its names, and notes it.
+// drops reports whether a parameter is left out, under any of its names, and records that.
 func (w *body) drops(names ...string) bool {
 	if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(w.target.Drop, name) }) {
 		return false
@@ -67,8 +69,8 @@ func (w *body) drops(names ...string) bool {
 	return true
 }
 
-// reservedTokens is the largest limit for a provider that charges the whole of it
-// against the quota in advance. Usual answers are far shorter.
+// reservedTokens is the largest limit for a provider that charges the whole limit against the quota in advance. Usual
+// answers are far shorter.
 const reservedTokens = 16_384
 
 func (w *body) limit() {
@@ -76,8 +78,8 @@ func (w *body) limit() {
 	if n == 0 {
 		return
 	}
-	if most := int64(w.target.Model.MaxOutput); most > 0 {
-		n = min(n, most)
+	if maximum := int64(w.target.Model.MaxOutput); maximum > 0 {
+		n = min(n, maximum)
 	}
 	if w.shape.ReservesMaxTokens {
 		n = min(n, reservedTokens)
@@ -90,7 +92,7 @@ func (w *body) limit() {
 	w.dst = strconv.AppendInt(w.dst, n, 10)
 }
 
-// maxStopsSent is what chat APIs take (specification 4.1).
+// maxStopsSent is the number of stop sequences that chat APIs accept (specification 4.1).
 const maxStopsSent = 4
 
 func (w *body) stop() {
@@ -98,7 +100,7 @@ func (w *body) stop() {
 	if len(list) == 0 {
 		return
 	}
-	own := "stop" // the client's name for it
+	own := "stop" // the client's name of the parameter
 	if w.request.Format == hub.Messages {
 		own = "stop_sequences"
 	}
@@ -120,7 +122,7 @@ func (w *body) stop() {
 	w.dst = append(w.dst, ']')
 }
 
-// separator is what stands before element i of a JSON array.
+// separator returns what comes before element i of a JSON array.
 func separator(i int) byte {
 	if i == 0 {
 		return '['
@@ -135,7 +137,7 @@ func (w *body) effort() {
 	}
 	if w.shape.ThinkingSwitch && asked == hub.EffortNone && w.target.Model.Reasoning {
 		if w.request.Param("thinking") != "" {
-			return // the client said it in the provider's own way as well
+			return // the client has set it in the provider's own way as well
 		}
 		w.name("thinking")
 		w.dst = append(w.dst, `{"type":"disabled"}`...)
@@ -158,7 +160,7 @@ func (w *body) effort() {
 	}
 }
 
-// params passes the other parameters on in their order.
+// params passes on the other parameters in their order.
 func (w *body) params() {
 	own := w.request.Format == hub.Chat
 	for i := range w.request.Params {
@@ -170,10 +172,11 @@ func (w *body) params() {
 		switch {
 		case w.drops(p.Name):
 		case p.Name == "top_k" && !own, to != p.Name && w.request.Param(to) != "":
-			// Few chat APIs know top_k and some refuse what they do not know.
+			// Few chat APIs know top_k, and some refuse unknown members. A renamed parameter gives way to one with that
+			// name.
 			w.dropped = append(w.dropped, p.Name)
 		case p.Name == "parallel_tool_calls" && len(w.request.Tools) == 0:
-			// It means nothing then, and some refuse it.
+			// It has no meaning without tools, and some upstreams refuse it.
 		default:
 			w.name(to)
 			w.dst = append(w.dst, p.Value...)
@@ -201,8 +204,8 @@ func (w *body) stream() {
 	}
 }
 
-// output writes response_format; what the candidate lacks of it is asked for by
-// a system line, see outputLine.
+// output writes response_format. What the candidate does not support of it is asked for by a system line, see
+// outputLine.
 func (w *body) output() error {
 	o := w.request.Output
 	if o == nil || w.drops("response_format") {
@@ -234,8 +237,8 @@ func (w *body) schemaOutput() bool {
 	return w.request.Output.Kind == "json_schema" && w.target.Model.JSONSchema
 }
 
-// outputLine is the system line for an output that the candidate has no member
-// for (specification 7.5); empty: it has one.
+// outputLine returns the system line for an output that the candidate does not support as a member (specification 7.5).
+// It is empty if none is needed.
 func (w *body) outputLine() string {
 	o := w.request.Output
 	if o == nil {

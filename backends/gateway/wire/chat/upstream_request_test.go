@@ -207,7 +207,7 @@ func TestSchemaBounds(t *testing.T) {
 	}
 }
 
-// largeRequest is one of 75 KB with 24 tools.
+// largeRequest returns a request of 75 KB with 24 tools.
 func largeRequest() []byte {
 	var b strings.Builder
 	b.WriteString(`{"model":"m","messages":[{"role":"system","content":"` + strings.Repeat(`You are helpful.\n`, 1000) + `"}`)

@@ -9,8 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// isStateMember reports whether a member of a message or call holds what a
-// provider's model thought.
+// isStateMember reports whether a member of a message or call contains reasoning state of a provider's model.
 func isStateMember(name string) bool {
 	switch name {
 	case "extra_content", "reasoning_content", "reasoning_details", "reasoning":
@@ -19,7 +18,7 @@ func isStateMember(name string) bool {
 	return false
 }
 
-// takesState reports whether the provider looks for its state in the member.
+// takesState reports whether the provider expects its state in the member.
 func (w *body) takesState(name string) bool {
 	switch w.shape.ReasoningState {
 	case catalog.StateThought:
@@ -32,11 +31,11 @@ func (w *body) takesState(name string) bool {
 	return false
 }
 
-// noSignature is what Gemini documents for calls whose signature is lost.
+// noSignature is the value that Gemini documents for calls whose signature is lost.
 const noSignature = "skip_thought_signature_validator"
 
-// thought gives Gemini its signature back: the call's own, or for the first one
-// that of the reasoning before it (specification 11.2).
+// thought writes Gemini's signature: that of the call or, for the first call, that of the reasoning before it
+// (specification 11.2).
 func (w *body) thought(m *hub.Message, c *hub.Call, first bool) {
 	if w.shape.ReasoningState != catalog.StateThought || w.hasExtra(c.Extra, "extra_content") {
 		return
@@ -67,8 +66,7 @@ func (w *body) lastThought(m *hub.Message) string {
 	return ""
 }
 
-// reasoning gives the state of an assistant message back, in the member where its
-// provider looks for it.
+// reasoning writes the state of an assistant message into the member in which its provider expects it.
 func (w *body) reasoning(m *hub.Message, current bool) {
 	switch w.shape.ReasoningState {
 	case catalog.StateThought:
@@ -86,8 +84,8 @@ func (w *body) reasoning(m *hub.Message, current bool) {
 	}
 }
 
-// reasoningContent is the text of the model's own reasoning. It must be there,
-// also when the client did not keep it.
+// reasoningContent writes the text of the model's own reasoning. The member must be present even if the client did not
+// keep the text.
 func (w *body) reasoningContent(m *hub.Message) {
 	w.dst = append(w.dst, `,"reasoning_content":"`...)
 	for i := range m.Reasoning {
@@ -113,9 +111,8 @@ func (w *body) details(m *hub.Message) {
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// appendID appends the id of a call, which for some providers has nine letters
-// or digits, and for others no more than some characters. What is sent in its place
-// depends on nothing but the id, so call and result agree.
+// appendID appends the id of a call. For some providers it must have nine letters or digits, for others no more than a
+// number of characters. A replacement depends only on the id, so that call and result agree.
 func (w *body) appendID(dst []byte, id string) []byte {
 	var size int
 	switch limit := w.target.ToolCallIDMax; {

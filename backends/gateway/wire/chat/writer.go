@@ -9,9 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewWriter makes a writer of an answer for a chat client. Reasoning state goes
-// back in the native extensions of the chat format only (specification 11.3);
-// that of other formats is remembered, see hub.Recall.
+// NewWriter returns a writer of an answer for a chat client. Reasoning state is passed on only if the chat format has
+// an extension for it (specification 11.3). Other state is remembered, see hub.Recall.
 func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	w := &writer{request: r, reply: &reply, id: reply.ID("chatcmpl-"), memory: remembrance{remember: reply.Remember}}
 	w.head = w.frame(append(w.head, "data: "...), "chat.completion.chunk")
@@ -26,7 +25,7 @@ type writer struct {
 	request *hub.Request
 	reply   *hub.Reply
 	id      string
-	// head and tail are what all chunks have in common.
+	// head and tail are common to all chunks.
 	head    []byte
 	tail    string
 	began   bool
@@ -49,11 +48,12 @@ func (w *writer) frame(dst []byte, object string) []byte {
 	return append(dst, `,"choices":[`...)
 }
 
-// open begins a chunk up to the inside of its delta, shut ends it.
+// open begins a chunk, up to the inside of its delta.
 func (w *writer) open(dst []byte) []byte {
 	return append(append(dst, w.head...), `{"index":0,"delta":{`...)
 }
 
+// shut ends a chunk that open has begun.
 func (w *writer) shut(dst []byte) []byte {
 	return append(append(dst, `},"finish_reason":null}]`...), w.tail...)
 }
@@ -137,7 +137,7 @@ func (w *writer) appendThought(dst []byte) []byte {
 	return dst
 }
 
-// appendThought appends Gemini's member for a thought signature.
+// appendThought appends Gemini's member with a thought signature.
 func appendThought(dst []byte, signature string) []byte {
 	dst = append(dst, `"extra_content":{"google":{"thought_signature":`...)
 	return append(jsontext.AppendQuoted(dst, signature), "}}"...)
@@ -171,8 +171,8 @@ func (w *writer) appendCall(dst []byte, id string, tool *hub.Tool) []byte {
 	return append(dst, `,"arguments":"`...)
 }
 
-// state passes on what the chat format has a place for. A thought signature goes
-// with the call or the text behind it.
+// state passes on the state that the chat format has a place for. A thought signature is sent with the call or the text
+// that follows it.
 func (w *writer) state(dst []byte, s *hub.State) []byte {
 	switch {
 	case s.Data == "":
@@ -186,7 +186,7 @@ func (w *writer) state(dst []byte, s *hub.State) []byte {
 	return dst
 }
 
-// dropThought gives out a signature that nothing came behind.
+// dropThought passes on a signature that nothing has followed.
 func (w *writer) dropThought(dst []byte) []byte {
 	if w.thought == "" {
 		return dst
@@ -216,7 +216,7 @@ func (w *writer) end(dst []byte, end *hub.End) []byte {
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
-// usage is what the upstream told, or about what it did not.
+// usage returns what the upstream stated, or an estimate.
 func (w *writer) usage(end *hub.End) wire.Usage {
 	if end.Usage.Known {
 		return end.Usage
@@ -228,8 +228,8 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(d
 
 func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, keepAlive...) }
 
-// appendLine appends JSON text with spaces for its line ends, which stand only
-// between tokens: an event has one data line.
+// appendLine appends JSON text with its line ends, which occur only between tokens, replaced by spaces: an event has
+// one data line.
 func appendLine[T string | []byte](dst []byte, text T) []byte {
 	from := len(dst)
 	dst = append(dst, text...)
@@ -250,19 +250,19 @@ func (w *writer) custom(call int) *custom {
 	return nil
 }
 
-// custom is a call of a free-text tool, which upstreams know as a function with
-// the one argument "input". It is given out as a whole at the end.
+// custom is a call of a free-text tool, which upstreams know as a function with the single argument "input". It is
+// passed on as a whole at the end.
 type custom struct {
 	call      int
 	arguments []byte // the inside of a JSON string
 }
 
-// input is the free text as the inside of a JSON string. Arguments that are not
-// of the expected form are the text themselves.
+// input returns the free text as the inside of a JSON string. Arguments that do not have the expected form are taken as
+// the text itself.
 func (c *custom) input() []byte {
 	var text []byte
 	found := false
-	c.arguments = wire.WholeEscapes(c.arguments) // where maxHeld cut them
+	c.arguments = wire.WholeEscapes(c.arguments) // maxHeld may have cut one
 	arguments, _ := hub.Object(c.arguments)
 	s := jsontext.NewScanner(arguments)
 	if s.Kind() == jsontext.Object {

@@ -8,12 +8,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// message gathers a whole answer; texts are the insides of JSON strings.
+// message gathers a whole answer. Texts are the insides of JSON strings.
 type message struct {
 	content, reasoning, refusal []byte
 	details, logprobs           []byte // the insides of JSON arrays
 	calls                       []wholeCall
-	thought                     string // the signature of the text
+	thought                     string // signature of the text
 	end                         hub.End
 }
 
@@ -126,7 +126,7 @@ func appendTextOrNull(dst, text []byte) []byte {
 	return append(append(append(dst, '"'), text...), '"')
 }
 
-// appendElements appends the elements of a JSON array to others.
+// appendElements appends the elements of a JSON array to a list of elements.
 func appendElements(dst, array []byte) []byte {
 	s := jsontext.NewScanner(array)
 	if s.Kind() != jsontext.Array {

@@ -1,9 +1,8 @@
-// Package converse writes requests in the format of Amazon Bedrock's Converse API and reads its
-// answers. It is a format of upstreams alone: no client of the gateway speaks it.
+// Package converse writes requests in the format of Amazon Bedrock's Converse API and reads its answers. Only upstreams
+// use this format: no client of the gateway speaks it.
 //
-// The forms are those of the Amazon Bedrock Runtime API reference, version 2023-09-30, operations
-// Converse and ConverseStream. A stream arrives as server-sent events, since [wire.EventStream] has
-// taken it out of Amazon's framing.
+// The format follows the Amazon Bedrock Runtime API reference, version 2023-09-30, operations Converse and
+// ConverseStream. A stream arrives as server-sent events, because [wire.EventStream] has decoded Amazon's framing.
 package converse
 
 import (
@@ -15,7 +14,7 @@ import (
 // Name is the format's name.
 const Name hub.Format = catalog.WireConverse
 
-// Format is the row of Converse, see package formats.
+// Format implements formats.Upstream for Converse; see package formats.
 type Format struct{}
 
 var facts = hub.Facts{
@@ -26,7 +25,7 @@ var facts = hub.Facts{
 // Facts implements formats.Upstream.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// URL returns the address where a provider is asked, with the part {model} still in it.
+// URL returns the address at which a provider is asked. It still contains the part {model}.
 func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 	url, _ := p.WireURL(catalog.WireConverse)
 	return url
@@ -35,7 +34,7 @@ func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 // Write writes a request for an upstream. It fails for requests that the format cannot express.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) { return Write(r, t) }
 
-// Param returns the path of a parameter of chat completions in a request.
+// Param returns the gjson path at which a request has a parameter of chat completions.
 func (Format) Param(name string) string {
 	switch name {
 	case "max_tokens", "max_completion_tokens":

@@ -11,13 +11,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// extra are members of additionalModelRequestFields, each as JSON text with a comma before it.
+// extra are members of additionalModelRequestFields, as JSON text with a comma before each member.
 type extra struct {
 	text   string
-	thinks bool // the model takes no sampling parameters meanwhile
+	thinks bool // the model thinks, so it takes no sampling parameters
 }
 
-// reasoning returns the effort in the words of the model's vendor.
+// reasoning returns the effort in the form that the model's vendor uses.
 func (w *writer) reasoning() (e extra) {
 	asked := w.r.Effort
 	if asked == "" {
@@ -46,7 +46,7 @@ func (w *writer) reasoning() (e extra) {
 	return e
 }
 
-// params writes inferenceConfig, the parameters that are the model's own, and the service tier.
+// params writes inferenceConfig, the vendor's own parameters, and the service tier.
 func (w *writer) params(e extra) {
 	config, tier := "", ""
 	if w.maxTokens > 0 {
@@ -90,14 +90,13 @@ func (w *writer) params(e extra) {
 	}
 }
 
-// oneSampler reports whether top_p is left out, since Claude takes no more than one of temperature and top_p.
+// oneSampler reports whether top_p is left out, because Claude takes only one of temperature and top_p.
 func (w *writer) oneSampler() bool {
 	temperature := w.r.Param("temperature")
 	return w.maker == anthropic && temperature != "" && temperature != "null"
 }
 
-// capped returns a sampling parameter within the format's range, from 0 to 1. Chat completions have
-// temperatures up to 2.
+// capped limits a sampling parameter to the format's maximum of 1. Chat completions have temperatures up to 2.
 func (w *writer) capped(value string) string {
 	if n, err := strconv.ParseFloat(value, 64); err == nil && n > 1 {
 		return "1"
@@ -105,13 +104,13 @@ func (w *writer) capped(value string) string {
 	return value
 }
 
-// number returns a parameter that is a number of at least 0, as JSON text.
+// number returns the JSON text of a parameter. ok is false if it is not a number of at least 0.
 func number(value string) (text string, ok bool) {
 	v := gjson.Parse(value)
 	return value, v.Type == gjson.Number && v.Num >= 0
 }
 
-// stops returns stopSequences. Sequences of white space only are refused and left out.
+// stops returns the member stopSequences. Sequences of only white space are left out, because the format refuses them.
 func (w *writer) stops() string {
 	var list []byte
 	kept := 0

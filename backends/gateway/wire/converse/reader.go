@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// maxCalls bounds the tool calls of an answer.
+// maxCalls limits the tool calls of an answer.
 const maxCalls = 1024
 
 // NewReader returns a reader of one answer of Converse or ConverseStream.
@@ -21,17 +21,17 @@ func NewReader() hub.Reader { return &reader{} }
 
 type reader struct {
 	deltas []hub.Delta
-	ids    []string // of all calls
+	ids    []string // of all calls so far
 	open   []call   // toolUse blocks of a stream that have not ended
 	stop   string   // stopReason
 	usage  wire.Usage
-	ended  bool // DeltaEnd was made
+	ended  bool // DeltaEnd was returned
 }
 
 // call is a toolUse block of a stream.
 type call struct {
 	block int64 // contentBlockIndex
-	index int   // of the call
+	index int   // index of the call among the calls of the answer
 	given bool  // some of its arguments have arrived
 }
 
@@ -202,26 +202,29 @@ func (r *reader) close(block int64) {
 	r.open = slices.Delete(r.open, at, at+1)
 }
 
+// text adds a delta with a piece of text, if it is not empty.
 func (r *reader) text(kind hub.DeltaKind, text gjson.Result) {
 	if raw := inside(text); len(raw) > 0 {
 		r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: raw})
 	}
 }
 
+// state adds a delta with reasoning state, if there is any.
 func (r *reader) state(form hub.Form, data gjson.Result) {
 	if data.Str != "" {
 		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data.Str}})
 	}
 }
 
-// count reads the token counts. Those of the prompt cache are not part of inputTokens.
+// count reads the token counts. inputTokens does not include the tokens of the prompt cache.
 func (r *reader) count(usage gjson.Result, tier string) {
 	if !usage.IsObject() {
 		return
 	}
 	number := func(name string) int64 { return max(0, usage.Get(name).Int()) }
 	u := wire.Usage{
-		CacheRead: number("cacheReadInputTokens"), CacheWrite: number("cacheWriteInputTokens"), Completion: number("outputTokens"), Known: true,
+		CacheRead: number("cacheReadInputTokens"), CacheWrite: number("cacheWriteInputTokens"),
+		Completion: number("outputTokens"), Known: true,
 	}
 	u.Prompt = number("inputTokens") + u.CacheRead + u.CacheWrite
 	usage.Get("cacheDetails").ForEach(func(_, detail gjson.Result) bool {
@@ -230,13 +233,14 @@ func (r *reader) count(usage gjson.Result, tier string) {
 		}
 		return true
 	})
-	if s := jsontext.NewScanner(jsontext.AppendQuoted(nil, tier)); tier != "" && wire.ScanTerm(&s, &u.Served, wire.TermTier) != nil {
+	if s := jsontext.NewScanner(jsontext.AppendQuoted(nil, tier)); tier != "" &&
+		wire.ScanTerm(&s, &u.Served, wire.TermTier) != nil {
 		u.Served = nil
 	}
 	r.usage = u
 }
 
-// end makes DeltaEnd.
+// end ends open calls and adds DeltaEnd.
 func (r *reader) end() {
 	for len(r.open) > 0 {
 		r.close(r.open[0].block)
@@ -245,6 +249,7 @@ func (r *reader) end() {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaEnd, End: hub.End{Finish: r.finish(), Usage: r.usage}})
 }
 
+// finish returns the finish reason.
 func (r *reader) finish() hub.Finish {
 	switch r.stop {
 	case "max_tokens":
@@ -260,8 +265,8 @@ func (r *reader) finish() hub.Finish {
 	return hub.FinishStop
 }
 
-// exception returns the error of an exception in a stream. Its type is in the words that tell the
-// cascade what to do next.
+// exception returns the error for an exception in a stream. Its type uses the words from which the cascade decides how
+// to proceed.
 func exception(name string, data []byte) error {
 	e := wire.ParseUpstreamError(200, data)
 	e.Code = name
@@ -274,7 +279,7 @@ func exception(name string, data []byte) error {
 	return e
 }
 
-// parse reads an object. Its error wraps wire.ErrBroken.
+// parse parses a JSON object. Its error wraps wire.ErrBroken.
 func parse(data []byte) (gjson.Result, error) {
 	s := jsontext.NewScanner(data)
 	if s.Kind() != jsontext.Object || s.Skip() != nil || s.End() != nil {
@@ -283,7 +288,7 @@ func parse(data []byte) (gjson.Result, error) {
 	return gjson.ParseBytes(data), nil
 }
 
-// inside returns the text of a JSON string with its escapes. It is empty for what is no string.
+// inside returns the content of a JSON string without its quotes, still escaped. It returns nil for other values.
 func inside(text gjson.Result) []byte {
 	if text.Type != gjson.String {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Write writes a request for Converse or ConverseStream; the model is in the address. Its errors name
-// what the format cannot express.
+// Write returns a request for Converse or ConverseStream. The model is not part of the body but of the address. Its
+// errors name what the format cannot express.
 func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if kind := r.OtherOutput(); kind != "" {
 		return hub.Written{}, fmt.Errorf("modalities has %s: the Converse format gives text", hub.Shown(kind))
@@ -55,15 +55,15 @@ type writer struct {
 	dropped []string
 
 	maxTokens int64  // 0 leaves the limit to the model
-	grammar   string // the schema that the answer is held to, empty for none
+	grammar   string // the schema that the answer must conform to; empty if there is none
 
-	role      hub.Role // of the message being written, 0 before the first
+	role      hub.Role // of the message being written; 0 between messages
 	turns     int      // messages written
-	documents int      // in the request, whose names must differ
+	documents int      // number of documents in the request, whose names must differ
 	bare      bool     // the message being written has a document and no text
 }
 
-// maker is the vendor of a model. Each has words of its own for what Converse has none for.
+// maker is the vendor of a model. For what Converse does not define, each vendor has parameters of its own.
 type maker uint8
 
 const (
@@ -73,8 +73,8 @@ const (
 	openai
 )
 
-// makerOf returns the vendor of a family of models. A model that stands at a cloud has the cloud's code
-// before the family.
+// makerOf returns the vendor of a family of models. The family of a model hosted by a cloud begins with the cloud's
+// code and a slash.
 func makerOf(family string) maker {
 	family = family[strings.LastIndexByte(family, '/')+1:]
 	switch {
@@ -88,8 +88,8 @@ func makerOf(family string) maker {
 	return otherMaker
 }
 
-// limit returns the number of tokens that the answer may have, or 0 for the model's own limit. Claude
-// needs the number to divide it between thinking and the answer.
+// limit returns the maximum number of tokens of the answer, or 0 to leave it to the model. Claude needs the number to
+// divide it between thinking and the answer.
 func limit(r *hub.Request, t *hub.Target) int64 {
 	known := int64(t.Model.MaxOutput)
 	switch {
@@ -101,7 +101,7 @@ func limit(r *hub.Request, t *hub.Target) int64 {
 	return r.MaxTokens
 }
 
-// grammar returns the schema to which the answer can be held, or nothing.
+// grammar returns the schema that the answer must conform to, or an empty string if the model cannot enforce one.
 func grammar(r *hub.Request, t *hub.Target) string {
 	if o := r.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && t.Model.JSONSchema {
 		held, _ := messages.Grammar(o.Schema)
@@ -110,13 +110,13 @@ func grammar(r *hub.Request, t *hub.Target) string {
 	return ""
 }
 
-// drops reports whether a parameter is not sent, since the provider has refused it.
+// drops reports whether a parameter is left out because the provider has refused it.
 func (w *writer) drops(name string) bool {
 	return slices.Contains(w.t.Drop, name) && !slices.Contains(w.t.Provider.Shape.Drop, name)
 }
 
-// system writes the member system with the system messages that stand first, and returns the place of the
-// message behind them.
+// system writes the member system with the leading system messages, and returns the index of the first message after
+// them.
 func (w *writer) system() (rest int, err error) {
 	from := len(w.dst)
 	w.dst = append(w.dst, `"system":[`...)
@@ -154,9 +154,9 @@ func (w *writer) system() (rest int, err error) {
 	return rest, nil
 }
 
-// tools writes toolConfig. The format refuses a history with calls and no tools, so calls of tools that
-// the request does not define bring a definition along. It cannot forbid calls: without a history of them
-// tool_choice "none" leaves the tools out.
+// tools writes toolConfig. The format refuses a history with calls but no tools, so tools that the history calls and
+// the request does not define get a minimal definition. The format cannot forbid calls: with tool_choice "none" the
+// tools are left out unless the history has calls.
 func (w *writer) tools() {
 	defined := w.r.Tools
 	called := w.called()
@@ -191,8 +191,7 @@ func (w *writer) tools() {
 	w.dst = append(w.dst, '}')
 }
 
-// called returns the names of the tools that the history has calls of, each once, those that are defined
-// first.
+// called returns the names of the tools that the history calls, each once, in the order of their first calls.
 func (w *writer) called() (names []string) {
 	for i := range w.r.Messages {
 		for j := range w.r.Messages[i].Calls {
@@ -204,6 +203,7 @@ func (w *writer) called() (names []string) {
 	return names
 }
 
+// tool writes the definition of a tool.
 func (w *writer) tool(t *hub.Tool, more bool) {
 	if more {
 		w.dst = append(w.dst, ',')
@@ -228,7 +228,7 @@ func (w *writer) tool(t *hub.Tool, more bool) {
 	w.cachePoint(t.Cache)
 }
 
-// output writes the schema that the answer is held to.
+// output writes the schema that the answer must conform to.
 func (w *writer) output() {
 	if w.grammar == "" {
 		return
@@ -246,8 +246,8 @@ func (w *writer) output() {
 	w.dst = append(w.dst, "}}}}"...)
 }
 
-// cachePoint writes a point up to which the prompt is cached, where the client has set a mark and the
-// model may know such points.
+// cachePoint writes a cache point after a block that the client has marked for caching, if the vendor's models may
+// support that.
 func (w *writer) cachePoint(mark string) {
 	switch {
 	case mark == "" || w.maker != anthropic && w.maker != nova:
@@ -258,10 +258,11 @@ func (w *writer) cachePoint(mark string) {
 	}
 }
 
+// text writes a text block.
 func (w *writer) text(text string) {
 	w.dst = append(w.dst, `{"text":`...)
 	w.dst = append(jsontext.AppendQuoted(w.dst, text), '}')
 }
 
-// blank reports whether a text has nothing but white space, which the format refuses.
+// blank reports whether a text is only white space, which the format refuses.
 func blank(text string) bool { return strings.TrimSpace(text) == "" }

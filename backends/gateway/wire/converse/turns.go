@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// messages writes the turns from place rest on. The format wants turns of user and assistant by turns, the
-// user's first, and all results of an assistant turn's calls in the turn behind it.
+// messages writes the messages from index rest on. The format requires turns of user and assistant to alternate,
+// beginning with the user, and all results of an assistant turn's calls in the following user turn.
 func (w *writer) messages(rest int) error {
 	all := w.r.Messages
 	var open []string // ids of the calls of the last assistant turn
@@ -44,7 +44,7 @@ func (w *writer) messages(rest int) error {
 	return nil
 }
 
-// block begins a content block in a turn of a role.
+// block begins a content block in a turn of the given role. It begins a new turn if the role changes.
 func (w *writer) block(role hub.Role) {
 	if w.role == role {
 		w.dst = append(w.dst, ',')
@@ -62,13 +62,14 @@ func (w *writer) block(role hub.Role) {
 	w.dst = append(append(append(w.dst, `{"role":"`...), role.String()...), `","content":[`...)
 }
 
-// opening writes a turn of the user for a conversation that has none at its start.
+// opening writes a user turn for a conversation that does not begin with one.
 func (w *writer) opening() {
 	w.block(hub.User)
 	w.text("Continue.")
 }
 
-// endTurn ends the message being written. A document needs a text beside it.
+// endTurn ends the turn being written. It adds a text to a turn that has a document but no text, which the format
+// refuses.
 func (w *writer) endTurn() {
 	if w.bare {
 		w.dst = append(w.dst, `,{"text":"See the document."}`...)
@@ -80,7 +81,7 @@ func (w *writer) endTurn() {
 	w.role = 0
 }
 
-// assistant writes message i: reasoning first, then text, then calls.
+// assistant writes message i: first its reasoning, then its text, then its calls.
 func (w *writer) assistant(i int) error {
 	m := &w.r.Messages[i]
 	for j := range m.Reasoning {
@@ -93,12 +94,12 @@ func (w *writer) assistant(i int) error {
 		switch p.Kind {
 		case hub.PartText, hub.PartRefusal:
 		case hub.PartOther:
-			continue // it belongs to another format, and is history
+			continue // it belongs to another format and is part of the history
 		default:
 			return fmt.Errorf("messages[%d] is of the assistant and holds more than text, which the Converse format does not carry", i)
 		}
 		if last && j == len(m.Parts)-1 {
-			text = strings.TrimRight(text, " \t\r\n") // what is to be continued must not end in white space
+			text = strings.TrimRight(text, " \t\r\n") // a text that is to be continued must not end in white space
 		}
 		if !blank(text) {
 			w.block(hub.Assistant)
@@ -118,7 +119,7 @@ func (w *writer) assistant(i int) error {
 	return nil
 }
 
-// restore gives the model a piece of its reasoning back.
+// restore writes a piece of earlier reasoning, if the model accepts it.
 func (w *writer) restore(x *hub.Reasoning) {
 	if !messages.Restores(x, w.t) {
 		return
@@ -135,7 +136,7 @@ func (w *writer) restore(x *hub.Reasoning) {
 	w.dst = append(jsontext.AppendQuoted(w.dst, x.State.Data), "}}}"...)
 }
 
-// input returns the arguments of a call: an object, whatever the model wrote.
+// input returns the arguments of a call, or an empty object if they are not a JSON object.
 func input(arguments string) string {
 	s := jsontext.NewScanner([]byte(arguments))
 	if s.Kind() != jsontext.Object || s.Skip() != nil || s.End() != nil {
@@ -144,8 +145,8 @@ func input(arguments string) string {
 	return arguments
 }
 
-// user writes messages [from, to), none of which is of the assistant. open are the calls that wait for a
-// result: one without is an error there.
+// user writes messages [from, to), none of which is from the assistant. open are the ids of the calls that wait for a
+// result. A call without a result gets a placeholder, because the format would refuse the request.
 func (w *writer) user(from, to int, open []string) error {
 	var answered []string
 	for i := from; i < to; i++ {
@@ -173,8 +174,8 @@ func (w *writer) user(from, to int, open []string) error {
 	return nil
 }
 
-// parts writes the content of message i; begin is called before each block. A system message behind the
-// first turn is a reminder to the user's side, as in the messages format (specification 4.2).
+// parts writes the content of message i. begin is called before each block. A system message after the first turn is
+// written as a reminder in a user turn, as in the messages format (specification 4.2).
 func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 	late := m.Role == hub.System || m.Role == hub.Developer
 	texts, documents := 0, w.documents
@@ -208,8 +209,8 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 	return nil
 }
 
-// result writes a tool result. Only some models know the status of a result; its text tells of an error
-// in any case.
+// result writes a tool result. Only some models know the status of a result, but its text describes the error in any
+// case.
 func (w *writer) result(i int) error {
 	m := &w.r.Messages[i]
 	w.block(hub.User)
@@ -220,7 +221,7 @@ func (w *writer) result(i int) error {
 	bare.Parts = slices.Clone(m.Parts)
 	for j := range bare.Parts {
 		if bare.Parts[j].Cache != "" {
-			mark = bare.Parts[j].Cache // it holds for the whole result
+			mark = bare.Parts[j].Cache // it applies to the whole result
 		}
 		bare.Parts[j].Cache = ""
 	}
@@ -244,7 +245,7 @@ func (w *writer) result(i int) error {
 	return nil
 }
 
-// imageFormats and documentFormats are the formats of media, by media type.
+// imageFormats and documentFormats map media types to the format's names.
 var (
 	imageFormats = map[string]string{"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
 
@@ -256,7 +257,7 @@ var (
 	}
 )
 
-// media writes an image or a document, which the format takes as data alone.
+// media writes an image or a document. The format takes only inline data.
 func (w *writer) media(p *hub.Part) error {
 	kind, formats := "image", imageFormats
 	if p.Kind == hub.PartFile {
@@ -282,8 +283,8 @@ func (w *writer) media(p *hub.Part) error {
 	return nil
 }
 
-// documentName returns the name of document n of a request: of letters, digits, single blanks, hyphens
-// and brackets, and different for each document.
+// documentName returns the name for document n of a request. It contains only letters, digits, single blanks, hyphens
+// and brackets, and is different for each document.
 func documentName(name string, n int) string {
 	const longest = 100
 	name = strings.Map(func(r rune) rune {

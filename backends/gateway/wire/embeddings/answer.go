@@ -11,25 +11,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Pass carries one answer to the client.
+// Pass converts one answer for the client.
 type Pass struct {
 	request *Request
 	usage   wire.Usage
 }
 
-// NewPass makes the pass of an answer to r.
+// NewPass returns the pass for an answer to r.
 func NewPass(r *Request) *Pass { return &Pass{request: r} }
 
-// Usage is what the upstream counted.
+// Usage returns what the upstream counted.
 func (p *Pass) Usage() wire.Usage { return p.usage }
 
-// TextBytes is 0: an answer has no text.
+// TextBytes returns 0, since an answer has no text.
 func (p *Pass) TextBytes() int64 { return 0 }
 
-// Whole appends the client's body of an answer to dst: it names the model that was asked
-// for, and vectors are base64 where the client wants them so and the upstream does not
-// know how. An answer that has not a vector for each text is wire.ErrBroken: nobody could
-// tell whose they are. An error inside the answer is a *wire.UpstreamError.
+// Whole appends the body of an answer for the client to dst. It names the model that was asked for, and encodes vectors
+// in base64 if the client wants that and the upstream did not do it. An answer whose number of vectors differs from
+// that of the texts is wire.ErrBroken, since vectors could not be assigned to texts. An error inside the answer is
+// returned as a *wire.UpstreamError.
 func (p *Pass) Whole(dst, body []byte) ([]byte, error) {
 	a := answer{s: jsontext.NewScanner(body), request: p.request}
 	err := a.read()
@@ -49,12 +49,12 @@ func (p *Pass) Whole(dst, body []byte) ([]byte, error) {
 	return a.edits.Apply(dst, body), nil
 }
 
-// answer is one on its way.
+// answer holds the state of reading one answer.
 type answer struct {
 	s       jsontext.Scanner
 	request *Request
 	edits   jsontext.Edits
-	start   int // behind the opening brace
+	start   int // after the opening brace
 	noModel bool
 	vectors int
 	usage   wire.Usage
@@ -95,7 +95,7 @@ func (a *answer) read() error {
 	return err
 }
 
-// count reads the usage. Some tell the total alone: all of it is prompt.
+// count reads the usage. Some upstreams state the total only, all of which is prompt.
 func (a *answer) count() error {
 	if a.s.Kind() != jsontext.Object {
 		return a.s.Skip()
@@ -141,7 +141,7 @@ func (a *answer) data() error {
 	})
 }
 
-// vector passes one, and notes it as base64 where it should be and is not.
+// vector passes one vector. It adds an edit that encodes the vector in base64 if that is wanted and not done.
 func (a *answer) vector() error {
 	from := a.s.Start()
 	switch kind := a.s.Kind(); kind {

@@ -1,8 +1,7 @@
-// Package embeddings is the model API that makes vectors of texts
-// (https://platform.openai.com/docs/api-reference/embeddings). It is in none of the rows
-// of formats: there is nothing to translate, since vectors of two models cannot stand for
-// each other. A request passes with another model's name in it, and its answer with the
-// name that was asked for.
+// Package embeddings implements the model API that makes vectors of texts
+// (https://platform.openai.com/docs/api-reference/embeddings). It is not among the formats, since there is nothing to
+// translate: vectors of two models cannot stand for each other. A request is passed on with the name of the candidate's
+// model, and its answer with the name that was asked for.
 package embeddings
 
 import (
@@ -15,15 +14,15 @@ import (
 )
 
 const (
-	// Surface names the API in the usage log, Path is where it is asked below /v1.
+	// Surface is the name of the API in the usage log, Path its path below /v1.
 	Surface = "embeddings"
 	Path    = "/embeddings"
 
-	// MaxInputs is how many texts one request may hold, as OpenAI has it.
+	// MaxInputs is the number of texts that one request may have, as at OpenAI.
 	MaxInputs = 2048
 
 	maxModel = 512
-	// tokenBytes is how much text a token is worth where a request gives tokens.
+	// tokenBytes is the number of bytes that a token counts for in requests that contain tokens.
 	tokenBytes = 4
 )
 
@@ -31,24 +30,23 @@ const (
 type Request struct {
 	// Body is the client's JSON.
 	Body []byte
-	// Model is what it asks for.
+	// Model is the model that it asks for.
 	Model string
-	// Inputs is how many texts it has, TextBytes how long they are together.
+	// Inputs is the number of texts, TextBytes is their total length.
 	Inputs    int
 	TextBytes int64
-	// Base64: the vectors are to come as base64 of little-endian float32, not as
-	// arrays of numbers.
+	// Base64 reports that the client wants vectors as base64 of little-endian float32 rather than as arrays of numbers.
 	Base64 bool
 
 	items   []jsontext.Item
 	names   []string // of the items
-	foreign []string // of those that no upstream gets, see wire.Foreign
-	model   int      // its index
-	value   int      // where its value begins
+	foreign []string // names of the items that no upstream gets, see wire.Foreign
+	model   int      // index of the model's item
+	value   int      // offset of the model's value
 }
 
-// Parse reads a request. Members it does not know are kept for the upstream to judge,
-// unless they are wire.Foreign. Its errors are *apierror.Error with status 400.
+// Parse parses a request. Members that it does not know are kept for the upstream to judge, unless they are
+// wire.Foreign. Its errors are *apierror.Error with status 400.
 func Parse(body []byte) (*Request, error) {
 	s, err := wire.ScanObject(body)
 	if err != nil {
@@ -141,8 +139,7 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 	return s.Skip()
 }
 
-// input passes what vectors are made of: a text, texts, the tokens of a text, or those
-// of texts.
+// input passes what vectors are made of: a text, a list of texts, the tokens of a text, or a list of such tokens.
 func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 	const what = "input must be a string, a list of strings, a list of tokens or a list of lists of tokens"
 	if kind == jsontext.String {
@@ -182,7 +179,7 @@ func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 	return err
 }
 
-// text passes one text, which is not empty.
+// text passes one text, which must not be empty.
 func (r *Request) text(s *jsontext.Scanner) error {
 	raw, _, err := s.Text()
 	if err == nil && len(raw) == 0 {
@@ -216,8 +213,8 @@ func token(s *jsontext.Scanner) error {
 	return nil
 }
 
-// For is the body that asks a model, without the members of drop; dropped are those of
-// them that it had, and the foreign ones.
+// For returns the body for a request to a model, without the members in drop. dropped are the names of those that the
+// request had, and of the foreign members.
 func (r *Request) For(model string, drop []string) (body []byte, dropped []string) {
 	var edits jsontext.Edits
 	items := slices.Clone(r.items)

@@ -1,6 +1,5 @@
-// Package formats is the table of the model APIs: what the gateway does with one it does
-// through the row of that API, so that a new one is a package beside the others and a row
-// here.
+// Package formats is the table of the model APIs. The gateway does everything specific to an API through its row in the
+// table, so that a new API takes a package beside the others and a row here.
 package formats
 
 import (
@@ -22,39 +21,39 @@ import (
 type Upstream interface {
 	Facts() *hub.Facts
 
-	// URL is where a provider is asked.
+	// URL returns the address at which a provider is asked.
 	URL(p *catalog.Provider, needs wire.Needs) string
-	// Write writes a request for an upstream.
+	// Write returns a request for an upstream.
 	Write(r *hub.Request, t *hub.Target) (hub.Written, error)
-	// Param is where a request has a parameter of chat completions, as a path of gjson.
+	// Param returns the gjson path at which a request has a parameter of chat completions.
 	Param(name string) string
-	// NewReader reads the answer of an upstream, streamed or whole.
+	// NewReader returns the reader of the answer of an upstream, streamed or whole.
 	NewReader(p *catalog.Provider) hub.Reader
 }
 
-// Format is a model API that clients speak, too.
+// Format is a model API that clients speak too.
 type Format interface {
 	Upstream
 
-	// Read reads a client's request. Its errors are *apierror.Error with status 400.
+	// Read parses a client's request. Its errors are *apierror.Error with status 400.
 	Read(body []byte, o hub.ReadOptions) (*hub.Request, error)
-	// NewWriter writes the answer for the client, streamed or whole.
+	// NewWriter returns the writer of the answer for the client, streamed or whole.
 	NewWriter(r *hub.Request, reply hub.Reply) hub.Writer
-	// TierEffort is the effort by which a client chooses the tier; empty: by none.
+	// TierEffort returns the effort by which a client chooses the tier, or an empty string if there is none.
 	TierEffort(r *hub.Request) hub.Effort
-	// Error is the status and the body of an error; id is the request's.
+	// Error returns the status and the body for an error. The id is that of the request.
 	Error(e *apierror.Error, id string) (status int, body []byte)
 }
 
-// Editor is a format in which a client's bytes pass to an upstream with the smallest
-// changes, after they were read.
+// Editor is a format in which a client's request, after it was read, can be passed to an upstream with the smallest
+// possible changes of its bytes.
 type Editor interface {
 	Format
 	Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error)
 	NewPass(r *hub.Request, reply hub.Reply) hub.Pass
 }
 
-// Native is a format in which they pass without being read into the common form.
+// Native is a format in which requests can be passed on without being read into the common form.
 type Native interface {
 	Format
 	Parse(body []byte) (*native.Request, error)
@@ -63,7 +62,7 @@ type Native interface {
 // Referrer is a format whose clients may refer to items of earlier answers.
 type Referrer interface {
 	Format
-	// Expand puts the items that a request refers to in the places of the references.
+	// Expand replaces the references of a request by the items that find returns for their ids.
 	Expand(body []byte, find func(ids []string) (map[string]string, error)) ([]byte, error)
 }
 
@@ -71,26 +70,26 @@ type Referrer interface {
 type Counter interface {
 	Format
 	ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error)
-	// AppendCount appends the answer.
+	// AppendCount appends the response with the number of tokens.
 	AppendCount(dst []byte, tokens int64) []byte
 }
 
-// table holds the rows in the order of the names of their surfaces.
+// table holds the rows, ordered by the names of their surfaces.
 var table = [...]Format{chat.Format{}, messages.Format{}, responses.Format{}}
 
-// Chat is the format that every upstream speaks.
+// Chat returns the format that every upstream speaks.
 func Chat() Format { return table[0] }
 
-// All are the formats, in the order of the names of their surfaces.
+// All returns the formats, ordered by the names of their surfaces.
 func All() []Format { return table[:] }
 
-// Of is the format of a name; ok is false for one that is in no row.
+// Of returns the format of the given name. ok is false if there is none.
 func Of(name hub.Format) (f Format, ok bool) {
 	return find(func(f *hub.Facts) bool { return f.Name == name })
 }
 
-// UpstreamOf returns the format of a name on the side of upstreams, those that no client speaks
-// included. It reports false for a name that is in no row.
+// UpstreamOf returns the format with a name on the side of upstreams, which includes those that no client speaks. ok is
+// false if there is none.
 func UpstreamOf(name hub.Format) (u Upstream, ok bool) {
 	if name == converse.Name {
 		return converse.Format{}, true
@@ -98,13 +97,13 @@ func UpstreamOf(name hub.Format) (u Upstream, ok bool) {
 	return Of(name)
 }
 
-// OfSurface is the format of a surface.
+// OfSurface returns the format of a surface. ok is false if there is none.
 func OfSurface(surface string) (f Format, ok bool) {
 	return find(func(f *hub.Facts) bool { return f.Surface == surface })
 }
 
-// At is the format that is asked at the end of a path, and what stands before it. count:
-// it is asked for the number of tokens.
+// At returns the format whose endpoint is at the end of a path, and the part of the path before it. count reports that
+// the path asks for the number of tokens.
 func At(path string) (f Format, base string, count, ok bool) {
 	for _, f := range table {
 		facts := f.Facts()
@@ -126,10 +125,10 @@ func find(is func(*hub.Facts) bool) (Format, bool) {
 	return table[i], true
 }
 
-// Names lists one fact of each format, as messages do.
-func Names(of []Format, fact func(*hub.Facts) string) string {
-	names := make([]string, 0, len(of))
-	for _, f := range of {
+// Names returns one fact of each format as a list for messages.
+func Names(list []Format, fact func(*hub.Facts) string) string {
+	names := make([]string, 0, len(list))
+	for _, f := range list {
 		names = append(names, fact(f.Facts()))
 	}
 	return strings.Join(names, ", ")

@@ -287,7 +287,7 @@ func (s *spoken) chatStream(r *rand.Rand, m manners) string {
 	return b.String()
 }
 
-// callPieces are the deltas of call n.
+// callPieces returns the deltas of call n.
 func (s *spoken) callPieces(r *rand.Rand, m manners, p *spokenPiece, n int) (pieces []string) {
 	at := fmt.Sprintf(`"index":%d,`, n)
 	switch {
@@ -584,7 +584,7 @@ func wholeChat(body []byte) map[string]any {
 	return out
 }
 
-// collectMessages is the message that an SDK makes of a stream.
+// collectMessages returns the message that an SDK assembles from a stream.
 func collectMessages(t *testing.T, stream []byte) map[string]any {
 	t.Helper()
 	blocks, _ := receivedBlocks(t, stream)

@@ -7,37 +7,34 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// Delta is one step of an answer. Its bytes are valid until the reader that made
-// it is asked again.
+// Delta is one step of an answer. Its bytes are valid until the next call of the reader that made it.
 type Delta struct {
 	Kind DeltaKind
-	// Text of the kinds that have one: the inside of a JSON string, escapes and
-	// all, never empty. Upstream and client both speak JSON, so most text passes
-	// without being unescaped.
+	// Text is the text of the kinds that have one. It is the inside of a JSON string with its escapes, and never empty.
+	// Upstream and client both use JSON, so most text passes without being unescaped.
 	Text []byte
-	// Logprobs of DeltaText: the JSON array of chat's logprobs.content; nil: none.
+	// Logprobs belongs to DeltaText. It is the JSON array logprobs.content of chat, or nil.
 	Logprobs []byte
-	// Call numbers the calls of an answer from 0 in the order of DeltaCall.
+	// Call is the number of a call in its answer, from 0 in the order of DeltaCall.
 	Call int
-	// ID and Name of DeltaCall. IDs match ^[A-Za-z0-9_-]{1,64}$ and are unique.
+	// ID and Name belong to DeltaCall. IDs match ^[A-Za-z0-9_-]{1,64}$ and are unique.
 	ID, Name string
-	// State of DeltaState.
+	// State belongs to DeltaState.
 	State State
-	// End of DeltaEnd.
+	// End belongs to DeltaEnd.
 	End End
 }
 
-// DeltaKind tells deltas apart.
+// DeltaKind is the kind of a delta.
 type DeltaKind uint8
 
-// The kinds of deltas, and what readers promise about their order:
+// The kinds of deltas. Readers guarantee this order:
 //
-//   - DeltaCall begins call Call, once, with its name known; DeltaArguments of
-//     a call follow it. Calls may interleave. Each call gets at least one
-//     DeltaArguments ("{}" when the model gave none).
-//   - DeltaState belongs to the reasoning before it, or, with no reasoning
-//     since the last text or call, to what follows it.
-//   - DeltaEnd is the last one, once.
+//   - DeltaCall begins the call with the number Call, once, when its name is known. DeltaArguments of the call follow
+//     it. Calls may interleave. Each call gets at least one DeltaArguments ("{}" if the model gave none).
+//   - DeltaState belongs to the reasoning before it or, if there was no reasoning since the last text or call, to what
+//     follows it.
+//   - DeltaEnd is the last one and occurs once.
 const (
 	DeltaText DeltaKind = iota + 1
 	DeltaReasoning
@@ -48,7 +45,7 @@ const (
 	DeltaEnd
 )
 
-// Finish is why an answer ended.
+// Finish is the reason why an answer ended.
 type Finish uint8
 
 // The reasons (specification 5).
@@ -57,95 +54,93 @@ const (
 	FinishCalls
 	FinishLength
 	FinishContext // the context window is full
-	// FinishRefusal: a filter withheld the answer, or the rest of it. A refusal that the
-	// model wrote itself (DeltaRefusal) has an end like any other.
+	// FinishRefusal means that a filter withheld the answer or the rest of it. A refusal that the model wrote itself
+	// (DeltaRefusal) ends like any other text.
 	FinishRefusal
 )
 
-// End is the end of an answer that is complete.
+// End is the end of a complete answer.
 type End struct {
 	Finish Finish
-	// StopSequence is the text that stopped the model; empty: not told.
+	// StopSequence is the text that stopped the model. It is empty if the upstream did not state it.
 	StopSequence string
-	// Usage as chat counts; see Reader.Usage.
+	// Usage counts as chat does; see Reader.Usage.
 	Usage wire.Usage
 }
 
-// Step is what one event of an upstream's stream comes to.
+// Step is the result of one event of an upstream's stream.
 type Step struct {
 	// Deltas are valid until the next call.
 	Deltas []Delta
-	// Proof: the candidate has proved itself (specification 13.2).
+	// Proof reports that the candidate has proved itself (specification 13.2).
 	Proof bool
-	// Thinks: the model thinks, as the event shows. It is no proof.
+	// Thinks reports that the event shows that the model thinks, which is no proof.
 	Thinks bool
-	// Done: the stream is complete, what follows is not read.
+	// Done reports that the stream is complete. What follows is not read.
 	Done bool
 }
 
-// Reader reads the answer of an upstream. Errors: *wire.UpstreamError for one
-// that the upstream told, wire.ErrNoFinish, wire.ErrNoChoices, or one that wraps
-// wire.ErrBroken.
+// Reader reads the answer of an upstream. Its errors are *wire.UpstreamError for an error that the upstream stated,
+// wire.ErrNoFinish, wire.ErrNoChoices, and those that wrap wire.ErrBroken.
 type Reader interface {
 	// Event reads one event of a stream.
 	Event(name, data []byte) (Step, error)
-	// End is the end of the body.
+	// End is called at the end of the body.
 	End() (Step, error)
-	// Whole reads an answer that is not streamed. It ends with DeltaEnd.
+	// Whole reads an answer that is not streamed. The deltas end with DeltaEnd.
 	Whole(body []byte) ([]Delta, error)
-	// Usage is what the upstream has told up to now. Known: it may be the last word.
+	// Usage returns what the upstream has stated up to now. Known reports that this may be final.
 	Usage() wire.Usage
 }
 
-// Writer writes an answer for a client, as a stream or as a whole; one writer
-// serves one answer.
+// Writer writes an answer for a client, streamed or whole. A writer is used for one answer.
 type Writer interface {
-	// Stream appends the events for some deltas. The first call writes what
-	// stands before all content. Behind DeltaEnd the stream is complete.
+	// Stream appends the events for some deltas. The first call also writes what comes before all content. After
+	// DeltaEnd the stream is complete.
 	Stream(dst []byte, deltas []Delta) []byte
 	// Fail appends the end of a stream that broke (specification 12.4).
 	Fail(dst []byte, f Failure) []byte
 	// KeepAlive appends a sign of life.
 	KeepAlive(dst []byte) []byte
-	// Whole is the body of an answer that is not streamed.
+	// Whole returns the body of an answer that is not streamed.
 	Whole(deltas []Delta) ([]byte, error)
 }
 
-// ErrArguments is Writer.Whole's error for tool arguments that are no JSON object
-// and cannot be repaired (specification 5).
+// ErrArguments is the error of Writer.Whole for tool arguments that are not a JSON object and cannot be repaired
+// (specification 5).
 var ErrArguments = errors.New("the tool arguments are not a JSON object")
 
-// Failure is what a client is told of a stream that broke.
+// Failure describes a broken stream for the client.
 type Failure struct {
-	// Code is the gateway's, for example "upstream_stream_error"; Type the
-	// messages format's, for example "overloaded_error".
+	// Code is a code of the gateway, for example "upstream_stream_error". Type is a type of the messages format, for
+	// example "overloaded_error".
 	Code, Type, Message string
 	RequestID           string
 }
 
-// Reply is what a Writer needs to know beside the request.
+// Reply holds what a Writer needs to know beside the request.
 type Reply struct {
-	// Created is the time that the answer carries.
+	// Created is the creation time in the answer.
 	Created time.Time
-	// Now tells when the answer is complete; nil: time.Now.
+	// Now returns the time at which the answer is complete. A nil Now means time.Now.
 	Now func() time.Time
-	// InputTokens is the estimate that a stream begins with, before the upstream
-	// has told the number (specification 6.1); 0: it is counted when it is needed.
+	// InputTokens is the estimate with which a stream begins, before the upstream has stated the number (specification
+	// 6.1). If it is 0 the tokens are counted when they are needed.
 	InputTokens int64
-	// NewID makes the ids of what is answered; nil: wire.NewID.
+	// NewID makes the ids in the answer. A nil NewID means wire.NewID.
 	NewID func(prefix string) string
-	// Remember keeps the reasoning before a call for a client that gets no token of
-	// it; nil: nobody does.
+	// Remember keeps the reasoning before a call, for a client that gets no token of it. A nil Remember means that it
+	// is not kept.
 	Remember func(call string, reasoning []Reasoning)
-	// KeepItem keeps an item of the answer, by the id that the client knows, for requests
-	// that refer to it. Text is JSON text and only valid during the call. Nil: none is kept.
+	// KeepItem keeps an item of the answer under the id that the client knows, for requests that refer to it. The text
+	// is JSON and valid only during the call. A nil KeepItem means that items are not kept.
 	KeepItem func(id string, text []byte)
-	// Seal makes a token of reasoning state (see Sealer); empty: none can be made.
-	// nil: there are no tokens.
+	// Seal returns a token of reasoning state (see Sealer), or an empty string if it cannot make one. A nil Seal means
+	// that there are no tokens.
 	Seal func(State) string
 }
 
-// ID makes an id.
+// ID returns a new id.
 func (r *Reply) ID(prefix string) string {
 	if r.NewID != nil {
 		return r.NewID(prefix)
@@ -153,7 +148,7 @@ func (r *Reply) ID(prefix string) string {
 	return wire.NewID(prefix)
 }
 
-// Time is the time now.
+// Time returns the current time.
 func (r *Reply) Time() time.Time {
 	if r.Now != nil {
 		return r.Now()
@@ -161,11 +156,11 @@ func (r *Reply) Time() time.Time {
 	return time.Now()
 }
 
-// Estimate is the usage of an answer whose upstream told none, or only some before the
-// end, with the bytes of its text, reasoning and arguments: clients show it, and go by
-// it when they look for room in the context window.
-func (r *Reply) Estimate(request *Request, told *wire.Usage, textBytes int64) wire.Usage {
-	u := *told
+// Estimate returns the usage of an answer whose upstream stated none, or only a part before the end. told is what it
+// stated, textBytes is the number of bytes of text, reasoning and arguments. Clients display the estimate, and use it
+// to find out how much room is left in the context window.
+func (r *Reply) Estimate(request *Request, stated *wire.Usage, textBytes int64) wire.Usage {
+	u := *stated
 	if u.Prompt == 0 {
 		u.Prompt = r.InputTokens
 	}
@@ -176,7 +171,7 @@ func (r *Reply) Estimate(request *Request, told *wire.Usage, textBytes int64) wi
 	return u
 }
 
-// Token makes a token, or none.
+// Token returns a token, or an empty string.
 func (r *Reply) Token(s State) string {
 	if r.Seal == nil {
 		return ""
@@ -184,23 +179,21 @@ func (r *Reply) Token(s State) string {
 	return r.Seal(s)
 }
 
-// Pass carries one answer of an upstream to the client: see Translate, and the
-// NewPass of each format for an answer that is in the client's format already.
+// Pass converts one answer of an upstream for the client. See Translate, and the NewPass of each format for an answer
+// that is already in the client's format.
 type Pass interface {
-	// Event takes one event of the upstream's stream and appends what the client
-	// gets for it to dst. Errors are those of Reader; nothing is appended then.
+	// Event takes one event of the upstream's stream and appends the corresponding events for the client to dst. Its
+	// errors are those of Reader; nothing is appended then.
 	Event(dst, name, data []byte) ([]byte, wire.Progress, error)
-	// End is the end of the upstream's body: it appends what is missing to a
-	// complete answer, or fails.
+	// End is called at the end of the upstream's body. It appends what a complete answer is missing, or returns an
+	// error.
 	End(dst []byte) ([]byte, error)
-	// Whole appends the client's body of an answer that is not streamed to dst,
-	// which is nil after an error.
+	// Whole appends the client's body of an answer that is not streamed to dst. It returns nil with an error.
 	Whole(dst, body []byte) ([]byte, error)
-	// Fail and KeepAlive are those of Writer.
+	// Fail and KeepAlive are as in Writer.
 	Fail(dst []byte, f Failure) []byte
 	KeepAlive(dst []byte) []byte
-	// Usage is the last usage seen (see Reader.Usage), TextBytes the size of the
-	// answer so far.
+	// Usage is the last usage seen (see Reader.Usage). TextBytes is the size of the answer so far.
 	Usage() wire.Usage
 	TextBytes() int64
 }

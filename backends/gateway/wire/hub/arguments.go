@@ -7,9 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Object is the JSON object that the arguments of a call (the inside of a JSON
-// string) stand for; ok is false when they are none, even with what is open closed
-// (specification 5).
+// Object returns the JSON object that the arguments of a call (the inside of a JSON string) stand for. ok is false if
+// they are not an object even after open strings and brackets have been closed (specification 5).
 func Object(arguments []byte) (object []byte, ok bool) {
 	object = bytes.TrimSpace(jsontext.AppendUnquoted(nil, arguments))
 	if len(object) == 0 {
@@ -28,26 +27,25 @@ func IsObject(text []byte) bool {
 	return s.Kind() == jsontext.Object && s.Skip() == nil && s.End() == nil
 }
 
-// Closed is a text with the strings and brackets closed that are open at its end.
+// Closed returns a text with the strings and brackets closed that are open at its end.
 func Closed(text []byte) []byte {
 	var a Arguments
 	a.Pass(text)
 	return append(text, a.Closing()...)
 }
 
-// Arguments follows the arguments of a call, which come in pieces, to know when
-// their object is complete.
+// Arguments follows the pieces of the arguments of a call, to know when their object is complete.
 type Arguments struct {
 	open            []byte // the closing brackets that are missing
 	began, inString bool
 	escaped, deep   bool
 }
 
-// Complete reports whether a JSON value with brackets has ended.
+// Complete reports whether a JSON object or array has ended.
 func (a *Arguments) Complete() bool { return a.began && len(a.open) == 0 && !a.deep }
 
-// Closing is what closes the strings and brackets that are open; empty: nothing is,
-// or it would be of no use.
+// Closing returns the text that closes the open strings and brackets. It is empty if nothing is open, or if closing
+// would not help.
 func (a *Arguments) Closing() []byte {
 	if a.deep || a.escaped {
 		return nil
@@ -62,7 +60,7 @@ func (a *Arguments) Closing() []byte {
 	return closing
 }
 
-// Pass takes the next piece, unescaped.
+// Pass takes the next piece, which is unescaped.
 func (a *Arguments) Pass(piece []byte) {
 	for _, c := range piece {
 		a.step(c)

@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 )
 
-// benchBody is a request of a coding client: long instructions, 24 tools and a
-// few turns, about 75 KB.
+// benchBody returns a request of a coding client: long instructions, 24 tools and a few turns, about 75 KB.
 func benchBody() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"model":"keychain-medium","max_tokens":32000,"stream":true,"system":[{"type":"text","text":"%s","cache_control":{"type":"ephemeral"}}],"messages":[`,

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// CacheKey is the prompt_cache_key, as JSON text, that a candidate gets of a messages
-// client, whose format has none: requests through one key that begin alike go where their
-// beginning is cached (specification 4.5). Empty: none is to be sent.
+// CacheKey returns the prompt_cache_key, as JSON text, for a candidate that answers a messages client, whose format has
+// no such parameter. With it, requests of one gateway key that begin alike are sent to where their beginning is cached
+// (specification 4.5). It is empty if no key is to be sent.
 func CacheKey(r *Request, t *Target) string {
 	const param = "prompt_cache_key"
 	if r.Format != Messages || t.KeyID == "" || slices.Contains(t.Drop, param) || r.Param(param) != "" {

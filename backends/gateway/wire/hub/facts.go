@@ -4,31 +4,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// Facts are what sets a format apart from the others, beside what it does.
+// Facts are the properties in which a format differs from the others.
 type Facts struct {
 	Name Format
-	// Surface is what configurations, dry runs and the usage log call it.
+	// Surface is the name of the format in configurations, dry runs and the usage log.
 	Surface string
-	// Path is where it is asked, below the base URL ("/messages"); Count is what follows
-	// Path where tokens are counted, empty: nowhere. Counts are the members of a request
-	// that an upstream takes there, which refuses others.
+	// Path is the path of the endpoint below the base URL ("/messages"). Count is what follows Path to count tokens; it
+	// is empty if the format cannot. Counts are the members of a request that an upstream accepts there; it refuses
+	// others.
 	Path, Count string
 	Counts      []string
-	// Header names the fields of a client that an upstream of the same format gets, too;
-	// Version the one of them that is ReadOptions.Version.
+	// Header names the header fields of a client that an upstream of the same format gets, too. Version is the one of
+	// them whose value is ReadOptions.Version.
 	Header  []string
 	Version string
-	// Lacks are the needs that the format has no words for.
+	// Lacks are the needs that the format cannot express.
 	Lacks wire.Needs
-	// Mistakes are the needs that are the client's mistake where no candidate has them
-	// (specification 4.2).
+	// Mistakes are the needs that are the client's mistake if no candidate has them (specification 4.2).
 	Mistakes wire.Needs
-	// HTTPSImages: images by their address are at https.
+	// HTTPSImages reports that images can be referred to by https addresses only.
 	HTTPSImages bool
-	// CountsFirst: a stream begins with the number of tokens of the prompt.
+	// CountsFirst reports that a stream begins with the number of tokens of the prompt.
 	CountsFirst bool
-	// Recalls: clients give no reasoning state back, the gateway remembers it.
+	// Recalls reports that clients do not return reasoning state, so that the gateway remembers it.
 	Recalls bool
-	// RequestID: answers also have the header Request-Id.
+	// RequestID reports that answers also have the header Request-Id.
 	RequestID bool
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Fault is a 400 for the value at a JSON path; the message begins with the path.
+// Fault returns a 400 for the value at a JSON path. Its message begins with the path.
 func Fault(code, at, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, code, "%s %s", at, fmt.Sprintf(format, args...)).With(at)
 }
 
-// Shown is a client's text as errors repeat it.
+// Shown returns a client's text in the form for error messages.
 func Shown(text string) string { return strconv.Quote(wire.Mask(text, 100)) }

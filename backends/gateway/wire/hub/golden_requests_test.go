@@ -62,9 +62,9 @@ func shorter(body []byte) []byte {
 	return bytes.ReplaceAll(body, []byte(strings.ReplaceAll(filler, `"`, `\"`)), []byte("…"))
 }
 
-// claudeCodeRequest is the first request of a session of Claude Code, about 75 KB: an
-// attribution line, cached system blocks, a system message within the conversation, 24
-// tools, adaptive thinking and the members that only its vendor knows.
+// claudeCodeRequest returns the first request of a session of Claude Code, about 75 KB: an attribution line, cached
+// system blocks, a system message within the conversation, 24 tools, adaptive thinking and the members that only its
+// vendor knows.
 func claudeCodeRequest() []byte {
 	// The lines of filler hold their escapes already.
 	long := func(lines int) string { return strings.ReplaceAll(strings.Repeat(filler, lines), `"`, `\"`) }

@@ -62,8 +62,7 @@ func readCase(t testing.TB, dir string) *goldenCase {
 	return c
 }
 
-// clientBody is the request that a case's answer belongs to, the common one when
-// the case has none of its own.
+// clientBody returns the request that a case's answer belongs to, or the common one if the case has none of its own.
 func clientBody(t testing.TB, dir, format string) []byte {
 	t.Helper()
 	name := format + ".request.json"
@@ -140,7 +139,7 @@ func reply(r *hub.Request, seal func(hub.State) string) hub.Reply {
 	}
 }
 
-// stateForm is where the chat answers of a provider carry reasoning state.
+// stateForm returns the form in which chat answers of a provider carry reasoning state.
 func stateForm(provider string) hub.Form {
 	p, ok := catalog.Embedded().Provider(provider)
 	if !ok {
@@ -155,7 +154,7 @@ func stateForm(provider string) hub.Form {
 	return ""
 }
 
-// newPass is the way of an answer of a chat upstream to the client of a request.
+// newPass returns the translation of a chat upstream's answer for the client of a request.
 func newPass(r *hub.Request, form hub.Form, seal func(hub.State) string) hub.Pass {
 	switch r.Format {
 	case hub.Messages:
@@ -207,8 +206,7 @@ func spoil(event wire.Event) {
 	}
 }
 
-// eventsOf are the events that an upstream's bytes are made of, and how they end: all
-// that an answer is made from.
+// eventsOf returns the events in an upstream's bytes and how they end, which is all that an answer is made from.
 func eventsOf(upstream io.Reader) (out []byte) {
 	events := wire.NewEventReader(upstream)
 	defer events.Release()
@@ -238,7 +236,7 @@ func checkCut(t *testing.T, upstream []byte, places []int) {
 	}
 }
 
-// reason is what a client may know of an error.
+// reason returns the part of an error that a client may see.
 func reason(err error) string {
 	if e, ok := errors.AsType[*wire.UpstreamError](err); ok {
 		return e.Message
@@ -272,8 +270,8 @@ func (c *goldenCase) steady(out []byte) []byte {
 	})
 }
 
-// answer is what a client of a format gets for the upstream's bytes; for an answer that
-// fails before its commit point it is the reason.
+// answer returns what a client of a format gets for the upstream's bytes, or the reason if the answer fails before its
+// commit point.
 func (c *goldenCase) answer(f hub.Format, upstream io.Reader) []byte {
 	out, err := relay(newPass(c.requests[f], stateForm(c.provider), sealReadably), upstream)
 	if err != nil {

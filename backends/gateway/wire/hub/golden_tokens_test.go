@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 )
 
-// goldenTarget is the first model of a provider that has tools.
+// goldenTarget returns the first model of a provider that supports tools.
 func goldenTarget(t *testing.T, provider string) *hub.Target {
 	t.Helper()
 	c := catalog.Embedded()
@@ -131,7 +131,7 @@ func newClientWriter(r *hub.Request, seal func(hub.State) string) hub.Writer {
 	return messages.NewWriter(r, reply(r, seal))
 }
 
-// indented is a body as a golden file shows it. Only white space is added.
+// indented returns a body in the form of golden files. Only white space is added.
 func indented(t *testing.T, body []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -142,8 +142,8 @@ func indented(t *testing.T, body []byte) []byte {
 	return out.Bytes()
 }
 
-// nextTurn is the request that a client sends after an answer with a call: what it
-// asked, the answer, and the call's result. token is the first one of the answer.
+// nextTurn returns the request that a client sends after an answer with a call: its earlier request, the answer, and
+// the result of the call. token is the first token of the answer.
 func nextTurn(t *testing.T, f hub.Format, ask, stream []byte) (body []byte, token string) {
 	t.Helper()
 	var request map[string]any
@@ -182,7 +182,7 @@ func nextTurn(t *testing.T, f hub.Format, ask, stream []byte) (body []byte, toke
 	return body, token
 }
 
-// receivedBlocks are the blocks of a messages stream, and its first token.
+// receivedBlocks returns the blocks of a messages stream, and its first token.
 func receivedBlocks(t *testing.T, stream []byte) (blocks []map[string]any, token string) {
 	t.Helper()
 	events, err := sentEvents(stream, true)

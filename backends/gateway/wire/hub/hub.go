@@ -1,10 +1,9 @@
-// Package hub is what the three model APIs have in common: a request, an answer
-// in steps, and the state of a model's reasoning. Each API has a package beside
-// this one that reads requests into it, writes requests from it, and does the
-// same with answers, so that any client format meets any upstream format
-// without a converter for each pair.
+// Package hub contains the common form of the three model APIs: a request, an answer in steps, and the state of a
+// model's reasoning. Each API has a package beside this one that reads requests into this form, writes requests from
+// it, and does the same with answers. So any client format works with any upstream format without a converter for each
+// pair.
 //
-// It knows no network, no Caddy and no policy.
+// The package knows no network, no Caddy and no policy.
 package hub
 
 import (
@@ -16,7 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// Format is a model API; its text is that of catalog.Wire…. The constants are those that clients speak.
+// Format is a model API. Its text is that of the catalog.Wire constants. The constants below are those that clients
+// speak.
 type Format string
 
 // The formats.
@@ -26,56 +26,55 @@ const (
 	Messages  Format = catalog.WireMessages
 )
 
-// Request is a request for one answer of a model. What a field is called here
-// is its name in chat completions (specification 3), unless it says otherwise.
+// Request is a request for one answer of a model. Fields are named as in chat completions (specification 3), unless
+// their comments say otherwise.
 //
-// The reader of a format fills it and upstream writers only read it: one request is
-// written for several candidates, one after the other.
+// The reader of a format fills it, and writers for upstreams only read it: one request is written for several
+// candidates, one after the other.
 type Request struct {
-	// Format is the client's, Body what it sent.
+	// Format is the client's format, Body is what the client sent.
 	Format Format
 	Body   []byte
 
 	Model  string
 	Stream bool
-	// IncludeUsage: a chat client wants the usage of a stream.
+	// IncludeUsage reports that a chat client wants the usage of a stream.
 	IncludeUsage bool
-	// MaxTokens is max_completion_tokens; 0: not given.
+	// MaxTokens is max_completion_tokens. It is 0 if it was not given.
 	MaxTokens int64
 	Messages  []Message
 	Tools     []Tool
 	Choice    Choice
-	// Output is what the answer has to be; nil: text.
+	// Output describes what the answer has to be. Nil means text.
 	Output *Output
-	// Effort is how much to reason. Empty: the client did not say.
+	// Effort is how much to reason. It is empty if the client did not say.
 	Effort Effort
-	// Spelled is the effort of a chat client that says it in the words of others. It is in
-	// the parameters SpelledEffort too, as chat upstreams get it; see InCommonWords.
+	// Spelled is the effort of a chat client that states it with members of another API. These members are also among
+	// the parameters, named in SpelledEffort, as chat upstreams get them; see InCommonWords.
 	Spelled Effort
 	Stop    []string
-	// Params are the other parameters, those that pass without being understood
-	// (temperature, top_p, top_k, seed, user, parallel_tool_calls, …), in order.
+	// Params are the other parameters, in order. They pass without being interpreted (temperature, top_p, top_k, seed,
+	// user, parallel_tool_calls, …).
 	Params []Param
-	// Dropped names the client's fields, by their JSON path, that were left out
-	// (specification 1.3).
+	// Dropped names the client's fields that were left out, by their JSON path (specification 1.3).
 	Dropped []string
 
-	// Needs and TextBytes are what a candidate must have to carry the request.
+	// Needs are what a candidate must have to carry the request, TextBytes is the size of its text.
 	Needs     wire.Needs
 	TextBytes int64
-	// Own is the 400 of a request with wire.NeedOwn where nobody can carry it.
+	// Own is the 400 for a request with wire.NeedOwn that no candidate can carry.
 	Own error
 
-	// Answer is how the client wants the answer, beside its text.
+	// Answer says how the client wants the answer, beside its text.
 	Answer Answer
 
-	counted int64 // tokens of a prompt that LetGo has let go of; 0: it has not
+	counted int64 // tokens of a prompt that LetGo has released; 0 if it was not called
 }
 
-// Param is one parameter; Value is its JSON text.
+// Param is one parameter. Value is its JSON text.
 type Param struct{ Name, Value string }
 
-// Param is the JSON text of a parameter; empty: the client did not give it.
+// Param returns the JSON text of a parameter, or an empty string if the client did not give it.
 func (r *Request) Param(name string) string {
 	for _, p := range r.Params {
 		if p.Name == name {
@@ -85,25 +84,26 @@ func (r *Request) Param(name string) string {
 	return ""
 }
 
-// SpelledEffort are the parameters of chat that say the effort in words of others:
-// aggregators' and those of the messages API.
+// SpelledEffort are the parameters of chat that state the effort in the way of other APIs: that of aggregators and that
+// of the messages API.
 var SpelledEffort = []string{"thinking", "reasoning"}
 
-// InCommonWords is the request for an upstream of another format than chat: an effort that
-// is spelled otherwise counts where none is given.
+// InCommonWords returns the request for an upstream of another format than chat. An effort in Spelled takes the place
+// of an absent one.
 func (r *Request) InCommonWords() *Request {
 	if r.Effort != "" || r.Spelled == "" {
 		return r
 	}
 	c := *r
 	c.Effort = r.Spelled
-	c.Params = slices.DeleteFunc(slices.Clone(r.Params), func(p Param) bool { return slices.Contains(SpelledEffort, p.Name) })
+	c.Params = slices.DeleteFunc(slices.Clone(r.Params), func(p Param) bool {
+		return slices.Contains(SpelledEffort, p.Name)
+	})
 	return &c
 }
 
-// OnlyOfChat lists the members of messages that say something and that no other format than
-// chat has a place for, such as a name: each once, as paths. State of a model's reasoning is
-// read before, and is not among them.
+// OnlyOfChat returns the paths of the members of messages that have a value and for which no other format than chat has
+// a place, such as a name, each once. Members with reasoning state are not among them, since they were read before.
 func (r *Request) OnlyOfChat() (paths []string) {
 	for i := range r.Messages {
 		for _, m := range r.Messages[i].Extra {
@@ -112,7 +112,7 @@ func (r *Request) OnlyOfChat() (paths []string) {
 				continue
 			}
 			path := "messages[]." + m.Name[:min(len(m.Name), 100)]
-			if said := m.Value != "null" && m.Value != "[]" && m.Value != `""`; !said || slices.Contains(paths, path) {
+			if hasValue := m.Value != "null" && m.Value != "[]" && m.Value != `""`; !hasValue || slices.Contains(paths, path) {
 				continue
 			}
 			if paths = append(paths, path); len(paths) == maxOnlyOfChat {
@@ -123,11 +123,11 @@ func (r *Request) OnlyOfChat() (paths []string) {
 	return paths
 }
 
-// maxOnlyOfChat is the number of names that are listed to a client.
+// maxOnlyOfChat is the largest number of paths that are listed.
 const maxOnlyOfChat = 20
 
-// OtherOutput is what a chat client wants the answer to have beside text, as modalities
-// tells (audio, image), which no other format can say; empty: nothing.
+// OtherOutput returns the kind of output (audio, image) that a chat client wants beside text, according to modalities,
+// which no other format can express. It is empty if there is none.
 func (r *Request) OtherOutput() (kind string) {
 	gjson.Parse(r.Param("modalities")).ForEach(func(_, v gjson.Result) bool {
 		kind = v.Str
@@ -139,28 +139,27 @@ func (r *Request) OtherOutput() (kind string) {
 	return kind
 }
 
-// Drop notes fields that are left out.
+// Drop records fields that are left out.
 func (r *Request) Drop(paths ...string) { r.Dropped = append(r.Dropped, paths...) }
 
 // Answer is what a request says about the form of its answer.
 type Answer struct {
-	// Reasoning: the reasoning may be shown. It is so unless a client says no.
+	// Reasoning reports that the reasoning may be shown, which is so unless the client refuses it.
 	Reasoning bool
-	// HideReasoningText: blocks of reasoning come without their text
-	// (thinking.display "omitted").
+	// HideReasoningText reports that blocks of reasoning come without their text (thinking.display "omitted").
 	HideReasoningText bool
-	// State: the client returns sealed reasoning state, so it gets some
-	// (messages: always; Responses: include "reasoning.encrypted_content").
+	// State reports that the client returns sealed reasoning state, so that it gets some (messages: always; Responses:
+	// include "reasoning.encrypted_content").
 	State bool
-	// Store: the client does not mind that the answer is stored.
+	// Store reports that the client allows the answer to be stored.
 	Store bool
-	// Logprobs: the client wants those of the text.
+	// Logprobs reports that the client wants the log probabilities of the text.
 	Logprobs bool
 	// Echo are members of the Responses object that repeat the request.
 	Echo []Param
 }
 
-// Role is who speaks.
+// Role is the author of a message.
 type Role uint8
 
 // The roles.
@@ -172,49 +171,48 @@ const (
 	ToolResult // the role "tool"
 )
 
-// String is the role's name in chat completions.
+// String returns the role's name in chat completions.
 func (r Role) String() string {
 	return [...]string{"", "system", "developer", "user", "assistant", "tool"}[r]
 }
 
-// Message is one turn. Readers keep the order of the client and put tool
-// results behind the assistant message with their calls, in the order of the
-// calls (specification 3, rule 3).
+// Message is one turn. Readers keep the order of the client, but put tool results after the assistant message with
+// their calls, in the order of the calls (specification 3, rule 3).
 type Message struct {
 	Role  Role
 	Parts []Part
-	// Calls of an assistant message.
+	// Calls belong to an assistant message.
 	Calls []Call
-	// CallID of a tool result.
+	// CallID belongs to a tool result.
 	CallID string
-	// Failed: the tool result is an error. Its text says so already
-	// (specification 4.2), native writers may say it in their own way too.
+	// Failed reports that the tool result is an error. Its text says so already (specification 4.2); writers of formats
+	// with a flag for errors may set that, too.
 	Failed bool
-	// Reasoning of an assistant message, in the order in which it came.
+	// Reasoning belongs to an assistant message, in the order in which it came.
 	Reasoning []Reasoning
-	// Extra are members that only chat completions know (name, audio, …).
+	// Extra are members that only chat completions have (name, audio, …).
 	Extra []Param
 }
 
 // Part is a piece of content.
 type Part struct {
 	Kind PartKind
-	// Text of PartText and PartRefusal.
+	// Text is the text of PartText and PartRefusal.
 	Text string
-	// URL of an image, https or data; of a file its data URL or https URL.
+	// URL is the https or data URL of an image or of a file.
 	URL string
-	// Detail of an image; of a file its name; of audio its format ("wav", "mp3").
+	// Detail is the detail of an image, the name of a file, or the format of audio ("wav", "mp3").
 	Detail string
-	// Data is the base64 of audio.
+	// Data is audio in base64.
 	Data string
-	// Cache is the JSON text of a cache_control mark; empty: none.
+	// Cache is the JSON text of a cache_control mark. It is empty if there is none.
 	Cache string
-	// Raw is the JSON text of a part in the client's format that only a
-	// candidate of that format understands; Kind is PartOther then.
+	// Raw is the JSON text of a part in the client's format that only a candidate of that format understands. Its Kind
+	// is PartOther.
 	Raw string
 }
 
-// PartKind tells parts apart.
+// PartKind is the kind of a part.
 type PartKind uint8
 
 // The kinds of parts.
@@ -230,13 +228,13 @@ const (
 // Call is a call of a tool by the model.
 type Call struct {
 	ID string
-	// Name as upstreams know it, see Tool.Name.
+	// Name is the name for upstreams, see Tool.Name.
 	Name string
-	// Arguments is JSON text, usually an object. It is passed as it is.
+	// Arguments is JSON text, usually an object. It passes unchanged.
 	Arguments string
-	// State came with this call (Gemini); nil: none.
+	// State is reasoning state that came with this call (Gemini), or nil.
 	State *State
-	// Extra are members that only chat completions know (extra_content).
+	// Extra are members that only chat completions have (extra_content).
 	Extra []Param
 }
 
@@ -247,22 +245,21 @@ type Tool struct {
 	Description string
 	// Parameters is the JSON text of a schema object.
 	Parameters string
-	// Strict is the JSON text true or false; empty: not given.
+	// Strict is the JSON text true or false. It is empty if it was not given.
 	Strict string
-	// Cache is the JSON text of a cache_control mark; empty: none.
+	// Cache is the JSON text of a cache_control mark. It is empty if there is none.
 	Cache string
-	// Kind, Namespace and Own are how the client knows the tool: calls go back
-	// under its own name and in the item type of its kind.
+	// Kind, Namespace and Own describe the tool as the client knows it: calls are returned under its own name and with
+	// the item type of its kind.
 	Kind      ToolKind
 	Namespace string
 	Own       string
 }
 
-// ToolKind is how a client sees a tool.
+// ToolKind is the kind of a tool from the client's point of view.
 type ToolKind uint8
 
-// The kinds of tools; all but the first are of the Responses format
-// (specification 7.4).
+// The kinds of tools. All but the first belong to the Responses format (specification 7.4).
 const (
 	ToolFunction ToolKind = iota
 	ToolCustom            // free text in {"input": text}
@@ -272,8 +269,8 @@ const (
 	ToolApplyPatch
 )
 
-// Tool finds a tool by the name that upstreams know; a name that is in no
-// tool of the request is the client's own.
+// Tool returns the tool with the given name for upstreams. A name that no tool of the request has is taken as the
+// client's own.
 func (r *Request) Tool(name string) Tool {
 	for i := range r.Tools {
 		if r.Tools[i].Name == name {
@@ -285,9 +282,9 @@ func (r *Request) Tool(name string) Tool {
 
 // Choice is tool_choice.
 type Choice struct {
-	// Mode is "auto", "none", "required" or "function"; empty: not given.
+	// Mode is "auto", "none", "required" or "function". It is empty if it was not given.
 	Mode string
-	// Name of the one function, as upstreams know it.
+	// Name is the name of the chosen function for upstreams.
 	Name string
 }
 
@@ -295,12 +292,12 @@ type Choice struct {
 type Output struct {
 	// Kind is "json_object" or "json_schema".
 	Kind string
-	// Of json_schema. Schema is JSON text, Strict as in Tool.
+	// The following belong to json_schema. Schema is JSON text, Strict is as in Tool.
 	Name, Description, Schema, Strict string
 }
 
-// Rule returns what a model has to be told of the form of its answer where an upstream cannot hold it
-// to that form. It is empty for a nil Output.
+// Rule returns the instruction about the form of the answer that a model needs if the upstream cannot enforce that
+// form. It is empty for a nil Output.
 func (o *Output) Rule() string {
 	const rule = "Answer with one JSON object only."
 	switch {
@@ -315,7 +312,7 @@ func (o *Output) Rule() string {
 // Effort is how much a model reasons (specification 11.1).
 type Effort string
 
-// Efforts, from least to most.
+// The efforts, from least to most.
 const (
 	EffortNone    Effort = "none"
 	EffortMinimal Effort = "minimal"
@@ -326,10 +323,10 @@ const (
 	EffortMax     Effort = "max"
 )
 
-// Efforts lists them in that order.
+// Efforts lists the efforts in that order.
 var Efforts = [...]Effort{EffortNone, EffortMinimal, EffortLow, EffortMedium, EffortHigh, EffortXHigh, EffortMax}
 
-// BudgetEffort is the effort that a budget of so many tokens for reasoning stands for.
+// BudgetEffort returns the effort that corresponds to a budget of so many tokens for reasoning.
 func BudgetEffort(tokens int64) Effort {
 	switch {
 	case tokens < 4096:
@@ -344,26 +341,25 @@ func BudgetEffort(tokens int64) Effort {
 type Target struct {
 	Provider *catalog.Provider
 	Model    *catalog.Model
-	// KeyID names the gateway key of the request, for CacheKey; empty: not known.
+	// KeyID names the gateway key of the request, for CacheKey. It is empty if it is not known.
 	KeyID string
-	// Drop names the parameters that are left out: those of the provider's
-	// shape and those that it refused before. Names are chat's.
+	// Drop names the parameters that are left out, with chat's names: those of the provider's shape and those that the
+	// provider refused before.
 	Drop []string
 	// MaxTokensField is the name of the token limit in chat completions.
 	MaxTokensField string
-	// StreamUsage: the usage of a stream has to be asked for and may be.
+	// StreamUsage reports that the usage of a stream must be asked for.
 	StreamUsage bool
-	// CacheMarks: a messages upstream gets marks for its prompt cache, where the client's
-	// format has none.
+	// CacheMarks reports that a messages upstream gets marks for its prompt cache if the client's format has none.
 	CacheMarks bool
-	// State: the state of reasoning is wanted, though the client has not asked for it.
+	// State reports that the state of reasoning is wanted although the client has not asked for it.
 	State bool
-	// ToolCallIDMax is how many characters the id of a call may have in chat completions;
-	// 0: any number that the APIs allow.
+	// ToolCallIDMax is the longest id of a call in chat completions, in characters. 0 means any length that the APIs
+	// allow.
 	ToolCallIDMax int
 }
 
-// Efforts are those that the model knows.
+// Efforts returns the efforts that the model knows.
 func (t *Target) Efforts() []string {
 	if t.Model.ReasoningEfforts != nil {
 		return t.Model.ReasoningEfforts
@@ -371,9 +367,9 @@ func (t *Target) Efforts() []string {
 	return t.Provider.Shape.ReasoningEfforts
 }
 
-// Effort is the one to send for the one that was asked for: the same, else the next lower
-// down to least that the model knows, else the next higher. Empty: none, since the model
-// does not reason or takes no effort, or the one asked for is no known word.
+// Effort returns the effort to send for the one that was asked for: the same if the model knows it, else the next lower
+// one that it knows, down to least, else the next higher one. It returns an empty string if the model does not reason
+// or takes no effort, or if the one asked for is unknown.
 func (t *Target) Effort(asked, least Effort) Effort {
 	at := slices.Index(Efforts[:], asked)
 	if at < 0 || !t.Model.Reasoning {
@@ -398,6 +394,6 @@ type Written struct {
 	Body []byte
 	// Dropped names the client's fields that this candidate does not get.
 	Dropped []string
-	// Header is sent along; nil: none.
+	// Header is sent along. It may be nil.
 	Header map[string]string
 }

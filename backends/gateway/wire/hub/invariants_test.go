@@ -261,7 +261,7 @@ type sentPart struct {
 	Text, Refusal *string
 }
 
-// text is that of either kind.
+// text returns the text of either kind of part.
 func (p *sentPart) text() string {
 	switch {
 	case p.Type == "refusal" && p.Refusal != nil:

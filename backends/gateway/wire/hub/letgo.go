@@ -2,14 +2,12 @@ package hub
 
 import "strings"
 
-// maxKept is how much text a request may keep for its answer once it lets go of the rest,
-// in bytes.
+// maxKept is the number of bytes of text that a request may keep for its answer when it releases the rest.
 const maxKept = 64 << 10
 
-// LetGo makes a request let go of the client's body once its answer has begun, which may
-// take long: what writers of answers ask for is kept as copies, and the tokens of the
-// prompt are counted before. A request that would keep much stays as it is; then it is
-// false.
+// LetGo makes a request release the client's body once its answer has begun, since the answer may take long. What
+// writers of answers need is copied, and the tokens of the prompt are counted first. A request that would have to copy
+// more than maxKept stays unchanged, and LetGo returns false.
 func (r *Request) LetGo() bool {
 	kept := Request{
 		Format: r.Format, Model: r.Model, Stream: r.Stream, IncludeUsage: r.IncludeUsage, Answer: r.Answer,

@@ -7,13 +7,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// maxName is the length of the longest name that all chat APIs take.
+// maxName is the length of the longest name that all chat APIs accept.
 const maxName = 64
 
-// LegalName is the name under which upstreams know a tool: the name itself when
-// it matches ^[A-Za-z0-9_-]{1,64}$, else its first 55 legal characters, "_" and 8
-// hexadecimal digits of its SHA-256 (specification 4.3). It depends on nothing
-// but the name, so history, tool_choice and tools agree.
+// LegalName returns the name of a tool for upstreams. It is the name itself if it matches ^[A-Za-z0-9_-]{1,64}$, else
+// its first 55 legal characters, "_" and 8 hexadecimal digits of its SHA-256 (specification 4.3). It depends only on
+// the name, so that history, tool_choice and tools agree.
 func LegalName(name string) string {
 	if legal(name) {
 		return name
@@ -28,8 +27,7 @@ func LegalName(name string) string {
 	return string(hex.AppendEncode(append(out, '_'), sum[:4]))
 }
 
-// LegalID reports whether an upstream's id of a tool call can be used as it is
-// (specification 1.6).
+// LegalID reports whether an upstream's id of a tool call can be used unchanged (specification 1.6).
 func LegalID(id string) bool { return legal(id) }
 
 func legal(name string) bool { return wire.LegalID(name) }

@@ -14,23 +14,22 @@ const (
 	recallTime    = time.Hour
 )
 
-// RecallItem is what a piece of reasoning counts besides its bytes: many small ones
-// hold memory too.
+// RecallItem is the number of bytes that a piece of reasoning counts in addition to its text, since many small ones
+// take memory, too.
 const RecallItem = 128
 
-// Recall keeps the reasoning before a tool call for clients of chat completions, which
-// have no place for it or lose it: the model goes on from it when the result comes.
-// The least recently used is forgotten first.
+// Recall keeps the reasoning before a tool call for clients of chat completions, which have no place for it or lose it.
+// The model continues from it when the result of the call comes. The least recently used entry is forgotten first.
 type Recall struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	order list.List // of *recalled, the latest first
+	order list.List // of *recalled, the most recently used first
 	known map[recallKey]*list.Element
 	bytes int
 }
 
-// recallKey is a call of a user: ids are upstreams', and not unique among users.
+// recallKey is a call of a user. The ids come from upstreams and are not unique among users.
 type recallKey struct{ user, call string }
 
 type recalled struct {
@@ -40,12 +39,12 @@ type recalled struct {
 	until     time.Time
 }
 
-// NewRecall returns an empty one.
+// NewRecall returns an empty Recall that takes the time from now.
 func NewRecall(now func() time.Time) *Recall {
 	return &Recall{now: now, known: make(map[recallKey]*list.Element)}
 }
 
-// Keep keeps the reasoning before a call of a user.
+// Keep keeps the reasoning before a call of a user. Reasoning that is too large is not kept.
 func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
 	size := len(user) + len(call) + len(reasoning)*RecallItem
 	for i := range reasoning {
@@ -70,7 +69,7 @@ func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
 	}
 }
 
-// Find returns what was kept; the caller must not change it.
+// Find returns the reasoning kept for a call, or nil. The caller must not change it.
 func (m *Recall) Find(user, call string) []Reasoning {
 	now := m.now()
 	m.mu.Lock()

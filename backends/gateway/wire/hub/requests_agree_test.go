@@ -60,7 +60,7 @@ func encode(v any) []byte {
 	return out
 }
 
-// talkBody is the conversation as a client of a format sends it; results come in any order.
+// talkBody returns the conversation as a client of a format sends it. Results come in any order.
 func talkBody(f hub.Format, r *rand.Rand, system string, turns []talkTurn) []byte {
 	var list []any
 	body := object{"model": "m"}
@@ -164,7 +164,7 @@ func talkBody(f hub.Format, r *rand.Rand, system string, turns []talkTurn) []byt
 	return encode(body)
 }
 
-// gist is what a request says, whatever its format.
+// gist returns what a request says, independent of its format.
 func gist(r *hub.Request) string {
 	var b strings.Builder
 	last := hub.Role(0)

@@ -11,12 +11,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// ErrSchema is the error of a whole answer that is not what the request's schema says,
-// of a candidate that knows no schemas itself (specification 7.5).
+// ErrSchema is the error of a whole answer that does not match the request's schema, from a candidate that does not
+// support schemas itself (specification 7.5).
 var ErrSchema = errors.New("the answer does not match the JSON schema")
 
-// Checked is a Writer that lets a whole answer through only if its text is what the
-// request's output asks for. A stream is with the client before that can be told.
+// Checked returns a Writer that accepts a whole answer only if its text matches the request's output. Streams are not
+// checked, since they have reached the client before the check is possible.
 func Checked(w Writer, o *Output) Writer { return &checked{w, o} }
 
 type checked struct {
@@ -30,7 +30,7 @@ func (c *checked) Whole(deltas []Delta) ([]byte, error) {
 		switch d := &deltas[i]; d.Kind {
 		case DeltaText:
 			text = append(text, d.Text...)
-		case DeltaCall, DeltaRefusal: // something else than the output
+		case DeltaCall, DeltaRefusal: // the model gave something else than the output
 			return c.Writer.Whole(deltas)
 		case DeltaEnd:
 			if d.End.Finish != FinishStop {
@@ -46,15 +46,15 @@ func (c *checked) Whole(deltas []Delta) ([]byte, error) {
 	return c.Writer.Whole(deltas)
 }
 
-// Bounds of a check: how many bytes are walked over, and how deep a schema goes into
-// itself. Behind them a value counts as one that matches.
+// The bounds of a check: the number of bytes visited, and the depth of nested schemas. A value that exceeds them is
+// taken as valid.
 const (
 	maxSchemaWork  = 64 << 20
 	maxSchemaDepth = 256
 )
 
-// matches reports whether a JSON text is valid under a schema. It knows the keywords
-// that strict schemas may have and takes no notice of others.
+// matches reports whether a JSON text is valid under a schema. It supports the keywords that strict schemas may have
+// and ignores others.
 func matches(schema, text string) bool {
 	s := schemaCheck{root: gjson.Parse(schema)}
 	return s.value(s.root, gjson.Parse(text)) || s.work > maxSchemaWork
@@ -65,13 +65,14 @@ type schemaCheck struct {
 	work, depth int
 }
 
-// members and elements walk over a value as long as there is work left.
+// members calls member for each member of an object, unless the bound on work is reached.
 func (s *schemaCheck) members(object gjson.Result, member func(key string, v gjson.Result) bool) {
 	if s.spend(object) {
 		jsontext.Members(object, member)
 	}
 }
 
+// elements calls element for each element of an array, unless the bound on work is reached.
 func (s *schemaCheck) elements(array gjson.Result, element func(v gjson.Result) bool) {
 	if s.spend(array) {
 		jsontext.Elements(array, element)
@@ -121,7 +122,9 @@ func (s *schemaCheck) keyword(schema gjson.Result, key string, rule, v gjson.Res
 	case "additionalProperties":
 		return s.additional(schema, rule, v)
 	case "items":
-		return !v.IsArray() || !rule.IsObject() || !s.some(v, func(element gjson.Result) bool { return !s.value(rule, element) })
+		return !v.IsArray() || !rule.IsObject() || !s.some(v, func(element gjson.Result) bool {
+			return !s.value(rule, element)
+		})
 	}
 	return true
 }
@@ -129,8 +132,8 @@ func (s *schemaCheck) keyword(schema gjson.Result, key string, rule, v gjson.Res
 func (s *schemaCheck) properties(rule, v gjson.Result) bool {
 	ok := true
 	s.members(v, func(key string, member gjson.Result) bool {
-		if of, found := s.get(rule, key); found {
-			ok = s.value(of, member)
+		if subschema, found := s.get(rule, key); found {
+			ok = s.value(subschema, member)
 		}
 		return ok
 	})
@@ -150,7 +153,7 @@ func (s *schemaCheck) additional(schema, rule, v gjson.Result) bool {
 	return ok
 }
 
-// find is the part of the schema at a JSON pointer (RFC 6901) in a fragment.
+// find returns the part of the schema that a JSON pointer (RFC 6901) in a fragment refers to.
 func (s *schemaCheck) find(ref string) (gjson.Result, bool) {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	at := s.root
@@ -173,8 +176,7 @@ func (s *schemaCheck) find(ref string) (gjson.Result, bool) {
 	return at, true
 }
 
-// some reports whether a rule holds for any element of an array, or for a value that
-// is none.
+// some reports whether holds is true for any element of an array, or for the value itself if it is no array.
 func (s *schemaCheck) some(list gjson.Result, holds func(gjson.Result) bool) bool {
 	if !list.IsArray() {
 		return holds(list)
@@ -222,7 +224,7 @@ func hasType(v gjson.Result, name string) bool {
 	return true
 }
 
-// equal compares values; arrays and objects by their text, white space aside.
+// equal compares values. Arrays and objects are compared by their text without white space.
 func (s *schemaCheck) equal(a, b gjson.Result) bool {
 	switch {
 	case a.Type != b.Type:

@@ -7,23 +7,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Syntax follows a text that shall be one JSON object and comes in pieces, to know
-// how far it is one (RFC 8259).
+// Syntax follows the pieces of a text that should be one JSON object, to know how far it is one (RFC 8259).
 type Syntax struct {
 	open    []byte // the closing brackets that are missing
 	state   syntaxState
 	key     bool   // the string is a key
-	digits  int    // that an escape lacks
-	literal string // what is missing of true, false or null
-	members bool   // the object has one, or the beginning of one
+	digits  int    // hexadecimal digits that an escape still lacks
+	literal string // the rest of true, false or null
+	members bool   // the object has a member, or the beginning of one
 	broken  bool
 }
 
 type syntaxState uint8
 
-// Where a text may stand.
+// The positions in a text.
 const (
-	syntaxBefore syntaxState = iota // of the object
+	syntaxBefore syntaxState = iota // before the object
 	syntaxKeyOrEnd
 	syntaxKey
 	syntaxColon
@@ -42,21 +41,20 @@ const (
 	syntaxExponent
 	syntaxSign
 	syntaxPower
-	syntaxEnd // behind the object
+	syntaxEnd // after the object
 )
 
 // Begun reports whether the object has begun.
 func (s *Syntax) Begun() bool { return s.state != syntaxBefore }
 
-// Ended reports whether the object has ended, with nothing behind it.
+// Ended reports whether the object has ended, with nothing but white space after it.
 func (s *Syntax) Ended() bool { return s.state == syntaxEnd && !s.broken }
 
-// Broken reports whether the text cannot become an object any more.
+// Broken reports whether the text can no longer become an object.
 func (s *Syntax) Broken() bool { return s.broken }
 
-// Pass takes the next piece and returns how many of its bytes are sound and stand
-// before the end of the object; the piece in which the object ends, or breaks, is the
-// last one for which that says something.
+// Pass takes the next piece and returns how many of its bytes are valid and come before the end of the object. After
+// the piece in which the object ends or breaks, the result is meaningless.
 func (s *Syntax) Pass(piece []byte) (sound int) {
 	sound = len(piece)
 	for i, c := range piece {
@@ -78,7 +76,7 @@ func (s *Syntax) Pass(piece []byte) (sound int) {
 	return sound
 }
 
-// step takes one byte; false: it cannot stand here.
+// step takes one byte. It returns false for a byte that cannot stand here.
 func (s *Syntax) step(c byte) bool {
 	switch s.state {
 	case syntaxString:
@@ -140,7 +138,7 @@ func (s *Syntax) inString(c byte) bool {
 	return true
 }
 
-// between takes what stands between strings, numbers and literals, or begins one.
+// between takes a byte between strings, numbers and literals, or the first byte of one of these.
 func (s *Syntax) between(c byte) bool {
 	switch s.state {
 	case syntaxBefore:
@@ -228,7 +226,7 @@ func (s *Syntax) leave(closing byte) bool {
 	return true
 }
 
-// number is the state behind a byte of a number; ok is false when it is none.
+// number returns the state after a byte of a number. ok is false if the byte does not belong to one.
 func (s syntaxState) number(c byte) (next syntaxState, ok bool) {
 	digit := '0' <= c && c <= '9'
 	switch s {
@@ -269,8 +267,7 @@ func (s syntaxState) whole() bool {
 	return s == syntaxZero || s == syntaxInteger || s == syntaxFraction || s == syntaxPower
 }
 
-// Close appends what closes the strings and brackets that are open; ok is false when
-// that makes no object of the text.
+// Close appends what closes the open strings and brackets. ok is false if that does not make the text an object.
 func (s *Syntax) Close(dst []byte) (_ []byte, ok bool) {
 	switch {
 	case s.broken, len(s.open) == 0:
@@ -283,7 +280,7 @@ func (s *Syntax) Close(dst []byte) (_ []byte, ok bool) {
 	return s.appendClosing(dst, 0), true
 }
 
-// appendClosing appends the closing brackets but for the first few.
+// appendClosing appends the closing brackets except those of the first levels, up to from.
 func (s *Syntax) appendClosing(dst []byte, from int) []byte {
 	for _, bracket := range slices.Backward(s.open[min(from, len(s.open)):]) {
 		dst = append(dst, bracket)
@@ -291,9 +288,8 @@ func (s *Syntax) appendClosing(dst []byte, from int) []byte {
 	return dst
 }
 
-// Extend appends to the sound part of a text what has to stand before one more member
-// of the object and the object's end: what is begun is finished somehow, and what is
-// open within the object is closed.
+// Extend appends to the valid part of a text what must come before one more member of the object and before the
+// object's end. What was begun is completed in some way, and what is open within the object is closed.
 func (s *Syntax) Extend(dst []byte) []byte {
 	comma := s.members
 	state := s.state
@@ -325,7 +321,7 @@ func (s *Syntax) Extend(dst []byte) []byte {
 		dst = append(dst, s.literal...)
 	case syntaxMinus, syntaxPoint, syntaxExponent, syntaxSign:
 		dst = append(dst, '0')
-	default: // a value has ended, or an object or array begun
+	default: // a value has ended, or an object or array has begun
 	}
 	dst = s.appendClosing(dst, 1)
 	if comma {

@@ -8,12 +8,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// perTool is what a tool costs beside its text (specification 15.1), in tokens.
+// perTool is the cost of a tool beside its text (specification 15.1), in tokens.
 const perTool = 12
 
-// CountTokens estimates the tokens of a prompt. It needs no tables, so it is the same
-// for all models: about 3.6 bytes a token for text and code, one character a token for
-// Chinese, Japanese and Korean, 2.5 digits a token.
+// CountTokens estimates the tokens of a prompt. It needs no tables, so it is the same for all models: about 3.6 bytes
+// per token for text and code, one character per token for Chinese, Japanese and Korean, 2.5 digits per token.
 func CountTokens(r *Request) int64 {
 	if r.counted > 0 {
 		return r.counted
@@ -84,15 +83,15 @@ const (
 	highs = 0x8080808080808080
 )
 
-// load reads 8 bytes; the compiler makes it one read.
+// load reads 8 bytes. The compiler turns it into one read.
 func load(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// digits counts those in 8 bytes of ASCII: the sums carry into the high bit of each
-// byte that is not below '0', and not above '9'.
+// digits counts the digits in 8 bytes of ASCII. The first sum carries into the high bit of each byte that is not below
+// '0', the second one into that of each byte above '9'.
 func digits(w uint64) int64 {
 	return int64(bits.OnesCount64((w + ones*(0x80-'0')) &^ (w + ones*(0x7f-'9')) & highs))
 }

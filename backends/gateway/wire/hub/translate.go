@@ -4,12 +4,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// Translate carries answers from one format to another.
+// Translate returns a Pass that converts answers from one format to another.
 func Translate(from Reader, to Writer) Pass { return &translation{from: from, to: to} }
 
-// Streamed carries a whole answer to a client that asked for a stream: its Whole appends
-// the events of the client's format. check is one more writer of the same answer: what
-// it refuses of a whole answer is refused, since nothing is with the client yet.
+// Streamed returns a Pass that converts a whole answer for a client that asked for a stream: its Whole appends the
+// events of the client's format. check is a second writer of the same answer. An answer that it refuses as a whole is
+// refused, since the client has not got anything yet.
 func Streamed(from Reader, to, check Writer) Pass {
 	return &streamed{translation{from: from, to: to}, check}
 }

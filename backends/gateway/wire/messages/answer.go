@@ -5,7 +5,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// blockKind is the type of an answer's content block.
+// blockKind is the type of a content block of an answer.
 type blockKind uint8
 
 const (
@@ -15,61 +15,58 @@ const (
 	toolBlock
 )
 
-// answerBlock is a content block of an answer, as far as it is not written yet.
+// answerBlock is the part of a content block of an answer that has not been written yet.
 type answerBlock struct {
 	kind blockKind
-	// text is what is to be written: the inside of a JSON string, escapes and all.
+	// text is the text to be written: the inside of a JSON string with its escapes.
 	text []byte
-	// token is the signature of a thinking block or the data of a redacted one;
-	// form is that of the state in it.
+	// token is the signature of a thinking block or the data of a redacted one. form is the form of the state in it.
 	token string
 	form  hub.Form
-	// call, id and name of a tool block.
+	// call, id and name belong to a tool block.
 	call     int
 	id, name string
-	// Of a tool block text is the arguments, those that are sent too: sent of its bytes are
-	// with the client, and wrote tells whether any is.
+	// In a tool block text is the arguments, including those that were sent: sent is the number of its bytes that the
+	// client has, and wrote reports whether it has any.
 	sent  int
 	wrote bool
-	// syntax tells how far they are an object. The piece in which it ends or breaks begins
-	// at held, of its characters sound are good; nothing from there on is sent before the
-	// block is closed, since more may come.
+	// syntax tells how far the arguments are an object. held is the offset of the piece in which the object ends or
+	// breaks, and sound the number of that piece's unescaped bytes that are valid. Nothing from held on is sent before
+	// the block is closed, since more may come.
 	syntax      hub.Syntax
 	isHeld      bool
 	held, sound int
-	// brackets tells when arguments that broke are complete all the same.
+	// brackets tells when arguments that broke are complete nevertheless.
 	brackets hub.Arguments
 }
 
-// finished reports whether nothing can come that belongs to the block and could
-// not go into one of its own.
+// finished reports whether nothing more can come that must go into this block rather than into a new one.
 func (b *answerBlock) finished() bool {
 	return b.kind != toolBlock || b.syntax.Ended() || b.syntax.Broken() && b.brackets.Complete()
 }
 
-// argue adds a piece of arguments; plain is the same unescaped.
+// argue adds a piece of arguments. plain is the same piece, unescaped.
 func (b *answerBlock) argue(text, plain []byte) {
-	from, was := len(b.text), b.syntax.Broken()
+	from, wasBroken := len(b.text), b.syntax.Broken()
 	if b.isHeld && from > maxHeld {
-		return // it is no object, or there is nothing in it
+		return // it is not an object, or there is nothing in it
 	}
 	b.text = append(b.text, text...)
-	if !was {
+	if !wasBroken {
 		sound := b.syntax.Pass(plain)
 		if !b.isHeld && (b.syntax.Ended() || b.syntax.Broken()) {
 			b.isHeld, b.held, b.sound = true, from, sound
 		}
 	}
 	switch {
-	case was:
+	case wasBroken:
 		b.brackets.Pass(plain)
 	case b.syntax.Broken():
 		b.brackets.Pass(jsontext.AppendUnquoted(nil, b.text))
 	}
 }
 
-// sendable are the arguments that may go to the client now: none before the object has
-// begun.
+// sendable returns the arguments that may be sent to the client now. There are none before the object has begun.
 func (b *answerBlock) sendable() []byte {
 	to := len(b.text)
 	if b.isHeld {
@@ -81,7 +78,7 @@ func (b *answerBlock) sendable() []byte {
 	return b.text[b.sent:to]
 }
 
-// send moves what is sendable to dst. Of much that is sent already nothing is kept.
+// send moves what is sendable to dst. Large arguments that were sent are not kept.
 func (b *answerBlock) send(dst []byte) []byte {
 	piece := b.sendable()
 	dst = append(dst, piece...)
@@ -93,9 +90,9 @@ func (b *answerBlock) send(dst []byte) []byte {
 	return dst
 }
 
-// rest is what makes the arguments an object, behind those that are sent, or nothing of
-// an answer that was cut off. What is none of it is in the member _raw, with what the
-// model wrote before as far as it is kept.
+// rest returns what must follow the arguments that were sent to make them an object. It is empty for an answer that was
+// cut off after some of them were sent. Text that does not fit into an object becomes the member _raw, together with
+// the earlier text as far as it was kept.
 func (b *answerBlock) rest(cut bool) []byte {
 	if b.syntax.Ended() {
 		return b.text[b.sent:]
@@ -120,8 +117,8 @@ func (b *answerBlock) rest(cut bool) []byte {
 	return jsontext.AppendEscaped(nil, dst)
 }
 
-// input is the object that arguments stand for which are all there (specification 5).
-// Of an answer that was cut off it may be empty.
+// input returns the object that complete arguments stand for (specification 5). If the answer was cut off it may be the
+// empty object.
 func (b *answerBlock) input(cut bool) (object []byte, ok bool) {
 	object, ok = hub.Object(b.text)
 	if !ok && cut {
@@ -130,38 +127,36 @@ func (b *answerBlock) input(cut bool) (object []byte, ok bool) {
 	return object, ok
 }
 
-// answer gathers deltas in blocks. A stream takes the blocks from it as they can be
-// written, a whole answer takes them all at the end.
+// answer gathers deltas in blocks. A stream takes blocks from it as soon as they can be written, a whole answer takes
+// them all at the end.
 //
-// At most one block is open at a client, and one that was closed cannot be opened
-// again. So while the arguments of a call are unfinished, everything else waits
-// behind it.
+// At most one block can be open at a client, and a closed block cannot be opened again. So while the arguments of a
+// call are unfinished, everything else waits behind them.
 type answer struct {
 	request *hub.Request
 	reply   hub.Reply
 	blocks  []answerBlock
-	// spare is the buffer of a block that is gone.
+	// spare is the buffer of a block that was removed.
 	spare []byte
-	// scratch holds a piece of arguments unescaped.
+	// scratch holds an unescaped piece of arguments.
 	scratch []byte
-	// called: there was a call. refused: there was a refusal, refusal is its text.
+	// called reports that there was a call, refused that there was a refusal, whose text is in refusal.
 	called, refused bool
 	refusal         []byte
 	textBytes       int64
 }
 
 const (
-	// maxHeld is what waits behind an unfinished call, in bytes, until the call is
-	// given up: nothing that an upstream sends may fill the memory.
+	// maxHeld bounds what waits behind an unfinished call, in bytes. Beyond it the call is closed, so that an upstream
+	// cannot fill the memory.
 	maxHeld = 8 << 20
-	// maxDoubtful is what is held back of spaces before arguments, in bytes.
+	// maxDoubtful bounds the spaces before arguments that are held back, in bytes.
 	maxDoubtful = 64 << 10
-	// maxKept is what is kept of arguments that are sent, in bytes.
+	// maxKept bounds the arguments that are kept after they were sent, in bytes.
 	maxKept = 32 << 10
 	// maxRefusal bounds the explanation of a refusal, in bytes.
 	maxRefusal = 16 << 10
-	// noToken is the signature of thinking for which there is no token. It must not
-	// be empty (specification 11.3).
+	// noToken is the signature of thinking for which there is no token. It must not be empty (specification 11.3).
 	noToken = hub.TokenPrefix
 )
 
@@ -196,7 +191,7 @@ func (a *answer) take(d *hub.Delta) {
 	}
 }
 
-// own is the client's name of a tool.
+// own returns the client's name of a tool.
 func (a *answer) own(name string) string {
 	if t := a.request.Tool(name); t.Own != "" {
 		return t.Own
@@ -204,7 +199,7 @@ func (a *answer) own(name string) string {
 	return name
 }
 
-// last is the last block, when it is of a kind; else nil.
+// last returns the last block if it is of the given kind, else nil.
 func (a *answer) last(kind blockKind) *answerBlock {
 	if n := len(a.blocks); n > 0 && a.blocks[n-1].kind == kind {
 		return &a.blocks[n-1]
@@ -226,14 +221,14 @@ func (a *answer) write(kind blockKind, text []byte) {
 	b.text = append(b.text, text...)
 }
 
-// think adds reasoning. A client that turned thinking off gets none, one that wants
-// no text of it gets the block only.
+// think adds reasoning. A client that turned thinking off gets none; one that does not want its text gets only the
+// block.
 func (a *answer) think(text []byte) {
 	if !a.request.Answer.Reasoning {
 		return
 	}
 	b := a.last(thinkingBlock)
-	if b == nil || b.token != "" { // behind its state a block is complete
+	if b == nil || b.token != "" { // after its state a block is complete
 		b = a.add(thinkingBlock)
 	}
 	if !a.request.Answer.HideReasoningText {
@@ -241,11 +236,11 @@ func (a *answer) think(text []byte) {
 	}
 }
 
-// keep puts a state into the reasoning before it, or into a block without text
-// (specification 11.3). Without a token there is nothing to keep.
+// keep puts a state into the reasoning before it, or into a block without text (specification 11.3). A state without a
+// token is dropped.
 func (a *answer) keep(state hub.State) {
 	if state.Data == "" && a.last(thinkingBlock) == nil {
-		return // it only marks reasoning, and there is none to be seen
+		return // it only marks reasoning, of which none is visible
 	}
 	token := a.reply.Token(state)
 	if token == "" {
@@ -262,11 +257,11 @@ func (a *answer) keep(state hub.State) {
 	b.token, b.form = token, state.Form
 }
 
-// grows reports whether a state says all again that the one before it said.
+// grows reports whether a state of this form repeats the one before it.
 func grows(f hub.Form) bool { return f == hub.FormDetails || f == hub.FormContent }
 
-// signature is the token of a thinking block. Reasoning without a state gets one
-// too, so that it is known again when it comes back.
+// signature returns the token of a thinking block. Reasoning without state gets one too, so that it is recognised when
+// it comes back.
 func (a *answer) signature(b *answerBlock) string {
 	if b.token != "" {
 		return b.token
@@ -277,7 +272,7 @@ func (a *answer) signature(b *answerBlock) string {
 	return noToken
 }
 
-// shift drops the first block.
+// shift removes the first block.
 func (a *answer) shift() {
 	a.spare = reuse(a.blocks[0].text)
 	n := copy(a.blocks, a.blocks[1:])
@@ -285,7 +280,7 @@ func (a *answer) shift() {
 	a.blocks = a.blocks[:n]
 }
 
-// reuse is an emptied buffer, unless it grew unusually large.
+// reuse returns the emptied buffer, or nil if it has grown unusually large.
 func reuse(buffer []byte) []byte {
 	if cap(buffer) > 64<<10 {
 		return nil

@@ -9,11 +9,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// ForeignRedacted begins the Foreign text of a redacted_thinking block, to tell its
-// data from the signature of a thinking block. No signature has a colon.
+// ForeignRedacted is the prefix of the Foreign text of a redacted_thinking block, which distinguishes its data from the
+// signature of a thinking block. No signature contains a colon.
 const ForeignRedacted = "redacted_thinking:"
 
-// block is a content block, its members found in one pass.
+// block is a content block whose members were found in one pass.
 type block struct {
 	raw                                         string
 	at, kind                                    string
@@ -78,7 +78,7 @@ func (b *block) field(key string) *gjson.Result {
 	return nil
 }
 
-// mark is the JSON text of a cache_control member of the object at a path.
+// mark returns the JSON text of the cache_control member v of the object at a path, or an empty string.
 func mark(v gjson.Result, at string) (string, error) {
 	ok, err := optionalObject(v, at+".cache_control")
 	if !ok || err != nil {
@@ -87,7 +87,7 @@ func mark(v gjson.Result, at string) (string, error) {
 	return v.Raw, nil
 }
 
-// appendText adds a text; empty ones are none (specification 3, rule 4).
+// appendText adds a text. Empty texts are dropped (specification 3, rule 4).
 func appendText(parts []hub.Part, text, cache string) []hub.Part {
 	if text == "" {
 		return parts
@@ -140,12 +140,13 @@ func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 		return r.redacted(m, b)
 	case "document":
 		if r.strict {
-			return unsupported(b.at+".type", "is document, which anthropic-version %s does not allow in an assistant message", noSampling)
+			return unsupported(b.at+".type", "is document, which anthropic-version %s does not allow in an assistant message",
+				noSampling)
 		}
 		r.drop("messages[].content[].document")
 		return nil
 	case "server_tool_use", "mcp_tool_use":
-		return nil // its result tells what came of it
+		return nil // its result shows what came of it
 	case "compaction":
 		if r.summary(m, b) {
 			return nil
@@ -160,8 +161,8 @@ func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 	return r.serverResult(m, b)
 }
 
-// summary is a compaction block that says what stood before it. The vendor shows the model
-// the summary alone; who has no notion of it gets it beside what the client still sends.
+// summary takes a compaction block with a summary of what was before it. The vendor shows the model the summary alone;
+// other upstreams get it in addition to what the client still sends. It reports whether the block has a summary.
 func (r *reader) summary(m *hub.Message, b *block) bool {
 	if b.content.Type != gjson.String || b.content.Str == "" {
 		return false
@@ -170,7 +171,7 @@ func (r *reader) summary(m *hub.Message, b *block) bool {
 	return true
 }
 
-// thinking is a thinking block; it never becomes content (specification 11.2).
+// thinking takes a thinking block, which never becomes content (specification 11.2).
 func (r *reader) thinking(m *hub.Message, b *block) error {
 	s, err := text(b.thinking, b.at+".thinking")
 	if err != nil {
@@ -193,7 +194,7 @@ func (r *reader) redacted(m *hub.Message, b *block) error {
 	return nil
 }
 
-// reason adds a piece of reasoning; foreign begins a token that is not ours.
+// reason adds a piece of reasoning. foreign is the prefix for a token that is not the gateway's.
 func (r *reader) reason(m *hub.Message, text, token, foreign string) {
 	reasoning := hub.Reasoning{Text: text}
 	if state, ours := r.options.Token(token); ours {
@@ -207,8 +208,8 @@ func (r *reader) reason(m *hub.Message, text, token, foreign string) {
 	m.Reasoning = append(m.Reasoning, reasoning)
 }
 
-// serverResult is the result of a tool that the vendor ran: what it says stays in
-// the history as a note, since no upstream could run it again.
+// serverResult takes the result of a tool that the vendor ran. Its text stays in the history as a note, since no
+// upstream could run the tool again.
 func (r *reader) serverResult(m *hub.Message, b *block) error {
 	tool, ok := strings.CutSuffix(b.kind, "_tool_result")
 	if !ok || tool == "" {
@@ -224,8 +225,8 @@ func (r *reader) serverResult(m *hub.Message, b *block) error {
 	return nil
 }
 
-// resultNote is the text in the result of a tool that the vendor ran; what is no
-// text (encrypted pages, files) gives none.
+// resultNote returns the text in the result of a tool that the vendor ran. Other content (encrypted pages, files)
+// yields none.
 func resultNote(content gjson.Result) string {
 	if content.Type == gjson.String {
 		return content.Str

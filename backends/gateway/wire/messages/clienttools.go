@@ -16,8 +16,8 @@ func serverRun(kind string) bool {
 	return false
 }
 
-// clientRun fills a tool that the client runs and the vendor has documented, so
-// that a request names its type and date only. It reports whether there is such a tool.
+// clientRun fills in a tool that the client runs and that the vendor has documented, so that a request gives only its
+// type with a date. It reports whether there is such a tool.
 func clientRun(t *hub.Tool, kind string, f *toolFields) bool {
 	cut := strings.LastIndexByte(kind, '_')
 	if cut < 0 {
@@ -63,7 +63,7 @@ const (
 		`"new_str":{"type":"string","description":"For str_replace: the text in its place."},` +
 		`"insert_text":{"type":"string","description":"For insert: the text to insert."}},` +
 		`"required":["command","path"]}`
-	// editorSchemaUndo is that of the first versions.
+	// editorSchemaUndo is the schema of the first versions.
 	editorSchemaUndo = `{"type":"object","properties":{` +
 		`"command":{"type":"string","enum":["view","create","str_replace","insert","undo_edit"]},` + editorPath +
 		`"new_str":{"type":"string","description":"For str_replace: the text in its place. For insert: the text to insert."}},` +
@@ -86,7 +86,7 @@ const (
 	computerDescription = "Controls a computer with mouse and keyboard and takes screenshots. Coordinates are pixels from the top left corner."
 )
 
-// computerSchema is the input of a computer tool; later dates know more actions.
+// computerSchema returns the input schema of a computer tool. Later dates have more actions.
 func computerSchema(date string) string {
 	actions := `"key","type","mouse_move","left_click","left_click_drag","right_click","middle_click","double_click","screenshot","cursor_position"`
 	properties := `"coordinate":{"type":"array","items":{"type":"integer"},"minItems":2,"maxItems":2,"description":"[x, y]"},` +
@@ -102,5 +102,6 @@ func computerSchema(date string) string {
 		actions += `,"zoom"`
 		properties += `,"region":{"type":"array","items":{"type":"integer"},"minItems":4,"maxItems":4,"description":"For zoom: [x1, y1, x2, y2]."}`
 	}
-	return `{"type":"object","properties":{"action":{"type":"string","enum":[` + actions + `]},` + properties + `},"required":["action"]}`
+	return `{"type":"object","properties":{"action":{"type":"string","enum":[` + actions + `]},` + properties +
+		`},"required":["action"]}`
 }

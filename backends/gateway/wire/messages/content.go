@@ -10,13 +10,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// attribution begins the system block in which a client bills its user. It differs
-// from request to request, which no prompt cache survives.
+// attribution is the prefix of the system block by which a client attributes usage to its user. It differs from request
+// to request, which would defeat every prompt cache.
 const attribution = "x-anthropic-billing-header:"
 
-// joiner joins texts with a separator into as few parts as cache marks allow: a
-// mark is a position, so a part ends with it. What stands between parts is up to
-// those who write them.
+// joiner joins texts with a separator into as few parts as cache marks allow: a mark is a position, so a part ends with
+// it. Writers choose what to put between parts.
 type joiner struct {
 	separator string
 	parts     []hub.Part
@@ -44,8 +43,8 @@ func (j *joiner) end(cache string) []hub.Part {
 	return j.parts
 }
 
-// prose reads a text or an array of text blocks, as system messages are. inline: it stands
-// among the messages, where it may change the tools too.
+// prose reads a text or an array of text blocks, which system messages are. inline reports that it is among the
+// messages, where it may also change the tools.
 func (r *reader) prose(content gjson.Result, at string, inline bool) ([]hub.Part, error) {
 	if content.Type == gjson.String {
 		if strings.HasPrefix(content.Str, attribution) {
@@ -75,7 +74,7 @@ func (r *reader) prose(content gjson.Result, at string, inline bool) ([]hub.Part
 	return j.end(""), err
 }
 
-// onlyText is a block that has to be text.
+// onlyText returns the text of a block that must be a text block.
 func (b *block) onlyText() (s, cache string, err error) {
 	if b.kind != "text" {
 		return "", "", invalid(b.at+".type", "must be text, it is %s", hub.Shown(b.kind))
@@ -87,12 +86,13 @@ func (b *block) onlyText() (s, cache string, err error) {
 	return s, cache, err
 }
 
-// visible reads a block that a user, or a tool, shows the model.
+// visible reads a block that a user or a tool shows to the model.
 func (r *reader) visible(b *block) (parts []hub.Part, err error) {
 	switch b.kind {
 	case "text":
 		if r.strict && b.citations.IsArray() && b.citations.Get("0").Exists() {
-			return nil, unsupported(b.at+".citations", "is not allowed in a user message with anthropic-version %s: leave it out", noSampling)
+			return nil, unsupported(b.at+".citations",
+				"is not allowed in a user message with anthropic-version %s: leave it out", noSampling)
 		}
 		s, cache, err := b.onlyText()
 		return appendText(nil, s, cache), err
@@ -144,7 +144,7 @@ func (b *block) readSource() (s source, err error) {
 	return s, err
 }
 
-// link is a data URL of base64 data, or the URL that the client gives.
+// link returns a data URL of base64 data, or the URL that the client gave.
 func (s *source) link(media ...string) (string, error) {
 	switch s.kind {
 	case "base64":
@@ -189,7 +189,7 @@ func (r *reader) image(b *block) ([]hub.Part, error) {
 	return []hub.Part{{Kind: hub.PartImage, URL: url}}, nil
 }
 
-// document is a file, or text with its title and context before it.
+// document returns a file, or a text with its title and context before it.
 func (r *reader) document(b *block) ([]hub.Part, error) {
 	title, err := optionalText(b.title, b.at+".title")
 	if err != nil {
@@ -232,8 +232,7 @@ func (r *reader) document(b *block) ([]hub.Part, error) {
 	return append(appendText(nil, context, ""), file), nil
 }
 
-// inside reads the content of a document: its texts go to j, its pictures behind
-// them.
+// inside reads the content of a document. Its texts are added to j, its images are returned.
 func (r *reader) inside(s *source, j *joiner) (pictures []hub.Part, err error) {
 	at := s.at + ".content"
 	if s.inside.Type == gjson.String {
@@ -257,7 +256,7 @@ func (r *reader) inside(s *source, j *joiner) (pictures []hub.Part, err error) {
 	return pictures, err
 }
 
-// searchResult is the line [title](source) and the texts below it.
+// searchResult returns the line [title](source) followed by the texts of the result.
 func searchResult(b *block) ([]hub.Part, error) {
 	title, err := text(b.title, b.at+".title")
 	if err != nil {

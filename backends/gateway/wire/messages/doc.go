@@ -1,4 +1,3 @@
-// Package messages speaks the messages format: it reads requests of clients into
-// the hub's form and writes answers for them, and it does the same towards
-// upstreams of that format.
+// Package messages implements the messages format: it reads requests of clients into the form of package hub and writes
+// answers for them, and does the reverse with upstreams of that format.
 package messages

@@ -8,12 +8,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Edit writes a request of a messages client for a messages upstream: the client's
-// bytes but for the smallest changes (specification 1.2).
+// Edit returns a messages client's request for a messages upstream: the client's bytes with the smallest possible
+// changes (specification 1.2).
 //
-// open opens a token of reasoning state; nil: none can be opened. A token gives way to
-// the state that it holds where the candidate can go on from it, else its block is
-// left out. Signatures that are no tokens of ours stay: they may be the candidate's.
+// open opens a token of reasoning state. A nil open means that no token can be opened. A token is replaced by the state
+// in it if the candidate can continue from that, else its block is left out. Signatures that are not tokens of the
+// gateway stay, since they may be the candidate's.
 func Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
 	e := editor{Editor: hub.NewEditor(r, t, open)}
 	if err := e.top(); err != nil {
@@ -27,20 +27,20 @@ type editor struct {
 	last editTurn // the last message of the assistant
 }
 
-// editTurn is what thinking asks of an assistant message.
+// editTurn describes the thinking and the calls of an assistant message.
 type editTurn struct {
-	calls    bool // it holds tool_use
-	thinking bool // it holds thinking that is sent
-	removed  bool // it held thinking that is not sent
+	calls    bool // it has tool_use
+	thinking bool // it has thinking that is sent
+	removed  bool // it had thinking that is not sent
 }
 
-// editNever are the members that no list of refused parameters may take away.
+// editNever are the members that are never left out, even if an upstream refused them.
 var editNever = [...]string{"model", "messages", "system", "max_tokens", "tools", "stream"}
 
 func (e *editor) top() error {
 	s := jsontext.NewScanner(e.Request.Body)
-	n, thinking, contexts := 0, 0, 0 // places from 1 on; 0: none
-	var value editSpan               // of thinking
+	n, thinking, contexts := 0, 0, 0 // places, counted from 1; 0 means none
+	var value editSpan               // value of thinking
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
@@ -70,7 +70,7 @@ func (e *editor) top() error {
 	}
 	if thinking > 0 && !items[thinking-1].Drop && e.mustNotThink(e.Request.Body[value.from:value.to]) {
 		e.Edits.Replace(value.from, value.to, `{"type":"disabled"}`)
-		if contexts > 0 && !items[contexts-1].Drop { // it may clear thinking, which is an error without any
+		if contexts > 0 && !items[contexts-1].Drop { // it may clear thinking, which is an error without thinking
 			e.Drop(&items[contexts-1], "context_management", true)
 		}
 	}
@@ -80,8 +80,7 @@ func (e *editor) top() error {
 
 type editSpan struct{ from, to int }
 
-// drops reports whether a top-level member is left out. The names of the target are
-// those of the chat format.
+// drops reports whether a top-level member is left out. The names in the target are those of chat.
 func (e *editor) drops(name string) bool {
 	if slices.Contains(editNever[:], name) {
 		return false
@@ -92,8 +91,8 @@ func (e *editor) drops(name string) bool {
 	return upstreamDrops(e.Target, name)
 }
 
-// editInner is a member within a top-level one that is a parameter of its own in the
-// chat format, and the parameter's name there; empty: there is none.
+// editInner returns the member within a top-level one that is a parameter of its own in chat, and the name of that
+// parameter. Both are empty if there is none.
 func editInner(name string) (param, inner string) {
 	switch name {
 	case "output_config":
@@ -104,9 +103,9 @@ func editInner(name string) (param, inner string) {
 	return "", ""
 }
 
-// mustNotThink reports whether thinking has to be off: the last turn of the assistant has
-// calls and no thinking to go on from (specification 11.2). Adaptive thinking
-// allows a turn without, so there it is off only when one was taken away.
+// mustNotThink reports whether thinking must be off because the last turn of the assistant has calls but no thinking to
+// continue from (specification 11.2). Adaptive thinking allows such a turn, so there it must be off only if thinking
+// was removed from the turn.
 func (e *editor) mustNotThink(value []byte) bool {
 	if !e.last.calls || e.last.thinking {
 		return false
@@ -120,7 +119,7 @@ func (e *editor) mustNotThink(value []byte) bool {
 	return false
 }
 
-// editType is the type of an object; empty: there is none.
+// editType returns the type member of an object, or an empty string.
 func editType(value []byte) (kind string) {
 	s := jsontext.NewScanner(value)
 	if s.Kind() != jsontext.Object {
@@ -174,7 +173,7 @@ func (e *editor) message(s *jsontext.Scanner) (empty bool, err error) {
 	return empty, err
 }
 
-// content passes the blocks of a message. empty: there were some, and none is left.
+// content passes the blocks of a message. empty reports that there were some and none is left.
 func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err error) {
 	dropped, mark := 0, len(e.Edits)
 	items, err := s.ArrayItems(func(item *jsontext.Item) error {
@@ -206,9 +205,8 @@ func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err er
 	return turn, false, err
 }
 
-// token puts the state that a token holds in the token's place, and reports whether
-// the block has to go instead. A block whose place for state holds something else is
-// left as it is.
+// token replaces a token by the state in it, and reports whether the block must be left out instead. A block without a
+// token of the gateway stays unchanged.
 func (e *editor) token(b *editBlock) (drop bool) {
 	value, at, form := b.signature, b.signatureAt, hub.FormSignature
 	if b.kind == "redacted_thinking" {
@@ -221,7 +219,7 @@ func (e *editor) token(b *editBlock) (drop bool) {
 	return ours && !ok
 }
 
-// editBlock is what Edit has to know of a content block.
+// editBlock is what Edit needs to know of a content block.
 type editBlock struct {
 	kind, signature, data string
 	signatureAt, dataAt   editSpan

@@ -7,23 +7,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// StatusOverloaded is how the format spells 503.
+// StatusOverloaded is the status that the format uses for 503.
 const StatusOverloaded = 529
 
-// errorTypes are those that the client libraries tell apart.
+// errorTypes are the types that client libraries distinguish.
 var errorTypes = apierror.ByStatus{
-	400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error", 404: "not_found_error",
+	400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
+	404: "not_found_error",
 	408: "timeout_error", 410: "not_found_error", 413: "request_too_large", 429: "rate_limit_error",
 	500: "api_error", 503: "overloaded_error", 504: "timeout_error",
 }
 
-// ErrorType is the type of an error.
+// ErrorType returns the type of an error.
 func ErrorType(e *apierror.Error) string {
 	switch e.Type {
 	case "invalid_request_error", "authentication_error", "billing_error", "permission_error",
 		"not_found_error", "request_too_large", "conflict_error", "rate_limit_error",
 		"timeout_error", "api_error", "overloaded_error":
-		return e.Type // a type of another format is no help to this one's clients
+		return e.Type // a type of another format would not help clients of this one
 	}
 	if e.Code == "insufficient_quota" {
 		return "billing_error"
@@ -31,14 +32,14 @@ func ErrorType(e *apierror.Error) string {
 	return errorTypes.Of(e.Status)
 }
 
-// Error is the status and the body of an error; id is the request's.
+// Error returns the status and the body for an error. The id is that of the request.
 func Error(e *apierror.Error, id string) (status int, body []byte) {
 	if status = e.Status; status == http.StatusServiceUnavailable {
 		status = StatusOverloaded
 	}
 	body = jsontext.AppendQuoted([]byte(`{"type":"error","error":{"type":`), ErrorType(e))
 	body = jsontext.AppendQuoted(append(body, `,"message":`...), e.Message)
-	if e.Code == "thread_unsupported_request" { // a code that the vendor's SDKs act on
+	if e.Code == "thread_unsupported_request" { // the vendor's SDKs act on this code
 		body = append(jsontext.AppendQuoted(append(body, `,"details":{"error_code":`...), e.Code), '}')
 	}
 	return status, append(jsontext.AppendQuoted(append(body, `},"request_id":`...), id), '}')

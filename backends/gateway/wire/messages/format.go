@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Format is the row of messages, see package formats.
+// Format is messages in the table of package formats.
 type Format struct{}
 
 const versionHeader = "Anthropic-Version"
@@ -19,7 +19,8 @@ const versionHeader = "Anthropic-Version"
 var facts = hub.Facts{
 	Name: hub.Messages, Surface: "messages", Path: "/messages", Count: "/count_tokens",
 	Counts: []string{
-		"cache_control", "compaction", "context_management", "mcp_servers", "messages", "model", "output_config", "output_format", "speed", "system", "thinking",
+		"cache_control", "compaction", "context_management", "mcp_servers", "messages", "model", "output_config",
+		"output_format", "speed", "system", "thinking",
 		"tool_choice", "tools",
 	},
 	Header: []string{versionHeader, "Anthropic-Beta"}, Version: versionHeader,
@@ -30,37 +31,37 @@ var facts = hub.Facts{
 // Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// Read reads a client's request.
+// Read parses a client's request.
 func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) { return Read(body, o) }
 
-// ReadCount reads a request to count the tokens of.
+// ReadCount parses a request to count tokens.
 func (Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return ReadCount(body, o)
 }
 
-// AppendCount appends the answer to such a request.
+// AppendCount appends the response to such a request.
 func (Format) AppendCount(dst []byte, tokens int64) []byte {
 	return append(strconv.AppendInt(append(dst, `{"input_tokens":`...), tokens, 10), '}')
 }
 
-// Write writes a request for an upstream.
+// Write returns a request for an upstream.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) { return Write(r, t) }
 
-// Edit writes a messages client's request for an upstream.
+// Edit returns a messages client's request for an upstream.
 func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
 	return Edit(r, t, open)
 }
 
-// NewPass passes the answer on to such a client.
+// NewPass returns the Pass of an answer for such a client.
 func (Format) NewPass(r *hub.Request, reply hub.Reply) hub.Pass { return NewPass(r, reply) }
 
-// URL is where a provider is asked.
+// URL returns the address at which a provider is asked.
 func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 	url, _ := p.WireURL(catalog.WireMessages)
 	return url
 }
 
-// Param is where the format has a parameter of chat completions.
+// Param returns the place of a parameter of chat completions in this format.
 func (Format) Param(name string) string {
 	switch name {
 	case "reasoning_effort":
@@ -71,18 +72,18 @@ func (Format) Param(name string) string {
 	return name
 }
 
-// NewReader reads the answer of a provider.
+// NewReader returns a reader of the answer of a provider.
 func (Format) NewReader(*catalog.Provider) hub.Reader { return NewReader() }
 
-// NewWriter writes the answer for a client.
+// NewWriter returns a writer of the answer for a client.
 func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer { return NewWriter(r, reply) }
 
-// TierEffort is output_config.effort of a request that Read has read; empty:
-// not given. It chooses the tier (specification 2.5), and it may differ from the
-// request's Effort: a client that turns thinking off may ask for a high tier.
+// TierEffort returns the output_config.effort of a request that Read has accepted, or an empty string. It chooses the
+// tier (specification 2.5). It may differ from the request's Effort: a client that turns thinking off may still ask for
+// a high tier.
 func (Format) TierEffort(r *hub.Request) hub.Effort {
 	return hub.Effort(gjson.GetBytes(r.Body, "output_config.effort").Str)
 }
 
-// Error is the body of an error.
+// Error returns the status and the body for an error.
 func (Format) Error(e *apierror.Error, id string) (status int, body []byte) { return Error(e, id) }

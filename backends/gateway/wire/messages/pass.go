@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewPass passes messages answers on to a messages client, byte for byte but for the
-// model, which is the name that the client asked for (specification 1.2, 1.7).
+// NewPass returns a Pass between a messages upstream and a messages client. Answers are passed on byte for byte except
+// for the model, which becomes the name that the client asked for (specification 1.2, 1.7).
 func NewPass(r *hub.Request, _ hub.Reply) hub.Pass {
 	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model))}
 }
@@ -46,7 +46,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 		name = e.kind
 	}
 	if len(name) == 0 {
-		return dst, wire.Progress{}, nil // clients could not tell what it is
+		return dst, wire.Progress{}, nil // clients could not tell what kind of event it is
 	}
 	p.bytes += e.block.size()
 	proof := done
@@ -72,8 +72,8 @@ func (p *pass) rename(dst, data []byte) []byte {
 	return p.edits.Apply(dst, data)
 }
 
-// End implements hub.Pass. A stop_reason without a message_stop behind it is an
-// answer that is complete; clients wait for the event.
+// End implements hub.Pass. An answer with a stop_reason is complete even without a message_stop, which is then added
+// because clients wait for it.
 func (p *pass) End(dst []byte) ([]byte, error) {
 	switch {
 	case p.answer.done:
@@ -97,7 +97,7 @@ func (p *pass) Whole(dst, body []byte) ([]byte, error) {
 // Fail implements hub.Pass.
 func (p *pass) Fail(dst []byte, f hub.Failure) []byte { return appendFailure(dst, &f) }
 
-// KeepAlive implements hub.Pass. No ping may stand before message_start.
+// KeepAlive implements hub.Pass. A ping must not come before message_start.
 func (p *pass) KeepAlive(dst []byte) []byte {
 	if !p.answer.started {
 		return append(dst, comment...)

@@ -13,48 +13,48 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Read reads a request of POST /v1/messages (specification 4). Its errors are
-// *apierror.Error with status 400 and the JSON path of the field at fault.
+// Read parses a request of POST /v1/messages (specification 4). Its errors are *apierror.Error with status 400 and the
+// JSON path of the invalid field.
 func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, false)
 }
 
-// ReadCount reads a request of POST /v1/messages/count_tokens: as Read, but
-// max_tokens may be missing (specification 15.1).
+// ReadCount parses a request of POST /v1/messages/count_tokens. It is like Read, but max_tokens may be missing
+// (specification 15.1).
 func ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, true)
 }
 
 const (
-	// noSampling is the first version of the API without temperature, top_p and
-	// top_k, and with strict rules for content.
+	// noSampling is the first version of the API without temperature, top_p and top_k and with strict rules for
+	// content.
 	noSampling = "2026-10-21"
 	maxModel   = 512 // bytes
-	// maxDropped bounds the names of dropped fields; 20 are shown.
+	// maxDropped bounds the names of dropped fields. 20 of them are shown.
 	maxDropped = 64
 )
 
-// reader is one reading of a request.
+// reader holds the state of reading one request.
 type reader struct {
 	options  hub.ReadOptions
 	request  *hub.Request
 	counting bool
 	strict   bool // the version is noSampling or later
 	turns    []turn
-	// calls finds the last call with an id.
+	// calls maps an id to the last call with it.
 	calls map[string]place
 	// thought is the state that belongs to the next call of the message (Gemini).
 	thought *hub.State
-	// unanswered is the error of a block that may stand in history only, while the
-	// turn that holds it may still be the last one.
+	// unanswered is the error for a block that is allowed in history only. It is set while the turn with the block may
+	// still be the last one.
 	unanswered error
-	// served names the tools that a server would run.
+	// served names the tools that a server of the vendor would run.
 	served map[string]struct{}
-	// passing are the turns that the next message of the user takes away.
+	// passing are the indexes of turns that the next message of the user removes.
 	passing []int
 }
 
-// fields are the members of a request's top level that are read.
+// fields are the members of a request's top level that are evaluated.
 type fields struct {
 	model, maxTokens, messages, system, stream, stop gjson.Result
 	temperature, topP, topK, tools, choice           gjson.Result
@@ -130,7 +130,7 @@ func (r *reader) collect(f *fields, key string, v gjson.Result) {
 		f.thread = v
 	case "compaction":
 		f.compaction = v
-	default: // known ones that tune only, and those of a later time
+	default: // known members that only tune the answer, and those of later versions
 		if given(v) {
 			r.drop(listed(key))
 		}
@@ -149,7 +149,7 @@ func (r *reader) read(f *fields) error {
 	return nil
 }
 
-// top reads what says whom to ask and how long an answer may be.
+// top reads the model, the stream flag and the limits of the answer.
 func (r *reader) top(f *fields) (err error) {
 	q := r.request
 	if q.Model, err = text(f.model, "model"); err != nil {
@@ -189,7 +189,8 @@ func (r *reader) sampling(f *fields) error {
 			continue
 		}
 		if r.strict {
-			return unsupported(p.name, "is not part of anthropic-version %s: leave it out, or send anthropic-version 2023-06-01", noSampling)
+			return unsupported(p.name, "is not part of anthropic-version %s: leave it out, or send anthropic-version 2023-06-01",
+				noSampling)
 		}
 		if p.name == "top_k" {
 			if n, err := integer(p.value, p.name); err != nil {
@@ -217,7 +218,7 @@ func (r *reader) identity(f *fields) error {
 	if err != nil {
 		return err
 	}
-	if id != "" { // upstreams may tell users apart, not learn who they are
+	if id != "" { // upstreams may distinguish users but not learn who they are
 		sum := sha256.Sum256([]byte(id))
 		r.param("user", `"`+hex.EncodeToString(sum[:16])+`"`)
 	}
@@ -235,22 +236,24 @@ func (r *reader) identity(f *fields) error {
 	return nil
 }
 
-// elsewhere refuses what only the vendor's own servers could do.
+// elsewhere refuses what only the vendor's own servers can do.
 func (r *reader) elsewhere(f *fields) error {
 	if given(f.servers) {
 		if !f.servers.IsArray() {
 			return wrongKind("mcp_servers", "an array", f.servers)
 		}
 		if f.servers.Get("0").Exists() {
-			r.own(unsupported("mcp_servers", "is not supported: connect to MCP servers in the client and pass their tools in tools"))
+			r.own(unsupported("mcp_servers",
+				"is not supported: connect to MCP servers in the client and pass their tools in tools"))
 		}
 	}
 	if given(f.container) {
 		return unsupported("container", "is not supported: leave it out")
 	}
 	if given(f.thread) && f.thread.Type != gjson.False {
-		// The vendor's SDKs know this code and go on without a thread.
-		return hub.Fault("thread_unsupported_request", "thread", "is not supported: send the whole conversation with each request")
+		// The vendor's SDKs know this code and continue without a thread.
+		return hub.Fault("thread_unsupported_request", "thread",
+			"is not supported: send the whole conversation with each request")
 	}
 	if ok, err := optionalObject(f.compaction, "compaction"); err != nil {
 		return err
@@ -277,15 +280,15 @@ func (r *reader) instruct(parts []hub.Part) {
 	}
 }
 
-// own notes that only an upstream of this format can carry the request, since it gets the
-// client's bytes; err is what the client is told where there is none.
+// own records that only an upstream of this format, which gets the client's bytes, can carry the request. err is the
+// client's error if there is no such upstream.
 func (r *reader) own(err error) {
 	if r.request.Needs |= wire.NeedOwn; r.request.Own == nil {
 		r.request.Own = err
 	}
 }
 
-// member is a member of an object that need not be there.
+// member returns a member of an object that may be absent.
 func member(object gjson.Result, at, key string) (gjson.Result, error) {
 	ok, err := optionalObject(object, at)
 	if !ok || err != nil {
@@ -298,14 +301,14 @@ func (r *reader) param(name, value string) {
 	r.request.Params = append(r.request.Params, hub.Param{Name: name, Value: value})
 }
 
-// drop notes a field once.
+// drop records a dropped field, once.
 func (r *reader) drop(path string) {
 	if q := r.request; len(q.Dropped) < maxDropped && !slices.Contains(q.Dropped, path) {
 		q.Drop(path)
 	}
 }
 
-// listed is a name that the client made up as a response header can list it.
+// listed returns a name that the client chose in a form that a response header can list.
 func listed(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c > ' ' && c < 0x7f && c != ',' {
@@ -315,7 +318,7 @@ func listed(name string) string {
 	}, wire.Mask(name, 100))
 }
 
-// weigh notes what a candidate must be able to carry.
+// weigh records what a candidate must be able to carry.
 func (r *reader) weigh() {
 	q := r.request
 	if q.Output != nil {

@@ -20,7 +20,7 @@ func testOpen(token string) (hub.State, bool) {
 	return hub.State{Provider: "p", Family: "f", Form: hub.Form(form), Data: data}, ours && ok
 }
 
-// ask is a request with some members and the usual others.
+// ask returns a request with some members and the usual others.
 func ask(members string) string {
 	for _, usual := range [...]string{`"model":"claude-sonnet-4-6"`, `"max_tokens":2000`, `"messages":[{"role":"user","content":"hi"}]`} {
 		if key, _, _ := strings.Cut(usual, ":"); !strings.Contains(members, key+":") {
@@ -30,7 +30,7 @@ func ask(members string) string {
 	return "{" + members + "}"
 }
 
-// talk is a request with messages.
+// talk returns a request with messages.
 func talk(messages ...string) string { return ask(`"messages":[` + strings.Join(messages, ",") + `]`) }
 
 func user(content string) string { return `{"role":"user","content":` + content + `}` }
@@ -51,8 +51,7 @@ func mustRead(t *testing.T, body, version string) *hub.Request {
 	return r
 }
 
-// outline is a request's messages in a form that is easy to compare: one line a
-// message.
+// outline returns a request's messages in a form that is easy to compare, with one line for each message.
 func outline(r *hub.Request) string {
 	var out strings.Builder
 	for _, m := range r.Messages {
@@ -624,8 +623,7 @@ func TestReadChoice(t *testing.T) {
 	}
 }
 
-// bigRequest is like the first request of a coding agent: 24 tools, a system role
-// inside messages, 75 KB.
+// bigRequest returns a request like the first one of a coding agent: 24 tools, a system role inside messages, 75 KB.
 func bigRequest() []byte {
 	var b strings.Builder
 	b.WriteString(`{"model":"claude-sonnet-5","max_tokens":32000,"stream":true,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},` +

@@ -8,11 +8,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// failure begins the text of a tool result that is an error.
+// failure is the prefix of the text of a tool result that is an error.
 const failure = "Error: "
 
-// result is a tool_result block. It becomes a message of its own behind the
-// message with its call; pictures and files follow that.
+// result takes a tool_result block. It becomes a message of its own after the message with its call. Its images and
+// files follow that.
 func (r *reader) result(b *block) error {
 	id, err := name(b.callID, b.at+".tool_use_id")
 	if err != nil {
@@ -49,8 +49,7 @@ func (r *reader) result(b *block) error {
 	return err
 }
 
-// resultContent reads the content into the text of a message and what cannot be
-// in it.
+// resultContent reads the content into the text of a message, and returns the parts that cannot be in it.
 func (r *reader) resultContent(m *hub.Message, b *block) (attached []hub.Part, err error) {
 	at := b.at + ".content"
 	switch {

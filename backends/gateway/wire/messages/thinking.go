@@ -42,13 +42,14 @@ func (r *reader) reasoning(f *fields) error {
 		}
 	case "disabled":
 		q.Answer.Reasoning = false
-		// The lowest effort without thinking is what other formats call minimal.
+		// The lowest effort without thinking is called minimal in other formats.
 		if q.Effort = hub.EffortNone; effort == hub.EffortLow {
 			q.Effort = hub.EffortMinimal
 		}
 		return nil
 	default:
-		return invalid("thinking.type", "must be one of adaptive, between_tools, enabled, disabled, it is %s", hub.Shown(kind))
+		return invalid("thinking.type", "must be one of adaptive, between_tools, enabled, disabled, it is %s",
+			hub.Shown(kind))
 	}
 	if q.Effort == "" {
 		q.Effort = otherwise
@@ -77,7 +78,7 @@ func effort(v gjson.Result) (hub.Effort, error) {
 	return "", invalid(at, "must be one of low, medium, high, xhigh, max, it is %s", hub.Shown(s))
 }
 
-// budget is the effort that a thinking budget stands for.
+// budget returns the effort that a thinking budget stands for.
 func (r *reader) budget(v gjson.Result) (hub.Effort, error) {
 	const at = "thinking.budget_tokens"
 	n, err := integer(v, at)
@@ -92,8 +93,8 @@ func (r *reader) budget(v gjson.Result) (hub.Effort, error) {
 	return hub.BudgetEffort(n), nil
 }
 
-// config looks at the members of output_config. The effort chooses the tier, so a
-// native upstream must not find another one beside it.
+// config checks the members of output_config. The effort chooses the tier, so an upstream of this format must not find
+// another one beside it.
 func (r *reader) config(output gjson.Result) (err error) {
 	if !given(output) {
 		return nil

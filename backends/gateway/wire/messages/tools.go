@@ -10,23 +10,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// maxToolName is the length of the longest tool name in bytes; MCP names reach 128.
+// maxToolName is the length of the longest tool name, in bytes. MCP names have up to 128.
 const maxToolName = 256
 
-// toolFields are the members of a tool that are read.
+// toolFields are the members of a tool that are evaluated.
 type toolFields struct {
 	kind, name, description, schema, strict, cache gjson.Result
 	width, height                                  gjson.Result // of a computer's screen
 }
 
-// tools reads the tools (specification 4.3). A request whose only tools run on the vendor's
-// servers is for an upstream that has them: without any it would be another request.
+// tools reads the tools (specification 4.3). A request whose only tools run on the vendor's servers is for an upstream
+// that has them, since it would be another request without any tools.
 func (r *reader) tools(f *fields) error {
 	if !given(f.tools) {
 		return nil
 	}
 	seen := map[string]struct{}{}
-	served, kind := "", "" // the path and the type of the first tool that runs on the vendor's servers
+	served, kind := "", "" // path and type of the first tool that runs on the vendor's servers
 	err := each(f.tools, "tools", func(v gjson.Result, at string) error {
 		t, err := r.tool(v, at)
 		if t == nil || err != nil {
@@ -49,7 +49,7 @@ func (r *reader) tools(f *fields) error {
 	return err
 }
 
-// tool is nil for one that is dropped.
+// tool reads one tool. It returns nil for a tool that is dropped.
 func (r *reader) tool(v gjson.Result, at string) (*hub.Tool, error) {
 	if !v.IsObject() {
 		return nil, wrongKind(at, "an object", v)
@@ -64,7 +64,7 @@ func (r *reader) tool(v gjson.Result, at string) (*hub.Tool, error) {
 		return nil, err
 	}
 	own := ""
-	if !strings.Contains(kind, "toolset") { // those have no name
+	if !strings.Contains(kind, "toolset") { // toolsets have no name
 		if own, err = name(f.name, at+".name"); err != nil {
 			return nil, err
 		}
@@ -90,7 +90,8 @@ func (r *reader) tool(v gjson.Result, at string) (*hub.Tool, error) {
 	if clientRun(t, kind, &f) {
 		return t, nil
 	}
-	r.own(invalid(at+".type", "is %s, which is not supported: give the tool as a custom one with its input_schema", hub.Shown(kind)))
+	r.own(invalid(at+".type", "is %s, which is not supported: give the tool as a custom one with its input_schema",
+		hub.Shown(kind)))
 	return nil, nil
 }
 
@@ -119,7 +120,7 @@ func (r *reader) collectTool(f *toolFields, key string, v gjson.Result) {
 	}
 }
 
-// custom fills a tool that the client describes itself.
+// custom fills in a tool that the client describes itself.
 func custom(t *hub.Tool, f *toolFields, at string) (err error) {
 	if t.Description, err = optionalText(f.description, at+".description"); err != nil {
 		return err
@@ -137,8 +138,8 @@ func custom(t *hub.Tool, f *toolFields, at string) (err error) {
 	return nil
 }
 
-// objectSchema is a schema with the type and the properties that some upstreams
-// demand; else it is the client's, byte for byte.
+// objectSchema returns a schema with the type and the properties that some upstreams require. The client's schema is
+// otherwise kept byte for byte.
 func objectSchema(schema gjson.Result) string {
 	empty, kind, properties := true, `"type":"object",`, `"properties":{},`
 	jsontext.Members(schema, func(key string, _ gjson.Result) bool {
@@ -161,7 +162,7 @@ func objectSchema(schema gjson.Result) string {
 	}
 }
 
-// choice reads tool_choice (specification 4.4), after the tools.
+// choice evaluates tool_choice (specification 4.4), after the tools.
 func (r *reader) choice(f *fields) error {
 	ok, err := optionalObject(f.choice, "tool_choice")
 	if !ok || err != nil {
@@ -202,7 +203,7 @@ func (r *reader) choice(f *fields) error {
 	return nil
 }
 
-// chosen is the choice of one tool.
+// chosen returns the choice of one tool.
 func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
 	const at = "tool_choice.name"
 	own, err := name(v, at)
@@ -210,7 +211,8 @@ func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
 		return hub.Choice{}, err
 	}
 	if _, served := r.served[own]; served {
-		r.own(unsupported(at, "is %s, a tool that runs on the vendor's servers and is not available here: choose another one", hub.Shown(own)))
+		r.own(unsupported(at, "is %s, a tool that runs on the vendor's servers and is not available here: choose another one",
+			hub.Shown(own)))
 		return hub.Choice{}, nil
 	}
 	for i := range r.request.Tools {
@@ -219,7 +221,7 @@ func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
 		}
 	}
 	if len(r.request.Tools) == 0 || r.request.Needs&wire.NeedOwn != 0 {
-		return hub.Choice{}, nil // it is dropped, or may be one of a set
+		return hub.Choice{}, nil // it is dropped, or may be one of a toolset
 	}
 	return hub.Choice{}, invalid(at, "is %s, which is not in tools", hub.Shown(own))
 }

@@ -10,21 +10,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// turn is a message and what follows from its calls.
+// turn is a message with the results of its calls.
 type turn struct {
 	message hub.Message
-	// results of the message's calls, in the order of the calls; Role 0: none yet.
+	// results of the message's calls, in the order of the calls. A zero Role means that there is none yet.
 	results []hub.Message
-	// attached are the pictures and files of the results, which most upstreams take
-	// from a user only.
+	// attached are the images and files of the results, which most upstreams accept from a user only.
 	attached []hub.Part
 }
 
-// place is a call: an index of the turns and one of its message's calls.
+// place identifies a call by the index of its turn and its index in the message.
 type place struct{ turn, call int }
 
-// conversation reads the messages and puts the results of tools behind the message
-// that calls them.
+// conversation reads the messages and puts the results of tools after the message that calls them.
 func (r *reader) conversation(f *fields) error {
 	if !f.messages.IsArray() {
 		return wrongKind("messages", "an array", f.messages)
@@ -83,7 +81,7 @@ func (r *reader) message(v gjson.Result, at string) error {
 	if err != nil {
 		return err
 	}
-	if role == "system" { // it stays where it stands (specification 4.2)
+	if role == "system" { // it stays in its place (specification 4.2)
 		return r.inserted(content, clear, config, at)
 	}
 	at += ".content"
@@ -96,8 +94,8 @@ func (r *reader) message(v gjson.Result, at string) error {
 	return invalid(at[:len(at)-len("content")]+"role", "must be one of user, assistant, system, it is %s", hub.Shown(role))
 }
 
-// inserted is a system message among the others. It may set the effort of one turn, which
-// has no other place, and may be there until the user says something.
+// inserted takes a system message among the others. It may set the effort of one turn, which has no place elsewhere,
+// and it may apply only until the next message of the user.
 func (r *reader) inserted(content, clear, config gjson.Result, at string) error {
 	configured, err := optionalObject(config, at+".output_config")
 	if err != nil {
@@ -155,7 +153,7 @@ func (r *reader) blocks(content gjson.Result, at string, m *hub.Message, read fu
 	case !content.IsArray():
 		return wrongKind(at, "a string or an array", content)
 	}
-	var b block // it is large, so there is one for all
+	var b block // one for all blocks, since it is large
 	return each(content, at, func(v gjson.Result, at string) error {
 		b = block{}
 		if err := b.read(v, at); err != nil {
@@ -165,7 +163,7 @@ func (r *reader) blocks(content gjson.Result, at string, m *hub.Message, read fu
 	})
 }
 
-// call is a tool_use block.
+// call takes a tool_use block.
 func (r *reader) call(m *hub.Message, b *block) error {
 	id, err := name(b.id, b.at+".id")
 	if err != nil {
@@ -182,7 +180,7 @@ func (r *reader) call(m *hub.Message, b *block) error {
 		arguments = compact(b.input.Raw)
 	}
 	here := place{len(r.turns), len(m.Calls)}
-	if before, known := r.calls[id]; known && before.turn == here.turn {
+	if previous, known := r.calls[id]; known && previous.turn == here.turn {
 		return invalid(b.at+".id", "is the id of another tool_use of this message already: %s", hub.Shown(id))
 	}
 	r.calls[id] = here
@@ -191,8 +189,8 @@ func (r *reader) call(m *hub.Message, b *block) error {
 	return nil
 }
 
-// callID is an id of a call that all upstreams take. It depends on the client's
-// only, so that a call and its result agree.
+// callID returns an id of a call that all upstreams accept. It depends only on the client's id, so that a call and its
+// result agree.
 func callID(id string) string {
 	if hub.LegalID(id) {
 		return id

@@ -8,32 +8,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// upstreamAnswer follows an answer in the messages format, event by event or as
-// a whole: what a reader and a pass both have to know of it.
+// upstreamAnswer follows an answer in the messages format, event by event or as a whole. It holds what both a reader
+// and a pass need to know.
 type upstreamAnswer struct {
 	event upstreamEvent
 	usage upstreamUsage
-	// counted: the usage is that of the end. message_start tells the prompt and
-	// output tokens that are yet to grow.
+	// counted reports that the usage is that of the end. The usage in message_start has the tokens of the prompt, but
+	// output tokens that still grow.
 	counted bool
-	// stop is the stop_reason; empty: not seen yet.
+	// stop is the stop_reason. It is empty if it was not seen yet.
 	stop     string
 	sequence string // stop_sequence
-	// refusal is the explanation of a refusal, the inside of a JSON string.
+	// refusal is the explanation of a refusal, as the inside of a JSON string.
 	refusal []byte
 	started bool // message_start was seen
 	done    bool // message_stop was seen
 }
 
-// upstreamEvent is what one event holds. Texts are the insides of JSON strings,
-// escapes and all.
+// upstreamEvent is the content of one event. Texts are the insides of JSON strings with their escapes.
 type upstreamEvent struct {
 	kind  []byte // type
 	index int64
 	block upstreamBlock // content_block or delta
-	// model is where the value of the model stands; empty: there is none.
+	// model is the place of the model's value. It is empty if there is none.
 	model upstreamSpan
-	// whole: the event is a message itself.
+	// whole reports that the event is a message itself.
 	whole, failed bool
 }
 
@@ -41,7 +40,7 @@ type upstreamEvent struct {
 type upstreamBlock struct {
 	kind                            []byte
 	text, thinking, signature, data []byte
-	summary                         []byte // of a compaction
+	summary                         []byte // the summary of a compaction
 	partial                         []byte // partial_json
 	id, name                        []byte
 	input                           []byte // JSON text
@@ -49,18 +48,17 @@ type upstreamBlock struct {
 
 type upstreamSpan struct{ from, to int }
 
-// size is the number of bytes of what the model wrote.
+// size returns the number of bytes that the model wrote.
 func (b *upstreamBlock) size() int64 {
 	return int64(len(b.text) + len(b.thinking) + len(b.partial) + len(b.summary))
 }
 
-// proves reports whether a block holds anything that only a working model sends.
+// proves reports whether a block has content that only a working model sends.
 func (b *upstreamBlock) proves() bool {
 	return len(b.text)+len(b.thinking)+len(b.signature)+len(b.data)+len(b.partial)+len(b.name)+len(b.summary) > 0
 }
 
-// thinks reports whether an event shows that the model thinks, also where it sends none of
-// the text.
+// thinks reports whether an event shows that the model thinks, even if it does not send the text.
 func (e *upstreamEvent) thinks() bool {
 	switch string(e.block.kind) {
 	case "thinking", "redacted_thinking", "thinking_delta", "signature_delta":
@@ -71,8 +69,8 @@ func (e *upstreamEvent) thinks() bool {
 
 var upstreamDone = []byte("[DONE]")
 
-// read takes one event of a stream. ok is false for one that says nothing: no
-// data, or the end mark of another format, which some servers send.
+// read takes one event of a stream. ok is false for an event without content: without data, or with the end mark of
+// another format, which some servers send.
 func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	a.event = upstreamEvent{}
 	data = bytes.TrimSpace(data)
@@ -97,7 +95,7 @@ func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	return true, nil
 }
 
-// readWhole takes a whole message; block is called with each content block.
+// readWhole takes a whole message. block is called with each content block.
 func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) error {
 	a.event = upstreamEvent{whole: true}
 	proof := false
@@ -116,8 +114,7 @@ func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) erro
 	return nil
 }
 
-// scan passes one JSON object. block is called with the content blocks of a whole
-// message.
+// scan passes one JSON object. block is called with the content blocks of a whole message.
 func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	s := jsontext.NewScanner(data)
 	if s.Kind() != jsontext.Object {
@@ -183,7 +180,7 @@ func (a *upstreamAnswer) blocks(s *jsontext.Scanner, data []byte, each func(*ups
 	})
 }
 
-// member passes a member of a message, the content and the type excepted.
+// member passes a member of a message other than the content and the type.
 func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 	switch string(key) {
 	case "model":
@@ -202,7 +199,7 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 	return s.Skip()
 }
 
-// ending passes why the answer ended.
+// ending passes a member that says why the answer ended.
 func (a *upstreamAnswer) ending(s *jsontext.Scanner, key []byte) error {
 	if string(key) == "stop_details" && s.Kind() == jsontext.Object {
 		return s.Object(func(key []byte) error {
@@ -240,7 +237,7 @@ func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 			b.kind, err = s.Inside()
 		case "text":
 			b.text, err = s.Inside()
-		case "content": // the summary of a compaction; results of tools have a list
+		case "content": // the summary of a compaction; results of tools have a list here
 			if s.Kind() != jsontext.String {
 				return s.Skip()
 			}
@@ -271,13 +268,12 @@ func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 	})
 }
 
-// upstreamCounts are tokens as messages count them: what was read from and written to
-// the cache is beside the input. A later count replaces an earlier one, since they are
-// cumulative.
+// upstreamCounts are token counts in the way of messages: tokens read from and written to the cache are not included in
+// the input. A later count replaces an earlier one, since counts are cumulative.
 type upstreamCounts struct{ input, read, written, hour, output, thinking int64 }
 
-// upstreamUsage is the usage of an answer. compacted are the tokens of compactions on the
-// way to it, which are billed and in none of the other counts.
+// upstreamUsage is the usage of an answer. compacted counts the tokens of compactions during it, which are billed but
+// not included in the other counts.
 type upstreamUsage struct {
 	upstreamCounts
 	compacted upstreamCounts
@@ -307,7 +303,7 @@ func (u *upstreamUsage) scan(s *jsontext.Scanner) error {
 	})
 }
 
-// iterations passes what each sampling of an answer used.
+// iterations passes the usage of each sampling of an answer.
 func (u *upstreamUsage) iterations(s *jsontext.Scanner) error {
 	u.compacted = upstreamCounts{}
 	return s.Array(func(int) error {
@@ -359,7 +355,7 @@ func (c *upstreamCounts) member(s *jsontext.Scanner, key []byte) error {
 	return s.Skip()
 }
 
-// upstreamDetail passes an object and takes the count that it has under a name.
+// upstreamDetail passes an object and stores its count of the given name.
 func upstreamDetail(s *jsontext.Scanner, name string, into *int64) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -372,13 +368,14 @@ func upstreamDetail(s *jsontext.Scanner, name string, into *int64) error {
 	})
 }
 
-// tokens is the usage as chat counts it (specification 5.1).
+// tokens returns the usage in the way of chat (specification 5.1).
 func (a *upstreamAnswer) tokens() wire.Usage {
 	u := a.usage.upstreamCounts
 	u.add(&a.usage.compacted)
 	prompt := u.input + u.read + u.written
 	return wire.Usage{
-		Prompt: prompt, Completion: u.output, CacheRead: u.read, CacheWrite: u.written, CacheWriteHour: min(u.hour, u.written),
-		Reasoning: u.thinking, Known: a.counted && (prompt > 0 || u.output > 0), Served: a.usage.served,
+		Prompt: prompt, Completion: u.output, CacheRead: u.read, CacheWrite: u.written,
+		CacheWriteHour: min(u.hour, u.written),
+		Reasoning:      u.thinking, Known: a.counted && (prompt > 0 || u.output > 0), Served: a.usage.served,
 	}
 }

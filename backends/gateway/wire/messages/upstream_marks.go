@@ -9,13 +9,13 @@ import (
 // upstreamMark ends a part of the prompt that the upstream keeps in its cache.
 const upstreamMark = `,"cache_control":{"type":"ephemeral"}`
 
-// upstreamMarks are the places of marks for the prompt cache: behind the last tool, the last
-// block of the system and the last block of the conversation (specification 10). Each is the offset of the
-// brace that closes the block; 0: there is none.
+// upstreamMarks are the places of marks for the prompt cache: after the last tool, the last block of the system prompt
+// and the last block of the conversation (specification 10). Each is the offset of the brace that closes the block. 0
+// means that there is none.
 type upstreamMarks struct{ system, message, tool int }
 
-// write puts the marks into a request that is complete. Without them the upstream reads,
-// and charges for, the whole conversation anew with each turn.
+// write inserts the marks into a complete request. Without them the upstream reads, and charges for, the whole
+// conversation again with each turn.
 func (m upstreamMarks) write(body []byte) []byte {
 	places := []int{m.system, m.message, m.tool}
 	slices.Sort(places)
@@ -27,8 +27,8 @@ func (m upstreamMarks) write(body []byte) []byte {
 	return body
 }
 
-// upstreamMarksOf reports whether a request gets marks: the format of its client has none, and
-// the client has not set any in its own way.
+// upstreamMarksOf reports whether a request gets marks: the format of its client has none, and the client has not set
+// any with members of another API.
 func upstreamMarksOf(r *hub.Request, t *hub.Target) bool {
 	if !t.CacheMarks || r.Format == hub.Messages || r.Param("cache_control") != "" {
 		return false

@@ -14,8 +14,8 @@ const (
 	upstreamSamplingVersion = "2023-06-01"
 )
 
-// stop writes the sequences that stop the model; those of white space only are
-// refused there.
+// stop writes the sequences that stop the model. Sequences of white space only are left out, since the format refuses
+// them.
 func (w *upstreamWriter) stop() {
 	n := 0
 	for _, text := range w.r.Stop {
@@ -37,8 +37,7 @@ func (w *upstreamWriter) stop() {
 	}
 }
 
-// params writes the other parameters and returns the version of the format that
-// takes them.
+// params writes the other parameters and returns the version of the format that accepts them.
 func (w *upstreamWriter) params() (version string) {
 	version = upstreamVersion
 	for _, p := range w.r.Params {
@@ -51,7 +50,7 @@ func (w *upstreamWriter) params() (version string) {
 		}
 		switch p.Name {
 		case "n", "parallel_tool_calls":
-			// read elsewhere
+			// Written elsewhere.
 		case "temperature", "top_p", "top_k":
 			value, sent := w.sampling(p)
 			if sent && value != "" {
@@ -75,8 +74,8 @@ func (w *upstreamWriter) params() (version string) {
 	return version
 }
 
-// sampling is the value of a sampling parameter; empty: the default. A model that
-// thinks takes none, and of temperature and top_p newer ones take one.
+// sampling returns the value of a sampling parameter, which is empty for the default. A model that thinks accepts none,
+// and newer models accept only one of temperature and top_p.
 func (w *upstreamWriter) sampling(p hub.Param) (value string, ok bool) {
 	n, err := strconv.ParseFloat(p.Value, 64)
 	if err != nil || n < 0 {

@@ -9,11 +9,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewReader reads the answer of a messages upstream (specification 10). What an
-// upstream's own tools did is not told: no client of another format asked for it.
+// NewReader returns a reader of the answer of a messages upstream (specification 10). What an upstream's own tools did
+// is left out, since no client of another format asked for it.
 func NewReader() hub.Reader { return &upstreamReader{} }
 
-// maxUpstreamCalls bounds the ids and the open blocks that an answer makes the gateway keep.
+// maxUpstreamCalls bounds the ids and open blocks that an answer makes the gateway keep.
 const maxUpstreamCalls = 1024
 
 type upstreamReader struct {
@@ -21,15 +21,15 @@ type upstreamReader struct {
 	deltas []hub.Delta
 	ids    []string       // of all calls
 	open   []upstreamCall // tool_use blocks that have not ended
-	ended  bool           // DeltaEnd was made
+	ended  bool           // DeltaEnd was added
 }
 
 // upstreamCall is a tool_use block.
 type upstreamCall struct {
-	index int64 // of the block
+	index int64 // index of the block
 	call  int
-	given bool   // arguments were sent on
-	input []byte // escaped; of the block's start, for blocks that get no delta
+	given bool   // arguments were passed on
+	input []byte // escaped input of the block's start, for blocks without a delta
 }
 
 // Event implements hub.Reader.
@@ -98,7 +98,7 @@ func (r *upstreamReader) Whole(body []byte) ([]hub.Delta, error) {
 // Usage implements hub.Reader.
 func (r *upstreamReader) Usage() wire.Usage { return r.answer.tokens() }
 
-// begin takes a block as it starts; of a whole message the block is complete.
+// begin takes a block as it starts. In a whole message the block is complete.
 func (r *upstreamReader) begin(e *upstreamEvent) error {
 	b := &e.block
 	switch string(b.kind) {
@@ -127,7 +127,7 @@ func (r *upstreamReader) delta(e *upstreamEvent) {
 	case "input_json_delta":
 		at := r.find(e.index)
 		if at < 0 || len(b.partial) == 0 {
-			return // a tool of the upstream's own, or nothing
+			return // a tool of the upstream's own, or an empty delta
 		}
 		c := &r.open[at]
 		c.given = true
@@ -171,7 +171,7 @@ func (r *upstreamReader) call(e *upstreamEvent) error {
 	return nil
 }
 
-// find is the place of an open call, or -1. The last one is the usual.
+// find returns the index of an open call, or -1. It is usually the last one.
 func (r *upstreamReader) find(index int64) int {
 	for i, c := range slices.Backward(r.open) {
 		if c.index == index {
@@ -193,7 +193,7 @@ func (r *upstreamReader) stop(index int64) {
 	r.open = slices.Delete(r.open, at, at+1)
 }
 
-// close gives a call its arguments when no delta did.
+// close gives a call its arguments if no delta did.
 func (r *upstreamReader) close(c *upstreamCall) {
 	if c.given {
 		return
@@ -205,7 +205,7 @@ func (r *upstreamReader) close(c *upstreamCall) {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.call, Text: text})
 }
 
-// end makes DeltaEnd.
+// end adds DeltaEnd.
 func (r *upstreamReader) end() {
 	for i := range r.open {
 		r.close(&r.open[i])

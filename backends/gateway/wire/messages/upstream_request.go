@@ -9,11 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// upstreamMaxTokens is the limit for models whose own is not published: the format
-// demands one.
+// upstreamMaxTokens is the limit for models whose own is not published, since the format requires one.
 const upstreamMaxTokens = 4096
 
-// Write writes a request for a messages upstream (specification 10).
+// Write returns a request for a messages upstream (specification 10).
 func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if kind := r.OtherOutput(); kind != "" {
 		return hub.Written{}, fmt.Errorf("modalities has %s: the messages format gives text", hub.Shown(kind))
@@ -62,36 +61,35 @@ type upstreamWriter struct {
 
 	maxTokens int64
 	thinking  upstreamThinking
-	effort    string // of output_config; empty: none
-	budget    int64  // of thinking that is on by a budget
-	grammar   string // the schema that the answer is held to; empty: none
+	effort    string // of output_config; empty if there is none
+	budget    int64  // for thinking that is turned on with a budget
+	grammar   string // the schema that the answer is held to; empty if there is none
 
-	role  hub.Role // of the message being written; 0: none
+	role  hub.Role // of the message being written; 0 if there is none
 	turns int      // messages written
 	marks upstreamMarks
 }
 
-// upstreamDrops reports whether a parameter is not sent. What the shape of a
-// provider drops is left out of its chat format, which says nothing about this one.
+// upstreamDrops reports whether a parameter is not sent. Parameters that the shape of a provider drops are dropped in
+// its chat format only.
 func upstreamDrops(t *hub.Target, name string) bool {
 	return slices.Contains(t.Drop, name) && !slices.Contains(t.Provider.Shape.Drop, name)
 }
 
 func upstreamLimit(r *hub.Request, t *hub.Target) int64 {
-	most := int64(t.Model.MaxOutput)
+	maximum := int64(t.Model.MaxOutput)
 	switch {
-	case r.MaxTokens > 0 && most > 0:
-		return min(r.MaxTokens, most)
+	case r.MaxTokens > 0 && maximum > 0:
+		return min(r.MaxTokens, maximum)
 	case r.MaxTokens > 0:
 		return r.MaxTokens
-	case most > 0:
-		return most
+	case maximum > 0:
+		return maximum
 	}
 	return upstreamMaxTokens
 }
 
-// system writes the system messages that stand first and returns the place of
-// the message behind them.
+// system writes the leading system messages and returns the index of the message after them.
 func (w *upstreamWriter) system() (rest int, err error) {
 	const open = `,"system":[`
 	from := len(w.dst)
@@ -129,7 +127,7 @@ func (w *upstreamWriter) system() (rest int, err error) {
 	return rest, nil
 }
 
-// outputRule is what the model has to be told of the form of its answer.
+// outputRule returns what the model must be told about the form of its answer.
 func (w *upstreamWriter) outputRule() string {
 	if w.grammar != "" {
 		return ""
@@ -137,7 +135,7 @@ func (w *upstreamWriter) outputRule() string {
 	return w.r.Output.Rule()
 }
 
-// decideOutput finds out whether the format of the answer can be sent as such.
+// decideOutput determines whether the schema of the answer can be sent as such.
 func (w *upstreamWriter) decideOutput() {
 	if o := w.r.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && w.t.Model.JSONSchema {
 		w.grammar, _ = upstreamGrammar(o.Schema)

@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// upstreamGrammar is a schema as the format takes it where answers are held to it: with the
-// keywords that it has a grammar for, closed objects, and the other keywords told in the
-// description. A schema that has no others is returned as it is. ok is false for one that
-// would mean something else then: open objects, "anything", references in a circle.
+// upstreamGrammar returns a schema in the form that the format requires for answers that are held to it: with the
+// keywords for which it has a grammar, with closed objects, and with the other keywords listed in the description. A
+// schema without other keywords is returned unchanged. ok is false for a schema whose meaning would change: open
+// objects, "anything", circular references.
 func upstreamGrammar(schema string) (_ string, ok bool) {
 	g := grammar{fits: true}
 	g.schema(gjson.Parse(schema))
@@ -28,26 +28,28 @@ func upstreamGrammar(schema string) (_ string, ok bool) {
 type grammar struct {
 	dst           []byte
 	fits, changed bool
-	// at is the definition that is being written, uses the references within each.
+	// at is the definition that is being written. uses lists the references within each definition.
 	at   string
 	uses map[string][]string
 	refs int
 }
 
-// maxRefs bounds the references that are followed to see whether they go in a circle.
+// maxRefs bounds the references that are followed to detect a circle.
 const maxRefs = 4096
 
-// upstreamFormats are the formats of strings that have a grammar.
-var upstreamFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
+// upstreamFormats are the string formats that have a grammar.
+var upstreamFormats = []string{
+	"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid",
+}
 
-// grammarNode is a schema while it is written.
+// grammarNode is a schema that is being written.
 type grammarNode struct {
 	names   []string
 	members map[string]gjson.Result
 	first   bool
 }
 
-// take is a member that is written as it is, or converted.
+// take removes a member, which is then written unchanged or converted, and returns it.
 func (n *grammarNode) take(name string) gjson.Result {
 	v := n.members[name]
 	if at := slices.Index(n.names, name); at >= 0 {
@@ -100,7 +102,7 @@ func (g *grammar) node(n *grammarNode) {
 		g.refs++
 		g.fits = g.fits && strings.HasPrefix(ref.Str, "#/") && g.refs <= maxRefs
 		g.raw(n, "$ref", ref)
-		g.changed = g.changed || len(n.names) > 0 // nothing stands beside it
+		g.changed = g.changed || len(n.names) > 0 // a reference has no other members beside it
 		return
 	}
 	kind := n.members["type"]
@@ -123,7 +125,7 @@ func (g *grammar) node(n *grammarNode) {
 	g.describe(n, n.take("description"))
 }
 
-// literals writes enum and const, of plain values.
+// literals writes enum and const if they have plain values.
 func (g *grammar) literals(n *grammarNode) (any bool) {
 	for _, name := range [...]string{"enum", "const"} {
 		v := n.members[name]
@@ -168,7 +170,7 @@ func (g *grammar) choices(n *grammarNode) bool {
 	return false
 }
 
-// schemas writes a member that holds schemas by their names.
+// schemas writes a member that contains schemas by name.
 func (g *grammar) schemas(n *grammarNode, name string, v gjson.Result, path string) {
 	if !v.Exists() {
 		return
@@ -178,19 +180,19 @@ func (g *grammar) schemas(n *grammarNode, name string, v gjson.Result, path stri
 	g.dst = append(g.dst, '{')
 	inner := &grammarNode{first: true}
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
-		before := g.at
+		previous := g.at
 		if path != "" {
 			g.at = path + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 		}
 		g.key(inner, key)
 		g.schema(v)
-		g.at = before
+		g.at = previous
 		return g.fits
 	})
 	g.dst = append(g.dst, '}')
 }
 
-// typed writes what belongs to a type.
+// typed writes the keywords that belong to a type.
 func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
 	is := func(name string) bool {
 		found := kind.Str == name
@@ -201,7 +203,7 @@ func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
 	}
 	if is("object") {
 		properties, open := n.take("properties"), n.take("additionalProperties")
-		// What else it holds is for the model to choose: a closed object would hold nothing.
+		// An object with other members is left to the model: a closed object could not have them.
 		if open.Exists() && open.Type != gjson.False || !open.Exists() && !properties.Exists() {
 			g.fits = false
 		}
@@ -225,7 +227,7 @@ func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
 	}
 }
 
-// describe writes the description, and in it what has no grammar.
+// describe writes the description, with the keywords that have no grammar added to it.
 func (g *grammar) describe(n *grammarNode, v gjson.Result) {
 	text := []byte(v.Str)
 	if len(n.names) > 0 {
@@ -245,7 +247,7 @@ func (g *grammar) describe(n *grammarNode, v gjson.Result) {
 	}
 }
 
-// circles reports whether a definition stands within itself.
+// circles reports whether a definition contains itself.
 func (g *grammar) circles() bool {
 	const open, closed = 1, 2
 	state := map[string]int{}

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// upstreamThinking is what a request says about thinking.
+// upstreamThinking is the setting of thinking in a request.
 type upstreamThinking uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	upstreamBudget
 )
 
-// The budgets of models that know no effort, in tokens (specification 11.1).
+// The budgets for models that know no effort, in tokens (specification 11.1).
 const (
 	upstreamLowBudget    = 2048
 	upstreamMediumBudget = 8192
@@ -26,7 +26,7 @@ const (
 	upstreamLeastBudget  = 1024
 )
 
-// decideThinking turns the effort into what the model knows (specification 11.1).
+// decideThinking converts the effort into what the model supports (specification 11.1).
 func (w *upstreamWriter) decideThinking() {
 	if !w.t.Model.Reasoning || w.r.Effort == "" || upstreamDrops(w.t, "reasoning_effort") {
 		if w.r.Effort != "" {
@@ -40,7 +40,7 @@ func (w *upstreamWriter) decideThinking() {
 		w.thinking = upstreamOff
 		return
 	case hub.EffortMinimal:
-		w.thinking, asked = upstreamOff, hub.EffortLow // the least of output_config
+		w.thinking, asked = upstreamOff, hub.EffortLow // the lowest one of output_config
 	default:
 		w.thinking = upstreamAdaptive
 	}
@@ -65,9 +65,9 @@ func upstreamBudgets(effort hub.Effort) int64 {
 	}
 }
 
-// forbidsThinking reports whether the request cannot be sent with thinking on: it
-// forces a tool, it is to be continued, or its last assistant turn has calls and
-// no signed thinking that the model could go on from (specification 4.4, 11.2).
+// forbidsThinking reports whether the request cannot be sent with thinking on: it forces a tool, it is to be continued,
+// or its last assistant turn has calls but no signed thinking from which the model could continue (specification 4.4,
+// 11.2).
 func (w *upstreamWriter) forbidsThinking() bool {
 	if len(w.r.Tools) > 0 && (w.r.Choice.Mode == "required" || w.r.Choice.Mode == "function") {
 		return true
@@ -77,13 +77,15 @@ func (w *upstreamWriter) forbidsThinking() bool {
 	}
 	for i := len(w.r.Messages) - 1; i >= 0; i-- {
 		if m := &w.r.Messages[i]; m.Role == hub.Assistant {
-			return len(m.Calls) > 0 && !slices.ContainsFunc(m.Reasoning, func(x hub.Reasoning) bool { return upstreamRestores(&x, w.t) })
+			return len(m.Calls) > 0 && !slices.ContainsFunc(m.Reasoning, func(x hub.Reasoning) bool {
+				return upstreamRestores(&x, w.t)
+			})
 		}
 	}
 	return false
 }
 
-// upstreamRestores reports whether a candidate gets this piece of reasoning back.
+// upstreamRestores reports whether a piece of reasoning is sent back to a candidate.
 func upstreamRestores(x *hub.Reasoning, t *hub.Target) bool {
 	return x.State.Fits(t) && (x.State.Form == hub.FormSignature || x.State.Form == hub.FormRedacted)
 }
@@ -96,7 +98,7 @@ func (w *upstreamWriter) reasoning() {
 	case upstreamAdaptive:
 		display := "omitted"
 		if w.r.Answer.Reasoning && !w.r.Answer.HideReasoningText {
-			display = "summarized" // newer models give signatures only without it
+			display = "summarized" // without it newer models send signatures only
 		}
 		w.dst = append(append(append(w.dst, `,"thinking":{"type":"adaptive","display":"`...), display...), `"}`...)
 	case upstreamBudget:

@@ -9,9 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// upstreamSchema returns the schema of a tool as the format takes it: of draft 2020-12, of an
-// object, and without a choice between schemas at its top. A schema that is all of that is
-// returned as it is.
+// upstreamSchema returns the schema of a tool in the form that the format requires: of draft 2020-12, of an object, and
+// without a choice between schemas at its top. A schema of that form is returned unchanged.
 func upstreamSchema(schema string) string {
 	v := gjson.Parse(schema)
 	if !v.IsObject() {
@@ -36,14 +35,13 @@ func upstreamSchema(schema string) string {
 	return `{"type":"object"}`
 }
 
-// schemaMender writes a schema again, with the keywords that drafts before 2020-12 spell
-// otherwise in today's spelling.
+// schemaMender rewrites a schema. Keywords that drafts before 2020-12 spell differently get their present spelling.
 type schemaMender struct {
 	dst     []byte
 	changed bool
 }
 
-// The keywords that hold schemas: one, or a list of them, or an object of them.
+// The keywords that contain schemas: one schema, a list of schemas, or an object of schemas.
 var (
 	schemaKeywords = []string{
 		"items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains",
@@ -73,11 +71,11 @@ func (m *schemaMender) schema(v gjson.Result) {
 	m.dst = append(m.dst, '}')
 }
 
-// member writes a member of a schema; old are those that tell which draft it is of.
+// member writes a member of a schema. old are the members that show which draft the schema uses.
 func (m *schemaMender) member(old map[string]gjson.Result, key string, v gjson.Result) {
 	name := key
 	switch key {
-	case "exclusiveMinimum", "exclusiveMaximum": // draft 4: a flag of the other keyword
+	case "exclusiveMinimum", "exclusiveMaximum": // in draft 4 a flag of the other keyword
 		if v.IsBool() {
 			m.changed = true
 			if v = old[limitOf(key)]; old[key].Type != gjson.True || v.Type != gjson.Number {
@@ -89,7 +87,7 @@ func (m *schemaMender) member(old map[string]gjson.Result, key string, v gjson.R
 			m.changed = true
 			return
 		}
-	case "items": // up to draft 2019-09 a list, for the elements by their places
+	case "items": // up to draft 2019-09 a list, for the elements by position
 		if v.IsArray() {
 			name, m.changed = "prefixItems", true
 		}
@@ -97,7 +95,7 @@ func (m *schemaMender) member(old map[string]gjson.Result, key string, v gjson.R
 		if old["items"].IsArray() {
 			name, m.changed = "items", true
 		}
-	case "required": // draft 3: a flag of a property
+	case "required": // in draft 3 a flag of a property
 		if v.IsBool() {
 			m.changed = true
 			return
@@ -148,8 +146,8 @@ func hasChoice(v gjson.Result) bool {
 	return slices.ContainsFunc(choiceKeywords[:], func(name string) bool { return v.Get(name).IsArray() })
 }
 
-// withoutChoice returns a schema of an object that has the properties of all branches of the
-// choices at its top, and requires what each of them does. The description tells the rest.
+// withoutChoice returns a schema of an object with the properties of all branches of the choices at its top. It
+// requires the properties that every branch requires. The choices themselves are described in the description.
 func withoutChoice(v gjson.Result) string {
 	var all properties
 	required := all.gather(v, v, 0).names
@@ -189,7 +187,7 @@ func withoutChoice(v gjson.Result) string {
 	return string(append(m.dst, '}'))
 }
 
-// properties gathers the properties of several schemas, each with the schemas that it may have.
+// properties gathers the properties of several schemas, each with all schemas that it may have.
 type properties struct {
 	names   []string
 	schemas map[string][]string
@@ -201,16 +199,16 @@ type properties struct {
 // property is a name with one of its schemas.
 type property struct{ name, schema string }
 
-// maxBranches, maxBranchDepth and maxBranchBytes bound the schemas that are gathered and the
-// text that is read for them: references may go in circles and name a schema many times.
+// maxBranches, maxBranchDepth and maxBranchBytes bound the schemas that are gathered and the text that is read for
+// them, since references may be circular or name a schema many times.
 const (
 	maxBranches    = 1024
 	maxBranchDepth = 32
 	maxBranchBytes = 64 << 20
 )
 
-// gather notes the properties of a schema within root and of the branches of its choices, and
-// returns the names of those that it requires. Beyond the bounds it notes and requires nothing.
+// gather adds the properties of a schema within root and of the branches of its choices, and returns the names of those
+// that it requires. Beyond the bounds it adds and requires nothing.
 func (p *properties) gather(root, v gjson.Result, depth int) (required nameList) {
 	if p.visited++; p.visited > maxBranches || depth > maxBranchDepth || !p.mayRead(v) {
 		return required
@@ -240,8 +238,8 @@ func (p *properties) gather(root, v gjson.Result, depth int) (required nameList)
 	return required
 }
 
-// mayRead reports whether v may still be read within maxBranchBytes, and counts it. The first
-// schema may always be read.
+// mayRead reports whether v may still be read within maxBranchBytes, and counts it. The first schema may always be
+// read.
 func (p *properties) mayRead(v gjson.Result) bool {
 	if p.read > maxBranchBytes {
 		return false
@@ -279,7 +277,7 @@ func (p *properties) add(name, schema string) {
 	p.schemas[name] = append(p.schemas[name], schema)
 }
 
-// nameList lists names in the order in which they were added, each once.
+// nameList is a list of names in the order in which they were added, without duplicates.
 type nameList struct {
 	names []string
 	known map[string]bool
@@ -315,7 +313,7 @@ func (p *properties) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// definition finds the schema that a reference such as #/$defs/name points at.
+// definition returns the schema that a reference such as #/$defs/name refers to.
 func definition(root gjson.Result, ref string) (found gjson.Result, ok bool) {
 	steps := strings.Split(ref, "/")
 	if len(steps) < 2 || steps[0] != "#" {

@@ -10,9 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// messages writes the turns from place rest on. The format wants turns of user and
-// assistant, the user's first, and all results of an assistant turn's calls at
-// the front of the turn behind it.
+// messages writes the turns from the index rest on. The format requires alternating turns of user and assistant,
+// beginning with the user's, and all results of an assistant turn's calls at the front of the turn after it.
 func (w *upstreamWriter) messages(rest int) error {
 	all := w.r.Messages
 	var open []string // ids of calls of the last assistant turn
@@ -44,10 +43,10 @@ func (w *upstreamWriter) messages(rest int) error {
 	return nil
 }
 
-// written notes that a block of a turn is complete which the prompt cache may end with.
+// written records that a block is complete at which the prompt cache may end.
 func (w *upstreamWriter) written() { w.marks.message = len(w.dst) - 1 }
 
-// block begins a content block of a role's turn.
+// block begins a content block in a turn of the given role.
 func (w *upstreamWriter) block(role hub.Role) {
 	if w.role == role {
 		w.dst = append(w.dst, ',')
@@ -65,7 +64,7 @@ func (w *upstreamWriter) block(role hub.Role) {
 	w.dst = append(append(append(w.dst, `{"role":"`...), role.String()...), `","content":[`...)
 }
 
-// opening writes a turn of the user's for a conversation that has none at its start.
+// opening writes a turn of the user for a conversation that does not begin with one.
 func (w *upstreamWriter) opening() {
 	w.block(hub.User)
 	w.textBlock("Continue.", "")
@@ -79,7 +78,7 @@ func (w *upstreamWriter) endTurn() {
 	w.role = 0
 }
 
-// assistant writes message i: thinking first, then text, then calls.
+// assistant writes message i: first the thinking, then the text, then the calls.
 func (w *upstreamWriter) assistant(i int) error {
 	m := &w.r.Messages[i]
 	for j := range m.Reasoning {
@@ -97,7 +96,7 @@ func (w *upstreamWriter) assistant(i int) error {
 			return fmt.Errorf("messages[%d] is of the assistant and holds more than text, which the messages format does not carry", i)
 		}
 		if last && j == len(m.Parts)-1 {
-			text = strings.TrimRight(text, " \t\r\n") // what is to be continued must not end in white space
+			text = strings.TrimRight(text, " \t\r\n") // a text to be continued must not end in white space
 		}
 		if !upstreamBlank(text) {
 			w.block(hub.Assistant)
@@ -134,7 +133,7 @@ func (w *upstreamWriter) restore(x *hub.Reasoning) {
 	w.dst = append(jsontext.AppendQuoted(w.dst, x.State.Data), '}')
 }
 
-// upstreamInput is the input of a call: an object, whatever the model wrote.
+// upstreamInput returns the input of a call, which is always an object.
 func upstreamInput(arguments string) string {
 	s := jsontext.NewScanner([]byte(arguments))
 	if s.Kind() != jsontext.Object || s.Skip() != nil || s.End() != nil {
@@ -143,8 +142,8 @@ func upstreamInput(arguments string) string {
 	return arguments
 }
 
-// user writes messages [from, to), none of which is of the assistant. open are the
-// calls that wait for a result; one without is an error there.
+// user writes messages [from, to), none of which is the assistant's. open are the calls that wait for a result. A call
+// without one is an error, so it gets a placeholder.
 func (w *upstreamWriter) user(from, to int, open []string) error {
 	var answered map[string]struct{}
 	if len(open) > 0 {
@@ -176,20 +175,20 @@ func (w *upstreamWriter) user(from, to int, open []string) error {
 		if m.Role == hub.ToolResult {
 			continue
 		}
-		before := len(w.dst)
+		start := len(w.dst)
 		if err := w.parts(m, i, func() { w.block(hub.User) }); err != nil {
 			return err
 		}
-		if len(w.dst) > before {
+		if len(w.dst) > start {
 			w.written()
 		}
 	}
 	return nil
 }
 
-// parts writes the content of message i; begin is called before each block. A system
-// message behind the first turn is a reminder to the user's side: not all models
-// take the role there, and to move it would break the order (specification 4.2).
+// parts writes the content of message i. begin is called before each block. A system message after the first turn
+// becomes a reminder in a user turn: not all models accept the role there, and moving it would break the order
+// (specification 4.2).
 func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 	late := m.Role == hub.System || m.Role == hub.Developer
 	for j := range m.Parts {
@@ -237,7 +236,7 @@ func (w *upstreamWriter) result(i int) error {
 	bare.Parts = make([]hub.Part, len(m.Parts))
 	for j, p := range m.Parts {
 		if p.Cache != "" {
-			cache = p.Cache // the mark of the whole result
+			cache = p.Cache // the mark applies to the whole result
 		}
 		p.Cache = ""
 		bare.Parts[j] = p
@@ -319,5 +318,5 @@ func upstreamTakes(kind, media string) bool {
 	return false
 }
 
-// upstreamBlank: blocks of white space only are refused there.
+// upstreamBlank reports whether a text is white space only. The format refuses blocks with such a text.
 func upstreamBlank(text string) bool { return strings.TrimSpace(text) == "" }

@@ -21,7 +21,7 @@ func missing(at string) error {
 	return hub.Fault("missing_required_parameter", at, "is required")
 }
 
-// given reports whether a member is there and not null.
+// given reports whether a member is present and not null.
 func given(v gjson.Result) bool { return v.Type != gjson.Null }
 
 func wrongKind(at, want string, v gjson.Result) error {
@@ -31,7 +31,7 @@ func wrongKind(at, want string, v gjson.Result) error {
 	return invalid(at, "must be %s, it is %s", want, jsontext.KindOf(v))
 }
 
-// text is a string that must be there.
+// text returns a string that must be present.
 func text(v gjson.Result, at string) (string, error) {
 	if v.Type != gjson.String {
 		return "", wrongKind(at, "a string", v)
@@ -39,7 +39,7 @@ func text(v gjson.Result, at string) (string, error) {
 	return v.Str, nil
 }
 
-// name is a text that must not be empty.
+// name returns a string that must not be empty.
 func name(v gjson.Result, at string) (string, error) {
 	s, err := text(v, at)
 	if err == nil && s == "" {
@@ -48,7 +48,7 @@ func name(v gjson.Result, at string) (string, error) {
 	return s, err
 }
 
-// optionalText is a string, or empty for what is not given.
+// optionalText returns a string, or an empty one if it is not given.
 func optionalText(v gjson.Result, at string) (string, error) {
 	if !given(v) {
 		return "", nil
@@ -56,7 +56,7 @@ func optionalText(v gjson.Result, at string) (string, error) {
 	return text(v, at)
 }
 
-// optionalBool is a boolean, or false for what is not given.
+// optionalBool returns a boolean, or false if it is not given.
 func optionalBool(v gjson.Result, at string) (bool, error) {
 	if given(v) && !v.IsBool() {
 		return false, wrongKind(at, "a boolean", v)
@@ -64,7 +64,7 @@ func optionalBool(v gjson.Result, at string) (bool, error) {
 	return v.Type == gjson.True, nil
 }
 
-// optionalObject reports whether there is an object.
+// optionalObject reports whether there is an object. A value that is neither an object nor null is an error.
 func optionalObject(v gjson.Result, at string) (bool, error) {
 	if given(v) && !v.IsObject() {
 		return false, wrongKind(at, "an object", v)
@@ -72,7 +72,7 @@ func optionalObject(v gjson.Result, at string) (bool, error) {
 	return given(v), nil
 }
 
-// integer is a number without a fraction that must be there.
+// integer returns a whole number that must be present.
 func integer(v gjson.Result, at string) (int64, error) {
 	if v.Type != gjson.Number {
 		return 0, wrongKind(at, "an integer", v)
@@ -84,7 +84,7 @@ func integer(v gjson.Result, at string) (int64, error) {
 	return n, nil
 }
 
-// each calls do for every element of an array with the element's path.
+// each calls do for every element of an array, with the element's path, until it returns an error.
 func each(array gjson.Result, at string, do func(v gjson.Result, at string) error) error {
 	if !array.IsArray() {
 		return wrongKind(at, "an array", array)
@@ -99,7 +99,7 @@ func each(array gjson.Result, at string, do func(v gjson.Result, at string) erro
 	return err
 }
 
-// compact is JSON text without the white space between its tokens.
+// compact returns JSON text without the white space between its tokens.
 func compact(text string) string {
 	var out []byte
 	quoted, from := false, 0

@@ -65,19 +65,19 @@ func (w *writer) content(dst []byte, finish hub.Finish) ([]byte, error) {
 	return dst, nil
 }
 
-// cutOff: what is missing of the last call's arguments will not come.
+// cutOff reports whether the answer was cut off, so that the rest of the last call's arguments will not come.
 func cutOff(f hub.Finish) bool { return f == hub.FinishLength || f == hub.FinishContext }
 
 const refusal = "refusal"
 
-// stop is why an answer ended, as clients are told.
+// stop is the reason why an answer ended, in the form for clients.
 type stop struct {
 	reason   string
-	sequence string // empty: null
+	sequence string // empty means null
 }
 
-// stopped chooses the stop_reason (specification 5). FinishCalls without a call
-// counts as a plain end: with tool_use the client would look for a block to run.
+// stopped chooses the stop_reason (specification 5). FinishCalls without a call counts as a plain end, since with
+// tool_use the client would look for a block to run.
 func (a *answer) stopped(e *hub.End) stop {
 	switch {
 	case a.refused || e.Finish == hub.FinishRefusal:
@@ -113,7 +113,7 @@ func (a *answer) details(dst []byte) []byte {
 	return append(append(append(dst, '"'), a.refusal...), `"}`...)
 }
 
-// counts is a usage as messages counts: cached tokens stand beside the input.
+// counts is a usage in the way of messages: cached tokens are not included in the input.
 type counts struct{ input, read, written, output, thinking int64 }
 
 // counts converts a usage (specification 5.1).

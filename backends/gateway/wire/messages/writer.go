@@ -7,12 +7,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewWriter makes the writer of an answer to a request of Read (specifications 5
-// and 6).
+// NewWriter returns a writer of the answer to a request that Read has accepted (specifications 5 and 6).
 //
-// An empty answer has one empty text block as a whole, and no block in a stream: an
-// empty text block must not be opened, and SDKs take a stream without blocks as a
-// message without content.
+// An empty answer has one empty text block as a whole, and no block in a stream: an empty text block must not be
+// opened, and SDKs take a stream without blocks as a message without content.
 func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &writer{answer: answer{request: r, reply: reply}}
 }
@@ -21,7 +19,7 @@ type writer struct {
 	answer
 	index                        int // of the open block, or of the next one
 	started, open, pinged, ended bool
-	// cut: see cutOff.
+	// cut is the result of cutOff.
 	cut bool
 }
 
@@ -63,15 +61,14 @@ func (w *writer) start(dst []byte) []byte {
 	return append(dst, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}}`+frameEnd...)
 }
 
-// head appends the id and what follows it up to the model.
+// head appends the id and what follows it, up to the model.
 func (w *writer) head(dst []byte) []byte {
 	dst = jsontext.AppendQuoted(dst, w.reply.ID("msg_"))
 	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
 	return jsontext.AppendQuoted(dst, w.request.Model)
 }
 
-// drain writes what can be written: the first block as far as it goes, and those
-// behind it once it is finished.
+// drain writes what can be written: the first block as far as possible, and those behind it once it is finished.
 func (w *writer) drain(dst []byte) []byte {
 	for len(w.blocks) > 0 {
 		dst = w.advance(dst)
@@ -83,7 +80,7 @@ func (w *writer) drain(dst []byte) []byte {
 	return dst
 }
 
-// advance writes what there is of the first block.
+// advance writes what is available of the first block.
 func (w *writer) advance(dst []byte) []byte {
 	b := &w.blocks[0]
 	if !w.open {
@@ -142,7 +139,7 @@ func (w *writer) begin(dst []byte, b *answerBlock) []byte {
 	return dst
 }
 
-// tool appends a tool_use block from its type up to its input.
+// tool appends a tool_use block, from its type up to its input.
 func (b *answerBlock) tool(dst []byte) []byte {
 	dst = jsontext.AppendQuoted(append(dst, `"tool_use","id":`...), b.id)
 	dst = jsontext.AppendQuoted(append(dst, `,"name":`...), b.name)

@@ -8,31 +8,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// call is a call of a tool by the model, in the item of the tool's kind.
+// call is a call of a tool by the model. Its item depends on the kind of the tool.
 type call struct {
-	id    string // of the call, not of the item
+	id    string // id of the call, not of the item
 	tool  hub.Tool
-	index int // of the item, or none as long as there is none
-	// text is the inside of the JSON string of the arguments, or of the input of a
-	// custom tool.
+	index int // of the item; none while there is no item
+	// text is the inside of the JSON string of the arguments, or of the input of a custom tool.
 	text  []byte
 	input *inputDecoder // of a custom tool
-	body  []byte        // JSON object, of the kinds that hold one
+	body  []byte        // JSON object, for the kinds that have one
 	done  bool          // its item is complete
-	// arguments tells when they are complete.
+	// arguments tells when the arguments are complete.
 	arguments hub.Arguments
 }
 
-// callKind is how calls of a kind of tool look.
+// callKind describes the item for calls of one kind of tool.
 type callKind struct {
 	item   string // type of the item
-	prefix string // of its id
-	// member holds what the tool is asked to do. A call with defaults holds an object
-	// there, in which the members that clients rely on are filled in.
+	prefix string // prefix of its id
+	// member holds what the tool is asked to do. If object is set it is an object, into which the defaults, on which
+	// clients rely, are filled.
 	member   string
 	object   bool
 	defaults []hub.Param
-	extra    string // more members
+	extra    string // further members
 }
 
 var callKinds = [...]callKind{
@@ -48,16 +47,17 @@ var callKinds = [...]callKind{
 	},
 	hub.ToolShell: {
 		item: "shell_call", prefix: "sh_", member: "action", object: true,
-		defaults: []hub.Param{{Name: "commands", Value: "[]"}, {Name: "max_output_length", Value: "null"}, {Name: "timeout_ms", Value: "null"}},
-		extra:    `"environment":{"type":"local"},`,
+		defaults: []hub.Param{
+			{Name: "commands", Value: "[]"}, {Name: "max_output_length", Value: "null"}, {Name: "timeout_ms", Value: "null"},
+		},
+		extra: `"environment":{"type":"local"},`,
 	},
 	hub.ToolApplyPatch: {item: "apply_patch_call", prefix: "apc_", member: "operation", object: true},
 }
 
 func (c *call) kind() *callKind { return &callKinds[c.tool.Kind] }
 
-// late reports whether the item is still to come: one that holds an object appears
-// when the object is whole.
+// late reports whether the item is still to come: an item with an object appears when the object is complete.
 func (c *call) late() bool { return c.index == none }
 
 // append appends the item.
@@ -113,9 +113,8 @@ func (w *writer) addCall(dst []byte, c *call) []byte {
 	return w.add(dst, item{id: w.reply.ID(c.kind().prefix), call: c})
 }
 
-// settle ends the calls that are complete once the answer goes on with something
-// else, so that a client can run them meanwhile. What is no object stays open: it is
-// judged at the end.
+// settle ends the calls that are complete as soon as the answer continues with something else, so that a client can run
+// them meanwhile. A call whose arguments are not an object stays open until the end.
 func (w *writer) settle(dst []byte, d *hub.Delta) []byte {
 	open := w.whole[:0]
 	for _, c := range w.whole {
@@ -133,8 +132,8 @@ func (w *writer) settle(dst []byte, d *hub.Delta) []byte {
 	return dst
 }
 
-// arguments writes a piece of a call's arguments. Nothing belongs to a call that is
-// done: an object has nothing behind its end.
+// arguments writes a piece of a call's arguments. Pieces for a call that is done are ignored, since nothing may follow
+// the end of an object.
 func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
 	if c.done {
 		return dst
@@ -159,7 +158,7 @@ func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
 	return w.inputDelta(dst, c, from)
 }
 
-// inputDelta writes what came to a custom tool's input.
+// inputDelta writes the new part of a custom tool's input.
 func (w *writer) inputDelta(dst []byte, c *call, from int) []byte {
 	if from == len(c.text) {
 		return dst
@@ -177,7 +176,7 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	}
 	if c.input != nil {
 		if r.status == "completed" && !c.sound() {
-			c.mend() // of what is not with the client yet; what cannot be mended goes as it is
+			c.mend() // applies to what the client has not got yet; input that cannot be mended stays as it is
 		}
 		from := len(c.text)
 		c.text = c.input.finish(c.text)
@@ -199,7 +198,7 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	return w.done(dst, c.index, s)
 }
 
-// sound reports whether the arguments are what the tool takes.
+// sound reports whether the arguments have the form that the tool takes.
 func (c *call) sound() bool {
 	if c.input != nil {
 		return c.input.sound()
@@ -207,9 +206,9 @@ func (c *call) sound() bool {
 	return hub.IsObject(jsontext.AppendUnquoted(nil, c.text))
 }
 
-// mend closes what a whole answer left open in its arguments, and reports whether they
-// are what the tool takes (specification 5). In a stream those of a function are with
-// the client already, and the input of a custom tool as far as it was understood.
+// mend closes what a whole answer left open in its arguments, and reports whether they then have the form that the tool
+// takes (specification 5). In a stream the client already has the arguments of a function, and the part of a custom
+// tool's input that was decoded.
 func (c *call) mend() bool {
 	if c.sound() {
 		return true
@@ -218,7 +217,7 @@ func (c *call) mend() bool {
 		return c.input.mend()
 	}
 	text := jsontext.AppendUnquoted(nil, c.text)
-	if closed := hub.Closed(text); hub.IsObject(closed) { // to the letter what a stream closes
+	if closed := hub.Closed(text); hub.IsObject(closed) { // exactly what a stream would close
 		c.text = jsontext.AppendEscaped(c.text, closed[len(text):])
 		return true
 	}
@@ -229,8 +228,8 @@ func (c *call) mend() bool {
 	return ok
 }
 
-// lateCall writes a call that holds an object, with what it left open closed. Of one
-// that was cut off in its arguments nothing could be run, so it does not appear.
+// lateCall writes a call with an object, in which it closes what was left open. A call whose arguments were cut off
+// cannot be run, so it does not appear.
 func (w *writer) lateCall(dst []byte, c *call, r result) []byte {
 	body, ok := hub.Object(c.text)
 	switch {
@@ -247,7 +246,7 @@ func (w *writer) lateCall(dst []byte, c *call, r result) []byte {
 	return w.done(dst, c.index, completed)
 }
 
-// appendFilled appends an object with the members that it lacks.
+// appendFilled appends an object and the defaults that it lacks.
 func appendFilled(dst, body []byte, defaults []hub.Param) []byte {
 	object := gjson.ParseBytes(body)
 	dst = append(dst, '{')

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// choice reads tool_choice (specification 4.4).
+// choice evaluates tool_choice (specification 4.4).
 func (in *reader) choice() error {
 	v := in.fields.get("tool_choice")
 	switch {
@@ -45,7 +45,7 @@ func (in *reader) choice() error {
 	return in.choose(v, hub.Choice{Mode: "function", Name: name})
 }
 
-// choose takes a choice when there is something to choose from.
+// choose sets the choice if there are tools to choose from.
 func (in *reader) choose(v value, c hub.Choice) error {
 	switch {
 	case len(in.r.Tools) > 0:
@@ -56,8 +56,7 @@ func (in *reader) choose(v value, c hub.Choice) error {
 	return nil
 }
 
-// named is the tool that an object with a type names; not offered: one that is run
-// by its vendor.
+// named returns the tool that an object with a type names. offered is false for a tool that its vendor runs.
 func (in *reader) named(o *object, kind string) (key toolKey, offered bool, err error) {
 	switch kind {
 	case "function", "custom":
@@ -72,7 +71,7 @@ func (in *reader) named(o *object, kind string) (key toolKey, offered bool, err 
 	for k := hub.ToolSearch; k <= hub.ToolApplyPatch; k++ {
 		if toolNames[k] == kind {
 			key = toolKey{kind: k, own: kind}
-			// The same type may be run by the vendor, too.
+			// The vendor may run a tool of the same type.
 			_, offered = in.names[key]
 			return key, offered, nil
 		}
@@ -80,7 +79,7 @@ func (in *reader) named(o *object, kind string) (key toolKey, offered bool, err 
 	return key, false, nil
 }
 
-// allowed keeps only the tools that the object in in.tool lists.
+// allowed removes all tools but those that the object in in.tool lists.
 func (in *reader) allowed(v value) error {
 	at := in.tool.get("mode")
 	mode, err := at.text()
@@ -102,7 +101,7 @@ func (in *reader) allowed(v value) error {
 		in.own(list.unsupported("allows no tool that is offered here"))
 		return nil
 	}
-	// The order stays that of tools, since caches go by it.
+	// The order stays that of tools, since caches depend on it.
 	tools := make([]hub.Tool, 0, len(keep))
 	for _, t := range in.r.Tools {
 		if keep[t.Name] {
@@ -113,7 +112,7 @@ func (in *reader) allowed(v value) error {
 	return in.choose(v, hub.Choice{Mode: mode})
 }
 
-// allowTool keeps a tool, or all of a namespace.
+// allowTool keeps a tool, or all tools of a namespace.
 func (in *reader) allowTool(element value, keep map[string]bool) error {
 	kind, err := in.inner.typed(element)
 	if err != nil {

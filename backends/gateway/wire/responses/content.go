@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// content is that of a message: a string or parts. Empty texts are left out.
+// content returns the content of a message, which is a string or parts. Empty texts are left out.
 func (in *reader) content(v value) ([]hub.Part, error) {
 	switch {
 	case v.Type == gjson.String && v.Str != "":
@@ -31,8 +31,8 @@ func (in *reader) content(v value) ([]hub.Part, error) {
 	return parts, err
 }
 
-// mixed is the output of a tool in parts: the texts as one, with a note for
-// each other part, and these.
+// mixed returns the output of a tool that is given in parts: the texts as one, with a note for each other part, and the
+// other parts.
 func (in *reader) mixed(v value) (text string, others []hub.Part, err error) {
 	var texts []string
 	err = v.each(func(element value) error {
@@ -80,12 +80,12 @@ func (in *reader) readPart(v value) (hub.Part, error) {
 		return in.audio()
 	}
 	at := in.part.get("type")
-	in.own(at.invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s", hub.Shown(kind)))
+	in.own(at.invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s",
+		hub.Shown(kind)))
 	return hub.Part{Kind: hub.PartOther, Raw: v.Raw}, nil
 }
 
-// uploaded refuses files that were uploaded before: they belong to an account
-// elsewhere.
+// uploaded refuses files that were uploaded before, since they belong to an account elsewhere.
 func (in *reader) uploaded() error {
 	if v := in.part.get("file_id"); v.given() {
 		return v.unsupported("is not supported, no files are stored here: send the content as a data URL")
@@ -93,7 +93,7 @@ func (in *reader) uploaded() error {
 	return nil
 }
 
-// url is a member that is a data URL or one of the web. The gateway never fetches it.
+// url returns a member that is a data URL or an address on the web. The gateway never fetches it.
 func (in *reader) url(name string, schemes ...string) (string, error) {
 	v := in.part.get(name)
 	url, err := v.text()

@@ -8,9 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// echo notes what the response repeats of the request (specification 8), with the
-// defaults of the public reference. What is not done here is not claimed: nothing
-// is stored and nothing truncated.
+// echo records the members of the request that the response repeats (specification 8), with the defaults of the public
+// reference. It does not claim what the gateway does not do: nothing is stored and nothing truncated.
 func (in *reader) echo() {
 	text := in.fields.get("text")
 	reasoning := in.fields.get("reasoning")
@@ -21,12 +20,14 @@ func (in *reader) echo() {
 		in.repeat("parallel_tool_calls", "true"),
 		{Name: "previous_response_id", Value: "null"},
 		in.repeat("prompt_cache_key", "null"),
-		{Name: "reasoning", Value: `{"effort":` + inner(reasoning, "effort", "null") + `,"summary":` + inner(reasoning, "summary", "null") + `}`},
+		{Name: "reasoning", Value: `{"effort":` + inner(reasoning, "effort", "null") + `,"summary":` +
+			inner(reasoning, "summary", "null") + `}`},
 		in.repeat("safety_identifier", "null"),
 		{Name: "service_tier", Value: `"default"`},
 		{Name: "store", Value: "false"},
 		in.repeat("temperature", "1.0"),
-		{Name: "text", Value: `{"format":` + inner(text, "format", `{"type":"text"}`) + `,"verbosity":` + inner(text, "verbosity", `"medium"`) + `}`},
+		{Name: "text", Value: `{"format":` + inner(text, "format", `{"type":"text"}`) + `,"verbosity":` +
+			inner(text, "verbosity", `"medium"`) + `}`},
 		in.repeat("tool_choice", `"auto"`),
 		in.repeat("tools", "[]"),
 		in.repeat("top_logprobs", "0"),
@@ -43,7 +44,7 @@ func (in *reader) repeat(name, missing string) hub.Param {
 	return hub.Param{Name: name, Value: missing}
 }
 
-// inner is the member of an object, or of nothing.
+// inner returns the member of an object, or missing if it is absent.
 func inner(v value, name, missing string) string {
 	if r := v.Get(name); r.Type != gjson.Null {
 		return oneLine(r.Raw)
@@ -51,7 +52,7 @@ func inner(v value, name, missing string) string {
 	return missing
 }
 
-// lineEnds stand in JSON between tokens only, and an event has one line.
+// lineEnds replaces line ends, which occur in JSON between tokens only, since an event has one line.
 var lineEnds = strings.NewReplacer("\n", " ", "\r", " ")
 
 func oneLine(json string) string {

@@ -9,13 +9,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Edit writes a request of a Responses client for a Responses upstream: the client's bytes
-// but for the smallest changes (specification 1.2). Nothing is stored there.
+// Edit returns a Responses client's request for a Responses upstream: the client's bytes with the smallest possible
+// changes (specification 1.2). It asks the upstream to store nothing.
 //
-// open opens a token of reasoning state; nil: none can be opened. A reasoning item with a
-// token gives way to the item that it holds where the candidate can go on from it, else it
-// is left out, and so is one without any state: the upstream could not find it. State that
-// is no token of ours stays: it may be the candidate's.
+// open opens a token of reasoning state. A nil open means that no token can be opened. A reasoning item with a token is
+// replaced by the item in the token if the candidate can continue from that, else it is left out. An item without any
+// state is left out too, since the upstream could not find it. State that is not a token of the gateway stays, since it
+// may be the candidate's.
 func Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
 	e := editor{hub.NewEditor(r, t, open)}
 	if err := e.top(); err != nil {
@@ -69,7 +69,7 @@ func (e *editor) top() error {
 		more += `,"include":[` + encryptedContent + `]`
 	}
 	if more != "" {
-		// The model is never dropped, so there is a member to stand behind.
+		// The model is never dropped, so there is a member to follow.
 		end := items[len(items)-1].To
 		e.Edits.Replace(end, end, more)
 	}
@@ -78,7 +78,7 @@ func (e *editor) top() error {
 
 const encryptedContent = `"reasoning.encrypted_content"`
 
-// include adds the state of reasoning to what the client wants included.
+// include adds the state of reasoning to what the client wants to be included.
 func (e *editor) include(kind jsontext.Kind, from, to int) {
 	switch text := e.Request.Body[from:to]; {
 	case kind != jsontext.Array:
@@ -90,11 +90,10 @@ func (e *editor) include(kind jsontext.Kind, from, to int) {
 	}
 }
 
-// editNever are the members that no list of refused parameters may take away.
+// editNever are the members that are never left out, even if an upstream refused them.
 var editNever = [...]string{"model", "input", "instructions", "tools", "store", "stream"}
 
-// drops reports whether a top-level member is left out. The names of the target are those
-// of the chat format.
+// drops reports whether a top-level member is left out. The names in the target are those of chat.
 func (e *editor) drops(name string) bool {
 	switch {
 	case slices.Contains(editNever[:], name):
@@ -105,7 +104,7 @@ func (e *editor) drops(name string) bool {
 	return slices.Contains(e.Target.Drop, name)
 }
 
-// array passes an array of objects and leaves out those for which drop says so.
+// array passes an array of objects and leaves out those for which drop returns true.
 func (e *editor) array(s *jsontext.Scanner, drop func(o *editObject) bool) error {
 	items, err := s.ArrayItems(func(item *jsontext.Item) error {
 		if s.Kind() != jsontext.Object {
@@ -121,7 +120,7 @@ func (e *editor) array(s *jsontext.Scanner, drop func(o *editObject) bool) error
 	return err
 }
 
-// editObject is what Edit has to know of an item or a tool.
+// editObject is what Edit needs to know of an item or a tool.
 type editObject struct {
 	kind, encrypted string
 	from, to        int
@@ -143,8 +142,8 @@ func (o *editObject) scan(s *jsontext.Scanner) error {
 	})
 }
 
-// reasoning puts the item that a token holds in the place of the item with the token, and
-// reports whether the item has to go instead.
+// reasoning replaces a reasoning item with a token by the item in the token, and reports whether the item must be left
+// out instead.
 func (e *editor) reasoning(o *editObject) (drop bool) {
 	switch {
 	case o.kind != "reasoning":
@@ -159,5 +158,5 @@ func (e *editor) reasoning(o *editObject) (drop bool) {
 	return ours && !ok
 }
 
-// editHosted: a provider that does not take every type of tool takes functions only.
+// editHosted reports whether to leave out a tool, for a provider that takes functions only.
 func editHosted(o *editObject) bool { return o.kind != "function" }

@@ -10,13 +10,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// inputDecoder takes the text out of {"input": "…"}, the arguments of a custom
-// tool, while they come. What it gives is the inside of a JSON string, so the
-// escapes of the text stay as the model wrote them when they are whole and right.
+// inputDecoder extracts the text from {"input": "…"}, the arguments of a custom tool, as they arrive. Its output is the
+// inside of a JSON string, so valid escapes in the text stay as the model wrote them.
 type inputDecoder struct {
 	phase inputPhase
-	// held is JSON text that is not understood yet: what comes before the text, an
-	// escape without its end, or all of it when it is none of the expected form.
+	// held is JSON text that was not decoded yet: what comes before the text, an incomplete escape, or everything if
+	// the arguments do not have the expected form.
 	held    []byte
 	scratch []byte
 }
@@ -27,11 +26,11 @@ const (
 	inputBefore inputPhase = iota
 	inputWithin
 	inputBehind
-	inputOther // not the expected form: read at the end
+	inputOther // not the expected form; decoded at the end
 )
 
-// decode takes a piece of the arguments (the inside of a JSON string) and appends
-// what it adds to the text to dst.
+// decode takes a piece of the arguments (the inside of a JSON string) and appends the corresponding part of the text to
+// dst.
 func (d *inputDecoder) decode(dst, piece []byte) []byte {
 	switch d.phase {
 	case inputBehind:
@@ -60,11 +59,11 @@ func (d *inputDecoder) decode(dst, piece []byte) []byte {
 	return dst
 }
 
-// maxInputStart bounds what is looked at again with every piece.
+// maxInputStart bounds the text that is examined again with every piece.
 const maxInputStart = 256
 
-// inputStart is the length of {"input":" with any white space in it; more: the
-// text may still become that.
+// inputStart returns the length of {"input":" with any white space in it. more reports that the text may still become
+// that.
 func inputStart(text []byte) (n int, more bool) {
 	for _, want := range [...]string{"{", `"input"`, ":", `"`} {
 		for n < len(text) && strings.IndexByte(" \t\r\n", text[n]) >= 0 {
@@ -82,8 +81,7 @@ func inputStart(text []byte) (n int, more bool) {
 	return n, false
 }
 
-// within passes the inside of the string: text that is not the end of an escape is
-// kept for the next time.
+// within passes the inside of the string. An incomplete escape is kept for the next piece.
 func (d *inputDecoder) within(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -99,7 +97,7 @@ func (d *inputDecoder) within(dst, text []byte) []byte {
 			}
 			dst = appendEscape(dst, text[i:i+size])
 			i += size
-		case c < ' ': // models write line ends as they are
+		case c < ' ': // models write line ends unescaped
 			dst = jsontext.AppendEscaped(dst, text[i:i+1])
 			i++
 		default:
@@ -113,9 +111,9 @@ func (d *inputDecoder) within(dst, text []byte) []byte {
 	return dst
 }
 
-// escapeSize is the length of the escape that a text begins with, both halves of
-// a surrogate pair together. 1: it is none, and the backslash stands for itself.
-// whole is false when its end is not there yet.
+// escapeSize returns the length of the escape at the beginning of a text. Both halves of a surrogate pair count as one
+// escape. A size of 1 means that it is not an escape and the backslash stands for itself. whole is false if the end has
+// not arrived yet.
 func escapeSize(text []byte) (size int, whole bool) {
 	if len(text) < 2 {
 		return 0, false
@@ -145,7 +143,7 @@ func escapeSize(text []byte) (size int, whole bool) {
 	}
 }
 
-// hexRun is how many of the first four bytes are hexadecimal digits.
+// hexRun returns how many of the first four bytes are hexadecimal digits.
 func hexRun(text []byte) (n int) {
 	for n < 4 && n < len(text) && strings.IndexByte("0123456789abcdefABCDEF", text[n]) >= 0 {
 		n++
@@ -153,18 +151,18 @@ func hexRun(text []byte) (n int) {
 	return n
 }
 
-// highSurrogate reports whether a \u escape is the first half of a pair.
+// highSurrogate reports whether a \u escape is the first half of a surrogate pair.
 func highSurrogate(escape []byte) bool {
 	return (escape[2] == 'd' || escape[2] == 'D') && strings.IndexByte("89abAB", escape[3]) >= 0
 }
 
-// appendEscape appends an escape: half of a surrogate pair becomes U+FFFD, and what
-// is no escape keeps its backslash.
+// appendEscape appends an escape. Half of a surrogate pair becomes U+FFFD, and the backslash of an invalid escape is
+// kept.
 func appendEscape(dst, escape []byte) []byte {
 	switch {
 	case len(escape) == 1:
 		return append(dst, `\\`...)
-	case escape[1] == 'u' && (escape[2] == 'd' || escape[2] == 'D'): // perhaps a surrogate
+	case escape[1] == 'u' && (escape[2] == 'd' || escape[2] == 'D'): // possibly a surrogate
 		var room [12]byte
 		return jsontext.AppendEscaped(dst, jsontext.AppendUnquoted(room[:0], escape))
 	default:
@@ -172,13 +170,13 @@ func appendEscape(dst, escape []byte) []byte {
 	}
 }
 
-// finish appends what is left when the arguments are complete: of other forms than
-// the expected one the member "input", or else all as it is.
+// finish appends what is left when the arguments are complete. If they do not have the expected form that is the member
+// "input", else all of the text.
 func (d *inputDecoder) finish(dst []byte) []byte {
 	held := d.held
 	d.held = nil
 	if d.phase == inputWithin || d.phase == inputBehind {
-		return dst // what was cut off inside an escape is lost
+		return dst // an incomplete escape at the end is lost
 	}
 	if !hub.IsObject(held) {
 		return jsontext.AppendEscaped(dst, held)
@@ -201,7 +199,7 @@ func (d *inputDecoder) finish(dst []byte) []byte {
 	return jsontext.AppendEscaped(dst, held)
 }
 
-// sound reports whether the input has come to its end.
+// sound reports whether the input is complete.
 func (d *inputDecoder) sound() bool {
 	switch d.phase {
 	case inputBehind:
@@ -210,12 +208,11 @@ func (d *inputDecoder) sound() bool {
 		return false
 	case inputBefore, inputOther:
 	}
-	// A model that writes the bare text says what it means.
+	// A model that writes the bare text is understood.
 	return hub.IsObject(d.held) || !bytes.HasPrefix(bytes.TrimSpace(d.held), []byte("{"))
 }
 
-// mend closes what input that was cut off left open, and reports whether that makes an
-// end of it (specification 5).
+// mend closes what input that was cut off left open, and reports whether it is complete then (specification 5).
 func (d *inputDecoder) mend() bool {
 	if d.phase == inputWithin {
 		return true

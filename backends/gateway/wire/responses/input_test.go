@@ -22,7 +22,7 @@ func decodeAll(t *testing.T, pieces ...string) string {
 	return inside(t, string(d.finish(out)))
 }
 
-// inside is what the inside of a JSON string stands for.
+// inside decodes the inside of a JSON string.
 func inside(t *testing.T, raw string) (text string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(`"`+raw+`"`), &text); err != nil {

@@ -10,15 +10,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// turn is a message, and for one of the assistant the results of its calls.
+// turn is a message and, if it is the assistant's, the results of its calls.
 type turn struct {
 	hub.Message
-	// results are in the order of the calls; Role 0: there is none yet.
+	// results are in the order of the calls. A zero Role means that there is none yet.
 	results []hub.Message
 }
 
-// closed is the value of reader.open when what the assistant says next is a new
-// turn.
+// closed is the value of reader.open if the next words of the assistant begin a new turn.
 const closed = -1
 
 // input makes the messages.
@@ -31,7 +30,7 @@ func (in *reader) input() error {
 	if instructions != "" {
 		in.say(hub.System, in.words(instructions))
 	}
-	before := len(in.turns)
+	first := len(in.turns)
 	switch v = in.fields.get("input"); {
 	case v.Type == gjson.String:
 		if v.Str != "" {
@@ -45,13 +44,13 @@ func (in *reader) input() error {
 			return err
 		}
 	}
-	if in.finish(); len(in.turns) == before && in.r.Own == nil {
+	if in.finish(); len(in.turns) == first && in.r.Own == nil {
 		return v.invalid("must have at least one message")
 	}
 	return nil
 }
 
-// finish lays the turns out as messages.
+// finish converts the turns into messages.
 func (in *reader) finish() {
 	in.r.Messages = make([]hub.Message, 0, len(in.turns)+8)
 	for i := range in.turns {
@@ -62,7 +61,7 @@ func (in *reader) finish() {
 			if result.Role == 0 {
 				continue
 			}
-			// Most chat APIs take text only in a tool message.
+			// Most chat APIs accept only text in a tool message.
 			if len(result.Parts) > 1 {
 				attached = append(attached, result.Parts[1:]...)
 				result.Parts = result.Parts[:1]
@@ -83,15 +82,14 @@ func (in *reader) words(text string) []hub.Part {
 	return []hub.Part{{Kind: hub.PartText, Text: text}}
 }
 
-// say adds a turn that is not the assistant's. Reasoning that no answer followed
-// is worth nothing.
+// say adds a turn that is not the assistant's. Reasoning that no answer followed is dropped.
 func (in *reader) say(role hub.Role, parts []hub.Part) {
 	in.turns = append(in.turns, turn{Message: hub.Message{Role: role, Parts: parts}})
 	in.open, in.pending = closed, nil
 }
 
-// assistant is the turn of the assistant that goes on, or a new one. Text,
-// reasoning and calls that follow each other are one message.
+// assistant returns the current turn of the assistant, or a new one. Consecutive text, reasoning and calls form one
+// message.
 func (in *reader) assistant() *turn {
 	if in.open == closed {
 		in.open = len(in.turns)
@@ -125,7 +123,7 @@ func (in *reader) readItem(v value) error {
 	case "function_call_output", "custom_tool_call_output", "tool_search_output",
 		"local_shell_call_output", "shell_call_output", "apply_patch_call_output":
 		return in.output(name)
-	case "additional_tools": // read with the tools
+	case "additional_tools": // its tools were read with the others
 		return nil
 	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
 		"mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response",
@@ -146,8 +144,7 @@ func (in *reader) readItem(v value) error {
 	return nil
 }
 
-// configure is an item that changes the effort and the form of the answers from there on;
-// the last one counts.
+// configure takes an item that changes the effort and the form of the answers that follow. The last one counts.
 func (in *reader) configure() error {
 	reasoning, text := in.item.get("reasoning"), in.item.get("text")
 	if reasoning.given() {
@@ -168,7 +165,7 @@ func (in *reader) configure() error {
 	return in.outputFormat(in.inner.get("format"))
 }
 
-// untyped is the type of an item that does not tell.
+// untyped returns the type of an item without a type member.
 func (in *reader) untyped() string {
 	if v := in.item.get("role"); v.given() {
 		return "message"
@@ -213,7 +210,7 @@ func (in *reader) message() error {
 	return nil
 }
 
-// thought is an item of reasoning. Without its state it is of no use to any model.
+// thought takes an item of reasoning. Without its state it is of no use to any model, and is dropped.
 func (in *reader) thought() error {
 	token, err := in.item.text("encrypted_content")
 	if err != nil {
@@ -230,7 +227,7 @@ func (in *reader) thought() error {
 	if state, ours := in.options.Token(token); ours {
 		reasoning.State = &state
 	} else if strings.HasPrefix(token, hub.TokenPrefix) {
-		return nil // changed, or another user's: no vendor knows it either
+		return nil // changed, or another user's; no vendor knows it either
 	} else {
 		reasoning.Foreign = token
 	}
@@ -238,7 +235,7 @@ func (in *reader) thought() error {
 	return nil
 }
 
-// thoughts are the texts of a list, as one.
+// thoughts returns the texts of a list, joined.
 func (in *reader) thoughts(list string) (string, error) {
 	v := in.item.get(list)
 	if !v.given() {
@@ -262,8 +259,8 @@ func (in *reader) thoughts(list string) (string, error) {
 // callAt is the place of a call.
 type callAt struct{ turn, call int }
 
-// call is an item that calls a tool: its arguments are the text, the input, the
-// action or the operation that its kind has.
+// call takes an item that calls a tool. Its arguments are the text, the input, the action or the operation, depending
+// on the kind.
 func (in *reader) call(item string) (err error) {
 	if item == "tool_search_call" {
 		if how, err := in.item.text("execution"); err != nil || how == "server" {
@@ -292,7 +289,7 @@ func (in *reader) call(item string) (err error) {
 	}
 	call.Name = in.upstreamName(key)
 	in.count(call.Arguments)
-	if n := len(in.pending); n > 0 { // Gemini's belongs to a call
+	if n := len(in.pending); n > 0 { // Gemini's state belongs to a call
 		if s := in.pending[n-1].State; s != nil && s.Form == hub.FormThought {
 			call.State = s
 		}
@@ -326,7 +323,7 @@ func kindOfCall(item string) hub.ToolKind {
 	}
 }
 
-// arguments are those of the call in in.item.
+// arguments returns the arguments of the call in in.item.
 func (in *reader) arguments(kind hub.ToolKind) (string, error) {
 	switch kind {
 	case hub.ToolFunction:
@@ -351,8 +348,8 @@ func (in *reader) arguments(kind hub.ToolKind) (string, error) {
 	}
 }
 
-// callID is the id of the call in in.item in a form that all upstreams take.
-// History may come from anywhere, so an illegal id is mapped as names are.
+// callID returns the id of the call in in.item, in a form that all upstreams accept. History may come from anywhere, so
+// an illegal id is mapped like a name.
 func (in *reader) callID() (string, error) {
 	id, err := in.item.text("call_id")
 	if id == "" && err == nil {
@@ -363,7 +360,7 @@ func (in *reader) callID() (string, error) {
 	return hub.LegalName(id), err
 }
 
-// output is an item with the result of a call.
+// output takes an item with the result of a call.
 func (in *reader) output(item string) error {
 	if item == "tool_search_output" {
 		if how, err := in.item.text("execution"); err != nil || how == "server" {
@@ -384,8 +381,8 @@ func (in *reader) output(item string) error {
 	return nil
 }
 
-// callOf is the call whose result is in in.item: the one that it names, or the first
-// that waits. A local shell names it by id.
+// callOf returns the call whose result is in in.item: the one that it names, or the first one that waits. A local shell
+// names its call by id.
 func (in *reader) callOf() (callAt, error) {
 	v := in.item.get("call_id")
 	id, err := v.text()
@@ -414,7 +411,7 @@ func (in *reader) callOf() (callAt, error) {
 
 func (in *reader) answered(at callAt) bool { return in.turns[at.turn].results[at.call].Role != 0 }
 
-// firstWaiting is the first call without a result.
+// firstWaiting returns the first call without a result.
 func (in *reader) firstWaiting() (callAt, error) {
 	for ; in.waiting.turn < len(in.turns); in.waiting = (callAt{turn: in.waiting.turn + 1}) {
 		for ; in.waiting.call < len(in.turns[in.waiting.turn].results); in.waiting.call++ {
@@ -423,15 +420,14 @@ func (in *reader) firstWaiting() (callAt, error) {
 			}
 		}
 		if in.waiting.turn == len(in.turns)-1 {
-			break // it may get more calls
+			break // the last turn may get more calls
 		}
 	}
 	v := in.item.get("call_id")
 	return callAt{}, v.invalid("is missing, and no call before it waits for a result")
 }
 
-// result is the content of the item in in.item: one text, and what is no text
-// behind it.
+// result returns the result in in.item: one text, followed by the parts that are not text.
 func (in *reader) result(item string) (hub.Message, error) {
 	m := hub.Message{}
 	v := in.item.get("output")
@@ -473,7 +469,7 @@ func (in *reader) result(item string) (hub.Message, error) {
 	return m, nil
 }
 
-// failed is the text of a result that is an error.
+// failed returns the text of a result that is an error.
 func failed(text string) string {
 	if strings.HasPrefix(text, "Error: ") {
 		return text
@@ -481,7 +477,7 @@ func failed(text string) string {
 	return "Error: " + text
 }
 
-// found is what a search for tools came to; the tools were read with the others.
+// found returns the result of a search for tools. The tools themselves were read with the others.
 func (in *reader) found() (string, error) {
 	var text strings.Builder
 	err := in.eachFound(func(name string) {

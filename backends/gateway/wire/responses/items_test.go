@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// text is a line of dump for a part that is a text.
+// text returns the line of a dump for a part that is a text.
 func text(words string) string {
 	return "  part 1 \"" + words + "\" url=\"\" detail=\"\" data=\"\"\n"
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// item is one of the output. Its texts are the insides of JSON strings, as they came.
+// item is an item of the output. Its texts are the insides of JSON strings, as they came.
 type item struct {
 	id     string
 	status status
-	// Exactly one of these makes its kind: call, reasoning, or a message with parts.
+	// Exactly one of these is set, and determines the kind: call, reasoning, or parts for a message.
 	call      *call
 	reasoning *reasoning
 	parts     []part
@@ -34,17 +34,17 @@ func (it *item) close(s status) { it.status = s }
 
 type reasoning struct {
 	text []byte
-	// token is the state; one that is hidden is kept here and not shown to the client.
+	// token is the state. If hidden is set it is kept but not shown to the client.
 	token  string
 	hidden bool
 }
 
-// part is a piece of a message.
+// part is a part of a message.
 type part struct {
 	refusal  bool
 	text     []byte
 	logprobs []byte // elements of an array
-	// delta is what its delta events have between their number and their text.
+	// delta is the text of its delta events between their number and their text.
 	delta []byte
 }
 
@@ -106,8 +106,7 @@ func (p *part) append(dst []byte) []byte {
 	return append(dst, "]}"...)
 }
 
-// keep keeps the items of the answer, with the state of reasoning that the client is not
-// shown.
+// keep keeps the items of the answer, including state of reasoning that the client is not shown.
 func (w *writer) keep() {
 	if w.reply.KeepItem == nil {
 		return
@@ -127,8 +126,8 @@ func (w *writer) keep() {
 	}
 }
 
-// takesState reports whether the state of reasoning is of use: the client returns it, or the
-// gateway finds it again.
+// takesState reports whether the state of reasoning is useful, because the client returns it or because the gateway can
+// find it again.
 func (w *writer) takesState() bool { return w.r.Answer.State || w.reply.KeepItem != nil }
 
 // add opens an item and announces it.
@@ -138,7 +137,7 @@ func (w *writer) add(dst []byte, it item) []byte {
 	return w.appendItem(dst, len(w.items)-1)
 }
 
-// done announces that an item is complete, or as complete as it gets.
+// done announces that an item is complete, or will not become more complete.
 func (w *writer) done(dst []byte, index int, s status) []byte {
 	w.items[index].close(s)
 	dst = w.event(dst, "response.output_item.done")
@@ -152,12 +151,12 @@ func (w *writer) appendItem(dst []byte, index int) []byte {
 	return end(w.items[index].append(dst))
 }
 
-// about begins an event about an item that is there.
+// about begins an event about an existing item.
 func (w *writer) about(dst []byte, name string, index int) []byte {
 	return w.place(w.event(dst, name), index)
 }
 
-// place tells which item an event is about.
+// place appends the item that an event is about.
 func (w *writer) place(dst []byte, index int) []byte {
 	dst = append(dst, `,"item_id":"`...)
 	dst = append(dst, w.items[index].id...)
@@ -165,7 +164,7 @@ func (w *writer) place(dst []byte, index int) []byte {
 	return strconv.AppendInt(dst, int64(index), 10)
 }
 
-// appendText appends a last member that is a text, and ends the event.
+// appendText appends a text as the last member, and ends the event.
 func appendText(dst []byte, name string, text []byte) []byte {
 	dst = append(dst, `,"`...)
 	dst = append(dst, name...)
@@ -174,7 +173,7 @@ func appendText(dst []byte, name string, text []byte) []byte {
 	return end(append(dst, '"'))
 }
 
-// The beginnings of the events that an answer has most of.
+// The beginnings of the most frequent events.
 const (
 	textDelta    = "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":"
 	refusalDelta = "event: response.refusal.delta\ndata: {\"type\":\"response.refusal.delta\",\"sequence_number\":"
@@ -221,7 +220,7 @@ func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
 	return end(append(dst, ']'))
 }
 
-// appendElements appends what is in a JSON array, on one line.
+// appendElements appends the elements of a JSON array, on one line.
 func appendElements(dst, array []byte) []byte {
 	array = bytes.TrimSpace(array)
 	if len(array) < 2 {
@@ -233,12 +232,12 @@ func appendElements(dst, array []byte) []byte {
 	return dst
 }
 
-// aboutPart is about with the index of an item's last part.
+// aboutPart is like about, with the index of an item's last part.
 func (w *writer) aboutPart(dst []byte, name string, index int) []byte {
 	return w.placePart(w.event(dst, name), index)
 }
 
-// placePart tells which item an event is about, and that it is about the last part.
+// placePart appends the item that an event is about, and the index of its last part.
 func (w *writer) placePart(dst []byte, index int) []byte {
 	dst = w.place(dst, index)
 	dst = append(dst, `,"content_index":`...)
@@ -298,8 +297,8 @@ func (w *writer) aboutSummary(dst []byte, name string, index int) []byte {
 	return append(dst, `,"summary_index":0`...)
 }
 
-// state ends the reasoning that it belongs to. State without reasoning is an item
-// with an empty summary (specification 11.3).
+// state ends the reasoning that a state belongs to. State without reasoning becomes an item with an empty summary
+// (specification 11.3).
 func (w *writer) state(dst []byte, s hub.State) []byte {
 	if w.current == none || w.items[w.current].reasoning == nil {
 		if !w.takesState() {
@@ -336,7 +335,7 @@ func (w *writer) closeItem(dst []byte, index int, s status) []byte {
 		return w.done(dst, index, s)
 	}
 	if r.token == "" && w.takesState() {
-		// The token says at least that the reasoning is ours.
+		// The token says at least that the reasoning is the gateway's.
 		r.token = w.reply.Token(hub.State{Form: hub.FormContent})
 	}
 	if len(r.text) > 0 {

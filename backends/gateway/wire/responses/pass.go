@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewPass passes Responses answers on to a Responses client, byte for byte but for the
-// model, which is the name that the client asked for (specification 1.2, 1.7).
+// NewPass returns a Pass between a Responses upstream and a Responses client. Answers are passed on byte for byte
+// except for the model, which becomes the name that the client asked for (specification 1.2, 1.7).
 func NewPass(r *hub.Request, reply hub.Reply) hub.Pass {
 	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model)), reply: reply}
 }
@@ -23,9 +23,9 @@ type pass struct {
 	answer upstreamAnswer
 	bytes  int64
 	edits  jsontext.Edits
-	id     string // of the response, the inside of a JSON string
+	id     string // of the response, as the inside of a JSON string
 	next   int64  // sequence_number of the next event
-	output []byte // the items that are complete, elements of a JSON array
+	output []byte // the complete items, as elements of a JSON array
 }
 
 // Event implements hub.Pass.
@@ -51,7 +51,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 		name = e.kind
 	}
 	if len(name) == 0 {
-		return dst, wire.Progress{}, nil // clients could not tell what it is
+		return dst, wire.Progress{}, nil // clients could not tell what kind of event it is
 	}
 	dst = append(append(append(dst, "event: "...), name...), "\ndata: "...)
 	from := len(dst)
@@ -60,13 +60,13 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	return append(dst, "\n\n"...), wire.Progress{Proof: passProves(e), Thinks: e.thinks(), Done: p.answer.done}, nil
 }
 
-// maxPassID is the size of the longest id of a response that is kept, in bytes.
+// maxPassID is the length of the longest id of a response that is kept, in bytes.
 const maxPassID = 256
 
-// maxPassOutput bounds what is kept of the output, in bytes.
+// maxPassOutput bounds the output that is kept, in bytes.
 const maxPassOutput = 1 << 20
 
-// keep notes an item for the response that fails behind it.
+// keep keeps an item for a response.failed that may follow.
 func (p *pass) keep(item []byte) {
 	if len(item) == 0 || len(p.output)+len(item) > maxPassOutput {
 		return
@@ -86,8 +86,8 @@ func (p *pass) keepItem(item []byte) {
 	}
 }
 
-// passProves reports whether the candidate has proved itself (specification 13.2):
-// by text of any kind, a call, an item that is complete, or the end.
+// passProves reports whether the candidate has proved itself (specification 13.2) by text of any kind, a call, a
+// complete item, or the end.
 func passProves(e *upstreamEvent) bool {
 	switch string(e.kind) {
 	case "response.completed", "response.incomplete", "response.output_item.done":
@@ -126,7 +126,7 @@ func (p *pass) Whole(dst, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	s := jsontext.NewScanner(p.answer.event.response.output)
-	_ = s.Array(func(int) error { // it was read before
+	_ = s.Array(func(int) error { // it was scanned before
 		var item upstreamItem
 		err := item.scan(&s, p.answer.event.response.output)
 		p.keepItem(item.raw)
@@ -139,8 +139,8 @@ func (p *pass) Whole(dst, body []byte) ([]byte, error) {
 	return p.rename(dst, body), nil
 }
 
-// Fail implements hub.Pass. Of the output the response repeats the items that are
-// complete: the pieces of the last one clients have from the events.
+// Fail implements hub.Pass. The response repeats the complete items of the output. Clients have the pieces of the last
+// item from the events.
 func (p *pass) Fail(dst []byte, f hub.Failure) []byte {
 	if !p.answer.started {
 		dst = append(dst, "event: error\ndata: {\"type\":\"error\",\"sequence_number\":"...)

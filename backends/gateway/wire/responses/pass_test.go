@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// passAll is all that a client gets of a stream.
+// passAll returns all that a client gets of a stream.
 func passAll(t testing.TB, stream io.Reader) (out, outcome string, p hub.Pass) {
 	p = NewPass(&hub.Request{Model: `my "model"`}, hub.Reply{})
 	var dst []byte

@@ -10,26 +10,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// The bounds of a request with the items that it refers to.
+// The bounds of a request and of the items that it refers to.
 const (
 	maxReferences = 10_000
 	maxExpanded   = 32 << 20 // bytes
 )
 
-// reference is an item of the input that stands for one of an earlier answer.
+// reference is an item of the input that refers to an item of an earlier answer.
 type reference struct {
 	id       string
 	index    int // in the input
 	from, to int // its place in the body
 }
 
-// Expand returns a client's request with the items that it refers to in the places of the
-// references (specification 7.2). find is called with their ids, once, if there are any, and
-// returns the JSON text of those that are kept. A body that cannot be read comes back as it is,
-// for Read to refuse. Other errors are those of find, and *apierror.Error: 400 for an
-// item that is not kept, 413 for a request that becomes too large.
+// Expand returns a client's request in which references are replaced by the items that they refer to (specification
+// 7.2). If there are any, find is called once with their ids and returns the JSON text of the items that are kept. A
+// body that cannot be parsed is returned unchanged, for Read to refuse. Other errors are those of find, and
+// *apierror.Error: 400 for an item that is not kept, and 413 for a request that becomes too large.
 func (Format) Expand(body []byte, find func(ids []string) (map[string]string, error)) ([]byte, error) {
-	if !bytes.Contains(body, []byte(`"id"`)) { // a reference has no other member that it needs
+	if !bytes.Contains(body, []byte(`"id"`)) { // the only member that every reference has
 		return body, nil
 	}
 	references := references(body)
@@ -37,7 +36,8 @@ func (Format) Expand(body []byte, find func(ids []string) (map[string]string, er
 	case len(references) == 0:
 		return body, nil
 	case len(references) > maxReferences:
-		return nil, hub.Fault("invalid_value", "input", "refers to more than %d items: send the items themselves", maxReferences)
+		return nil, hub.Fault("invalid_value", "input", "refers to more than %d items: send the items themselves",
+			maxReferences)
 	}
 	ids := make([]string, 0, len(references))
 	for i := range references {
@@ -65,7 +65,7 @@ func (Format) Expand(body []byte, find func(ids []string) (map[string]string, er
 	return edits.Apply(make([]byte, 0, size), body), nil
 }
 
-// references finds the references in the input of a request.
+// references returns the references in the input of a request.
 func references(body []byte) (found []reference) {
 	s := jsontext.NewScanner(body)
 	if s.Kind() != jsontext.Object {
@@ -94,8 +94,8 @@ func references(body []byte) (found []reference) {
 	return found
 }
 
-// scan passes an item and reports whether it is a reference: its type says so, or it has an
-// id and neither type nor role.
+// scan passes an item and reports whether it is a reference: its type says so, or it has an id but neither type nor
+// role.
 func (r *reference) scan(s *jsontext.Scanner) (is bool, err error) {
 	kind, other := "", false
 	err = s.Object(func(key []byte) (err error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Read reads a request of a client (specification 7). Its errors are
-// *apierror.Error with status 400 and the path of the field at fault.
+// Read parses a client's request (specification 7). Its errors are *apierror.Error with status 400 and the path of the
+// invalid field.
 func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
@@ -33,8 +33,8 @@ func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 		in.fields.members = append(in.fields.members, member{key, v})
 		return true
 	})
-	// Tools come before the input, whose calls go by their names, and tool_choice
-	// behind it, since items of the input add tools.
+	// Tools come before the input, whose calls refer to their names. tool_choice comes after the input, whose items may
+	// add tools.
 	for _, step := range [...]func() error{
 		in.refused, in.model, in.stream, in.include, in.reasoning, in.format, in.parameters,
 		in.tools, in.input, in.choice,
@@ -52,33 +52,31 @@ func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 type reader struct {
 	r       *hub.Request
 	options hub.ReadOptions
-	// fields is the top level; item, part, tool and inner are rooms for one of
-	// their kind at a time (see object).
+	// fields is the top level. The others hold one object of their kind at a time (see object).
 	fields, item, part, tool, inner object
 
-	// names are those that upstreams know the tools by, flat the same as a set.
+	// names maps tools to their names for upstreams, flat is the set of these names.
 	names map[toolKey]string
 	flat  map[string]struct{}
-	// hosted is the path of the first tool that only its vendor can run, and hostedKind its
-	// type.
+	// hosted is the path of the first tool that only its vendor can run, and hostedKind its type.
 	hosted, hostedKind string
 
 	items []value // of the input
 	turns []turn
-	// open is the index of the assistant turn that goes on, or closed.
+	// open is the index of the current turn of the assistant, or closed.
 	open int
 	// pending is reasoning that waits for its turn.
 	pending []hub.Reasoning
-	// calls are the calls by their ids, waiting the first one without a result.
+	// calls are the calls by id. waiting is where the search for the first call without a result begins.
 	calls   map[string]callAt
 	waiting callAt
 }
 
-// maxDropped bounds the list of what is left out; the header has room for 20.
+// maxDropped bounds the list of what is left out. The header has room for 20.
 const maxDropped = 32
 
-// own notes that only an upstream of this format can carry the request, since it gets the
-// client's bytes; err is what the client is told where there is none.
+// own records that only an upstream of this format, which gets the client's bytes, can carry the request. err is the
+// client's error if there is no such upstream.
 func (in *reader) own(err error) {
 	if in.r.Needs |= wire.NeedOwn; in.r.Own == nil {
 		in.r.Own = err
@@ -91,9 +89,8 @@ func (in *reader) drop(path string) {
 	}
 }
 
-// understood are the fields of specification 7.1 that something is made of. Any other
-// one is left out and listed, those that the reference knows (service_tier,
-// client_metadata, …) like those that it may add.
+// understood are the fields of specification 7.1 that are evaluated. All others are left out and listed, those that the
+// reference knows (service_tier, client_metadata, …) as well as those that it may add.
 var understood = map[string]bool{
 	"background": true, "conversation": true, "include": true, "input": true, "instructions": true,
 	"max_output_tokens": true, "metadata": true, "model": true, "parallel_tool_calls": true,
@@ -103,7 +100,7 @@ var understood = map[string]bool{
 	"user": true,
 }
 
-// leftOut lists the fields that nothing was made of.
+// leftOut lists the fields that were not evaluated.
 func (in *reader) leftOut() {
 	for _, m := range in.fields.members {
 		if !understood[m.name] && m.Type != gjson.Null {
@@ -112,8 +109,7 @@ func (in *reader) leftOut() {
 	}
 }
 
-// unread lists the members of an object that nothing is made of: those that are not null
-// and have none of the names.
+// unread lists the members of an object that are not evaluated: those that are not null and not among the given names.
 func (in *reader) unread(o *object, names ...string) {
 	for _, m := range o.members {
 		if m.Type != gjson.Null && !slices.Contains(names, m.name) {
@@ -122,7 +118,7 @@ func (in *reader) unread(o *object, names ...string) {
 	}
 }
 
-// headerName is a client's name for a field as a header can carry it.
+// headerName returns a client's name of a field in a form that a header can carry.
 func headerName(name string) string {
 	name = name[:min(len(name), 64)]
 	return strings.Map(func(c rune) rune {
@@ -133,7 +129,7 @@ func headerName(name string) string {
 	}, name)
 }
 
-// refused are the fields of specification 7.7.
+// refused returns an error for the fields of specification 7.7.
 func (in *reader) refused() error {
 	if v := in.fields.get("previous_response_id"); v.given() {
 		id, err := v.text()
@@ -142,7 +138,8 @@ func (in *reader) refused() error {
 		}
 		if id != "" {
 			return apierror.New(http.StatusBadRequest, "previous_response_not_found",
-				"no response %s is stored here: responses are not kept, send the full input instead", hub.Shown(id)).With(v.String())
+				"no response %s is stored here: responses are not kept, send the full input instead",
+				hub.Shown(id)).With(v.String())
 		}
 	}
 	for _, name := range [...]string{"conversation", "prompt"} {
@@ -240,7 +237,7 @@ func (in *reader) effort(v value) error {
 	return nil
 }
 
-// format reads text: what the answer has to be and how long.
+// format reads the member text: the form of the answer and its verbosity.
 func (in *reader) format() error {
 	v := in.fields.get("text")
 	if !v.given() {
@@ -260,7 +257,7 @@ func (in *reader) format() error {
 	return in.outputFormat(in.item.get("format"))
 }
 
-// outputFormat reads what the answer has to be.
+// outputFormat reads the form of the answer.
 func (in *reader) outputFormat(v value) error {
 	if !v.given() {
 		return nil
@@ -309,7 +306,7 @@ func (in *reader) schema() (*hub.Output, error) {
 	return out, nil
 }
 
-// strict is the member of that name, as JSON text; empty: none.
+// strict returns the member of that name as JSON text, or an empty string.
 func strict(o *object) (string, error) {
 	v := o.get("strict")
 	if _, err := v.flag(); err != nil || !v.given() {
@@ -324,8 +321,7 @@ func (in *reader) param(name, raw string) {
 	in.r.Params = append(in.r.Params, hub.Param{Name: name, Value: raw})
 }
 
-// parameters reads the fields that pass without being understood, and those that
-// need only a look.
+// parameters reads the fields that pass without being interpreted, and those that only need a check.
 func (in *reader) parameters() error {
 	v := in.fields.get("max_output_tokens")
 	if v.given() {
@@ -362,7 +358,7 @@ func (in *reader) parameters() error {
 	return err
 }
 
-// logprobs: without the include flag nobody asked to see them.
+// logprobs reads top_logprobs. Without the include flag nobody has asked for the log probabilities.
 func (in *reader) logprobs() error {
 	v := in.fields.get("top_logprobs")
 	if v.given() && v.Type != gjson.Number {
@@ -380,7 +376,7 @@ func (in *reader) logprobs() error {
 	return nil
 }
 
-// identifiers of the user leave the gateway as a hash only.
+// identifiers reads the identifiers of the user, which leave the gateway only as a hash.
 func (in *reader) identifiers() error {
 	user := ""
 	for _, name := range [...]string{"user", "safety_identifier"} {
@@ -389,7 +385,7 @@ func (in *reader) identifiers() error {
 			return err
 		}
 		if id != "" {
-			user = id // the newer field wins
+			user = id // the newer field takes precedence
 		}
 	}
 	if user != "" {

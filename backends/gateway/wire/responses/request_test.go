@@ -84,7 +84,7 @@ func read(t *testing.T, body string) *hub.Request {
 	return r
 }
 
-// with is a request of a model and some members.
+// with returns a request with a model and some members.
 func with(members string) string { return `{"model":"m",` + members + `}` }
 
 const hi = "user \n  part 1 \"hi\" url=\"\" detail=\"\" data=\"\"\n"
@@ -440,7 +440,7 @@ func TestReadAgent(t *testing.T) {
 	}
 }
 
-// largeRequest is about 75 KB with 24 tools.
+// largeRequest returns a request of about 75 KB with 24 tools.
 func largeRequest() []byte {
 	var b strings.Builder
 	b.WriteString(`{"model":"keychain-high","stream":true,"store":false,"include":["reasoning.encrypted_content"],"instructions":"` + strings.Repeat("Be a good agent. ", 600) + `","tools":[{"type":"web_search"}`)

@@ -12,14 +12,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// toolKey is what a client means by a tool.
+// toolKey identifies a tool as the client does.
 type toolKey struct {
 	kind           hub.ToolKind
 	namespace, own string
 }
 
-// The tools that are known by their type: their name, and the member of a call
-// item that holds what they are asked to do.
+// The tools that are known by their type: their names, and the member of a call item that holds what they are asked to
+// do.
 var (
 	toolNames = [...]string{
 		hub.ToolSearch: "tool_search", hub.ToolLocalShell: "local_shell",
@@ -31,7 +31,7 @@ var (
 	}
 )
 
-// flatName is the name of a tool without its namespace (specification 7.4.1).
+// flatName returns the name of a tool with its namespace as a prefix (specification 7.4.1).
 func (k toolKey) flatName() string {
 	if k.namespace == "" {
 		return k.own
@@ -39,8 +39,7 @@ func (k toolKey) flatName() string {
 	return k.namespace + "__" + k.own
 }
 
-// upstreamName is the name under which upstreams know a tool, also one that is not
-// among the tools of the request.
+// upstreamName returns the name of a tool for upstreams, even if it is not among the tools of the request.
 func (in *reader) upstreamName(key toolKey) string {
 	if name, known := in.names[key]; known {
 		return name
@@ -48,8 +47,8 @@ func (in *reader) upstreamName(key toolKey) string {
 	return hub.LegalName(key.flatName())
 }
 
-// add adds a tool, the first time that it comes. Two tools that would get one name
-// get a hash instead; NUL is in no legal name, so it is hashed with the rest.
+// add adds a tool the first time that it occurs. Two tools that would get the same name get a hash instead. NUL does
+// not occur in legal names, so it is hashed with the rest.
 func (in *reader) add(key toolKey, t hub.Tool) {
 	if _, twice := in.names[key]; twice {
 		return
@@ -76,7 +75,7 @@ func (in *reader) taken(name string) bool {
 	return taken
 }
 
-// toolKinds are the kinds as the type of a tool spells them.
+// toolKinds are the kinds as spelled in the type of a tool.
 var toolKinds = [...]string{
 	hub.ToolFunction: "function", hub.ToolCustom: "custom", hub.ToolSearch: "tool_search",
 	hub.ToolLocalShell: "local_shell", hub.ToolShell: "shell", hub.ToolApplyPatch: "apply_patch",
@@ -107,7 +106,7 @@ func (in *reader) tools() error {
 	return nil
 }
 
-// moreTools reads the tools of an item.
+// moreTools reads the tools that an item adds.
 func (in *reader) moreTools(item value) error {
 	switch item.Get("type").Str {
 	case "additional_tools", "tool_search_output":
@@ -170,10 +169,10 @@ func (in *reader) hostedTool(v value) {
 	}
 }
 
-// noParameters is the schema of a function that takes nothing.
+// noParameters is the schema of a function without parameters.
 const noParameters = `{"type":"object","properties":{}}`
 
-// function reads a function in o; prefix goes before its description.
+// function reads the function in o. prefix is put before its description.
 func (in *reader) function(o *object, namespace, prefix string) error {
 	key := toolKey{kind: hub.ToolFunction, namespace: namespace}
 	t := hub.Tool{}
@@ -198,7 +197,7 @@ func (in *reader) function(o *object, namespace, prefix string) error {
 	return nil
 }
 
-// parameters is the schema of a tool.
+// parameters returns the schema of a tool.
 func parameters(o *object) (string, error) {
 	v := o.get("parameters")
 	if !v.given() {
@@ -207,11 +206,10 @@ func parameters(o *object) (string, error) {
 	return v.Raw, v.object()
 }
 
-// customSchema takes the free text of a custom tool.
+// customSchema is the schema for the free text of a custom tool.
 const customSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as free text."}},"required":["input"],"additionalProperties":false}`
 
-// custom reads a tool that takes free text. A grammar cannot be held to by
-// other models; they are shown it.
+// custom reads a tool that takes free text. Other models cannot be held to a grammar, so it is described to them.
 func (in *reader) custom(o *object, namespace, prefix string) error {
 	key := toolKey{kind: hub.ToolCustom, namespace: namespace}
 	t := hub.Tool{Parameters: customSchema}
@@ -237,14 +235,15 @@ func (in *reader) custom(o *object, namespace, prefix string) error {
 			return err
 		}
 		if definition != "" {
-			t.Description = strings.TrimLeft(t.Description+"\n\nThe input must follow this "+strings.TrimLeft(syntax+" grammar:\n", " ")+definition, "\n")
+			t.Description = strings.TrimLeft(t.Description+"\n\nThe input must follow this "+strings.TrimLeft(
+				syntax+" grammar:\n", " ")+definition, "\n")
 		}
 	}
 	in.add(key, t)
 	return nil
 }
 
-// namespace reads a namespace in in.tool: its members become tools of their own.
+// namespace reads the namespace in in.tool, whose members become separate tools.
 func (in *reader) namespace() error {
 	name, err := in.tool.name("name")
 	if err != nil {
@@ -280,8 +279,8 @@ func (in *reader) namespace() error {
 	})
 }
 
-// search reads tool_search: a search by the client is a function, one by the vendor
-// is not needed, since all tools are given at once.
+// search reads tool_search. A search by the client is a function. A search by the vendor is not needed, since all tools
+// are given at once.
 func (in *reader) search(v value) error {
 	how, err := in.tool.text("execution")
 	if err != nil {
@@ -305,7 +304,7 @@ func (in *reader) search(v value) error {
 	return nil
 }
 
-// eachFound calls do with the upstream's names of the tools in in.item.
+// eachFound calls do with the names for upstreams of the tools in in.item.
 func (in *reader) eachFound(do func(name string)) error {
 	v := in.item.get("tools")
 	if !v.given() {

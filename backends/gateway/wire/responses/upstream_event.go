@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// upstreamAnswer follows an answer in the Responses format, event by event or as a
-// whole: what a reader and a pass both have to know of it.
+// upstreamAnswer follows an answer in the Responses format, event by event or as a whole. It holds what both a reader
+// and a pass need to know.
 type upstreamAnswer struct {
 	event upstreamEvent
 	usage wire.Usage
@@ -19,25 +19,25 @@ type upstreamAnswer struct {
 	done           bool // the last event was seen
 }
 
-// upstreamEvent is what one event holds, or a whole response. Texts are the insides of JSON
-// strings, escapes and all.
+// upstreamEvent is the content of one event, or of a whole response. Texts are the insides of JSON strings with their
+// escapes.
 type upstreamEvent struct {
-	kind     []byte // type, or the name that finish gives the event
+	kind     []byte // type, or the name given to the event by finish
 	kindAt   upstreamSpan
-	renamed  bool   // kind is not what the event says
+	renamed  bool   // kind differs from the type in the event
 	sequence int64  // sequence_number
 	output   int64  // output_index
 	summary  int64  // summary_index, or content_index of reasoning text
 	text     []byte // delta
-	final    []byte // arguments or input: the whole text of a call
+	final    []byte // arguments or input: the complete text of a call
 	logprobs []byte // JSON array, not empty
 	item     upstreamItem
 	response upstreamResponse
-	failed   bool // there is an error member
+	failed   bool // it has an error member
 	whole    bool // the event is a response itself
 }
 
-// size is the number of bytes of what the model wrote; done events only repeat it.
+// size returns the number of bytes that the model wrote. Done events only repeat it.
 func (e *upstreamEvent) size() int64 {
 	if bytes.HasSuffix(e.kind, []byte(".delta")) {
 		return int64(len(e.text))
@@ -45,8 +45,7 @@ func (e *upstreamEvent) size() int64 {
 	return 0
 }
 
-// thinks reports whether an event shows that the model thinks, also where it sends none of
-// the text.
+// thinks reports whether an event shows that the model thinks, even if it does not send the text.
 func (e *upstreamEvent) thinks() bool {
 	return string(e.item.kind) == "reasoning" || bytes.HasPrefix(e.kind, []byte("response.reasoning_"))
 }
@@ -58,7 +57,7 @@ type upstreamItem struct {
 	callID, name     []byte
 	arguments, input []byte
 	encrypted        []byte
-	action           []byte // the type of it
+	action           []byte // its type
 	content, summary []byte // JSON arrays
 }
 
@@ -75,7 +74,7 @@ type upstreamSpan struct{ from, to int }
 
 var upstreamDone = []byte("[DONE]")
 
-// read takes one event of a stream. ok is false for one that says nothing.
+// read takes one event of a stream. ok is false for an event without content.
 func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	a.event = upstreamEvent{}
 	data = bytes.TrimSpace(data)
@@ -118,8 +117,8 @@ func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	return true, nil
 }
 
-// finish gives response.done, by which some upstreams end a response of any status, the
-// name of the event that the specification has for that status.
+// finish renames response.done, with which some upstreams end a response of any status, to the event that the
+// specification has for the status.
 func (a *upstreamAnswer) finish() {
 	e := &a.event
 	switch a.status {
@@ -133,7 +132,7 @@ func (a *upstreamAnswer) finish() {
 
 var upstreamCompleted = []byte("response.completed")
 
-// failure is the error of a response that failed.
+// failure returns the error of a response that failed.
 func (a *upstreamAnswer) failure() error {
 	if a.event.response.failed {
 		return wire.ParseUpstreamError(200, a.event.response.raw)
@@ -163,8 +162,8 @@ func (a *upstreamAnswer) readWhole(body []byte) error {
 	return nil
 }
 
-// countCalls counts the calls of the provider's own tools in the output of the whole
-// response, which has more to say than the events that came before.
+// countCalls counts the calls of the provider's own tools in the output of the whole response, which is more complete
+// than the events before.
 func (a *upstreamAnswer) countCalls() {
 	output := a.event.response.output
 	if len(output) == 0 || len(bytes.TrimSpace(output[1:])) == 1 {
@@ -174,7 +173,7 @@ func (a *upstreamAnswer) countCalls() {
 		a.usage.Served.Calls = nil
 	}
 	s := jsontext.NewScanner(output)
-	_ = s.Array(func(int) error { // it was read before
+	_ = s.Array(func(int) error { // it was scanned before
 		var item upstreamItem
 		err := item.scan(&s, output)
 		a.countCall(&item)
@@ -182,12 +181,13 @@ func (a *upstreamAnswer) countCalls() {
 	})
 }
 
-// countCall counts an item that is a call of a tool of the provider. Of the steps of a web
-// search only those that search are billed, not the looks at a page.
+// countCall counts an item that is a call of a tool of the provider. Of the steps of a web search only searches are
+// billed, not opened pages.
 func (a *upstreamAnswer) countCall(i *upstreamItem) {
 	tool, is := bytes.CutSuffix(i.kind, []byte("_call"))
 	switch string(tool) {
-	case "function", "custom_tool", "computer", "shell", "local_shell", "apply_patch", "tool_search": // the client runs them
+	case "function", "custom_tool", "computer", "shell", "local_shell", "apply_patch", "tool_search":
+		// The client runs these.
 		return
 	case "web_search":
 		is = is && (len(i.action) == 0 || string(i.action) == "search")
@@ -354,8 +354,7 @@ func (i *upstreamItem) call() bool {
 	return string(i.kind) == "function_call" || string(i.kind) == "custom_tool_call"
 }
 
-// upstreamParts calls each with the parts of a content or a summary, a JSON array that
-// was read before.
+// upstreamParts calls each with the parts of a content or a summary, which is a JSON array that was scanned before.
 func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 	if len(array) == 0 {
 		return
@@ -387,7 +386,7 @@ func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 	})
 }
 
-// upstreamArray passes a value; of an array it returns the JSON text.
+// upstreamArray passes a value. It returns the JSON text of an array, and nil for any other value.
 func upstreamArray(s *jsontext.Scanner, data []byte) ([]byte, error) {
 	kind, from := s.Kind(), s.Offset()
 	err := s.Skip()
@@ -397,7 +396,7 @@ func upstreamArray(s *jsontext.Scanner, data []byte) ([]byte, error) {
 	return data[from:s.Offset()], nil
 }
 
-// upstreamUsage passes a usage object; one that counts nothing changes nothing.
+// upstreamUsage passes a usage object. One that counts nothing changes nothing.
 func upstreamUsage(s *jsontext.Scanner, last *wire.Usage) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()

@@ -8,8 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// instructions writes the system message that stands first and returns the place of
-// the message behind it.
+// instructions writes the leading system message and returns the index of the message after it.
 func (w *upstreamWriter) instructions() (rest int) {
 	if len(w.r.Messages) == 0 || w.r.Messages[0].Role != hub.System {
 		return 0
@@ -22,8 +21,8 @@ func (w *upstreamWriter) instructions() (rest int) {
 	return 1
 }
 
-// input writes the messages from place rest on as items. A call without a result is
-// an error there once the conversation goes on.
+// input writes the messages from the index rest on as items. A call without a result gets a placeholder once the
+// conversation goes on, since it would be an error.
 func (w *upstreamWriter) input(rest int) error {
 	all := w.r.Messages
 	var open []string // ids of calls that wait for a result
@@ -54,8 +53,7 @@ func (w *upstreamWriter) input(rest int) error {
 	return nil
 }
 
-// upstreamWithout takes an id away. Results come in the order of the calls, so it is
-// near the front.
+// upstreamWithout removes an id. Results come in the order of the calls, so it is near the front.
 func upstreamWithout(open []string, id string) []string {
 	for i := range open {
 		if open[i] == id {
@@ -66,7 +64,7 @@ func upstreamWithout(open []string, id string) []string {
 	return open
 }
 
-// synthetic answers calls that have no result.
+// synthetic writes placeholder results for calls without a result.
 func (w *upstreamWriter) synthetic(open []string) {
 	for _, id := range open {
 		w.output(id)
@@ -93,8 +91,7 @@ func (w *upstreamWriter) output(id string) {
 	w.dst = append(w.dst, `,"output":`...)
 }
 
-// message writes message i of the user or the system. System messages behind the first
-// are the developer's.
+// message writes message i, of the user or the system. System messages after the first one become developer messages.
 func (w *upstreamWriter) message(i int) error {
 	m := &w.r.Messages[i]
 	role := "user"
@@ -116,8 +113,7 @@ func (w *upstreamWriter) message(i int) error {
 	return nil
 }
 
-// parts writes the content of message i, which is none of the assistant, and returns
-// the number of its parts.
+// parts writes the content of message i, which is not the assistant's, and returns the number of its parts.
 func (w *upstreamWriter) parts(i int) (n int, err error) {
 	m := &w.r.Messages[i]
 	for j := range m.Parts {
@@ -162,7 +158,7 @@ func (w *upstreamWriter) file(p *hub.Part) {
 	}
 	name := p.Detail
 	if name == "" {
-		name = "file" // one is demanded
+		name = "file" // a name is required
 	}
 	w.dst = append(w.dst, `{"type":"input_file","filename":`...)
 	w.dst = jsontext.AppendQuoted(w.dst, name)
@@ -170,7 +166,7 @@ func (w *upstreamWriter) file(p *hub.Part) {
 	w.dst = append(jsontext.AppendQuoted(w.dst, p.URL), '}')
 }
 
-// assistant writes message i: reasoning, then text, then calls.
+// assistant writes message i: first the reasoning, then the text, then the calls.
 func (w *upstreamWriter) assistant(i int) error {
 	m := &w.r.Messages[i]
 	text := false
@@ -203,7 +199,7 @@ func (w *upstreamWriter) assistant(i int) error {
 	return nil
 }
 
-// words writes what the assistant said.
+// words writes the text of the assistant.
 func (w *upstreamWriter) words(m *hub.Message) {
 	w.begin("message")
 	w.dst = append(w.dst, `,"role":"assistant","content":[`...)
@@ -243,7 +239,7 @@ func (w *upstreamWriter) call(c *hub.Call) {
 	w.dst = append(jsontext.AppendQuoted(w.dst, text), '}')
 }
 
-// result writes the output of a call: text, or a list where there is more than text.
+// result writes the output of a call: a text, or a list if it has other parts.
 func (w *upstreamWriter) result(i int) error {
 	m := &w.r.Messages[i]
 	w.output(m.CallID)
@@ -261,7 +257,7 @@ func (w *upstreamWriter) result(i int) error {
 	return nil
 }
 
-// upstreamJoined is the text of parts.
+// upstreamJoined returns the texts of parts, joined with gap.
 func upstreamJoined(parts []hub.Part, gap string) string {
 	if len(parts) == 1 {
 		return parts[0].Text
@@ -279,8 +275,8 @@ func upstreamJoined(parts []hub.Part, gap string) string {
 	return b.String()
 }
 
-// upstreamInput is the text of a custom tool's call, which stands in {"input": text}.
-// What is no such object is the text itself.
+// upstreamInput returns the text of a custom tool's call, which is in {"input": text}. Arguments of another form are
+// taken as the text itself.
 func upstreamInput(arguments string) string {
 	s := jsontext.NewScanner([]byte(arguments))
 	input, found := "", false

@@ -9,30 +9,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewReader reads the answer of a Responses upstream (specification 10). What an
-// upstream's own tools did is not told: no client of another format asked for it.
+// NewReader returns a reader of the answer of a Responses upstream (specification 10). What an upstream's own tools did
+// is left out, since no client of another format asked for it.
 func NewReader() hub.Reader { return &upstreamReader{said: -1} }
 
-// maxUpstreamCalls bounds what an answer makes the gateway keep.
+// maxUpstreamCalls bounds the calls that an answer makes the gateway keep.
 const maxUpstreamCalls = 1024
 
 type upstreamReader struct {
 	answer  upstreamAnswer
 	deltas  []hub.Delta
-	buf     []byte // texts of deltas that are made here
+	buf     []byte // texts of deltas that were composed here
 	ids     []string
 	calls   []upstreamCall
 	said    int64 // output_index of the last text; -1: none
 	summary int64 // summary_index of the last reasoning
 	items   bool  // any item was seen
-	ended   bool  // DeltaEnd was made
+	ended   bool  // DeltaEnd was added
 }
 
-// upstreamCall is a call item; its number is its place.
+// upstreamCall is a call item. Its number is its index.
 type upstreamCall struct {
 	output int64 // output_index
-	custom bool  // its text is free, in {"input": text}
-	given  bool  // some of its text was sent on
+	custom bool  // its text is free, as in {"input": text}
+	given  bool  // some of its text was passed on
 	closed bool
 }
 
@@ -122,7 +122,7 @@ func (r *upstreamReader) output(array []byte) error {
 	})
 }
 
-// item takes an item that is complete: what was told of it before is not told again.
+// item takes a complete item. What earlier events said about it is not repeated.
 func (r *upstreamReader) item(output int64, item *upstreamItem) error {
 	r.items = true
 	switch string(item.kind) {
@@ -162,7 +162,7 @@ func (r *upstreamReader) item(output int64, item *upstreamItem) error {
 	return nil
 }
 
-// thoughts reads the text of a reasoning item, or its summary where there is none.
+// thoughts reads the text of a reasoning item, or its summary if it has no text.
 func (r *upstreamReader) thoughts(output int64, item *upstreamItem) {
 	list := item.summary
 	upstreamParts(item.content, func(_, text, _ []byte) {
@@ -187,7 +187,7 @@ func (r *upstreamReader) text(kind hub.DeltaKind, output int64, text, logprobs [
 
 var upstreamGap = []byte(`\n\n`)
 
-// reasoning sends reasoning on, with an empty line between the parts of an item.
+// reasoning passes reasoning on, with an empty line between the parts of an item.
 func (r *upstreamReader) reasoning(output, part int64, text []byte) {
 	if len(text) == 0 {
 		return
@@ -199,7 +199,7 @@ func (r *upstreamReader) reasoning(output, part int64, text []byte) {
 	r.text(hub.DeltaReasoning, output, text, nil)
 }
 
-// find is the place of the call with an output_index, or -1. The last one is the usual.
+// find returns the index of the call with an output_index, or -1. It is usually the last one.
 func (r *upstreamReader) find(output int64) int {
 	for i, c := range slices.Backward(r.calls) {
 		if c.output == output {
@@ -237,7 +237,7 @@ const (
 	upstreamInputTail = `\"}`
 )
 
-// arguments sends on a piece of the text of a call.
+// arguments passes on a piece of the text of a call.
 func (r *upstreamReader) arguments(output int64, text []byte) {
 	at := r.find(output)
 	if at < 0 || r.calls[at].closed || len(text) == 0 {
@@ -246,8 +246,8 @@ func (r *upstreamReader) arguments(output int64, text []byte) {
 	r.piece(at, text, false)
 }
 
-// piece sends on text of a call. The text of a custom call becomes part of a JSON string
-// within the arguments, so it is escaped once more.
+// piece passes on text of a call. The text of a custom call becomes part of a JSON string within the arguments, so it
+// is escaped once more.
 func (r *upstreamReader) piece(at int, text []byte, last bool) {
 	c := &r.calls[at]
 	if c.custom {
@@ -267,7 +267,7 @@ func (r *upstreamReader) piece(at int, text []byte, last bool) {
 
 var upstreamEmpty = []byte("{}")
 
-// close ends a call; text is the whole of what the model wrote.
+// close ends a call. text is all that the model wrote.
 func (r *upstreamReader) close(at int, text []byte) {
 	c := &r.calls[at]
 	if c.closed {
@@ -287,7 +287,7 @@ func (r *upstreamReader) close(at int, text []byte) {
 	}
 }
 
-// end makes DeltaEnd.
+// end adds DeltaEnd.
 func (r *upstreamReader) end() {
 	for at := range r.calls {
 		r.close(at, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// upstreamStreams are the recorded streams, by name.
+// upstreamStreams returns the recorded streams, by name.
 func upstreamStreams(t testing.TB) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/upstream_stream/*.txt")
@@ -114,7 +114,7 @@ func upstreamEvents(t testing.TB, r io.Reader, each func(name, data []byte) (don
 	}
 }
 
-// upstreamRead is all that a reader makes of a stream.
+// upstreamRead returns all that a reader makes of a stream.
 func upstreamRead(t testing.TB, stream io.Reader) (deltas, outcome string) {
 	reader := NewReader()
 	var b strings.Builder

@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// upstreamLeastTokens is the smallest max_output_tokens that is taken.
+// upstreamLeastTokens is the smallest accepted max_output_tokens.
 const upstreamLeastTokens = 16
 
-// Write writes a request for a Responses upstream (specification 10). Nothing is stored
-// there, so the state of reasoning comes back with the answer.
+// Write returns a request for a Responses upstream (specification 10). Nothing is stored there, so the state of
+// reasoning is requested with the answer.
 //
-// Custom tools keep their kind where the provider takes it; all others are sent as the
-// functions that they are in the common form, and calls come back as such.
+// Custom tools keep their kind if the provider supports it. All others are sent as the functions that they are in the
+// common form, and their calls come back as such.
 func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the responses format gives one answer", n)
@@ -57,12 +57,12 @@ type upstreamWriter struct {
 	dropped []string
 	items   int                 // input items written
 	custom  map[string]struct{} // names of the tools that are sent as custom ones
-	called  map[string]struct{} // ids of calls of these
+	called  map[string]struct{} // ids of calls of these tools
 }
 
 func (w *upstreamWriter) drops(name string) bool { return slices.Contains(w.t.Drop, name) }
 
-// findCustom notes the tools that are sent as the custom tools that they are to the client.
+// findCustom records the tools that are sent as custom tools, which is what they are to the client.
 func (w *upstreamWriter) findCustom() {
 	if !w.t.Provider.NativeTools {
 		return
@@ -105,7 +105,8 @@ func (w *upstreamWriter) tools() {
 		w.dst = append(append(append(w.dst, `,"tool_choice":{"type":"`...), kind...), `","name":`...)
 		w.dst = append(jsontext.AppendQuoted(w.dst, w.r.Choice.Name), '}')
 	}
-	if parallel := w.r.Param("parallel_tool_calls"); (parallel == "true" || parallel == "false") && !w.drops("parallel_tool_calls") {
+	if parallel := w.r.Param("parallel_tool_calls"); (parallel == "true" || parallel == "false") &&
+		!w.drops("parallel_tool_calls") {
 		w.dst = append(append(w.dst, `,"parallel_tool_calls":`...), parallel...)
 	}
 }
@@ -129,7 +130,7 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 		} else {
 			w.dst = append(w.dst, t.Parameters...)
 		}
-		// Without the member the schema would be taken for a strict one.
+		// Without the member the schema would be treated as strict.
 		strict := t.Strict == "true" && !w.drops("strict")
 		w.dst = strconv.AppendBool(append(w.dst, `,"strict":`...), strict)
 	}
@@ -185,7 +186,7 @@ func (w *upstreamWriter) format(o *hub.Output) {
 	w.dst = append(w.dst, '}')
 }
 
-// reasoning writes the effort, as far as the model knows it (specification 11.1).
+// reasoning writes the effort if the model knows it (specification 11.1).
 func (w *upstreamWriter) reasoning() {
 	if w.r.Effort == "" {
 		return
@@ -207,14 +208,14 @@ func (w *upstreamWriter) limit() {
 		return
 	}
 	limit := w.r.MaxTokens
-	if most := int64(w.t.Model.MaxOutput); most > 0 {
-		limit = min(limit, most)
+	if maximum := int64(w.t.Model.MaxOutput); maximum > 0 {
+		limit = min(limit, maximum)
 	}
 	w.dst = append(w.dst, `,"max_output_tokens":`...)
 	w.dst = strconv.AppendInt(w.dst, max(limit, upstreamLeastTokens), 10)
 }
 
-// params writes the other parameters: the format has most of chat's that are left.
+// params writes the other parameters. The format has most of those of chat that are left.
 func (w *upstreamWriter) params() {
 	if len(w.r.Stop) > 0 {
 		w.dropped = append(w.dropped, "stop")
@@ -232,7 +233,7 @@ func (w *upstreamWriter) params() {
 			"prompt_cache_retention", "service_tier", "metadata":
 			w.dst = append(append(append(append(w.dst, `,"`...), p.Name...), `":`...), p.Value...)
 		case "n", "parallel_tool_calls", "verbosity", "store", "logprobs":
-			// written elsewhere, or not to be said
+			// Written elsewhere, or not sent.
 		default:
 			w.dropped = append(w.dropped, p.Name)
 		}
@@ -243,7 +244,7 @@ func (w *upstreamWriter) params() {
 }
 
 func (w *upstreamWriter) include() {
-	state := w.t.Model.Reasoning // another model refuses to be asked
+	state := w.t.Model.Reasoning // other models refuse to be asked for it
 	logprobs := (w.r.Answer.Logprobs || w.r.Param("logprobs") == "true") && !w.drops("logprobs")
 	if !state && !logprobs {
 		return

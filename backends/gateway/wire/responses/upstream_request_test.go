@@ -202,7 +202,7 @@ func TestUpstreamRequest(t *testing.T) {
 	}
 }
 
-// upstreamLarge is a request of about 75 KB with 24 tools.
+// upstreamLarge returns a request of about 75 KB with 24 tools.
 func upstreamLarge() *hub.Request {
 	r := &hub.Request{Format: hub.Chat, Effort: hub.EffortHigh, Messages: []hub.Message{upstreamWords(hub.System, strings.Repeat("You are careful. ", 1000))}}
 	for i := range 24 {

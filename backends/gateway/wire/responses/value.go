@@ -9,16 +9,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// path is where a value stands in the body. It is spelled out only in errors, so
-// that a good request does not pay for it.
+// path is the place of a value in the body. It is composed into a text only in errors, so that a valid request does not
+// pay for it.
 type path struct {
 	up    *path
 	key   string // of an object's member
 	index int    // of an array's element, when key is empty
 }
 
-// String is the path in the form of "input[3].content[0].type"; that of the body
-// itself is empty.
+// String returns the path in the form of "input[3].content[0].type". The path of the body itself is empty.
 func (p *path) String() string {
 	if p.up == nil {
 		return p.key
@@ -34,16 +33,16 @@ func (p *path) String() string {
 	}
 }
 
-// value is a JSON value of the body, or nothing.
+// value is a JSON value of the body, or an absent one.
 type value struct {
 	gjson.Result
 	path
 }
 
-// given reports whether there is a value; null is none.
+// given reports whether the value is present and not null.
 func (v *value) given() bool { return v.Type != gjson.Null }
 
-// text is a string; none is "".
+// text returns a string. An absent one is "".
 func (v *value) text() (string, error) {
 	if v.given() && v.Type != gjson.String {
 		return "", v.wrong("a string")
@@ -51,7 +50,7 @@ func (v *value) text() (string, error) {
 	return v.Str, nil
 }
 
-// flag is a boolean; none is false.
+// flag returns a boolean. An absent one is false.
 func (v *value) flag() (bool, error) {
 	if v.given() && !v.IsBool() {
 		return false, v.wrong("a boolean")
@@ -59,7 +58,7 @@ func (v *value) flag() (bool, error) {
 	return v.Type == gjson.True, nil
 }
 
-// object checks that the value is an object, and array that it is an array.
+// object returns an error unless the value is an object.
 func (v *value) object() error {
 	if !v.IsObject() {
 		return v.wrong("an object")
@@ -67,6 +66,7 @@ func (v *value) object() error {
 	return nil
 }
 
+// array returns an error unless the value is an array.
 func (v *value) array() error {
 	if !v.IsArray() {
 		return v.wrong("an array")
@@ -74,7 +74,7 @@ func (v *value) array() error {
 	return nil
 }
 
-// each calls do with the elements of an array.
+// each calls do with the elements of an array until it returns an error.
 func (v *value) each(do func(element value) error) (err error) {
 	if err := v.array(); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (v *value) each(do func(element value) error) (err error) {
 	return err
 }
 
-// wrong is the 400 of a value of the wrong kind.
+// wrong returns the 400 for a value of the wrong kind.
 func (v *value) wrong(want string) error {
 	if !v.given() {
 		return v.missing()
@@ -96,26 +96,26 @@ func (v *value) wrong(want string) error {
 	return v.invalid("must be %s, it is %s", want, jsontext.KindOf(v.Result))
 }
 
-// missing is the 400 of a value that has to be there.
+// missing returns the 400 for a value that must be present.
 func (v *value) missing() error {
 	return hub.Fault("missing_required_parameter", v.String(), "is required")
 }
 
-// invalid is the 400 of a value that is wrong, unsupported of one that asks for
-// what is not offered. The message follows the path.
+// invalid returns the 400 for an invalid value. The message follows the path.
 func (v *value) invalid(format string, args ...any) error {
 	return hub.Fault("invalid_value", v.String(), format, args...)
 }
 
+// unsupported returns the 400 for a value that asks for something the gateway does not offer.
 func (v *value) unsupported(format string, args ...any) error {
 	return hub.Fault("unsupported_parameter", v.String(), format, args...)
 }
 
-// String is the value's path; its text is in Str.
+// String returns the value's path. Its text is in Str.
 func (v *value) String() string { return v.path.String() }
 
-// object is the members of an object, noted in one pass: they are looked up by name
-// without another walk over texts that may be long.
+// object holds the members of an object, found in one pass. They are looked up by name without another pass over texts
+// that may be long.
 type object struct {
 	path
 	members []member
@@ -126,10 +126,10 @@ type member struct {
 	gjson.Result
 }
 
-// maxMembers bounds what is noted of one object; what stands behind is not seen.
+// maxMembers bounds the members that are kept of one object. Further ones are ignored.
 const maxMembers = 64
 
-// open notes the members of an object; the room of the last one is used again.
+// open finds the members of an object. The memory of the previous object is reused.
 func (o *object) open(v value) error {
 	if err := v.object(); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (o *object) open(v value) error {
 	return nil
 }
 
-// typed opens an object that says what it is, and returns that.
+// typed opens an object that must have a type, and returns the type.
 func (o *object) typed(v value) (kind string, err error) {
 	if err := o.open(v); err != nil {
 		return "", err
@@ -150,7 +150,7 @@ func (o *object) typed(v value) (kind string, err error) {
 	return o.name("type")
 }
 
-// get is the first member of a name.
+// get returns the first member with the given name.
 func (o *object) get(name string) value {
 	at := path{up: &o.path, key: name}
 	for i := range o.members {
@@ -161,13 +161,13 @@ func (o *object) get(name string) value {
 	return value{path: at}
 }
 
-// text is a member that is a string, or "".
+// text returns a member that is a string, or "" if it is absent.
 func (o *object) text(name string) (string, error) {
 	v := o.get(name)
 	return v.text()
 }
 
-// name is a member that is a string and must be there.
+// name returns a member that is a string and must not be empty.
 func (o *object) name(name string) (string, error) {
 	v := o.get(name)
 	text, err := v.text()

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewWriter makes the writer of one answer to a client (specification 8 and 9).
+// NewWriter returns a writer of one answer for a client (specification 8 and 9).
 func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &writer{
 		r:       r,
@@ -19,8 +19,8 @@ func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	}
 }
 
-// writer turns deltas into items and the events about them. It keeps the text of the
-// items, since events and the final object repeat it.
+// writer turns deltas into items and the events about them. It keeps the text of the items, since events and the final
+// object repeat it.
 type writer struct {
 	r     *hub.Request
 	reply hub.Reply
@@ -32,25 +32,23 @@ type writer struct {
 	ended    bool
 
 	items []item
-	// current is the index of the open item of text or reasoning, or none; calls may
-	// be open beside it.
+	// current is the index of the open item of text or reasoning, or none. Calls may be open at the same time.
 	current int
-	// calls are the calls by their number; whole are those that are open though their
-	// arguments are complete.
+	// calls are the calls by their number. whole are those whose arguments are complete but which are still open.
 	calls, whole []*call
 	scratch      []byte
-	// piece is a piece of arguments unescaped.
+	// piece is an unescaped piece of arguments.
 	piece     []byte
 	textBytes int64
 }
 
 const none = -1
 
-// result is how an answer came out.
+// result is the outcome of an answer.
 type result struct {
-	status, reason string // reason of incomplete_details; empty: null
+	status, reason string // reason of incomplete_details; empty means null
 	failure        *hub.Failure
-	usage          *wire.Usage // nil: null
+	usage          *wire.Usage // nil means null
 }
 
 var (
@@ -58,7 +56,7 @@ var (
 	whole      = result{status: "completed"}
 )
 
-// outcome is that of specification 5.
+// outcome returns the result of an answer (specification 5).
 func (w *writer) outcome(end *hub.End) result {
 	r := result{status: "completed", usage: &end.Usage}
 	if !end.Usage.Known {
@@ -129,7 +127,7 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	return w.object(nil, end), nil
 }
 
-// scratchEvents writes events that nobody reads, for the items that come of them.
+// scratchEvents runs write for the items that it makes. The events that it writes are discarded.
 func (w *writer) scratchEvents(write func(dst []byte) []byte) {
 	w.scratch = write(w.scratch[:0])
 }
@@ -150,21 +148,21 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
 	return w.lifecycle(dst, "response.failed", result{status: "failed", failure: &f})
 }
 
-// appendError appends what stands behind the number of an error event.
+// appendError appends what follows the number of an error event.
 func appendError(dst []byte, f *hub.Failure) []byte {
 	dst = append(append(dst, `,"code":"`...), failureCode(f)...)
 	dst = jsontext.AppendQuoted(append(dst, `","message":`...), f.Message)
 	return end(append(dst, `,"param":null`...))
 }
 
-// appendCause appends what was wrong with a response that failed.
+// appendCause appends the error of a response that failed.
 func appendCause(dst []byte, f *hub.Failure) []byte {
 	dst = append(append(dst, `{"code":"`...), failureCode(f)...)
 	dst = jsontext.AppendQuoted(append(dst, `","message":`...), f.Message)
 	return append(dst, '}')
 }
 
-// failureCode is one of those that clients know (specification 8).
+// failureCode returns one of the codes that clients know (specification 8).
 func failureCode(f *hub.Failure) string {
 	switch f.Code {
 	case "rate_limit_exceeded", "context_length_exceeded", "insufficient_quota", "invalid_prompt":
@@ -178,7 +176,7 @@ func failureCode(f *hub.Failure) string {
 
 func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
 
-// delta writes the events of what is not the end.
+// delta writes the events of a delta other than the end.
 func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 	w.textBytes += int64(len(d.Text))
 	if len(w.whole) > 0 {
@@ -205,8 +203,8 @@ func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 	return dst
 }
 
-// finish closes what is open, in the order in which it was opened. An answer that
-// was cut leaves its last item incomplete.
+// finish closes what is open, in the order in which it was opened. If the answer was cut off its last item stays
+// incomplete.
 func (w *writer) finish(dst []byte, r result) []byte {
 	for i := range w.items {
 		it := &w.items[i]
@@ -228,7 +226,7 @@ func (w *writer) finish(dst []byte, r result) []byte {
 	return dst
 }
 
-// event begins an event; its other members and end follow.
+// event begins an event. Its other members and its end follow.
 func (w *writer) event(dst []byte, name string) []byte {
 	dst = append(dst, "event: "...)
 	dst = append(dst, name...)
@@ -248,7 +246,7 @@ func end(dst []byte) []byte { return append(dst, "}\n\n"...) }
 
 const response = `,"response":`
 
-// lifecycle is an event with the response object.
+// lifecycle writes an event with the response object.
 func (w *writer) lifecycle(dst []byte, name string, r result) []byte {
 	dst = append(w.event(dst, name), response...)
 	return end(w.object(dst, r))
@@ -301,8 +299,8 @@ func (w *writer) object(dst []byte, r result) []byte {
 	return append(appendUsage(dst, r.usage), '}')
 }
 
-// appendUsage appends the counts (specification 5.1). Clients need the object at the end
-// of an answer, also when the upstream did not count.
+// appendUsage appends the counts (specification 5.1). Clients need the object at the end of an answer, even if the
+// upstream did not count.
 func appendUsage(dst []byte, u *wire.Usage) []byte {
 	if u == nil {
 		return append(dst, "null"...)

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// request is one whose answer uses every kind of tool.
+// request returns a request whose answer uses every kind of tool.
 func request(t testing.TB, include string) *hub.Request {
 	t.Helper()
 	r, err := Read([]byte(with(`"input":"hi","include":[`+include+`],"metadata":{"a":"b"},"tools":[{"type":"function","name":"f"},{"type":"function","name":"mcp.g"},{"type":"namespace","name":"n","tools":[{"type":"function","name":"m"},{"type":"custom","name":"c"}]},
@@ -65,7 +65,7 @@ func calls(n int, name string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaCall, Call: n, ID: fmt.Sprintf("call_%d", n), Name: name}
 }
 
-// gives are arguments as the model wrote them.
+// gives returns a delta with arguments as the model wrote them.
 func gives(n int, text string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaArguments, Call: n, Text: jsontext.AppendEscaped(nil, text)}
 }

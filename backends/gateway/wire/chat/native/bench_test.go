@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// benchRequest is a chat with tools of about so many bytes.
+// benchRequest returns a chat request with tools of about size bytes.
 func benchRequest(size int) []byte {
 	var b strings.Builder
 	b.WriteString(`{"model":"keychain-medium","stream":true,"temperature":0.7,"max_tokens":1024,"messages":[{"role":"system","content":"You are helpful."}`)

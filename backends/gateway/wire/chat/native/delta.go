@@ -4,20 +4,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// delta is what one delta, or message, holds.
+// delta describes one delta or message.
 type delta struct {
 	members int
-	// roleAt, contentAt and reasoningAt are places of values: of a role that is none,
-	// of content in parts, and of reasoning_content.
+	// roleAt, contentAt and reasoningAt are the places of values: of a role that is empty or no string, of content in
+	// parts, and of reasoning_content.
 	roleAt, contentAt, reasoningAt span
 	role                           bool
-	reasoning                      bool // reasoning_content is a text
+	reasoning                      bool // reasoning_content is a non-empty text
 }
 
-// scanDelta passes the delta, or the message, of a choice.
+// scanDelta passes the delta or the message of a choice.
 func (f *form) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
-	roleEdit, told := len(f.edits), f.roles.has(choice)
-	if !told {
+	roleEdit, roleKnown := len(f.edits), f.roles.has(choice)
+	if !roleKnown {
 		at := s.Offset() + 1
 		f.edits.Replace(at, at, "")
 	}
@@ -68,7 +68,7 @@ func (f *form) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 	if err != nil {
 		return err
 	}
-	if !told {
+	if !roleKnown {
 		f.roles.add(choice)
 		f.tellRole(&d, roleEdit, got)
 	}
@@ -78,8 +78,7 @@ func (f *form) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 	return nil
 }
 
-// tellRole sees to it that the first delta of a choice names the role: clients
-// refuse an answer without.
+// tellRole makes sure that the first delta of a choice names the role, since clients refuse an answer without one.
 func (f *form) tellRole(d *delta, edit int, got *seen) {
 	switch {
 	case d.role:
@@ -91,16 +90,16 @@ func (f *form) tellRole(d *delta, edit int, got *seen) {
 	default:
 		f.edits[edit].Text = `"role":"assistant",`
 	}
-	got.more = true // the next chunk has no need of it
+	got.more = true // the next chunk does not need it
 }
 
-// parts are the texts of content that came in parts, the insides of JSON strings.
+// parts are the texts of content that came in parts, as the insides of JSON strings.
 type parts struct{ text, thinking []byte }
 
 func (p *parts) reset() { p.text, p.thinking = p.text[:0], p.thinking[:0] }
 
-// scanParts gathers content parts: {"type":"text","text":…}, and
-// {"type":"thinking","thinking":text or parts} of Mistral's.
+// scanParts gathers content parts: {"type":"text","text":…}, and Mistral's {"type":"thinking","thinking":text or
+// parts}.
 func (f *form) scanParts(s *jsontext.Scanner, got *seen, thinking bool) error {
 	return s.Array(func(int) error {
 		switch s.Kind() {
@@ -138,8 +137,7 @@ func (f *form) scanPart(s *jsontext.Scanner, got *seen, thinking bool) error {
 	return err
 }
 
-// joinParts writes content in parts as clients know it: one text, and the thinking
-// as reasoning_content.
+// joinParts writes content in parts in the form that clients know: one text, and the thinking as reasoning_content.
 func (f *form) joinParts(d *delta) {
 	content := "null"
 	if len(f.parts.text) > 0 {

@@ -124,7 +124,7 @@ func usageText(u wire.Usage) string {
 	return fmt.Sprintf("%d in, %d read, %d written, %d out, %d reasoning", u.Prompt, u.CacheRead, u.CacheWrite, u.Completion, u.Reasoning)
 }
 
-// split is a reader of text in two pieces.
+// split returns a reader that returns text in two pieces.
 func split(text string, at int) io.Reader {
 	return io.MultiReader(strings.NewReader(text[:at]), strings.NewReader(text[at:]))
 }

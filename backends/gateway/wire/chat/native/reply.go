@@ -11,48 +11,46 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// form is what a whole reply and a chunk of a stream have in common: the
-// client's model name is put in and what upstreams get wrong is put right
-// (specification 16, chat identity path).
+// form is the common part of a whole reply and a chunk of a stream. The client's name of the model is put in, and what
+// upstreams get wrong is corrected (specification 16, chat identity path).
 type form struct {
 	object  string // "chat.completion" or "chat.completion.chunk"
 	delta   string // "message" or "delta"
 	model   string // JSON text of the name the client asked for
-	id      string // of the first chunk that has one
-	created int64  // in the place of one that the upstream did not send
-	told    int64  // the first one that it sent; 0: none yet
+	id      string // the first id of the upstream
+	created int64  // the time sent if the upstream sent none; 0 until it is set
+	told    int64  // the first time that the upstream sent; 0 until it sends one
 
-	// Finish is the last finish_reason seen; empty: none yet.
+	// Finish is the last finish_reason seen. It is empty if there was none yet.
 	Finish string
-	// Usage is the last one seen.
+	// Usage is the last usage seen.
 	Usage wire.Usage
 	// TextBytes is the size of the text, reasoning and tool arguments.
 	TextBytes int64
 
 	tools          []choiceTools // by the index of the choice
-	begun          int           // how many they are
-	bare           []bareCall    // that this body ends
-	fresh          []freshCall   // of this body
+	begun          int           // number of calls in tools
+	bare           []bareCall    // calls without arguments that end with this body
+	fresh          []freshCall   // calls that began in this body
 	open, finished choiceSet
-	roles          choiceSet // whose role was told
-	parts          parts     // of the content of a delta
+	roles          choiceSet // choices whose role was sent
+	parts          parts     // the content of a delta
 	edits          jsontext.Edits
-	space          [8]jsontext.Edit // edits' first home, saves allocations
+	space          [8]jsontext.Edit // initial memory of edits, saves allocations
 }
 
-// maxChoices, maxTools (of all choices) and maxID (in bytes) bound what an upstream can make
-// the gateway keep, and repeat: a missing id is filled in from the kept one.
+// maxChoices, maxTools (over all choices) and maxID (in bytes) bound what an upstream can make the gateway keep and
+// repeat: a missing id is filled in from the kept one.
 const (
 	maxChoices = 128
 	maxTools   = 1024
 	maxID      = 256
 )
 
-// maxEntries bounds the entries of tool_calls in one body: each is looked for among
-// all calls.
+// maxEntries bounds the entries of tool_calls in one body, since each is searched for among all calls.
 const maxEntries = 4 * maxTools
 
-// choiceSet holds the indexes of choices.
+// choiceSet is a set of indexes of choices.
 type choiceSet [maxChoices / 64]uint64
 
 func (c *choiceSet) add(index int) {
@@ -65,35 +63,35 @@ func (c *choiceSet) has(index int) bool {
 	return index >= maxChoices || c[index/64]&(1<<(index%64)) != 0
 }
 
-// streams reports whether the body is a chunk of a stream. Clients read members of its
-// delta without looking whether there is one.
+// streams reports whether the body is a chunk of a stream. Clients read members of its delta without checking that
+// there is one.
 func (f *form) streams() bool { return f.delta == "delta" }
 
-// seen is what one body held.
+// seen describes what one body contained.
 type seen struct {
-	proof      bool // content that proves the candidate works (specification 13.2)
-	thinks     bool // state of reasoning, which shows that the model thinks
-	empty      bool // no member at all
+	proof      bool // it has content which proves that the candidate works (specification 13.2)
+	thinks     bool // it has reasoning state, which shows that the model thinks
+	empty      bool // it has no member at all
 	choices    int
-	tools      int    // entries of tool_calls
-	usage      span   // the usage member with the comma before it, when it is an object
-	usageValue int    // where its value begins
+	tools      int    // number of entries of tool_calls
+	usage      span   // the usage member with the comma before it, if it is an object
+	usageValue int    // offset of the value of usage
 	failure    []byte // the object with a non-null "error" member: the body or a choice
 	sawUsage   bool
 	counts     bool // the usage counts something
 	afterBrace int
 	texts      int  // non-empty texts of deltas
-	text       span // the last of them, quotes excluded
-	padding    span // of a text behind it that only hides its length
+	text       span // the last of them, without the quotes
+	padding    span // a text after it that only hides its length
 	more       bool // content that is not text, or the end
 }
 
-// onlyText reports whether a chunk holds one text and nothing else that counts.
+// onlyText reports whether a chunk has one text and nothing else that matters.
 func (s *seen) onlyText() bool {
 	return s.choices == 1 && s.texts == 1 && !s.more && !s.sawUsage && s.failure == nil
 }
 
-// scan reads one body and fills edits.
+// scan parses one body and fills edits.
 func (f *form) scan(body []byte) (seen, error) {
 	var got seen
 	if f.edits == nil {
@@ -111,7 +109,7 @@ func (f *form) scan(body []byte) (seen, error) {
 	got.afterBrace = s.Offset() + 1
 	var has headMembers
 	insertAt := len(f.edits)
-	f.edits.Replace(got.afterBrace, got.afterBrace, "") // room for missing members
+	f.edits.Replace(got.afterBrace, got.afterBrace, "") // place for missing members
 	previousEnd := got.afterBrace
 	got.empty = true
 	err := s.Object(func(key []byte) error {
@@ -158,7 +156,7 @@ func (f *form) scan(body []byte) (seen, error) {
 			}
 		case "service_tier":
 			err = wire.ScanTerm(&s, &f.Usage.Served, wire.TermTier)
-		case "obfuscation": // OpenAI's padding, of another length in each chunk
+		case "obfuscation": // OpenAI's padding, with another length in each chunk
 			err = s.Skip()
 			if kind == jsontext.String && got.texts > 0 && got.padding.to == 0 {
 				got.padding = span{from + 1, s.Offset() - 1}
@@ -204,7 +202,7 @@ const (
 	headAll = headChoices<<1 - 1
 )
 
-// missing are those members that the upstream did not send.
+// missing returns the text of the members that the upstream did not send.
 func (f *form) missing(has headMembers) (text string) {
 	if has&headID == 0 {
 		text += `"id":"` + f.identity() + `",`
@@ -224,7 +222,7 @@ func (f *form) missing(has headMembers) (text string) {
 	return text
 }
 
-// complete reports whether every choice that was begun has its finish_reason.
+// complete reports whether every choice that has begun has its finish_reason.
 func (f *form) complete() bool { return f.Finish != "" && f.open == f.finished }
 
 func (f *form) identity() string {
@@ -304,7 +302,7 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 				}
 				return err
 			}
-			if !hasIndex && !searched { // it may stand behind the delta
+			if !hasIndex && !searched { // the index may come after the delta
 				searched = true
 				if n, ok := findIndex(&begin); ok {
 					index = n
@@ -343,7 +341,7 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 	return nil
 }
 
-// finish ends a choice by the reason that stands at a place.
+// finish ends a choice. at is the place of the reason in the body.
 func (f *form) finish(index int, reason string, at span, got *seen) {
 	switch reason {
 	case "":
@@ -361,8 +359,7 @@ func (f *form) finish(index int, reason string, at span, got *seen) {
 	got.proof, got.more = true, true
 }
 
-// indexOf passes the value of an index member; ok is false when it is none that
-// a choice or a tool call can have.
+// indexOf passes the value of an index member. ok is false for a value that no choice or tool call can have.
 func indexOf(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err error) {
 	if kind != jsontext.Number {
 		return 0, false, s.Skip()
@@ -371,9 +368,9 @@ func indexOf(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err e
 	return int(n), ok && 0 <= n && n <= math.MaxInt32, err
 }
 
-// findIndex looks for the index of the object that the scanner stands before.
+// findIndex looks for the index in the object at the scanner's position.
 func findIndex(s *jsontext.Scanner) (index int, ok bool) {
-	_ = s.Object(func(key []byte) (err error) { // who passes the object reports what is wrong with it
+	_ = s.Object(func(key []byte) (err error) { // errors are reported when the object is passed
 		if string(key) != "index" {
 			return s.Skip()
 		}
@@ -383,8 +380,8 @@ func findIndex(s *jsontext.Scanner) (index int, ok bool) {
 	return index, ok
 }
 
-// insertSorted adds an edit that may lie before edits already noted, since a
-// choice may name its finish_reason before its delta.
+// insertSorted adds an edit that may lie before earlier edits, since a choice may have its finish_reason before its
+// delta.
 func (f *form) insertSorted(from, to int, text string) {
 	at := len(f.edits)
 	for at > 0 && f.edits[at-1].From > from {
@@ -395,7 +392,7 @@ func (f *form) insertSorted(from, to int, text string) {
 	f.edits[at] = jsontext.Edit{From: from, To: to, Text: text}
 }
 
-// replace is insertSorted for a value that may have an edit.
+// replace is like insertSorted, for a value that may have an edit already.
 func (f *form) replace(at span, text string) {
 	for i := range f.edits {
 		if f.edits[i].From == at.from && f.edits[i].To == at.to {
@@ -406,7 +403,7 @@ func (f *form) replace(at span, text string) {
 	f.insertSorted(at.from, at.to, text)
 }
 
-// Reply is what a whole chat completion told.
+// Reply is what a whole chat completion stated.
 type Reply struct {
 	// Finish is the finish_reason.
 	Finish    string
@@ -416,14 +413,13 @@ type Reply struct {
 
 var forms = sync.Pool{New: func() any { return new(form) }}
 
-// ReadReply checks an upstream's answer to a request that did not stream,
-// and appends it to dst as the client gets it, repaired.
-// Errors: *UpstreamError for an answer that is an error, ErrNoChoices,
-// or one that wraps ErrBroken.
+// ReadReply checks an upstream's answer to a request that did not stream, and appends it to dst in the corrected form
+// for the client. asked is the name of the model that the client asked for. Its errors are *wire.UpstreamError for an
+// answer that is an error, wire.ErrNoChoices, and those that wrap wire.ErrBroken.
 func ReadReply(dst, body []byte, asked string) ([]byte, Reply, error) {
 	f := forms.Get().(*form)
 	defer func() {
-		*f = form{} // what it holds may be as large as the answer
+		*f = form{} // it may hold memory as large as the answer
 		forms.Put(f)
 	}()
 	f.object, f.delta, f.model = "chat.completion", "message", string(jsontext.AppendQuoted(nil, asked))

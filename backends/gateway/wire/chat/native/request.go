@@ -1,8 +1,8 @@
-// Package native is the way of a chat client's request to a chat upstream, and of the
-// answer back: both pass as they came, read once and edited in place, so that every byte
-// that need not change is kept. It is the hottest path of the gateway.
+// Package native is the path of a chat client's request to a chat upstream, and of the answer back. Both are passed on
+// as they are, parsed once and edited in place, so that every byte is kept that need not change. It is the hottest path
+// of the gateway.
 //
-// Where one of the two speaks another format, package chat translates.
+// If one side uses another format, package chat translates.
 package native
 
 import (
@@ -17,24 +17,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Traits are what in a request some candidates cannot take as it stands.
+// Traits are properties of a request that some candidates do not accept unchanged.
 type Traits uint8
 
 // The traits.
 const (
-	// TraitCalls: tool calls stand in the history.
+	// TraitCalls means that the history has tool calls.
 	TraitCalls Traits = 1 << iota
-	// TraitLateSystem: a system message stands behind another turn.
+	// TraitLateSystem means that a system message comes after another turn.
 	TraitLateSystem
-	// TraitRepeats: two turns of one role follow each other, or the first is not
-	// the user's.
+	// TraitRepeats means that two turns of one role follow each other, or that the first one is not the user's.
 	TraitRepeats
-	// TraitRemoteImage: an image is no data URL.
+	// TraitRemoteImage means that an image is not given as a data URL.
 	TraitRemoteImage
-	// TraitGaps: a turn that is over has a call without a result.
+	// TraitGaps means that a turn that is over has a call without a result.
 	TraitGaps
-	// TraitStray: a tool result does not stand behind the message with its call, or
-	// it was not looked for.
+	// TraitStray means that a tool result does not come after the message with its call, or that this was not checked.
 	TraitStray
 )
 
@@ -42,59 +40,58 @@ const (
 type field struct {
 	name   []byte
 	key    int // offset of the key's opening quote
-	keyEnd int // offset behind its closing quote
+	keyEnd int // offset after its closing quote
 	value  int // offset of the value
-	end    int // offset behind the value
-	// foreign: no upstream gets it, see Foreign.
+	end    int // offset after the value
+	// foreign means that no upstream gets the member, see wire.Foreign.
 	foreign bool
 }
 
-// Request is a chat-completions request (API reference "Create chat
-// completion"): the body as it came and what routing needs to know of it.
+// Request is a chat completions request (API reference "Create chat completion"): the body as it came, and what routing
+// needs to know of it.
 type Request struct {
 	Body   []byte
 	Model  string
 	Stream bool
 	// IncludeUsage is stream_options.include_usage.
 	IncludeUsage bool
-	// MaxTokens is max_completion_tokens or else max_tokens; 0: not given.
+	// MaxTokens is max_completion_tokens, else max_tokens. It is 0 if neither was given.
 	MaxTokens int64
 	Needs     wire.Needs
 	Traits    Traits
-	// Effort is reasoning_effort; empty: not given.
+	// Effort is reasoning_effort. It is empty if it was not given.
 	Effort string
-	// ToolChoiceRequired: tool_choice is the string "required".
+	// ToolChoiceRequired reports that tool_choice is the string "required".
 	ToolChoiceRequired bool
 	// LongestCallID is the size of the longest id of a tool call in the history, in bytes.
 	LongestCallID int
 	// TextBytes is the size of the text and the tools in the prompt.
 	TextBytes int64
-	// Messages is how many there are, MediaTokens what their pictures, files and
-	// sounds cost about.
+	// Messages is the number of messages. MediaTokens is the estimated number of tokens of their images, files and
+	// audio.
 	Messages    int
 	MediaTokens int64
-	// Lease holds Body's memory; nil: the garbage collector does.
+	// Lease holds the memory of Body. Nil means that the memory belongs to the garbage collector.
 	Lease *wire.Lease
 
 	fields     []field
-	home       *[]field // fields' memory, from a pool
-	developers []span   // role values that are "developer", quotes included
-	usage      span     // the value of stream_options.include_usage; empty: not given
+	home       *[]field // memory of fields, from a pool
+	developers []span   // role values that are "developer", including the quotes
+	usage      span     // the value of stream_options.include_usage; empty if not given
 	options    bool     // stream_options has members
-	limit      int      // the field that MaxTokens is from, when it is not 0
-	calls      callTurn // while the messages are read
-	pictures   int      // that were looked into
+	limit      int      // index of the field that MaxTokens comes from, if that is not 0
+	calls      callTurn // used while the messages are read
+	pictures   int      // number of images that were inspected
 }
 
-// invalid is the 400 of a field that is wrong.
+// invalid returns the 400 for an invalid field.
 func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }
 
-// Parse reads body in one validating pass. Its errors are *apierror.Error
-// with status 400 and the path of the field at fault. Members it does not know
-// are kept for the upstream to judge, unless they are Foreign; a name given twice
-// is refused, since two readers could take different ones.
+// Parse parses body in one validating pass. Its errors are *apierror.Error with status 400 and the path of the invalid
+// field. Unknown members are kept for the upstream to judge, unless they are wire.Foreign. A name that is given twice
+// is refused, since two decoders could take different values.
 func Parse(body []byte) (*Request, error) {
 	r := &Request{Body: body, home: fieldLists.Get().(*[]field)}
 	r.fields = (*r.home)[:0]
@@ -166,13 +163,13 @@ func Parse(body []byte) (*Request, error) {
 	return r, nil
 }
 
-// Release gives the body's memory back; what routing knows of it stays. It may
-// be called again, but neither Shape nor Sends may be after it.
+// Release gives the memory of the body back. What routing needs to know stays. Release may be called again, but Shape
+// and Sends must not be called after it.
 func (r *Request) Release() {
 	if r.home == nil {
 		return
 	}
-	clear(r.fields) // their names are in Body
+	clear(r.fields) // their names are parts of Body
 	*r.home = r.fields[:0]
 	fieldLists.Put(r.home)
 	lease := r.Lease
@@ -182,8 +179,8 @@ func (r *Request) Release() {
 
 var fieldLists = sync.Pool{New: func() any { return new(make([]field, 0, 16)) }}
 
-// keys finds the offsets of each field's key, which the scanner has passed:
-// between two fields there is nothing but white space and a comma.
+// keys finds the offsets of each field's key. The scanner has passed the body, so that between two fields there is
+// nothing but white space and a comma.
 func (r *Request) keys() {
 	at := 0
 	for i := range r.fields {
@@ -212,7 +209,7 @@ func boolean(s *jsontext.Scanner, param string, kind jsontext.Kind) (bool, error
 	return s.Bool()
 }
 
-// wrongKind is the 400 of a value of the wrong kind; broken JSON comes first.
+// wrongKind returns the 400 for a value of the wrong kind, or the error of broken JSON if the value is broken.
 func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error {
 	if err := s.Skip(); err != nil {
 		return err
@@ -220,7 +217,7 @@ func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error
 	return invalid(param, "%s must be %s, it is %s", param, want, got)
 }
 
-// Field returns the value of a top-level member as it stands in the body, nil where there is none.
+// Field returns the value of a top-level member as it is in the body, or nil if there is none.
 func (r *Request) Field(name string) []byte {
 	for i := range r.fields {
 		if f := &r.fields[i]; string(f.name) == name {
@@ -464,12 +461,13 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 	})
 	r.calls.turn(r, role, result)
 	if err == nil && !sawRole {
-		err = apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required", path(".role")).With(path(".role"))
+		err = apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required",
+			path(".role")).With(path(".role"))
 	}
 	return role, err
 }
 
-// role is who a message is of; known is false for nobody.
+// role passes the role of a message. known is false for an unknown role.
 func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error) {
 	from := s.Offset()
 	raw, err := s.Word()
@@ -484,7 +482,7 @@ func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error)
 
 var roles = []string{"user", "assistant", "system", "tool", "developer", "function"}
 
-// part is one content part: a string is tolerated, as some upstreams do.
+// part passes one content part. A string is tolerated, as by some upstreams.
 func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 	switch k := s.Kind(); k {
 	case jsontext.String:
@@ -524,18 +522,18 @@ func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 	return err
 }
 
-// medium is what a part that is no text is told by.
+// medium describes a part that is not text.
 type medium struct {
-	need    wire.Needs // 0: it is text
+	need    wire.Needs // 0 if the part is text
 	url     []byte
 	escaped bool
-	file    int // bytes of a file with what is said of it
+	file    int // size of a file part in bytes
 }
 
-// mostPictures bounds how many pictures of a request are looked into.
+// mostPictures bounds the images of a request that are inspected.
 const mostPictures = 256
 
-// medium counts a part that is no text.
+// medium counts a part that is not text.
 func (r *Request) medium(m *medium) {
 	r.Needs |= m.need
 	switch m.need {
@@ -544,7 +542,7 @@ func (r *Request) medium(m *medium) {
 		if r.pictures++; r.pictures > mostPictures {
 			url = nil
 		}
-		if m.escaped { // base64 has no other character that is
+		if m.escaped { // the slash is the only character of base64 that is escaped
 			url = bytes.ReplaceAll(url, []byte(`\/`), []byte(`/`))
 		}
 		r.MediaTokens += wire.ImageTokens(url)
@@ -556,7 +554,7 @@ func (r *Request) medium(m *medium) {
 	}
 }
 
-// image passes the value of image_url: {"url": …}, or the URL itself.
+// image passes the value of image_url, which is {"url": …} or the URL itself.
 func (r *Request) image(s *jsontext.Scanner, m *medium) error {
 	if s.Kind() == jsontext.Object {
 		return s.Object(func(key []byte) error {

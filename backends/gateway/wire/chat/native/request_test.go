@@ -13,7 +13,7 @@ import (
 
 const hello = `"messages":[{"role":"user","content":"hello"}]`
 
-// nested is a value of so many levels.
+// nested returns a value with a number of levels.
 func nested(levels int) string {
 	return strings.Repeat("[", levels) + strings.Repeat("]", levels)
 }

@@ -4,27 +4,26 @@ import (
 	"slices"
 )
 
-// Shape is what one candidate wants changed in a request.
+// Shape is the set of changes that one candidate needs in a request.
 type Shape struct {
-	// Model is the upstream's name of the model.
+	// Model is the name of the model at the upstream.
 	Model string
 	// Drop names fields that are left out.
 	Drop []string
-	// Rename maps a field's name to another.
+	// Rename maps the names of fields to other names.
 	Rename map[string]string
-	// MaxTokensField is the one name under which a token limit is sent; empty:
-	// as the client named it.
+	// MaxTokensField is the only name under which a token limit is sent. If it is empty the client's name is kept.
 	MaxTokensField string
-	// ToolChoiceRequired replaces tool_choice "required"; empty: unchanged.
+	// ToolChoiceRequired replaces the tool_choice "required". Empty means unchanged.
 	ToolChoiceRequired string
-	// Developer keeps the role "developer"; otherwise it is sent as "system".
+	// Developer keeps the role "developer". Otherwise "system" is sent instead.
 	Developer bool
-	// StreamUsage asks for the usage of a stream, whatever the client asked.
+	// StreamUsage asks for the usage of a stream, whatever the client asked for.
 	StreamUsage bool
 }
 
-// Shape returns the body for one candidate: the client's bytes in the client's
-// order but for what shape names (specification 1.2, 14.3).
+// Shape returns the body for one candidate: the client's bytes in the client's order, except for the changes of shape
+// (specification 1.2, 14.3).
 func (r *Request) Shape(shape *Shape) *Shaped {
 	out := newShaped(r.Body, r.Lease)
 	if len(r.fields) == 0 {
@@ -39,8 +38,8 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 		drop := f.foreign || slices.Contains(shape.Drop, name)
 		switch name {
 		case "max_tokens", "max_completion_tokens":
-			// Two limits under one name would be a duplicate: the one that counts
-			// stays, see MaxTokens; of two nulls the first.
+			// Two limits under one name would be a duplicate. The one that counts stays, see MaxTokens; of two nulls,
+			// the first one.
 			if shape.MaxTokensField != "" {
 				drop = drop || limitSent || (r.MaxTokens != 0 && i != r.limit)
 				rename = shape.MaxTokensField
@@ -83,11 +82,10 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 	return out.end(r.fields[len(r.fields)-1].end)
 }
 
-// usageOptions are the stream_options of a client that gave none.
+// usageOptions are the stream_options for a client that gave none.
 const usageOptions = `{"include_usage":true}`
 
-// Gives reports whether the client gave one of these fields, null included. It must not be
-// called after Release.
+// Gives reports whether the client gave one of these fields, even as null. It must not be called after Release.
 func (r *Request) Gives(names ...string) bool {
 	return slices.ContainsFunc(r.fields, func(f field) bool { return slices.Contains(names, string(f.name)) })
 }
@@ -117,7 +115,7 @@ func (r *Request) shapeValue(out *Shaped, f *field, name string, shape *Shape) {
 	}
 }
 
-// askUsage writes the client's stream_options with include_usage switched on.
+// askUsage writes the client's stream_options with include_usage set to true.
 func (r *Request) askUsage(out *Shaped, f *field) {
 	switch {
 	case !r.usage.empty():
@@ -133,7 +131,7 @@ func (r *Request) askUsage(out *Shaped, f *field) {
 	}
 }
 
-// Sends reports whether the body that Shape makes has a field of that name.
+// Sends reports whether the body that Shape returns has a field of that name.
 func (r *Request) Sends(shape *Shape, name string) bool {
 	if name == "stream_options" && r.Stream && shape.StreamUsage {
 		return true
@@ -157,7 +155,7 @@ func (r *Request) Sends(shape *Shape, name string) bool {
 	return false
 }
 
-// span is a piece of a body.
+// span is a range of offsets in a body.
 type span struct{ from, to int }
 
 func (s span) empty() bool { return s.from == s.to }

@@ -308,7 +308,7 @@ func members(t *testing.T, text []byte) (list []member) {
 	return list
 }
 
-// expected is what Shape should give, made the slow way from decoded members.
+// expected returns what Shape should give, computed in a simple way from decoded members.
 func expected(r *Request, in []member, shape *Shape) []member {
 	given := func(name string) bool { return slices.ContainsFunc(in, func(m member) bool { return m.name == name }) }
 	limit := ""
@@ -376,8 +376,8 @@ func onlyGoogle(extra any) bool {
 	return ok && (len(object) == 0 || google && len(object) == 1)
 }
 
-// randomShape is a shape as the catalog allows them: the essential members are
-// neither dropped nor renamed, and no two members get the same name.
+// randomShape returns a shape as the catalog allows them: the essential members are neither dropped nor renamed, and no
+// two members get the same name.
 func randomShape(rng *rand.Rand, r *Request) *Shape {
 	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
 	shape := &Shape{

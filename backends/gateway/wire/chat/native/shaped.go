@@ -9,22 +9,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Shaped is a request body made of pieces of the client's body and the changes
-// between them. A small one is copied, of a large one only the changes are new.
+// Shaped is a request body that consists of pieces of the client's body and the changes between them. A small body is
+// copied; of a large one only the changes are new.
 type Shaped struct {
 	body     []byte
 	lease    *wire.Lease
 	from, to int      // body[from:to] is the piece being kept
 	small    []byte   // the whole of a small body
-	pieces   [][]byte // of a large one
+	pieces   [][]byte // of a large body
 	size     int64
 	// Dropped names the client's fields that were left out.
 	Dropped []string
 }
 
 const (
-	// smallBody is the size up to which a body is copied: of a reader in memory
-	// that it knows, net/http sends head and body by one write; of any other by two.
+	// smallBody is the size up to which a body is copied. net/http sends head and body in one write if it knows the
+	// type of the in-memory reader, otherwise in two.
 	smallBody = 16 << 10
 	// changesRoom is how much longer most bodies become at most.
 	changesRoom = 128
@@ -38,7 +38,7 @@ func newShaped(body []byte, lease *wire.Lease) *Shaped {
 	return b
 }
 
-// Len is the number of bytes of the body.
+// Len returns the number of bytes of the body.
 func (b *Shaped) Len() int64 { return b.size }
 
 // Reader returns a new reader of the body from its start. It must be closed.
@@ -50,7 +50,7 @@ func (b *Shaped) Reader() io.ReadCloser {
 	return &pieceReader{pieces: b.pieces, lease: b.lease}
 }
 
-// keep takes over body[from:to], joined to the piece before when it follows it.
+// keep takes over body[from:to], joined to the previous piece if it follows that directly.
 func (b *Shaped) keep(from, to int) {
 	if from != b.to {
 		b.flush()
@@ -83,21 +83,20 @@ func (b *Shaped) flush() {
 	b.from = b.to
 }
 
-// end keeps the rest of the body from an offset on.
+// end keeps the rest of the body from an offset on and completes it.
 func (b *Shaped) end(from int) *Shaped {
 	b.keep(from, len(b.body))
 	b.flush()
 	return b
 }
 
-// pieceReader reads one piece after the other. pieces is never changed, a
-// reader that starts again needs it. An HTTP transport may close it while it is
-// being read, and may read on after its RoundTrip has returned; the memory goes
-// back when it is closed, so nothing is read after that.
+// pieceReader reads one piece after the other. The pieces are never changed, since another reader may start again with
+// them. An HTTP transport may close it during a read, and may read on after its RoundTrip has returned. The memory is
+// given back on Close, so nothing is read after that.
 type pieceReader struct {
 	mu     sync.Mutex
 	pieces [][]byte
-	at     int // in pieces[0]
+	at     int // offset in pieces[0]
 	lease  *wire.Lease
 	closed bool
 }

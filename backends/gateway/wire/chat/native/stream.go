@@ -8,19 +8,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Stream passes chat-completion chunks on to a chat client, repaired
-// (specification 16). Memory is constant but for the ids of tool calls.
+// Stream passes chat completion chunks on to a chat client in a corrected form (specification 16). Its memory is
+// constant except for the ids of tool calls.
 type Stream struct {
 	form         form
 	includeUsage bool
 	last         template
-	usage        []byte // the chunk with the last usage that counts, for the end
-	// PromptTokens is the estimate for an upstream that tells no usage.
+	usage        []byte // the chunk with the last usage that counts anything, for the end
+	// PromptTokens is the estimate for an upstream that states no usage.
 	PromptTokens int64
 }
 
-// NewStream makes the stream for a client that asked for a model by the
-// name asked. includeUsage: the client wants the usage chunk.
+// NewStream returns a stream for a client that asked for a model by the name asked. includeUsage reports that the
+// client wants the usage chunk.
 func NewStream(asked string, includeUsage bool) *Stream {
 	return &Stream{
 		form: form{
@@ -32,20 +32,20 @@ func NewStream(asked string, includeUsage bool) *Stream {
 	}
 }
 
-// Finish is the finish_reason; empty: not seen yet.
+// Finish returns the finish_reason, or an empty string if it was not seen yet.
 func (c *Stream) Finish() string { return c.form.Finish }
 
-// Usage is the last usage seen.
+// Usage returns the last usage seen.
 func (c *Stream) Usage() wire.Usage { return c.form.Usage }
 
-// TextBytes is the size of the text, reasoning and tool arguments so far.
+// TextBytes returns the size of the text, reasoning and tool arguments so far.
 func (c *Stream) TextBytes() int64 { return c.form.TextBytes }
 
 var done = []byte("[DONE]")
 
-// Event takes the data of one upstream event and appends what the client gets
-// for it to dst. Errors: *UpstreamError for an error object, ErrNoFinish, or
-// one that wraps ErrBroken; nothing is appended then.
+// Event takes the data of one upstream event and appends the corresponding data for the client to dst. Its errors are
+// *wire.UpstreamError for an error object, wire.ErrNoFinish, and those that wrap wire.ErrBroken; nothing is appended
+// then.
 func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
@@ -82,7 +82,8 @@ func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 			c.dropUsage(&got)
 		}
 	}
-	if frame := len(data) - (got.text.to - got.text.from); got.onlyText() && frame <= maxFrame && bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
+	if frame := len(data) - (got.text.to - got.text.from); got.onlyText() && frame <= maxFrame &&
+		bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
 		c.last.learn(data, got.text, got.padding, c.form.edits)
 	} else {
 		c.last.forget()
@@ -90,7 +91,7 @@ func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 	return c.appendChunk(c.form.appendBare(dst), data), wire.Progress{Proof: got.proof, Thinks: got.thinks}, nil
 }
 
-// appendChunk appends the chunk that was scanned, with its edits, as one event.
+// appendChunk appends the chunk that was scanned, with its edits applied, as one event.
 func (c *Stream) appendChunk(dst, data []byte) []byte {
 	dst = append(dst, "data: "...)
 	from := len(dst)
@@ -99,8 +100,8 @@ func (c *Stream) appendChunk(dst, data []byte) []byte {
 	return append(dst, "\n\n"...)
 }
 
-// keepUsage keeps the usage of the chunk that was scanned for the end of the stream, where
-// the client gets it once, in a chunk of its own: some upstreams send it with every chunk.
+// keepUsage keeps the usage of the chunk that was scanned for the end of the stream. The client gets it there once, in
+// a chunk of its own, although some upstreams send it with every chunk.
 func (c *Stream) keepUsage(data []byte, got *seen) {
 	if got.choices == 0 {
 		c.usage = c.appendChunk(c.usage[:0], data)
@@ -113,8 +114,7 @@ func (c *Stream) keepUsage(data []byte, got *seen) {
 	c.usage = append(c.usage, "}\n\n"...)
 }
 
-// appendHead appends the beginning of a chunk that the upstream did not send, up to
-// the list of its choices.
+// appendHead appends the beginning of a chunk that the upstream did not send, up to the list of choices.
 func (f *form) appendHead(dst []byte) []byte {
 	dst = append(append(dst, `data: {"id":"`...), f.identity()...)
 	dst = append(append(dst, `","object":"`...), f.object...)
@@ -122,8 +122,8 @@ func (f *form) appendHead(dst []byte) []byte {
 	return append(append(append(dst, `,"model":`...), f.model...), `,"choices":[`...)
 }
 
-// dropUsage takes the usage member out of a chunk that must stay, with the
-// comma before it; as the first member it leaves null behind instead.
+// dropUsage removes the usage member, with the comma before it, from a chunk that is passed on. If it is the first
+// member its value becomes null instead.
 func (c *Stream) dropUsage(got *seen) {
 	if got.usage.from == got.afterBrace {
 		c.form.insertSorted(got.usageValue, got.usage.to, "null")
@@ -132,8 +132,8 @@ func (c *Stream) dropUsage(got *seen) {
 	c.form.insertSorted(got.usage.from, got.usage.to, "")
 }
 
-// End is the end of the body, or [DONE]: it appends the last line, or fails
-// when the stream is not complete.
+// End appends the last line, or returns an error if the stream is not complete. It is called for [DONE] and at the end
+// of the body.
 func (c *Stream) End(dst []byte) ([]byte, error) {
 	if !c.form.complete() {
 		return dst, wire.ErrNoFinish
@@ -144,7 +144,8 @@ func (c *Stream) End(dst []byte) ([]byte, error) {
 		dst = append(dst, c.usage...)
 	default:
 		dst = append(c.form.appendHead(dst), `],"usage":`...)
-		dst = append(wire.AppendUsage(dst, &wire.Usage{Prompt: c.PromptTokens, Completion: wire.EstimateTokens(c.form.TextBytes)}), "}\n\n"...)
+		dst = append(wire.AppendUsage(dst,
+			&wire.Usage{Prompt: c.PromptTokens, Completion: wire.EstimateTokens(c.form.TextBytes)}), "}\n\n"...)
 	}
 	return append(dst, "data: [DONE]\n\n"...), nil
 }

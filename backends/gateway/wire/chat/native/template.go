@@ -6,28 +6,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// template is what a chunk of a stream has in common with the chunk before it.
-// In a run of text chunks an upstream repeats every byte but the text (and, at
-// OpenAI, the padding), so a chunk that is framed like the last one needs a look
-// at its text only: an order of magnitude less work than to read it all.
+// template is what a chunk of a stream has in common with the chunk before it. In a run of text chunks an upstream
+// repeats every byte except the text (and OpenAI's padding), so a chunk with the same frame needs no parsing beyond its
+// text. That is an order of magnitude less work than parsing it all.
 type template struct {
 	known   bool
 	padded  bool
 	head    []byte // the upstream's bytes before the text
-	middle  []byte // between text and padding; unused when not padded
-	tail    []byte // behind
+	middle  []byte // between text and padding; unused if not padded
+	tail    []byte // after text and padding
 	outHead []byte // the same for the client
 	outMid  []byte
 	outTail []byte
 }
 
-// maxFrame bounds what a stream keeps of a chunk, in bytes; usual frames have a
-// few hundred.
+// maxFrame bounds what a stream keeps of a chunk, in bytes. Usual frames have a few hundred bytes.
 const maxFrame = 4 << 10
 
-// learn keeps the frame of a chunk that was read in full, whose only content is
-// the text at the given place, quotes excluded. padding is empty, or the place of
-// a text behind it that says nothing. changes are those for the client.
+// learn keeps the frame of a chunk that was parsed and whose only content is the text at the given place, without its
+// quotes. padding is empty, or the place of a meaningless text after it. changes are the edits for the client.
 func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits) {
 	t.known, t.padded = true, padding.to > 0
 	t.head = append(t.head[:0], data[:text.from]...)
@@ -42,11 +39,11 @@ func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits
 	t.outTail = append(changes.Part(t.outTail[:0], data, rest, len(data)), "\n\n"...)
 }
 
-// forget makes nothing match.
+// forget discards the frame, so that nothing matches.
 func (t *template) forget() { t.known = false }
 
-// apply appends the client's form of a chunk that is framed like the last one
-// and returns the size of its text; ok is false, and dst as it was, for another.
+// apply appends the client's form of a chunk that has the same frame as the last one, and returns the size of its text.
+// For another chunk ok is false and dst is unchanged.
 func (t *template) apply(dst, data []byte) (out []byte, size int, ok bool) {
 	if !t.known || !bytes.HasPrefix(data, t.head) || !bytes.HasSuffix(data, t.tail) {
 		return dst, 0, false
@@ -59,7 +56,7 @@ func (t *template) apply(dst, data []byte) (out []byte, size int, ok bool) {
 	}
 	var padding []byte
 	if t.padded {
-		if !bytes.HasPrefix(data[s.Offset()-1:], t.middle) { // it begins with the closing quote
+		if !bytes.HasPrefix(data[s.Offset()-1:], t.middle) { // it begins with the closing quote of the text
 			return dst, 0, false
 		}
 		s.From(s.Offset() + len(t.middle) - 2)

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// slow is an Event without the short way, to compare with.
+// slow calls Event without the fast path, for comparison.
 func slow(c *Stream, data []byte) (string, wire.Progress, error) {
 	c.last.forget()
 	out, progress, err := c.Event(nil, data)

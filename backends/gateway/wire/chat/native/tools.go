@@ -9,13 +9,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// choiceTools are the tool calls of one choice in the order in which they began.
+// choiceTools are the tool calls of one choice, in the order in which they began.
 type choiceTools []choiceTool
 
 // choiceTool is what is kept of a tool call.
 type choiceTool struct {
-	id        string // the upstream's; empty: the call began without one
-	out       string // the one that was made; empty: the client gets the upstream's
+	id        string // the upstream's; empty if the call began without one
+	out       string // a replacement; empty if the client gets the upstream's id
 	index     int    // the upstream's
 	number    int    // the index that the client gets
 	named     bool
@@ -26,14 +26,14 @@ type choiceTool struct {
 // toolEntry is one entry of tool_calls.
 type toolEntry struct {
 	id, name, arguments []byte
-	// idAt, nameAt and argumentsAt are the places of the values, empty where there are
-	// none; indexAt is that of any value.
+	// idAt, nameAt and argumentsAt are the places of valid values and empty otherwise. indexAt is the place of any
+	// value.
 	idAt, nameAt, argumentsAt, indexAt span
 	index                              int
-	function                           int // where the members of function begin
+	function                           int // offset at which the members of function begin
 	indexed, typed                     bool
-	object                             bool // arguments are an object, not a string
-	odd                                bool // arguments are of a kind that is left as it is
+	object                             bool // arguments are an object rather than a string
+	odd                                bool // arguments are of a kind that is left unchanged
 	again                              bool // the call has its name already
 	members                            int
 }
@@ -68,7 +68,7 @@ func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) er
 		missing += `"id":"` + tool.out + `",`
 	case begins && tool.out != "":
 		f.insertSorted(e.idAt.from, e.idAt.to, `"`+tool.out+`"`)
-	case begins || e.idAt.empty(): // said again it would be added to the first by some clients
+	case begins || e.idAt.empty(): // some clients would append a repeated id to the first one
 	case e.members == 1: // an index may be put before it
 		f.insertSorted(e.idAt.from, e.idAt.to, "null")
 	default:
@@ -76,7 +76,7 @@ func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) er
 	}
 	if tool != nil {
 		tool.typed = tool.typed || e.typed
-		if !tool.typed && e.function > 0 { // clients refuse a call without
+		if !tool.typed && e.function > 0 { // clients refuse a call without a type
 			tool.typed = true
 			missing += `"type":"function",`
 		}
@@ -92,8 +92,7 @@ func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) er
 	return nil
 }
 
-// scanArguments makes the arguments of an entry what clients take: a string that
-// says nothing twice.
+// scanArguments turns the arguments of an entry into what clients accept: a string without repetitions.
 func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
 	at, stream := e.argumentsAt, f.delta == "delta"
 	switch {
@@ -104,7 +103,7 @@ func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
 	case e.object:
 		text := e.arguments
 		if stream && len(bytes.TrimSpace(text[1:len(text)-1])) == 0 {
-			text = nil // without members it says nothing yet
+			text = nil // without members it counts as no arguments yet
 		}
 		text = jsontext.AppendEscaped(nil, text)
 		if stream && tool != nil {
@@ -124,15 +123,14 @@ func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
 // bareCall is a call that ended without arguments.
 type bareCall struct{ choice, number int }
 
-// freshCall is a call that began in this body and has no arguments yet: function is
-// where the members of its function begin, arguments the place of its value.
+// freshCall is a call that began in this body and has no arguments yet. function is the offset of the members of its
+// function, arguments the place of their value.
 type freshCall struct {
 	choice, number, function int
 	arguments                span
 }
 
-// settle gives the calls of a choice that ends without arguments an object without
-// members.
+// settle gives the calls of a choice that end without arguments an object without members.
 func (f *form) settle(choice int) {
 	if choice >= len(f.tools) || f.delta != "delta" || f.finished.has(choice) {
 		return
@@ -154,7 +152,7 @@ func (f *form) settle(choice int) {
 	}
 }
 
-// appendBare gives the calls that began before this body theirs, in chunks of their own.
+// appendBare appends these arguments, in chunks of their own, for calls that began before this body.
 func (f *form) appendBare(dst []byte) []byte {
 	for _, c := range f.bare {
 		dst = append(f.appendHead(dst), `{"index":`...)
@@ -188,7 +186,7 @@ func (f *form) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 			err = s.Skip()
 			e.idAt = span{from, s.Offset()}
 		case string(key) == "function" && kind == jsontext.Object:
-			if len(e.name) == 0 { // one behind it may have no members
+			if len(e.name) == 0 { // a later one may have no members
 				e.function = from + 1
 			}
 			err = s.Object(func(key []byte) error { return f.scanFunction(s, key, e) })
@@ -229,8 +227,8 @@ func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error
 	return err
 }
 
-// tool finds the call that an entry belongs to, or begins it; n is its number in the
-// choice. nil: it is one of more than are kept.
+// tool returns the call that an entry belongs to, which it may begin. n is the number of the call in its choice. The
+// tool is nil if there are more calls than are kept.
 func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int, begins bool) {
 	if choice >= maxChoices {
 		return nil, position, false
@@ -261,14 +259,13 @@ func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int
 	return &(*tools)[len(*tools)-1], begun.number, true
 }
 
-// uses reports whether a client knows another call by the id.
+// uses reports whether the client knows another call by the id.
 func (c choiceTools) uses(id string) bool {
 	return slices.ContainsFunc(c, func(t choiceTool) bool { return t.out == "" && t.id == id })
 }
 
-// known is the number of the call that an entry goes on with, or -1. Without an index
-// calls are told apart by their ids; what has no id either continues the last call,
-// unless it brings the name of another.
+// known returns the number of the call that an entry continues, or -1. Calls without an index are identified by their
+// ids. An entry without an id continues the last call, unless it has the name of another one.
 func (f *form) known(tools choiceTools, e *toolEntry) int {
 	last := len(tools) - 1
 	switch {
@@ -282,7 +279,7 @@ func (f *form) known(tools choiceTools, e *toolEntry) int {
 		return n
 	case len(e.id) > 0:
 		n := tools.last(func(t *choiceTool) bool { return t.id == string(e.id) })
-		if n < 0 && last >= 0 && tools[last].id == "" && len(e.name) == 0 { // its id comes late
+		if n < 0 && last >= 0 && tools[last].id == "" && len(e.name) == 0 { // the id of the last call comes late
 			return last
 		}
 		return n
@@ -292,7 +289,7 @@ func (f *form) known(tools choiceTools, e *toolEntry) int {
 	return -1
 }
 
-// last is the number of the latest call that fits, or -1.
+// last returns the number of the latest call that fits, or -1.
 func (c choiceTools) last(fits func(*choiceTool) bool) int {
 	for i := len(c) - 1; i >= 0; i-- {
 		if fits(&c[i]) {
@@ -302,22 +299,21 @@ func (c choiceTools) last(fits func(*choiceTool) bool) int {
 	return -1
 }
 
-// another reports whether an entry begins a call of its own though its index is
-// known: some upstreams give every call the index 0.
+// another reports whether an entry begins a new call although its index is known: some upstreams give every call the
+// index 0.
 func (t *choiceTool) another(e *toolEntry) bool {
 	return t.named && t.id != "" && len(e.name) > 0 && len(e.id) > 0 && t.id != string(e.id)
 }
 
-// removeMember takes a member of an object out, with one comma; value is the place of
-// its value.
+// removeMember removes a member of an object together with one comma. value is the place of the member's value.
 func (f *form) removeMember(body []byte, value span) {
 	const space = " \t\r\n"
 	from, to := jsontext.KeyAt(body, value.from), value.to
 	rest := bytes.TrimLeft(body[to:], space)
 	if len(rest) > 0 && rest[0] == ',' {
 		to = len(body) - len(bytes.TrimLeft(rest[1:], space))
-	} else if before := bytes.TrimRight(body[:from], space); before[len(before)-1] == ',' {
-		from = len(before) - 1
+	} else if head := bytes.TrimRight(body[:from], space); head[len(head)-1] == ',' {
+		from = len(head) - 1
 	}
 	f.insertSorted(from, to, "")
 }

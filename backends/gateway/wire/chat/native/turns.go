@@ -4,25 +4,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// callTurn follows the tool calls of a conversation and their results, to find the
-// histories that not all upstreams take: each result has to stand right behind the
-// message with its call, and each call of a turn that is over needs one.
+// callTurn follows the tool calls of a conversation and their results, to detect histories that some upstreams refuse:
+// each result must come right after the message with its call, and each call of a turn that is over needs one.
 type callTurn struct {
-	open []openCall // of the last message with calls
-	next []openCall // of the message that is being read
-	lost bool       // a result had no call, the rest is not looked at
-	// longest is the size of the longest id, in bytes.
+	open []openCall // calls of the last message with calls
+	next []openCall // calls of the message that is being read
+	lost bool       // a result had no call; the rest is not checked
+	// longest is the length of the longest id, in bytes.
 	longest int
 }
 
-// openCall is a call by its id (the inside of a JSON string).
+// openCall is a call with its id (the inside of a JSON string).
 type openCall struct {
 	id       []byte
 	answered bool
 }
 
-// maxOpenCalls bounds the search for a result's call. Turns with more are looked at
-// by who can do it in another way.
+// maxOpenCalls bounds the search for a result's call. Turns with more calls get TraitStray, and are checked where the
+// request is read into the common form.
 const maxOpenCalls = 128
 
 // read passes tool_calls.
@@ -47,7 +46,7 @@ func (c *callTurn) read(s *jsontext.Scanner) error {
 	})
 }
 
-// turn takes a message that was read; result is the tool_call_id of a tool's.
+// turn takes a message that was read. result is the tool_call_id of a tool message.
 func (c *callTurn) turn(r *Request, role string, result []byte) {
 	c.longest = max(c.longest, len(result))
 	switch {
@@ -68,7 +67,7 @@ func (c *callTurn) turn(r *Request, role string, result []byte) {
 	}
 }
 
-// answer finds the call of a result, in whatever order they come.
+// answer finds the call of a result. Results may come in any order.
 func (c *callTurn) answer(result []byte) bool {
 	for i := range c.open {
 		if call := &c.open[i]; !call.answered && string(call.id) == string(result) {
@@ -88,7 +87,8 @@ func (c *callTurn) answered() bool {
 	return true
 }
 
-// end is the end of the messages: a turn whose results have begun to come is over.
+// end ends the last turn at the end of the messages. If some of its calls have results, the others count as gaps, as in
+// an earlier turn.
 func (c *callTurn) end(r *Request) {
 	begun := false
 	for i := range c.open {
