@@ -135,9 +135,11 @@ func New(o Options) (*Server, error) {
 	if len(key) == 0 {
 		return nil, errors.New("authserver: neither session.secret nor a key")
 	}
-	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, passwords: o.Passwords,
+	s := &Server{
+		config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, passwords: o.Passwords,
 		networks: slices.Concat(o.Networks, o.Config.Networks()), version: cmp.Or(o.Version, "unknown"), begun: o.Now(),
-		bar: o.Bar, signedOut: o.SignedOut}
+		bar: o.Bar, signedOut: o.SignedOut,
+	}
 	if s.mail = o.Mail; s.mail == nil && s.config.Mail.URL != "" {
 		var err error
 		if s.mail, err = smtp(&s.config.Mail); err != nil {

@@ -15,8 +15,10 @@ func (s *Server) CheckToken(
 	if err != nil || !ok {
 		return nil, time.Time{}, false, err
 	}
-	claims = map[string]any{"iss": c.Issuer, "sub": c.Subject, "aud": []string(c.Audience), "client_id": c.Client,
-		"scope": c.Scope, "jti": c.ID}
+	claims = map[string]any{
+		"iss": c.Issuer, "sub": c.Subject, "aud": []string(c.Audience), "client_id": c.Client,
+		"scope": c.Scope, "jti": c.ID,
+	}
 	if c.AuthTime != 0 {
 		claims["auth_time"] = c.AuthTime
 	}

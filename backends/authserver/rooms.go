@@ -134,8 +134,10 @@ func (s *Server) wire() error {
 		}
 	}
 	if c.DPoP.Enabled {
-		r.proofs = proofs.New(k, proofs.Options{Lifetime: c.DPoP.ProofLifetime, NonceLife: c.DPoP.NonceTTL,
-			RequireNonce: c.DPoP.RequireNonce})
+		r.proofs = proofs.New(k, proofs.Options{
+			Lifetime: c.DPoP.ProofLifetime, NonceLife: c.DPoP.NonceTTL,
+			RequireNonce: c.DPoP.RequireNonce,
+		})
 	}
 	r.openid = &openid.OpenID{
 		Server: k, Users: r.users, Clients: r.clients, Keys: r.keys, Proofs: r.proofs,
@@ -158,9 +160,11 @@ func (s *Server) wire() error {
 		r.factors
 	r.login = login.New(k, r.users, rules)
 	r.consents = &consent.Consents{Server: k}
-	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents,
+	r.authorize = &authorize.Authorize{
+		Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents,
 		Tokens: r.tokens, Own: openid.Scopes, Hinted: r.openid.Hinted, DPoP: c.DPoP.Enabled,
-		SecondFactor: c.Session.SecondFactor == config.Required}
+		SecondFactor: c.Session.SecondFactor == config.Required,
+	}
 	r.brokers = brokers.New(k, brokers.Options{Encryptor: r.encryptor, Networks: s.networks})
 	r.connected = connections.New(k, connections.Options{
 		Brokers: r.brokers, Catalog: r.catalog, Encryptor: r.encryptor, StateSecret: c.Connect.StateSecret,
@@ -181,8 +185,10 @@ func (s *Server) wire() error {
 	r.accounts = &account.Accounts{
 		Server: k, Users: r.users, Login: r.login, Consents: r.consents, Tokens: r.tokens, Catalog: r.catalog, Feed: r.audit,
 		Mail: s.mail, Site: s.host(), Grace: c.Accounts.DeletionGrace,
-		Registration: account.Registration{Open: c.Accounts.Registration == config.RegistrationOpen,
-			Domains: c.Accounts.RegistrationDomains},
+		Registration: account.Registration{
+			Open:    c.Accounts.Registration == config.RegistrationOpen,
+			Domains: c.Accounts.RegistrationDomains,
+		},
 	}
 	if r.pages, err = web.New(k, web.Options{
 		Login: r.login, Factors: r.factors, Accounts: r.accounts, Authorize: r.authorize, OpenID: r.openid, Device: r.devices,
@@ -222,8 +228,10 @@ func (s *Server) documents() *documents.Documents {
 	if c.AllowPrivateAddresses {
 		networks = everywhere
 	}
-	return documents.New(s.kernel, documents.Options{TTL: c.CacheTTL, Timeout: c.FetchTimeout, HTTP: !c.RequireHTTPS,
-		Networks: networks})
+	return documents.New(s.kernel, documents.Options{
+		TTL: c.CacheTTL, Timeout: c.FetchTimeout, HTTP: !c.RequireHTTPS,
+		Networks: networks,
+	})
 }
 
 // enterprise returns enterprise-managed authorization, or nil if it is not enabled.
@@ -288,8 +296,10 @@ func loginRules(c *config.Config) login.Options {
 }
 
 // sameSites maps the values of session.same_site.
-var sameSites = map[string]http.SameSite{"lax": http.SameSiteLaxMode, "strict": http.SameSiteStrictMode,
-	"none": http.SameSiteNoneMode}
+var sameSites = map[string]http.SameSite{
+	"lax": http.SameSiteLaxMode, "strict": http.SameSiteStrictMode,
+	"none": http.SameSiteNoneMode,
+}
 
 // issuerPath returns the path of the issuer without a trailing slash, or "" if it has none.
 func (s *Server) issuerPath() string {

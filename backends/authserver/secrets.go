@@ -135,8 +135,10 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 	}
 	defer s.survey.forget()
 	defer func() {
-		detail := []string{"scanned", strconv.Itoa(all.Scanned), "rewritten", strconv.Itoa(all.Rewritten), "failed",
-			strconv.Itoa(all.Failed)}
+		detail := []string{
+			"scanned", strconv.Itoa(all.Scanned), "rewritten", strconv.Itoa(all.Rewritten), "failed",
+			strconv.Itoa(all.Failed),
+		}
 		if err != nil {
 			detail = append(detail, "ended", "early")
 		}
@@ -145,8 +147,10 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 	for _, one := range s.rooms.sealed {
 		previous := all
 		add := func(done encryption.Resealed) {
-			all = encryption.Resealed{Scanned: previous.Scanned + done.Scanned, Rewritten: previous.Rewritten + done.Rewritten,
-				Failed: previous.Failed + done.Failed}
+			all = encryption.Resealed{
+				Scanned: previous.Scanned + done.Scanned, Rewritten: previous.Rewritten + done.Rewritten,
+				Failed: previous.Failed + done.Failed,
+			}
 		}
 		done, err := encryption.Reseal(ctx, s.kernel, one.by, one.columns, func(done encryption.Resealed) {
 			if add(done); progress != nil {

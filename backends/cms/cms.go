@@ -162,12 +162,14 @@ func Offline(o Options) (*Server, error) {
 	if o.Address == nil {
 		o.Address = func(r *http.Request) string { return r.RemoteAddr }
 	}
-	s := &Server{meter: o.Meter, networks: o.Networks, sitemaps: make(chan struct{}, sitemapsAtOnce),
+	s := &Server{
+		meter: o.Meter, networks: o.Networks, sitemaps: make(chan struct{}, sitemapsAtOnce),
 		Server: &kernel.Server{
 			DB: o.DB, Logger: o.Logger, Now: o.Now, Site: o.Site, Key: o.Key, Counters: o.Counters, Address: o.Address,
 			Passwords: o.Passwords, Keyring: o.Keyring,
 			BaseURL: o.BaseURL,
-		}}
+		},
+	}
 	s.Hooks = webhooks.NewHooks(s.Server)
 	var err error
 	if s.settings, err = settings.Open(o.Site); err != nil {
@@ -185,8 +187,10 @@ func Offline(o Options) (*Server, error) {
 		Networks:  o.Networks,
 		InProcess: o.InProcess, Ended: o.Meter.Ended,
 	})
-	s.api = api.New(api.Options{Kernel: s.Server, Table: s.table, Auth: s.auth, Settings: s.settings,
-		Called: o.Meter.Called, RequestID: o.RequestID})
+	s.api = api.New(api.Options{
+		Kernel: s.Server, Table: s.table, Auth: s.auth, Settings: s.settings,
+		Called: o.Meter.Called, RequestID: o.RequestID,
+	})
 	if s.mount = o.Admin; s.mount != "" {
 		s.admin = admin.New(s.Server, admin.Options{
 			Mount: s.mount, Accounts: s.accounts, Auth: s.auth, Content: s.content, Files: s.files, Settings: s.settings,
@@ -303,8 +307,10 @@ func (s *Server) Start() error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	sender := webhook.NewSender(s.networks, s.Logger())
-	endJobs := jobs.New(jobs.Options{Jobs: append(s.jobs(), s.Webhooks().Jobs(sender)...), Observe: s.meter.Job,
-		Logger: s.Logger}).Start()
+	endJobs := jobs.New(jobs.Options{
+		Jobs: append(s.jobs(), s.Webhooks().Jobs(sender)...), Observe: s.meter.Job,
+		Logger: s.Logger,
+	}).Start()
 	var watching sync.WaitGroup
 	watching.Go(func() { s.watch(ctx) })
 	s.end = func() {

@@ -182,8 +182,10 @@ func defaults(current *settings.Settings) []routes.Entry {
 		{Method: "DELETE", Endpoint: "auth", Class: auth.Class, Func: auth.Logout, Options: open},
 	}
 	if current.JWTRefresh {
-		list = append(list, routes.Entry{Method: "POST", Endpoint: "auth/access", Class: auth.Class, Func: auth.Access,
-			Options: open})
+		list = append(list, routes.Entry{
+			Method: "POST", Endpoint: "auth/access", Class: auth.Class, Func: auth.Access,
+			Options: open,
+		})
 	}
 	return append(list, api.ContentRoutes(current.Serves())...)
 }

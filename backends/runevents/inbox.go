@@ -47,8 +47,10 @@ type inbox struct {
 }
 
 func newInbox(s *Service) *inbox {
-	return &inbox{filing: semaphore.NewWeighted(1), filer: &writer{Service: s, partitions: s.newPartitions()},
-		enough: make(chan struct{}, 1)}
+	return &inbox{
+		filing: semaphore.NewWeighted(1), filer: &writer{Service: s, partitions: s.newPartitions()},
+		enough: make(chan struct{}, 1),
+	}
 }
 
 // put stores reports in the inbox. It returns ErrBusy if the inbox is full.

@@ -18,8 +18,10 @@ func movedTo(table string, key, oldest, newest int64) store.Partition {
 	const length = int64(day / time.Millisecond)
 	d, span := dayOf(key), spanFor(time.Duration(min(dayOf(newest)-dayOf(oldest), movedMost))*day)
 	partitionDays := days{floor(d, span) * span, floor(d, span)*span + span}
-	return store.Partition{Name: partitionName(table, partitionDays), From: partitionDays.from * length,
-		Until: partitionDays.until * length}
+	return store.Partition{
+		Name: partitionName(table, partitionDays), From: partitionDays.from * length,
+		Until: partitionDays.until * length,
+	}
 }
 
 // fileInbox files the reports that a server has acknowledged and left in the inbox. Reports that cannot be filed

@@ -51,12 +51,16 @@ func (r *Route) documented() (list []rest.Route) {
 		case Public:
 		case Submit:
 			row.Tag, row.Scope, row.Body, row.Query = "Commands", "submit", "Command", commandParams
-			row.Errors = []int{http.StatusForbidden, http.StatusNotAcceptable, http.StatusUnsupportedMediaType,
-				http.StatusInternalServerError}
+			row.Errors = []int{
+				http.StatusForbidden, http.StatusNotAcceptable, http.StatusUnsupportedMediaType,
+				http.StatusInternalServerError,
+			}
 		case Read:
 			row.Tag, row.Scope = "Queries", "read"
-			row.Errors = []int{http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable,
-				http.StatusUnsupportedMediaType, http.StatusInternalServerError}
+			row.Errors = []int{
+				http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable,
+				http.StatusUnsupportedMediaType, http.StatusInternalServerError,
+			}
 			if strings.HasPrefix(r.Entity, "mbean") || slices.Contains(r.Methods, http.MethodPost) {
 				row.Query = r.queryParams()
 			}
@@ -91,41 +95,63 @@ func (r *Route) queryParams() []rest.Param {
 
 // The parameters of the routes.
 var (
-	queryParam = rest.Param{Name: "query", Schema: `{"type":"string"}`,
-		Description: "A predicate as a JSON array in prefix form. Default: everything."}
-	astParam = rest.Param{Name: "ast_only", Schema: `{"type":"boolean"}`,
-		Description: "The answer is the query itself, as JSON."}
+	queryParam = rest.Param{
+		Name: "query", Schema: `{"type":"string"}`,
+		Description: "A predicate as a JSON array in prefix form. Default: everything.",
+	}
+	astParam = rest.Param{
+		Name: "ast_only", Schema: `{"type":"boolean"}`,
+		Description: "The answer is the query itself, as JSON.",
+	}
 	pageParams = []rest.Param{
-		{Name: "limit", Schema: `{"type":"integer","minimum":1,"maximum":2147483647}`,
-			Description: "How many rows at most. Default: all."},
+		{
+			Name: "limit", Schema: `{"type":"integer","minimum":1,"maximum":2147483647}`,
+			Description: "How many rows at most. Default: all.",
+		},
 		{Name: "offset", Schema: `{"type":"integer","minimum":0}`, Description: "How many rows to leave out."},
-		{Name: "order_by", Schema: `{"type":"string"}`,
-			Description: `A JSON array such as [{"field":"timestamp","order":"desc"}].`},
-		{Name: "include_total", Schema: `{"type":"boolean"}`,
-			Description: "Puts the number of rows without limit and offset into the header X-Records."},
+		{
+			Name: "order_by", Schema: `{"type":"string"}`,
+			Description: `A JSON array such as [{"field":"timestamp","order":"desc"}].`,
+		},
+		{
+			Name: "include_total", Schema: `{"type":"boolean"}`,
+			Description: "Puts the number of rows without limit and offset into the header X-Records.",
+		},
 	}
 	distinctParams = []rest.Param{
-		{Name: "distinct_resources", Schema: `{"type":"boolean"}`,
-			Description: "Only the youngest event of each resource of a node; needs both times."},
+		{
+			Name: "distinct_resources", Schema: `{"type":"boolean"}`,
+			Description: "Only the youngest event of each resource of a node; needs both times.",
+		},
 		{Name: "distinct_start_time", Schema: `{"type":"string"}`, Description: "Begin of the time that is looked at."},
 		{Name: "distinct_end_time", Schema: `{"type":"string"}`, Description: "Its end."},
 	}
 	countParams = []rest.Param{
-		{Name: "summarize_by", Schema: `{"type":"string"}`,
-			Description: "Required: certname, resource or containing_class; aggregate-event-counts takes several between commas."},
+		{
+			Name: "summarize_by", Schema: `{"type":"string"}`,
+			Description: "Required: certname, resource or containing_class; aggregate-event-counts takes several between commas.",
+		},
 		{Name: "count_by", Schema: `{"type":"string","enum":["resource","certname"]}`, Description: "Default: resource."},
 		{Name: "counts_filter", Schema: `{"type":"string"}`, Description: `A comparison such as [">","failures",0].`},
 	}
 	commandParams = []rest.Param{
-		{Name: "command", Schema: `{"type":"string"}`,
-			Description: "store_report or deactivate_node. Without any parameter the body says everything."},
+		{
+			Name: "command", Schema: `{"type":"string"}`,
+			Description: "store_report or deactivate_node. Without any parameter the body says everything.",
+		},
 		{Name: "version", Schema: `{"type":"integer"}`, Description: "5 to 8 of store_report, 3 of deactivate_node."},
-		{Name: "certname", Schema: `{"type":"string"}`,
-			Description: "For messages; the payload says which node it is about."},
-		{Name: "checksum", Schema: `{"type":"string"}`,
-			Description: "SHA-1 of the command as one JSON object, or of the body."},
+		{
+			Name: "certname", Schema: `{"type":"string"}`,
+			Description: "For messages; the payload says which node it is about.",
+		},
+		{
+			Name: "checksum", Schema: `{"type":"string"}`,
+			Description: "SHA-1 of the command as one JSON object, or of the body.",
+		},
 		{Name: "producer-timestamp", Schema: `{"type":"string"}`},
-		{Name: "secondsToWaitForCompletion", Schema: `{"type":"number","minimum":0,"maximum":600}`,
-			Description: "Tells in the answer whether the command was carried out."},
+		{
+			Name: "secondsToWaitForCompletion", Schema: `{"type":"number","minimum":0,"maximum":600}`,
+			Description: "Tells in the answer whether the command was carried out.",
+		},
 	}
 )

@@ -48,8 +48,10 @@ func (s *Service) Work() {
 	}
 	s.begun.Do(func() {
 		runner := jobs.New(jobs.Options{
-			Jobs: []jobs.Job{{Name: "purge", Every: purgePause, Run: s.purge},
-				{Name: "rejected", Every: countPause, Run: s.countRejected}},
+			Jobs: []jobs.Job{
+				{Name: "purge", Every: purgePause, Run: s.purge},
+				{Name: "rejected", Every: countPause, Run: s.countRejected},
+			},
 			Observe: s.o.Observe, Logger: func() *zap.Logger { return s.logger },
 		})
 		s.work.Go(func() { runner.Run(s.ctx) })
@@ -318,8 +320,10 @@ func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
 	if len(list) > 0 {
 		*from = min(*from, list[0].from)
 	}
-	for _, statement := range []string{"DELETE FROM run_event_counts WHERE hour < $1",
-		"DELETE FROM run_node_counts WHERE hour < $1"} {
+	for _, statement := range []string{
+		"DELETE FROM run_event_counts WHERE hour < $1",
+		"DELETE FROM run_node_counts WHERE hour < $1",
+	} {
 		if _, err := c.Exec(statement, *from*24); err != nil {
 			return fmt.Errorf("deleting counts: %w", err)
 		}

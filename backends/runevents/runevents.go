@@ -140,8 +140,10 @@ type Service struct {
 func New(o Options) (*Service, error) {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Service{o: o, db: o.DB, logger: o.Logger, room: newRoom(o), queue: make(chan *job, queueLength),
-		writer: make(chan *writer, 1), ctx: ctx, cancel: cancel}
+	s := &Service{
+		o: o, db: o.DB, logger: o.Logger, room: newRoom(o), queue: make(chan *job, queueLength),
+		writer: make(chan *writer, 1), ctx: ctx, cancel: cancel,
+	}
 	queries, err := query.New(query.Options{
 		DB: o.DB, Prefix: o.Prefix, NodePurge: o.NodePurgeTTL, CorrectiveChange: o.CorrectiveChange, Now: o.Now,
 		Logger:  o.Logger,

@@ -38,8 +38,10 @@ func parseEmbeddings(body string) (*request, error) {
 	if model.Type != gjson.String || model.Str == "" || len(model.Str) > maxModel {
 		return nil, badRequest("invalid_value", "model", "model must be the name of a model")
 	}
-	r := &request{body: body, model: model.Str, dimensions: usualDimensions,
-		base64: root.Get("encoding_format").Str == "base64"}
+	r := &request{
+		body: body, model: model.Str, dimensions: usualDimensions,
+		base64: root.Get("encoding_format").Str == "base64",
+	}
 	switch {
 	case input.Type == gjson.String:
 		r.texts = []string{input.Str}

@@ -167,10 +167,12 @@ func (o *OAuth) setUp() (err error) {
 		if err != nil {
 			return err
 		}
-		o.verifier = jwt.Verifier{Types: o.Types, Leeway: time.Duration(o.Leeway), ValidSubject: ValidUserID, Now: time.Now,
+		o.verifier = jwt.Verifier{
+			Types: o.Types, Leeway: time.Duration(o.Leeway), ValidSubject: ValidUserID, Now: time.Now,
 			Issuers: []*jwt.Issuer{{
 				Name: o.Issuer, Audiences: o.Audiences, Algorithms: o.Algorithms, SubjectClaim: "sub", Keys: source,
-			}}}
+			}},
+		}
 	}
 	o.cache, err = jwt.NewCache(time.Now, verify)
 	return err
@@ -178,8 +180,10 @@ func (o *OAuth) setUp() (err error) {
 
 // resolve replaces {env.*} and {file.*} in the settings.
 func (o *OAuth) resolve() error {
-	texts := map[string]*string{"issuer": &o.Issuer, "jwks_url": &o.JWKSURL, "resource_metadata": &o.ResourceMetadata,
-		"resource_name": &o.ResourceName}
+	texts := map[string]*string{
+		"issuer": &o.Issuer, "jwks_url": &o.JWKSURL, "resource_metadata": &o.ResourceMetadata,
+		"resource_name": &o.ResourceName,
+	}
 	for i := range o.Audiences {
 		texts[fmt.Sprintf("audience %d", i+1)] = &o.Audiences[i]
 	}
@@ -380,8 +384,10 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 		return nil, 0, jwt.ErrSubject
 	}
 	g = &granted{key: key, verified: verified{
-		user: caddyauth.User{ID: subject, Metadata: map[string]string{"issuer": o.Issuer, "client_id": text("client_id"),
-			"scope": text("scope")}},
+		user: caddyauth.User{ID: subject, Metadata: map[string]string{
+			"issuer": o.Issuer, "client_id": text("client_id"),
+			"scope": text("scope"),
+		}},
 		subject: &User{ID: subject, Issuer: o.Issuer, Expires: expires, Claims: claims},
 	}}
 	have := strings.Fields(text("scope"))

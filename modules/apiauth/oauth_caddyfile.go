@@ -35,10 +35,14 @@ func (o *OAuth) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	texts := map[string]*string{"issuer": &o.Issuer, "jwks_url": &o.JWKSURL, "resource_metadata": &o.ResourceMetadata,
-		"resource_name": &o.ResourceName}
-	lists := map[string]*[]string{"audience": &o.Audiences, "scope": &o.Scopes, "acr": &o.ACR, "algorithms": &o.Algorithms,
-		"typ": &o.Types}
+	texts := map[string]*string{
+		"issuer": &o.Issuer, "jwks_url": &o.JWKSURL, "resource_metadata": &o.ResourceMetadata,
+		"resource_name": &o.ResourceName,
+	}
+	lists := map[string]*[]string{
+		"audience": &o.Audiences, "scope": &o.Scopes, "acr": &o.ACR, "algorithms": &o.Algorithms,
+		"typ": &o.Types,
+	}
 	seen := make(map[string]bool)
 	for d.NextBlock(0) {
 		option := d.Val()

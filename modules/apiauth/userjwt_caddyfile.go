@@ -31,8 +31,10 @@ func (u *UserJWT) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.ArgErr()
 	}
 	texts := map[string]*string{"issuer": &u.Issuer, "jwks_url": &u.JWKSURL, "hs256": &u.HS256, "user_claim": &u.UserClaim}
-	lists := map[string]*[]string{"audience": &u.Audiences, "public_key": &u.PublicKeys, "algorithms": &u.Algorithms,
-		"typ": &u.Types}
+	lists := map[string]*[]string{
+		"audience": &u.Audiences, "public_key": &u.PublicKeys, "algorithms": &u.Algorithms,
+		"typ": &u.Types,
+	}
 	seen := make(map[string]bool)
 	for d.NextBlock(0) {
 		option := d.Val()

@@ -247,16 +247,20 @@ func (h *Handler) Validate() error {
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
 	if h.Listener == adminListener {
-		p := tollgate.Presence{Service: serviceName, Title: "Accounts administration",
-			Summary: "Users, applications, keys and the audit of the authorization server."}
+		p := tollgate.Presence{
+			Service: serviceName, Title: "Accounts administration",
+			Summary: "Users, applications, keys and the audit of the authorization server.",
+		}
 		if !h.off {
 			p.Path = "/admin/ui/"
 		}
 		p.Visible = func(r *http.Request) bool { return loopback.Direct(r, edge.Address(r)) }
 		return p
 	}
-	p := tollgate.Presence{Service: serviceName, Title: "Accounts",
-		Summary: "Where people sign in, and applications get their tokens (OAuth, OpenID Connect).", Path: "/"}
+	p := tollgate.Presence{
+		Service: serviceName, Title: "Accounts",
+		Summary: "Where people sign in, and applications get their tokens (OAuth, OpenID Connect).", Path: "/",
+	}
 	if issuer, err := url.Parse(h.issuer); err == nil {
 		p.Path = strings.TrimSuffix(issuer.Path, "/") + "/"
 	}

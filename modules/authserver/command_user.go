@@ -47,8 +47,10 @@ type shownUser struct {
 }
 
 func shown(u *users.User) shownUser {
-	return shownUser{u.ID, u.Email, u.EmailVerified, u.Name, u.Role, cli.List(u.Groups), u.Status, u.Provider,
-		time.UnixMicro(u.CreatedAt).UTC(), ""}
+	return shownUser{
+		u.ID, u.Email, u.EmailVerified, u.Name, u.Role, cli.List(u.Groups), u.Status, u.Provider,
+		time.UnixMicro(u.CreatedAt).UTC(), "",
+	}
 }
 
 // tell prints a user: the generated password, or else the id.
@@ -126,8 +128,10 @@ bcrypt with a cost of 10 or more.
 }
 
 func userListCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{Use: "list [--limit <number>] [--offset <number>]", Args: cobra.NoArgs,
-		Short: "Lists the users, the newest first"}
+	cmd := &cobra.Command{
+		Use: "list [--limit <number>] [--offset <number>]", Args: cobra.NoArgs,
+		Short: "Lists the users, the newest first",
+	}
 	limit := cmd.Flags().Int("limit", 1000, "How many")
 	offset := cmd.Flags().Int("offset", 0, "How many are left out at the beginning")
 	cmd.RunE = o.runUsers(func(s *session, p *people, _ *cobra.Command, _ []string) error {
@@ -197,7 +201,8 @@ func userResetCommand(o *options) *cobra.Command {
 
 // userStatusCommand returns the command disable or enable.
 func userStatusCommand(o *options, name, short string, set func(p *people, ctx context.Context, id, by string,
-	may ...func(u *users.User) error) (*users.User, error)) *cobra.Command {
+	may ...func(u *users.User) error) (*users.User, error),
+) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " <email>", Args: cobra.ExactArgs(1), Short: short,
 		RunE: o.runUsers(func(s *session, p *people, _ *cobra.Command, args []string) error {

@@ -110,8 +110,10 @@ func countersOf(rows ...metric) map[string]*vector[prometheus.Counter] {
 func histogramsOf(rows ...metric) map[string]*vector[prometheus.Observer] {
 	all := make(map[string]*vector[prometheus.Observer], len(rows))
 	for _, m := range rows {
-		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: m.name, Help: m.help,
-			Buckets: buckets}, m.labels())
+		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Name: m.name, Help: m.help,
+			Buckets: buckets,
+		}, m.labels())
 		all[m.name] = &vector[prometheus.Observer]{vec, vec.GetMetricWithLabelValues, len(m.labels())}
 	}
 	return all

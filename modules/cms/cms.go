@@ -171,8 +171,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	var provider *oidclogin.Provider
 	var called string
 	inProcess := h.Isolation == isolationNone
-	key := nodeKey{db: db, site: site, admin: mount, base: base, networks: fmt.Sprint(h.app.AllowedNetworks()),
-		inProcess: inProcess}
+	key := nodeKey{
+		db: db, site: site, admin: mount, base: base, networks: fmt.Sprint(h.app.AllowedNetworks()),
+		inProcess: inProcess,
+	}
 	if h.OIDC != nil {
 		if provider, key.oidc, err = h.OIDC.Make(h.app, func() []byte { return firstKey(keys) }); err != nil {
 			return err
@@ -274,8 +276,10 @@ func requestID(r *http.Request) string {
 
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
-	p := tollgate.Presence{Service: serviceName, Title: "Content",
-		Summary: "Pages and files of a site, their administration and a REST API."}
+	p := tollgate.Presence{
+		Service: serviceName, Title: "Content",
+		Summary: "Pages and files of a site, their administration and a REST API.",
+	}
 	if h.mount != "" {
 		p.Path = h.mount + "/"
 	}

@@ -39,8 +39,10 @@ older master key can be taken out of the keyring.
 			if err != nil {
 				return err
 			}
-			server, err := cms.Offline(cms.Options{Site: site, DB: db, Now: time.Now,
-				Keyring: func() (keyring.Keyring, error) { return ring, nil }})
+			server, err := cms.Offline(cms.Options{
+				Site: site, DB: db, Now: time.Now,
+				Keyring: func() (keyring.Keyring, error) { return ring, nil },
+			})
 			if err != nil {
 				return err
 			}

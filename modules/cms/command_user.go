@@ -73,8 +73,10 @@ func userAddCommand(o *options) *cobra.Command {
 }
 
 func userListCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{Use: "list [--after <id>] [--limit <number>]", Args: cobra.NoArgs,
-		Short: "Lists the users in the order of their ids"}
+	cmd := &cobra.Command{
+		Use: "list [--after <id>] [--limit <number>]", Args: cobra.NoArgs,
+		Short: "Lists the users in the order of their ids",
+	}
 	after := cmd.Flags().Int64("after", 0, "Id behind which the list begins")
 	limit := cmd.Flags().Int("limit", 500, "How many, at most 500")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {

@@ -167,8 +167,10 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 					continue
 				}
 				// The list of rejected commands is only for commands that are not in a file.
-				err := s.Store(ctx, runevents.Command{Name: "store report", Version: version, Certname: filepath.Base(i.name),
-					Payload: i.payload})
+				err := s.Store(ctx, runevents.Command{
+					Name: "store report", Version: version, Certname: filepath.Base(i.name),
+					Payload: i.payload,
+				})
 				switch {
 				case runevents.IsPayload(err):
 					atomic.AddInt64(&done.Rejected, 1)

@@ -25,10 +25,14 @@ func rejectedCommands(o *options) *cobra.Command {
 	}
 	retry.Flags().BoolVar(&all, "all", false, "All of the list")
 	return cli.Group(&cobra.Command{Use: "rejected", Short: "Shows and retries commands that could not be stored"},
-		&cobra.Command{Use: "list", Short: "Lists rejected commands, youngest first", Args: cobra.NoArgs,
-			RunE: o.find(func(s *session, _ []string) error { return s.listRejected() })},
-		&cobra.Command{Use: "show <id>", Short: "Shows a rejected command with its payload", Args: cobra.ExactArgs(1),
-			RunE: o.find((*session).showRejected)}, retry,
+		&cobra.Command{
+			Use: "list", Short: "Lists rejected commands, youngest first", Args: cobra.NoArgs,
+			RunE: o.find(func(s *session, _ []string) error { return s.listRejected() }),
+		},
+		&cobra.Command{
+			Use: "show <id>", Short: "Shows a rejected command with its payload", Args: cobra.ExactArgs(1),
+			RunE: o.find((*session).showRejected),
+		}, retry,
 	)
 }
 

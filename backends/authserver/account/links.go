@@ -126,7 +126,8 @@ func EndUser(c store.Conn, user string) error { return links.Drop(c, user) }
 
 // proof returns the proof that a link was opened, which uses the link up.
 func (a *Accounts) proof(l Link, secret string) users.Proof {
-	return users.Proof{User: l.User.ID, Pending: l.Kind != LinkReset && l.Kind != LinkAddress,
+	return users.Proof{
+		User: l.User.ID, Pending: l.Kind != LinkReset && l.Kind != LinkAddress,
 		Take: func(c store.Conn) error {
 			taken, err := links.Take(c, secret, a.Now(), l.Kind)
 			if err != nil {
@@ -134,7 +135,8 @@ func (a *Accounts) proof(l Link, secret string) users.Proof {
 			}
 			_, err = owner(c, taken)
 			return err
-		}}
+		},
+	}
 }
 
 // Forgot mails a link to the user with an address, by which they can choose a new password. It does not reveal whether

@@ -155,7 +155,8 @@ const countMost = 10_000
 // number of rows of all pages if that is requested. found may contain one row beyond the page, see rows, which is cut
 // off.
 func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, found []T, p kernel.Page, tell func(T) U,
-	count func(limit int) (int, error)) (map[string]any, error) {
+	count func(limit int) (int, error),
+) (map[string]any, error) {
 	found, more := store.Cut(found, p.Limit-1)
 	rows := make([]U, len(found))
 	for i, one := range found {
@@ -193,8 +194,10 @@ func (c *call) address() string { return c.api.Address(c.R) }
 
 // note records what was done in the audit feed.
 func (c *call) note(action, client string, detail ...string) {
-	c.api.Audit(c.R.Context(), kernel.Event{Action: action, Actor: by, Client: client, Address: c.address(),
-		Detail: detail})
+	c.api.Audit(c.R.Context(), kernel.Event{
+		Action: action, Actor: by, Client: client, Address: c.address(),
+		Detail: detail,
+	})
 }
 
 // list returns the response for a page of a list.

@@ -141,8 +141,10 @@ func (a *API) createClient(c *call) (any, error) {
 	one, err := a.Clients.Client(&clients.Registration{
 		Name: body.Name, Redirects: body.Redirects, Grants: body.Grants, Responses: body.Responses,
 		AuthMethod: body.AuthMethod, Agent: body.Agent, AgentText: body.AgentText,
-		Metadata: clients.Metadata{JWKS: body.JWKS, JWKSURI: body.JWKSURI, Logout: body.Logout, BackchannelLogout: body.Told,
-			FirstParty: body.FirstParty},
+		Metadata: clients.Metadata{
+			JWKS: body.JWKS, JWKSURI: body.JWKSURI, Logout: body.Logout, BackchannelLogout: body.Told,
+			FirstParty: body.FirstParty,
+		},
 	}, clients.Admin)
 	if err == nil {
 		one.Scope, err = resources.ParseScope(body.Scope)

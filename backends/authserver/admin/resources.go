@@ -181,12 +181,18 @@ type policy struct {
 }
 
 var policies = []policy{
-	{"exchange/allowed-clients", "allowed_client_ids", "client_id", "exchange",
-		func(p *resources.Policy) *[]string { return &p.Exchange.AllowedClientIDs }},
-	{"runtime/client-ids", "client_ids", "client_id", "runtime",
-		func(p *resources.Policy) *[]string { return &p.Runtime.ClientIDs }},
-	{"connect/allowed-return-urls", "allowed_return_urls", "url", "connect",
-		func(p *resources.Policy) *[]string { return &p.Connect.AllowedReturnURLs }},
+	{
+		"exchange/allowed-clients", "allowed_client_ids", "client_id", "exchange",
+		func(p *resources.Policy) *[]string { return &p.Exchange.AllowedClientIDs },
+	},
+	{
+		"runtime/client-ids", "client_ids", "client_id", "runtime",
+		func(p *resources.Policy) *[]string { return &p.Runtime.ClientIDs },
+	},
+	{
+		"connect/allowed-return-urls", "allowed_return_urls", "url", "connect",
+		func(p *resources.Policy) *[]string { return &p.Connect.AllowedReturnURLs },
+	},
 }
 
 func (a *API) policy(p policy) func(c *call) (any, error) {

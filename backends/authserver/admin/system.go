@@ -157,8 +157,11 @@ func (a *API) stats(c *call) (any, error) {
 			{"resources", "authserver_resources", nil, ""},
 			{"consents", "authserver_consents", nil, ""},
 			{"tokens_live", "authserver_issuances WHERE revoked_at = 0 AND expires_at > ?", []any{now}, " ORDER BY id DESC"},
-			{"families_live", "authserver_families WHERE revoked_at = 0 AND expires_at > ? AND present <> ''", []any{now},
-				" ORDER BY expires_at DESC"},
+			{
+				"families_live", "authserver_families WHERE revoked_at = 0 AND expires_at > ? AND present <> ''",
+				[]any{now},
+				" ORDER BY expires_at DESC",
+			},
 		} {
 			rows, args := one.rows, one.args
 			if limit > 0 {

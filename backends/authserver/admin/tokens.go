@@ -61,8 +61,10 @@ func (a *API) issuances(c *call) (any, error) {
 }
 
 func (c *call) filter() (f tokens.IssuanceFilter, err error) {
-	f = tokens.IssuanceFilter{User: c.Text("user"), Client: c.Text("client"), JTI: c.Text("jti"),
-		Resource: c.Text("resource")}
+	f = tokens.IssuanceFilter{
+		User: c.Text("user"), Client: c.Text("client"), JTI: c.Text("jti"),
+		Resource: c.Text("resource"),
+	}
 	f.Since, err = c.Time("since")
 	return f, err
 }

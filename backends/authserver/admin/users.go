@@ -62,8 +62,10 @@ func (a *API) createUser(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	u, err := a.Users.Create(c.R.Context(), users.New{Email: body.Email, Name: body.Name, Password: body.Password,
-		Role: body.Role}, by)
+	u, err := a.Users.Create(c.R.Context(), users.New{
+		Email: body.Email, Name: body.Name, Password: body.Password,
+		Role: body.Role,
+	}, by)
 	if err != nil {
 		return nil, err
 	}

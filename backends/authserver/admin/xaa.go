@@ -41,8 +41,10 @@ type idpBody struct {
 }
 
 func (b *idpBody) row(id string) *xaa.IdP {
-	return &xaa.IdP{ID: id, Name: b.Name, Issuer: b.Issuer, JWKSURI: b.JWKSURI, Audience: b.Audience,
-		Enabled: b.Enabled == nil || *b.Enabled}
+	return &xaa.IdP{
+		ID: id, Name: b.Name, Issuer: b.Issuer, JWKSURI: b.JWKSURI, Audience: b.Audience,
+		Enabled: b.Enabled == nil || *b.Enabled,
+	}
 }
 
 func tellIdP(i *xaa.IdP) map[string]any {
@@ -152,8 +154,10 @@ type policyBody struct {
 }
 
 func (b *policyBody) row(id string) *xaa.Policy {
-	return &xaa.Policy{ID: id, Name: b.Name, IdP: b.IdP, ClientIDs: b.ClientIDs, Scopes: b.Scopes, Resources: b.Resources,
-		Enabled: b.Enabled == nil || *b.Enabled}
+	return &xaa.Policy{
+		ID: id, Name: b.Name, IdP: b.IdP, ClientIDs: b.ClientIDs, Scopes: b.Scopes, Resources: b.Resources,
+		Enabled: b.Enabled == nil || *b.Enabled,
+	}
 }
 
 func tellXAAPolicy(p *xaa.Policy) map[string]any {
@@ -229,8 +233,10 @@ func (a *API) deleteXAAPolicy(c *call) (any, error) {
 }
 
 func tellMapping(m *xaa.Mapping) map[string]any {
-	return map[string]any{"id": m.ID, "idp_id": m.IdP, "idp_subject": m.Subject, "local_user_id": m.User,
-		"created_at": stamp(m.CreatedAt)}
+	return map[string]any{
+		"id": m.ID, "idp_id": m.IdP, "idp_subject": m.Subject, "local_user_id": m.User,
+		"created_at": stamp(m.CreatedAt),
+	}
 }
 
 func (a *API) mappings(c *call) (any, error) {

@@ -40,8 +40,10 @@ func New(s *kernel.Server) *Feed {
 
 // Add queues an event. It is the function for kernel.Server.Audit.
 func (f *Feed) Add(ctx context.Context, e kernel.Event) {
-	r := Record{Action: e.Action, Actor: e.Actor, Client: e.Client, Address: cmp.Or(e.Address, kernel.AddressOf(ctx)),
-		Detail: Pairs(e.Detail), Trace: f.TraceID(ctx), CreatedAt: f.Now()}
+	r := Record{
+		Action: e.Action, Actor: e.Actor, Client: e.Client, Address: cmp.Or(e.Address, kernel.AddressOf(ctx)),
+		Detail: Pairs(e.Detail), Trace: f.TraceID(ctx), CreatedAt: f.Now(),
+	}
 	if !f.batch.Add(r) {
 		f.lost([]Record{r}, errFull)
 	}

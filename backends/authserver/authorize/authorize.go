@@ -142,8 +142,10 @@ func (s *Authorize) Next(ctx context.Context, r *Request, session *login.Session
 		if ids, err = s.Consents.Approve(ctx, session.User.ID, client, needs, needs); err != nil {
 			return 0, "", s.refusal(r, err)
 		}
-		s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: session.User.ID, Client: r.Client,
-			Detail: []string{"scope", strings.Join(r.Scope, " "), "by", "first_party"}})
+		s.Audit(ctx, kernel.Event{
+			Action: "consent.granted", Actor: session.User.ID, Client: r.Client,
+			Detail: []string{"scope", strings.Join(r.Scope, " "), "by", "first_party"},
+		})
 		fallthrough
 	case covered:
 		location, err = s.issue(ctx, r, s.grant(r, session, r.Scope, ids))
@@ -259,8 +261,10 @@ func (s *Authorize) Grant(
 		return g, err
 	}
 	s.Count(decisions, "granted")
-	s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: session.User.ID, Client: r.Client, Address: address,
-		Detail: []string{"scope", strings.Join(approved, " ")}})
+	s.Audit(ctx, kernel.Event{
+		Action: "consent.granted", Actor: session.User.ID, Client: r.Client, Address: address,
+		Detail: []string{"scope", strings.Join(approved, " ")},
+	})
 	return s.grant(r, session, approved, ids), nil
 }
 

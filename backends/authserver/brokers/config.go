@@ -70,8 +70,10 @@ type ServiceAccountConfig struct {
 }
 
 // own are the parameters of an authorization request that the configuration of a provider must not set.
-var own = []string{"client_id", "redirect_uri", "response_type", "state", "scope", "code_challenge",
-	"code_challenge_method"}
+var own = []string{
+	"client_id", "redirect_uri", "response_type", "state", "scope", "code_challenge",
+	"code_challenge_method",
+}
 
 // decode decodes the configuration of a protocol, which must not have unknown members.
 func (p *Provider) decode(protocol string, into any) error {
@@ -107,8 +109,11 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 	for _, one := range [...]struct {
 		member, address string
 		check           func(address string) (fault string)
-	}{{"authorize_url", c.AuthorizeURL, b.checkURL}, {"token_url", c.TokenURL, b.checkAsked},
-		{"revoke_url", c.RevokeURL, b.checkAsked}} {
+	}{
+		{"authorize_url", c.AuthorizeURL, b.checkURL},
+		{"token_url", c.TokenURL, b.checkAsked},
+		{"revoke_url", c.RevokeURL, b.checkAsked},
+	} {
 		if one.address == "" && one.member == "revoke_url" {
 			continue
 		}

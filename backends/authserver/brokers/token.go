@@ -88,8 +88,10 @@ func (c *OAuthConfig) AuthorizeAt(redirect, state, challenge string, scope []str
 
 // Redeem exchanges an authorization code.
 func (b *Brokers) Redeem(ctx context.Context, c *OAuthConfig, code, verifier, redirect string) (Granted, error) {
-	return b.ask(ctx, c, url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier},
-		"redirect_uri": {redirect}})
+	return b.ask(ctx, c, url.Values{
+		"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier},
+		"redirect_uri": {redirect},
+	})
 }
 
 // Renew exchanges a refresh token. If the response has no new one, the present one is kept.
@@ -193,8 +195,10 @@ func (b *Brokers) granted(c *OAuthConfig, status int, text []byte) (g Granted, e
 	if c.ResponseFormat == "form" && !strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
 		values, wrong := url.ParseQuery(string(text))
 		if err = wrong; err == nil {
-			a = answered{Error: values.Get("error"), Access: values.Get("access_token"), Refresh: values.Get("refresh_token"),
-				Expires: json.RawMessage(values.Get("expires_in"))}
+			a = answered{
+				Error: values.Get("error"), Access: values.Get("access_token"), Refresh: values.Get("refresh_token"),
+				Expires: json.RawMessage(values.Get("expires_in")),
+			}
 			if values.Has("scope") {
 				scope := values.Get("scope")
 				a.Scope = &scope

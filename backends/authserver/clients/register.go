@@ -179,8 +179,10 @@ func (m *Metadata) check(c *Client) error {
 	if m.ApplicationType != "" && m.ApplicationType != "web" && m.ApplicationType != "native" {
 		return refuse("application_type", "must be web or native")
 	}
-	for member, uri := range map[string]string{"client_uri": m.ClientURI, "logo_uri": m.LogoURI, "tos_uri": m.TermsURI,
-		"policy_uri": m.PolicyURI, "jwks_uri": m.JWKSURI} {
+	for member, uri := range map[string]string{
+		"client_uri": m.ClientURI, "logo_uri": m.LogoURI, "tos_uri": m.TermsURI,
+		"policy_uri": m.PolicyURI, "jwks_uri": m.JWKSURI,
+	} {
 		if uri == "" {
 			continue
 		}

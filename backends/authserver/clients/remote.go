@@ -30,8 +30,10 @@ type remotes struct {
 }
 
 func newRemotes(allow []netip.Prefix, logger func() *zap.Logger) *remotes {
-	return &remotes{allow: allow, logger: logger, waiting: make(chan struct{}, fetchesMost),
-		sources: make(map[string]*jwks.Source)}
+	return &remotes{
+		allow: allow, logger: logger, waiting: make(chan struct{}, fetchesMost),
+		sources: make(map[string]*jwks.Source),
+	}
 }
 
 // at returns the key set of an address.

@@ -29,31 +29,47 @@ var (
 	onPostgres  = condition{"storage.driver is postgres", func(c *Config) bool { return c.Storage.Driver == Postgres }}
 	onSQLite    = condition{"storage.driver is sqlite", func(c *Config) bool { return c.Storage.Driver == SQLite }}
 	keysInFiles = condition{"signing.key_store is keyfile", func(c *Config) bool { return c.Signing.KeyStore == KeyFile }}
-	keysInKMS   = condition{"signing.key_store is kms_transit",
-		func(c *Config) bool { return c.Signing.KeyStore == KMSTransit }}
-	appRole = condition{"signing.kms_transit.approle.role_id is set",
-		func(c *Config) bool { return c.Signing.KMSTransit.AppRole.RoleID != "" }}
+	keysInKMS   = condition{
+		"signing.key_store is kms_transit",
+		func(c *Config) bool { return c.Signing.KeyStore == KMSTransit },
+	}
+	appRole = condition{
+		"signing.kms_transit.approle.role_id is set",
+		func(c *Config) bool { return c.Signing.KMSTransit.AppRole.RoleID != "" },
+	}
 
-	public = condition{"server.issuer is not localhost",
-		func(c *Config) bool { return c.issuer != nil && !c.Localhost() }}
-	publicAdmin = condition{"admin is enabled and server.issuer is not localhost",
-		func(c *Config) bool { return c.Admin.Enabled && public.holds(c) }}
+	public = condition{
+		"server.issuer is not localhost",
+		func(c *Config) bool { return c.issuer != nil && !c.Localhost() },
+	}
+	publicAdmin = condition{
+		"admin is enabled and server.issuer is not localhost",
+		func(c *Config) bool { return c.Admin.Enabled && public.holds(c) },
+	}
 	upstream = condition{"oidc is enabled", func(c *Config) bool { return c.OIDC.Enabled }}
 
 	mailing = condition{"mail.url is set", func(c *Config) bool { return c.Mail.URL != "" }}
 
-	pushedLogs = condition{"observability.logging.outputs.otel is on",
-		func(c *Config) bool { return c.Observability.Logging.Outputs.OTel }}
+	pushedLogs = condition{
+		"observability.logging.outputs.otel is on",
+		func(c *Config) bool { return c.Observability.Logging.Outputs.OTel },
+	}
 	pushedMetrics = condition{"observability.metrics.provider is otel or both", func(c *Config) bool {
 		return c.Observability.Metrics.Provider == "otel" || c.Observability.Metrics.Provider == "both"
 	}}
-	traced = condition{"observability.tracing.enabled is true",
-		func(c *Config) bool { return c.Observability.Tracing.Enabled }}
+	traced = condition{
+		"observability.tracing.enabled is true",
+		func(c *Config) bool { return c.Observability.Tracing.Enabled },
+	}
 
-	sealedByMaster = condition{"data_encryption.driver is aes_master",
-		func(c *Config) bool { return c.DataEncryption.Driver == AESMaster }}
-	sealedByKMS = condition{"data_encryption.driver is kms_transit_encrypt",
-		func(c *Config) bool { return c.DataEncryption.Driver == KMSTransitEncrypt }}
+	sealedByMaster = condition{
+		"data_encryption.driver is aes_master",
+		func(c *Config) bool { return c.DataEncryption.Driver == AESMaster },
+	}
+	sealedByKMS = condition{
+		"data_encryption.driver is kms_transit_encrypt",
+		func(c *Config) bool { return c.DataEncryption.Driver == KMSTransitEncrypt },
+	}
 	// A server that no longer seals with it still opens what it has sealed.
 	openedByKMS = condition{"data_encryption.driver is kms_transit_encrypt or its address is set", func(c *Config) bool {
 		return sealedByKMS.holds(c) || c.DataEncryption.KMSTransitEncrypt.Address != ""

@@ -265,8 +265,10 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 		return "", err
 	}
 	x.Count("connection_connect_total", p.Slug)
-	x.Audit(ctx, kernel.Event{Action: "broker_grant.created", Actor: w.user, Address: e.Address,
-		Detail: []string{"provider", p.Slug, "scope", strings.Join(granted.Scope, " ")}})
+	x.Audit(ctx, kernel.Event{
+		Action: "broker_grant.created", Actor: w.user, Address: e.Address,
+		Detail: []string{"provider", p.Slug, "scope", strings.Join(granted.Scope, " ")},
+	})
 	return with(w.back, "connected", p.Slug), nil
 }
 

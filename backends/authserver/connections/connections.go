@@ -58,8 +58,10 @@ func New(s *kernel.Server, o Options) *Connections {
 	if o.Base == "" {
 		o.Base = s.Issuer
 	}
-	x := &Connections{Server: s, options: o, tokens: make(map[string]brokers.Granted), holder: kernel.NewID(),
-		ended: make(chan struct{})}
+	x := &Connections{
+		Server: s, options: o, tokens: make(map[string]brokers.Granted), holder: kernel.NewID(),
+		ended: make(chan struct{}),
+	}
 	s.Closing(func() {
 		close(x.ended)
 		x.under.Wait()
@@ -83,8 +85,10 @@ type Connection struct {
 }
 
 // Sealed is the column of the credentials, which are bound to their user and provider.
-var Sealed = encryption.Column{Table: "authserver_connections", ID: "id", Column: "credential",
-	Row: "user_id || ' ' || provider_id"}
+var Sealed = encryption.Column{
+	Table: "authserver_connections", ID: "id", Column: "credential",
+	Row: "user_id || ' ' || provider_id",
+}
 
 func place(user, provider string) []byte {
 	return encryption.Place(Sealed.Table, user+" "+provider, Sealed.Column)

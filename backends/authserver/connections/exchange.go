@@ -299,8 +299,10 @@ func (x *Connections) revoked(ctx context.Context, p *brokers.Provider, one *Con
 	}
 	x.Count("upstream_token_refresh_total", p.Slug+" revoked")
 	if n > 0 {
-		x.Audit(ctx, kernel.Event{Action: "broker_grant.revoked", Actor: one.User,
-			Detail: []string{"provider", p.Slug, "reason", why}})
+		x.Audit(ctx, kernel.Event{
+			Action: "broker_grant.revoked", Actor: one.User,
+			Detail: []string{"provider", p.Slug, "reason", why},
+		})
 	}
 	return errRevoked
 }

@@ -184,8 +184,10 @@ func (s *Devices) Find(ctx context.Context, session *login.Session, text string)
 	case err != nil:
 		return nil, err
 	case wait > 0:
-		return nil, &apierror.Error{Status: http.StatusTooManyRequests, Code: "too_many_codes", RetryAfter: wait,
-			Message: "you have tried too many codes; wait before you try another"}
+		return nil, &apierror.Error{
+			Status: http.StatusTooManyRequests, Code: "too_many_codes", RetryAfter: wait,
+			Message: "you have tried too many codes; wait before you try another",
+		}
 	case client == "":
 		return nil, errCode()
 	}
@@ -215,8 +217,10 @@ func (s *Devices) waiting(ctx context.Context, code, client, wants string) (*Wai
 	if err := json.Unmarshal([]byte(wants), &a); err != nil {
 		return nil, err
 	}
-	w := &Waiting{Code: Shown(code), Request: &authorize.Request{Client: client, Scope: a.Scope, Resources: a.Resources,
-		At: s.Micros()}}
+	w := &Waiting{Code: Shown(code), Request: &authorize.Request{
+		Client: client, Scope: a.Scope, Resources: a.Resources,
+		At: s.Micros(),
+	}}
 	var err error
 	if w.Client, err = s.Authorize.Clients.Find(ctx, client); errors.Is(err, clients.ErrUnknown) ||
 		err == nil && !w.Client.Active() {

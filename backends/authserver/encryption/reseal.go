@@ -78,7 +78,8 @@ func (c Column) read(ctx context.Context, k *kernel.Server, after string) (texts
 		c.ID, row, c.Column, c.Table, c.ID, c.Column, c.ID, resealBatch)
 	err = k.Read(ctx, func(conn store.Conn) (err error) {
 		texts, err = store.List(conn, func(r store.Row) (t sealedText,
-			err error) {
+			err error,
+		) {
 			return t, r.Scan(&t.id, &t.row, &t.sealed)
 		}, query, after)
 		return err

@@ -103,8 +103,10 @@ func (f *Factors) AddApp(
 		return nil, &apierror.Error{
 			Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: "code",
 			Message: "this is not the code that the app shows now",
-			Details: []apierror.Detail{{Field: "code", Reason: "invalid",
-				Message: "this is not the code that the app shows now; look whether the clock of the telephone is right"}},
+			Details: []apierror.Detail{{
+				Field: "code", Reason: "invalid",
+				Message: "this is not the code that the app shows now; look whether the clock of the telephone is right",
+			}},
 		}
 	}
 	one := &Factor{ID: kernel.NewID(), Kind: App, Name: label, step: step}

@@ -100,10 +100,14 @@ func New(s *kernel.Server, o Options) (*Factors, error) {
 	f.party, err = webauthn.New(&webauthn.Config{
 		RPID: host, RPDisplayName: f.name, RPOrigins: []string{issuer.Scheme + "://" + issuer.Host},
 		AttestationPreference: protocol.PreferNoAttestation,
-		AuthenticatorSelection: protocol.AuthenticatorSelection{ResidentKey: protocol.ResidentKeyRequirementPreferred,
-			UserVerification: protocol.VerificationDiscouraged},
-		Timeouts: webauthn.TimeoutsConfig{Login: webauthn.TimeoutConfig{Timeout: lasts},
-			Registration: webauthn.TimeoutConfig{Timeout: lasts}},
+		AuthenticatorSelection: protocol.AuthenticatorSelection{
+			ResidentKey:      protocol.ResidentKeyRequirementPreferred,
+			UserVerification: protocol.VerificationDiscouraged,
+		},
+		Timeouts: webauthn.TimeoutsConfig{
+			Login:        webauthn.TimeoutConfig{Timeout: lasts},
+			Registration: webauthn.TimeoutConfig{Timeout: lasts},
+		},
 	})
 	return f, err
 }
@@ -200,8 +204,10 @@ func name(typed string) (string, error) {
 		return "", &apierror.Error{
 			Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: "name",
 			Message: "the name must be one line of 1 to 60 characters",
-			Details: []apierror.Detail{{Field: "name", Reason: "invalid",
-				Message: "the name must be one line of 1 to 60 characters"}},
+			Details: []apierror.Detail{{
+				Field: "name", Reason: "invalid",
+				Message: "the name must be one line of 1 to 60 characters",
+			}},
 		}
 	}
 	return name, nil

@@ -150,8 +150,10 @@ func (f *Factors) AddPasskey(
 		credential, err = f.party.CreateCredential(&holder{User: u}, *session, parsed)
 	}
 	if err != nil {
-		return nil, &apierror.Error{Status: http.StatusUnprocessableEntity, Code: "validation_failed",
-			Message: "the passkey that the browser has made cannot be used here", Cause: err}
+		return nil, &apierror.Error{
+			Status: http.StatusUnprocessableEntity, Code: "validation_failed",
+			Message: "the passkey that the browser has made cannot be used here", Cause: err,
+		}
 	}
 	raw, err := json.Marshal(credential)
 	if err != nil {

@@ -96,8 +96,10 @@ func Network(address string) string {
 
 // TooMany returns the error for a client that exceeds the rate limit.
 func TooMany() error {
-	return &apierror.Error{Status: http.StatusTooManyRequests, Code: SlowDown, Message: "rate limit exceeded",
-		RetryAfter: time.Second}
+	return &apierror.Error{
+		Status: http.StatusTooManyRequests, Code: SlowDown, Message: "rate limit exceeded",
+		RetryAfter: time.Second,
+	}
 }
 
 // Size returns how many addresses have a bucket now.

@@ -63,7 +63,8 @@ func (f Files) stored(name string) (s Stored, err error) {
 		return s, errors.New("this is larger than a key")
 	}
 	s = Stored{Name: name + " " + info.ModTime().String(), CreatedAt: info.ModTime(), Open: func(context.Context) ([]byte,
-		error) {
+		error,
+	) {
 		return readPEM(path)
 	}}
 	if parts := strings.SplitN(name, "-", 3); len(parts) == 3 {

@@ -110,7 +110,8 @@ func open(ctx context.Context, s Stored) (public any, signer jwt.Signer, err err
 func remote(s Stored) (jwt.Signer, error) {
 	kid, err := jwks.Thumbprint(s.Public)
 	return jwt.Signer{Algorithm: s.Algorithm, KeyID: kid, Signature: func(ctx context.Context, input []byte) ([]byte,
-		error) {
+		error,
+	) {
 		sum := sha256.Sum256(input)
 		return s.Sign(ctx, sum[:])
 	}}, err

@@ -65,8 +65,10 @@ func New(s *kernel.Server, people *users.Users, o Options) *Login {
 	}
 	return &Login{
 		Server: s, users: people, options: o, Lockout: o.Lockout,
-		sessions: session.Store[string]{Table: "authserver_sessions", Idle: o.MaxAge, Whole: o.MaxAge, Most: sessionsMost,
-			More: "methods"},
+		sessions: session.Store[string]{
+			Table: "authserver_sessions", Idle: o.MaxAge, Whole: o.MaxAge, Most: sessionsMost,
+			More: "methods",
+		},
 	}
 }
 

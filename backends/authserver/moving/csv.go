@@ -71,8 +71,10 @@ func csvRecord(line int, row map[string]string) Record {
 		}
 	}
 	u := new(User)
-	u.New = users.New{Disabled: row["disabled"] == "true", ID: row["id"], Email: row["email"], Name: row["name"],
-		EmailVerified: row["email_verified"] == "true", Hash: row["password_hash"]}
+	u.New = users.New{
+		Disabled: row["disabled"] == "true", ID: row["id"], Email: row["email"], Name: row["name"],
+		EmailVerified: row["email_verified"] == "true", Hash: row["password_hash"],
+	}
 	u.Groups = strings.FieldsFunc(row["groups"], func(r rune) bool { return r == ';' })
 	if secret := row["totp"]; secret != "" {
 		u.Apps = []string{secret}

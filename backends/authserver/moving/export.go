@@ -136,8 +136,10 @@ func exportedRecord(i int, raw json.RawMessage) Record {
 	case line.Client != nil:
 		c := line.Client
 		r.Where += " " + c.ID
-		r.Client = &Client{Registration: c.Registration, Scope: c.Scope, Source: c.Source,
-			Given: clients.Given{ID: c.ID, Hash: c.Hash}}
+		r.Client = &Client{
+			Registration: c.Registration, Scope: c.Scope, Source: c.Source,
+			Given: clients.Given{ID: c.ID, Hash: c.Hash},
+		}
 	case line.User != nil:
 		u := line.User
 		r.Where += " " + u.Email

@@ -130,8 +130,10 @@ func hydraRecord(i int, raw json.RawMessage) Record {
 			one.Responses = []string{"code"}
 		}
 	}
-	one.Metadata = clients.Metadata{Logout: c.Logout, BackchannelLogout: c.Backchannel, JWKSURI: c.JWKSURI,
-		FirstParty: c.SkipConsent}
+	one.Metadata = clients.Metadata{
+		Logout: c.Logout, BackchannelLogout: c.Backchannel, JWKSURI: c.JWKSURI,
+		FirstParty: c.SkipConsent,
+	}
 	if text := string(c.JWKS); text != "" && text != "null" && text != "{}" && c.JWKSURI == "" {
 		one.Metadata.JWKS = c.JWKS
 	}

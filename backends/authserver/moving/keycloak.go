@@ -16,8 +16,10 @@ import (
 )
 
 // keycloakOwn are the built-in clients of a realm.
-var keycloakOwn = []string{"account", "account-console", "admin-cli", "broker", "realm-management",
-	"security-admin-console"}
+var keycloakOwn = []string{
+	"account", "account-console", "admin-cli", "broker", "realm-management",
+	"security-admin-console",
+}
 
 // Keycloak reads the export of a realm (kc.sh export, or the realm's partial export with secrets): the arrays "clients"
 // and "users" of one object. Other files of an export, such as realm-users-0.json, contain only the array "users".
@@ -181,8 +183,10 @@ func (u *keycloakUser) record() (r Record) {
 		return Record{Refused: "the user has no mail address, by which people sign in here"}
 	}
 	one := new(User)
-	one.New = users.New{Disabled: u.Enabled != nil && !*u.Enabled, ID: u.ID, Email: email, EmailVerified: u.Verified,
-		Name: strings.TrimSpace(u.First + " " + u.Last)}
+	one.New = users.New{
+		Disabled: u.Enabled != nil && !*u.Enabled, ID: u.ID, Email: email, EmailVerified: u.Verified,
+		Name: strings.TrimSpace(u.First + " " + u.Last),
+	}
 	for _, group := range u.Groups {
 		one.Groups = append(one.Groups, strings.TrimPrefix(group, "/"))
 	}

@@ -163,8 +163,10 @@ func (s *OpenID) tellLogout(ctx context.Context, id int64) (done bool, err error
 	s.Logger().Warn("a client was not told of a logout", zap.String("client", e.client), zap.Bool("again",
 		!final), zap.Error(err))
 	if final {
-		s.Audit(ctx, kernel.Event{Action: "client.logout_failed", Actor: e.user, Client: e.client,
-			Detail: []string{"reason", err.Error()}})
+		s.Audit(ctx, kernel.Event{
+			Action: "client.logout_failed", Actor: e.user, Client: e.client,
+			Detail: []string{"reason", err.Error()},
+		})
 		return false, s.forget(settle, e)
 	}
 	return false, s.postpone(settle, e)

@@ -47,6 +47,8 @@ func (p *Protocol) deniedAssertion(r *http.Request, c *clients.Client, err error
 		reason, detail = e.Code, e.Message
 	}
 	p.Count("jwt_bearer_denied_total", reason)
-	p.Audit(r.Context(), kernel.Event{Action: "jwt_bearer.denied", Actor: c.ID, Client: c.ID, Address: p.Address(r),
-		Detail: []string{"reason", reason, "detail", detail}})
+	p.Audit(r.Context(), kernel.Event{
+		Action: "jwt_bearer.denied", Actor: c.ID, Client: c.ID, Address: p.Address(r),
+		Detail: []string{"reason", reason, "detail", detail},
+	})
 }

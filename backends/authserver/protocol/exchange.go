@@ -28,8 +28,10 @@ func (p *Protocol) exchange(
 		return answer, err
 	}
 	p.Count("token_exchange_total", done.Kind)
-	e := kernel.Event{Action: "token.exchanged", Actor: done.Subject, Client: c.ID, Address: p.Address(r),
-		Detail: []string{"kind", done.Kind, "scope", done.Scope, "parent", done.Parent}}
+	e := kernel.Event{
+		Action: "token.exchanged", Actor: done.Subject, Client: c.ID, Address: p.Address(r),
+		Detail: []string{"kind", done.Kind, "scope", done.Scope, "parent", done.Parent},
+	}
 	if done.Kind == exchange.Brokered {
 		e.Action = "upstream.token.issued"
 	} else {
@@ -48,6 +50,8 @@ func (p *Protocol) deniedExchange(r *http.Request, c *clients.Client, err error)
 		reason = "chain_too_deep"
 	}
 	p.Count("token_exchange_denied_total", reason)
-	p.Audit(r.Context(), kernel.Event{Action: "token.exchange_denied", Actor: c.ID, Client: c.ID, Address: p.Address(r),
-		Detail: []string{"reason", reason}})
+	p.Audit(r.Context(), kernel.Event{
+		Action: "token.exchange_denied", Actor: c.ID, Client: c.ID, Address: p.Address(r),
+		Detail: []string{"reason", reason},
+	})
 }

@@ -232,6 +232,8 @@ const maxNamed = 512
 // denied counts a refused client and records it in the audit feed. detail is a list of alternating names and values.
 func (p *Protocol) denied(r *http.Request, client, reason string, detail ...string) {
 	p.Count("auth_denied_total", reason)
-	p.Audit(r.Context(), kernel.Event{Action: "auth.denied", Client: client, Address: p.Address(r),
-		Detail: append([]string{"reason", reason, "path", r.URL.Path}, detail...)})
+	p.Audit(r.Context(), kernel.Event{
+		Action: "auth.denied", Client: client, Address: p.Address(r),
+		Detail: append([]string{"reason", reason, "path", r.URL.Path}, detail...),
+	})
 }

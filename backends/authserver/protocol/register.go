@@ -25,8 +25,10 @@ func (p *Protocol) register(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p.Count("clients_registered_total", c.Source)
-	p.Audit(r.Context(), kernel.Event{Action: "client.registered", Client: c.ID, Address: p.Address(r),
-		Detail: []string{"source", c.Source, "name", c.Name}})
+	p.Audit(r.Context(), kernel.Event{
+		Action: "client.registered", Client: c.ID, Address: p.Address(r),
+		Detail: []string{"source", c.Source, "name", c.Name},
+	})
 	return p.tell(w, http.StatusCreated, c, secret, token)
 }
 

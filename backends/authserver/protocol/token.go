@@ -147,8 +147,10 @@ func (p *Protocol) clientCredentials(
 	if answer, err = p.Tokens.Machine(r.Context(), c, scope, targets, jkt); err != nil {
 		return answer, err
 	}
-	p.Audit(r.Context(), kernel.Event{Action: "client_credentials.issued", Actor: c.ID, Client: c.ID,
-		Address: p.Address(r), Detail: []string{"scope", answer.Scope}})
+	p.Audit(r.Context(), kernel.Event{
+		Action: "client_credentials.issued", Actor: c.ID, Client: c.ID,
+		Address: p.Address(r), Detail: []string{"scope", answer.Scope},
+	})
 	return answer, nil
 }
 
@@ -185,8 +187,10 @@ func (p *Protocol) deniedClientCredentials(r *http.Request, c *clients.Client, e
 		reason = e.Code
 	}
 	p.Count("client_credentials_denied_total", reason)
-	p.Audit(r.Context(), kernel.Event{Action: "client_credentials.denied", Actor: c.ID, Client: c.ID,
-		Address: p.Address(r), Detail: []string{"reason", reason}})
+	p.Audit(r.Context(), kernel.Event{
+		Action: "client_credentials.denied", Actor: c.ID, Client: c.ID,
+		Address: p.Address(r), Detail: []string{"reason", reason},
+	})
 }
 
 // inactive is the response for any token that is not valid (RFC 7662 section 2.2).

@@ -218,8 +218,11 @@ func (r *Resource) values(now time.Time) []any {
 	if r.Scopes == nil {
 		scopes = []byte("[]")
 	}
-	return []any{sql.NullString{String: r.URI, Valid: r.URI != ""}, r.Kind, r.DisplayName, string(scopes), r.Provider,
-		string(policy), now.UnixMicro()}
+	return []any{
+		sql.NullString{String: r.URI, Valid: r.URI != ""},
+		r.Kind, r.DisplayName, string(scopes), r.Provider,
+		string(policy), now.UnixMicro(),
+	}
 }
 
 func exists(err error) error {

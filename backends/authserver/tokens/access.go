@@ -262,8 +262,10 @@ func newJTI(family string, now time.Time) string {
 func (t *Tokens) Machine(
 	ctx context.Context, c *clients.Client, scope []string, targets []*resources.Resource, jkt string,
 ) (Answer, error) {
-	answer, issued, err := t.make(ctx, Order{Client: c, Subject: c.ID, Scope: scope, Resources: targets, JKT: jkt,
-		Life: t.options.ClientLife})
+	answer, issued, err := t.make(ctx, Order{
+		Client: c, Subject: c.ID, Scope: scope, Resources: targets, JKT: jkt,
+		Life: t.options.ClientLife,
+	})
 	if err != nil {
 		return answer, err
 	}

@@ -200,8 +200,10 @@ func (t *Tokens) reusedCode(ctx context.Context, k *code, r Redemption) error {
 		return err
 	}
 	t.Count("auth_code_reuse_total", "")
-	t.Audit(ctx, kernel.Event{Action: "code.reuse_detected", Actor: k.User, Client: k.Client, Address: r.Address,
-		Detail: []string{"family", k.family}})
+	t.Audit(ctx, kernel.Event{
+		Action: "code.reuse_detected", Actor: k.User, Client: k.Client, Address: r.Address,
+		Detail: []string{"family", k.family},
+	})
 	return refuseCode("the authorization code was redeemed before; what was issued for it has been revoked")
 }
 
@@ -280,8 +282,10 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, targets []*re
 		return Answer{}, err
 	}
 	t.Count("tokens_issued_total", clients.GrantCode)
-	t.Audit(ctx, kernel.Event{Action: "token.issued", Actor: k.User, Client: k.Client, Address: r.Address,
-		Detail: []string{"grant", clients.GrantCode, "jti", issued.JTI, "scope", answer.Scope}})
+	t.Audit(ctx, kernel.Event{
+		Action: "token.issued", Actor: k.User, Client: k.Client, Address: r.Address,
+		Detail: []string{"grant", clients.GrantCode, "jti", issued.JTI, "scope", answer.Scope},
+	})
 	t.note(ctx, issued)
 	return answer, nil
 }
@@ -332,8 +336,10 @@ func (t *Tokens) Start(
 		return Answer{}, err
 	}
 	t.Count("tokens_issued_total", grant)
-	t.Audit(ctx, kernel.Event{Action: "token.issued", Actor: g.User, Client: g.Client, Address: address,
-		Detail: []string{"grant", grant, "jti", issued.JTI, "scope", answer.Scope}})
+	t.Audit(ctx, kernel.Event{
+		Action: "token.issued", Actor: g.User, Client: g.Client, Address: address,
+		Detail: []string{"grant", grant, "jti", issued.JTI, "scope", answer.Scope},
+	})
 	t.note(ctx, issued)
 	return answer, nil
 }

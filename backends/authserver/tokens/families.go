@@ -211,8 +211,10 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 		return Answer{}, err
 	}
 	t.Count("tokens_refreshed_total", "")
-	t.Audit(ctx, kernel.Event{Action: "token.refreshed", Actor: f.User, Client: f.Client, Address: r.Address,
-		Detail: []string{"family", f.id, "jti", issued.JTI}})
+	t.Audit(ctx, kernel.Event{
+		Action: "token.refreshed", Actor: f.User, Client: f.Client, Address: r.Address,
+		Detail: []string{"family", f.id, "jti", issued.JTI},
+	})
 	t.note(ctx, issued)
 	return answer, nil
 }
@@ -281,8 +283,10 @@ func (t *Tokens) reusedRefresh(ctx context.Context, f *family, r Renewal) error 
 	}
 	if revoked {
 		t.Count("refresh_token_reuse_total", "")
-		t.Audit(ctx, kernel.Event{Action: "family.revoked", Actor: f.User, Client: f.Client, Address: r.Address,
-			Detail: []string{"family", f.id, "reason", "reuse"}})
+		t.Audit(ctx, kernel.Event{
+			Action: "family.revoked", Actor: f.User, Client: f.Client, Address: r.Address,
+			Detail: []string{"family", f.id, "reason", "reuse"},
+		})
 	}
 	return refuseRefresh("one that was used before; all tokens of its family have been revoked")
 }

@@ -103,8 +103,10 @@ func (t *Tokens) Revoke(ctx context.Context, client *clients.Client, text, addre
 	if err := t.RevokeToken(ctx, claims.ID, time.Unix(claims.Expires, 0), "client"); err != nil {
 		return err
 	}
-	t.Audit(ctx, kernel.Event{Action: "token.revoked", Actor: client.ID, Client: client.ID, Address: address,
-		Detail: []string{"jti", claims.ID}})
+	t.Audit(ctx, kernel.Event{
+		Action: "token.revoked", Actor: client.ID, Client: client.ID, Address: address,
+		Detail: []string{"jti", claims.ID},
+	})
 	return nil
 }
 
@@ -124,14 +126,18 @@ func (t *Tokens) revokeRefresh(ctx context.Context, client *clients.Client, id s
 	if err != nil || !revoked {
 		return err
 	}
-	t.Audit(ctx, kernel.Event{Action: "token.revoked", Actor: client.ID, Client: client.ID, Address: address,
-		Detail: []string{"family", id}})
+	t.Audit(ctx, kernel.Event{
+		Action: "token.revoked", Actor: client.ID, Client: client.ID, Address: address,
+		Detail: []string{"family", id},
+	})
 	return nil
 }
 
 func (t *Tokens) denyRevocation(ctx context.Context, client *clients.Client, owner, address string) {
-	t.Audit(ctx, kernel.Event{Action: "token.revoke_denied", Actor: client.ID, Client: client.ID, Address: address,
-		Detail: []string{"of", owner}})
+	t.Audit(ctx, kernel.Event{
+		Action: "token.revoke_denied", Actor: client.ID, Client: client.ID, Address: address,
+		Detail: []string{"of", owner},
+	})
 }
 
 // revokeFamilies revokes the families that match a condition and for which fits returns true; nil matches all.
@@ -318,10 +324,14 @@ func (t *Tokens) Sweep(ctx context.Context) (int, error) {
 		statement string
 		before    time.Time
 	}{
-		{"DELETE FROM authserver_codes WHERE digest IN (SELECT digest FROM authserver_codes WHERE expires_at <= ? LIMIT ?)",
-			now.Add(-codeMemory)},
-		{"DELETE FROM authserver_families WHERE id IN (SELECT id FROM authserver_families WHERE expires_at <= ? LIMIT ?)",
-			now.Add(-t.options.LongestLife)},
+		{
+			"DELETE FROM authserver_codes WHERE digest IN (SELECT digest FROM authserver_codes WHERE expires_at <= ? LIMIT ?)",
+			now.Add(-codeMemory),
+		},
+		{
+			"DELETE FROM authserver_families WHERE id IN (SELECT id FROM authserver_families WHERE expires_at <= ? LIMIT ?)",
+			now.Add(-t.options.LongestLife),
+		},
 		{"DELETE FROM authserver_issuances WHERE id IN (SELECT id FROM authserver_issuances WHERE expires_at <= ? ORDER BY id LIMIT ?)", now.Add(-issuanceMemory)},
 	} {
 		n, err := t.DB.Purge(ctx, sweepRows, s.statement, s.before.UnixMicro())

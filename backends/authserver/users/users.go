@@ -80,8 +80,10 @@ const columns = "id, email, email_verified, name, role, user_groups, status, pro
 func scan(row store.Row, more ...any) (*User, error) {
 	u := new(User)
 	var groups string
-	err := row.Scan(append([]any{&u.ID, &u.Email, &u.EmailVerified, &u.Name, &u.Role, &groups, &u.Status, &u.Provider,
-		&u.CreatedAt, &u.UpdatedAt}, more...)...)
+	err := row.Scan(append([]any{
+		&u.ID, &u.Email, &u.EmailVerified, &u.Name, &u.Role, &groups, &u.Status, &u.Provider,
+		&u.CreatedAt, &u.UpdatedAt,
+	}, more...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errNone()
 	}

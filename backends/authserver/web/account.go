@@ -57,8 +57,10 @@ func (c *call) account() error {
 
 func (c *call) accountPage() (*accountPage, error) {
 	ctx, user := c.Context(), c.session.User
-	page := &accountPage{Deletes: c.Accounts.Grace > 0, User: user, Local: user.Provider == users.Local,
-		Mails: c.mails() && user.Provider == users.Local}
+	page := &accountPage{
+		Deletes: c.Accounts.Grace > 0, User: user, Local: user.Provider == users.Local,
+		Mails: c.mails() && user.Provider == users.Local,
+	}
 	sessions, err := c.Login.Browsers(ctx, user.ID)
 	if err != nil {
 		return nil, err

@@ -116,8 +116,10 @@ func (c *call) disconnect() error {
 		if err := c.Connections.Disconnect(c.Context(), c.session.User.ID, p); err != nil {
 			return err
 		}
-		c.Audit(c.Context(), kernel.Event{Action: "broker_grant.revoked", Actor: c.session.User.ID, Address: c.Address(c.R),
-			Detail: []string{"provider", p.Slug}})
+		c.Audit(c.Context(), kernel.Event{
+			Action: "broker_grant.revoked", Actor: c.session.User.ID, Address: c.Address(c.R),
+			Detail: []string{"provider", p.Slug},
+		})
 		c.W.WriteHeader(http.StatusNoContent)
 		return nil
 	})

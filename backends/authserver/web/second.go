@@ -42,8 +42,10 @@ func (c *call) second() error {
 	if err != nil {
 		return c.ShowForm(err, "login", "Sign in", form)
 	}
-	proof := factors.Proof{Code: c.Form.Text("code"), Assertion: c.Form.Text("answer"),
-		Challenge: c.Form.Text("challenge")}
+	proof := factors.Proof{
+		Code: c.Form.Text("code"), Assertion: c.Form.Text("answer"),
+		Challenge: c.Form.Text("challenge"),
+	}
 	cookie, err := c.Login.Second(c.Context(), w, proof, c.attempt())
 	if err != nil {
 		return c.askSecond(err, form, waiting)

@@ -35,8 +35,10 @@ type loginForm struct {
 
 // loginForm returns the data of the login form for the fields of a request.
 func (c *call) loginForm(fields *pages.Fields) *loginForm {
-	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, fields.Text("redirect")), NoPassword: c.NoPassword,
-		Again: fields.Flag("again")}
+	form := &loginForm{
+		Redirect: pages.LocalUpTo(maxRedirect, fields.Text("redirect")), NoPassword: c.NoPassword,
+		Again: fields.Flag("again"),
+	}
 	if c.forgets() {
 		form.Forgot = c.At(withOnward(forgotPath, form.Redirect))
 	}

@@ -205,8 +205,10 @@ func (c *call) refusedUpstream(err error, user string) error {
 		cause := e.Cause.Error()
 		detail = append(detail, "cause", strings.ToValidUTF8(cause[:min(len(cause), causeMost)], ""))
 	}
-	c.Audit(c.Context(), kernel.Event{Action: "user.oidc_login_failed", Actor: user, Address: c.Address(c.R),
-		Detail: detail})
+	c.Audit(c.Context(), kernel.Event{
+		Action: "user.oidc_login_failed", Actor: user, Address: c.Address(c.R),
+		Detail: detail,
+	})
 	return err
 }
 

@@ -225,13 +225,19 @@ var sample = &authorize.Question{
 // samples are sample data for all pages, with which the templates of a brand are tested.
 var samples = map[string]any{
 	"home": nil,
-	"login": &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample",
-		Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example", Meanwhile: "bob@example.com"},
-	"second": &secondForm{&loginForm{Redirect: "/", Application: "Sample"}, "waiting",
-		&factors.Challenge{Options: "{}", Signed: "challenge"}, true},
-	"security": &security{Redirect: "/consent",
-		Factors: []*factors.Factor{{ID: "id", Kind: factors.App, Name: "Telephone"}}, Left: 10, Apps: true, Passkeys: true,
-		Required: true},
+	"login": &loginForm{
+		Email: "ann@example.com", Redirect: "/", Application: "Sample",
+		Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example", Meanwhile: "bob@example.com",
+	},
+	"second": &secondForm{
+		&loginForm{Redirect: "/", Application: "Sample"}, "waiting",
+		&factors.Challenge{Options: "{}", Signed: "challenge"}, true,
+	},
+	"security": &security{
+		Redirect: "/consent",
+		Factors:  []*factors.Factor{{ID: "id", Kind: factors.App, Name: "Telephone"}}, Left: 10, Apps: true, Passkeys: true,
+		Required: true,
+	},
 	"account":  sampleAccount,
 	"password": &passwordForm{"ann@example.com"},
 	"forgot":   &mailForm{Email: "ann@example.com"},
@@ -239,8 +245,10 @@ var samples = map[string]any{
 	"choose":   &chooseForm{"link", "ann@example.com", "Ann", true},
 	"address":  &addressForm{"link", "ann@example.com"},
 	"deletion": &deletionForm{time.Unix(1e9, 0), "ann@example.com", true},
-	"app": &appForm{&factors.Draft{Secret: "ABCD EFGH", QR: factors.QR{Size: 9, Path: "M4 4h1v1h-1z"},
-		Signed: "draft"}, "/consent", "Telephone"},
+	"app": &appForm{&factors.Draft{
+		Secret: "ABCD EFGH", QR: factors.QR{Size: 9, Path: "M4 4h1v1h-1z"},
+		Signed: "draft",
+	}, "/consent", "Telephone"},
 	"passkey":       &passkeyForm{&factors.Challenge{Options: "{}", Signed: "challenge"}, "/consent", "Telephone"},
 	"recovery":      &recoveryCodes{[]string{"abcd-efgh-ijkl-mnop"}, "/consent"},
 	"logout":        &logoutForm{Application: "Sample"},
@@ -266,8 +274,10 @@ func Routes(h http.Handler, mount string) []kernel.Route {
 	}
 	rows := append(make([]kernel.Route, 0, 1+len(routes)), kernel.Route{Method: get, Path: "/assets/{file}", Serve: serve})
 	for _, page := range routes {
-		rows = append(rows, kernel.Route{Method: page.Method, Path: page.Path, Serve: serve,
-			Acts: slices.Contains(acting, page.Path)})
+		rows = append(rows, kernel.Route{
+			Method: page.Method, Path: page.Path, Serve: serve,
+			Acts: slices.Contains(acting, page.Path),
+		})
 	}
 	return rows
 }

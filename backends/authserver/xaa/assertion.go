@@ -93,8 +93,10 @@ func (x *XAA) Redeem(ctx context.Context, r Request) (done Result, err error) {
 	if err != nil {
 		return done, err
 	}
-	order := tokens.Order{Client: r.Client, Subject: subject, Scope: scope, Resources: targets, JKT: r.JKT, Act: actor(a),
-		Life: x.options.Life}
+	order := tokens.Order{
+		Client: r.Client, Subject: subject, Scope: scope, Resources: targets, JKT: r.JKT, Act: actor(a),
+		Life: x.options.Life,
+	}
 	done.Answer, err = x.options.Tokens.Assert(ctx, order, func() error { return x.spend(ctx, a) })
 	done.Subject, done.IdP = subject, a.idp.ID
 	return done, err
@@ -112,8 +114,10 @@ func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion,
 		audience = x.Issuer
 	}
 	verifier := jwt.Verifier{
-		Issuers: []*jwt.Issuer{{Name: issuer, Audiences: []string{audience}, SoleAudience: true, Algorithms: Algorithms,
-			SubjectClaim: "sub", Keys: x.source(idp)}},
+		Issuers: []*jwt.Issuer{{
+			Name: issuer, Audiences: []string{audience}, SoleAudience: true, Algorithms: Algorithms,
+			SubjectClaim: "sub", Keys: x.source(idp),
+		}},
 		Types: []string{Type}, Leeway: kernel.Skew, Now: x.Now,
 		ValidSubject: func(s string) bool {
 			return s != "" && len(s) <= maxSubject && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0

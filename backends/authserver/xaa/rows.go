@@ -102,8 +102,10 @@ type Policy struct {
 
 // Check returns an error if the policy is invalid. It does not check whether the objects that it refers to exist.
 func (p *Policy) Check() error {
-	for member, list := range map[string][]string{"client_ids": p.ClientIDs, "scopes": p.Scopes,
-		"resources": p.Resources} {
+	for member, list := range map[string][]string{
+		"client_ids": p.ClientIDs, "scopes": p.Scopes,
+		"resources": p.Resources,
+	} {
 		if len(list) > maxEntries || slices.ContainsFunc(list, func(s string) bool { return s == "" || len(s) > maxURI }) {
 			return refuse(member, "must be at most 1000 texts of 1 to 2048 characters")
 		}

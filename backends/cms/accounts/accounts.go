@@ -559,8 +559,10 @@ func (a *Accounts) load(ctx context.Context, key string) (u *signedIn, err error
 		if err != nil {
 			return err
 		}
-		u = &signedIn{User: kernel.User{ID: account.ID, Name: account.Name}, active: account.Status == StatusActive,
-			epoch: account.Epoch}
+		u = &signedIn{
+			User: kernel.User{ID: account.ID, Name: account.Name}, active: account.Status == StatusActive,
+			epoch: account.Epoch,
+		}
 		u.Roles = append(account.Roles, kernel.RoleGuest)
 		slices.Sort(u.Roles)
 		u.Permissions, err = store.List(c, text, `SELECT DISTINCT p.permission FROM cms_permissions p JOIN cms_roles r ON r.id = p.role_id

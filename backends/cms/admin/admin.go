@@ -143,8 +143,10 @@ func (a *admin) begin(p *pages.Call) (*call, error) {
 	}
 	if u := c.by; u != nil {
 		c.SignedIn(strconv.FormatInt(u.ID, 10))
-		*f = frame{u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers),
-			u.Superuser(), u.May(kernel.PermissionSettings), f.SignOn}
+		*f = frame{
+			u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers),
+			u.Superuser(), u.May(kernel.PermissionSettings), f.SignOn,
+		}
 	}
 	c.Call.Site = f
 	return c, nil

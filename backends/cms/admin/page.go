@@ -86,8 +86,11 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 			}
 		}
 	}
-	for _, status := range []struct{ value, label string }{{"unpublished", "Unpublished: seen here alone"},
-		{"published", "Published"}, {"hidden", "Hidden: published, but in no list"}} {
+	for _, status := range []struct{ value, label string }{
+		{"unpublished", "Unpublished: seen here alone"},
+		{"published", "Published"},
+		{"hidden", "Hidden: published, but in no list"},
+	} {
 		d.Status.Add(status.value, status.label, status.value == shown.Status)
 	}
 	d.PublishAt, d.UnpublishAt = typedTime(shown.PublishAt), typedTime(shown.UnpublishAt)

@@ -18,8 +18,10 @@ type routesData struct {
 	Table    resource.Part
 }
 
-var routeTable = resource.Table[*routes.Route]{Title: "Routes", Empty: "No routes were read yet.",
-	Columns: routeColumns}
+var routeTable = resource.Table[*routes.Route]{
+	Title: "Routes", Empty: "No routes were read yet.",
+	Columns: routeColumns,
+}
 
 var routeColumns = []resource.Column[*routes.Route]{
 	{Label: "Method", Code: func(r *routes.Route) string { return r.Method }},

@@ -103,8 +103,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (q *request) serve() (any, error) {
 	table := q.Table()
 	if table == nil {
-		return nil, &handler.Error{Code: http.StatusServiceUnavailable, Message: "the routes are not loaded yet",
-			Header: http.Header{"Retry-After": {"1"}}}
+		return nil, &handler.Error{
+			Code: http.StatusServiceUnavailable, Message: "the routes are not loaded yet",
+			Header: http.Header{"Retry-After": {"1"}},
+		}
 	}
 	m := table.Find(q.r.Method, q.call.Path)
 	limit := routes.Defaults().BodyLimit
@@ -125,8 +127,10 @@ func (q *request) serve() (any, error) {
 			return nil, nil
 		}
 		allow := strings.Join(m.Allow, ", ")
-		return nil, &handler.Error{Code: http.StatusMethodNotAllowed, Message: "method not allowed",
-			Header: http.Header{"Allow": {allow}}}
+		return nil, &handler.Error{
+			Code: http.StatusMethodNotAllowed, Message: "method not allowed",
+			Header: http.Header{"Allow": {allow}},
+		}
 	}
 	// browsers send it without credentials
 	if m.Route.Options.Auth && m.Route.Options.CORS && m.Route.Method == "*" && q.preflight() {

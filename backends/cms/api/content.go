@@ -49,8 +49,10 @@ func (c Content) Methods() map[string]handler.Func {
 func ContentRoutes(serves string) []routes.Entry {
 	var list []routes.Entry
 	add := func(method, endpoint, name string) *routes.Options {
-		list = append(list, routes.Entry{Method: method, Endpoint: "content/" + endpoint, Class: ContentClass, Func: name,
-			Options: routes.Defaults()})
+		list = append(list, routes.Entry{
+			Method: method, Endpoint: "content/" + endpoint, Class: ContentClass, Func: name,
+			Options: routes.Defaults(),
+		})
 		return &list[len(list)-1].Options
 	}
 	const page = `pages/{id:\d{1,18}}`
@@ -245,8 +247,10 @@ func edited(call *handler.Call, more ...string) (e content.Edit, err error) {
 		return e, handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s",
 			strings.TrimPrefix(err.Error(), "json: "))
 	}
-	e = content.Edit{Template: body.Template, Parent: body.Parent, Name: body.Name, Title: body.Title, Status: body.Status,
-		Fields: body.Fields, Draft: body.Draft}
+	e = content.Edit{
+		Template: body.Template, Parent: body.Parent, Name: body.Name, Title: body.Title, Status: body.Status,
+		Fields: body.Fields, Draft: body.Draft,
+	}
 	if e.PublishAt, err = moment("publish_at", body.PublishAt); err == nil {
 		e.UnpublishAt, err = moment("unpublish_at", body.UnpublishAt)
 	}

@@ -135,8 +135,10 @@ func (c Content) preview(ctx context.Context, call *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{"Cache-Control": "private, no-store", "Referrer-Policy": "no-referrer",
-		"X-Robots-Tag": "noindex"} {
+	for name, value := range map[string]string{
+		"Cache-Control": "private, no-store", "Referrer-Policy": "no-referrer",
+		"X-Robots-Tag": "noindex",
+	} {
 		if err := call.SetHeader(name, value); err != nil {
 			return nil, err
 		}

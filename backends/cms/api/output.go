@@ -191,8 +191,10 @@ func (q *request) fail(err error) {
 		if Secret(path) {
 			path = previews + "…"
 		}
-		fields := []zap.Field{zap.String("request", q.call.RequestID), zap.String("path", path), zap.Int("status", e.Code),
-			zap.Error(err)}
+		fields := []zap.Field{
+			zap.String("request", q.call.RequestID), zap.String("path", path), zap.Int("status", e.Code),
+			zap.Error(err),
+		}
 		if q.route != nil {
 			fields = append(fields, zap.String("class", q.route.Class), zap.String("method", q.route.Func))
 		}

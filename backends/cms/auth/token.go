@@ -74,8 +74,10 @@ func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity
 	}
 	header := r.Header.Get("Authorization")
 	if header == "" {
-		return id, &handler.Error{Code: http.StatusUnauthorized, Message: errRequired.Message,
-			Header: http.Header{"Www-Authenticate": {"Bearer"}}}
+		return id, &handler.Error{
+			Code: http.StatusUnauthorized, Message: errRequired.Message,
+			Header: http.Header{"Www-Authenticate": {"Bearer"}},
+		}
 	}
 	c, err := a.verify(r.Context(), current, site(a.Host(r)), bearer(header))
 	if err == nil {
@@ -84,8 +86,10 @@ func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity
 	}
 	if bad, ok := errors.AsType[jwt.Error](err); ok {
 		a.Logger().Info("token refused", zap.String("cause", bad.Error()))
-		return Identity{}, &handler.Error{Code: http.StatusUnauthorized, Message: "invalid token",
-			Header: http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}}}
+		return Identity{}, &handler.Error{
+			Code: http.StatusUnauthorized, Message: "invalid token",
+			Header: http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}},
+		}
 	}
 	return id, err
 }

@@ -50,8 +50,10 @@ func (p *Content) Install(ctx context.Context) (made []string, err error) {
 			continue
 		}
 		status := StatusPublished
-		page, err := p.Save(ctx, site, Edit{Parent: parents[one.parent], Template: one.template, Name: &one.name,
-			Title: &one.title, Status: &status})
+		page, err := p.Save(ctx, site, Edit{
+			Parent: parents[one.parent], Template: one.template, Name: &one.name,
+			Title: &one.title, Status: &status,
+		})
 		if err != nil {
 			return made, err
 		}

@@ -585,6 +585,8 @@ type Event struct {
 
 // tell notifies webhooks of an event of page, in the same transaction.
 func (p *Content) tell(c kernel.Conn, topic string, page *Page) error {
-	return p.Emit(c, topic, Event{page.ID, page.Path, page.Title, page.Template, page.Status, page.Version, page.Modified,
-		page.ModifiedBy})
+	return p.Emit(c, topic, Event{
+		page.ID, page.Path, page.Title, page.Template, page.Status, page.Version, page.Modified,
+		page.ModifiedBy,
+	})
 }

@@ -227,8 +227,10 @@ func (p *Content) Templates(ctx context.Context, u *kernel.User) ([]*Template, e
 
 func (t *Template) clone() *Template {
 	made := *t
-	for _, list := range []*[]string{&made.Fields, &made.View, &made.Edit, &made.Create, &made.Family.Children,
-		&made.Family.Parents} {
+	for _, list := range []*[]string{
+		&made.Fields, &made.View, &made.Edit, &made.Create, &made.Family.Children,
+		&made.Family.Parents,
+	} {
 		*list = slices.Clone(*list)
 	}
 	return &made
@@ -478,8 +480,10 @@ func (t *Template) check(s *schema) error {
 		}
 		seen[name] = true
 	}
-	for field, names := range map[string][]string{"family.children": t.Family.Children,
-		"family.parents": t.Family.Parents} {
+	for field, names := range map[string][]string{
+		"family.children": t.Family.Children,
+		"family.parents":  t.Family.Parents,
+	} {
 		for _, name := range names {
 			if s.names[name] == nil && name != t.Name {
 				return kernel.Invalid(field, "unknown", "there is no template "+strconv.Quote(name))

@@ -128,8 +128,10 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 	if part == image.Rect(0, 0, width, height) && to.X >= width && to.Y >= height {
 		return nil, errNotSmaller
 	}
-	decode := map[string]func(io.Reader) (image.Image, error){"image/jpeg": jpeg.Decode, "image/png": png.Decode,
-		"image/gif": gif.Decode}[f.MediaType]
+	decode := map[string]func(io.Reader) (image.Image, error){
+		"image/jpeg": jpeg.Decode, "image/png": png.Decode,
+		"image/gif": gif.Decode,
+	}[f.MediaType]
 	read, err := decode(in)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
@@ -215,8 +217,10 @@ func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 					sum[i] += s.of * float64(src.Pix[at+i])
 				}
 			}
-			across.SetRGBA64(x, y, color.RGBA64{R: uint16(sum[0] * 257), G: uint16(sum[1] * 257), B: uint16(sum[2] * 257),
-				A: uint16(sum[3] * 257)})
+			across.SetRGBA64(x, y, color.RGBA64{
+				R: uint16(sum[0] * 257), G: uint16(sum[1] * 257), B: uint16(sum[2] * 257),
+				A: uint16(sum[3] * 257),
+			})
 		}
 	})
 	out := image.NewRGBA(image.Rectangle{Max: to})
@@ -229,8 +233,10 @@ func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 					sum[i] += s.of * float64(v)
 				}
 			}
-			out.SetRGBA(x, y, color.RGBA{R: byte(sum[0]/257 + 0.5), G: byte(sum[1]/257 + 0.5), B: byte(sum[2]/257 + 0.5),
-				A: byte(sum[3]/257 + 0.5)})
+			out.SetRGBA(x, y, color.RGBA{
+				R: byte(sum[0]/257 + 0.5), G: byte(sum[1]/257 + 0.5), B: byte(sum[2]/257 + 0.5),
+				A: byte(sum[3]/257 + 0.5),
+			})
 		}
 	})
 	return out

@@ -130,8 +130,10 @@ func Errorf(code int, format string, args ...any) *Error {
 
 // Busy returns the error for a call that cannot begin in time: 503 with Retry-After.
 func Busy() *Error {
-	return &Error{Code: http.StatusServiceUnavailable, Message: "busy, try again",
-		Header: http.Header{"Retry-After": {"1"}}}
+	return &Error{
+		Code: http.StatusServiceUnavailable, Message: "busy, try again",
+		Header: http.Header{"Retry-After": {"1"}},
+	}
 }
 
 // Of returns the Error in err's chain, if it has a code that may be answered.

@@ -206,8 +206,10 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 	result, err := r.run(h, question, arguments)
 	if err != nil {
 		e.pool.back(r, false)
-		return nil, table, &routes.Error{At: routes.Position{File: "api"},
-			Message: "the files of the site cannot be loaded: " + err.Error()}
+		return nil, table, &routes.Error{
+			At:      routes.Position{File: "api"},
+			Message: "the files of the site cannot be loaded: " + err.Error(),
+		}
 	}
 	if table, err = p.loaded(result); err == nil {
 		p.lanes = e.follow(p.classes)
@@ -366,8 +368,10 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 
 // appendCall appends the arguments of a method's call.
 func appendCall(buf []byte, m *method, c *handler.Call) ([]byte, error) {
-	for _, text := range [...]string{"", "/" + m.file, m.export, m.class, m.name, c.Method, c.Path, c.RequestID, c.Address,
-		c.BaseURL} {
+	for _, text := range [...]string{
+		"", "/" + m.file, m.export, m.class, m.name, c.Method, c.Path, c.RequestID, c.Address,
+		c.BaseURL,
+	} {
 		buf = wire.AppendText(buf, text)
 	}
 	buf = wire.AppendText(wire.AppendInt(buf, c.User.ID), c.User.Name)

@@ -105,8 +105,10 @@ func Special(word string) bool {
 	if _, ok := columns[word]; ok {
 		return true
 	}
-	return slices.Contains([]string{"parent", "has_parent", "template", "status", "sort", "limit", "start", "after",
-		"include"}, word)
+	return slices.Contains([]string{
+		"parent", "has_parent", "template", "status", "sort", "limit", "start", "after",
+		"include",
+	}, word)
 }
 
 // Paths returns the paths that the selector compares with a parent or with a field of pages, in their stored form.

@@ -164,8 +164,10 @@ func number(name Name, op Op, kind Kind, v Value) (float64, error) {
 // ParseTime parses a date, or a date and time as in RFC 3339, also with a space instead of the T and without
 // seconds. Without a zone the time is in UTC.
 func ParseTime(text string) (time.Time, bool) {
-	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04",
-		"2006-01-02T15:04"} {
+	for _, layout := range []string{
+		time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04",
+		"2006-01-02T15:04",
+	} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, at.Year() > 0
 		}

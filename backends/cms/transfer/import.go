@@ -48,8 +48,10 @@ type importer struct {
 // Import reads what Export has written. It saves batches of pages, each in one transaction. After an error the
 // previous batches are saved, and the import can be repeated. The error is a *LineError.
 func (s Site) Import(ctx context.Context, from io.Reader) (Done, error) {
-	i := &importer{Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field),
-		came: make(map[string]bool), there: make(map[string]bool)}
+	i := &importer{
+		Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field),
+		came: make(map[string]bool), there: make(map[string]bool),
+	}
 	i.in.Buffer(make([]byte, 0, 64<<10), lineMost)
 	if err := i.all(ctx); err != nil {
 		return i.done, &LineError{max(i.at, 1), err}
@@ -137,8 +139,10 @@ func (i *importer) line(ctx context.Context, l *line) error {
 			e.UnpublishAt = &p.UnpublishAt
 		}
 		i.done.Pages++
-		return i.wait(ctx, content.Imported{Path: p.Path, Edit: e,
-			History: content.History{Created: p.Created, Modified: p.Modified, Published: p.Published, Sort: p.Sort}})
+		return i.wait(ctx, content.Imported{
+			Path: p.Path, Edit: e,
+			History: content.History{Created: p.Created, Modified: p.Modified, Published: p.Published, Sort: p.Sort},
+		})
 	case l.Refs != nil:
 		return i.refs(ctx, l.Refs)
 	case l.File != nil:

@@ -313,8 +313,10 @@ func (e *exporter) file(ctx context.Context, p *content.Page, field string, item
 	}
 	defer body.Close()
 	description, _ := item["description"].(string)
-	if err := e.out.Encode(line{File: &file{Page: p.Path, Field: field, Name: f.Name, Size: f.Size,
-		Description: description}}); err != nil {
+	if err := e.out.Encode(line{File: &file{
+		Page: p.Path, Field: field, Name: f.Name, Size: f.Size,
+		Description: description,
+	}}); err != nil {
 		return err
 	}
 	buffer := make([]byte, chunkSize)

@@ -221,8 +221,10 @@ func (s Webhooks) change(ctx context.Context, u *kernel.User, id int64, fn func(
 // Jobs returns the jobs that send deliveries and remove old ones.
 func (s Webhooks) Jobs(sender *webhook.Sender) []jobs.Job {
 	return []jobs.Job{
-		{Name: "webhooks", Every: 2 * time.Second,
-			Run: func(ctx context.Context) (int, error) { return s.Hooks.Deliver(ctx, sender) }},
+		{
+			Name: "webhooks", Every: 2 * time.Second,
+			Run: func(ctx context.Context) (int, error) { return s.Hooks.Deliver(ctx, sender) },
+		},
 		{Name: "deliveries", Every: time.Hour, Run: func(ctx context.Context) (int, error) {
 			n, err := s.Hooks.Purge(ctx)
 			return int(n), err

@@ -111,12 +111,16 @@ const (
 // null.
 func entities(corrective bool) map[string]*entity {
 	all := make(map[string]*entity)
-	for _, e := range []*entity{events(corrective), reports(corrective), nodes(corrective), environmentsEntity(),
-		producersEntity()} {
+	for _, e := range []*entity{
+		events(corrective), reports(corrective), nodes(corrective), environmentsEntity(),
+		producersEntity(),
+	} {
 		all[e.name] = e
 	}
-	for _, name := range []string{"catalogs", "facts", "factsets", "fact_contents", "fact_paths", "inventory", "resources",
-		"edges", "package_inventory", "packages"} {
+	for _, name := range []string{
+		"catalogs", "facts", "factsets", "fact_contents", "fact_paths", "inventory", "resources",
+		"edges", "package_inventory", "packages",
+	} {
 		all[name] = absentEntity(name)
 	}
 	for _, e := range all {
@@ -172,8 +176,11 @@ func events(corrective bool) *entity {
 			{name: "environment", alias: "r", column: "environment", dictionary: environments},
 			{name: "configuration_version", alias: "r", column: "configuration_version"},
 			{name: "containment_path", kind: typePath, nullable: true, alias: "s", column: "containment_path"},
-			{name: "corrective_change", kind: typeBool, nullable: true, alias: "e", column: "corrective_change",
-				unknowable: !corrective}, {name: "latest_report?", kind: typeLatest, alias: "e", column: "report"},
+			{
+				name: "corrective_change", kind: typeBool, nullable: true, alias: "e", column: "corrective_change",
+				unknowable: !corrective,
+			},
+			{name: "latest_report?", kind: typeLatest, alias: "e", column: "report"},
 		},
 		relations: byCertname(map[string]relation{
 			"reports":      {"report", "hash"},
@@ -196,8 +203,11 @@ func reports(corrective bool) *entity {
 			{name: "status", nullable: true, alias: "r", column: "status", dictionary: words},
 			{name: "noop", kind: typeBool, nullable: true, alias: "r", column: "noop"},
 			{name: "noop_pending", kind: typeBool, nullable: true, alias: "r", column: "noop_pending"},
-			{name: "corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change",
-				unknowable: !corrective}, {name: "type", alias: "r", column: "type", dictionary: words},
+			{
+				name: "corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change",
+				unknowable: !corrective,
+			},
+			{name: "type", alias: "r", column: "type", dictionary: words},
 			{name: "puppet_version", alias: "r", column: "puppet_version", dictionary: words},
 			{name: "report_format", kind: typeNumber, alias: "r", column: "report_format"},
 			{name: "configuration_version", alias: "r", column: "configuration_version"},
@@ -243,8 +253,10 @@ func nodes(corrective bool) *entity {
 			{name: "latest_report_noop_pending", kind: typeBool, nullable: true, alias: "r", column: "noop_pending"},
 			{name: "cached_catalog_status", nullable: true, alias: "r", column: "cached_catalog_status", dictionary: words},
 			{name: "latest_report_job_id", nullable: true, alias: "r", column: "job_id"},
-			{name: "latest_report_corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change",
-				unknowable: !corrective},
+			{
+				name: "latest_report_corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change",
+				unknowable: !corrective,
+			},
 			// Catalogs and facts are never stored.
 			{name: "catalog_timestamp", kind: typeTime, nullable: true, alias: "n", column: "id", unknowable: true},
 			{name: "catalog_environment", nullable: true, alias: "n", column: "id", unknowable: true},

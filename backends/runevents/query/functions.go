@@ -55,8 +55,10 @@ func init() {
 			}
 			return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000-07:00"), nil
 		})
-	for name, format := range map[string]func(int64, string) string{"run_format_time": tochar.Time,
-		"run_format_number": tochar.Number} {
+	for name, format := range map[string]func(int64, string) string{
+		"run_format_time":   tochar.Time,
+		"run_format_number": tochar.Number,
+	} {
 		sqlite.MustRegisterDeterministicScalarFunction(name, 2,
 			func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 				n, ok := args[0].(int64)

@@ -35,8 +35,10 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, s
 	defer cancel(nil)
 	whole := time.AfterFunc(s.o.MaxTime, func() { cancel(errTimeout) })
 	defer whole.Stop()
-	out := &output{w: w, control: http.NewResponseController(w), timeout: s.o.Timeout, gzip: acceptsGzip(r),
-		lease: lease{places: &s.places}}
+	out := &output{
+		w: w, control: http.NewResponseController(w), timeout: s.o.Timeout, gzip: acceptsGzip(r),
+		lease: lease{places: &s.places},
+	}
 	defer out.release()
 	if pl.pretty {
 		out.indenter = new(indenter)

@@ -82,8 +82,10 @@ func newPartWriter(ctx context.Context, tx *sql.Tx, p part) (*partWriter, error)
 	if err != nil {
 		return nil, err
 	}
-	return &partWriter{rowWriter: newRowWriter(nil, &statement{cells: p.cells, parts: make([]part, 1), hash: -1}, ""),
-		lookup: lookup}, nil
+	return &partWriter{
+		rowWriter: newRowWriter(nil, &statement{cells: p.cells, parts: make([]part, 1), hash: -1}, ""),
+		lookup:    lookup,
+	}, nil
 }
 
 // load looks up the parts of rows whose IDs are in a column.

@@ -44,8 +44,10 @@ func (p *places) prepare(db *sql.DB, dialect store.Dialect) {
 
 var (
 	errCrowded = &Error{Status: http.StatusServiceUnavailable, Text: "too many queries are running; try again later"}
-	errCrammed = &Error{Status: http.StatusServiceUnavailable,
-		Text: "too many long answers are being read; ask for less, with limit, or try again later"}
+	errCrammed = &Error{
+		Status: http.StatusServiceUnavailable,
+		Text:   "too many long answers are being read; ask for less, with limit, or try again later",
+	}
 	// errLong is the error of an answer that turned out to be long while no place for long answers was free.
 	errLong = errors.New("no place for a long answer")
 )

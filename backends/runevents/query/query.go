@@ -240,8 +240,10 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 		return err
 	}
 	for _, subject := range by {
-		q := &counts{subject: subject, byNode: byNode, filter: filter, limit: pg.limit, offset: pg.offset,
-			aggregate: aggregate}
+		q := &counts{
+			subject: subject, byNode: byNode, filter: filter, limit: pg.limit, offset: pg.offset,
+			aggregate: aggregate,
+		}
 		if err := q.orderBy(pg.order); err != nil {
 			return err
 		}
@@ -332,8 +334,10 @@ func wide(pl *plan, q *query, now time.Time) bool {
 }
 
 // errBusy is the error of a wide query that has found no place.
-var errBusy = &Error{Status: http.StatusServiceUnavailable,
-	Text: "too many queries without a bound in time, certname or report are running; add one or try again later"}
+var errBusy = &Error{
+	Status: http.StatusServiceUnavailable,
+	Text:   "too many queries without a bound in time, certname or report are running; add one or try again later",
+}
 
 // execute runs the plan and writes the answer to out.
 func (s *Service) execute(ctx context.Context, pl *plan, out *output) error {
@@ -428,8 +432,10 @@ func (s *Service) compiler(pl *plan) *compiler {
 // parents checks that the objects in the scope exist.
 func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 	missing := func(what, name string) error {
-		return &Error{Status: http.StatusNotFound, Text: "No information is known about " + what + " " + syntax.Clip(name),
-			JSON: true}
+		return &Error{
+			Status: http.StatusNotFound, Text: "No information is known about " + what + " " + syntax.Clip(name),
+			JSON: true,
+		}
 	}
 	found := func(query string, arg any) (bool, error) {
 		var one int
@@ -586,13 +592,17 @@ func settle(ctx context.Context, err error) error {
 	case errors.Is(context.Cause(ctx), errTimeout):
 		return errTimeout
 	case errors.Is(err, store.ErrUnavailable):
-		return &Error{Status: http.StatusServiceUnavailable,
-			Text: "the database is not available right now, try again shortly", cause: err}
+		return &Error{
+			Status: http.StatusServiceUnavailable,
+			Text:   "the database is not available right now, try again shortly", cause: err,
+		}
 	}
 	return err
 }
 
 var errOutOfRange = refuse("a value of the query is out of range")
 
-var errTimeout = &Error{Status: http.StatusServiceUnavailable,
-	Text: "the query takes too long; bound it in time, certname or report"}
+var errTimeout = &Error{
+	Status: http.StatusServiceUnavailable,
+	Text:   "the query takes too long; bound it in time, certname or report",
+}

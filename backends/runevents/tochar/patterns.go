@@ -107,8 +107,10 @@ var timePatterns = func() []timePattern {
 				}}, style(n))
 			}
 		}
-		add(timePattern{sql: style("RM"), text: func(t time.Time, _ bool) string { return style(roman[t.Month()-1]) },
-			blanks: 4}, style("RM"))
+		add(timePattern{
+			sql: style("RM"), text: func(t time.Time, _ bool) string { return style(roman[t.Month()-1]) },
+			blanks: 4,
+		}, style("RM"))
 		add(timePattern{text: always(style("UTC"), style("UTC"))}, style("TZ"))
 		add(timePattern{text: always("+00", "+0")}, style("OF"))
 		add(timePattern{text: always("+00", "+00")}, style("TZH"))

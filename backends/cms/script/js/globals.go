@@ -144,8 +144,10 @@ func init() {
 	fetch = newNamespace(map[string]member{"fetch": {call: (*Runtime).fetch}})
 	debug, info, warn, failure := logs(wire.Debug), logs(wire.Info), logs(wire.Warn), logs(wire.Error)
 	log = newNamespace(map[string]member{"debug": debug, "info": info, "warn": warn, "error": failure})
-	console = newNamespace(map[string]member{"debug": debug, "log": info, "info": info, "warn": warn, "error": failure,
-		"trace": debug})
+	console = newNamespace(map[string]member{
+		"debug": debug, "log": info, "info": info, "warn": warn, "error": failure,
+		"trace": debug,
+	})
 	helper = newNamespace(map[string]member{
 		"checkAndSanitizeRequiredParameters": {call: (*Runtime).checkParameters},
 		"noEndPoint": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value {
