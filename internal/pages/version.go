@@ -9,7 +9,6 @@ import (
 
 // A form states the version of what it changes. Whoever saves second sees the other's text beside the own one, with its
 // version: saving again is then a decision between them.
-// again is to decide.
 
 // Edit is the version of what a form changes, and where the current one differs: a list of structs with What, From
 // (what is stored) and To (what the form says). The template "version" shows it within the form.
