@@ -6,11 +6,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// renderAnswer writes the envelope of the answer API.
+// renderAnswer renders the envelope of the answer API.
 func renderAnswer(e *apierror.Error, _ string) reply {
 	status := e.Status
 	if status == http.StatusPaymentRequired {
-		status = http.StatusTooManyRequests // its contract has one status for "later"
+		status = http.StatusTooManyRequests // that API has one status for all spent limits
 	}
 	body := appendString(nil, `{"success":false,"error":`, answerName(e))
 	body = append(body, `,"result":null}`...)

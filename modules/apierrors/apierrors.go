@@ -1,6 +1,5 @@
-// Package apierrors holds the middleware that turns every error of the handlers
-// behind it into the answer that the API of the route promises, and that gives
-// every request its id.
+// Package apierrors provides the middleware that turns every error of the handlers behind it into the response that the
+// API of the route promises, and that gives every request an id.
 package apierrors
 
 import (
@@ -41,11 +40,10 @@ var errUnhandled = errors.New("no handler answers this request")
 
 const requestIDPlaceholder = "http.tollgate.request_id"
 
-// Handler answers errors in the format of an API. It is the outermost handler
-// of an API: whatever error a handler behind it returns (a refusal of Tollgate's
-// own handlers, an error of Caddy's handlers such as the 502 of reverse_proxy or
-// the 413 of request_body, or anything else) becomes a body of the chosen format
-// with the right status. It needs no other module of Tollgate.
+// Handler answers errors in the format of an API. It is the outermost handler of an API: any error that a handler
+// behind it returns (a refusal of Tollgate's own handlers, an error of Caddy's handlers such as the 502 of
+// reverse_proxy or the 413 of request_body, or anything else) becomes a body of the chosen format with the right
+// status. It needs no other module of Tollgate.
 //
 // JSON: {"handler": "api_errors", "format": "chat_completions"}. The format is
 // required and is one of:
@@ -90,11 +88,10 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //
 // # What the client is told
 //
-// The text of an error is shown only if a handler of Tollgate made it for the
-// client. Errors of Caddy's handlers keep their status but get a fixed sentence,
-// because their text may name files, addresses or upstreams. An error without a
-// status is a 500 "internal error", or a 504 if a deadline passed. The whole text
-// goes to the log: at level error from status 500 on, at level debug below.
+// The text of an error is shown only if a handler of Tollgate made it for the client. Errors of Caddy's handlers keep
+// their status but get a fixed sentence, because their text may name files, addresses or upstreams. An error without a
+// status is a 500 "internal error", or a 504 if a deadline passed. The whole text is logged: at level error from status
+// 500 on, at level debug below.
 //
 // A request that no handler answers gets 404, where Caddy alone would send an
 // empty 200, which a client takes for success.
@@ -109,11 +106,10 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //
 // # What is left alone
 //
-// A response that has begun, a stream above all, is not touched: the error goes
-// on to Caddy, which logs it. Do not write bodies from handle_errors there, as
-// it would add them to the stream. Informational responses (1xx) are no
-// beginning, switching protocols (101) is. A request whose client is gone gets
-// status 499, for the access log, and no body. Panics pass through.
+// A response that has begun, above all a stream, is not touched: the error goes on to Caddy, which logs it. Do not
+// write bodies from handle_errors there, as they would be added to the stream. Informational responses (1xx) do not
+// begin a response, except switching protocols (101). A request whose client is gone gets status 499, for the access
+// log, and no body. Panics pass through.
 //
 // The handlers may be nested; the innermost one answers. Within one handler,
 // other formats can be given to requests that matchers choose:
@@ -146,17 +142,17 @@ type Handler struct {
 
 // Other is the format of requests that matchers choose.
 type Other struct {
-	// Which requests, as in a route of Caddy's. Required.
+	// Which requests, as in a route of Caddy. Required.
 	MatcherSetsRaw caddyhttp.RawMatcherSets `json:"match,omitempty" caddy:"namespace=http.matchers"`
 
-	// As of the handler. Required.
+	// The format, one of those of the handler. Required.
 	Format string `json:"format,omitempty"`
 
 	matchers caddyhttp.MatcherSets
 	chosen   choice
 }
 
-// choice is a format and its name, boxed once instead of once a request.
+// choice is a format and its name, which is boxed once instead of for each request.
 type choice struct {
 	format format
 	name   any
@@ -201,7 +197,7 @@ func (h *Handler) Validate() error {
 	return checkFormat(h.Format)
 }
 
-// choose is the format of a request.
+// choose returns the format of a request.
 func (h *Handler) choose(r *http.Request) (choice, error) {
 	for i := range h.Others {
 		match, err := h.Others[i].matchers.AnyMatchWithError(r)
@@ -212,8 +208,7 @@ func (h *Handler) choose(r *http.Request) (choice, error) {
 	return h.chosen, nil
 }
 
-// ServeHTTP runs the next handlers and answers the error they return, unless
-// their response has begun.
+// ServeHTTP runs the next handlers and answers the error that they return, unless their response has begun.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	chosen, err := h.choose(r)
 	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
@@ -223,12 +218,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	rw := newResponseWriter(w, id, chosen.format.requestIDHeader)
 	rw.expects = r.ProtoMajor == 1 && r.Header["Expect"] != nil
-	r.Header[requestIDHeader] = rw.id[2:] // upstreams see ours, not the client's
+	r.Header[requestIDHeader] = rw.id[2:] // upstreams get our id, not the client's
 	if r.Header["Connection"] != nil {
 		keepRequestID(r.Header)
 	}
 
-	// Handlers below may rewrite the request in place.
+	// Handlers below may rewrite the request in place, so the method is read now.
 	head := r.Method == http.MethodHead
 
 	if err == nil {
@@ -279,13 +274,13 @@ func (h *Handler) answer(w *responseWriter, f format, head bool, id string, err 
 
 	w.WriteHeader(rep.status)
 	if !head {
-		// A failed write means that the client is gone: nobody is left to tell.
+		// A failed write means that the client is gone.
 		_, _ = w.Write(rep.body)
 	}
 }
 
-// logCode is one vocabulary for the logs of all formats: that of the chat format,
-// which calls every 502 the failure of all providers.
+// logCode returns a code for the logs. It uses the codes of the chat format for all formats, except for the 502, which
+// that format calls the failure of all providers.
 func logCode(e *apierror.Error) string {
 	if e.Code == "" && e.Status == http.StatusBadGateway {
 		return "bad_gateway"
@@ -304,8 +299,8 @@ func (h *Handler) log(level zapcore.Level, msg, id string, status int, code stri
 	}
 }
 
-// setRetry tells clients whether and when to try again. A wait that a handler
-// below has set stays, unless the error has one.
+// setRetry sets the headers that tell clients whether and when to try again. It keeps a Retry-After that a handler
+// below has set, unless the error has its own.
 func setRetry(header http.Header, e *apierror.Error, status int) {
 	if e.NoRetry {
 		header.Set("X-Should-Retry", "false")
@@ -345,8 +340,7 @@ func dropRepresentation(header http.Header) {
 	}
 }
 
-// RequestID returns the id of the request whose context is ctx, or "" outside
-// of api_errors.
+// RequestID returns the id of the request whose context is ctx, or "" outside of api_errors.
 func RequestID(ctx context.Context) string {
 	id, _ := caddyhttp.GetVar(ctx, RequestIDVar).(string)
 	return id

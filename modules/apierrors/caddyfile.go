@@ -17,7 +17,7 @@ func parseCaddyfile(helper httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, e
 	return h, h.unmarshal(helper)
 }
 
-// UnmarshalCaddyfile reads the directive. Syntax:
+// UnmarshalCaddyfile parses the directive. Syntax:
 //
 //	api_errors [<matcher>] chat_completions|responses|messages|board|cms|answer|problem {
 //		<format> <matcher>

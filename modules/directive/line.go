@@ -10,9 +10,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// line finds the first word of the line that an error is about: the one whose words,
-// with those of the blocks that it is in, it has most of, by their length. The first line
-// is that of whatever is not found.
+// line finds the line that an error is about and returns its first token. It is the line whose words, with those of the
+// blocks that enclose it, occur most in the message, measured by their length. If none matches, it is the first line.
 func (p place) line(message string) caddyfile.Token {
 	best, most := p.tokens[0], 0
 	if p.short != nil {
@@ -25,15 +24,15 @@ func (p place) line(message string) caddyfile.Token {
 	}
 	if dir, err := os.Getwd(); err == nil {
 		if relative, err := filepath.Rel(dir, best.File); err == nil && filepath.IsLocal(relative) {
-			best.File = relative // of an import
+			best.File = relative // a file of an import
 		}
 	}
 	return best
 }
 
-// match scores the lines behind the first one.
+// match scores the lines after the first one.
 func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, most int) {
-	var blocks []int // the scores of those that are open
+	var blocks []int // scores of the open blocks
 	for i := 0; i < len(tokens); {
 		first := tokens[i]
 		own, known := 0, false
@@ -68,18 +67,17 @@ func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, most
 	return best, most
 }
 
-// has reports whether a message has a word, or its plural, with nothing of a word
-// around it.
+// has reports whether a message contains word, or its plural, as a whole word.
 func has(message, word string) bool {
 	for from := 0; ; {
 		i := strings.Index(message[from:], word)
 		if i < 0 || word == "" {
 			return false
 		}
-		before, _ := utf8.DecodeLastRuneInString(message[:from+i])
+		previous, _ := utf8.DecodeLastRuneInString(message[:from+i])
 		rest := message[from+i+len(word):]
-		after, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "s"))
-		if !ofWord(before) && !ofWord(after) {
+		next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "s"))
+		if !ofWord(previous) && !ofWord(next) {
 			return true
 		}
 		from += i + len(word)

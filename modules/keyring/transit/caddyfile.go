@@ -39,7 +39,9 @@ func (t *Transit) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 }
 
 func (t *Transit) option(d *caddyfile.Dispenser, option string) error {
-	if at := map[string]*string{"address": &t.Address, "token": &t.Token, "key": &t.Name, "mount": &t.Mount, "ca": &t.CA, "file": &t.File}[option]; at != nil {
+	if at := map[string]*string{
+		"address": &t.Address, "token": &t.Token, "key": &t.Name, "mount": &t.Mount, "ca": &t.CA, "file": &t.File,
+	}[option]; at != nil {
 		if !d.AllArgs(at) {
 			return d.ArgErr()
 		}
