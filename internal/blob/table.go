@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// table has rows, in parts: nodes that share the database share them.
+// table stores content in rows, in parts. Nodes that share the database share them.
 type table struct {
 	db *store.DB
 	Options
@@ -21,13 +21,13 @@ type table struct {
 
 const (
 	partSize   = 256 << 10
-	sweepBatch = 20 // contents in one transaction: others wait for it
+	sweepBatch = 20 // contents per transaction, for which others wait
 )
 
 func (table) temporary() (*os.File, error) {
 	file, err := os.CreateTemp("", "tollgate-"+temporaryPrefix+"*")
 	if err == nil {
-		_ = os.Remove(file.Name()) // where the system lets it, nothing is left of it after a crash
+		_ = os.Remove(file.Name()) // if the system allows it, nothing is left after a crash
 	}
 	return file, err
 }
@@ -66,7 +66,7 @@ func (t table) sweep(ctx context.Context, before time.Time) (n int, err error) {
 	return int(deleted), err
 }
 
-// isUsed asks for one content, wherever it is.
+// isUsed reports whether some row refers to a content.
 func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
 	err = t.db.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT "+t.used("?"), slices.Repeat([]any{hash}, len(t.Uses))...).Scan(&used)
@@ -74,7 +74,7 @@ func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
 	return used, err
 }
 
-// used is the condition that a row names the content of a hash, an SQL expression.
+// used returns the SQL condition that a row refers to the content of hash, which is an SQL expression.
 func (t table) used(hash string) string {
 	named := append(make([]string, 0, 1+len(t.Uses)), "1 = 0")
 	for _, use := range t.Uses {
@@ -85,11 +85,11 @@ func (t table) used(hash string) string {
 
 // partsReader reads content part by part.
 type partsReader struct {
-	ctx  context.Context //nolint:containedctx // io.Reader has no other place for it
+	ctx  context.Context //nolint:containedctx // the methods of io.Reader take none
 	hash string
 	size int64
 	at   int64
-	part int64 // that data is; -1: none
+	part int64 // number of the part in data; -1 if there is none
 	data []byte
 	table
 }

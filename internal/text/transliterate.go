@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// latin has the letters that do not fall apart into a letter and marks.
+// latin has the Latin letters that Unicode does not decompose into a letter and marks.
 var latin = strings.NewReplacer(
 	"ß", "ss", "ẞ", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o", "ł", "l", "Ł", "l", "đ", "d", "Đ", "d",
 	"ð", "d", "Ð", "d", "þ", "th", "Þ", "th", "ħ", "h", "Ħ", "h", "ı", "i", "ŋ", "n", "Ŋ", "n",
@@ -22,8 +22,8 @@ var scripts = strings.NewReplacer(
 	"ф", "f", "х", "h", "ц", "c", "ч", "ch", "џ", "dz", "ш", "sh", "щ", "sch", "ъ", "", "ы", "y", "ь", "", "э", "e", "ю", "yu", "я", "ya",
 )
 
-// Transliterate writes a text in lower case with Latin letters without marks, as far
-// as it is of the Latin, the Greek or the Cyrillic script. All else stays.
+// Transliterate converts a text to lower case, and letters of the Latin, Greek and Cyrillic scripts to Latin letters
+// without marks. It leaves everything else as it is.
 func Transliterate(s string) string {
 	bare := strings.Map(func(r rune) rune {
 		if unicode.IsMark(r) {

@@ -1,5 +1,4 @@
-// Package outboundtest has the addresses that no fetch from an address of somebody else may
-// reach, as attackers write them.
+// Package outboundtest has addresses that no fetch from a foreign address may reach, in the spellings of attackers.
 package outboundtest
 
 import (
@@ -9,7 +8,7 @@ import (
 	"strings"
 )
 
-// Hosts are what stands in a URL before its path, port and all. None may be connected to.
+// Hosts are the host parts of URLs, including ports. No connection may be made to any of them.
 var Hosts = []string{
 	// this machine
 	"127.0.0.1", "127.0.0.1:8080", "127.8.9.1", "127.255.255.254", "[::1]", "[::1]:9001", "0.0.0.0", "[::]", "0.1.2.3",
@@ -31,22 +30,21 @@ var Hosts = []string{
 	// other ways to write 127.0.0.1 and 169.254.169.254
 	"2130706433", "0x7f000001", "0X7F000001", "017700000001", "0177.0.0.1", "0x7f.0.0.1", "0x7f.1", "127.1", "127.0.1", "0", "2852039166", "0xa9fea9fe",
 	"169.254.43518", "127.0.0.1.", "127.0.0.01", "00127.0.0.1", "127.000.000.001", "1.2.3.4.5", "4294967296",
-	// as characters that a name is not written in: idna makes digits and dots of them
+	// characters of other scripts, which IDNA maps to digits and dots
 	"１２７.０.０.１", "127。0。0。1", "①②⑦.⓪.⓪.①", "ⓛocalhost",
-	// names that lead there, see Lookup
+	// names that resolve to such addresses, see Lookup
 	"localhost", "LOCALHOST", "localhost.", "app.localhost", "private.test", "metadata.test", "mapped.test", "both.test", "six.test", "both.test.",
 	// ports
 	"public.test:0", "8.8.8.8:0", "[2606:4700:4700::1111]:0",
 }
 
-// names are those of Lookup.
+// names has the addresses for Lookup.
 var names = map[string][]string{
 	"localhost": {"127.0.0.1", "::1"}, "app.localhost": {"127.0.0.1"}, "private.test": {"192.168.0.1"}, "metadata.test": {"169.254.169.254"},
 	"mapped.test": {"::ffff:10.0.0.1"}, "both.test": {"8.8.8.8", "10.0.0.1"}, "six.test": {"2606:4700:4700::1111", "fd00::1"}, "public.test": {"8.8.8.8", "2606:4700:4700::1111"},
 }
 
-// Lookup stands in for a resolver. It knows the names of Hosts, and public.test, which is
-// public.
+// Lookup replaces a resolver. It knows the names in Hosts, and public.test, which has public addresses.
 func Lookup(_ context.Context, _, host string) (addrs []netip.Addr, err error) {
 	list, ok := names[strings.ToLower(strings.TrimSuffix(host, "."))]
 	if !ok {
