@@ -7,7 +7,7 @@ import (
 
 const Submission = "/store/cmd/v1?command=store_report&version=8&certname=x"
 
-// AgentRunAt is that of a later run, by so many minutes.
+// AgentRunAt returns the report of an agent's run that began some minutes after the hour.
 func AgentRunAt(certname string, minutes int) []byte {
 	begin := time.Date(2026, 3, 2, 10, minutes, 0, 0, time.UTC)
 	at := func(second int) string {
