@@ -93,7 +93,7 @@ func (w *writer) folder(ctx context.Context, from, to string) error {
 	}
 	return walk(ctx, from, func(name string, info fs.FileInfo) error {
 		path := to + "/" + filepath.ToSlash(name)
-		if before, there := w.seen[path]; there && before.Equal(info.ModTime()) && w.files[path].Size == info.Size() {
+		if previous, there := w.seen[path]; there && previous.Equal(info.ModTime()) && w.files[path].Size == info.Size() {
 			return nil
 		}
 		err := w.file(ctx, filepath.Join(from, name), path)

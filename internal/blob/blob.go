@@ -67,8 +67,8 @@ type place interface {
 	// keep stores received content durably before it returns.
 	keep(ctx context.Context, received *os.File, hash string) error
 	open(ctx context.Context, hash string, size int64) (io.ReadSeekCloser, error)
-	// sweep removes content that is older than before and not used.
-	sweep(ctx context.Context, before time.Time) (int, error)
+	// sweep removes content that is older than cutoff and not used.
+	sweep(ctx context.Context, cutoff time.Time) (int, error)
 }
 
 // New returns a store. It does not access the database or the folder.
@@ -93,8 +93,8 @@ func (s *Store) Open(ctx context.Context, f *File) (io.ReadSeekCloser, error) {
 	return s.place.open(ctx, f.Hash, f.Size)
 }
 
-// Sweep removes unused content, and files that were received but never kept, if they are older than before: content is
+// Sweep removes unused content, and files that were received but never kept, if they are older than cutoff: content is
 // stored a moment before it is referred to. It returns how many it removed.
-func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
-	return s.place.sweep(ctx, before)
+func (s *Store) Sweep(ctx context.Context, cutoff time.Time) (int, error) {
+	return s.place.sweep(ctx, cutoff)
 }

@@ -68,7 +68,7 @@ func (f folder) open(_ context.Context, hash string, _ int64) (io.ReadSeekCloser
 	return file, err
 }
 
-func (f folder) sweep(ctx context.Context, before time.Time) (n int, err error) {
+func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) {
 	root, err := os.OpenRoot(f.root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil // nothing was ever stored
@@ -79,7 +79,7 @@ func (f folder) sweep(ctx context.Context, before time.Time) (n int, err error) 
 	defer func() { _ = root.Close() }()
 	old := func(name string) bool {
 		info, err := root.Stat(name)
-		return err == nil && !info.IsDir() && info.ModTime().Before(before)
+		return err == nil && !info.IsDir() && info.ModTime().Before(cutoff)
 	}
 	err = fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
 		switch {

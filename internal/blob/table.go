@@ -60,9 +60,9 @@ func (t table) open(ctx context.Context, hash string, size int64) (io.ReadSeekCl
 	return &partsReader{ctx: ctx, table: t, hash: hash, size: size, part: -1}, nil
 }
 
-func (t table) sweep(ctx context.Context, before time.Time) (n int, err error) {
+func (t table) sweep(ctx context.Context, cutoff time.Time) (n int, err error) {
 	deleted, err := t.db.Purge(ctx, sweepBatch, "DELETE FROM "+t.Table+" WHERE sha256 IN (SELECT sha256 FROM "+t.Table+" c WHERE c.part = 0 AND c.stored_at <= ?"+
-		" AND NOT "+t.used("c.sha256")+" LIMIT ?)", before.UnixMicro())
+		" AND NOT "+t.used("c.sha256")+" LIMIT ?)", cutoff.UnixMicro())
 	return int(deleted), err
 }
 

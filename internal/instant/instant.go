@@ -17,7 +17,7 @@ func (m Moment) Time() time.Time { return time.UnixMicro(int64(m)) }
 func (m Moment) Add(d time.Duration) Moment { return m + Moment(d.Microseconds()) }
 
 // Sub returns the duration from other to m, which must be less than 292 years.
-func (m Moment) Sub(before Moment) time.Duration { return time.Duration(m-before) * time.Microsecond }
+func (m Moment) Sub(other Moment) time.Duration { return time.Duration(m-other) * time.Microsecond }
 
 // String returns the moment in RFC 3339, in UTC with milliseconds.
 func (m Moment) String() string { return string(m.append(nil)) }

@@ -392,8 +392,8 @@ const (
 // shows whether there is one.
 func special(w uint64) uint64 { return below(w) &^ w & highs }
 
-// below is special that may also mark non-ASCII bytes. Flipping bit 1 (value 2) swaps the quote with the space, so that
-// it is below '!' together with the control characters.
+// below works like special but may also mark non-ASCII bytes. Flipping bit 1 (value 2) swaps the quote with the space,
+// so that it is below '!' together with the control characters.
 func below(w uint64) uint64 {
 	return ((w ^ ones*('"'^' ')) - ones*'!') | ((w ^ ones*'\\') - ones)
 }

@@ -10,7 +10,6 @@ import (
 // Members calls member with each member of a JSON object until it returns false. It calls nothing for another value.
 // Like Elements it replaces gjson's ForEach for text that a Scanner has validated: it examines less of the text and
 // copies a string with escapes only once.
-// at less of it and copy a string with escapes once.
 func Members(object gjson.Result, member func(key string, v gjson.Result) bool) {
 	if !object.IsObject() {
 		return

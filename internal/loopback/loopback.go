@@ -11,8 +11,8 @@ import (
 
 // Direct reports whether a program on this machine has sent a request directly to this machine. It reports false
 //
-//   - if the connection or the client comes from another machine; client is the address that a trusted proxy reports, or
-//     that of the connection;
+//   - if the connection or the client comes from another machine; client is the address that a trusted proxy reports,
+//     or that of the connection;
 //   - if the request has a header that proxies add, even an empty one, because the proxy speaks for somebody else;
 //   - if the request is for a host name that somebody else's DNS may have pointed here, as a page in a browser on this
 //     machine could do (DNS rebinding). localhost, names below it and IP addresses are safe.

@@ -90,7 +90,7 @@ func (p *Provider) verify(
 		if err := info.Claims(&more); err != nil {
 			return nil, refused(err)
 		}
-		if _, told := claims["email"]; told { // an address and its verification must come from the same source
+		if _, given := claims["email"]; given { // an address and its verification must come from the same source
 			delete(more, "email_verified")
 		}
 		maps.Copy(more, claims)

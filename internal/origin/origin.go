@@ -15,8 +15,8 @@ type schemeKey struct{}
 
 // Pass returns a request that a trusted proxy has passed on, with the scheme that it reports (X-Forwarded-Proto). In a
 // list the first value counts. A value other than http and https changes nothing.
-func Pass(r *http.Request, said string) *http.Request {
-	first, _, _ := strings.Cut(said, ",")
+func Pass(r *http.Request, reported string) *http.Request {
+	first, _, _ := strings.Cut(reported, ",")
 	switch scheme := strings.ToLower(strings.TrimSpace(first)); scheme {
 	case "http", "https":
 		return r.WithContext(context.WithValue(r.Context(), schemeKey{}, scheme))
@@ -26,8 +26,8 @@ func Pass(r *http.Request, said string) *http.Request {
 
 // Scheme returns http or https.
 func Scheme(r *http.Request) string {
-	if said, ok := r.Context().Value(schemeKey{}).(string); ok {
-		return said
+	if reported, ok := r.Context().Value(schemeKey{}).(string); ok {
+		return reported
 	}
 	if r.TLS != nil {
 		return "https"

@@ -97,15 +97,15 @@ func (l *Logs) Sync() error { return nil } // Close sends what is buffered
 // inTrace returns a context of the trace that fields name, in our spelling or in Caddy's.
 func inTrace(fields map[string]any) context.Context {
 	ctx := context.Background()
-	var of trace.SpanContextConfig
+	var config trace.SpanContextConfig
 	var err error
-	if of.TraceID, err = trace.TraceIDFromHex(first(fields, "trace_id", "traceID")); err != nil {
+	if config.TraceID, err = trace.TraceIDFromHex(first(fields, "trace_id", "traceID")); err != nil {
 		return ctx
 	}
-	if of.SpanID, err = trace.SpanIDFromHex(first(fields, "span_id", "spanID")); err != nil {
-		of.SpanID = trace.SpanID{}
+	if config.SpanID, err = trace.SpanIDFromHex(first(fields, "span_id", "spanID")); err != nil {
+		config.SpanID = trace.SpanID{}
 	}
-	return trace.ContextWithSpanContext(ctx, trace.NewSpanContext(of))
+	return trace.ContextWithSpanContext(ctx, trace.NewSpanContext(config))
 }
 
 func first(fields map[string]any, names ...string) string {

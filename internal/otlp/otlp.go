@@ -75,12 +75,12 @@ const sayEvery = time.Minute
 // process: the last call wins.
 func OnError(tell func(err error)) {
 	var mu sync.Mutex
-	var said time.Time
+	var last time.Time
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		mu.Lock()
-		due := time.Since(said) >= sayEvery
+		due := time.Since(last) >= sayEvery
 		if due {
-			said = time.Now()
+			last = time.Now()
 		}
 		mu.Unlock()
 		if due {

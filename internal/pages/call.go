@@ -293,9 +293,9 @@ func (c *Call) Session() string {
 	return c.cookie(sessionCookie)
 }
 
-// SignedIn is called by Begin when the session of the browser is valid. person is the id of the user, unique within the
-// site. The forms of the page are then valid for this person only, in this browser, also after a further sign-in of
-// theirs, and no cache keeps the page. Without SignedIn the request counts as a guest's.
+// SignedIn records that the session of the browser is valid. Begin calls it. person is the id of the user, unique
+// within the site. The forms of the page are then valid for this person only, in this browser, also after a further
+// sign-in of theirs, and no cache keeps the page. Without SignedIn the request counts as a guest's.
 func (c *Call) SignedIn(person string) { c.person = person }
 
 // SignIn sets the session cookie, or extends its lifetime.

@@ -123,9 +123,9 @@ func (l *Look) address(mount string, brand *look.Brand, name string) string {
 func (l *Look) links(mount string, brand *look.Brand) template.HTML {
 	sheet, logo := brand.Names()
 	var links strings.Builder
-	add := func(before, name, after string) {
+	add := func(prefix, name, suffix string) {
 		if name != "" && (brand.Has(name) || l.files.Has(name)) {
-			links.WriteString(before + template.HTMLEscapeString(l.address(mount, brand, name)) + after + "\n")
+			links.WriteString(prefix + template.HTMLEscapeString(l.address(mount, brand, name)) + suffix + "\n")
 		}
 	}
 	for _, style := range []string{look.Sheet, l.name + ".css", sheet} {

@@ -19,11 +19,11 @@ type Edit struct {
 
 // Match returns the condition that the version of the form is still current. A form without a version matches any.
 func (c *Call) Match() rest.Match {
-	of := c.Form.Text("version")
-	if of == "" {
+	version := c.Form.Text("version")
+	if version == "" {
 		return nil
 	}
-	return func(tag string) bool { return tag == of }
+	return func(tag string) bool { return tag == version }
 }
 
 // Changed reports whether err refuses a change because of another version, and returns a refusal worded for people.

@@ -344,15 +344,15 @@ func (f *Form[C, T]) differing(c C, now, typed *T) (list []difference, err error
 	}
 	for _, v := range from {
 		i := slices.IndexFunc(to, func(other input) bool { return other.Name == v.Name })
-		if i >= 0 && v.told() != to[i].told() {
-			list = append(list, difference{v.Label, v.told(), to[i].told()})
+		if i >= 0 && v.display() != to[i].display() {
+			list = append(list, difference{v.Label, v.display(), to[i].display()})
 		}
 	}
 	return list, nil
 }
 
-// told returns the value of an input in words.
-func (i input) told() string {
+// display returns the value of an input as people read it.
+func (i input) display() string {
 	switch i.Kind {
 	case "flag":
 		return map[bool]string{true: "yes", false: "no"}[i.On]

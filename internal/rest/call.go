@@ -92,7 +92,7 @@ func (c *Call) body(limit int64) ([]byte, error) {
 		return nil, errTooLarge
 	}
 	paced := inbound.Default.Body(c.W, c.R)
-	text, err := io.ReadAll(http.MaxBytesReader(c.W, paced, most))
+	text, err := io.ReadAll(http.MaxBytesReader(c.W, paced, limit))
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
 		return nil, errTooLarge

@@ -28,7 +28,7 @@ func (p *Published) Text() ([]byte, error) {
 	return p.text, p.err
 }
 
-// Serve is the Serve function of the document's route.
+// Serve returns the Published as the answer of its route, for Route.Serve. It returns the error of Text.
 func (p *Published) Serve(*Call) (any, error) {
 	_, err := p.Text()
 	return http.Handler(p), err

@@ -263,16 +263,16 @@ func (r *Ring) Adopt(ctx context.Context) error {
 // intervals.
 func (r *Ring) Run(ctx context.Context) {
 	defer r.db.Listen(topic, r.heard)()
-	said := false
+	logged := false
 	for ctx.Err() == nil && r.db.WaitReady(ctx) == nil {
 		err := r.Check(ctx)
 		switch {
 		// The store reports a database that is down.
-		case err != nil && r.Ready() != nil && !errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil && !said:
-			said = true
+		case err != nil && r.Ready() != nil && !errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil && !logged:
+			logged = true
 			r.logger.Error("secrets are neither sealed nor opened", zap.String("service", r.service), zap.Error(err))
-		case err == nil && said:
-			said = false
+		case err == nil && logged:
+			logged = false
 			r.logger.Info("the keyring opens the stored secrets again", zap.String("service", r.service))
 		}
 		select {

@@ -60,9 +60,9 @@ func (c Conn) Later(query string, args ...any) error {
 	return nil
 }
 
-// Last works like Later for a statement that changes what no Write reads, such as a full-text index. On SQLite, where several
-// writes share a commit, it runs at the end of that commit, after the statements that earlier writes deferred. The
-// reason is that FTS5 makes a segment of its own of what it is given between two savepoints, which costs more than
+// Last works like Later for a statement that changes what no Write reads, such as a full-text index. On SQLite, where
+// several writes share a commit, it runs at the end of that commit, after the statements that earlier writes deferred.
+// The reason is that FTS5 makes a segment of its own of what it is given between two savepoints, which costs more than
 // indexing the words.
 func (c Conn) Last(query string, args ...any) error {
 	if c.last == nil {

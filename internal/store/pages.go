@@ -11,8 +11,8 @@ func Cut[T any](list []T, limit int) (page []T, more bool) {
 	return list[:limit], true
 }
 
-// CutAt works like Cut but returns the key of the last row of the page, after which the next page begins, or the zero K if
-// there is no next page.
+// CutAt works like Cut but returns the key of the last row of the page, after which the next page begins, or the zero K
+// if there is no next page.
 func CutAt[T, K any](list []T, limit int, key func(T) K) (page []T, next K) {
 	page, more := Cut(list, limit)
 	if more && limit > 0 {

@@ -97,5 +97,5 @@ func Slug(s string, limit int) string {
 		}
 	}
 	made := b.String()
-	return strings.TrimRight(made[:min(len(made), most)], "-")
+	return strings.TrimRight(made[:min(len(made), limit)], "-")
 }

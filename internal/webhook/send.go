@@ -171,8 +171,8 @@ func Sign(secret []byte, timestamp, body string) string {
 
 // reason returns why there is no answer. It leaves out the URL, which may hold a secret.
 func reason(err error) string {
-	if of, ok := errors.AsType[*url.Error](err); ok {
-		err = of.Err
+	if urlError, ok := errors.AsType[*url.Error](err); ok {
+		err = urlError.Err
 	}
 	var timeout net.Error
 	var dns *net.DNSError

@@ -70,13 +70,14 @@ func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
 	return w.ResponseWriterWrapper.ReadFrom(src)
 }
 
-// FlushError is called by http.ResponseController. A flush sends the header.
+// FlushError flushes the response, which sends the header. http.ResponseController calls it.
 func (w *responseWriter) FlushError() error {
 	w.begin()
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack is called by http.ResponseController. No response can be sent on a hijacked connection any more.
+// Hijack takes over the connection. http.ResponseController calls it. No response can be sent on a hijacked connection
+// any more.
 func (w *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {

@@ -138,7 +138,7 @@ func database(written string) (*store.DB, error) {
 	return nil, errors.New("a database is sqlite:<file> or postgres://<user>:<password>@<host>/<name>")
 }
 
-// notes tells the user what to do now.
+// notes shows the user what to do now.
 func notes(s *cli.Session, state *backup.State, to, name string) {
 	if name != "" {
 		name += " "

@@ -149,11 +149,11 @@ func (b *seedBar) show() {
 	if n := b.done["posts"]; n > 0 {
 		fmt.Fprintf(&line, ", %.0f posts/s", float64(n)/time.Since(b.began).Seconds())
 	}
-	before, after := "", "\n"
+	prefix, suffix := "", "\n"
 	if b.terminal {
-		before, after = "\r\x1b[K", ""
+		prefix, suffix = "\r\x1b[K", ""
 	}
-	_, _ = fmt.Fprint(b.out, before, line.String(), after)
+	_, _ = fmt.Fprint(b.out, prefix, line.String(), suffix)
 }
 
 // end shows the final state.

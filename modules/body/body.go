@@ -169,7 +169,7 @@ func tooLarge() error {
 // unreadable returns the error for a body that stalls, breaks off, does not match its encoding, or finds no memory. An
 // error of the limit of request_body keeps its type.
 func unreadable(err error) error {
-	if _, told := apierror.From(err); told {
+	if _, isRefusal := apierror.From(err); isRefusal {
 		return err
 	}
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {

@@ -13,13 +13,13 @@ import (
 // line finds the line that an error is about and returns its first token. It is the line whose words, with those of the
 // blocks that enclose it, occur most in the message, measured by their length. If none matches, it is the first line.
 func (p place) line(message string) caddyfile.Token {
-	best, most := p.tokens[0], 0
+	best, highest := p.tokens[0], 0
 	if p.short != nil {
 		best = p.short[0]
 	}
 	for _, tokens := range [][]caddyfile.Token{p.tokens, p.short} {
-		if found, score := match(tokens, message); score > most && (p.short == nil || found.File != p.long) {
-			best, most = found, score
+		if found, score := match(tokens, message); score > highest && (p.short == nil || found.File != p.long) {
+			best, highest = found, score
 		}
 	}
 	if dir, err := os.Getwd(); err == nil {
@@ -31,7 +31,7 @@ func (p place) line(message string) caddyfile.Token {
 }
 
 // match scores the lines after the first one.
-func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, most int) {
+func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, highest int) {
 	var blocks []int // scores of the open blocks
 	for i := 0; i < len(tokens); {
 		first := tokens[i]
@@ -56,15 +56,15 @@ func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, most
 		if known && len(blocks) > 0 {
 			score = outer + own
 		}
-		if score > most {
-			best, most = first, score
+		if score > highest {
+			best, highest = first, score
 		}
 		for range opened {
 			blocks = append(blocks, score)
 		}
 		blocks = blocks[:max(len(blocks)-closed, 0)]
 	}
-	return best, most
+	return best, highest
 }
 
 // has reports whether a message contains word, or its plural, as a whole word.

@@ -22,9 +22,9 @@ func AddressIn(ctx context.Context) string {
 
 // Request returns r with the scheme that the client used, which only a trusted proxy can report.
 func Request(r *http.Request) *http.Request {
-	said := r.Header["X-Forwarded-Proto"]
-	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); !trusted || len(said) == 0 {
+	reported := r.Header["X-Forwarded-Proto"]
+	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); !trusted || len(reported) == 0 {
 		return r
 	}
-	return origin.Pass(r, said[len(said)-1]) // the last value is the proxy's own, as reverse_proxy takes it
+	return origin.Pass(r, reported[len(reported)-1]) // the last value is the proxy's own, as reverse_proxy takes it
 }

@@ -286,8 +286,8 @@ func narrowed(at Address, sets caddyhttp.MatcherSets) []Address {
 			}
 		}
 		for _, host := range hosts {
-			of := one
-			of.Host, of.Here = host, at.Here || ofMachine(host)
+			address := one
+			address.Host, address.Here = host, at.Here || ofMachine(host)
 			all = append(all, address)
 		}
 	}

@@ -410,7 +410,7 @@ var guard = sync.OnceValue(func() io.Writer {
 
 var guardMu sync.Mutex
 
-// Watch tells the guard that a process was started or has ended.
+// Watch informs the guard that a process was started or has ended.
 func Watch(pid int, runs bool) {
 	guardMu.Lock()
 	defer guardMu.Unlock()

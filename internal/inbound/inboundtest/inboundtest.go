@@ -15,7 +15,7 @@ type Recorder struct {
 // New returns a recorder.
 func New() *Recorder { return &Recorder{ResponseRecorder: httptest.NewRecorder()} }
 
-// SetReadDeadline is called by http.ResponseController.
+// SetReadDeadline records a deadline. http.ResponseController calls it.
 func (r *Recorder) SetReadDeadline(at time.Time) error {
 	r.set = append(r.set, at)
 	return nil

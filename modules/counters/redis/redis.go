@@ -106,7 +106,7 @@ type key struct {
 	prefix  string
 }
 
-// Key is equal for equal settings.
+// Key returns a value that is equal for equal settings.
 func (r *Redis) Key() any {
 	return key{sha256.Sum256([]byte(r.url)), r.Timeout, r.Prefix}
 }

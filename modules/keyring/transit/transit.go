@@ -210,12 +210,12 @@ type identity [sha256.Size]byte
 // Key identifies the keyring among the configurations of this process.
 func (t *Transit) Key() any { return identity(t.digest) }
 
-// Open has the server decrypt the master keys. It repeats the attempt while the server is unavailable, for at most half
-// a minute. dir is the folder of the default file.
+// Open lets the server decrypt the master keys. It repeats the attempt while the server is unavailable, for at most
+// half a minute. dir is the folder of the default file.
 func (t *Transit) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), t.patient)
 	defer cancel()
-	for said := false; ; said = true {
+	for warned := false; ; warned = true {
 		keys, err := t.open(ctx, dir, logger)
 		if err == nil {
 			return keyring.NewAES(append(keys, t.aes...)...)
@@ -223,7 +223,7 @@ func (t *Transit) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) 
 		if !errors.Is(err, transit.ErrUnavailable) || ctx.Err() != nil {
 			return nil, err
 		}
-		if !said {
+		if !warned {
 			logger.Warn("the key management server does not answer yet", zap.Error(err))
 		}
 		select {
@@ -250,12 +250,12 @@ func (t *Transit) open(ctx context.Context, dir string, logger *zap.Logger) ([][
 	return t.Unwrap(ctx, dir)
 }
 
-// Wrap has the server encrypt a master key.
+// Wrap lets the server encrypt a master key.
 func (t *Transit) Wrap(ctx context.Context, key []byte) (string, error) {
 	return t.key.Encrypt(ctx, key, place)
 }
 
-// Unwrap has the server decrypt the master keys. The key that seals comes first.
+// Unwrap lets the server decrypt the master keys. The key that seals comes first.
 func (t *Transit) Unwrap(ctx context.Context, dir string) ([][]byte, error) {
 	wrapped := t.Keys
 	if len(wrapped) == 0 {
