@@ -60,14 +60,17 @@ func known(versions map[string]int64, schemas []store.Schema, d store.Dialect) e
 	for name, version := range versions {
 		i := slices.IndexFunc(schemas, func(s store.Schema) bool { return s.Name == name })
 		if i < 0 {
-			return fmt.Errorf("it has the tables %q, which this program does not know: use the program that made them, or a newer one", name)
+			return fmt.Errorf(
+				"it has the tables %q, which this program does not know: use the program that made them, or a newer one", name)
 		}
 		latest, err := schemas[i].Latest(d)
 		if err != nil {
 			return err
 		}
 		if version > latest {
-			return fmt.Errorf("its tables %q are of version %d, newer than this program's, %d: use the program that made them, or a newer one", name, version, latest)
+			return fmt.Errorf(
+				"its tables %q are of version %d, newer than this program's, %d: use the program that made them, or a newer one",
+				name, version, latest)
 		}
 	}
 	return nil
@@ -79,7 +82,8 @@ func sizeOfPostgres(ctx context.Context, db *store.DB) (size int64, err error) {
 		return 0, err
 	}
 	defer closing(ctx, conn)
-	err = conn.QueryRow(ctx, "SELECT coalesce(sum(pg_table_size(oid)), 0)::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace").Scan(&size)
+	err = conn.QueryRow(ctx,
+		"SELECT coalesce(sum(pg_table_size(oid)), 0)::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace").Scan(&size)
 	return size, err
 }
 
@@ -236,7 +240,8 @@ func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
 	}
 	defer closing(ctx, conn)
 	if !t.marked {
-		_, err := conn.Exec(ctx, "BEGIN; CREATE TABLE "+store.RestoringTable+" (backup TEXT NOT NULL, loaded BOOLEAN NOT NULL); INSERT INTO "+
+		_, err := conn.Exec(ctx, "BEGIN; CREATE TABLE "+store.RestoringTable+
+			" (backup TEXT NOT NULL, loaded BOOLEAN NOT NULL); INSERT INTO "+
 			store.RestoringTable+" VALUES ('"+t.backup+"', false); COMMIT")
 		if err != nil {
 			return fmt.Errorf("marking the database: %w", err)

@@ -47,7 +47,8 @@ func (t table) keep(ctx context.Context, received *os.File, hash string) error {
 		}
 		err = t.db.Write(ctx, func(c store.Conn) error {
 			_, err := c.Exec("INSERT INTO "+t.Table+" (sha256, part, data, stored_at) VALUES (?, ?, ?, ?)"+
-				" ON CONFLICT (sha256, part) DO UPDATE SET data = excluded.data, stored_at = excluded.stored_at", hash, part, data[:n], t.Now().UnixMicro())
+				" ON CONFLICT (sha256, part) DO UPDATE SET data = excluded.data, stored_at = excluded.stored_at",
+				hash, part, data[:n], t.Now().UnixMicro())
 			return err
 		})
 		if err != nil {
@@ -61,7 +62,8 @@ func (t table) open(ctx context.Context, hash string, size int64) (io.ReadSeekCl
 }
 
 func (t table) sweep(ctx context.Context, cutoff time.Time) (n int, err error) {
-	deleted, err := t.db.Purge(ctx, sweepBatch, "DELETE FROM "+t.Table+" WHERE sha256 IN (SELECT sha256 FROM "+t.Table+" c WHERE c.part = 0 AND c.stored_at <= ?"+
+	deleted, err := t.db.Purge(ctx, sweepBatch, "DELETE FROM "+t.Table+" WHERE sha256 IN (SELECT sha256 FROM "+
+		t.Table+" c WHERE c.part = 0 AND c.stored_at <= ?"+
 		" AND NOT "+t.used("c.sha256")+" LIMIT ?)", cutoff.UnixMicro())
 	return int(deleted), err
 }
@@ -78,7 +80,8 @@ func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
 func (t table) used(hash string) string {
 	named := append(make([]string, 0, 1+len(t.Uses)), "1 = 0")
 	for _, use := range t.Uses {
-		named = append(named, "EXISTS (SELECT 1 FROM "+use.Table+" WHERE "+use.Table+"."+use.Column+" = "+hash+" AND ("+cmp.Or(use.Where, "1 = 1")+"))")
+		named = append(named, "EXISTS (SELECT 1 FROM "+use.Table+" WHERE "+use.Table+"."+use.Column+" = "+hash+
+			" AND ("+cmp.Or(use.Where, "1 = 1")+"))")
 	}
 	return "(" + strings.Join(named, " OR ") + ")"
 }

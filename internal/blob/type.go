@@ -58,7 +58,9 @@ var types = func() map[string]kind {
 		".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 		".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 		".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-		".odt":  "application/vnd.oasis.opendocument.text", ".ods": "application/vnd.oasis.opendocument.spreadsheet", ".odp": "application/vnd.oasis.opendocument.presentation",
+		".odt":  "application/vnd.oasis.opendocument.text",
+		".ods":  "application/vnd.oasis.opendocument.spreadsheet",
+		".odp":  "application/vnd.oasis.opendocument.presentation",
 	} {
 		all[ext] = kind{media: media, sniff: []string{"application/zip"}}
 	}

@@ -36,7 +36,8 @@ func CheckRedisURL(rawURL string) error {
 func parseRedisURL(rawURL string) (redisTarget, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return redisTarget{}, errors.New("redis url: not a valid URL such as redis://host:6379 or rediss://user:password@host:6379/0, with a percent-encoded password")
+		return redisTarget{}, errors.New(
+			"redis url: not a valid URL such as redis://host:6379 or rediss://user:password@host:6379/0, with a percent-encoded password")
 	}
 	var t redisTarget
 	switch u.Scheme {

@@ -137,7 +137,7 @@ func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Pro
 	} else if v.RequireNonce {
 		return nil, ErrNonce
 	}
-	// A proof issued in the future is valid for two lifetimes; the second covers the last instant.
+	// A proof issued in the future is valid for up to two lifetimes. The additional second covers the last instant.
 	first, err := v.Replays.SetNX(ctx, v.Prefix+Hash(proof.Thumbprint+"\n"+at+"\n"+c.ID), 2*v.Lifetime+time.Second)
 	if err != nil {
 		return nil, err

@@ -12,8 +12,10 @@ const pngSignature = "\x89PNG\r\n\x1a\n"
 
 // pngKept are the chunks that make up the picture and its colours, including animations (PNG, third edition).
 var pngKept = map[string]bool{
-	"IHDR": true, "PLTE": true, "IDAT": true, "IEND": true, "tRNS": true, "cHRM": true, "gAMA": true, "iCCP": true, "sBIT": true, "sRGB": true,
-	"cICP": true, "mDCV": true, "cLLI": true, "bKGD": true, "hIST": true, "pHYs": true, "sPLT": true, "acTL": true, "fcTL": true, "fdAT": true,
+	"IHDR": true, "PLTE": true, "IDAT": true, "IEND": true, "tRNS": true, "cHRM": true, "gAMA": true,
+	"iCCP": true, "sBIT": true, "sRGB": true,
+	"cICP": true, "mDCV": true, "cLLI": true, "bKGD": true, "hIST": true, "pHYs": true, "sPLT": true,
+	"acTL": true, "fcTL": true, "fdAT": true,
 }
 
 // png copies chunks up to the end of the image.

@@ -79,7 +79,8 @@ func (b Brand) Validate() error {
 			return fmt.Errorf("the %s: %w", on.what, err)
 		}
 		if has := on.grounds.readable(c); has < enough {
-			return fmt.Errorf("the %s %s has a contrast of %.1f with what it is written on, and %.1f is needed: take a %s colour",
+			return fmt.Errorf(
+				"the %s %s has a contrast of %.1f with what it is written on, and %.1f is needed: take a %s colour",
 				on.what, on.accent, has, enough, on.advice)
 		}
 	}

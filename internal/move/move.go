@@ -96,16 +96,23 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		o.batch = batchRows
 	}
 	if o.From.Dialect() == o.To.Dialect() {
-		return nil, fmt.Errorf("both databases are of %s: a move is from one engine to the other, and a backup and its restoring from one place to another", o.From.Dialect())
+		return nil, fmt.Errorf(
+			"both databases are of %s: a move is from one engine to the other, and a backup and its restoring from one place to another",
+			o.From.Dialect())
 	}
 	m := &mover{Options: o}
 	defer m.end()
-	for _, do := range []func(context.Context) error{m.hold, m.settle, m.openSource, m.openTarget, m.plan, m.begin, m.copy, m.compare} {
+	for _, do := range []func(context.Context) error{
+		m.hold, m.settle, m.openSource, m.openTarget, m.plan, m.begin, m.copy, m.compare,
+	} {
 		if err := do(ctx); err != nil {
 			return nil, ended(ctx, err)
 		}
 	}
-	r := &Report{From: o.From.Dialect().String(), To: o.To.Dialect().String(), Resumed: m.resumed, Tables: []Table{}, Indexed: []string{}}
+	r := &Report{
+		From: o.From.Dialect().String(), To: o.To.Dialect().String(), Resumed: m.resumed,
+		Tables: []Table{}, Indexed: []string{},
+	}
 	for _, p := range m.plans {
 		r.Tables = append(r.Tables, Table{p.name, p.there.rows, hex.EncodeToString(p.there.digest())})
 	}
@@ -174,11 +181,15 @@ func (m *mover) settle(ctx context.Context) error {
 	for name := range m.versions {
 		i := slices.IndexFunc(m.Schemas, func(s store.Schema) bool { return s.Name == name })
 		if i < 0 {
-			return fmt.Errorf("the source has the tables %q, which this program does not know: use the program that made them, or a newer one", name)
+			return fmt.Errorf(
+				"the source has the tables %q, which this program does not know: use the program that made them, or a newer one",
+				name)
 		}
 		m.schemas = append(m.schemas, m.Schemas[i])
 	}
-	slices.SortFunc(m.schemas, func(a, b store.Schema) int { return slices.Index(m.names(), a.Name) - slices.Index(m.names(), b.Name) })
+	slices.SortFunc(m.schemas, func(a, b store.Schema) int {
+		return slices.Index(m.names(), a.Name) - slices.Index(m.names(), b.Name)
+	})
 	if err := m.open(ctx, m.From); err != nil {
 		return fmt.Errorf("source: %w", err)
 	}

@@ -43,7 +43,8 @@ func unserved(ctx context.Context, db *store.DB) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the PostgreSQL database is in use: %d connections of servers or commands are open; stop all nodes first", n)
+			return fmt.Errorf(
+				"the PostgreSQL database is in use: %d connections of servers or commands are open; stop all nodes first", n)
 		}
 		select {
 		case <-ctx.Done():

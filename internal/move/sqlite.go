@@ -67,7 +67,8 @@ func (s *side) lastSQLite(ctx context.Context, p *plan) (last int64, err error) 
 		return last, err
 	}
 	var given int64
-	if err := s.row(ctx, "SELECT COALESCE(max(seq), 0) FROM sqlite_sequence WHERE name = ?", p.name).Scan(&given); err != nil {
+	if err := s.row(ctx, "SELECT COALESCE(max(seq), 0) FROM sqlite_sequence WHERE name = ?",
+		p.name).Scan(&given); err != nil {
 		return 0, err
 	}
 	return max(last, given), nil

@@ -31,7 +31,8 @@ const (
 // jsonb, which reformats its text.
 var kinds = map[string]kind{
 	"int8": kindInt, "int4": kindInt4, "int2": kindInt2, "bool": kindBool, "float8": kindFloat,
-	"text": kindText, "varchar": kindText, "json": kindText, "bytea": kindBytes, "timestamptz": kindMoment, "timestamp": kindMoment,
+	"text": kindText, "varchar": kindText, "json": kindText, "bytea": kindBytes,
+	"timestamptz": kindMoment, "timestamp": kindMoment,
 }
 
 func kindOf(typ string) (kind, error) {

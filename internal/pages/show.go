@@ -99,7 +99,7 @@ func (v *View) Invalid(field string) template.HTMLAttr {
 	if v.Problem(field) == "" {
 		return ""
 	}
-	return template.HTMLAttr(`aria-invalid="true" aria-describedby="` + field + `-problem"`) //nolint:gosec // the word is the template's
+	return template.HTMLAttr(`aria-invalid="true" aria-describedby="` + field + `-problem"`) //nolint:gosec // from a template
 }
 
 // Note returns the problem of a field, to be shown beside it by the template "note".

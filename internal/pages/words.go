@@ -55,7 +55,7 @@ func moment(micros int64, zone *time.Location) template.HTML {
 		return "never"
 	}
 	t := time.UnixMicro(micros).In(zone)
-	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + t.Format("Monday, 2 January 2006, 15:04:05 MST") + `">` + //nolint:gosec // digits, names of months and of time zones
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + t.Format("Monday, 2 January 2006, 15:04:05 MST") + `">` + //nolint:gosec // digits, names of months and zones
 		t.Format("2 Jan 2006, 15:04") + `</time>`)
 }
 

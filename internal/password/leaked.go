@@ -66,7 +66,8 @@ func (l *Leaked) check() error {
 }
 
 func (l *Leaked) fault(what string) error {
-	return fmt.Errorf("%s is no list of leaked passwords, SHA-1 hashes in ascending order with one on each line: %s", l.name, what)
+	return fmt.Errorf("%s is no list of leaked passwords, SHA-1 hashes in ascending order with one on each line: %s",
+		l.name, what)
 }
 
 // line returns the hash in the line that begins at an offset, in upper case, and the offset of the next line.

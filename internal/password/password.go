@@ -176,7 +176,8 @@ type sum struct {
 // of returns the sum of a password with the salt and the parameters of s. It has the length of the sum in s, or sumSize
 // if there is none yet.
 func (s sum) of(password string) []byte {
-	return argon2.IDKey([]byte(password), s.salt, s.Passes, s.Memory, s.Lanes, uint32(cmp.Or(len(s.sum), sumSize))) //nolint:gosec // of at most maxForeignSum
+	return argon2.IDKey([]byte(password), s.salt, s.Passes, s.Memory, s.Lanes,
+		uint32(cmp.Or(len(s.sum), sumSize))) //nolint:gosec // at most maxForeignSum
 }
 
 func (s sum) String() string {

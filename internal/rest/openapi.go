@@ -196,7 +196,8 @@ func (r *Route) refusals() []int {
 
 // condition returns the header parameter with which a request states the version it knows.
 func condition(reads bool) object {
-	name, what := "If-Match", "The ETag that the change was made of; where another version is there by now the answer is 412. Several between commas, or * for any."
+	name, what := "If-Match",
+		"The ETag that the change was made of; where another version is there by now the answer is 412. Several between commas, or * for any."
 	if reads {
 		name, what = "If-None-Match", "ETags that the client has; the answer is 304 where one of them still holds."
 	}

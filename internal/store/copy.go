@@ -162,7 +162,8 @@ func CopySQLite(ctx context.Context, from, to string, progress func(bytes int64)
 	}
 	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
 	var tables, page int64
-	if err := conn.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &page); err != nil {
+	if err := conn.QueryRowContext(ctx,
+		"SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &page); err != nil {
 		return fmt.Errorf("reading %s: %w", from, err)
 	}
 	err = conn.Raw(func(driver any) error {

@@ -48,5 +48,6 @@ func IsFailure(err error) bool {
 		return false
 	}
 	_, pg := errors.AsType[*pgconn.PgError](err)
-	return pg || sqliteCode(err) != 0 || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return pg || sqliteCode(err) != 0 || errors.Is(err, ErrUnavailable) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

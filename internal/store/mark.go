@@ -21,8 +21,10 @@ const (
 
 // Errors of a database with a mark.
 var (
-	errRestoring = errors.New("a restore into this database has not ended: run it again, or begin anew with an empty database")
-	errMoving    = errors.New("a move into this database has not ended: run it again, or begin anew with an empty database")
+	errRestoring = errors.New(
+		"a restore into this database has not ended: run it again, or begin anew with an empty database")
+	errMoving = errors.New(
+		"a move into this database has not ended: run it again, or begin anew with an empty database")
 )
 
 // marks lists the marks that a database may have.

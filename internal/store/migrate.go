@@ -105,7 +105,8 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	for _, name := range files { // sorted by Glob
 		m := migrationFile.FindStringSubmatch(name)
 		if m == nil {
-			return nil, fmt.Errorf("migration %q is not named NNNNN_name.sql, NNNNN_name.sqlite.sql or NNNNN_name.postgres.sql", name)
+			return nil, fmt.Errorf(
+				"migration %q is not named NNNNN_name.sql, NNNNN_name.sqlite.sql or NNNNN_name.postgres.sql", name)
 		}
 		if m[2] != "" && m[2] != d.String() {
 			checked.foreign = append(checked.foreign, name)
@@ -146,7 +147,9 @@ func (s *schema) known(ctx context.Context, provider *goose.Provider) error {
 	}
 	sources := provider.ListSources()
 	if last := sources[len(sources)-1].Version; there > last {
-		return fmt.Errorf("%w: its tables of %s have version %d, this one knows %d; run the newer one, or restore the backup from before the upgrade", ErrNewer, s.Name, there, last)
+		return fmt.Errorf(
+			"%w: its tables of %s have version %d, this one knows %d; run the newer one, or restore the backup from before the upgrade",
+			ErrNewer, s.Name, there, last)
 	}
 	return nil
 }

@@ -155,7 +155,9 @@ func (s *sqlite) busyTimeout() string {
 
 func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 	if _, err := os.Stat(s.options.Path); s.before && err != nil {
-		return fmt.Errorf("the database file is gone: stop the server, put it or a backup back without the -wal and -shm beside it, and start again: %w", err)
+		return fmt.Errorf(
+			"the database file is gone: stop the server, put it or a backup back without the -wal and -shm beside it, and start again: %w",
+			err)
 	}
 	if err := s.foreignLog(); err != nil {
 		return err
@@ -195,9 +197,11 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 	switch {
 	case mode == want:
 	case s.options.NoWAL:
-		return fmt.Errorf("sqlite: %s keeps its write-ahead log (journal mode %q): another process has it open", s.options.Path, mode)
+		return fmt.Errorf("sqlite: %s keeps its write-ahead log (journal mode %q): another process has it open",
+			s.options.Path, mode)
 	default:
-		return fmt.Errorf("sqlite: the file system at %s does not support write-ahead logging (journal mode %q)", filepath.Dir(s.options.Path), mode)
+		return fmt.Errorf("sqlite: the file system at %s does not support write-ahead logging (journal mode %q)",
+			filepath.Dir(s.options.Path), mode)
 	}
 	for _, schema := range schemas {
 		if err := schema.apply(ctx, pool, goose.DialectSQLite3, s.logger); err != nil {
@@ -226,8 +230,9 @@ func (s *sqlite) foreignLog() error {
 	if file, err := os.Stat(s.options.Path); err != nil || os.SameFile(file, pools.file) {
 		return nil
 	}
-	return fmt.Errorf("the database file was replaced, but %[1]s-wal and %[1]s-shm are of the one before and would damage it: move them away, "+
-		"or stop the server before files are replaced", s.options.Path)
+	return fmt.Errorf(
+		"the database file was replaced, but %[1]s-wal and %[1]s-shm are of the one before and would damage it: move them away, "+
+			"or stop the server before files are replaced", s.options.Path)
 }
 
 // touching is held while touch makes a file, so that this process does not lock the file meanwhile.
@@ -357,7 +362,8 @@ func (s *sqlite) probeWrite(ctx context.Context) error {
 // readable reads the schema table and returns the size of a page.
 func readable(ctx context.Context, pool *sql.DB) (page int, err error) {
 	var tables int
-	if err := pool.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &page); err != nil {
+	if err := pool.QueryRowContext(ctx,
+		"SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &page); err != nil {
 		return 0, fmt.Errorf("reading the database file: %w", err)
 	}
 	return page, nil

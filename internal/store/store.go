@@ -31,7 +31,8 @@ var ErrOpening = fmt.Errorf("%w: not opened yet", ErrUnavailable)
 
 var (
 	errClosed = fmt.Errorf("%w: closed", ErrUnavailable)
-	errNested = errors.New("store: Read or Write was called inside the function of a Write, which would wait for itself; use its transaction")
+	errNested = errors.New(
+		"store: Read or Write was called inside the function of a Write, which would wait for itself; use its transaction")
 )
 
 // Dialect names the engine of a DB, for the few statements that differ.

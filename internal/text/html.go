@@ -13,9 +13,11 @@ import (
 // foreign returns the policy for HTML from elsewhere.
 var foreign = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
-	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "div", "span", "blockquote", "pre", "code", "kbd", "samp", "var",
+	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "div", "span", "blockquote",
+		"pre", "code", "kbd", "samp", "var",
 		"b", "i", "u", "s", "em", "strong", "small", "mark", "del", "ins", "sub", "sup", "abbr", "cite", "q", "dfn",
-		"ul", "ol", "li", "dl", "dt", "dd", "figure", "figcaption", "table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td")
+		"ul", "ol", "li", "dl", "dt", "dd", "figure", "figcaption",
+		"table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td")
 	p.AllowAttrs("colspan", "rowspan").Matching(regexp.MustCompile(`^[0-9]{1,3}$`)).OnElements("th", "td")
 	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol")
 	p.AllowAttrs("title", "lang", "dir").Matching(regexp.MustCompile(`^[^<>]{0,255}$`)).Globally()
@@ -116,9 +118,12 @@ func hasMarkup(s string) bool {
 
 // Elements in blocks begin and end lines. The content of elements in hidden is not read by people.
 var (
-	blocks = set("address", "article", "aside", "blockquote", "caption", "dd", "details", "div", "dl", "dt", "figcaption", "figure", "footer", "form",
-		"h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "summary", "table", "tr", "ul")
-	hidden = set("script", "style", "template", "noscript", "head", "iframe", "object", "svg", "math", "textarea", "select")
+	blocks = set("address", "article", "aside", "blockquote", "caption", "dd", "details", "div", "dl", "dt",
+		"figcaption", "figure", "footer", "form",
+		"h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "summary",
+		"table", "tr", "ul")
+	hidden = set("script", "style", "template", "noscript", "head", "iframe", "object", "svg", "math", "textarea",
+		"select")
 )
 
 func set(names ...string) map[string]bool {

@@ -53,7 +53,8 @@ func Terms(s string) (list []Term) {
 
 // unspaced reports whether a letter is of a script in which spaces do not separate words.
 func unspaced(r rune) bool {
-	return r >= 0x0e00 && (r == 'ー' || r == 'ｰ' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+	return r >= 0x0e00 && (r == 'ー' || r == 'ｰ' || unicode.In(r,
+		unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
 

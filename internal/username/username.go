@@ -97,10 +97,12 @@ type Reserved map[string]bool
 
 // Common are names that stand for a site or for nobody.
 var Common = []string{
-	"admin", "admins", "administrator", "administrators", "administration", "moderator", "moderators", "moderation", "mod", "mods",
+	"admin", "admins", "administrator", "administrators", "administration",
+	"moderator", "moderators", "moderation", "mod", "mods",
 	"system", "sysadmin", "sysop", "root", "superuser", "webmaster", "hostmaster", "postmaster", "operator",
 	"support", "help", "helpdesk", "staff", "team", "security", "abuse", "official", "info", "noreply", "mailer-daemon",
-	"deleted", "deleted member", "deleted user", "guest", "anonymous", "nobody", "everyone", "unknown", "null", "undefined",
+	"deleted", "deleted member", "deleted user", "guest", "anonymous", "nobody", "everyone", "unknown", "null",
+	"undefined",
 }
 
 // NewReserved reserves words and everything that looks like them, also with spaces and marks in between.

@@ -62,8 +62,10 @@ func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 		now := h.micros()
 		err := c.Row("SELECT url, secret FROM "+h.hooks+" WHERE id = ? AND enabled = 1", webhook).Scan(&o.url, &sealed)
 		if err == nil {
-			err = c.Row("UPDATE "+h.deliveries+" SET leased_until = ?, attempts = attempts + 1, tried_at = ? WHERE id = (SELECT id FROM "+h.deliveries+
-				" WHERE webhook_id = ? AND next_at <= ? AND leased_until <= ? ORDER BY next_at, id LIMIT 1"+c.LockFree()+") RETURNING id, event, topic, body, attempts",
+			err = c.Row("UPDATE "+h.deliveries+
+				" SET leased_until = ?, attempts = attempts + 1, tried_at = ? WHERE id = (SELECT id FROM "+h.deliveries+
+				" WHERE webhook_id = ? AND next_at <= ? AND leased_until <= ? ORDER BY next_at, id LIMIT 1"+c.LockFree()+
+				") RETURNING id, event, topic, body, attempts",
 				now+lease.Microseconds(), now, webhook, now, now).Scan(&o.id, &o.event, &o.topic, &o.body, &o.attempts)
 		}
 		if errors.Is(err, sql.ErrNoRows) {
@@ -108,7 +110,9 @@ func (h *Hooks) settle(ctx context.Context, o *outgoing, status int, why string)
 			"the address answered 410 Gone", o.webhook); err != nil {
 			return err
 		}
-		_, err = c.Exec("UPDATE "+h.deliveries+" SET state = 'failed', next_at = NULL, answer = 'the webhook was switched off' WHERE webhook_id = ? AND next_at IS NOT NULL", o.webhook)
+		_, err = c.Exec("UPDATE "+h.deliveries+
+			" SET state = 'failed', next_at = NULL, answer = 'the webhook was switched off' WHERE webhook_id = ? AND next_at IS NOT NULL",
+			o.webhook)
 		return err
 	})
 }

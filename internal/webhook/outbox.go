@@ -88,7 +88,8 @@ func (h *Hooks) Deliveries(c store.Conn, id int64, limit int) ([]Delivery, error
 // a week old. It returns the number of rows.
 func (h *Hooks) Purge(ctx context.Context) (n int64, err error) {
 	now := h.Now()
-	n, err = h.DB.Purge(ctx, purgeBatch, "UPDATE "+h.deliveries+" SET state = 'failed', next_at = NULL, answer = 'waited too long' WHERE id IN"+
+	n, err = h.DB.Purge(ctx, purgeBatch, "UPDATE "+h.deliveries+
+		" SET state = 'failed', next_at = NULL, answer = 'waited too long' WHERE id IN"+
 		" (SELECT id FROM "+h.deliveries+" WHERE created_at <= ? AND next_at IS NOT NULL LIMIT ?)",
 		now.Add(-keepPending).UnixMicro())
 	if err != nil {

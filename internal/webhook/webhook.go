@@ -143,7 +143,8 @@ func (h *Hooks) Add(c store.Conn, address string, topics []string, sealed, by st
 	if n >= h.Most {
 		return 0, ErrMany
 	}
-	err = c.Row("INSERT INTO "+h.hooks+" (url, topics, secret, created_by, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
+	err = c.Row("INSERT INTO "+h.hooks+
+		" (url, topics, secret, created_by, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
 		address, " "+strings.Join(topics, " ")+" ", sealed, by, h.micros()).Scan(&id)
 	return id, err
 }

@@ -31,7 +31,8 @@ func answerName(e *apierror.Error) string {
 }
 
 var answerNames = apierror.ByStatus{
-	400: "InvalidRequest", 401: "Unauthorized", 402: "QuotaExceeded", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed",
+	400: "InvalidRequest", 401: "Unauthorized", 402: "QuotaExceeded", 403: "Forbidden", 404: "NotFound",
+	405: "MethodNotAllowed",
 	410: "NotFound", 413: "PayloadTooLarge", 415: "UnsupportedMediaType", 429: "RateLimited",
 	500: "InternalError", 502: "ServiceUnavailable", 503: "ServiceUnavailable", 504: "Timeout",
 }

@@ -45,46 +45,47 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 // reverse_proxy or the 413 of request_body, or anything else) becomes a body of the chosen format with the right
 // status. It needs no other module of Tollgate.
 //
-// JSON: {"handler": "api_errors", "format": "chat_completions"}. The format is
-// required and is one of:
+// JSON: {"handler": "api_errors", "format": "chat_completions"}. The format is required and is one of the following.
 //
 // chat_completions and responses:
 //
 //	{"error":{"message":"…","type":"rate_limit_error","code":"rate_limit_exceeded","param":null}}
 //
-// Param is the JSON path of the field at fault or null. failed_attempts follows
-// it where the cascade reports the candidates it tried, as a list of
-// {"provider","model","status","code","message","latency_ms"}.
+// param is the JSON path of the field at fault, or null. It is followed by failed_attempts if the cascade reports the
+// candidates that it tried, as a list of {"provider","model","status","code","message","latency_ms"}.
 //
 // messages:
 //
 //	{"type":"error","error":{"type":"rate_limit_error","message":"…"},"request_id":"req_…"}
 //
-// Its 503 is sent with status 529 and type overloaded_error, which is what
-// clients of this format wait and retry for.
+// A 503 is sent in this format with status 529 and type overloaded_error, for which its clients wait and retry.
 //
-// board, with details only where there are any:
+// board, with details only if there are any:
 //
 //	{"error":{"code":"validation_failed","message":"…","requestId":"req_…",
 //	 "details":[{"field":"title","reason":"too_long","message":"…"}]}}
 //
-// cms, with requestId only beside "internal error":
+// cms, with requestId only together with "internal error":
 //
 //	{"error":"…","requestId":"req_…"}
 //
-// answer, whose error is one of the names of the answer API and never a
-// sentence; a spent budget (402) is its 429 QuotaExceeded:
+// answer, whose error is one of the names of the answer API and never a sentence; a spent budget (402) becomes a 429
+// QuotaExceeded:
 //
 //	{"success":false,"error":"RateLimited","result":null}
 //
-// problem, RFC 9457 as application/problem+json; code, param and errors (the
-// list that board calls details) only where there are any, and type is the
-// error's own only if that is an absolute URI:
+// events:
+//
+//	{"error":"…"}
+//
+// problem, which is application/problem+json of RFC 9457. It has code, param and errors (called details in the format
+// board) only if there are any, and type is the error's own only if that is an absolute URI:
 //
 //	{"type":"about:blank","title":"Not Found","status":404,"detail":"…",
 //	 "code":"not_found","param":"id","errors":[…],"request_id":"req_…"}
 //
-// board_pages, the page of the board for what is refused before it.
+// Other modules add formats of their own: board_pages is a page for requests that are refused in front of the board, and
+// oauth is the error format of the authorization server.
 //
 // # What the client is told
 //
@@ -93,16 +94,13 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 // status is a 500 "internal error", or a 504 if a deadline passed. The whole text is logged: at level error from status
 // 500 on, at level debug below.
 //
-// A request that no handler answers gets 404, where Caddy alone would send an
-// empty 200, which a client takes for success.
+// A request that no handler answers gets a 404. Caddy alone would send an empty 200, which a client takes for success.
 //
-// Answers to errors carry Cache-Control: no-store and, where they apply,
-// Retry-After with retry-after-ms (429 and 503 always have them, 1 second unless
-// the error knows better or says that a retry is pointless) and
-// x-should-retry: false. WWW-Authenticate, Allow, Vary, cookies and the like that
-// a handler set before it failed are kept; headers that describe a body which
-// never came, such as Content-Encoding or ETag, are removed. HEAD gets the same
-// head without a body.
+// Error responses have Cache-Control: no-store and, where they apply, Retry-After with retry-after-ms and
+// x-should-retry: false. 429 and 503 always have the former two, with 1 second unless the error has another wait or says
+// that a retry is pointless. WWW-Authenticate, Allow, Vary, cookies and similar headers that a handler set before it
+// failed are kept; headers that describe a body which was never sent, such as Content-Encoding or ETag, are removed. HEAD
+// gets the same header without a body.
 //
 // # What is left alone
 //
@@ -111,8 +109,8 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 // begin a response, except switching protocols (101). A request whose client is gone gets status 499, for the access
 // log, and no body. Panics pass through.
 //
-// The handlers may be nested; the innermost one answers. Within one handler,
-// other formats can be given to requests that matchers choose:
+// The handlers may be nested; the innermost one answers. Within one handler, matchers can select requests that get
+// another format:
 //
 //	api_errors chat_completions {
 //		messages /v1/messages*
@@ -120,27 +118,25 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //
 // # Request ids
 //
-// Every response, good or bad, has the header X-Request-Id: "req_" and 24 random
-// letters and digits; with messages the header request-id has the same value. Ids
-// sent by clients or set by upstreams are replaced, and the request that upstreams
-// see carries ours in X-Request-Id, also if the client names that header in
-// Connection, by which it asks proxies to remove it.
+// Every response, successful or not, has the header X-Request-Id, which is "req_" and 24 random letters and digits; with
+// messages the header request-id has the same value. Ids that clients send or upstreams set are replaced. Upstreams get
+// ours in X-Request-Id, even if the client names that header in Connection, which asks proxies to remove it.
 //
 // Placeholder: {http.tollgate.request_id}. Variables:
 // {http.vars.tollgate.request_id}, {http.vars.tollgate.api_errors.format}.
 type Handler struct {
-	// The format of the error bodies: chat_completions, responses, messages,
-	// board, board_pages, cms, answer or problem. Required.
+	// The format of the error bodies: chat_completions, responses, messages, board, board_pages, cms, answer, events,
+	// oauth or problem. Required.
 	Format string `json:"format,omitempty"`
 
-	// The formats of other requests; the first whose matchers match counts.
+	// Other formats for requests that matchers select. The first entry that matches applies.
 	Others []Other `json:"others,omitempty"`
 
 	chosen choice
 	logger *zap.Logger
 }
 
-// Other is the format of requests that matchers choose.
+// Other is a format for requests that matchers select.
 type Other struct {
 	// Which requests, as in a route of Caddy. Required.
 	MatcherSetsRaw caddyhttp.RawMatcherSets `json:"match,omitempty" caddy:"namespace=http.matchers"`
@@ -327,8 +323,7 @@ func ceil(d, unit time.Duration) int64 {
 	return n
 }
 
-// dropRepresentation removes the headers that describe a body which a handler
-// meant to send before it failed.
+// dropRepresentation removes the headers that describe a body which a handler meant to send before it failed.
 func dropRepresentation(header http.Header) {
 	for _, name := range [...]string{
 		"Accept-Ranges", "Age", "Content-Digest", "Content-Disposition", "Content-Encoding",

@@ -35,7 +35,8 @@ func boardCode(e *apierror.Error) string {
 }
 
 var boardCodes = apierror.ByStatus{
-	400: "bad_request", 401: "unauthenticated", 402: "forbidden", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
+	400: "bad_request", 401: "unauthenticated", 402: "forbidden", 403: "forbidden", 404: "not_found",
+	405: "method_not_allowed",
 	409: "conflict", 410: "not_found", 413: "payload_too_large", 422: "validation_failed", 429: "rate_limited",
 	500: "internal", // board_offline is reserved for the administrators' switch
 }

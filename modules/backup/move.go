@@ -166,7 +166,9 @@ func notes(s *cli.Session, state *backup.State, to, name string) {
 		}
 	}
 	if there(state.KeyFile) {
-		s.Note("The master key stays in %s: secrets open with it alone. Without a database file it is looked for in the folder data.", absolute(state.KeyFile))
+		s.Note(
+			"The master key stays in %s: secrets open with it alone. Without a database file it is looked for in the folder data.",
+			absolute(state.KeyFile))
 	}
 }
 

@@ -69,7 +69,9 @@ type Session struct {
 
 // Run returns the RunE function of a subcommand, which loads the configuration and calls work. A refusal of a service
 // is returned as its message.
-func (f *Flags) Run(work func(s *Session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+func (f *Flags) Run(
+	work func(s *Session, cmd *cobra.Command, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()

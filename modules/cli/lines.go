@@ -28,8 +28,9 @@ func explained(theirs func(*cobra.Command, []string) error) func(*cobra.Command,
 // speaks for itself.
 func explain(cmd *cobra.Command, err error) string {
 	if at := unanswered.FindStringSubmatch(err.Error()); at != nil {
-		return fmt.Sprintf("no server answers at its admin endpoint %s: run this in the folder of its Caddyfile, or name the file with --config; "+
-			"where the file says another endpoint than the server has, name that with --address", at[1])
+		return fmt.Sprintf(
+			"no server answers at its admin endpoint %s: run this in the folder of its Caddyfile, or name the file with --config; "+
+				"where the file says another endpoint than the server has, name that with --address", at[1])
 	}
 	config, _ := cmd.Flags().GetString("config")
 	adapter, _ := cmd.Flags().GetString("adapter")
@@ -47,4 +48,5 @@ func explain(cmd *cobra.Command, err error) string {
 }
 
 // unanswered matches the error of an order to a server that is not running.
-var unanswered = regexp.MustCompile(`performing request: .*dial (?:tcp|unix) (\S+): connect: (?:connection refused|no such file or directory)`)
+var unanswered = regexp.MustCompile(
+	`performing request: .*dial (?:tcp|unix) (\S+): connect: (?:connection refused|no such file or directory)`)

@@ -188,8 +188,9 @@ func free(ctx context.Context, what string, address caddy.NetworkAddress) error 
 		case errors.Is(err, syscall.EADDRNOTAVAIL):
 			return fmt.Errorf("the address %s is not one of this machine: change the configuration", at)
 		case errors.Is(err, syscall.EACCES):
-			return fmt.Errorf("the address %s may not be listened on by this user: take a port from 1024 on, or give the program the right by: "+
-				"sudo setcap cap_net_bind_service=+ep %s", at, os.Args[0])
+			return fmt.Errorf(
+				"the address %s may not be listened on by this user: take a port from 1024 on, or give the program the right by: "+
+					"sudo setcap cap_net_bind_service=+ep %s", at, os.Args[0])
 		}
 	}
 	return nil

@@ -46,7 +46,8 @@ var (
 	// apps matches the parts of an error at which an app begins to fail.
 	apps = regexp.MustCompile(`(?:loading |: |^)(\S+) app module: (?:start: )?`)
 	// chain matches what Caddy puts in front of the error of a module.
-	chain = regexp.MustCompile(`(?:loading module '[^']*'|(?:loading \S+ modules|provision [a-z0-9_.]+|[a-z0-9_.]+: invalid configuration)): `)
+	chain = regexp.MustCompile(
+		`(?:loading module '[^']*'|(?:loading \S+ modules|provision [a-z0-9_.]+|[a-z0-9_.]+: invalid configuration)): `)
 	// tokensFor matches what Caddy puts in front of a parse error, and lines what it appends.
 	tokensFor = regexp.MustCompile(`^(?:parsing caddyfile tokens for '[^']*': )+`)
 	lines     = regexp.MustCompile(`, at (\S+:\d+)(?: import chain:? \[[^\]]*\])?(?:, at |$)`)
@@ -54,8 +55,10 @@ var (
 	variable = regexp.MustCompile(`\{\$([^{}:]+)\}`)
 	// servers and handlers match steps through the JSON of the app http. Caddy's message has the two names of a named
 	// route in the wrong order.
-	servers  = regexp.MustCompile(`server (\S+): setting up (?:(route handlers)|(error handling routes)|named route '(\S+)' handlers): `)
-	handlers = regexp.MustCompile(`^(?:provision http\.handlers\.subroute: setting up subroutes: )?(?:route (\d+): )?loading handler modules: position (\d+): (?:loading module '[^']*': )?`)
+	servers = regexp.MustCompile(
+		`server (\S+): setting up (?:(route handlers)|(error handling routes)|named route '(\S+)' handlers): `)
+	handlers = regexp.MustCompile(
+		`^(?:provision http\.handlers\.subroute: setting up subroutes: )?(?:route (\d+): )?loading handler modules: position (\d+): (?:loading module '[^']*': )?`)
 )
 
 // parsed returns a parse error with its line in front. The first line that the error names is the innermost.

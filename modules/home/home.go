@@ -69,7 +69,8 @@ type Handler struct {
 
 // audiences has the values of Docs.
 var audiences = map[string]home.Audience{
-	"": home.ForAdministrators, "administrators": home.ForAdministrators, "public": home.ForEverybody, "off": home.ForNobody,
+	"": home.ForAdministrators, "administrators": home.ForAdministrators,
+	"public": home.ForEverybody, "off": home.ForNobody,
 }
 
 // library returns the documents, which are read once.

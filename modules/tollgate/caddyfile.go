@@ -63,8 +63,9 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "brand":
 			err = a.brandOption(d)
 		default:
-			return directive.NoOption(d, "unknown option %q; there are: database, counters, keyring, memory, catalog, allow_networks, "+
-				"first_run, start_wait, brand", d.Val())
+			return directive.NoOption(d,
+				"unknown option %q; there are: database, counters, keyring, memory, catalog, allow_networks, "+
+					"first_run, start_wait, brand", d.Val())
 		}
 		if err != nil {
 			return err

@@ -67,7 +67,9 @@ func (a *App) OpenSealed(
 // does not exist, since no server would know a key that is made now.
 func (a *App) DeriveKeys(ctx context.Context, label string) ([][]byte, error) {
 	if file := a.missingKey(); file != "" {
-		return nil, fmt.Errorf("there is no key file at %s: run it in the folder of the server or give --config; the server makes the file when it starts", file)
+		return nil, fmt.Errorf(
+			"there is no key file at %s: run it in the folder of the server or give --config; the server makes the file when it starts",
+			file)
 	}
 	ring, err := a.ring.Open(a.dir, a.logger)
 	if err != nil {

@@ -239,8 +239,9 @@ func (a *App) openKeyring(ctx context.Context) (keyring.Keyring, error) {
 			return nil, err
 		}
 		if held {
-			return nil, fmt.Errorf("the database has secrets, but the key file %s that opens them is gone: put it back from its copy; "+
-				"if it is lost: tollgate keyring adopt --service %s, then store them again", file, s.service)
+			return nil, fmt.Errorf(
+				"the database has secrets, but the key file %s that opens them is gone: put it back from its copy; "+
+					"if it is lost: tollgate keyring adopt --service %s, then store them again", file, s.service)
 		}
 	}
 	return a.ring.Open(a.dir, a.logger)

@@ -490,7 +490,8 @@ func (u *Upstream) ForNode(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	if gjson.GetBytes(body, "messages.@reverse.0.role").String() == "tool" {
-		body = fmt.Appendf(nil, `{"model":%q,"stream":%t,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"Hi"}]}`,
+		body = fmt.Appendf(nil,
+			`{"model":%q,"stream":%t,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"Hi"}]}`,
 			Script("words", "100000", "text", string(body)), gjson.GetBytes(body, "stream").Bool())
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))

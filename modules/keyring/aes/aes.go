@@ -107,7 +107,8 @@ func (a *AES) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
 		return nil, err
 	}
 	if created {
-		logger.Warn("made a master key file; keep a copy of it apart from the database, without it the stored secrets cannot be read",
+		logger.Warn(
+			"made a master key file; keep a copy of it apart from the database, without it the stored secrets cannot be read",
 			zap.String("file", file))
 	}
 	return keyring.NewAES(key)

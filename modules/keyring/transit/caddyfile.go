@@ -72,7 +72,8 @@ func (t *Transit) option(d *caddyfile.Dispenser, option string) error {
 		}
 		t.Timeout = caddy.Duration(took)
 	default:
-		return directive.NoOption(d, "unknown option %q; there are: address, token, approle, key, mount, ca, timeout, file, aes", option)
+		return directive.NoOption(d,
+			"unknown option %q; there are: address, token, approle, key, mount, ca, timeout, file, aes", option)
 	}
 	return nil
 }

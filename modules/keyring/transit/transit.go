@@ -142,7 +142,9 @@ func (t *Transit) Provision(caddy.Context) error {
 			return fmt.Errorf("keys[%d]: %w", i, err)
 		}
 		if t.Keys[i] = strings.TrimSpace(resolved); transit.CipherVersion(t.Keys[i]) == 0 {
-			return fmt.Errorf("keys[%d]: this is no text vault:v1:… that a key management server has encrypted; make one with: tollgate keyring wrap", i)
+			return fmt.Errorf(
+				"keys[%d]: this is no text vault:v1:… that a key management server has encrypted; make one with: tollgate keyring wrap",
+				i)
 		}
 	}
 	if len(t.Keys) > 0 && t.File != "" {
