@@ -73,7 +73,7 @@ func TestDocumentDefaults(t *testing.T) {
 	}
 }
 
-// pageOf is the page of the reference that has the options of a module.
+// pageOf returns the name of the reference page that documents the options of a module.
 func pageOf(id string) string {
 	if directive, ok := strings.CutPrefix(id, "http.handlers."); ok {
 		return directive + ".md"
@@ -121,7 +121,7 @@ var standardOf = regexp.MustCompile(`(?s)\bDefault: (.*?)(?:\.\s|\.$|, since)`)
 // literal is a default that a program can compare: one value, or one for each tier.
 var literal = regexp.MustCompile(`^(?:low \S+, medium \S+, high \S+|"?[\w./:{}-]+"?|\d+ [KMG]iB(?:,.*)?)$`)
 
-// comments are the defaults that the comments of fields give, by package, type and field.
+// comments returns the defaults that the comments of struct fields name, by package, type and field.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -162,7 +162,7 @@ func comments(t *testing.T) map[string]string {
 	return found
 }
 
-// provisioned are the fields that modules fill by themselves, by module and field.
+// provisioned returns the fields that modules set in Provision by themselves, by module and field.
 func provisioned(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	ctx, err := caddy.ProvisionContext(&caddy.Config{Admin: &caddy.AdminConfig{Disabled: true}})
@@ -203,7 +203,7 @@ type option struct {
 	standard string // what stands under Default
 }
 
-// options are the lines of the tables of a page that have defaults.
+// options returns the rows of the tables of a page that have a column of defaults.
 func options(text string) (found []option) {
 	column := -1
 	for line := range strings.Lines(text) {
@@ -241,7 +241,7 @@ func (o option) module(id string) bool {
 	return !strings.HasPrefix(o.cells[0], "`") || !strings.Contains(o.cells[0], "`tollgate.") || strings.Contains(o.cells[0], "`"+id+"`")
 }
 
-// plain is a default without what people write around it, times in one form.
+// plain returns a default without markup and explanations, and with durations in one form.
 func plain(text string) string {
 	text = strings.NewReplacer("`", "", `"`, "").Replace(text)
 	if !strings.HasPrefix(text, "low ") {

@@ -27,7 +27,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/doctest"
 )
 
-// pages are the documents by their paths from the root of the repository.
+// pages returns the documents by their paths from the root of the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	texts := make(map[string]string)
@@ -53,7 +53,7 @@ func pages(t *testing.T) map[string]string {
 	return texts
 }
 
-// page is one of them.
+// page returns the text of one document.
 func page(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.FromSlash(name))
@@ -72,8 +72,7 @@ var (
 	unspoken   = regexp.MustCompile(`[^\p{L}\p{N}\p{M} _-]`)
 )
 
-// anchors are the fragments that the headings of a page can be reached by, as the
-// common renderers make them.
+// anchors returns the fragments that link to the headings of a page, as the common renderers create them.
 func anchors(text string) map[string]bool {
 	_, text = doctest.Blocks(text)
 	found := make(map[string]bool)
@@ -90,7 +89,7 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
-// links are where a page leads.
+// links returns the targets of the links of a page.
 func links(text string) []string {
 	_, text = doctest.Blocks(text)
 	text = codeSpan.ReplaceAllString(text, "")
@@ -103,8 +102,8 @@ func links(text string) []string {
 	return found
 }
 
-// relative is where a link of a page leads in the repository; a link elsewhere is not
-// relative.
+// relative returns the path in the repository and the fragment that a link of a page leads to. It reports false for a
+// link to somewhere else.
 func relative(from, link string) (target, fragment string, ok bool) {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return "", "", false
@@ -256,7 +255,7 @@ func TestDocumentCaddyfiles(t *testing.T) {
 	}
 }
 
-// known are the words that a parser says there are, asked for one that there is not.
+// known returns the words that a parser lists when the configuration has one that it does not know.
 func known(t *testing.T, config string) []string {
 	t.Helper()
 	_, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(config), map[string]any{"filename": "Caddyfile"})
@@ -541,8 +540,7 @@ func TestDocumentMetrics(t *testing.T) {
 	}
 }
 
-// command is one of the commands of the binary with all below it; nil where there is
-// none.
+// command returns a command of the binary with its subcommands, or nil if there is no such command.
 func command(name string) *cobra.Command {
 	registered, ok := caddycmd.Commands()[name]
 	if !ok {
@@ -593,7 +591,7 @@ func TestDocumentShell(t *testing.T) {
 	}
 }
 
-// reads has a program look at a text.
+// reads passes a text to a program on stdin and fails the test if the program fails.
 func reads(t *testing.T, where, text, program string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)

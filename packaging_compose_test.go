@@ -163,7 +163,7 @@ func outlives(t *testing.T, waits, config string) {
 	}
 }
 
-// configOf is where the image looks for its Caddyfile.
+// configOf returns the path at which the image looks for its Caddyfile.
 func configOf(t *testing.T) string {
 	t.Helper()
 	match := regexp.MustCompile(`(?m)^CMD \["run", "--config", "([^"]+)"\]$`).FindStringSubmatch(page(t, "packaging/Containerfile"))

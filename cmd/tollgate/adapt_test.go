@@ -62,7 +62,7 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
-// adapted is the JSON of a Caddyfile, or the error of adapting or validating it.
+// adapted returns the JSON of a Caddyfile, or the error of adapting or validating it.
 func adapted(input string) string {
 	config, warnings, err := adapt(input)
 	if err != nil {

@@ -223,14 +223,14 @@ func (r *reader) port(of string) string {
 	return r.ports[of]
 }
 
-// local has the ports and the folders of this reader.
+// local replaces the ports and the folders in a text by those of this reader.
 func (r *reader) local(text string) string {
 	text = pagePorts.ReplaceAllStringFunc(text, r.port)
 	return rooted.ReplaceAllString(text, "${1}"+r.home+"${2}")
 }
 
-// config is a Caddyfile with the ports of this reader, and Caddy's own authority for
-// every name; it tells the system of none.
+// config returns a Caddyfile with the ports of this reader and with Caddy's internal CA for every name. The CA is not
+// installed in the trust store of the system.
 func (r *reader) config(text string) string {
 	r.t.Helper()
 	text = r.local(text)
@@ -430,7 +430,7 @@ func (r *reader) run(script string) string {
 	return string(out)
 }
 
-// tails are the ends of what the programs have printed that run on.
+// tails returns the last output of each running program.
 func (r *reader) tails() string {
 	var b strings.Builder
 	for _, command := range r.names {
@@ -487,7 +487,7 @@ func (r *reader) start(command string) {
 	})
 }
 
-// isServer tells whether a command starts Tollgate.
+// isServer reports whether a command starts Tollgate.
 func isServer(command string) bool {
 	return strings.Contains(command, "tollgate run") || strings.Contains(command, "make run")
 }
@@ -509,7 +509,7 @@ func (r *reader) httpsPort() string {
 	return r.port("443")
 }
 
-// serves tells whether a program can be used: it listens, and has its certificates.
+// serves returns nil if a program can be used, that is, if it listens and has its certificates.
 func (r *reader) serves(p *process, command string) error {
 	dial := (&net.Dialer{}).DialContext
 	addresses := map[string]string{}

@@ -24,8 +24,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// schema has what is hard to copy: numbers that the database gives, keys to rows that come
-// later, rows that a migration makes, and partitions.
+// schema returns a schema with everything that is hard to copy: numbers that the database assigns, references to rows
+// that come later, rows that a migration inserts, and partitions.
 func schema(migrations int) store.Schema {
 	files := fstest.MapFS{
 		"00001_items.sql": {Data: []byte(`

@@ -54,7 +54,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// TestHoldAtOnce has many ask for few places at once.
+// TestHoldAtOnce checks that of many who ask at once, no more hold a place than there are places.
 func TestHoldAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s Store, _ *clock) {

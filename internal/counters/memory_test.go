@@ -72,7 +72,7 @@ func TestMemoryKeepsWhatCounts(t *testing.T) {
 	}
 }
 
-// withMost is a Memory that holds few keys.
+// withMost returns a Memory that holds at most perShard keys in each shard.
 func withMost(now func() time.Time, perShard int) *Memory {
 	m := NewMemory(now)
 	for i := range m.shards {

@@ -49,10 +49,10 @@ func newGuard(tb testing.TB) *guard {
 	}}
 }
 
-// jwk is the public half of a key as a header has it.
+// jwk returns the public half of a key as the header of a proof contains it.
 func jwk(key crypto.Signer) json.RawMessage { return json.RawMessage(jwkstest.JWK("", key)) }
 
-// proof is a good one but for what is overridden; nil takes away.
+// proof returns a valid proof whose header and claims are overridden by the arguments. A nil value removes a member.
 func (g *guard) proof(algorithm string, key crypto.Signer, header, claims map[string]any) string {
 	g.tb.Helper()
 	h := map[string]any{"typ": "dpop+jwt", "jwk": jwk(key)}

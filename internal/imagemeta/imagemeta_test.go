@@ -17,7 +17,7 @@ import (
 
 const secret = "SECRET"
 
-// camera is Exif as of a camera: a turned picture, and where it was taken.
+// camera returns Exif data as a camera writes it, with an orientation and a secret text such as the name of a maker.
 func camera(order binary.AppendByteOrder, orientation uint16) []byte {
 	head := "MM"
 	if order.String() == "LittleEndian" {
@@ -115,8 +115,8 @@ func extended(flags byte) string {
 	return riff("VP8X", string([]byte{flags, 0, 0, 0, 2, 0, 0, 1, 0, 0}))
 }
 
-// files are images with metadata of every kind, by media type, and what stays of
-// them where it is known to the byte.
+// files returns images with metadata of every kind, by media type. Each image comes with what must be left of it, where
+// that is known to the byte, and with an empty text otherwise.
 func files(tb testing.TB) map[string][][2]string {
 	tb.Helper()
 	big, little := string(camera(binary.BigEndian, 6)), string(camera(binary.LittleEndian, 8))

@@ -17,7 +17,8 @@ type written struct {
 	err, later error // later: of what was written an hour behind it
 }
 
-// answer has a server answer a client that takes it its own way.
+// answer runs a server that writes one long response, under a WriteTimeout of limit, to a client that reads it with
+// take.
 func answer(t *testing.T, limit time.Duration, take func(io.Reader)) written {
 	t.Helper()
 	results := make(chan written, 1)

@@ -37,7 +37,8 @@ type read struct {
 	err  error
 }
 
-// serve has a server read the body that send writes, of a promised length.
+// serve runs a server that reads one request body through Default.Body, under a ReadTimeout of limit. The request
+// declares a Content-Length of length, and send writes its body.
 func serve(t *testing.T, limit time.Duration, length int, send func(net.Conn)) read {
 	t.Helper()
 	results := make(chan read, 2)

@@ -92,7 +92,8 @@ func TestLeaseOfFailed(t *testing.T) {
 	})
 }
 
-// runs has a job under a lease end so, once after the other, long before the lease ends.
+// runs a job under a lease until it has returned each of the results, one per run. It fails the test if the runs do not
+// follow each other long before the lease ends.
 func runs(t *testing.T, lease *Lease, wake <-chan struct{}, results ...error) {
 	t.Helper()
 	ended := make(chan struct{})

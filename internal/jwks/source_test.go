@@ -50,7 +50,7 @@ func checkerOf(tb testing.TB, p *jwkstest.Provider) *checker {
 	return newChecker(tb, Address{JWKS: p.URL + "/keys"})
 }
 
-// finds is a key of the provider for RS256.
+// finds fails the test unless the provider has exactly one key of the id kid for RS256.
 func (c *checker) finds(kid string) {
 	c.tb.Helper()
 	if keys, err := c.Find(c.tb.Context(), kid, "RS256"); err != nil || len(keys) != 1 {
@@ -302,7 +302,7 @@ func TestBadKeySets(t *testing.T) {
 	c.finds("k1")
 }
 
-// many are keys that are of no use.
+// many returns n keys that cannot be used.
 func many(n int) []string {
 	keys := make([]string, n)
 	for i := range keys {

@@ -72,13 +72,13 @@ func newChecker(tb testing.TB, keys ...string) *checker {
 	return c
 }
 
-// claims are good ones.
+// claims returns claims that pass the checks.
 func (c *checker) claims() golang.MapClaims {
 	now := c.Clock.Now()
 	return golang.MapClaims{"iss": issuer, "aud": "console", "sub": "alice", "iat": now.Unix(), "exp": now.Add(100 * time.Hour).Unix(), "email": "a@example.com"}
 }
 
-// good is a token that passes where the RSA key has the id "k1".
+// good returns a token that passes where the RSA key has the id "k1".
 func (c *checker) good() string {
 	return jwkstest.Sign(c.tb, "RS256", rsaKey, map[string]any{"kid": "k1"}, c.claims())
 }
@@ -172,7 +172,7 @@ func TestUnverified(t *testing.T) {
 	}
 }
 
-// segment is a part of a token.
+// segment returns text encoded as a part of a token.
 func segment(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
 func TestKeys(t *testing.T) {

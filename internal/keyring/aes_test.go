@@ -261,7 +261,7 @@ func TestKeyFileRefuses(t *testing.T) {
 	}
 }
 
-// TestKeyFileRace has many make one file at once.
+// TestKeyFileRace checks that many calls that create a key file at once agree on one key.
 func TestKeyFileRace(t *testing.T) {
 	t.Parallel()
 	for range 20 {

@@ -20,9 +20,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// schema has what is hard to move: every type, numbers that the database gives, keys to rows
-// that come later, rows that a migration makes, columns that the database makes, tables
-// without a key, partitions, an index of words, and a table that one engine has.
+// schema returns a schema with everything that is hard to move: every type, numbers that the database assigns,
+// references to rows that come later, rows that a migration inserts, generated columns, tables without a key,
+// partitions, a full-text index, and a table that only one engine has.
 func schema() store.Schema {
 	const up = "-- +goose Up\n"
 	files := fstest.MapFS{
@@ -128,7 +128,7 @@ func exec(tb testing.TB, db *store.DB, statement string, args ...any) {
 	}
 }
 
-// rows are those of a query, each as text.
+// rows returns the rows of a query, each as text.
 func rows(tb testing.TB, db *store.DB, query string) (all []string) {
 	tb.Helper()
 	err := db.Read(tb.Context(), func(c store.Conn) error {
@@ -203,7 +203,8 @@ var queries = []string{
 	"SELECT at FROM test_types WHERE at IS NOT NULL ORDER BY id",
 }
 
-// state is what queries tell of a database, alike on both engines.
+// stateOf returns the rows that each of a list of queries finds in a database, in a form that is the same on both
+// engines.
 func stateOf(tb testing.TB, db *store.DB) map[string][]string {
 	tb.Helper()
 	all := make(map[string][]string)
@@ -233,7 +234,8 @@ func same(tb testing.TB, what string, got, want map[string][]string) {
 	}
 }
 
-// filled is a SQLite database with rows, and what it has once nothing waits in it.
+// filled creates a SQLite database with rows, some of which still wait to be settled. It returns its path and the state
+// that it has once nothing waits.
 func filled(tb testing.TB) (path string, want map[string][]string) {
 	tb.Helper()
 	path = filepath.Join(tb.TempDir(), "from.db")

@@ -136,7 +136,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestClockAhead has the clock of a provider be ahead of ours.
+// TestClockAhead checks how far the clock of a provider may be ahead of ours.
 func TestClockAhead(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

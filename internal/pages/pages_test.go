@@ -158,7 +158,7 @@ func (c *shop) thing() error {
 	return c.ShowForm(err, "thing", "Thing", form)
 }
 
-// now is the thing as it is, beside the title of a form.
+// now returns the current version of the thing, and how the title in the form differs from it.
 func (c *shop) now() (string, any, error) {
 	title := c.service.title
 	if title == "gone" {
@@ -289,7 +289,7 @@ func (a *answer) header(name, want string) *answer {
 	return a
 }
 
-// field is the value of a hidden field.
+// field returns the value of a hidden field, or an empty string if there is none.
 func (a *answer) field(name string) string {
 	match := regexp.MustCompile(`name="` + name + `" value="([^"]*)"`).FindStringSubmatch(a.Body.String())
 	if match == nil {
@@ -308,7 +308,7 @@ func (a *answer) send(target string, fields ...string) *answer {
 	return a.do(http.MethodPost, target, values.Encode())
 }
 
-// signedIn is a browser of somebody who signed in.
+// signedIn returns the browser of somebody who has signed in.
 func (s *testSite) signedIn(mount string) *browser {
 	s.t.Helper()
 	b := s.browser()

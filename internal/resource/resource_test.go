@@ -213,7 +213,7 @@ var history = resource.History("/history", resource.Head{Title: "History"}, []st
 
 var look = pages.NewLook("club", fstest.MapFS{"static/club.css": {Data: []byte("p {}")}}, nil, resource.Templates)
 
-// site is a club of n members and a browser on it.
+// site serves a club of n members and returns it with a browser on it.
 func site(t *testing.T, n int) (*club, *pagestest.Browser) {
 	t.Helper()
 	s := new(club)

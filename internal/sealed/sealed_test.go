@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// aes is a keyring whose keys are repeated digits, the first one seals.
+// aes returns a keyring with one key for each digit, which consists of that digit repeated. The first key seals.
 func aes(t *testing.T, digits string) keyring.Keyring {
 	t.Helper()
 	keys := make([][]byte, 0, len(digits))
@@ -32,7 +32,7 @@ func aes(t *testing.T, digits string) keyring.Keyring {
 	return ring
 }
 
-// texts is a sample of what a keyring has sealed.
+// texts returns a sample of what a keyring has sealed. If damaged is true, the sample begins with a damaged text.
 func texts(t *testing.T, ring keyring.Keyring, damaged bool) Sample {
 	t.Helper()
 	sealed, err := ring.Seal(t.Context(), []byte("x"), []byte("place"))
@@ -138,7 +138,7 @@ func TestAnotherKeyring(t *testing.T) {
 	})
 }
 
-// TestDatabaseOfBefore has secrets and no check value.
+// TestDatabaseOfBefore checks a database that has secrets but no check value, as an earlier version left it.
 func TestDatabaseOfBefore(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func() *store.DB) {

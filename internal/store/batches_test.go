@@ -33,7 +33,8 @@ func TestPurge(t *testing.T) {
 	})
 }
 
-// What was committed counts, also where a later batch fails or the caller leaves.
+// TestInBatches checks that the batches that were committed are counted, even if a later batch fails or the context
+// ends.
 func TestInBatches(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

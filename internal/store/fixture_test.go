@@ -70,8 +70,8 @@ func onBoth(t *testing.T, test func(t *testing.T, p place)) {
 	})
 }
 
-// testSchema has a file for both engines, one pair that differs, and a row that
-// counts how often it was applied.
+// testSchema returns a schema with a migration for both engines, a pair of migrations that differ by engine, and a
+// migration that inserts a row each time it is applied.
 func testSchema() Schema {
 	return Schema{Name: "test", Migrations: fstest.MapFS{
 		"00001_items.sql": {Data: []byte(`

@@ -72,7 +72,8 @@ type step struct {
 	fn   func(c Conn) error
 }
 
-// run has the steps wait in their order behind a first write, which returns failed.
+// run starts a first write, which returns failed, and lets the steps wait behind it in their order. It returns when all
+// have ended.
 func (g *grouped) run(failed error, steps ...step) {
 	g.t.Helper()
 	release := make(chan struct{})
@@ -357,7 +358,8 @@ func TestGroupFollowerIsHeld(t *testing.T) {
 	}
 }
 
-// What is acknowledged is there, once, whatever became of others.
+// TestGroupsUnderLoad checks that every acknowledged write is in the database exactly once, whatever became of the
+// other writes of its group.
 func TestGroupsUnderLoad(t *testing.T) {
 	t.Parallel()
 	g := newGrouped(t)

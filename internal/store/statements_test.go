@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// keepingPool is one connection to a new file.
+// keepingPool opens a pool of one connection to a new file. The function that it returns gives access to the driver's
+// connection.
 func keepingPool(t *testing.T) (*sql.DB, func() *keepingConn) {
 	t.Helper()
 	db, err := openPool(fileURI(filepath.Join(t.TempDir(), "x.db")))

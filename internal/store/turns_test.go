@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// own is take for those who take nobody along.
+// own calls take for a caller whose write cannot be taken along by another, and returns its turn.
 func (t *turns) own(ctx context.Context, name any) (*taken, error) {
 	a, err := t.take(ctx, name, nil)
 	return a.own, err

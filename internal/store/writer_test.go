@@ -359,7 +359,7 @@ func BenchmarkWriteParallel(b *testing.B) {
 	b.ReportMetric(float64(b.N)/float64(max(1, w.commits.Load()-before)), "writes/commit")
 }
 
-// BenchmarkWriteOneByOne is the ratio's other side: a commit for each write.
+// BenchmarkWriteOneByOne measures writes that have a commit each, to compare with BenchmarkWriteParallel.
 func BenchmarkWriteOneByOne(b *testing.B) {
 	db := sqliteAt(b).start(b)
 	b.ReportAllocs()

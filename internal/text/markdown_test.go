@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// own is the Markdown of a service with addresses of its own: of its files.
+// own returns the Markdown renderer of a service that has a URL scheme of its own for its files.
 func own(images bool) *Markdown {
 	return NewMarkdown(Options{
 		Images: images, Scheme: "own", Valid: func(u *url.URL) bool { return u.Opaque == "photo.png" },

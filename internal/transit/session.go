@@ -21,8 +21,10 @@ type login struct {
 	err     error
 }
 
-// session returns a token that is valid as far as is known, and differs from spent if that was refused. A token that is
-// half way through its lease is renewed in the background.
+// session returns a token that is valid as far as the client knows. If spent is not nil, the server has refused the
+// token of that session, and session returns another one. A token past the half of its lease is still returned, but
+// session begins to renew it in the background. If there is no such token, session waits for a login, which all callers
+// share, until ctx ends.
 func (c *Client) session(ctx context.Context, spent *session) (*session, error) {
 	c.mu.Lock()
 	now, s := c.options.Now(), c.present

@@ -47,7 +47,7 @@ func (s *site) use(keys ...[]byte) {
 	}
 }
 
-// node is one more process on the same database.
+// node returns another Hooks on the same database, as a further process would have.
 func (s *site) node() *Hooks {
 	return New(Options{
 		DB: s.db, Prefix: "test", Headers: "X-Test", Agent: "Test", Topics: []string{"thing.made", "thing.lost"}, Most: 5,
@@ -98,7 +98,7 @@ func (s *site) list() (list []Webhook, err error) {
 	return list, err
 }
 
-// last is the last delivery of a webhook.
+// last returns the last delivery of a webhook.
 func (s *site) last(id int64) (last Delivery) {
 	s.t.Helper()
 	err := s.db.Read(s.t.Context(), func(c store.Conn) error {

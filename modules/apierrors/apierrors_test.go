@@ -550,7 +550,7 @@ func BenchmarkGoodRequest(b *testing.B) {
 	b.Run("api_errors", run(func(w http.ResponseWriter, r *http.Request) error { return h.ServeHTTP(w, r, answer) }))
 }
 
-// BenchmarkRefusal is what a flood of bad keys costs.
+// BenchmarkRefusal measures what a flood of invalid keys costs.
 func BenchmarkRefusal(b *testing.B) {
 	h := newHandler(b, "messages")
 	next := failWith(apierror.New(http.StatusUnauthorized, "invalid_api_key", "the API key is not valid"))

@@ -260,7 +260,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestStatusAlone is about errors that have no code, above all Caddy's own.
+// TestStatusAlone checks errors that have no code, such as Caddy's own.
 func TestStatusAlone(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -34,7 +34,8 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// run is a command line in an empty folder, or that of a Caddyfile.
+// run executes a command line whose subcommand "do" does work, and returns what it wrote to stdout and stderr. The
+// command reads the Caddyfile of the current folder if there is one.
 func run(t *testing.T, work func(s *Session, cmd *cobra.Command, args []string) error, args ...string) (out, notes string, err error) {
 	t.Helper()
 	f := new(Flags)

@@ -28,14 +28,14 @@ import (
 // logger, of which a process has one, and the default folder counts from the working
 // directory.
 
-// schema is one table of a service.
+// schema returns the schema of a service with one table.
 func schema(name string) store.Schema {
 	return store.Schema{Name: name, Migrations: fstest.MapFS{
 		"00001_first.sql": {Data: []byte("-- +goose Up\nCREATE TABLE " + name + "_things (name TEXT);\n")},
 	}}
 }
 
-// noSecrets is the sample of a service that has none yet.
+// noSecrets returns an empty sample, as that of a service that has no secrets yet.
 func noSecrets(context.Context, *store.DB) ([]sealed.Text, error) { return nil, nil }
 
 // provision makes the app of a configuration, as a server does, in the folder of the
@@ -71,7 +71,7 @@ func tryProvision(t *testing.T, config string) (*App, error) {
 	return app, nil
 }
 
-// files are those below the working directory.
+// files returns the databases and key files below the working directory.
 func files(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -96,7 +96,7 @@ func ready(t *testing.T, dbs ...*store.DB) {
 	}
 }
 
-// tables are the schemas in a database.
+// tables returns the names of the schemas in a database.
 func tables(t *testing.T, file string) []string {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
