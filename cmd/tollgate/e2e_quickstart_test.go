@@ -19,9 +19,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// quickstart is a node with the shipped quickstart Caddyfile, its addresses
-// replaced: 8443 and 9099 by free ports, and the places where model servers
-// are looked for by one where none is. global goes into the option tollgate.
+// quickstart returns a node with the shipped quickstart Caddyfile. It replaces the ports 8443 and 9099 by free ports,
+// and the places where model servers are looked for by one where none is. global goes into the option tollgate.
 func quickstart(t *testing.T, global string, env ...string) *e2e.Node {
 	t.Helper()
 	site, scripted, nobody := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)

@@ -11,8 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// usage is how many requests for models the log has of a user, and how many of them have
-// failed.
+// usage returns how many requests for models the log has of a user, and how many of them failed.
 func (d *desk) usage(user string) (all, failed int) {
 	d.T.Helper()
 	for _, u := range d.UsageLog() {

@@ -64,8 +64,7 @@ func TestAnswersOperated(t *testing.T) {
 	d.Stop()
 }
 
-// TestPage is the page as people use it: the cases of testdata/npm/answer.mjs run in a
-// headless Chromium.
+// TestPage runs the cases of testdata/npm/answer.mjs in a headless Chromium: the page as people use it.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "", "\t\tquota 1000 month\n")

@@ -44,8 +44,8 @@ OIDCSessionType server-cache
 </Location>
 `
 
-// TestApache has mod_auth_openidc sign somebody in, and out when they sign out at the issuer:
-// back-channel logout.
+// TestApache checks that mod_auth_openidc signs somebody in, and that it signs them out when they sign out at the
+// issuer, by back-channel logout.
 func TestApache(t *testing.T) {
 	t.Parallel()
 	const modules = "/usr/lib/apache2/modules"

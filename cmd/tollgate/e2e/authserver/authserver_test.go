@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// reloadKeys has a server take its file of keys anew.
+// reloadKeys makes a server load its configuration file again.
 func reloadKeys(n *e2e.Node) error {
 	return n.Change(func() error {
 		cmd := exec.CommandContext(n.T.Context(), e2e.Binary, "reload", "--config", "config.yaml", "--adapter", "authserver", "--address", "unix/"+n.Path("data", "admin.sock"))

@@ -62,7 +62,7 @@ func (p *rotating) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(answer))
 }
 
-// grant is what a request gets; empty: nothing.
+// grant returns the answer to a token request, or "" if the request is refused.
 func (p *rotating) grant(kind, token string) (answer string, hold chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

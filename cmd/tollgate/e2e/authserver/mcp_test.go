@@ -27,8 +27,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
-// newMCPServer is an MCP server that knows nothing of tokens. Its one tool tells who the
-// request is from, and what else came with it.
+// newMCPServer starts an MCP server that knows nothing of tokens. Its only tool returns who the request is from and
+// what else came with it.
 func newMCPServer(t *testing.T) *httptest.Server {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1.0.0"}, nil)
@@ -193,8 +193,7 @@ func TestMCPDocument(t *testing.T) {
 	n.Stop()
 }
 
-// newIdP is an identity provider that gives an ID-JAG for alice to whoever asks, for the
-// client that it is told.
+// newIdP starts an identity provider that gives everybody an ID-JAG for alice, for the client that *client names.
 func newIdP(t *testing.T, client *string) *httptest.Server {
 	t.Helper()
 	key := jwkstest.NewEC(elliptic.P256())

@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// scraped are the metrics of the administration's listener, by their names with labels.
+// scraped returns the metrics of the administration's listener by their names, with their labels and without the prefix
+// authserver_.
 func scraped(t *testing.T, admin string) map[string]float64 {
 	t.Helper()
 	all := make(map[string]float64)

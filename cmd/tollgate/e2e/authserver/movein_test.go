@@ -81,7 +81,7 @@ func TestMoveIn(t *testing.T) {
 	}
 }
 
-// challengeOf is the S256 challenge of a verifier.
+// challengeOf returns the S256 challenge of a verifier.
 func challengeOf(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

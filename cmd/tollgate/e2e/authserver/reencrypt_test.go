@@ -227,7 +227,7 @@ func masterKey(t *testing.T, current, old string) *encryption.Master {
 	return m
 }
 
-// bound is what a connection's credential is sealed for.
+// bound returns the associated data with which the credential of a connection is sealed.
 func bound(user, provider string) []byte {
 	return encryption.Place("authserver_connections", user+" "+provider, "credential")
 }
@@ -256,8 +256,8 @@ func seal(t *testing.T, db *store.DB, key, provider string, rows int) {
 	}
 }
 
-// openAll is how many rows open to what they hold, and how many of those are sealed with
-// the newest key of m. What the first ones hold changes.
+// openAll returns how many rows open to their expected content, and how many are sealed with the newest key of m. The
+// content of the first rows, as many as changing says, may be any.
 func openAll(t *testing.T, db *store.DB, m *encryption.Master, provider string, changing int) (good, current int) {
 	t.Helper()
 	type row struct{ user, sealed string }
@@ -280,7 +280,7 @@ func openAll(t *testing.T, db *store.DB, m *encryption.Master, provider string, 
 	return good, current
 }
 
-// credential is what the connection of a user holds.
+// credential returns the credential that the connection of a user holds.
 func credential(t *testing.T, db *store.DB, m *encryption.Master, user int, provider string) string {
 	t.Helper()
 	name, sealed := fmt.Sprintf("user-%06d", user), ""

@@ -26,9 +26,8 @@ const boardPeople = `{
 "tokens": [{"user": "bob", "name": "laptop"}]
 }`
 
-// TestBoardAdministration is the administration and moderation of the board in a
-// headless Chromium that runs no script: the cases of
-// testdata/npm/board_admin.mjs.
+// TestBoardAdministration runs the cases of testdata/npm/board_admin.mjs in a headless Chromium without script: the
+// administration and moderation of the board.
 func TestBoardAdministration(t *testing.T) {
 	t.Parallel()
 	port := e2e.FreePort(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestBoardPages is the board as people see it: the cases of
-// testdata/npm/board_pages.mjs run in a headless Chromium without script.
+// TestBoardPages runs the cases of testdata/npm/board_pages.mjs in a headless Chromium without script: the board as
+// people see it.
 func TestBoardPages(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)

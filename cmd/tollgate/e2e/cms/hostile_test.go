@@ -78,7 +78,7 @@ $routes = [
 	}
 }
 
-// handlers are the processes for handlers that a gateway has started.
+// handlers returns the IDs of the handler processes that a gateway has started.
 func handlers(gateway int) (pids []string) {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range lines {

@@ -77,7 +77,7 @@ func (n *eventsNode) request(method, path string, body []byte, header ...string)
 	return resp.StatusCode, string(read), err
 }
 
-// rows are the answer to a query.
+// rows returns the rows that answer a query.
 func (n *eventsNode) rows(path, query string) []map[string]any {
 	n.T.Helper()
 	if query != "" {
@@ -91,7 +91,7 @@ func (n *eventsNode) rows(path, query string) []map[string]any {
 	return rows
 }
 
-// agentRun is a report of a node with three events.
+// agentRun returns a report of a node with three events.
 func agentRun(certname string) []byte { return e2e.AgentRunAt(certname, 0) }
 
 // sent is a run that was submitted.
@@ -165,7 +165,7 @@ func (s *submitters) await(t *testing.T, n int) {
 	})
 }
 
-// count is how many reports are acknowledged by now.
+// count returns how many reports have been acknowledged.
 func (s *submitters) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

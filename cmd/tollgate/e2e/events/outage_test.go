@@ -141,7 +141,7 @@ func (r *readers) end() {
 	r.work.Wait()
 }
 
-// count is how many answers had a status.
+// count returns how many answers had a status.
 func (r *readers) count(status int) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -99,8 +99,8 @@ func (a *authority) client(name string, of *authority) *http.Client {
 	return &http.Client{Transport: transport, Timeout: time.Minute}
 }
 
-// newSecureEvents is a node with the shipped Caddyfile for agents' servers: the
-// lines for certificates are uncommented. options take the place of the rights.
+// newSecureEvents starts a node with the shipped Caddyfile for agents' servers, in which the lines for certificates are
+// uncommented. options replace the rights.
 func newSecureEvents(t *testing.T, ca *authority, options ...string) *eventsNode {
 	t.Helper()
 	port := e2e.FreePort(t)

@@ -529,7 +529,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestTranslateCaddyfile is the shipped Caddyfile in front of a chat server.
+// TestTranslateCaddyfile checks the shipped Caddyfile in front of a chat server.
 func TestTranslateCaddyfile(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

@@ -236,7 +236,8 @@ func (o *openAI) answer(w http.ResponseWriter, request gjson.Result, chat bool) 
 	event("response.completed", map[string]any{"response": response})
 }
 
-// answerChat says a text; what has tools and an effort does not come here.
+// answerChat answers a chat completion with a text, as JSON or as a stream. A request with tools and an effort does not
+// come here.
 func (o *openAI) answerChat(w http.ResponseWriter, request gjson.Result, text string) {
 	if text == "" {
 		text = "hello"

@@ -124,8 +124,7 @@ func left(t *testing.T, c net.Conn) string {
 	}
 }
 
-// held is a request that the server cannot answer before something else has answered it, for
-// so long.
+// held sends a request that the server cannot answer until another server has answered, which takes long.
 func (n *server) held(long time.Duration) (answer chan *e2e.Answer, arrived chan struct{}) {
 	n.t.Helper()
 	arrived = make(chan struct{}, 10)

@@ -131,9 +131,9 @@ func (m *member) refused(t *testing.T, key string, want refusal) {
 	want.want(t, "a model of their own", m.ask(key, "own/1"))
 }
 
-// TestEvasion has a member try every way around each kind of limit on the user, the team and
-// the organisation: more keys, other limits of their own, other surfaces, a model of their own,
-// another team, and the routes of operators. Each refusal names whose limit it was.
+// TestEvasion checks that a member cannot get around any kind of limit on the user, the team or the organisation by
+// more keys, other limits of their own, other surfaces, a model of their own, another team, or the routes of operators.
+// Each refusal names whose limit it was.
 func TestEvasion(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")

@@ -170,7 +170,7 @@ func TestSpentKeyIsPassedOver(t *testing.T) {
 	})
 }
 
-// TestNothingLeftToPay says that provider keys have spent their budgets, and not whose.
+// TestNothingLeftToPay checks that a refusal says that provider keys have spent their budgets, but not whose keys.
 func TestNothingLeftToPay(t *testing.T) {
 	t.Parallel()
 	p := newPayers(t, "only")

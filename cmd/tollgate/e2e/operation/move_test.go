@@ -80,7 +80,8 @@ func newMoved(t *testing.T) *moved {
 	return m
 }
 
-// sends has a report acknowledged that may be in no table yet in which queries look.
+// sends submits a report and returns when it is acknowledged. The report may not be in the tables yet that queries
+// read.
 func (m *moved) sends() {
 	m.T.Helper()
 	a := e2e.Do(m.T, e2e.Client, http.MethodPost, m.base["events"]+e2e.Submission, "", string(e2e.AgentRunAt("late.example.com", 50)), "Content-Type", "application/json")
@@ -89,7 +90,7 @@ func (m *moved) sends() {
 	}
 }
 
-// on has the node serve a database.
+// on makes the node serve a database.
 func (m *moved) on(database string) {
 	m.T.Helper()
 	text, err := os.ReadFile(m.Path("Caddyfile"))
@@ -102,7 +103,7 @@ func (m *moved) on(database string) {
 // volatile is what a service makes anew for each answer.
 var volatile = regexp.MustCompile(`"(id|created|elapsed_ms|request_id|trace_id|last_used_at|expires_at)":("[^"]*"|[0-9.]+)`)
 
-// answers are what the services tell of what they keep, by what was asked.
+// answers returns the answers of the services about what they store, by request.
 func (m *moved) answers() map[string]string {
 	m.T.Helper()
 	m.begin()
@@ -151,7 +152,7 @@ func (m *moved) answers() map[string]string {
 	return all
 }
 
-// unordered is a list of JSON in an order and a spelling that engines do not differ in.
+// unordered returns the elements of a JSON list in an order and spelling that do not depend on the engine.
 func unordered(t *testing.T, body string) string {
 	t.Helper()
 	var list []any

@@ -14,8 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// clusterNode is a node with the shipped file of the cluster. It may reach models on
-// this machine.
+// clusterNode returns a node with the shipped Caddyfile of a cluster, which may reach models on this machine.
 func clusterNode(t *testing.T, dsn, redis string) *e2e.Gateway {
 	t.Helper()
 	text, err := os.ReadFile(e2e.Repo("caddyfiles/cluster/node.caddyfile"))

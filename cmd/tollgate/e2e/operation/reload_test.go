@@ -271,7 +271,7 @@ func TestDrainLimit(t *testing.T) {
 	g.Stop()
 }
 
-// lastEvent is the data of the last event of a stream that is not [DONE].
+// lastEvent returns the data of the last event of a stream before [DONE].
 func lastEvent(body string) (last string) {
 	for line := range strings.Lines(body) {
 		if data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: "); ok && data != "[DONE]" {

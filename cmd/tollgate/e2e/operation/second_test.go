@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// second is the configuration of a server of one service on a port.
+// second returns the configuration of a server of one service on a port.
 func second(socket, database, port string) string {
 	return fmt.Sprintf(`{
 	admin unix/%s

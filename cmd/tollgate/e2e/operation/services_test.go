@@ -69,7 +69,7 @@ func (s *services) await(service, path string, status int, parts ...string) {
 	})
 }
 
-// credentials are headers that somebody sends who may ask a service for something.
+// credentials returns, by service, the headers of somebody who may send requests to it.
 func (s *services) credentials() map[string][]string {
 	s.T.Helper()
 	bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
@@ -86,7 +86,7 @@ func (s *services) credentials() map[string][]string {
 	return all
 }
 
-// offline are those that are made before the node starts.
+// offline returns the credentials that are created before the node starts.
 func (s *services) offline() map[string][]string {
 	s.T.Helper()
 	all := map[string][]string{"answer": {"X-Api-Key", strings.TrimSpace(s.Tool("answer", "key", "create", "--label", "desk"))}}

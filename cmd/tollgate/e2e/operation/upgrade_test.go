@@ -113,7 +113,7 @@ func (e *earlier) load(file string) {
 	}
 }
 
-// counts is how many rows each table has.
+// counts returns how many rows each table has.
 func (e *earlier) counts(engine string) map[string]int {
 	e.T.Helper()
 	query := "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
@@ -254,7 +254,7 @@ func (e *earlier) lookAtBoard() {
 	}
 }
 
-// signIn is a browser in which a member has signed in.
+// signIn returns an HTTP client whose cookies are those of a member who has signed in.
 func (e *earlier) signIn(name string) *http.Client {
 	e.T.Helper()
 	jar, err := cookiejar.New(nil)
