@@ -79,7 +79,7 @@ func TestHoldAtOnce(t *testing.T) {
 	})
 }
 
-// TestHoldsAreForgotten looks at what a memory keeps of places that are given back.
+// TestHoldsAreForgotten checks what a Memory keeps of places that were given back.
 func TestHoldsAreForgotten(t *testing.T) {
 	t.Parallel()
 	m := NewMemory(nil)

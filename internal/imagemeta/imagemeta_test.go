@@ -158,8 +158,7 @@ func files(tb testing.TB) map[string][][2]string {
 	}
 }
 
-// TestStrip: nothing is left of what is not the picture, and nothing of the
-// picture is lost.
+// TestStrip checks that only the picture is left of a file, and all of it.
 func TestStrip(t *testing.T) {
 	t.Parallel()
 	for media, list := range files(t) {
@@ -218,7 +217,7 @@ func frames(t *testing.T, file, media string) (list []image.Image) {
 	return list
 }
 
-// TestBroken: a file that ends anywhere before its end is refused.
+// TestBroken checks that a truncated file is refused wherever it ends.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	for media, list := range files(t) {
@@ -248,8 +247,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// fuzz holds that no input makes a parser panic or write more than it read, and
-// that what it has written it leaves as it is.
+// fuzz checks that no input makes a parser panic or write more than it read, and that the parser leaves its own output
+// as it is.
 func fuzz(f *testing.F, media string) {
 	f.Helper()
 	for _, file := range files(f)[media] {
@@ -279,7 +278,7 @@ func FuzzPNG(f *testing.F)  { fuzz(f, "image/png") }
 func FuzzGIF(f *testing.F)  { fuzz(f, "image/gif") }
 func FuzzWebP(f *testing.F) { fuzz(f, "image/webp") }
 
-// BenchmarkStrip: the memory does not grow with the image.
+// BenchmarkStrip shows that the memory does not grow with the image.
 func BenchmarkStrip(b *testing.B) {
 	for _, size := range []int{1 << 10, 16 << 20} {
 		file := strings.NewReader(pngWith(b, chunk("tEXt", strings.Repeat("x", size)), ""))

@@ -18,10 +18,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
-// testSecret is a secret of just the least length.
+// testSecret is a secret of exactly the minimum length.
 const testSecret = "0123456789abcdef0123456789abcdef"
 
-// issuer is whose tokens the tests check.
+// issuer is the issuer of the tokens of the tests.
 const issuer = "https://id.example.com"
 
 // The keys of all tests: making one of RSA takes long.
@@ -42,7 +42,7 @@ type checker struct {
 	tb    testing.TB
 }
 
-// newChecker accepts what these keys of a JWK set have signed.
+// newChecker returns a checker that accepts the signatures of the keys of a JWK set.
 func newChecker(tb testing.TB, keys ...string) *checker {
 	tb.Helper()
 	set, err := jwks.ParseSet([]byte(jwkstest.Keys(keys...)))
@@ -301,7 +301,7 @@ func TestCache(t *testing.T) {
 	c.refuses(long, ErrUnknownKey)
 }
 
-// FuzzVerify knows no key of the issuer, so nothing may pass.
+// FuzzVerify has no key of the issuer, so that no token may pass.
 func FuzzVerify(f *testing.F) {
 	c := newChecker(f, jwkstest.JWK("k1", rsaKey), jwkstest.JWK("ec", ecKey))
 	good := c.good()

@@ -79,7 +79,7 @@ func wantErrOpen(tb testing.TB, a *AES, sealed, associated string) {
 	}
 }
 
-// TestTamper changes, adds and takes away every single character.
+// TestTamper changes, inserts and removes each single character.
 func TestTamper(t *testing.T) {
 	t.Parallel()
 	a := ring(t, oldKey)

@@ -108,7 +108,7 @@ func newPostgres(tb testing.TB, dsn string) *store.DB {
 	return db
 }
 
-// with opens a database, and closes it when do is done.
+// with opens a database, calls do and closes the database.
 func with(tb testing.TB, db *store.DB, do func(db *store.DB)) {
 	tb.Helper()
 	if err := db.Register(schema()); err != nil {
@@ -170,7 +170,7 @@ func rows(tb testing.TB, db *store.DB, query string) (all []string) {
 
 const items = 60
 
-// fill puts rows into every table of a SQLite database.
+// fill inserts rows into every table of a SQLite database.
 func fill(tb testing.TB, db *store.DB) {
 	tb.Helper()
 	for i := range items {
@@ -258,8 +258,8 @@ func options(from, to *store.DB) Options {
 	return Options{From: from, To: to, Schemas: []store.Schema{schema()}, batch: 7}
 }
 
-// TestRoundTrip: all that a SQLite database has arrives on PostgreSQL, and from there in
-// another one.
+// TestRoundTrip checks that all data of a SQLite database arrives in PostgreSQL, and from there in another SQLite
+// database.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	path, want := filled(t)
@@ -312,8 +312,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestGoesOn: a move that is cut short anywhere goes on where it ended, and what was changed
-// meanwhile arrives too. No server opens what is not whole.
+// TestGoesOn checks that a move that is interrupted anywhere continues where it ended, and that changes made meanwhile
+// arrive too. No server opens the incomplete database.
 func TestGoesOn(t *testing.T) {
 	t.Parallel()
 	path, want := filled(t)
@@ -384,7 +384,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestRefused: nothing is moved that would not arrive as it is, or that others use.
+// TestRefused checks that data is not moved that would not arrive unchanged or that others use.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -423,8 +423,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPlaces: neither place may be in use, the target has to be empty, the source has to be
-// what this program knows.
+// TestPlaces checks that neither database may be in use, that the target must be empty, and that the source must have
+// the schema that this program knows.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	path, _ := filled(t)
@@ -496,7 +496,7 @@ func newBriefSQLite(tb testing.TB, path string) *store.DB {
 	return db
 }
 
-// TestSum: rows are equal whatever their order, and no two that are not.
+// TestSum checks that the sum of rows does not depend on their order, and that different rows have different sums.
 func TestSum(t *testing.T) {
 	t.Parallel()
 	of := func(rows ...[]any) *sum {

@@ -50,7 +50,7 @@ func TestAdapt(t *testing.T) {
 	const servers, log = "apps.http.servers.", "logging.logs.default."
 	for name, test := range map[string]struct {
 		text string
-		want map[string]string // by the path in the JSON; empty: nothing is there
+		want map[string]string // by the path in the JSON; an empty text means that nothing is there
 	}{
 		"nothing": {"", map[string]string{
 			"apps.http.grace_period": "10000000000", servers + "srv0.listen": `[":9000"]`, servers + "srv1.listen": `["localhost:9001"]`, servers + "srv0.protocols": `["h1"]`,
