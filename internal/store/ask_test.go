@@ -66,7 +66,7 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// A Write whose function passes over a failed statement is none that is committed.
+// TestPostgresFailureIgnored checks that a Write does not commit if its function ignored a failed statement.
 func TestPostgresFailureIgnored(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}

@@ -121,7 +121,7 @@ func wantError(t *testing.T, err, want error) {
 	}
 }
 
-// eventually waits for what other goroutines bring about.
+// eventually waits until other goroutines have made a condition true.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
@@ -172,7 +172,7 @@ func queued(t *testing.T, db *DB, n int) {
 	eventually(t, fmt.Sprint(n, " writes wait"), func() bool { return len(w.queue) == n })
 }
 
-// logs returns a logger and what was said to it.
+// logs returns a logger and the entries that it records.
 func logs() (*zap.Logger, *observer.ObservedLogs) {
 	core, seen := observer.New(zap.DebugLevel)
 	return zap.New(core), seen

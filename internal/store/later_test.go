@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Statements for later run in their order, with the change or not at all.
+// TestLater checks that statements passed to Later run in their order, with the change or not at all.
 func TestLater(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -247,7 +247,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestSecrets: no token and no secret id is in an error.
+// TestSecrets checks that no error contains a token or a secret id.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	s := transittest.New(t)
