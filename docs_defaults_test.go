@@ -20,9 +20,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 )
 
-// TestDocumentDefaults: the defaults that the pages of the reference give are those of
-// the modules, as far as these can say them: in a field that is filled when the module
-// is provisioned, or as one value behind "Default:" in the comment of the field.
+// TestDocumentDefaults checks the defaults in the tables of the reference against the modules, as far as these have
+// them: in a field that Provision fills, or as one value behind "Default:" in the comment of the field.
 func TestDocumentDefaults(t *testing.T) {
 	said := comments(t)
 	filled := provisioned(t)
@@ -197,7 +196,7 @@ func provisioned(t *testing.T) map[string]map[string]string {
 	return found
 }
 
-// option is a line of a table of the reference.
+// option is a row of a table of the reference.
 type option struct {
 	cells    []string
 	standard string // what stands under Default
@@ -226,7 +225,7 @@ func options(text string) (found []option) {
 	return found
 }
 
-// named reports whether the line is of the field.
+// named reports whether the row is about the field.
 func (o option) named(field string) bool {
 	for _, cell := range o.cells {
 		if word, _, _ := strings.Cut(strings.Trim(cell, "`"), " "); strings.Trim(word, "`,") == field && strings.HasPrefix(cell, "`") {
@@ -236,7 +235,7 @@ func (o option) named(field string) bool {
 	return false
 }
 
-// module reports whether the line is of the module, where it says of which it is.
+// module reports whether the row is about the module. A row that names no module is about all.
 func (o option) module(id string) bool {
 	return !strings.HasPrefix(o.cells[0], "`") || !strings.Contains(o.cells[0], "`tollgate.") || strings.Contains(o.cells[0], "`"+id+"`")
 }

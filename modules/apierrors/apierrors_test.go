@@ -211,8 +211,8 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// TestConnectionHeader: what the client names in Connection is not passed on by
-// proxies, but for the request id.
+// TestConnectionHeader checks that X-Request-Id is removed from Connection, since proxies do not forward the fields
+// that are named there.
 func TestConnectionHeader(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ sent, want []string }{
@@ -517,7 +517,7 @@ func TestRealServer(t *testing.T) {
 	}
 }
 
-// discard is a ResponseWriter without cost of its own.
+// discard is a ResponseWriter that costs nothing by itself.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header         { return d.header }

@@ -110,7 +110,7 @@ func TestErrors(t *testing.T) { //nolint:paralleltest // see above
 	}
 }
 
-// A signal ends what a command does.
+// TestCancelled checks that a signal ends a running command.
 func TestCancelled(t *testing.T) { //nolint:paralleltest // see above
 	t.Chdir(t.TempDir())
 	_, _, err := run(t, func(s *Session, _ *cobra.Command, _ []string) error {

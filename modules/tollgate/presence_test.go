@@ -18,7 +18,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/caddytls"
 )
 
-// place is a service at which nothing is, to be found: place <title> <path> [hidden].
+// place is a handler that is found as a service but serves nothing: place <title> <path> [hidden].
 type place struct {
 	Title  string `json:"title,omitempty"`
 	Path   string `json:"path,omitempty"`

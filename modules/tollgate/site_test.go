@@ -39,7 +39,8 @@ func names(config gjson.Result) (found []string) {
 	return found
 }
 
-// TestHomeOfSite checks that a site with two services has a home page before them, and one alone whatever is written.
+// TestHomeOfSite checks that a site with two services gets a home page before them, that a site with one gets none, and
+// that a line of its own replaces it.
 func TestHomeOfSite(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ body, want string }{

@@ -162,7 +162,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestMove: what aes has sealed opens until it is sealed anew, and the way back is open.
+// TestMove checks that values that aes has sealed open until they are sealed again, and that the way back is possible.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	s, dir := server(t), t.TempDir()
