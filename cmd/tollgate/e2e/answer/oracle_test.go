@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// oracle is an endpoint for chat completions that says what a test has it say, at each step
-// of a question: verdict, plan, draft, judge.
+// oracle is an endpoint for chat completions that answers each step of a question (verdict, plan, draft, judge) as the
+// test wants.
 type oracle struct {
 	*httptest.Server
 	hanging chan string // the step at which a question has begun to hang
@@ -74,7 +74,7 @@ func newOracle(t *testing.T, says func(step, prompt string) string) *oracle {
 	return o
 }
 
-// say changes what it says.
+// say changes what the oracle says.
 func (o *oracle) say(says func(step, prompt string) string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -145,7 +145,7 @@ func passage(prompt, text string) string {
 	return ""
 }
 
-// honest is what an oracle says that knows the answer to what is asked.
+// honest is what an oracle says that knows the answer to the question.
 var honest = writing(func(prompt string) string {
 	if mark := passage(prompt, "501,103"); mark != "" {
 		return "Quillmarsh Instruments had revenue of $501,103 thousand in fiscal 2025 " + mark + "."

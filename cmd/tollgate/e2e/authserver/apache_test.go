@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// apacheConfig is that of an Apache whose pages are for who has signed in at the issuer.
+// apacheConfig is the configuration of an Apache whose pages are only for people who are signed in at the issuer.
 const apacheConfig = `ServerRoot "DIR"
 ServerName 127.0.0.1
 Listen 127.0.0.1:PORT

@@ -92,7 +92,7 @@ func (c *application) post(base, path string, pairs ...string) *e2e.Answer {
 	return e2e.Read(e2e.Client.Do(request)) //nolint:bodyclose // Read does
 }
 
-// exchange narrows a token of the client.
+// exchange requests a token for less than a token of the client grants.
 func (c *application) exchange(base, token string) *e2e.Answer {
 	return c.post(base, "/oauth/token", "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange", "resource", cmp.Or(c.resource, notes),
 		"subject_token", token, "subject_token_type", "urn:ietf:params:oauth:token-type:access_token")
@@ -161,7 +161,7 @@ func (c *application) active(base, token string) bool {
 	return answer.Active
 }
 
-// granted are the tokens of an answer.
+// granted has the tokens of an answer.
 type granted struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`

@@ -60,9 +60,8 @@ func (f forging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(r)
 }
 
-// TestMCP: a client of the MCP SDK that knows the address of a server alone finds the
-// authorization server, registers, has somebody sign in and calls a tool, until the
-// account is disabled.
+// TestMCP checks that a client of the MCP SDK that knows only the address of a server finds the authorization server,
+// registers, signs somebody in and calls a tool, until the account is disabled.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	upstream := newMCPServer(t)
@@ -136,8 +135,8 @@ func TestMCP(t *testing.T) {
 	n.Stop()
 }
 
-// TestMCPDocument: a client of the MCP SDK that is known by the URL of its metadata
-// document calls a tool, and is registered nowhere.
+// TestMCPDocument checks that a client of the MCP SDK that is identified by the URL of its metadata document can call a
+// tool without being registered.
 func TestMCPDocument(t *testing.T) {
 	t.Parallel()
 	upstream := newMCPServer(t)
@@ -219,8 +218,8 @@ func newIdP(t *testing.T, client *string) *httptest.Server {
 	return idp
 }
 
-// TestMCPEnterprise: a client of the MCP SDK calls a tool for somebody whom the company's
-// identity provider vouches for; nobody is asked.
+// TestMCPEnterprise checks that a client of the MCP SDK can call a tool for somebody for whom the company's identity
+// provider vouches, without asking them.
 func TestMCPEnterprise(t *testing.T) {
 	t.Parallel()
 	upstream := newMCPServer(t)

@@ -26,7 +26,7 @@ func scraped(t *testing.T, admin string) map[string]float64 {
 	return all
 }
 
-// TestAuthserverMetrics: what happens is counted, each thing once.
+// TestAuthserverMetrics checks that each event is counted once.
 func TestAuthserverMetrics(t *testing.T) {
 	t.Parallel()
 	n, base, admin := e2e.NewAuthserver(t, `

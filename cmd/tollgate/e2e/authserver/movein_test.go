@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestMoveIn takes users and clients over with the built program: the old password signs in, and the
-// old secret gets a token, also after the first time, when both are hashed anew.
+// TestMoveIn imports users and clients with the binary. The old password signs in, and the old secret gets a token,
+// also after the first use, when both are hashed again.
 func TestMoveIn(t *testing.T) {
 	t.Parallel()
 	issuer := "http://localhost:" + e2e.FreePort(t)

@@ -21,12 +21,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// elsewhere is how long what is taken back on one node may still hold on another.
+// elsewhere is how long what was revoked on one node may still be valid on another.
 const elsewhere = 5 * time.Second
 
-// TestAuthserverNodes: two processes on one PostgreSQL are one server. A code, a refresh
-// token and, with a Redis, an assertion and a proof are good once, whoever is asked; what
-// is revoked, suspended, disabled or rotated on one is so on the other.
+// TestAuthserverNodes checks that two processes on one PostgreSQL act as one server. A code, a refresh token and, with
+// a Redis, an assertion and a proof can be used once, at whichever node. What is revoked, suspended, disabled or
+// rotated on one node is so on the other.
 func TestAuthserverNodes(t *testing.T) {
 	t.Parallel()
 	issuer := "http://localhost:" + e2e.FreePort(t) // of a balancer that is not asked

@@ -19,10 +19,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestReencryptKilled: data moves from one master key to another while the server serves,
-// and what does it is killed at several moments, the command and the server itself. All
-// rows can be read all the time, none is lost, what was told to be done stays done, another
-// run goes on, and in the end the old key can be taken away.
+// TestReencryptKilled moves data from one master key to another while the server serves, and kills the command and the
+// server at several moments. All rows stay readable, none is lost, what was reported as done stays done, another run
+// continues, and in the end the old key can be removed.
 func TestReencryptKilled(t *testing.T) {
 	t.Parallel()
 	e2e.OnBoth(t, func(t *testing.T, d e2e.Tables) {

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// boardPeople can sign in, and left posts to decide on.
+// boardPeople are members who can sign in, and whose posts are to be moderated.
 const boardPeople = `{
 "users": [
 	{"name": "ada", "password": "correct horse", "groups": ["registered", "administrators"]},

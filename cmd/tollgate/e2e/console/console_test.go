@@ -71,9 +71,8 @@ func TestConsoleFiles(t *testing.T) {
 	}
 }
 
-// identityProvider is an OpenID provider at which everybody is signed in already
-// and agrees. It insists on PKCE and gives every code and refresh token out for
-// one use.
+// identityProvider is an OpenID provider at which everybody is already signed in and consents. It requires PKCE, and
+// each code and refresh token can be used once.
 type identityProvider struct {
 	t       *testing.T
 	url     string

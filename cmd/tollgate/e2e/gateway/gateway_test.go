@@ -330,11 +330,11 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// keyFilter is what keeps gateway keys out of the logs in the shipped files.
+// keyFilter is the part of the shipped files that keeps gateway keys out of the logs.
 const keyFilter = "\t\t# Clients may send their key in this header.\n\t\tformat filter {\n\t\t\trequest>headers>X-Api-Key delete\n\t\t}\n"
 
-// TestKeysNotLogged: no log has a gateway key, whichever header it came in and
-// whatever became of the request, not even at the lowest level.
+// TestKeysNotLogged checks that no log contains a gateway key, whichever header it came in and whatever the result of
+// the request, not even at the lowest level.
 func TestKeysNotLogged(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -368,7 +368,7 @@ func TestKeysNotLogged(t *testing.T) {
 	}
 }
 
-// TestShownKeysWarning: who has an access log that shows gateway keys is told.
+// TestShownKeysWarning checks that an access log that shows gateway keys causes a warning.
 func TestShownKeysWarning(t *testing.T) {
 	t.Parallel()
 	const (

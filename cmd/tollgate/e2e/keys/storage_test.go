@@ -91,7 +91,7 @@ func (n *server) crowd(db *sql.DB, many int, during func()) {
 	}
 }
 
-// flipsOfStorage are of where the data are, and what may be used once.
+// flipsOfStorage has the settings of where data are stored, and of what can be used once.
 var flipsOfStorage = map[string]flip{
 	"storage.driver": {Other: "postgres", Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
 		with, _ := postgres(t, nil)
