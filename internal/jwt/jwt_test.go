@@ -301,7 +301,7 @@ func TestCache(t *testing.T) {
 	c.refuses(long, ErrUnknownKey)
 }
 
-// FuzzVerify has no key of the issuer, so that no token may pass.
+// FuzzVerify checks that no token passes that was not signed with a key of the issuer.
 func FuzzVerify(f *testing.F) {
 	c := newChecker(f, jwkstest.JWK("k1", rsaKey), jwkstest.JWK("ec", ecKey))
 	good := c.good()

@@ -84,8 +84,8 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //	{"type":"about:blank","title":"Not Found","status":404,"detail":"…",
 //	 "code":"not_found","param":"id","errors":[…],"request_id":"req_…"}
 //
-// Other modules add formats of their own: board_pages is a page for requests that are refused in front of the board, and
-// oauth is the error format of the authorization server.
+// Other modules add formats of their own: board_pages is a page for requests that are refused in front of the board,
+// and oauth is the error format of the authorization server.
 //
 // # What the client is told
 //
@@ -97,10 +97,10 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 // A request that no handler answers gets a 404. Caddy alone would send an empty 200, which a client takes for success.
 //
 // Error responses have Cache-Control: no-store and, where they apply, Retry-After with retry-after-ms and
-// x-should-retry: false. 429 and 503 always have the former two, with 1 second unless the error has another wait or says
-// that a retry is pointless. WWW-Authenticate, Allow, Vary, cookies and similar headers that a handler set before it
-// failed are kept; headers that describe a body which was never sent, such as Content-Encoding or ETag, are removed. HEAD
-// gets the same header without a body.
+// x-should-retry: false. 429 and 503 always have the former two, with 1 second unless the error has another wait or
+// says that a retry is pointless. WWW-Authenticate, Allow, Vary, cookies and similar headers that a handler set before
+// it failed are kept; headers that describe a body which was never sent, such as Content-Encoding or ETag, are removed.
+// HEAD gets the same header without a body.
 //
 // # What is left alone
 //
@@ -118,9 +118,10 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //
 // # Request ids
 //
-// Every response, successful or not, has the header X-Request-Id, which is "req_" and 24 random letters and digits; with
-// messages the header request-id has the same value. Ids that clients send or upstreams set are replaced. Upstreams get
-// ours in X-Request-Id, even if the client names that header in Connection, which asks proxies to remove it.
+// Every response, successful or not, has the header X-Request-Id, which is "req_" and 24 random letters and digits;
+// with messages the header request-id has the same value. Ids that clients send or upstreams set are replaced.
+// Upstreams get ours in X-Request-Id, even if the client names that header in Connection, which asks proxies to remove
+// it.
 //
 // Placeholder: {http.tollgate.request_id}. Variables:
 // {http.vars.tollgate.request_id}, {http.vars.tollgate.api_errors.format}.

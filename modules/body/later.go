@@ -17,8 +17,8 @@ type Later struct {
 
 const laterVar = "tollgate.answered_later"
 
-// NewLater returns a Later for the request of ctx, which must be a request in Caddy. The handlers in front of the caller
-// get it from LaterOf.
+// NewLater returns a Later for the request of ctx, which must be a request in Caddy. The handlers in front of the
+// caller get it from LaterOf.
 func NewLater(ctx context.Context) *Later {
 	l := new(Later)
 	caddyhttp.SetVar(ctx, laterVar, l)
@@ -35,7 +35,7 @@ func LaterOf(ctx context.Context) *Later {
 	return l
 }
 
-// Do has End call f. If End was called already, Do calls f before it returns. The context that f receives is that of
+// Do makes End call f. If End was called already, Do calls f before it returns. The context that f receives is that of
 // End, which has the placeholders of the answer.
 func (l *Later) Do(f func(ctx context.Context)) {
 	l.mu.Lock()

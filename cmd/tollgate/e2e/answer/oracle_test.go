@@ -88,7 +88,7 @@ func (o *oracle) answer(step, prompt string) (text string, wake <-chan struct{})
 	return o.says(step, prompt), o.wake
 }
 
-// release has the requests that hang answered with what the oracle says now.
+// release answers the requests that hang with what the oracle says now.
 func (o *oracle) release() { close(o.wake) }
 
 // option returns the line of the Caddyfile that makes the oracle the model.
