@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// keepOver is how long finished deliveries are kept, and keepPending how long deliveries wait for a webhook that is
-	// disabled.
+	// keepOver is how long finished deliveries are kept. keepPending is how long a delivery may be pending, above all
+	// because its webhook is disabled, before it fails.
 	keepOver    = 7 * 24 * time.Hour
 	keepPending = 3 * 24 * time.Hour
 
