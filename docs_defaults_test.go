@@ -20,9 +20,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 )
 
-// TestDocumentDefaults: the defaults that the pages of the reference give are those of
-// the modules, as far as these can say them: in a field that is filled when the module
-// is provisioned, or as one value behind "Default:" in the comment of the field.
+// TestDocumentDefaults checks the defaults in the tables of the reference against the modules, as far as these have
+// them: in a field that Provision fills, or as one value behind "Default:" in the comment of the field.
 func TestDocumentDefaults(t *testing.T) {
 	said := comments(t)
 	filled := provisioned(t)
@@ -73,7 +72,7 @@ func TestDocumentDefaults(t *testing.T) {
 	}
 }
 
-// pageOf is the page of the reference that has the options of a module.
+// pageOf returns the name of the reference page that documents the options of a module.
 func pageOf(id string) string {
 	if directive, ok := strings.CutPrefix(id, "http.handlers."); ok {
 		return directive + ".md"
@@ -121,7 +120,7 @@ var standardOf = regexp.MustCompile(`(?s)\bDefault: (.*?)(?:\.\s|\.$|, since)`)
 // literal is a default that a program can compare: one value, or one for each tier.
 var literal = regexp.MustCompile(`^(?:low \S+, medium \S+, high \S+|"?[\w./:{}-]+"?|\d+ [KMG]iB(?:,.*)?)$`)
 
-// comments are the defaults that the comments of fields give, by package, type and field.
+// comments returns the defaults that the comments of struct fields name, by package, type and field.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -162,7 +161,7 @@ func comments(t *testing.T) map[string]string {
 	return found
 }
 
-// provisioned are the fields that modules fill by themselves, by module and field.
+// provisioned returns the fields that modules set in Provision by themselves, by module and field.
 func provisioned(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	ctx, err := caddy.ProvisionContext(&caddy.Config{Admin: &caddy.AdminConfig{Disabled: true}})
@@ -197,13 +196,13 @@ func provisioned(t *testing.T) map[string]map[string]string {
 	return found
 }
 
-// option is a line of a table of the reference.
+// option is a row of a table of the reference.
 type option struct {
 	cells    []string
 	standard string // what stands under Default
 }
 
-// options are the lines of the tables of a page that have defaults.
+// options returns the rows of the tables of a page that have a column of defaults.
 func options(text string) (found []option) {
 	column := -1
 	for line := range strings.Lines(text) {
@@ -226,7 +225,7 @@ func options(text string) (found []option) {
 	return found
 }
 
-// named reports whether the line is of the field.
+// named reports whether the row is about the field.
 func (o option) named(field string) bool {
 	for _, cell := range o.cells {
 		if word, _, _ := strings.Cut(strings.Trim(cell, "`"), " "); strings.Trim(word, "`,") == field && strings.HasPrefix(cell, "`") {
@@ -236,12 +235,12 @@ func (o option) named(field string) bool {
 	return false
 }
 
-// module reports whether the line is of the module, where it says of which it is.
+// module reports whether the row is about the module. A row that names no module is about all.
 func (o option) module(id string) bool {
 	return !strings.HasPrefix(o.cells[0], "`") || !strings.Contains(o.cells[0], "`tollgate.") || strings.Contains(o.cells[0], "`"+id+"`")
 }
 
-// plain is a default without what people write around it, times in one form.
+// plain returns a default without markup and explanations, and with durations in one form.
 func plain(text string) string {
 	text = strings.NewReplacer("`", "", `"`, "").Replace(text)
 	if !strings.HasPrefix(text, "low ") {

@@ -27,7 +27,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/doctest"
 )
 
-// pages are the documents by their paths from the root of the repository.
+// pages returns the documents by their paths from the root of the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	texts := make(map[string]string)
@@ -53,7 +53,7 @@ func pages(t *testing.T) map[string]string {
 	return texts
 }
 
-// page is one of them.
+// page returns the text of one document.
 func page(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.FromSlash(name))
@@ -72,8 +72,7 @@ var (
 	unspoken   = regexp.MustCompile(`[^\p{L}\p{N}\p{M} _-]`)
 )
 
-// anchors are the fragments that the headings of a page can be reached by, as the
-// common renderers make them.
+// anchors returns the fragments that link to the headings of a page, as the common renderers create them.
 func anchors(text string) map[string]bool {
 	_, text = doctest.Blocks(text)
 	found := make(map[string]bool)
@@ -90,7 +89,7 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
-// links are where a page leads.
+// links returns the targets of the links of a page.
 func links(text string) []string {
 	_, text = doctest.Blocks(text)
 	text = codeSpan.ReplaceAllString(text, "")
@@ -103,8 +102,8 @@ func links(text string) []string {
 	return found
 }
 
-// relative is where a link of a page leads in the repository; a link elsewhere is not
-// relative.
+// relative returns the path in the repository and the fragment that a link of a page leads to. It reports false for a
+// link to somewhere else.
 func relative(from, link string) (target, fragment string, ok bool) {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return "", "", false
@@ -116,7 +115,7 @@ func relative(from, link string) (target, fragment string, ok bool) {
 	return path.Join(path.Dir(from), target), fragment, true
 }
 
-// TestDocumentLinks: what the documents link to is there, the anchors included.
+// TestDocumentLinks checks that the targets of the links in the documents exist, anchors included.
 func TestDocumentLinks(t *testing.T) {
 	t.Parallel()
 	count := 0
@@ -145,8 +144,8 @@ func TestDocumentLinks(t *testing.T) {
 	}
 }
 
-// TestDocumentsReached: every page is linked from the index of the documents, which the README
-// links; those of a folder with an index of its own, such as decisions, from that one.
+// TestDocumentsReached checks that every page is linked from the index of the documents, which the README links. Pages
+// of a folder with an index of its own, such as decisions, are linked from that one.
 func TestDocumentsReached(t *testing.T) {
 	t.Parallel()
 	reached := func(from string) map[string]bool {
@@ -174,8 +173,7 @@ func TestDocumentsReached(t *testing.T) {
 	}
 }
 
-// TestDocumentTasks: what newcomers want to do first is not further than two links
-// from the README.
+// TestDocumentTasks checks that the first tasks of newcomers are at most two links away from the README.
 func TestDocumentTasks(t *testing.T) {
 	t.Parallel()
 	texts := pages(t)
@@ -227,7 +225,7 @@ var surroundings = map[string][2]string{
 	"events":   {":80 {\n\ttollgate events {\n", "\n\t}\n}\n"},
 }
 
-// TestDocumentCaddyfiles: every Caddyfile in the documents adapts.
+// TestDocumentCaddyfiles checks that every Caddyfile in the documents adapts.
 func TestDocumentCaddyfiles(t *testing.T) {
 	t.Parallel()
 	count := 0
@@ -256,7 +254,7 @@ func TestDocumentCaddyfiles(t *testing.T) {
 	}
 }
 
-// known are the words that a parser says there are, asked for one that there is not.
+// known returns the words that a parser lists when the configuration has one that it does not know.
 func known(t *testing.T, config string) []string {
 	t.Helper()
 	_, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(config), map[string]any{"filename": "Caddyfile"})
@@ -277,8 +275,7 @@ func known(t *testing.T, config string) []string {
 	return strings.Split(strings.TrimSpace(list), ", ")
 }
 
-// TestDocumentOptions: every option that a parser knows is on its page of the
-// reference.
+// TestDocumentOptions checks that every option that a parser knows is on its page of the reference.
 func TestDocumentOptions(t *testing.T) {
 	t.Parallel()
 	site := func(text string) string { return ":80 {\n" + text + "\n}\n" }
@@ -353,8 +350,8 @@ func TestDocumentOptions(t *testing.T) {
 	}
 }
 
-// TestDocumentModules: every module has its id on a page of the reference, and every
-// directive a page.
+// TestDocumentModules checks that the id of every module is on a page of the reference, and that every directive has a
+// page.
 func TestDocumentModules(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder
@@ -373,7 +370,7 @@ func TestDocumentModules(t *testing.T) {
 	}
 }
 
-// TestDocumentFields: every field of a module's JSON is named in the reference.
+// TestDocumentFields checks that every field of a module's JSON is named in the reference.
 func TestDocumentFields(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder
@@ -428,7 +425,7 @@ var (
 	jobMetrics = regexp.MustCompile(`NewJobMetrics\("(\w+)"`)
 )
 
-// TestDocumentErrors: the page of error codes has those that handlers give.
+// TestDocumentErrors checks that the page of error codes has the codes that handlers return.
 func TestDocumentErrors(t *testing.T) {
 	t.Parallel()
 	text := page(t, "docs/reference/errors.md")
@@ -457,7 +454,7 @@ func TestDocumentErrors(t *testing.T) {
 	}
 }
 
-// TestDocumentProviders: the pages have the providers of the built-in catalog.
+// TestDocumentProviders checks that the pages have the providers of the built-in catalog.
 func TestDocumentProviders(t *testing.T) {
 	t.Parallel()
 	var catalog struct {
@@ -485,8 +482,8 @@ func TestDocumentProviders(t *testing.T) {
 	}
 }
 
-// TestDocumentLoopback: whoever lets this machine in by the rule of run events is told
-// wherever it is written what the rule cannot see.
+// TestDocumentLoopback checks that every text about the right of programs on this machine to use run events says which
+// proxies pass for them.
 func TestDocumentLoopback(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"docs/reference/run_events.md", "docs/concepts/security.md", "caddyfiles/events/Caddyfile"} {
@@ -500,7 +497,7 @@ func TestDocumentLoopback(t *testing.T) {
 	}
 }
 
-// TestDocumentMetrics: the page of metrics has those that there are, and no others.
+// TestDocumentMetrics checks that the page of metrics has exactly the metrics that exist.
 func TestDocumentMetrics(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -541,8 +538,7 @@ func TestDocumentMetrics(t *testing.T) {
 	}
 }
 
-// command is one of the commands of the binary with all below it; nil where there is
-// none.
+// command returns a command of the binary with its subcommands, or nil if there is no such command.
 func command(name string) *cobra.Command {
 	registered, ok := caddycmd.Commands()[name]
 	if !ok {
@@ -558,9 +554,8 @@ func command(name string) *cobra.Command {
 	return c
 }
 
-// TestDocumentShell: what the documents have for a shell is written as one reads it, and
-// asks for commands and flags that there are; what is in other languages can be read,
-// too.
+// TestDocumentShell checks that the shell commands in the documents parse, and that the commands and flags of tollgate
+// in them exist. Go, Python and JSON texts must parse too.
 func TestDocumentShell(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -593,7 +588,7 @@ func TestDocumentShell(t *testing.T) {
 	}
 }
 
-// reads has a program look at a text.
+// reads passes a text to a program on stdin and fails the test if the program fails.
 func reads(t *testing.T, where, text, program string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -603,7 +598,7 @@ func reads(t *testing.T, where, text, program string, args ...string) {
 	}
 }
 
-// asks checks the commands of ours in a line of a shell, and counts them.
+// asks checks the tollgate commands in a line of a shell, and returns their number.
 func asks(t *testing.T, where, line string) (count int) {
 	t.Helper()
 	words := strings.Fields(line)
@@ -640,8 +635,7 @@ func asks(t *testing.T, where, line string) (count int) {
 	return count
 }
 
-// TestDocumentCommands: the page of the command line has every command of ours with
-// its flags.
+// TestDocumentCommands checks that the page of the command line has every command of tollgate with its flags.
 func TestDocumentCommands(t *testing.T) {
 	t.Parallel()
 	text := page(t, "docs/reference/command-line.md")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// operators are the files that connect to addresses of the operator alone, or of a test.
+// operators has the files that connect only to addresses that the operator configures.
 var operators = map[string]string{
 	"backends/gateway/credentials/credentials.go": "the token endpoints of the catalog and the configuration",
 	"internal/counters/redis_client.go":           "the counters of the configuration",
@@ -16,8 +16,8 @@ var operators = map[string]string{
 	"internal/transit/transit.go":                 "the key management server of the configuration",
 }
 
-// TestFetchers: what services connect to goes through the guard of internal/outbound, but
-// for what the configuration names.
+// TestFetchers checks that the connections of services go through internal/outbound, except those to addresses of the
+// configuration.
 func TestFetchers(t *testing.T) {
 	t.Parallel()
 	connects := regexp.MustCompile(`http\.(DefaultClient|DefaultTransport|Get\(|Head\(|Post\(|PostForm\(|Client\{|Transport\{)|new\(http\.(Client|Transport)\)|net\.(Dial|Dialer\{)|new\(net\.Dialer\)|tls\.(Dial|Dialer\{)`)

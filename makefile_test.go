@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestMakeTest: make test is everything that a fresh machine needs, and what CI does. It
-// compiles a package once for the linter, the program and the benchmarks: whoever builds
-// does so with the same flags and tags.
+// TestMakeTest checks that make test does everything that a fresh machine needs, and that CI runs it. The linter, the
+// program and the benchmarks share compiled packages, since all are built with the same flags and tags.
 func TestMakeTest(t *testing.T) {
 	t.Parallel()
 	makes := page(t, "Makefile")

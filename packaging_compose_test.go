@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// compose is what the tests read of packaging/compose.yaml.
+// compose is the part of packaging/compose.yaml that the tests read.
 type compose struct {
 	Services map[string]struct {
 		Build *struct{ Context, Dockerfile string }
@@ -32,8 +32,8 @@ type compose struct {
 	Volumes map[string]any
 }
 
-// TestPackageCompose: the services of compose.yaml fit each other, the image and the
-// Caddyfile, and it asks .env for what the page of installation writes there.
+// TestPackageCompose checks that the services of compose.yaml fit each other, the image and the Caddyfile, and that
+// compose.yaml asks .env for the variables that the page of installation writes there.
 func TestPackageCompose(t *testing.T) {
 	t.Parallel()
 	const name = "packaging/compose.yaml"
@@ -146,7 +146,7 @@ func TestPackageCompose(t *testing.T) {
 	}
 }
 
-// outlives holds that a process is waited for longer than it may take to end.
+// outlives checks that the time for which a process is waited is longer than its grace period.
 func outlives(t *testing.T, waits, config string) {
 	t.Helper()
 	match := regexp.MustCompile(`(?m)^\tgrace_period (\S+)$`).FindStringSubmatch(config)
@@ -163,7 +163,7 @@ func outlives(t *testing.T, waits, config string) {
 	}
 }
 
-// configOf is where the image looks for its Caddyfile.
+// configOf returns the path at which the image looks for its Caddyfile.
 func configOf(t *testing.T) string {
 	t.Helper()
 	match := regexp.MustCompile(`(?m)^CMD \["run", "--config", "([^"]+)"\]$`).FindStringSubmatch(page(t, "packaging/Containerfile"))
@@ -173,8 +173,8 @@ func configOf(t *testing.T) string {
 	return match[1]
 }
 
-// TestPackageImage: the stages of the Containerfile take from each other what is there,
-// and the image starts the binary that the build makes.
+// TestPackageImage checks that the stages of the Containerfile copy files that exist, and that the image starts the
+// binary that the build makes.
 func TestPackageImage(t *testing.T) {
 	t.Parallel()
 	const name = "packaging/Containerfile"
@@ -238,8 +238,8 @@ func TestPackageImage(t *testing.T) {
 	}
 }
 
-// TestPackageFolders: the unit gives the Caddyfile of the package the folders that it
-// writes to, and waits for its end.
+// TestPackageFolders checks that the unit gives the Caddyfile of the package the folders that it writes to, and waits
+// until the process has ended.
 func TestPackageFolders(t *testing.T) {
 	t.Parallel()
 	unit, config := page(t, "packaging/tollgate.service"), page(t, "packaging/Caddyfile")

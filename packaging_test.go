@@ -13,8 +13,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 )
 
-// TestPackageSources: what nfpm.yaml takes from the tree is there, and what the
-// binary and the build make is what build.sh makes.
+// TestPackageSources checks that the files that nfpm.yaml takes from the tree exist, and that build.sh makes those that
+// it takes from the build.
 func TestPackageSources(t *testing.T) {
 	t.Parallel()
 	built := page(t, "packaging/build.sh")
@@ -37,8 +37,8 @@ func TestPackageSources(t *testing.T) {
 	}
 }
 
-// TestPackageCaddyfile: the Caddyfile of the package is formatted and loads, with
-// its folders moved to where a test may write.
+// TestPackageCaddyfile checks that the Caddyfile of the package is formatted and loads, with its folders moved to where
+// a test may write.
 func TestPackageCaddyfile(t *testing.T) { //nolint:paralleltest // loads a configuration into the process
 	text := page(t, "packaging/Caddyfile")
 	for _, path := range []string{"unix//run/tollgate/admin.sock", "/var/lib/tollgate/caddy", "/var/lib/tollgate/tollgate.db"} {
@@ -64,8 +64,8 @@ func TestPackageCaddyfile(t *testing.T) { //nolint:paralleltest // loads a confi
 	}
 }
 
-// TestPackageUnit: systemd takes the unit, and it names the folders and files that
-// the package and the Caddyfile have.
+// TestPackageUnit checks that systemd accepts the unit, and that it names the folders and files of the package and the
+// Caddyfile.
 func TestPackageUnit(t *testing.T) {
 	t.Parallel()
 	const name = "packaging/tollgate.service"
@@ -106,8 +106,8 @@ func TestPackageUnit(t *testing.T) {
 	}
 }
 
-// TestPackageContainer: what the Containerfile and compose.yaml take from the tree is
-// there, and the image has the folders that its Caddyfiles name.
+// TestPackageContainer checks that the files that the Containerfile and compose.yaml take from the tree exist, and that
+// the image has the folders that its Caddyfiles name.
 func TestPackageContainer(t *testing.T) {
 	t.Parallel()
 	container := page(t, "packaging/Containerfile")

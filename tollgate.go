@@ -17,12 +17,12 @@ import (
 //go:embed VERSION
 var version string
 
-// Version is the number in the file VERSION, such as "0.1.0": the last release, or
-// the one that is being made.
+// Version returns the number in the file VERSION, such as "0.1.0": that of the last release, or of the one in
+// preparation.
 func Version() string { return strings.TrimSpace(version) }
 
-// The command `version` says it, in front of Caddy's, also where the binary was not
-// built by make, which adds the commit.
+// init puts the version in front of Caddy's in the output of the command `version`, unless make has set it together
+// with the commit.
 func init() {
 	if caddy.CustomVersion == "" {
 		caddy.CustomVersion = "tollgate-" + Version()

@@ -13,8 +13,8 @@ import (
 	app "github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// TestVersion: the file VERSION is the one place of the number. The binary says it,
-// the changelog begins with it, and no document has another.
+// TestVersion checks that the file VERSION is the only place of the number: the binary reports it, the changelog begins
+// with it, and no document has another.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	version := tollgate.Version()
@@ -54,7 +54,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestOwnVersion checks that no module tells Caddy's version where its own is meant.
+// TestOwnVersion checks that no module reports Caddy's version in place of its own.
 func TestOwnVersion(t *testing.T) {
 	t.Parallel()
 	err := fs.WalkDir(os.DirFS("modules"), ".", func(path string, entry fs.DirEntry, err error) error {

@@ -13,12 +13,11 @@ import (
 	_ "github.com/tollgate-gateway/tollgate"
 )
 
-// modulePath is this Go module, and the one package that xcaddy has to import.
+// modulePath is this Go module, which is also the package that xcaddy has to import.
 const modulePath = "github.com/tollgate-gateway/tollgate"
 
-// TestXcaddyJSON holds xcaddy.json equal to the build that ships: the same
-// version of Caddy, the same package, and exactly the modules that importing it
-// registers. Each failure says which line to change.
+// TestXcaddyJSON compares xcaddy.json with the build that ships: the same version of Caddy, the same package, and
+// exactly the modules that importing it registers. Each failure says which line to change.
 func TestXcaddyJSON(t *testing.T) {
 	t.Parallel()
 	var recipe struct {

@@ -18,13 +18,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// divider stands between the Caddyfile of a case and what comes of it.
+// divider separates the Caddyfile of a case from its result.
 const divider = "\n----------\n"
 
-// TestAdapt holds every option and every error of our directives: what stands
-// in testdata/adapt/*.caddytest before the line of dashes adapts to the JSON
-// behind it, or is refused with the error behind it. JSON must also hold as a
-// configuration: its modules are provisioned and validated.
+// TestAdapt checks every option and every error of our directives. In testdata/adapt/*.caddytest, the Caddyfile before
+// the line of dashes must adapt to the JSON after it, or be refused with the error after it. The JSON must also be a
+// valid configuration: its modules are provisioned and validated.
 func TestAdapt(t *testing.T) {
 	files, err := filepath.Glob("testdata/adapt/*.caddytest")
 	if err != nil {
@@ -62,7 +61,7 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
-// adapted is the JSON of a Caddyfile, or the error of adapting or validating it.
+// adapted returns the JSON of a Caddyfile, or the error of adapting or validating it.
 func adapted(input string) string {
 	config, warnings, err := adapt(input)
 	if err != nil {
@@ -98,7 +97,7 @@ func mustAdapt(t *testing.T, input string) []byte {
 	return config
 }
 
-// longForms are the files in docs/reference/services, with the options that they have.
+// longForms has the files in docs/reference/services, with the options that they have.
 var longForms = map[string]struct {
 	service string
 	options map[string][]string
@@ -113,7 +112,7 @@ var longForms = map[string]struct {
 	"home":          {"home", nil},
 }
 
-// TestLongForms: the files in docs/reference/services are what the one line stands for.
+// TestLongForms checks that the files in docs/reference/services are what the one line stands for.
 func TestLongForms(t *testing.T) {
 	t.Parallel()
 	services := make(map[string]bool)
@@ -147,8 +146,7 @@ func TestLongForms(t *testing.T) {
 	}
 }
 
-// TestServiceForms: the one line is the text of the service's file, no more and
-// no less, also with its options.
+// TestServiceForms checks that the one line is exactly the text of the service's file, also with its options.
 func TestServiceForms(t *testing.T) {
 	t.Parallel()
 	long := e2e.LongForm(t, "gateway")
@@ -187,8 +185,8 @@ func TestServiceForms(t *testing.T) {
 	}
 }
 
-// TestDirectiveOrder: however a site is written down, errors are outermost,
-// then comes who it is, then what it costs, then the answer.
+// TestDirectiveOrder checks that in every order of a site's lines, errors are outermost, followed by authentication,
+// costs and the answer.
 func TestDirectiveOrder(t *testing.T) {
 	t.Parallel()
 	lines := []string{
@@ -227,7 +225,7 @@ func forEachOrder(list []string, do func([]string)) {
 	permute(len(list))
 }
 
-// handlers names the handlers of the one site in the order of execution.
+// handlers returns the names of the handlers of the only site in the order of execution.
 func handlers(t *testing.T, config []byte) []string {
 	t.Helper()
 	type route struct {
@@ -269,9 +267,8 @@ func handlers(t *testing.T, config []byte) []string {
 	return names
 }
 
-// TestShippedCaddyfiles: every file in caddyfiles is formatted, and the binary
-// takes it as it is, from an empty folder and with no variable set but those of the
-// cluster, which has no defaults.
+// TestShippedCaddyfiles checks that every file in caddyfiles is formatted, and that the binary accepts it unchanged
+// from an empty folder, with no variable set but those of the cluster, which has no defaults.
 func TestShippedCaddyfiles(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../../caddyfiles")

@@ -19,9 +19,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// quickstart is a node with the shipped quickstart Caddyfile, its addresses
-// replaced: 8443 and 9099 by free ports, and the places where model servers
-// are looked for by one where none is. global goes into the option tollgate.
+// quickstart returns a node with the shipped quickstart Caddyfile. It replaces the ports 8443 and 9099 by free ports,
+// and the places where model servers are looked for by one where none is. global goes into the option tollgate.
 func quickstart(t *testing.T, global string, env ...string) *e2e.Node {
 	t.Helper()
 	site, scripted, nobody := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)
@@ -75,8 +74,8 @@ func runLine(n *e2e.Node, line string) string {
 	return string(out)
 }
 
-// TestQuickstart: the line that the first start prints gives a streamed answer,
-// from what is no language model and says so, and is not printed again.
+// TestQuickstart checks that the command that the first start prints returns a streamed answer from the scripted model,
+// which says that it is no language model, and that it is not printed again.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	n := quickstart(t, "").Start()
@@ -113,8 +112,8 @@ func TestQuickstart(t *testing.T) {
 	}
 }
 
-// TestQuickstartProviderKey: a key in the environment is taken up, and takes
-// the place of the scripted model; when it is gone, so is the provider.
+// TestQuickstartProviderKey checks that a key in the environment is used and replaces the scripted model, and that the
+// provider is gone when the key is.
 func TestQuickstartProviderKey(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -163,8 +162,8 @@ func TestQuickstartProviderKey(t *testing.T) {
 	}
 }
 
-// TestQuickstartLocalServer: a model server named by OPENAI_BASE_URL is found
-// and used, and is no provider with a key.
+// TestQuickstartLocalServer checks that a model server named by OPENAI_BASE_URL is found and used, and does not count
+// as a provider with a key.
 func TestQuickstartLocalServer(t *testing.T) {
 	t.Parallel()
 	local := scriptedmodel.New(scriptedmodel.Options{Record: 100})
@@ -193,8 +192,8 @@ func TestQuickstartLocalServer(t *testing.T) {
 	}
 }
 
-// TestQuickstartKeyOfBase: a key with a base URL beside it goes there and to no provider, and
-// what was found there is gone once the variables are.
+// TestQuickstartKeyOfBase checks that a key with a base URL beside it is sent there and to no provider, and that what
+// was found there is gone once the variables are.
 func TestQuickstartKeyOfBase(t *testing.T) {
 	t.Parallel()
 	proxy := scriptedmodel.New(scriptedmodel.Options{Record: 100})
@@ -253,8 +252,8 @@ func TestQuickstartKeyOfBase(t *testing.T) {
 	}
 }
 
-// TestQuickstartTrust: with the lines of the banner clients of three languages trust the
-// certificate, and without them they do not.
+// TestQuickstartTrust checks that clients in three languages trust the certificate with the lines of the banner, and do
+// not without them.
 func TestQuickstartTrust(t *testing.T) {
 	t.Parallel()
 	n := quickstart(t, "").Start()
@@ -295,8 +294,7 @@ func TestQuickstartTrust(t *testing.T) {
 	}
 }
 
-// TestQuickstartStoredKey: a provider key that was stored is named by the next start, and
-// takes the place of the scripted model.
+// TestQuickstartStoredKey checks that the next start names a stored provider key, which replaces the scripted model.
 func TestQuickstartStoredKey(t *testing.T) {
 	t.Parallel()
 	n := quickstart(t, "").Start()
@@ -315,8 +313,8 @@ func TestQuickstartStoredKey(t *testing.T) {
 	}
 }
 
-// TestQuickstartPlain: the listener without TLS that the file has as a comment serves
-// this machine, and the one with TLS no other.
+// TestQuickstartPlain checks that the listener without TLS, which is a comment in the file, serves this machine, and
+// that the listener with TLS serves no other.
 func TestQuickstartPlain(t *testing.T) {
 	t.Parallel()
 	n := quickstart(t, "")
@@ -354,8 +352,8 @@ func TestQuickstartPlain(t *testing.T) {
 	}
 }
 
-// TestRootLeadsToConsole: a browser at / is led to the console, where there is one;
-// a program is told what answers.
+// TestRootLeadsToConsole checks that a browser at / is redirected to the console if there is one, and that a program is
+// told what answers.
 func TestRootLeadsToConsole(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

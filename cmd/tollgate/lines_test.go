@@ -11,8 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
-// TestLines: an error of loading a Caddyfile tells the line that it is about, whatever
-// module finds it.
+// TestLines checks that an error of loading a Caddyfile names its line, whatever module reports it.
 func TestLines(t *testing.T) { //nolint:paralleltest // provisioning sets Caddy's default logger
 	for name, c := range map[string]struct{ file, want string }{
 		"the first line": {`

@@ -44,14 +44,14 @@ type reader struct {
 	names   []string            // of what runs, as they were started
 }
 
-// process is a command that runs on.
+// process is a command that keeps running.
 type process struct {
 	cmd    *exec.Cmd
 	out    *e2e.Output
 	exited chan struct{}
 }
 
-// before is what a page takes for granted.
+// before has what a page requires.
 type before struct {
 	caddyfile string            // one of caddyfiles/, as the Caddyfile
 	options   string            // more lines of its global options
@@ -63,13 +63,13 @@ type before struct {
 	stands    map[string]string // what stands for a `…` that was not printed
 }
 
-// pagePorts are the ports that pages name.
+// pagePorts matches the ports that pages name.
 var pagePorts = regexp.MustCompile(`\b(844[3-8]|900[0-2]|9099|8080|9180|11434|8000|1234)\b`)
 
-// rooted are the folders that only root may write to.
+// rooted matches the folders that only root may write to.
 var rooted = regexp.MustCompile(`(^|[\s=":]|file\.|unix/)(/(?:etc/(?:tollgate|systemd|sysusers\.d)|usr/bin/tollgate|var/lib/tollgate|run/tollgate|backups))`)
 
-// lasting are commands that run until they are ended.
+// lasting matches commands that run until they are ended.
 var lasting = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )*(?:make run|(?:bin/)?tollgate run|python3 -m http\.server|sudo systemctl enable --now tollgate)\b`)
 
 // stands are programs that a reader has and a test must not use: they change the machine
@@ -186,8 +186,7 @@ func (r *reader) write(name, text string, mode fs.FileMode) {
 	}
 }
 
-// clone copies what a reader uses of the repository, Caddyfiles as this reader can run
-// them.
+// clone copies the files of the repository that a reader uses, with Caddyfiles that this reader can run.
 func (r *reader) clone(names ...string) {
 	r.t.Helper()
 	root := os.DirFS("../..")
@@ -223,14 +222,14 @@ func (r *reader) port(of string) string {
 	return r.ports[of]
 }
 
-// local has the ports and the folders of this reader.
+// local replaces the ports and the folders in a text by those of this reader.
 func (r *reader) local(text string) string {
 	text = pagePorts.ReplaceAllStringFunc(text, r.port)
 	return rooted.ReplaceAllString(text, "${1}"+r.home+"${2}")
 }
 
-// config is a Caddyfile with the ports of this reader, and Caddy's own authority for
-// every name; it tells the system of none.
+// config returns a Caddyfile with the ports of this reader and with Caddy's internal CA for every name. The CA is not
+// installed in the trust store of the system.
 func (r *reader) config(text string) string {
 	r.t.Helper()
 	text = r.local(text)
@@ -305,7 +304,7 @@ func (r *reader) follow(b before) {
 	}
 }
 
-// madePassword is what the command that adds a user prints.
+// madePassword matches the output of the command that adds a user.
 var madePassword = regexp.MustCompile(`(?m)^(\S+)\nThe user is added\.`)
 
 // browse opens the address that was printed last, as the user who was added, and returns
@@ -321,7 +320,7 @@ func (r *reader) browse(b before) string {
 	return end.String()
 }
 
-// move goes to a folder that has nothing but the Caddyfile.
+// move goes to a folder that contains nothing but the Caddyfile.
 func (r *reader) move() {
 	r.t.Helper()
 	text, err := os.ReadFile(filepath.Join(r.folder(), "Caddyfile"))
@@ -374,7 +373,7 @@ var (
 	elided       = regexp.MustCompile(`[\w-]*…`)
 )
 
-// fill puts what was printed into the places of `…`.
+// fill replaces each `…` by what was printed.
 func (r *reader) fill(command string, stands map[string]string) string {
 	r.t.Helper()
 	command = shellComment.ReplaceAllString(command, "")
@@ -430,7 +429,7 @@ func (r *reader) run(script string) string {
 	return string(out)
 }
 
-// tails are the ends of what the programs have printed that run on.
+// tails returns the last output of each running program.
 func (r *reader) tails() string {
 	var b strings.Builder
 	for _, command := range r.names {
@@ -487,14 +486,14 @@ func (r *reader) start(command string) {
 	})
 }
 
-// isServer tells whether a command starts Tollgate.
+// isServer reports whether a command starts Tollgate.
 func isServer(command string) bool {
 	return strings.Contains(command, "tollgate run") || strings.Contains(command, "make run")
 }
 
 var managed = regexp.MustCompile(`"enabling automatic TLS certificate management","domains":\[([^\]]*)\]`)
 
-// localSite is the address of a site with a port of its own.
+// localSite matches the address of a site with a port of its own.
 var localSite = regexp.MustCompile(`(?m)^https://localhost:(\d+) \{`)
 
 // httpsPort returns the port of the site in the Caddyfile of the current folder, 443 where
@@ -509,7 +508,7 @@ func (r *reader) httpsPort() string {
 	return r.port("443")
 }
 
-// serves tells whether a program can be used: it listens, and has its certificates.
+// serves returns nil if a program can be used, that is, if it listens and has its certificates.
 func (r *reader) serves(p *process, command string) error {
 	dial := (&net.Dialer{}).DialContext
 	addresses := map[string]string{}
@@ -543,7 +542,7 @@ func (r *reader) serves(p *process, command string) error {
 	return nil
 }
 
-// end ends a program that runs on.
+// end ends a running program.
 func (r *reader) end(command string) {
 	p, ok := r.running[command]
 	if !ok {
@@ -566,8 +565,7 @@ func (r *reader) end(command string) {
 	}
 }
 
-// followed are the pages that are followed from the first block to the last, and what
-// they take for granted.
+// followed has the pages that are followed from the first block to the last, and what they require.
 var followed = map[string]before{
 	"README.md":                              {},
 	"docs/tutorials/first-answer.md":         {stands: map[string]string{"gsk_…": "gsk_0123456789"}},
@@ -649,7 +647,7 @@ forum.example.com {
 }
 `
 
-// TestPages: the commands of the documents do what the documents say.
+// TestPages checks that the commands of the documents do what the documents say.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, name := range slices.Sorted(maps.Keys(followed)) {
@@ -661,8 +659,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPagesFollowed: no page of the README, the tutorials and the how-tos has a command
-// that is neither run nor marked with the reason why it is not.
+// TestPagesFollowed checks that every command of the README, the tutorials and the how-tos is run, or marked with the
+// reason why it is not.
 func TestPagesFollowed(t *testing.T) {
 	t.Parallel()
 	names := []string{"README.md"}

@@ -1,7 +1,5 @@
-// Package apierror holds the one error type that crosses the rooms of
-// Tollgate: services and middlewares return it, the api_errors module renders
-// it in the format of the route. Nothing in it is secret: every field but Cause
-// may reach the client.
+// Package apierror holds the error type that services and middlewares of Tollgate return for clients. The api_errors
+// module renders it in the format of the route. It holds no secrets: every field except Cause may reach the client.
 package apierror
 
 import (
@@ -12,47 +10,43 @@ import (
 	"time"
 )
 
-// Error is a refusal or a failure that a client is told of.
+// Error is a refusal or a failure that is reported to a client.
 type Error struct {
 	// Status is the HTTP status, for example 429.
 	Status int
-	// Code is the machine-readable reason, for example "rate_limit_exceeded".
-	// Empty: the format derives one from the status.
+	// Code is the machine-readable reason, for example "rate_limit_exceeded". If it is empty the format derives one
+	// from the status.
 	Code string
-	// Type overrides the error type that a format derives from Status and Code;
-	// a format with a closed list of types ignores one that is not on it.
+	// Type overrides the error type that a format derives from Status and Code. A format with a closed list of types
+	// ignores other types.
 	Type string
-	// Param is the JSON path of the field at fault, for example
-	// "messages[2].role". Empty: none.
+	// Param is the JSON path of the field at fault, for example "messages[2].role", or "".
 	Param string
-	// Message is the sentence shown to the client: what is wrong, where, and
-	// what to do about it.
+	// Message is the sentence shown to the client: what is wrong, where, and what to do about it.
 	Message string
-	// RetryAfter is the wait after which the same request may succeed; zero: unknown.
+	// RetryAfter is the wait after which the same request may succeed. Zero means unknown.
 	RetryAfter time.Duration
 	// NoRetry tells SDKs that a retry is pointless (x-should-retry: false).
 	NoRetry bool
-	// FailedAttempts is rendered as error.failed_attempts by the formats that
-	// have it; nil: absent.
+	// FailedAttempts is rendered as error.failed_attempts by the formats that have it, unless it is nil.
 	FailedAttempts []Attempt
-	// Details names every field at fault, for the formats that list more than
-	// one (board, problem); nil: absent.
+	// Details names every field at fault, for the formats that list several (board, problem). Nil means none.
 	Details []Detail
-	// Cause is for the log only.
+	// Cause is only logged.
 	Cause error
 }
 
-// Attempt is one candidate that was tried before a request failed.
+// Attempt is a candidate that was tried before a request failed.
 type Attempt struct {
 	Provider  string `json:"provider"`
 	Model     string `json:"model"`
-	Status    int    `json:"status"` // 0: no HTTP answer
+	Status    int    `json:"status"` // 0 if there was no HTTP response
 	Code      string `json:"code"`
 	Message   string `json:"message"` // at most 200 characters, keys masked
 	LatencyMS int64  `json:"latency_ms"`
 }
 
-// Detail is one field at fault.
+// Detail is a field at fault.
 type Detail struct {
 	Field   string `json:"field"`   // path or name of the field, for example "title"
 	Reason  string `json:"reason"`  // machine-readable, for example "too_long"
@@ -64,8 +58,8 @@ func New(status int, code, format string, args ...any) *Error {
 	return &Error{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Unavailable is the 503 of a part that is down and expected back, such as
-// the database; cause goes to the log only.
+// Unavailable returns the 503 of a part that is down and expected to come back, such as the database. cause is only
+// logged.
 func Unavailable(what string, cause error) *Error {
 	return &Error{
 		Status:     http.StatusServiceUnavailable,
@@ -76,15 +70,14 @@ func Unavailable(what string, cause error) *Error {
 	}
 }
 
-// With returns the error with the JSON path of the field at fault.
+// With sets the JSON path of the field at fault and returns the error.
 func (e *Error) With(param string) *Error {
 	e.Param = param
 	return e
 }
 
-// Join is the first refusal among errs, which tells of what is wrong with the
-// fields of all of them; nil where there is none. Errors that are no refusals are
-// left out.
+// Join returns a copy of the first *Error among errs with the details of all of them, or nil if there is none. It
+// ignores other errors.
 func Join(errs ...error) error {
 	var all *Error
 	for _, err := range errs {
@@ -104,7 +97,7 @@ func Join(errs ...error) error {
 	return all
 }
 
-// Error implements error; it includes the cause and is meant for the log.
+// Error implements error. The text includes the cause and is meant for the log.
 func (e *Error) Error() string {
 	s := e.Message
 	if e.Code != "" {
@@ -119,9 +112,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// From finds the Error in err's chain.
+// From returns the Error in err's chain.
 func From(err error) (*Error, bool) {
-	if err == nil { // as nearly always
+	if err == nil { // the usual case
 		return nil, false
 	}
 	var e *Error

@@ -1,10 +1,10 @@
 package apierror
 
-// ByStatus are the words of a format for statuses. That of 400 stands for all client
-// errors without one, that of 500 for all others.
+// ByStatus maps statuses to the words of a format. The word of 400 applies to all client errors without one, and that
+// of 500 to all server errors without one.
 type ByStatus map[int]string
 
-// Of is the word for a status.
+// Of returns the word for a status.
 func (words ByStatus) Of(status int) string {
 	if word, ok := words[status]; ok {
 		return word

@@ -1,8 +1,7 @@
-// Package attempts counts what somebody tries: passwords, registrations, mails that
-// are asked for. An attempt is counted before its outcome is known, so that parallel
-// ones cannot pass together, and given back where the outcome was good. The counts are
-// rows of the service's database: all nodes share them, they count in the transaction
-// of the caller, and a row ends with its time.
+// Package attempts counts attempts: passwords, registrations, requests for mails. An attempt is counted before its
+// outcome is known, so that parallel attempts cannot exceed the limit together, and given back if it succeeds. The
+// counts are rows of the service's database, so all nodes share them. They are changed in the transaction of the
+// caller, and a row becomes void when its time ends.
 package attempts
 
 import (
@@ -15,21 +14,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Limit is how often something may be tried in a time. Each attempt has the time begin
-// anew until none is left; those that are refused do not.
+// Limit limits how often something may be attempted. Each attempt restarts the time until none is left; refused
+// attempts do not.
 type Limit struct {
-	// Table has the counts: key (text, primary key), tries and ends_at (integers). Its
-	// times are Unix microseconds.
+	// Table is the table with the counts: key (text, primary key), tries and ends_at (integers). Times are in Unix
+	// microseconds.
 	Table string
-	// What is tried. It tells the limits of a table apart.
+	// What is attempted. It distinguishes the limits of a table.
 	What string
-	// Most attempts are let pass Within a time.
+	// Most is how many attempts are allowed Within a time.
 	Most   int64
 	Within time.Duration
 }
 
-// Of is the count of the attempts by who or what the parts name, any texts, such as an
-// account and an address. Only a hash of them is kept.
+// Of returns the count for the parts, which are any texts such as an account and an address. Only a hash of them is
+// stored.
 func (l Limit) Of(parts ...string) Count {
 	sum := sha256.New()
 	sum.Write([]byte(l.What))
@@ -39,20 +38,19 @@ func (l Limit) Of(parts ...string) Count {
 	return Count{l, hex.EncodeToString(sum.Sum(nil))}
 }
 
-// Count is one count under a limit.
+// Count is a count under a limit.
 type Count struct {
 	Limit
 	key string
 }
 
-// Try counts an attempt. Where none was left, wait is how long there will be none; else
-// it is 0.
+// Try counts an attempt. If none was left it returns how long there will be none, and otherwise 0.
 func (n Count) Try(c store.Conn, now time.Time) (wait time.Duration, err error) {
 	query, args := n.try(now)
 	return n.wait(c.Row(query, args...), now)
 }
 
-// Ask is Try as one of the questions of a Write: wait is set when it is answered.
+// Ask adds Try to the questions of a Write. wait is set when the question is answered.
 func (n Count) Ask(q *store.Questions, now time.Time, wait *time.Duration) {
 	query, args := n.try(now)
 	q.Row(func(r store.Row) (err error) {
@@ -77,10 +75,11 @@ func (n Count) wait(r store.Row, now time.Time) (time.Duration, error) {
 	return time.UnixMicro(ends).Sub(now), nil
 }
 
-// Spent says how long there is no attempt left, and counts none; 0: there is one.
+// Spent returns how long there is no attempt left, or 0 if there is one. It counts no attempt.
 func (n Count) Spent(c store.Conn, now time.Time) (wait time.Duration, err error) {
 	var ends int64
-	err = c.Row("SELECT ends_at FROM "+n.Table+" WHERE key = ? AND ends_at > ? AND tries >= ?", n.key, now.UnixMicro(), n.Most).Scan(&ends)
+	err = c.Row("SELECT ends_at FROM "+n.Table+" WHERE key = ? AND ends_at > ? AND tries >= ?",
+		n.key, now.UnixMicro(), n.Most).Scan(&ends)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
@@ -90,20 +89,20 @@ func (n Count) Spent(c store.Conn, now time.Time) (wait time.Duration, err error
 	return time.UnixMicro(ends).Sub(now), nil
 }
 
-// GiveBack counts one attempt less, which was good.
+// GiveBack subtracts an attempt that succeeded.
 func (n Count) GiveBack(c store.Conn) error {
 	_, err := c.Exec(n.giveBack(), n.key)
 	return err
 }
 
-// GiveBackLater is GiveBack at the end of a Write, see store.Conn.Later.
+// GiveBackLater works like GiveBack but runs at the end of a Write; see store.Conn.Later.
 func (n Count) GiveBackLater(c store.Conn) error { return c.Later(n.giveBack(), n.key) }
 
 func (n Count) giveBack() string {
 	return "UPDATE " + n.Table + " SET tries = tries - 1 WHERE key = ? AND tries > 0"
 }
 
-// Forget lets all attempts be made again.
+// Forget resets the count.
 func (n Count) Forget(c store.Conn) error {
 	_, err := c.Exec("DELETE FROM "+n.Table+" WHERE key = ?", n.key)
 	return err

@@ -90,7 +90,7 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// Parallel attempts do not pass together.
+// TestParallel checks that parallel attempts do not exceed the limit together.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

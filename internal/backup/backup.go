@@ -1,11 +1,9 @@
-// Package backup copies what an installation keeps, its databases, its key file and
-// the folders of its services, to a folder while it serves, and puts such a copy back
-// where there is nothing yet.
+// Package backup copies the data of an installation, which is its databases, its key file and the folders of its
+// services, to a folder while the installation serves, and restores such a copy where nothing exists yet.
 //
-// A backup is a folder of files and a manifest with their sizes and digests, which is
-// written last; the folder gets its name when all of it is there and has been read once
-// more. Databases are copied each as it is at one moment after the begin: on SQLite as a
-// file, on PostgreSQL as the rows of one snapshot.
+// A backup is a folder of files and a manifest with their sizes and digests, which is written last. The folder gets its
+// final name when everything was written and has been read back. Each database is copied as it is at one moment after
+// the beginning: on SQLite as a file, on PostgreSQL as the rows of one snapshot.
 package backup
 
 import (
@@ -22,32 +20,32 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// State is what an installation keeps.
+// State describes the data of an installation.
 type State struct {
 	Databases []Database
-	// Schemas are those that the program knows, whether a database has them or not.
+	// Schemas are the schemas that the program knows, whether or not a database has them.
 	Schemas []store.Schema
-	// KeyFile has the master key; empty: none is in a file.
+	// KeyFile is the file with the master key, or "" if no file has it.
 	KeyFile string
-	// Folders have files that are not in a database, by the name of the service.
+	// Folders are the folders with files that are not in a database, by the name of the service.
 	Folders map[string]string
 }
 
-// Database is one of the databases.
+// Database is a database with its name.
 type Database struct {
-	Name string // among the others: lower case letters, digits, - and _
+	Name string // unique; lower case letters, digits, - and _
 	// DB is not started.
 	DB *store.DB
 }
 
-// Options say how a backup is made, or put back.
+// Options are options of Write and Restore.
 type Options struct {
 	// Program is the version of the program.
 	Program string
-	// Progress is told how many bytes were dealt with more, and how many there are to deal with:
-	// first about, later on the point. Default: nobody is.
+	// Progress is called with the number of bytes processed since its last call, and the total number to process, which
+	// is an estimate at first and exact later. Default: none.
 	Progress func(more, total int64)
-	// Now is the time. Default: time.Now.
+	// Now returns the time. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -60,8 +58,8 @@ func (o *Options) complete() {
 	}
 }
 
-// Write makes a backup. What was acknowledged before the call is in it. The folder must
-// not be there; its parents are made.
+// Write makes a backup. It includes everything that was acknowledged before the call. The folder must not exist; its
+// parents are made.
 func Write(ctx context.Context, to string, s State, o Options) (*Manifest, error) {
 	o.complete()
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // the operator names the folder
@@ -100,8 +98,8 @@ func (w *writer) write(ctx context.Context, s State) (*Manifest, error) {
 	if err := w.estimate(ctx, s); err != nil {
 		return nil, err
 	}
-	// Files are in place before a database refers to them, and go after it. So most are
-	// copied before it, and what came meanwhile is behind it.
+	// Files are written before a database refers to them, and deleted after it stops. Most are therefore copied before
+	// the databases, and those that were added meanwhile afterwards.
 	for range 2 {
 		for _, service := range folders {
 			if err := w.folder(ctx, s.Folders[service], filesOf(service)); err != nil {
@@ -135,14 +133,14 @@ func (w *writer) write(ctx context.Context, s State) (*Manifest, error) {
 		return nil, err
 	}
 	w.total = w.done + m.bytes()
-	// What was written is read: by the digests of what it was made of.
+	// Read back what was written and compare it with the digests of the source.
 	if err := check(ctx, w.root, m, w.progress); err != nil {
 		return nil, err
 	}
 	return m, writeManifest(w.root, m)
 }
 
-// database copies one.
+// database copies a database.
 func (w *writer) database(ctx context.Context, d Database, schemas []store.Schema) (*DatabaseCopy, error) {
 	c := &DatabaseCopy{Name: d.Name, Engine: d.DB.Dialect().String()}
 	copied := w.sqlite
@@ -158,7 +156,7 @@ func (w *writer) database(ctx context.Context, d Database, schemas []store.Schem
 	return c, nil
 }
 
-// estimate sets about how much there is to do.
+// estimate estimates how many bytes there are to process.
 func (w *writer) estimate(ctx context.Context, s State) error {
 	var bytes int64
 	for _, folder := range s.Folders {
@@ -176,7 +174,7 @@ func (w *writer) estimate(ctx context.Context, s State) error {
 			if err != nil {
 				return err
 			}
-			bytes += 2 * info.Size() // it is read once more for its digest
+			bytes += 2 * info.Size() // it is read again for its digest
 			continue
 		}
 		size, err := sizeOfPostgres(ctx, d.DB)

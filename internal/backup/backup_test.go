@@ -24,8 +24,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// schema has what is hard to copy: numbers that the database gives, keys to rows that come
-// later, rows that a migration makes, and partitions.
+// schema returns a schema with everything that is hard to copy: numbers that the database assigns, references to rows
+// that come later, rows that a migration inserts, and partitions.
 func schema(migrations int) store.Schema {
 	files := fstest.MapFS{
 		"00001_items.sql": {Data: []byte(`
@@ -49,7 +49,7 @@ CREATE INDEX days_at ON days (at);
 	return store.Schema{Name: "test", Migrations: files}
 }
 
-// place is where an installation is.
+// place is the location of an installation.
 type place struct {
 	engine string
 	dir    string
@@ -102,7 +102,7 @@ func (p place) start(tb testing.TB, s store.Schema) *store.DB {
 	return db
 }
 
-// fill makes an installation with n items.
+// fill creates an installation with n items.
 func (p place) fill(tb testing.TB, n int) *store.DB {
 	tb.Helper()
 	db := p.start(tb, schema(2))
@@ -146,7 +146,7 @@ func (p place) fill(tb testing.TB, n int) *store.DB {
 	return db
 }
 
-// add keeps a file, then an item that refers to it.
+// add stores a file, then an item that refers to it.
 func (p place) add(ctx context.Context, db *store.DB, name string) error {
 	file := filepath.Join(p.dir, "files", name[len(name)-1:], name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -201,8 +201,8 @@ func write(tb testing.TB, from place, to string) *Manifest {
 	return m
 }
 
-// TestUnderLoad: what was acknowledged before a backup began is in it, with its files, and
-// what is restored is of use.
+// TestUnderLoad checks that a backup contains everything that was acknowledged before it began, files included, and
+// that what is restored from it can be used.
 func TestUnderLoad(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
@@ -319,7 +319,7 @@ func ownersOnly(t *testing.T, folder string) {
 	}
 }
 
-// TestDamaged: a byte that has changed, in any file, is noticed before anything is touched.
+// TestDamaged checks that a changed byte in any file is noticed before anything is restored.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
@@ -378,7 +378,7 @@ func TestDamaged(t *testing.T) {
 	})
 }
 
-// TestRefused: nothing is overwritten, nor restored where it cannot be used.
+// TestRefused checks that restore overwrites nothing and does not restore to where the result could not be used.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
@@ -448,7 +448,7 @@ func put(t *testing.T, file string) {
 	}
 }
 
-// wantIn expects an error with a text, or none where that is empty.
+// wantIn fails the test unless err contains a text, or, if the text is empty, unless err is nil.
 func wantIn(t *testing.T, err error, text string) {
 	t.Helper()
 	if text == "" && err != nil || text != "" && (err == nil || !strings.Contains(err.Error(), text)) {
@@ -502,7 +502,7 @@ func child() error {
 	return err
 }
 
-// killed runs a task until its halt, if it comes so far, and kills it there.
+// killed runs a task in a process of its own and kills the process at the given halt, if it gets that far.
 func killed(t *testing.T, task string, p place, folder string, halt int) (halted bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -533,8 +533,8 @@ func killed(t *testing.T, task string, p place, folder string, halt int) (halted
 	return false
 }
 
-// TestKilledBackup: a backup that was killed is not there, and what is left of it is not
-// taken for one.
+// TestKilledBackup checks that a backup that was killed does not exist, and that what is left of it is not taken for a
+// backup.
 func TestKilledBackup(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
@@ -562,8 +562,8 @@ func TestKilledBackup(t *testing.T) {
 	})
 }
 
-// TestKilledRestore: no server opens a database of a restore that was killed, and the
-// restore can be run again.
+// TestKilledRestore checks that no server opens the database of a restore that was killed, and that the restore can be
+// run again.
 func TestKilledRestore(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {

@@ -20,25 +20,25 @@ func compare(a, b string) int { return strings.Compare(a, b) }
 type writer struct {
 	root    string
 	files   map[string]File      // by path
-	seen    map[string]time.Time // when files of folders were changed last, by path
+	seen    map[string]time.Time // modification times of the copied files of folders, by path
 	options Options
 
 	done, total int64
 }
 
-// progress counts what was dealt with.
+// progress counts processed bytes.
 func (w *writer) progress(bytes int64) {
 	w.done += bytes
 	w.options.Progress(bytes, max(w.total, w.done))
 }
 
-// place is where a path of the backup is, in a folder that is made.
+// place returns the file of a path in the backup, and makes its folder.
 func (w *writer) place(path string) (string, error) {
 	to := filepath.Join(w.root, filepath.FromSlash(path))
 	return to, os.MkdirAll(filepath.Dir(to), 0o700)
 }
 
-// create writes one file, durably, with a function.
+// create writes a file with fill and makes it durable.
 func (w *writer) create(ctx context.Context, path string, fill func(to io.Writer) error) error {
 	to, err := w.place(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *writer) create(ctx context.Context, path string, fill func(to io.Writer
 	return nil
 }
 
-// add notes a file that is written already, and makes it durable.
+// add records a file that was written already, and makes it durable.
 func (w *writer) add(ctx context.Context, path string) error {
 	file, err := os.OpenFile(filepath.Join(w.root, filepath.FromSlash(path)), os.O_RDWR, 0)
 	if err != nil {
@@ -85,20 +85,20 @@ func (w *writer) file(ctx context.Context, from, path string) error {
 	})
 }
 
-// folder copies what is in a folder, but for what was copied before and has not changed
-// since. One that is not there is empty.
+// folder copies the files in a folder, except those that were copied before and have not changed since. A folder that
+// does not exist counts as empty.
 func (w *writer) folder(ctx context.Context, from, to string) error {
 	if w.seen == nil {
 		w.seen = make(map[string]time.Time)
 	}
 	return walk(ctx, from, func(name string, info fs.FileInfo) error {
 		path := to + "/" + filepath.ToSlash(name)
-		if before, there := w.seen[path]; there && before.Equal(info.ModTime()) && w.files[path].Size == info.Size() {
+		if previous, there := w.seen[path]; there && previous.Equal(info.ModTime()) && w.files[path].Size == info.Size() {
 			return nil
 		}
 		err := w.file(ctx, filepath.Join(from, name), path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it has gone since
+			return nil // deleted since
 		}
 		w.seen[path] = info.ModTime()
 		return err
@@ -115,8 +115,8 @@ func (w *writer) syncFolders() error {
 	})
 }
 
-// walk calls do for the files in a folder. One that is not there is empty; files that go
-// meanwhile are left out, and so is what is no file.
+// walk calls do for the regular files in a folder. A folder that does not exist counts as empty, and files that are
+// deleted meanwhile are left out.
 func walk(ctx context.Context, folder string, do func(name string, info fs.FileInfo) error) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -140,7 +140,7 @@ func walk(ctx context.Context, folder string, do func(name string, info fs.FileI
 	})
 }
 
-// digest reads all there is.
+// digest reads to the end and returns the SHA-256 in hex and the size.
 func digest(ctx context.Context, from io.Reader, progress func(bytes int64)) (sum string, size int64, err error) {
 	hash := sha256.New()
 	n := &counter{ctx: ctx, progress: progress}
@@ -148,9 +148,9 @@ func digest(ctx context.Context, from io.Reader, progress func(bytes int64)) (su
 	return hex.EncodeToString(hash.Sum(nil)), n.bytes, err
 }
 
-// counter counts what is written, and ends it with a context.
+// counter counts written bytes and fails when its context ends.
 type counter struct {
-	ctx      context.Context //nolint:containedctx // it is of one copy
+	ctx      context.Context //nolint:containedctx // a counter lives as long as one copy
 	progress func(bytes int64)
 	bytes    int64
 }
@@ -161,7 +161,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), c.ctx.Err()
 }
 
-// writeWhole writes a file, durably.
+// writeWhole writes a file and makes it durable.
 func writeWhole(name string, from io.Reader) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

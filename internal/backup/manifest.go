@@ -21,50 +21,49 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// format is the number of how backups are laid out, which changes when an older program
-// could not read them any more.
+// format is the version of the layout of backups. It changes when older programs can no longer read them.
 const format = 1
 
-// Where what is in a backup.
+// Paths in a backup.
 const (
 	manifestFile = "manifest.json"
-	// digestFile has the digest of the manifest, as sha256sum writes and reads it.
+	// digestFile has the digest of the manifest, in the format of sha256sum.
 	digestFile = "manifest.sha256"
 	keyFile    = "key/tollgate.key"
 )
 
-// filesOf is where the files of a service are.
+// filesOf returns the path of the files of a service.
 func filesOf(service string) string { return "files/" + service }
 
-// Manifest says what is in a backup.
+// Manifest describes the content of a backup.
 type Manifest struct {
 	Format    int            `json:"format"`
-	Program   string         `json:"program"` // version of the one that wrote it
-	Begun     time.Time      `json:"begun"`   // all that was acknowledged before is in it
+	Program   string         `json:"program"` // version of the program that wrote it
+	Begun     time.Time      `json:"begun"`   // everything that was acknowledged before is included
 	Ended     time.Time      `json:"ended"`
 	Databases []DatabaseCopy `json:"databases"`
-	Folders   []string       `json:"folders"`  // the services that have files
-	KeyFile   bool           `json:"key_file"` // the master key is in it
-	Files     []File         `json:"files"`    // all but the manifest, by path
+	Folders   []string       `json:"folders"`  // services that have files
+	KeyFile   bool           `json:"key_file"` // the master key is included
+	Files     []File         `json:"files"`    // all files except the manifest, sorted by path
 
-	digest string // of the manifest itself, hex
+	digest string // digest of the manifest itself, in hex
 }
 
-// DatabaseCopy is the copy of one database.
+// DatabaseCopy is the copy of a database.
 type DatabaseCopy struct {
 	Name    string           `json:"name"`
 	Engine  string           `json:"engine"`           // sqlite or postgres
-	Schemas map[string]int64 `json:"schemas"`          // their versions
-	Tables  []Table          `json:"tables,omitempty"` // of PostgreSQL
+	Schemas map[string]int64 `json:"schemas"`          // versions of the schemas
+	Tables  []Table          `json:"tables,omitempty"` // on PostgreSQL only
 }
 
-// file is where a SQLite database is.
+// file returns the path of a SQLite database.
 func (c *DatabaseCopy) file() string { return "databases/" + c.Name + ".sqlite" }
 
-// rows is where the rows of a table are, as COPY writes and reads them.
+// rows returns the path of the rows of a table, in the format of COPY.
 func (c *DatabaseCopy) rows(t *Table) string { return "databases/" + c.Name + "/" + t.Name + ".copy" }
 
-// Table is one of a PostgreSQL database.
+// Table is a table of a PostgreSQL database.
 type Table struct {
 	Name       string      `json:"name"`
 	Columns    []string    `json:"columns"` // in the order of the rows' values
@@ -73,28 +72,28 @@ type Table struct {
 	Sequences  []Sequence  `json:"sequences,omitempty"`
 }
 
-// Partition is one of a table: rows from one value until before another.
+// Partition is a partition of a table, for values from From to before Until.
 type Partition struct {
 	Name  string `json:"name"`
 	From  int64  `json:"from"`
 	Until int64  `json:"until"`
 }
 
-// Sequence is what numbers a column.
+// Sequence is the sequence of a column.
 type Sequence struct {
 	Column string `json:"column"`
 	Last   int64  `json:"last"`
-	Called bool   `json:"called"` // Last was given
+	Called bool   `json:"called"` // Last was assigned to a row
 }
 
-// File is one file of a backup.
+// File is a file of a backup.
 type File struct {
 	Path   string `json:"path"` // with slashes
-	Size   int64  `json:"size"` // bytes
+	Size   int64  `json:"size"` // in bytes
 	SHA256 string `json:"sha256"`
 }
 
-// maxManifest bounds a manifest, in bytes.
+// maxManifest is the limit for a manifest, in bytes.
 const maxManifest = 1 << 30
 
 func (m *Manifest) bytes() (n int64) {
@@ -104,10 +103,10 @@ func (m *Manifest) bytes() (n int64) {
 	return n
 }
 
-// digestLine is what is in the file beside the manifest.
+// digestLine returns the content of digestFile.
 func (m *Manifest) digestLine() string { return m.digest + "  " + manifestFile + "\n" }
 
-// Size is how many bytes the files have whose paths begin with one of these.
+// Size returns the total size of the files whose paths begin with one of beginnings.
 func (m *Manifest) Size(beginnings ...string) (n uint64) {
 	for _, f := range m.Files {
 		if slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(f.Path, b) }) {
@@ -117,7 +116,7 @@ func (m *Manifest) Size(beginnings ...string) (n uint64) {
 	return n
 }
 
-// writeManifest writes the manifest, durably.
+// writeManifest writes the manifest and its digest and makes them durable.
 func writeManifest(root string, m *Manifest) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -140,8 +139,7 @@ var (
 	hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// readManifest reads the manifest of a backup and holds it to its digest and to the
-// format.
+// readManifest reads the manifest of a backup and checks its digest and its format.
 func readManifest(root *os.Root) (*Manifest, error) {
 	text, err := readBounded(root, manifestFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +163,9 @@ func readManifest(root *os.Root) (*Manifest, error) {
 		return nil, fmt.Errorf("%s: %w", manifestFile, err)
 	}
 	if head.Format != format {
-		return nil, fmt.Errorf("the backup has the format %d, this program reads the format %d: use the program that wrote it, or a newer one", head.Format, format)
+		return nil, fmt.Errorf(
+			"the backup has the format %d, this program reads the format %d: use the program that wrote it, or a newer one",
+			head.Format, format)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -175,11 +175,12 @@ func readManifest(root *os.Root) (*Manifest, error) {
 	return m, m.sound()
 }
 
-// sound checks what paths and statements are made of.
+// sound checks the names from which paths and statements are made, and that all needed files are listed.
 func (m *Manifest) sound() error {
 	there := make(map[string]bool)
 	for _, f := range m.Files {
-		if !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) != f.Path || there[f.Path] || f.Size < 0 || !hexDigest.MatchString(f.SHA256) {
+		if !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) != f.Path || there[f.Path] ||
+			f.Size < 0 || !hexDigest.MatchString(f.SHA256) {
 			return fmt.Errorf("%s: the file %q is not sound", manifestFile, f.Path)
 		}
 		there[f.Path] = true
@@ -225,7 +226,7 @@ func (m *Manifest) sound() error {
 	return nil
 }
 
-// check reads all files and holds them to the manifest.
+// check reads all files and compares them with the manifest.
 func check(ctx context.Context, folder string, m *Manifest, progress func(bytes int64)) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// tablesOf are the tables of schemas that are in a database, sorted.
+// tablesOf returns the sorted names of the tables of schemas that exist in a database.
 func tablesOf(ctx context.Context, conn *pgx.Conn, schemas []store.Schema) ([]string, error) {
 	var names []string
 	for _, s := range schemas {
@@ -29,7 +29,7 @@ func tablesOf(ctx context.Context, conn *pgx.Conn, schemas []store.Schema) ([]st
 		WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace AND relname = ANY($1) ORDER BY relname COLLATE "C"`, names)
 }
 
-// list is the first column of all rows of a query.
+// list returns the first column of all rows of a query.
 func list[T any](ctx context.Context, conn *pgx.Conn, query string, args ...any) ([]T, error) {
 	rows, err := conn.Query(ctx, query, args...)
 	if err != nil {
@@ -38,7 +38,7 @@ func list[T any](ctx context.Context, conn *pgx.Conn, query string, args ...any)
 	return pgx.CollectRows(rows, pgx.RowTo[T])
 }
 
-// versionsOf are those of the schemas in a database.
+// versionsOf returns the versions of the schemas in a database.
 func versionsOf(ctx context.Context, conn *pgx.Conn) (map[string]int64, error) {
 	return store.Versions(store.Postgres, func(query string, scan func(r store.Row) error) error {
 		rows, err := conn.Query(ctx, query)
@@ -55,19 +55,22 @@ func versionsOf(ctx context.Context, conn *pgx.Conn) (map[string]int64, error) {
 	})
 }
 
-// known is an error where a schema is newer than the program, or not one of its own.
+// known returns an error if a schema is newer than the program or unknown to it.
 func known(versions map[string]int64, schemas []store.Schema, d store.Dialect) error {
 	for name, version := range versions {
 		i := slices.IndexFunc(schemas, func(s store.Schema) bool { return s.Name == name })
 		if i < 0 {
-			return fmt.Errorf("it has the tables %q, which this program does not know: use the program that made them, or a newer one", name)
+			return fmt.Errorf(
+				"it has the tables %q, which this program does not know: use the program that made them, or a newer one", name)
 		}
 		latest, err := schemas[i].Latest(d)
 		if err != nil {
 			return err
 		}
 		if version > latest {
-			return fmt.Errorf("its tables %q are of version %d, newer than this program's, %d: use the program that made them, or a newer one", name, version, latest)
+			return fmt.Errorf(
+				"its tables %q are of version %d, newer than this program's, %d: use the program that made them, or a newer one",
+				name, version, latest)
 		}
 	}
 	return nil
@@ -79,7 +82,8 @@ func sizeOfPostgres(ctx context.Context, db *store.DB) (size int64, err error) {
 		return 0, err
 	}
 	defer closing(ctx, conn)
-	err = conn.QueryRow(ctx, "SELECT coalesce(sum(pg_table_size(oid)), 0)::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace").Scan(&size)
+	err = conn.QueryRow(ctx,
+		"SELECT coalesce(sum(pg_table_size(oid)), 0)::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace").Scan(&size)
 	return size, err
 }
 
@@ -101,7 +105,8 @@ func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Sch
 		return err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	// Before the snapshot, which the first query takes: from here on the tables, their columns and partitions stay.
+	// Lock before the snapshot, which the first query takes: from here on the tables, their columns and partitions
+	// stay.
 	if _, err := tx.Exec(ctx, "LOCK TABLE "+strings.Join(tables, ", ")+" IN ACCESS SHARE MODE"); err != nil {
 		return fmt.Errorf("locking the tables against changes of their columns: %w", err)
 	}
@@ -117,7 +122,7 @@ func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Sch
 			return fmt.Errorf("table %s: %w", name, err)
 		}
 		err := w.create(ctx, c.rows(&t), func(to io.Writer) error {
-			// A table with partitions has no rows of its own, so it is a query.
+			// A partitioned table has no rows of its own, so a query is copied.
 			tag, err := conn.PgConn().CopyTo(ctx, to, "COPY (SELECT "+quoted(t.Columns)+" FROM "+name+") TO STDOUT")
 			t.Rows = tag.RowsAffected()
 			return err
@@ -187,18 +192,16 @@ func quoted(columns []string) string {
 	return strings.Join(list, ", ")
 }
 
-// postgresTarget is a database on a server that a copy is put into. While it has the mark
-// no server opens it.
+// postgresTarget is a PostgreSQL database into which a copy is restored. While it has the mark no server opens it.
 type postgresTarget struct {
 	db     *store.DB
 	copied *DatabaseCopy
 	backup string // digest of the manifest
-	loaded bool   // by a run before this one
+	loaded bool   // an earlier run has loaded the rows
 	marked bool
 }
 
-// look refuses a database that is not empty, but for what a restore of the same backup
-// has left.
+// look returns an error if the database is not empty, unless an unfinished restore of the same backup has filled it.
 func (t *postgresTarget) look(ctx context.Context) error {
 	conn, err := t.db.Connect(ctx)
 	if err != nil {
@@ -216,7 +219,7 @@ func (t *postgresTarget) look(ctx context.Context) error {
 		}
 		return err
 	}
-	// What extensions have made is not in the way.
+	// Tables made by extensions are ignored.
 	tables, err := list[string](ctx, conn, `SELECT relname::text FROM pg_class c
 		WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace
 			AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e') ORDER BY relname LIMIT 1`)
@@ -237,7 +240,8 @@ func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
 	}
 	defer closing(ctx, conn)
 	if !t.marked {
-		_, err := conn.Exec(ctx, "BEGIN; CREATE TABLE "+store.RestoringTable+" (backup TEXT NOT NULL, loaded BOOLEAN NOT NULL); INSERT INTO "+
+		_, err := conn.Exec(ctx, "BEGIN; CREATE TABLE "+store.RestoringTable+
+			" (backup TEXT NOT NULL, loaded BOOLEAN NOT NULL); INSERT INTO "+
 			store.RestoringTable+" VALUES ('"+t.backup+"', false); COMMIT")
 		if err != nil {
 			return fmt.Errorf("marking the database: %w", err)
@@ -249,7 +253,7 @@ func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
 	if err := t.load(ctx, conn, r); err != nil {
 		return err
 	}
-	// Plans are good from the first query on. Without it the server does so by itself later.
+	// ANALYZE gives the first queries good plans. Without it the server would do so later by itself.
 	for i := range t.copied.Tables {
 		if _, err := conn.Exec(ctx, "ANALYZE "+t.copied.Tables[i].Name); err != nil {
 			return err
@@ -258,7 +262,7 @@ func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
 	return nil
 }
 
-// load puts the rows in the place of those that the migrations have made, all or none.
+// load replaces the rows that migrations have inserted by those of the backup, in one transaction.
 func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) error {
 	tx, err := conn.Begin(ctx)
 	if err != nil {
@@ -279,7 +283,7 @@ func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) 
 	if len(tables) == 0 {
 		return nil
 	}
-	// Rows that refer to others come in any order: keys are looked at in the end.
+	// Rows are inserted in arbitrary order, so foreign keys are checked at the end.
 	type key struct{ Table, Name, Definition string }
 	rows, err := conn.Query(ctx, `SELECT c.relname::text, k.conname::text, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
 		WHERE k.contype = 'f' AND k.conparentid = 0 AND c.relnamespace = current_schema()::regnamespace AND c.relname = ANY($1) ORDER BY c.relname, k.conname`, tables)
@@ -298,7 +302,9 @@ func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) 
 	for i := range t.copied.Tables {
 		table := &t.copied.Tables[i]
 		for _, p := range table.Partitions {
-			statements = append(statements, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF %s FOR VALUES FROM (%d) TO (%d)", p.Name, table.Name, p.From, p.Until))
+			statements = append(statements,
+				fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF %s FOR VALUES FROM (%d) TO (%d)",
+					p.Name, table.Name, p.From, p.Until))
 		}
 	}
 	for _, statement := range statements {
@@ -312,7 +318,8 @@ func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) 
 		}
 	}
 	for _, k := range keys {
-		if _, err := tx.Exec(ctx, "ALTER TABLE "+k.Table+" ADD CONSTRAINT "+pgx.Identifier{k.Name}.Sanitize()+" "+k.Definition); err != nil {
+		if _, err := tx.Exec(ctx, "ALTER TABLE "+k.Table+" ADD CONSTRAINT "+
+			pgx.Identifier{k.Name}.Sanitize()+" "+k.Definition); err != nil {
 			return fmt.Errorf("table %s: %w", k.Table, err)
 		}
 	}
@@ -330,7 +337,8 @@ func (t *postgresTarget) fill(ctx context.Context, conn *pgx.Conn, r *restorer, 
 	}
 	defer func() { _ = file.Close() }()
 	n := &counter{ctx: ctx, progress: r.progress}
-	tag, err := conn.PgConn().CopyFrom(ctx, io.TeeReader(file, n), "COPY "+table.Name+" ("+quoted(table.Columns)+") FROM STDIN")
+	tag, err := conn.PgConn().CopyFrom(ctx, io.TeeReader(file, n),
+		"COPY "+table.Name+" ("+quoted(table.Columns)+") FROM STDIN")
 	if err != nil {
 		return err
 	}
@@ -338,14 +346,15 @@ func (t *postgresTarget) fill(ctx context.Context, conn *pgx.Conn, r *restorer, 
 		return fmt.Errorf("%d rows were stored of %d", tag.RowsAffected(), table.Rows)
 	}
 	for _, s := range table.Sequences {
-		if _, err := conn.Exec(ctx, "SELECT setval(pg_get_serial_sequence($1, $2), $3, $4)", table.Name, s.Column, s.Last, s.Called); err != nil {
+		if _, err := conn.Exec(ctx, "SELECT setval(pg_get_serial_sequence($1, $2), $3, $4)",
+			table.Name, s.Column, s.Last, s.Called); err != nil {
 			return fmt.Errorf("the numbers of %s: %w", s.Column, err)
 		}
 	}
 	return nil
 }
 
-// finish takes the mark away.
+// finish removes the mark.
 func (t *postgresTarget) finish(ctx context.Context) error {
 	conn, err := t.db.Connect(ctx)
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// target is a place that a part of a backup is put into.
+// target is a place into which a part of a backup is restored.
 type target interface {
-	// look refuses a place where something else is.
+	// look returns an error if the place holds something else.
 	look(ctx context.Context) error
-	// prepare brings the part there, so that nobody takes it for the whole yet.
+	// prepare copies the part so that nobody takes it for complete yet.
 	prepare(ctx context.Context, r *restorer) error
-	// finish puts it in its place, at once.
+	// finish puts the part in place, in one step.
 	finish(ctx context.Context) error
 	close()
 }
 
-// restorer puts a backup into a State.
+// restorer restores a backup to a State.
 type restorer struct {
 	root     *os.Root
 	manifest *Manifest
@@ -39,9 +39,9 @@ func (r *restorer) progress(bytes int64) { r.options.Progress(bytes, r.total) }
 // open opens a file of the backup.
 func (r *restorer) open(path string) (*os.File, error) { return r.root.Open(filepath.FromSlash(path)) }
 
-// Restore puts a backup where nothing is yet. It touches nothing before the whole backup
-// was read and is what its manifest says. Cut short, it leaves databases that no server
-// opens; the same call goes on then, and what is in its place already stays.
+// Restore restores a backup where nothing exists yet. It changes nothing before the whole backup was read and matches
+// its manifest. If it is interrupted it leaves databases that no server opens; a repeated call resumes, and leaves
+// alone what is in place already.
 func Restore(ctx context.Context, from string, s State, o Options) (m *Manifest, err error) {
 	o.complete()
 	root, err := os.OpenRoot(from)
@@ -76,8 +76,8 @@ func Restore(ctx context.Context, from string, s State, o Options) (m *Manifest,
 	return m, nil
 }
 
-// targets are where the parts of the backup go: databases last, so that nobody serves
-// them without the rest.
+// targets returns the places of the parts of the backup. The databases come last, so that nobody serves them without
+// the rest.
 func (r *restorer) targets() (all []target, err error) {
 	all = append(all, &verified{r})
 	if r.manifest.KeyFile && r.state.KeyFile != "" {
@@ -87,7 +87,8 @@ func (r *restorer) targets() (all []target, err error) {
 		folder, there := r.state.Folders[service]
 		files := r.newFiles(folder, filesOf(service), true)
 		if !there && len(files.files) > 0 {
-			return nil, fmt.Errorf("the backup has files of the service %s, and the configuration no folder for them", service)
+			return nil, fmt.Errorf("the backup has files of the service %s, and the configuration no folder for them",
+				service)
 		}
 		if there {
 			all = append(all, files)
@@ -101,7 +102,9 @@ func (r *restorer) targets() (all []target, err error) {
 		}
 		db := r.state.Databases[j].DB
 		if engine := db.Dialect().String(); engine != c.Engine {
-			return nil, fmt.Errorf("the database %s of the backup is of %s, that of the configuration of %s: a backup is for the engine that it is of", c.Name, c.Engine, engine)
+			return nil, fmt.Errorf(
+				"the database %s of the backup is of %s, that of the configuration of %s: a backup is for the engine that it is of",
+				c.Name, c.Engine, engine)
 		}
 		if err := known(c.Schemas, r.state.Schemas, db.Dialect()); err != nil {
 			return nil, fmt.Errorf("the database %s of the backup cannot be used: %w", c.Name, err)
@@ -115,7 +118,7 @@ func (r *restorer) targets() (all []target, err error) {
 	return all, nil
 }
 
-// named has errors say which database they are of.
+// named adds the name of the database to errors.
 type named struct {
 	target
 	name string
@@ -136,7 +139,7 @@ func (n named) wrap(err error) error {
 	return nil
 }
 
-// verified is the backup itself: it is prepared by reading all of it.
+// verified is the backup itself. Its prepare reads and checks all of it.
 type verified struct{ r *restorer }
 
 func (*verified) look(context.Context) error { return nil }
@@ -148,17 +151,17 @@ func (v *verified) prepare(ctx context.Context, r *restorer) error {
 func (*verified) finish(context.Context) error { return nil }
 func (*verified) close()                       {}
 
-// files are a file, or a folder of files, that go to one place.
+// files is a file, or a folder of files, that is restored to one place.
 type files struct {
 	r      *restorer
 	to     string
-	prefix string // of their paths in the backup; of a file the whole path
+	prefix string // of their paths in the backup; the whole path if it is a file
 	folder bool
 	files  []File
-	there  bool // they are in place already
+	there  bool // the files are in place already
 }
 
-// byPlace are the files by where they go.
+// byPlace returns the files by their destinations.
 func (f *files) byPlace() map[string]File {
 	all := make(map[string]File, len(f.files))
 	for _, file := range f.files {
@@ -177,12 +180,12 @@ func (r *restorer) newFiles(to, prefix string, folder bool) *files {
 	return f
 }
 
-// path is where a file goes below a place.
+// path returns the destination of a file below a place.
 func (f *files) path(place string, file File) string {
 	return filepath.Join(place, filepath.FromSlash(strings.TrimPrefix(file.Path, f.prefix)))
 }
 
-// look refuses a place where something else is than these files.
+// look returns an error if the place has something other than exactly these files.
 func (f *files) look(ctx context.Context) error {
 	found, wanted := 0, f.byPlace()
 	err := walk(ctx, f.to, func(name string, info fs.FileInfo) error {
@@ -220,7 +223,7 @@ func (f *files) prepare(ctx context.Context, r *restorer) error {
 		return nil
 	}
 	beside := f.to + store.RestoringEnding
-	if err := os.RemoveAll(beside); err != nil { // of a run that was cut short
+	if err := os.RemoveAll(beside); err != nil { // left by a run that was interrupted
 		return err
 	}
 	if f.folder {
@@ -251,12 +254,12 @@ func (f *files) copy(ctx context.Context, r *restorer, file File, to string) err
 	return syncFolder(filepath.Dir(to))
 }
 
-// finish gives the files their name.
+// finish renames the files to their final name.
 func (f *files) finish(context.Context) error {
 	if f.there {
 		return nil
 	}
-	if f.folder { // one that is there is empty
+	if f.folder { // an existing folder is empty
 		if err := os.Remove(f.to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -269,8 +272,7 @@ func (f *files) finish(context.Context) error {
 
 func (*files) close() {}
 
-// sqliteTarget is a database file. The file beside its place is the mark that keeps servers
-// away.
+// sqliteTarget is a database file. The file beside its place is the mark that keeps servers away.
 type sqliteTarget struct {
 	*files
 	release func()
@@ -293,7 +295,7 @@ func (t *sqliteTarget) look(ctx context.Context) error {
 	return nil
 }
 
-// prepare looks once more: a server could have begun meanwhile.
+// prepare checks the place again, since a server may have started meanwhile.
 func (t *sqliteTarget) prepare(ctx context.Context, r *restorer) error {
 	if t.release == nil {
 		if err := t.hold(ctx); err != nil {

@@ -1,7 +1,6 @@
-// Package blob keeps files that people send: it holds their content to what their
-// names say, takes metadata out of images, and keeps content by its SHA-256 in a
-// folder or in the database, so that what is there never changes and is there once.
-// Who may send and see a file, and how large it may be, is the service's.
+// Package blob stores files that people send. It checks that their content matches their names, strips metadata from
+// images, and stores content under its SHA-256 in a folder or in the database, so that stored content never changes and
+// is stored only once. The service decides who may send and see a file, and how large it may be.
 package blob
 
 import (
@@ -18,62 +17,61 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Schema is the table <prefix>_contents, where content is kept in the database.
+// Schema returns the schema of the table <prefix>_contents, for content in the database.
 func Schema(prefix string) store.Schema { return store.Prefixed(migrations, "blob", prefix) }
 
-// ErrGone is of content that should be there and is not.
+// ErrGone means that content which should exist does not.
 var ErrGone = errors.New("the content of this file is gone from where files are kept")
 
-// File is what is known of a file.
+// File describes a file.
 type File struct {
 	Name      string
 	MediaType string
-	Size      int64  // bytes
-	Hash      string // SHA-256 of the content, hex
-	Width     int64  // of an image, in pixels; 0: it is none
+	Size      int64  // in bytes
+	Hash      string // SHA-256 of the content, in hex
+	Width     int64  // in pixels; 0 unless it is an image
 	Height    int64
 }
 
-// Inline reports whether a file may be shown in a page: images, and nothing that a
-// browser could run.
+// Inline reports whether a file may be shown within a page. Only images may, since browsers run nothing in them.
 func (f *File) Inline() bool { return f.Width > 0 }
 
-// Options say where content is kept.
+// Options says where content is stored.
 type Options struct {
-	// Folder is where; it is made with the first file. Default: the table.
+	// Folder is the folder for content, which is made with the first file. Default: content is stored in Table.
 	Folder string
-	// Table has the columns of Schema.
+	// Table is a table with the columns of Schema.
 	Table string
-	// Uses are where the service names content: what no row names is swept.
+	// Uses are the places where the service refers to content. Content without a reference is swept.
 	Uses []Use
-	// Now is the time. Default: time.Now.
+	// Now returns the time. Default: time.Now.
 	Now func() time.Time
 }
 
-// Use is a column of the service that names content by its hash.
+// Use is a column of the service that refers to content by its hash.
 type Use struct {
 	Table, Column string
-	// Where is an SQL condition of the rows that count. Default: all do.
+	// Where is an SQL condition for the rows to consider. Default: all rows.
 	Where string
 }
 
-// Store keeps content. It is safe for concurrent use, by several processes, too.
+// Store stores content. It is safe for concurrent use, also by several processes.
 type Store struct {
 	place place
 }
 
-// place is a folder or a table.
+// place is where content is stored: a folder or a table.
 type place interface {
-	// temporary makes a file to receive content in.
+	// temporary makes a file for receiving content.
 	temporary() (*os.File, error)
-	// keep stores what was received, durably, before it returns.
+	// keep stores received content durably before it returns.
 	keep(ctx context.Context, received *os.File, hash string) error
 	open(ctx context.Context, hash string, size int64) (io.ReadSeekCloser, error)
-	// sweep removes what is older than a time and not used.
-	sweep(ctx context.Context, before time.Time) (int, error)
+	// sweep removes content that is older than cutoff and not used.
+	sweep(ctx context.Context, cutoff time.Time) (int, error)
 }
 
-// New makes a store. It touches nothing yet.
+// New returns a store. It does not access the database or the folder.
 func New(db *store.DB, o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -85,20 +83,18 @@ func New(db *store.DB, o Options) *Store {
 	return &Store{in}
 }
 
-// Keep stores what was received, durably, before it returns.
+// Keep stores what was received durably before it returns.
 func (s *Store) Keep(ctx context.Context, r *Received) error {
 	return s.place.keep(ctx, r.content, r.Hash)
 }
 
-// Open reads the content of a file. The error is ErrGone where there is none, which
-// may show only with the first read.
+// Open opens the content of a file. The error is ErrGone if it does not exist, which may only show with the first read.
 func (s *Store) Open(ctx context.Context, f *File) (io.ReadSeekCloser, error) {
 	return s.place.open(ctx, f.Hash, f.Size)
 }
 
-// Sweep removes content that nobody uses, and what was received and never kept, if
-// it is older than a time: content is kept a moment before it is used. It tells how
-// much that was.
-func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
-	return s.place.sweep(ctx, before)
+// Sweep removes unused content, and files that were received but never kept, if they are older than cutoff: content is
+// stored a moment before it is referred to. It returns how many it removed.
+func (s *Store) Sweep(ctx context.Context, cutoff time.Time) (int, error) {
+	return s.place.sweep(ctx, cutoff)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-// shelf is a store with the table of who uses its content.
+// shelf is a store of content with a table of who uses it.
 type shelf struct {
 	*Store
 	t    *testing.T
@@ -30,7 +30,7 @@ type shelf struct {
 
 var databases = storetest.Fixture{Schemas: []store.Schema{Schema("test")}}
 
-// onEach runs the test with content in each engine, and in a folder.
+// onEach runs the test with content in the database of each engine, and in a folder.
 func onEach(t *testing.T, test func(t *testing.T, s *shelf)) {
 	t.Helper()
 	run := func(t *testing.T, db *store.DB, folder string) {
@@ -59,7 +59,7 @@ func (s *shelf) exec(query string, args ...any) {
 	}
 }
 
-// put keeps content under a name.
+// put stores content under a name.
 func (s *shelf) put(name, content string) File {
 	s.t.Helper()
 	r, err := s.Receive(name, strings.NewReader(content), 1<<20)
@@ -121,7 +121,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestSweep: what is young, used or kept anew stays.
+// TestSweep checks that content stays that is young, is used or was stored again.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *shelf) {
@@ -159,7 +159,7 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// TestReceive: what is the sender's fault is told as such, and nothing is left of it.
+// TestReceive checks that faults of the sender are reported as such, and that nothing is left of the content.
 func TestReceive(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "files")

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// folder has files named by their hash, in folders of their first two digits.
+// folder stores files under their hash, in subfolders named by its first two digits.
 type folder struct {
 	root string
 	used func(ctx context.Context, hash string) (bool, error)
@@ -21,7 +21,7 @@ type folder struct {
 
 const temporaryPrefix = "receiving-"
 
-// inPlace is where content lies in the folder.
+// inPlace returns the path of content within the folder.
 func inPlace(hash string) string { return path.Join(hash[:2], hash) }
 
 func (f folder) path(hash string) string {
@@ -43,7 +43,7 @@ func (f folder) keep(_ context.Context, received *os.File, hash string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	// Also over the same content: it is new again, and is not swept.
+	// Renaming over the same content makes it new again, so that it is not swept.
 	if err := os.Rename(received.Name(), to); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (f folder) open(_ context.Context, hash string, _ int64) (io.ReadSeekCloser
 	return file, err
 }
 
-func (f folder) sweep(ctx context.Context, before time.Time) (n int, err error) {
+func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) {
 	root, err := os.OpenRoot(f.root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil // nothing was ever stored
@@ -79,14 +79,14 @@ func (f folder) sweep(ctx context.Context, before time.Time) (n int, err error) 
 	defer func() { _ = root.Close() }()
 	old := func(name string) bool {
 		info, err := root.Stat(name)
-		return err == nil && !info.IsDir() && info.ModTime().Before(before)
+		return err == nil && !info.IsDir() && info.ModTime().Before(cutoff)
 	}
 	err = fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil || !old(name):
-			return nil //nolint:nilerr // it is gone already
+			return nil //nolint:nilerr // the file has been removed already
 		}
 		hash := strings.TrimPrefix(path.Base(name), temporaryPrefix)
 		if len(hash) == 2*sha256.Size {
@@ -94,10 +94,10 @@ func (f folder) sweep(ctx context.Context, before time.Time) (n int, err error) 
 				return errors.Join(err, back(root, name, hash))
 			}
 		} else if !strings.HasPrefix(path.Base(name), temporaryPrefix) {
-			return nil // not ours
+			return nil // not one of our files
 		}
-		// The same content may be stored again at any moment: what is out of its
-		// place can be looked at once more, and nobody stores anything there.
+		// The same content may be stored again at any moment. Nobody stores anything under the name aside, so its age
+		// can be checked again there.
 		aside := temporaryPrefix + hash
 		if err := root.Rename(name, aside); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (f folder) sweep(ctx context.Context, before time.Time) (n int, err error) 
 	return n, err
 }
 
-// back puts content into its place, should it have been aside when a sweep ended.
+// back moves content to its place if an interrupted sweep has left it aside.
 func back(root *os.Root, name, hash string) error {
 	if name == inPlace(hash) {
 		return nil

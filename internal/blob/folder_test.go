@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSweepEnded: content that was aside when a sweep ended goes back to its
-// place while a file has it, and is removed when none has.
+// TestSweepEnded checks what the next sweep does with content that was set aside when a sweep was cut short: it goes
+// back to its place if a file has it, and is removed otherwise.
 func TestSweepEnded(t *testing.T) {
 	t.Parallel()
 	kept, gone := strings.Repeat("a", 64), strings.Repeat("b", 64)

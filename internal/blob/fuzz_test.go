@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta/imagetest"
 )
 
-// FuzzFile: no name and no content may break the checks, and nothing that
-// a browser could run passes as what it is not.
+// FuzzFile checks that no name and no content breaks the checks, and that nothing that a browser could run passes as
+// another type.
 func FuzzFile(f *testing.F) {
 	for _, content := range imagetest.WebPs() {
 		f.Add("a.webp", content)

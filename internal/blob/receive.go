@@ -12,41 +12,38 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
 )
 
-// What may be wrong with content on its way, beside an Error.
+// Errors of receiving content, besides an *Error.
 var (
 	ErrTooLarge   = errors.New("the file is too large")
 	ErrIncomplete = errors.New("the file could not be read whole")
 )
 
-// Error is why a file is refused.
+// Error is the reason why a file is refused.
 type Error struct {
-	// Field is name or file: what is wrong.
+	// Field is what is at fault: name or file.
 	Field string
-	// Reason is a word for programs: required, length, characters,
-	// control_character, type or image.
+	// Reason is a word for programs: required, length, characters, control_character, type or image.
 	Reason string
-	// Message tells people.
+	// Message is the text for people.
 	Message string
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// Received is a file that was checked, an image without its metadata. It is kept
-// nowhere yet.
+// Received is a file that was checked, and stripped of metadata if it is an image. It is not stored yet.
 type Received struct {
 	File
-	content *os.File // temporary
+	content *os.File // a temporary file
 }
 
-// Close removes what was received; what was kept stays.
+// Close removes the temporary file. Content that was kept stays.
 func (r *Received) Close() { discard(r.content) }
 
 func discard(file *os.File) { _, _ = file.Close(), os.Remove(file.Name()) }
 
-// Receive reads a file of most bytes at most that somebody sends, under a name that
-// may be a path. The error is an Error, ErrTooLarge or ErrIncomplete where it is the
-// sender's. Close what it returns.
-func (s *Store) Receive(name string, content io.Reader, most int64) (_ *Received, err error) {
+// Receive reads a file of at most limit bytes that somebody sends. name may be a path. Errors that are the sender's
+// fault are an *Error, ErrTooLarge or ErrIncomplete. The caller closes the result.
+func (s *Store) Receive(name string, content io.Reader, limit int64) (_ *Received, err error) {
 	r := new(Received)
 	var k kind
 	if r.Name, k, err = checkName(name); err != nil {
@@ -61,7 +58,7 @@ func (s *Store) Receive(name string, content io.Reader, most int64) (_ *Received
 			r.Close()
 		}
 	}()
-	if err := r.read(content, most); err != nil {
+	if err := r.read(content, limit); err != nil {
 		return nil, err
 	}
 	if err := k.check(&r.File, r.content); err != nil {
@@ -81,16 +78,16 @@ func (s *Store) Receive(name string, content io.Reader, most int64) (_ *Received
 	return stripped, nil
 }
 
-// read reads content, and fills in its size and hash.
-func (r *Received) read(content io.Reader, most int64) error {
+// read reads the content and sets its size and hash.
+func (r *Received) read(content io.Reader, limit int64) error {
 	hash := sha256.New()
-	n, err := io.Copy(io.MultiWriter(r.content, hash), io.LimitReader(content, most+1))
+	n, err := io.Copy(io.MultiWriter(r.content, hash), io.LimitReader(content, limit+1))
 	var large *http.MaxBytesError
 	var path *os.PathError
 	switch {
-	case errors.As(err, &large), err == nil && n > most:
+	case errors.As(err, &large), err == nil && n > limit:
 		return ErrTooLarge
-	case errors.As(err, &path): // ours
+	case errors.As(err, &path): // an error of our own file
 		return err
 	case err != nil:
 		return ErrIncomplete
@@ -101,9 +98,8 @@ func (r *Received) read(content io.Reader, most int64) error {
 	return nil
 }
 
-// Strip reads a kept image again and takes its metadata out, as Receive does. What
-// it returns is to be kept where its hash is another. The error is
-// imagemeta.ErrBroken where it is no whole image.
+// Strip reads a stored image again and strips its metadata as Receive does. The caller keeps the result if its hash
+// differs. The error is imagemeta.ErrBroken if the file is not a complete image.
 func (s *Store) Strip(ctx context.Context, f *File) (*Received, error) {
 	content, err := s.Open(ctx, f)
 	if err != nil {
@@ -139,8 +135,7 @@ func (s *Store) strip(f *File, content io.ReadSeeker) (_ *Received, err error) {
 	return r, err
 }
 
-// upright fills in how wide and high an image is as it is shown: one that Exif turns to
-// its side is as wide as its file says that it is high.
+// upright sets the width and height with which an image is shown: if Exif turns it on its side they are exchanged.
 func (f *File) upright(content io.ReadSeeker, orientation byte) error {
 	if orientation < 5 {
 		return nil

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Serve answers with a file, or the range of it that is asked for. A browser shows
-// images and runs nothing of it. Cache-Control is the caller's, and
-// Cross-Origin-Resource-Policy where it is not to be same-origin.
+// Serve answers with a file, or with the requested range of it. The headers let a browser show images and run nothing.
+// The caller sets Cache-Control, and Cross-Origin-Resource-Policy unless it is to be same-origin.
 func Serve(w http.ResponseWriter, r *http.Request, f *File, modified time.Time, content io.ReadSeeker) {
 	h := w.Header()
 	h.Set("Content-Type", f.MediaType)
@@ -23,7 +22,8 @@ func Serve(w http.ResponseWriter, r *http.Request, f *File, modified time.Time, 
 	http.ServeContent(w, r, "", modified, content)
 }
 
-// disposition names the file (RFC 6266), and has it downloaded but for images.
+// disposition returns the Content-Disposition with the name of the file (RFC 6266). Anything but an image is to be
+// downloaded.
 func disposition(f *File) string {
 	kind := "attachment"
 	if f.Inline() {
@@ -38,12 +38,13 @@ func disposition(f *File) string {
 	return kind + `; filename="` + plain + `"; filename*=UTF-8''` + extValue(f.Name)
 }
 
-// extValue is a text as RFC 8187 writes it.
+// extValue encodes a text according to RFC 8187.
 func extValue(text string) string {
 	const hexadecimal = "0123456789ABCDEF"
 	var out strings.Builder
 	for _, b := range []byte(text) {
-		if b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("!#$&+-.^_`|~", b) >= 0 {
+		if b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' ||
+			strings.IndexByte("!#$&+-.^_`|~", b) >= 0 {
 			out.WriteByte(b)
 			continue
 		}

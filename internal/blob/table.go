@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// table has rows, in parts: nodes that share the database share them.
+// table stores content in rows, in parts. Nodes that share the database share them.
 type table struct {
 	db *store.DB
 	Options
@@ -21,13 +21,13 @@ type table struct {
 
 const (
 	partSize   = 256 << 10
-	sweepBatch = 20 // contents in one transaction: others wait for it
+	sweepBatch = 20 // contents per transaction, for which others wait
 )
 
 func (table) temporary() (*os.File, error) {
 	file, err := os.CreateTemp("", "tollgate-"+temporaryPrefix+"*")
 	if err == nil {
-		_ = os.Remove(file.Name()) // where the system lets it, nothing is left of it after a crash
+		_ = os.Remove(file.Name()) // if the system allows it, nothing is left after a crash
 	}
 	return file, err
 }
@@ -47,7 +47,8 @@ func (t table) keep(ctx context.Context, received *os.File, hash string) error {
 		}
 		err = t.db.Write(ctx, func(c store.Conn) error {
 			_, err := c.Exec("INSERT INTO "+t.Table+" (sha256, part, data, stored_at) VALUES (?, ?, ?, ?)"+
-				" ON CONFLICT (sha256, part) DO UPDATE SET data = excluded.data, stored_at = excluded.stored_at", hash, part, data[:n], t.Now().UnixMicro())
+				" ON CONFLICT (sha256, part) DO UPDATE SET data = excluded.data, stored_at = excluded.stored_at",
+				hash, part, data[:n], t.Now().UnixMicro())
 			return err
 		})
 		if err != nil {
@@ -60,13 +61,14 @@ func (t table) open(ctx context.Context, hash string, size int64) (io.ReadSeekCl
 	return &partsReader{ctx: ctx, table: t, hash: hash, size: size, part: -1}, nil
 }
 
-func (t table) sweep(ctx context.Context, before time.Time) (n int, err error) {
-	deleted, err := t.db.Purge(ctx, sweepBatch, "DELETE FROM "+t.Table+" WHERE sha256 IN (SELECT sha256 FROM "+t.Table+" c WHERE c.part = 0 AND c.stored_at <= ?"+
-		" AND NOT "+t.used("c.sha256")+" LIMIT ?)", before.UnixMicro())
+func (t table) sweep(ctx context.Context, cutoff time.Time) (n int, err error) {
+	deleted, err := t.db.Purge(ctx, sweepBatch, "DELETE FROM "+t.Table+" WHERE sha256 IN (SELECT sha256 FROM "+
+		t.Table+" c WHERE c.part = 0 AND c.stored_at <= ?"+
+		" AND NOT "+t.used("c.sha256")+" LIMIT ?)", cutoff.UnixMicro())
 	return int(deleted), err
 }
 
-// isUsed asks for one content, wherever it is.
+// isUsed reports whether some row refers to a content.
 func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
 	err = t.db.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT "+t.used("?"), slices.Repeat([]any{hash}, len(t.Uses))...).Scan(&used)
@@ -74,22 +76,23 @@ func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
 	return used, err
 }
 
-// used is the condition that a row names the content of a hash, an SQL expression.
+// used returns the SQL condition that a row refers to the content of hash, which is an SQL expression.
 func (t table) used(hash string) string {
 	named := append(make([]string, 0, 1+len(t.Uses)), "1 = 0")
 	for _, use := range t.Uses {
-		named = append(named, "EXISTS (SELECT 1 FROM "+use.Table+" WHERE "+use.Table+"."+use.Column+" = "+hash+" AND ("+cmp.Or(use.Where, "1 = 1")+"))")
+		named = append(named, "EXISTS (SELECT 1 FROM "+use.Table+" WHERE "+use.Table+"."+use.Column+" = "+hash+
+			" AND ("+cmp.Or(use.Where, "1 = 1")+"))")
 	}
 	return "(" + strings.Join(named, " OR ") + ")"
 }
 
 // partsReader reads content part by part.
 type partsReader struct {
-	ctx  context.Context //nolint:containedctx // io.Reader has no other place for it
+	ctx  context.Context //nolint:containedctx // the methods of io.Reader take none
 	hash string
 	size int64
 	at   int64
-	part int64 // that data is; -1: none
+	part int64 // number of the part in data; -1 if there is none
 	data []byte
 	table
 }

@@ -20,22 +20,21 @@ import (
 
 const (
 	nameMost = 120 // characters
-	// Larger images would cost whoever looks at them much memory.
+	// Larger images would take much memory in the browsers that show them.
 	imageSideMost   = 16_384
 	imagePixelsMost = 50_000_000
-	// sniffed is how much of a file tells its type.
+	// sniffed is how many bytes are examined to detect the type.
 	sniffed = 512
 )
 
-// kind is what a file with an extension must be.
+// kind describes the files with an extension.
 type kind struct {
-	media string   // as which it is served
-	sniff []string // what its first bytes must look like
+	media string   // Content-Type with which it is served
+	sniff []string // accepted results of content sniffing; nil means media
 	size  func(io.Reader) (width, height int, err error)
 }
 
-// types are the files that are taken, by extension. Nothing is among them
-// that a browser runs, such as HTML and SVG.
+// types has the accepted files by extension. Types that a browser would run, such as HTML and SVG, are missing.
 var types = func() map[string]kind {
 	all := map[string]kind{
 		".png":  {media: "image/png", size: imageSize},
@@ -59,14 +58,16 @@ var types = func() map[string]kind {
 		".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 		".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 		".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-		".odt":  "application/vnd.oasis.opendocument.text", ".ods": "application/vnd.oasis.opendocument.spreadsheet", ".odp": "application/vnd.oasis.opendocument.presentation",
+		".odt":  "application/vnd.oasis.opendocument.text",
+		".ods":  "application/vnd.oasis.opendocument.spreadsheet",
+		".odp":  "application/vnd.oasis.opendocument.presentation",
 	} {
 		all[ext] = kind{media: media, sniff: []string{"application/zip"}}
 	}
 	return all
 }()
 
-// Extensions lists those that a file can have.
+// Extensions returns the sorted extensions that are accepted.
 func Extensions() []string {
 	list := make([]string, 0, len(types))
 	for ext := range types {
@@ -76,7 +77,7 @@ func Extensions() []string {
 	return list
 }
 
-// MediaTypes are those that files are served as, between commas.
+// MediaTypes returns the types with which files are served, separated by commas.
 func MediaTypes() string {
 	list := make([]string, 0, len(types))
 	for _, k := range types {
@@ -87,13 +88,13 @@ func MediaTypes() string {
 	return strings.Join(slices.Compact(list), ",")
 }
 
-// CheckName tells whether a file can have a name. Its error is an Error.
+// CheckName returns an *Error if a file cannot have a name.
 func CheckName(name string) error {
 	_, _, err := checkName(name)
 	return err
 }
 
-// checkName is the last part of a name, and what its extension promises.
+// checkName returns the last element of a name, and the kind that its extension implies.
 func checkName(name string) (string, kind, error) {
 	if !utf8.ValidString(name) {
 		return "", kind{}, &Error{"name", "characters", "the name of the file is not UTF-8"}
@@ -106,19 +107,23 @@ func checkName(name string) (string, kind, error) {
 	case n == 0:
 		return "", kind{}, &Error{"name", "required", "the file needs a name"}
 	case n > nameMost:
-		return "", kind{}, &Error{"name", "length", "the name of a file has at most " + strconv.Itoa(nameMost) + " characters"}
+		return "", kind{}, &Error{
+			"name", "length", "the name of a file has at most " + strconv.Itoa(nameMost) + " characters",
+		}
 	case !text.IsLine(name):
 		return "", kind{}, &Error{"name", "control_character", "the name of a file must not have control characters"}
 	}
 	k, ok := types[strings.ToLower(filepath.Ext(name))]
 	if !ok {
-		return "", k, &Error{"name", "type", "files of this type cannot be attached; those can: " + strings.Join(Extensions(), " ")}
+		return "", k, &Error{
+			"name", "type", "files of this type cannot be attached; those can: " + strings.Join(Extensions(), " "),
+		}
 	}
 	return name, k, nil
 }
 
-// check holds the content of a file to its extension, and reads how large an
-// image is. Only its header is read: an image is never unpacked.
+// check checks that the content of a file matches its extension, and reads the size of an image. It reads only the
+// header: the image is never decoded.
 func (k kind) check(f *File, content io.ReadSeeker) error {
 	if _, err := content.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package cache remembers rows of a database for a short time.
+// Package cache caches rows of a database for a short time.
 package cache
 
 import (
@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// Age is how long rows that others may change are remembered: what another node
-// revokes holds here after five seconds at the latest.
+// Age is how long rows that others may change are cached. A revocation on another node takes effect here after five
+// seconds at the latest.
 const Age = 4 * time.Second
 
-// Cache remembers rows by their key for a short time. The zero Cache is not good, see
-// New.
+// Cache caches rows by their key for a short time. The zero Cache cannot be used; see New.
 type Cache[V any] struct {
 	load func(ctx context.Context, key string) (V, error)
 	now  func() time.Time
@@ -20,7 +19,7 @@ type Cache[V any] struct {
 
 	mu      sync.RWMutex
 	entries map[string]cached[V]
-	drops   uint64 // what was read before the last of them is not remembered
+	drops   uint64 // counts calls of Drop; results of loads that began before the last one are not cached
 }
 
 type cached[V any] struct {
@@ -28,20 +27,19 @@ type cached[V any] struct {
 	until time.Time
 }
 
-// New makes a cache of at most so many values of what load finds, for Age.
-// Errors are not remembered.
-func New[V any](most int, now func() time.Time, load func(ctx context.Context, key string) (V, error)) *Cache[V] {
-	return &Cache[V]{load: load, now: now, most: most, entries: make(map[string]cached[V])}
+// New makes a cache of at most limit values that load returns, each for Age. Errors are not cached.
+func New[V any](limit int, now func() time.Time, load func(ctx context.Context, key string) (V, error)) *Cache[V] {
+	return &Cache[V]{load: load, now: now, most: limit, entries: make(map[string]cached[V])}
 }
 
-// Get is the value of a key, as it was at most Age ago.
+// Get returns the value of a key, as it was at most Age ago.
 func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 	now := c.now()
 	c.mu.RLock()
 	found, ok := c.entries[key]
 	drops := c.drops
 	c.mu.RUnlock()
-	if ok && now.Before(found.until) && found.until.Sub(now) <= Age { // else the clock was set back
+	if ok && now.Before(found.until) && found.until.Sub(now) <= Age { // otherwise the clock was set back
 		return found.value, nil
 	}
 	value, err := c.load(ctx, key)
@@ -59,7 +57,8 @@ func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 	return value, nil
 }
 
-// evict makes a place: of a few entries, in no order, those that are over, or one.
+// evict makes room. It checks a few entries, in no order, and removes the expired ones, or one of them if none is
+// expired.
 func (c *Cache[V]) evict(now time.Time) {
 	looked, gone := 0, false
 	for key, e := range c.entries {
@@ -80,7 +79,7 @@ func (c *Cache[V]) evict(now time.Time) {
 	}
 }
 
-// Drop forgets a key, and what is being read of any now; empty: all.
+// Drop removes a key, or all keys if key is empty, and keeps the results of loads under way from being cached.
 func (c *Cache[V]) Drop(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package confusable tells whether texts look alike, and whether one is mixed of
-// scripts that do, after Unicode Technical Standard #39.
+// Package confusable detects texts that look alike, and texts that mix scripts, according to Unicode Technical Standard
+// #39.
 package confusable
 
 import (
@@ -11,17 +11,16 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// table has a line for each code point that looks like something else: the code
-// point and its prototype, in hex. testdata/confusables.c writes it from ICU 72,
-// whose Unicode 15.0 is that of Go's tables.
+// table has a line for each code point that looks like something else: the code point and its prototype, in hex.
+// testdata/confusables.c writes it from ICU 72, whose Unicode 15.0 is that of Go's tables.
 //
 //go:embed confusables.txt
 var table string
 
-// passesMost bounds Skeleton; no prototype needs more than three.
+// passesMost limits the passes of Skeleton. No prototype needs more than three.
 const passesMost = 8
 
-// prototypes are the lines of the table.
+// prototypes returns the parsed table.
 var prototypes = sync.OnceValue(func() map[rune]string {
 	all := make(map[rune]string, 6000)
 	for line := range strings.Lines(table) {
@@ -41,11 +40,11 @@ var prototypes = sync.OnceValue(func() map[rune]string {
 	return all
 })
 
-// Skeleton is the same for texts that look alike (UTS #39, section 4). It is for
-// comparing only: it may look like neither, and be many times as long.
+// Skeleton returns the same text for texts that look alike (UTS #39, section 4). It is only meant for comparison: it
+// may look like neither, and may be many times as long.
 //
-// A few prototypes fall apart into letters that have prototypes themselves, so
-// texts pass until they stay.
+// A few prototypes decompose into letters that have prototypes themselves, so the replacement is repeated until the
+// text no longer changes.
 func Skeleton(text string) string {
 	for range passesMost {
 		next := pass(text)
@@ -57,7 +56,7 @@ func Skeleton(text string) string {
 	return text
 }
 
-// pass puts prototypes for all characters once.
+// pass replaces all characters by their prototypes once.
 func pass(text string) string {
 	known := prototypes()
 	var b strings.Builder

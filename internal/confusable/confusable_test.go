@@ -37,8 +37,8 @@ func TestSkeleton(t *testing.T) {
 	}
 }
 
-// TestPrototypes: texts are looked up in the form of the table, and none passes
-// for ever, or grows without an end.
+// TestPrototypes checks that the keys of the table are in the form in which texts are looked up, and that repeated
+// replacement ends, without a text that grows without bound.
 func TestPrototypes(t *testing.T) {
 	t.Parallel()
 	for r, like := range prototypes() {

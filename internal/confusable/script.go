@@ -4,25 +4,24 @@ import (
 	"unicode"
 )
 
-// writing is a set of writing systems, each a bit.
+// writing is a set of writing systems, one per bit.
 type writing uint32
 
-// The writing systems that are written in more than one script, and Latin, which
-// goes with each of them.
+// The writing systems that use more than one script. Latin may be combined with each of them.
 const (
 	chinese writing = 1 << iota // Han and Bopomofo
 	japanese
 	korean
 )
 
-// eastAsian are the scripts of the writing systems above.
+// eastAsian maps the scripts to the writing systems that use them.
 var eastAsian = map[string]writing{
 	"Han": chinese | japanese | korean, "Bopomofo": chinese, "Hiragana": japanese, "Katakana": japanese, "Hangul": korean,
 }
 
-// MixesScripts reports whether a text is not "highly restrictive" (UTS #39,
-// section 5.2): written in one script, or in Latin with those of Chinese, Japanese
-// or Korean. Characters that many scripts share, such as digits, count for none.
+// MixesScripts reports whether a text is not "highly restrictive" (UTS #39, section 5.2), which means written in one
+// script, or in Latin together with those of Chinese, Japanese or Korean. Characters that many scripts share, such as
+// digits, are ignored.
 func MixesScripts(text string) bool {
 	latin, other := false, ""
 	together := chinese | japanese | korean
@@ -50,7 +49,7 @@ func MixesScripts(text string) bool {
 	return latin && other != "" && other != "Han"
 }
 
-// scriptOf is the script that a character belongs to; empty: to many, or none.
+// scriptOf returns the script of a character, or "" if it belongs to several or none.
 func scriptOf(r rune) string {
 	if r < unicode.MaxASCII {
 		if unicode.IsLetter(r) {
@@ -69,8 +68,7 @@ func scriptOf(r rune) string {
 	return ""
 }
 
-// MixesDigits reports whether a text has decimal digits of more than one system
-// (UTS #39, section 5.3).
+// MixesDigits reports whether a text has decimal digits of more than one system (UTS #39, section 5.3).
 func MixesDigits(text string) bool {
 	zero := rune(-1)
 	for _, r := range text {
@@ -86,7 +84,7 @@ func MixesDigits(text string) bool {
 	return false
 }
 
-// zeroOf is the zero of the system of a decimal digit: they come in tens.
+// zeroOf returns the zero of the system of a decimal digit. Digits come in ranges of ten.
 func zeroOf(r rune) rune {
 	for _, t := range unicode.Nd.R16 {
 		if low := rune(t.Lo); r >= low && r <= rune(t.Hi) {

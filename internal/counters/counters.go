@@ -1,6 +1,5 @@
-// Package counters keeps the numbers that requests are checked against:
-// sliding budget windows and one-time marks. Memory serves one node, Redis
-// (or Valkey) lets any number of nodes share one budget.
+// Package counters keeps the numbers against which requests are checked: sliding budget windows, one-time marks, and
+// held places. Memory serves one node; Redis (or Valkey) lets any number of nodes share one budget.
 package counters
 
 import (
@@ -9,55 +8,51 @@ import (
 	"time"
 )
 
-// ErrUnavailable is in the chain of every error that means the counters
-// cannot be reached now and may be later.
+// ErrUnavailable is in the chain of every error which means that the counters cannot be reached now but may be later.
 var ErrUnavailable = errors.New("counters unavailable")
 
 // Result is the state of a window after Take or Charge.
 type Result struct {
-	// Allowed tells whether the cost fitted and was spent. A refused Take spends nothing.
+	// Allowed reports whether the cost fitted and was spent. A refused Take spends nothing.
 	Allowed bool
 	// Limit is the limit that was asked for.
 	Limit int64
-	// Remaining is what can be spent right now, never negative.
+	// Remaining is how much can be spent right now. It is never negative.
 	Remaining int64
 	// Reset is the time until the current bucket ends.
 	Reset time.Duration
-	// RetryAfter is the smallest wait after which the same Take fits if
-	// nothing else is spent meanwhile. Zero when Allowed. A cost above the
-	// limit can never fit: then it is -1.
+	// RetryAfter is the shortest wait after which the same Take fits, if nothing else is spent meanwhile. It is zero if
+	// Allowed is set, and -1 if the cost is above the limit, so that it can never fit.
 	RetryAfter time.Duration
 }
 
-// Store counts. Implementations are safe for concurrent use and exact under
-// concurrency: any number of goroutines (and, for Redis, nodes) together admit
-// exactly what one caller would.
+// Store counts. Implementations are safe for concurrent use and exact: any number of goroutines (and, for Redis, nodes)
+// together admit exactly what one caller would.
 //
 // A window is a sliding counter of two buckets aligned to multiples of window
 // since the Unix epoch:
 //
 //	used = current + ceil(previous * remaining fraction of the current bucket)
 //
-// so a key costs O(1) memory whatever its limit. Costs, limits and sums are at
-// most 2^53-1; window is from 1 ms to 31 days.
+// so a key needs constant memory whatever its limit. Costs, limits and sums are at most 2^53-1, and a window is from 1
+// ms to 31 days.
 type Store interface {
-	// Take checks used+cost <= limit and, if so, spends cost, in one step.
-	// A cost of 0 is always allowed and reports the state.
+	// Take checks that used+cost <= limit and, if so, spends cost, in one step. A cost of 0 is always allowed and
+	// returns the state.
 	Take(ctx context.Context, key string, cost, limit int64, window time.Duration) (Result, error)
-	// Charge spends cost whatever the limit: what a request turned out to
-	// cost once it was answered. The window may be overdrawn by it.
+	// Charge spends cost whatever the limit, for the cost that a request turned out to have once it was answered. It
+	// may overdraw the window.
 	Charge(ctx context.Context, key string, cost int64, window time.Duration) error
-	// SetNX marks key for ttl and reports whether it was unmarked before:
-	// the replay guard.
+	// SetNX marks key for ttl and reports whether it was unmarked before. It serves as a replay guard.
 	SetNX(ctx context.Context, key string, ttl time.Duration) (bool, error)
-	// Hold takes one of limit places of a key for a holder and reports whether one was free.
-	// The place is free again after Release, or after ttl, which is from 1 ms to 24 hours,
-	// so that a node that has died holds none for ever.
+	// Hold takes one of limit places of a key for a holder and reports whether one was free. The place becomes free
+	// after Release, or after ttl, which is from 1 ms to 24 hours, so that a node that has died does not hold it for
+	// ever.
 	Hold(ctx context.Context, key, holder string, limit int64, ttl time.Duration) (bool, error)
-	// Release gives the place of a holder back. One that is not held is no error.
+	// Release frees the place of a holder. It is not an error if none is held.
 	Release(ctx context.Context, key, holder string) error
-	// Ready returns nil when something can be counted now, which it tries.
+	// Ready returns nil if counting works now, which it tries.
 	Ready(ctx context.Context) error
-	// Close releases what the store holds. Calls after it fail.
+	// Close releases the resources of the store. Later calls fail.
 	Close() error
 }

@@ -10,37 +10,36 @@ import (
 // probeEvery is the pause between attempts while the server is down.
 const probeEvery = 200 * time.Millisecond
 
-// health keeps callers from queueing up before a server that does not answer,
-// and logs each change once.
+// health keeps callers from queueing up for a server that does not answer, and logs each change once.
 type health struct {
 	logger *zap.Logger
 	down   atomic.Bool
-	next   atomic.Int64 // Unix nanoseconds of the next attempt while down
+	next   atomic.Int64 // Unix nanoseconds of the next attempt while the server is down
 }
 
-// admit tells whether an operation may try the server: always while it is up,
-// one every probeEvery while it is down.
+// admit reports whether an operation may try the server: always while it is up, and once every probeEvery while it is
+// down.
 func (h *health) admit(now time.Time) bool {
 	if !h.down.Load() {
 		return true
 	}
 	next, t := h.next.Load(), now.UnixNano()
-	// A clock that was set back must not close the door for as long.
+	// A clock that was set back must not block attempts until it has caught up.
 	if t < next && next-t <= int64(probeEvery) {
 		return false
 	}
 	return h.next.CompareAndSwap(next, t+int64(probeEvery))
 }
 
-// up notes that the server served an operation.
+// up records that the server served an operation.
 func (h *health) up() {
 	if h.down.Load() && h.down.CompareAndSwap(true, false) {
 		h.logger.Info("counters are reachable again")
 	}
 }
 
-// failed notes that it did not. A single failure, such as the connection that
-// a restart breaks, pauses nothing; the next operation tries at once.
+// failed records that an operation failed. A single failure, such as that of a connection broken by a restart, causes
+// no pause: the next operation tries at once.
 func (h *health) failed(err error, now time.Time) {
 	reply := isReply(err)
 	if reply && !isStateReply(err) {

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// maxHold is how long a place may be held at most.
+// maxHold is the longest time for which a place may be held.
 const maxHold = 24 * time.Hour
 
 func checkHold(limit int64, ttl time.Duration) error {
@@ -25,11 +25,11 @@ func checkHold(limit int64, ttl time.Duration) error {
 	return nil
 }
 
-// holds are the places that are held in the memory of one process: when each is free again, by
-// key and holder.
+// holds are the places that are held in the memory of one process: the time at which each becomes free, by key and
+// holder.
 type holds struct {
 	mu    sync.Mutex
-	byKey map[string]map[string]int64 // microseconds since the epoch
+	byKey map[string]map[string]int64 // in microseconds since 1970
 }
 
 // Hold implements Store.

@@ -54,7 +54,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// TestHoldAtOnce has many ask for few places at once.
+// TestHoldAtOnce checks that of many who ask at once, no more hold a place than there are places.
 func TestHoldAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s Store, _ *clock) {
@@ -79,7 +79,7 @@ func TestHoldAtOnce(t *testing.T) {
 	})
 }
 
-// TestHoldsAreForgotten looks at what a memory keeps of places that are given back.
+// TestHoldsAreForgotten checks what a Memory keeps of places that were given back.
 func TestHoldsAreForgotten(t *testing.T) {
 	t.Parallel()
 	m := NewMemory(nil)

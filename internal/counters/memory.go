@@ -13,26 +13,23 @@ import (
 
 const (
 	memoryShards = 64 // a power of two
-	// shrinkAbove is the number of keys from which a shard gives the memory of
-	// its table back once most of them have expired; Go's maps never shrink.
+	// shrinkAbove is the number of keys above which a shard reallocates its map once most of them have expired, as Go's
+	// maps never shrink.
 	shrinkAbove = 1024
-	// MaxMemoryKeys bounds the keys of a Memory, and with them its memory to
-	// about 200 MB.
+	// MaxMemoryKeys limits the keys of a Memory, and thereby its memory to about 200 MB.
 	MaxMemoryKeys = 1 << 20
-	// evictAmong is how many keys are looked at for the one that has to go.
+	// evictAmong is how many keys are considered for eviction.
 	evictAmong = 8
 )
 
-// Memory is a Store in the memory of one process. A key takes about 150 bytes
-// plus its text until two windows after its last use. There is no background
-// work: each call looks at one or two other keys of its shard and drops those
-// that have expired, so the number of dead keys never outgrows the live ones.
+// Memory is a Store in the memory of one process. A key takes about 150 bytes plus its text until two windows after its
+// last use. There is no background work: each call checks one or two other keys of its shard and drops expired ones, so
+// that the number of dead keys never outgrows that of live ones.
 //
-// It holds MaxMemoryKeys at most. Beyond that each new key takes the place of an
-// old one, which is forgotten early: of 8 that are looked at the one that
-// would expire first, of equal ones that with least spent, and a mark only where
-// there is nothing else. So a flood of addresses that each spend a little in a
-// window of a minute costs nobody's count of a month, or of a whole budget.
+// It holds at most MaxMemoryKeys. Beyond that each new key evicts an old one: of 8 candidates the one that would expire
+// first and, among equal ones, the one with the least spent; a mark is evicted only if all candidates are marks. So a
+// flood of addresses that each spend a little in a window of a minute does not erase the count of a month, or of a
+// spent budget.
 type Memory struct {
 	now    func() time.Time
 	seed   maphash.Seed
@@ -41,7 +38,7 @@ type Memory struct {
 	holds  holds
 }
 
-// NewMemory returns an empty Memory. now is its clock; nil is time.Now.
+// NewMemory returns an empty Memory. A nil now means time.Now.
 func NewMemory(now func() time.Time) *Memory {
 	if now == nil {
 		now = time.Now
@@ -155,7 +152,7 @@ func (m *Memory) Ready(context.Context) error {
 	return nil
 }
 
-// Close implements Store; it drops every key.
+// Close implements Store. It drops every key.
 func (m *Memory) Close() error {
 	if m.closed.Swap(true) {
 		return nil
@@ -176,8 +173,7 @@ func (m *Memory) shard(key string) *shard {
 // mark is the window of keys set by SetNX; no real window is that short.
 const mark = 0
 
-// entryKey names a counter. The window belongs to the name: the same key with
-// another window is another counter.
+// entryKey identifies a counter. The window is part of it: the same key with another window is another counter.
 type entryKey struct {
 	name   string
 	window int64
@@ -189,7 +185,7 @@ type entry struct {
 	bucket   int64
 	current  int64
 	previous int64
-	expires  int64 // microseconds since the epoch
+	expires  int64 // in microseconds since 1970
 }
 
 func (e *entry) set(s *state, bucket int64) {
@@ -197,7 +193,7 @@ func (e *entry) set(s *state, bucket int64) {
 	e.expires = (bucket + 2) * s.window
 }
 
-// leavesBefore tells which of two entries is missed less.
+// leavesBefore reports whether e is to be evicted rather than other.
 func (e *entry) leavesBefore(other *entry) bool {
 	if e.isMark() != other.isMark() {
 		return other.isMark()
@@ -210,26 +206,25 @@ func (e *entry) leavesBefore(other *entry) bool {
 
 func (e *entry) isMark() bool { return e.key.window == mark }
 
-// shard is one lock and the keys under it. ring holds the same entries as the
-// map in a fixed order, so that the hand can visit them a few at a time.
+// shard is a lock with its keys. ring holds the same entries as the map in a fixed order, so that the hand can visit
+// them a few at a time.
 type shard struct {
 	mu      sync.Mutex
 	entries map[entryKey]*entry
 	ring    []*entry
 	hand    int
-	peak    int // most entries since the map was made
-	most    int // entries, at most
+	peak    int // largest number of entries since the map was made
+	most    int // maximum number of entries
 	_       [64]byte
 }
 
-// add makes the entry for a new key and looks at two others, so that keys
-// leave at least as fast as they can come.
+// add makes the entry for a new key and checks two others, so that keys expire at least as fast as they are added.
 func (sh *shard) add(id entryKey, now int64) *entry {
 	sh.sweep(now, 2)
 	if len(sh.ring) >= sh.most {
 		sh.evict()
 	}
-	// The caller's text may be a part of something much larger.
+	// The caller's string may be part of something much larger.
 	id.name = strings.Clone(id.name)
 	e := &entry{key: id, expires: math.MaxInt64}
 	sh.entries[id] = e
@@ -238,7 +233,7 @@ func (sh *shard) add(id entryKey, now int64) *entry {
 	return e
 }
 
-// sweep moves the hand over n entries and drops those that have expired.
+// sweep moves the hand over n entries and drops the expired ones.
 func (sh *shard) sweep(now int64, n int) {
 	for ; n > 0 && len(sh.ring) > 0; n-- {
 		if sh.hand >= len(sh.ring) {
@@ -255,8 +250,8 @@ func (sh *shard) sweep(now int64, n int) {
 	}
 }
 
-// evict makes room for one entry. It looks at places all over the ring, for
-// neighbours came at the same time and may all be worth keeping.
+// evict removes one entry. It considers entries all over the ring, because neighbours were added at the same time and
+// may all be worth keeping.
 func (sh *shard) evict() {
 	n := len(sh.ring)
 	first := sh.hand % n
@@ -269,7 +264,7 @@ func (sh *shard) evict() {
 	sh.hand++
 }
 
-// drop removes an entry; the last one of the ring takes its place.
+// drop removes an entry and moves the last one of the ring to its place.
 func (sh *shard) drop(at int) {
 	last := len(sh.ring) - 1
 	delete(sh.entries, sh.ring[at].key)
@@ -277,7 +272,7 @@ func (sh *shard) drop(at int) {
 	sh.ring = sh.ring[:last]
 }
 
-// shrink moves what is left into a table of its size.
+// shrink copies the remaining entries to a map of their size.
 func (sh *shard) shrink() {
 	entries := make(map[entryKey]*entry, len(sh.ring))
 	for _, e := range sh.ring {

@@ -72,7 +72,7 @@ func TestMemoryKeepsWhatCounts(t *testing.T) {
 	}
 }
 
-// withMost is a Memory that holds few keys.
+// withMost returns a Memory that holds at most perShard keys in each shard.
 func withMost(now func() time.Time, perShard int) *Memory {
 	m := NewMemory(now)
 	for i := range m.shards {
@@ -81,8 +81,8 @@ func withMost(now func() time.Time, perShard int) *Memory {
 	return m
 }
 
-// A flood of keys is bounded. What is forgotten for it is the flood itself: not
-// what was spent in longer windows, not a budget that was used up, and no mark.
+// TestMemoryBound checks that a flood of keys takes bounded memory. The Memory forgets only keys of the flood: it keeps
+// what was spent in longer windows, budgets that are used up, and marks.
 func TestMemoryBound(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -125,7 +125,7 @@ func TestMemoryBound(t *testing.T) {
 	}
 }
 
-// While others come and go, a key that stays admits exactly its limit.
+// TestMemoryBoundConcurrent checks that a key that stays admits exactly its limit while others come and go.
 func TestMemoryBoundConcurrent(t *testing.T) {
 	t.Parallel()
 	m := withMost(newClock().now, 16)

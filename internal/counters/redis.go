@@ -22,52 +22,47 @@ const (
 )
 
 const (
-	// redisInFlight is the number of operations that may be on the wire at
-	// once; the others wait for their turn within their time limit. It is half
-	// of the connection's ring (2^redisRingScale slots), so that operations
-	// given up on a stalled server do not fill it: the client would then block
-	// without a limit.
+	// redisInFlight is the number of operations that may be on the wire at the same time; others wait for a slot within
+	// their time limit. It is half of the connection's ring (2^redisRingScale slots), so that operations that were
+	// given up on a stalled server do not fill the ring, which would make the client block without a limit.
 	redisInFlight  = 256
 	redisRingScale = 9
-	// readyFor is how long what Ready has found counts.
+	// readyFor is how long the result of Ready is cached.
 	readyFor = 500 * time.Millisecond
-	// readyTTL is how long what it has written stays.
+	// readyTTL is the lifetime of the key that Ready writes.
 	readyTTL = time.Second
-	// redisBuffer replaces the client's 512 KiB: a script call is about 200 bytes.
+	// redisBuffer replaces the client's default of 512 KiB: a script call has about 200 bytes.
 	redisBuffer = 32 << 10
 )
 
 // RedisOptions are the settings of a Redis store.
 type RedisOptions struct {
-	// Timeout bounds each operation, connecting included. Default: 500ms.
+	// Timeout limits each operation, including connecting. Default: 500ms.
 	Timeout time.Duration
-	// Prefix starts every key. Default: "tollgate:".
+	// Prefix is the prefix of every key. Default: "tollgate:".
 	Prefix string
-	// Logger is told when the server is lost and when it is back. Default: none.
+	// Logger logs when the server is lost and when it is back. Default: none.
 	Logger *zap.Logger
 }
 
-// Redis is a Store on one Redis (7 or later) or Valkey server, shared by any
-// number of nodes. Each operation is one script or command and one round trip,
-// timed by the server's own clock, so that the clocks of the nodes do not matter.
+// Redis is a Store on one Redis (7 or later) or Valkey server, shared by any number of nodes. Each operation is one
+// script or command and one round trip, timed by the server's own clock, so that the clocks of the nodes do not matter.
 //
-// It connects when first used and again by itself after a loss. While the
-// server is unreachable operations fail with ErrUnavailable: the first ones
-// within the time limit, the others at once, but for one attempt every 200 ms
-// that finds out whether the server is back. An operation whose answer was lost
-// is not repeated; it may have been counted.
+// It connects when it is first used, and reconnects after a loss. While the server is unreachable operations fail with
+// ErrUnavailable: the first ones within the time limit, the others at once, except for one attempt every 200 ms that
+// finds out whether the server is back. An operation whose answer was lost is not repeated; it may have been counted.
 type Redis struct {
 	client  rueidis.Client
 	timeout time.Duration
-	windows string // prefix of windows
-	marks   string // prefix of marks
-	places  string // prefix of places that are held
+	windows string // key prefix of windows
+	marks   string // key prefix of marks
+	places  string // key prefix of held places
 	slots   chan struct{}
 	health  health
 	closed  atomic.Bool
 	probing singleflight.Group
 	probed  atomic.Pointer[probed]
-	// clock replaces the server's time in tests: microseconds, positive.
+	// clock replaces the server's time in tests. It returns microseconds above zero.
 	clock func() int64
 }
 
@@ -76,8 +71,7 @@ type Redis struct {
 //	redis://[user[:password]@]host[:port][/db]
 //	rediss://… (TLS 1.2 or later, certificate checked against the system's roots)
 //
-// without connecting to it: it fails for a malformed URL only. The error does
-// not contain the URL.
+// without connecting to it: it returns an error only for a malformed URL. The error does not contain the URL.
 func NewRedis(rawURL string, o RedisOptions) (*Redis, error) {
 	target, err := parseRedisURL(rawURL)
 	if err != nil {
@@ -107,7 +101,7 @@ func NewRedis(rawURL string, o RedisOptions) (*Redis, error) {
 	}, nil
 }
 
-// Both scripts begin with the part that loads the window.
+// Both scripts begin with the code that loads the window.
 var (
 	//go:embed window.lua
 	windowLua string
@@ -173,8 +167,8 @@ func (r *Redis) SetNX(ctx context.Context, key string, ttl time.Duration) (bool,
 	return fresh, nil
 }
 
-// Ready implements Store. What it has found counts for a moment, and those who ask
-// meanwhile wait for one probe: anybody may ask, as often as they like.
+// Ready implements Store. Its result is cached for a moment and concurrent callers share one probe, since anybody may
+// ask as often as they like.
 func (r *Redis) Ready(ctx context.Context) error {
 	if last := r.probed.Load(); last != nil && !r.closed.Load() && time.Since(last.at) < readyFor {
 		return last.err
@@ -192,17 +186,17 @@ func (r *Redis) Ready(ctx context.Context) error {
 	}
 }
 
-// probed is what a probe has found.
+// probed is the result of a probe.
 type probed struct {
 	err error
 	at  time.Time
 }
 
-// probe writes, for a server may answer that takes no writes: a replica, or one that
-// is full.
+// probe writes a key, because a server may answer but take no writes: a replica, or one whose memory is full.
 func (r *Redis) probe(ctx context.Context) error {
 	err := r.do(ctx, func(ctx context.Context) error {
-		return r.client.Do(ctx, r.client.B().Set().Key(r.marks+"ready").Value("1").PxMilliseconds(readyTTL.Milliseconds()).Build()).Error()
+		return r.client.Do(ctx, r.client.B().Set().Key(r.marks+"ready").Value("1").
+			PxMilliseconds(readyTTL.Milliseconds()).Build()).Error()
 	})
 	if err != nil {
 		return fmt.Errorf("trying the counters: %w", err)
@@ -210,7 +204,7 @@ func (r *Redis) probe(ctx context.Context) error {
 	return nil
 }
 
-// Close implements Store. It waits for operations under way, within their time limit.
+// Close implements Store. It waits for operations under way, within their time limits.
 func (r *Redis) Close() error {
 	if !r.closed.Swap(true) {
 		r.client.Close()
@@ -219,7 +213,9 @@ func (r *Redis) Close() error {
 }
 
 // run executes a script on the window of key; see window.lua for its arguments.
-func (r *Redis) run(ctx context.Context, script *rueidis.Lua, key string, window, cost, limit int64) (resp []int64, err error) {
+func (r *Redis) run(
+	ctx context.Context, script *rueidis.Lua, key string, window, cost, limit int64,
+) (resp []int64, err error) {
 	width := strconv.FormatInt(window, 10)
 	now := "0"
 	if r.clock != nil {
@@ -235,8 +231,8 @@ func (r *Redis) run(ctx context.Context, script *rueidis.Lua, key string, window
 	return resp, err
 }
 
-// do runs one operation within the time limit and keeps the account of the
-// server's health. Every error it returns wraps ErrUnavailable.
+// do runs one operation within the time limit and updates the server's health. Every error that it returns wraps
+// ErrUnavailable.
 func (r *Redis) do(ctx context.Context, op func(context.Context) error) error {
 	if r.closed.Load() {
 		return errClosed
@@ -252,8 +248,8 @@ func (r *Redis) do(ctx context.Context, op func(context.Context) error) error {
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline, ours = d, false
 	}
-	// A request that is given up must not break off the connecting that
-	// others wait for, nor leave open whether it was counted.
+	// A request that is given up must neither interrupt connecting, for which others wait, nor leave open whether it
+	// was counted.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
 
@@ -272,22 +268,21 @@ func (r *Redis) do(ctx context.Context, op func(context.Context) error) error {
 	case r.closed.Load():
 		return errClosed
 	case !ours && errors.Is(err, context.DeadlineExceeded):
-		// The caller's limit was tighter than ours; this says nothing of the server.
+		// The caller's limit was tighter than ours, so the error says nothing about the server.
 	default:
 		r.health.failed(err, time.Now())
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// isReply tells whether err is an answer of the server, as opposed to no answer.
+// isReply reports whether err is a reply of the server.
 func isReply(err error) bool {
 	_, ok := rueidis.IsRedisErr(err)
 	return ok
 }
 
-// isStateReply tells whether err is an answer that says the server cannot
-// serve now (LOADING, READONLY, OOM, NOAUTH …), as opposed to one about this
-// key or command.
+// isStateReply reports whether err is a reply which says that the server cannot serve now (LOADING, READONLY, OOM,
+// NOAUTH …), as opposed to one about this key or command.
 func isStateReply(err error) bool {
 	code, _, _ := strings.Cut(err.Error(), " ")
 	return code != "ERR" && code != "WRONGTYPE"

@@ -24,20 +24,20 @@ type redisTarget struct {
 	db                 int
 }
 
-// CheckRedisURL tells whether NewRedis takes the URL. The error does not
-// contain the URL or a part of it.
+// CheckRedisURL returns an error if NewRedis does not accept the URL. The error contains no part of the URL.
 func CheckRedisURL(rawURL string) error {
 	_, err := parseRedisURL(rawURL)
 	return err
 }
 
-// parseRedisURL reads a redis:// or rediss:// URL. Unlike the client's parser
-// it refuses parameters, some of which would turn certificate checks off, and
-// its errors never quote the URL: url.Parse does, password included.
+// parseRedisURL parses a redis:// or rediss:// URL. Unlike the client's parser it refuses parameters, some of which
+// would turn off certificate checks, and its errors never quote the URL, as those of url.Parse do, including the
+// password.
 func parseRedisURL(rawURL string) (redisTarget, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return redisTarget{}, errors.New("redis url: not a valid URL such as redis://host:6379 or rediss://user:password@host:6379/0, with a percent-encoded password")
+		return redisTarget{}, errors.New(
+			"redis url: not a valid URL such as redis://host:6379 or rediss://user:password@host:6379/0, with a percent-encoded password")
 	}
 	var t redisTarget
 	switch u.Scheme {
@@ -73,12 +73,11 @@ func parseRedisURL(rawURL string) (redisTarget, error) {
 	return t, nil
 }
 
-// errNotYet is what dialling fails with while the client is being made.
+// errNotYet is the error of dialling while the client is being made.
 var errNotYet = errors.New("connecting is left to the first operation")
 
-// newRedisClient makes a client that connects on first use. rueidis dials in
-// its constructor; ForceSingleClient makes it return a working client even
-// when that fails, so the first dial is made to fail, without the network.
+// newRedisClient makes a client that connects on first use. The constructor of rueidis dials; with ForceSingleClient it
+// returns a working client even if that fails, so the first dial is made to fail without using the network.
 func newRedisClient(t redisTarget, timeout time.Duration) (rueidis.Client, error) {
 	var ready atomic.Bool
 	options := rueidis.ClientOption{
@@ -92,8 +91,8 @@ func newRedisClient(t redisTarget, timeout time.Duration) (rueidis.Client, error
 		// Nothing is cached, and a script that may have run is not run again.
 		DisableCache: true,
 		DisableRetry: true,
-		// One connection; a reader of its own notices at once when it is lost
-		// and lets a call time out without taking it down.
+		// Use one connection. Its own reader goroutine notices at once when it is lost, and a call can time out without
+		// closing it.
 		PipelineMultiplex:   -1,
 		AlwaysPipelining:    true,
 		RingScaleEachConn:   redisRingScale,

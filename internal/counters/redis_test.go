@@ -189,7 +189,7 @@ func TestRedisStartsLater(t *testing.T) {
 	})
 }
 
-// TestRedisSilentServer has a server that takes connections and never answers.
+// TestRedisSilentServer checks that calls time out at a server that accepts connections and never answers.
 func TestRedisSilentServer(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -18,7 +18,7 @@ import (
 // clock is the time of a store under test.
 type clock struct{ micros atomic.Int64 }
 
-// newClock starts in the middle of nowhere: no bucket of a usual window begins there.
+// newClock returns a clock that does not begin at the start of a bucket of any usual window.
 func newClock() *clock {
 	c := &clock{}
 	c.micros.Store(1_700_000_123_456_789)
@@ -34,8 +34,7 @@ func (c *clock) toBucket(window time.Duration) {
 	c.micros.Store((c.micros.Load()/w + 1) * w)
 }
 
-// redisStore returns a store on an empty database; c replaces the server's
-// time unless it is nil.
+// redisStore returns a store on an empty database. Unless c is nil, it replaces the time of the server.
 func redisStore(t testing.TB, c *clock) *Redis {
 	t.Helper()
 	// The machine that runs the tests may be busy; the default limit is tested apart.

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// What a Store accepts.
+// Limits of what a Store accepts.
 const (
-	// MaxUnits bounds costs, limits and sums. Up to it every integer is exact
-	// in the doubles that Redis scripts and JSON calculate with.
+	// MaxUnits is the limit for costs, limits and sums. Up to it every integer is exact as a double, which Redis
+	// scripts and JSON calculate with.
 	MaxUnits = 1<<53 - 1
 	// MinWindow is the shortest window.
 	MinWindow = time.Millisecond
@@ -17,30 +17,28 @@ const (
 	MaxWindow = 31 * 24 * time.Hour
 )
 
-// state is a sliding window at one moment. Times are whole microseconds, the
-// resolution of Redis' TIME command, so that every Store divides the same
-// numbers. Products of units and microseconds need up to 95 bits and are
-// calculated in 128.
+// state is a sliding window at one moment. Times are whole microseconds, the resolution of Redis' TIME command, so that
+// every Store divides the same numbers. Products of units and microseconds need up to 95 bits and are calculated with
+// 128.
 type state struct {
 	current  int64 // spent in the current bucket
-	previous int64 // spent in the bucket before it
-	rest     int64 // what is left of the current bucket, in (0, window]
+	previous int64 // spent in the previous bucket
+	rest     int64 // remaining time of the current bucket, in (0, window]
 	window   int64
 }
 
-// bucketAt tells in which bucket now lies and what is left of it.
+// bucketAt returns the bucket in which now lies and the remaining time in it.
 func bucketAt(now, window int64) (bucket, rest int64) {
 	now = max(now, 0)
 	return now / window, window - now%window
 }
 
-// roll brings a window that was last spent from in bucket stored to bucket
-// now and returns the bucket it is in afterwards.
+// roll advances a window that was last spent from in the bucket stored to the bucket now, and returns the bucket that
+// it is in afterwards.
 //
-// A clock that was set back by less than a bucket does not take the window
-// back: it stays at the start of the stored bucket, and nothing is spent twice.
-// After a larger step the old numbers mean nothing and are dropped, or a clock
-// that was wrong once would lock a key for as long.
+// A clock that was set back by less than a bucket does not move the window back: it stays at the start of the stored
+// bucket, and nothing is spent twice. After a larger step the old numbers mean nothing and are dropped; otherwise a
+// clock that was wrong once would lock a key for that long.
 func (s *state) roll(stored, now int64) int64 {
 	switch now - stored {
 	case 0:
@@ -55,19 +53,18 @@ func (s *state) roll(stored, now int64) int64 {
 	return now
 }
 
-// fits tells whether cost can be spent now. The sums are arranged so that none
-// exceeds 53 bits.
+// fits reports whether cost can be spent now. The sums are arranged so that none exceeds 53 bits.
 func (s *state) fits(cost, limit int64) bool {
 	left := limit - cost - s.current
 	return left >= 0 && s.carried() <= left
 }
 
-// spend adds cost, stopping at MaxUnits.
+// spend adds cost, up to MaxUnits.
 func (s *state) spend(cost int64) {
 	s.current += min(cost, MaxUnits-s.current)
 }
 
-// carried is the part of the previous bucket that still counts.
+// carried returns the part of the previous bucket that still counts.
 func (s *state) carried() int64 {
 	quotient, remainder := mulDiv(s.previous, s.rest, s.window)
 	if remainder {
@@ -76,18 +73,16 @@ func (s *state) carried() int64 {
 	return quotient
 }
 
-// remaining is what can be spent now.
+// remaining returns how much can be spent now.
 func (s *state) remaining(limit int64) int64 {
 	return max(0, limit-s.current-s.carried())
 }
 
-// retryAfter is the smallest wait, in microseconds, after which a cost that
-// does not fit now will; cost must not exceed limit.
+// retryAfter returns the shortest wait, in microseconds, after which a cost that does not fit now will fit. cost must
+// not exceed limit.
 //
-// Inside the current bucket only the carried part shrinks: it is at most left
-// as soon as previous*rest <= left*window. Where the current bucket alone is
-// too much the same holds one bucket later, with current in the place of
-// previous.
+// Within the current bucket only the carried part shrinks: it is at most left as soon as previous*rest <= left*window.
+// If the current bucket alone is too much, the same holds one bucket later, with current in place of previous.
 func (s *state) retryAfter(cost, limit int64) int64 {
 	free := limit - cost
 	if left := free - s.current; left >= 0 {
@@ -116,8 +111,8 @@ func (s *state) result(allowed bool, cost, limit int64) Result {
 	return res
 }
 
-// mulDiv is floor(a*b/c) and whether the division left a remainder. None is
-// negative, and one factor is at most c, so that the quotient fits.
+// mulDiv returns floor(a*b/c) and whether the division leaves a remainder. No argument may be negative, and one factor
+// must be at most c, so that the quotient fits.
 //
 //nolint:gosec // no conversion overflows: see above
 func mulDiv(a, b, c int64) (quotient int64, remainder bool) {
@@ -126,8 +121,8 @@ func mulDiv(a, b, c int64) (quotient int64, remainder bool) {
 	return int64(q), r != 0
 }
 
-// checkTake refuses arguments outside the promises of Store: they are mistakes
-// of the caller, not of a client.
+// checkTake returns an error for arguments outside the limits of Store, which are mistakes of the caller, not of a
+// client.
 func checkTake(cost, limit int64, window time.Duration) error {
 	if limit < 0 || limit > MaxUnits {
 		return fmt.Errorf("limit %d is not within 0..2^53-1", limit)

@@ -22,7 +22,7 @@ func (m *model) in(bucket int64) *big.Int {
 	return new(big.Int)
 }
 
-// used is current + ceil(previous * rest / width) at now.
+// used returns current + ceil(previous * rest / width) at now.
 func (m *model) used(now int64) *big.Int {
 	bucket := now / m.width
 	rest := (bucket+1)*m.width - now

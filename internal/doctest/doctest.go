@@ -1,17 +1,15 @@
-// Package doctest reads the fenced blocks of the documents, as tests that adapt, check
-// or run them need them.
+// Package doctest reads the fenced blocks of the documents for tests that adapt, check or run them.
 //
-// A block of a shell is run as it stands: `sh` is a script, `console` has commands
-// behind `$ ` and what they print below. A comment right above a block, which readers
-// do not see, says what the block itself cannot:
+// A block in a shell language is run as it stands: `sh` is a script, `console` has commands after `$ ` and their output
+// below. A comment right above a block, which readers do not see, gives further instructions:
 //
-//	<!-- not run: why -->     it needs what a test has not
+//	<!-- not run: why -->     it needs something that the test does not have
 //	<!-- on another machine -->  it runs in a new folder that has the Caddyfile
-//	<!-- prints -->           a block of text: the last command prints this, among more
-//	<!-- a browser ends at -->  a block of text: where the printed address leads somebody
+//	<!-- prints -->           for a block of text: the output of the last command contains this
+//	<!-- a browser ends at -->  for a block of text: where the printed address leads somebody
 //	                          who signs in and allows what is asked
-//	<!-- copied curl -i -->   a block of text: what the printed command that begins with
-//	                          `curl` prints, among more, with the options behind it
+//	<!-- copied curl -i -->   for a block of text: the output of the printed command that begins
+//	                          with `curl`, run with the options that follow, contains this
 package doctest
 
 import (
@@ -21,11 +19,11 @@ import (
 
 // Block is a fenced block of a page.
 type Block struct {
-	Info string // behind the fence: the language, and more words
+	Info string // the text after the fence: the language, and further words
 	Text string
 	Line int
 	Note string // the comment right above
-	File string // the file that the line above names: `name`:
+	File string // the file named at the end of the line above, as `name`:
 }
 
 var (
@@ -33,7 +31,7 @@ var (
 	fileName = regexp.MustCompile("(?:^| )`([^` ]+)`:$")
 )
 
-// Blocks divides a page into its blocks and the text around them.
+// Blocks splits a page into its blocks and the text around them.
 func Blocks(page string) (blocks []Block, rest string) {
 	var around strings.Builder
 	var open *Block
@@ -66,25 +64,25 @@ func Blocks(page string) (blocks []Block, rest string) {
 	return blocks, around.String()
 }
 
-// Language is the first word behind the fence.
+// Language returns the first word after the fence.
 func (b Block) Language() string {
 	language, _, _ := strings.Cut(b.Info, " ")
 	return language
 }
 
-// NotRun is the reason why a block is not run, if it is not.
+// NotRun returns the reason why a block is not run. ok is false if it is run.
 func (b Block) NotRun() (reason string, ok bool) {
 	return strings.CutPrefix(b.Note, "not run: ")
 }
 
-// Step is a command and what it prints.
+// Step is a command and its expected output.
 type Step struct {
 	Command string
 	Prints  string
-	Shown   bool // whether the page says what it prints
+	Shown   bool // the page shows the output
 }
 
-// Steps are the commands of a block: none where it is of no shell. A script is one step.
+// Steps returns the commands of a block, which are none if it is not in a shell language. A script is one step.
 func (b Block) Steps() []Step {
 	switch b.Language() {
 	case "sh":

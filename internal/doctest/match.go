@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// varying is what no two runs print alike: keys and ids behind their prefix, passwords
-// that were made, moments and days. Whatever else differs is `…` in the documents, which
-// stands for any text of a line; a line of `…` alone stands for any lines.
+// varying matches output that differs in each run: keys and ids after their prefix, generated passwords, times and
+// dates. Whatever else differs is written as `…` in the documents, which stands for any text within a line; a line of
+// `…` alone stands for any lines.
 var varying = regexp.MustCompile(strings.Join([]string{
 	`(?:\b(?:ak-|gk_|pk_|brd_pat_|req_|chatcmpl-)[0-9A-Za-z_-]+)`,
 	`(?:\b[A-Z2-7]{20}\b)`,
@@ -16,7 +16,7 @@ var varying = regexp.MustCompile(strings.Join([]string{
 	`(?:…)`,
 }, "|"))
 
-// forms are the patterns for what varying finds, in its order.
+// forms has the patterns for the matches of varying, in the same order.
 var forms = []struct{ begins, pattern *regexp.Regexp }{
 	{regexp.MustCompile(`^(ak-|gk_|pk_|brd_pat_|req_|chatcmpl-)`), regexp.MustCompile(`[0-9A-Za-z_-]+`)},
 	{regexp.MustCompile(`^()[A-Z2-7]{20}`), regexp.MustCompile(`[A-Z2-7]{20}`)},
@@ -24,7 +24,7 @@ var forms = []struct{ begins, pattern *regexp.Regexp }{
 	{regexp.MustCompile(`^()…`), regexp.MustCompile(`.*?`)},
 }
 
-// Pattern is a regular expression for what a page shows as printed.
+// Pattern returns a regular expression for the output that a page shows.
 func Pattern(shown string) string {
 	var b strings.Builder
 	for line := range strings.Lines(trimmed(shown)) {
@@ -53,8 +53,8 @@ func form(text string) string {
 	return regexp.QuoteMeta(text)
 }
 
-// Match compares what a page shows with what was printed: the whole of it, or, with
-// among, some lines of it.
+// Match compares the output that a page shows with what was printed. With among set, the page may show only some of the
+// printed lines.
 func Match(shown, printed string, among bool) error {
 	pattern, printed := Pattern(shown), trimmed(printed)
 	if !among {
@@ -69,7 +69,7 @@ func Match(shown, printed string, among bool) error {
 	return err
 }
 
-// trimmed is a text without spaces at the ends of lines, with a line feed at its end.
+// trimmed returns a text without white space at the ends of lines and with a final line feed.
 func trimmed(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.Trim(strings.TrimRight(text, " \t\r\n"), "\r\n")) {

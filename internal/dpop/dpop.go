@@ -1,5 +1,5 @@
-// Package dpop checks proofs of possession (RFC 9449): a client signs each request with
-// a key of its own, so that a token which is bound to the key is of no use to a thief.
+// Package dpop verifies proofs of possession (RFC 9449): a client signs each request with a key of its own, so that a
+// token that is bound to the key is of no use to a thief.
 package dpop
 
 import (
@@ -19,21 +19,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
 )
 
-// Header is the request's header that has a proof.
+// Header is the request header with a proof.
 const Header = "DPoP"
 
-// Algorithms may sign proofs.
+// Algorithms are those that may sign proofs.
 var Algorithms = []string{"ES256", "RS256", "PS256"}
 
 const (
-	// maxProof bounds a proof, in bytes. One of an RSA key of 8192 bits has about 3500.
+	// maxProof is the limit for a proof, in bytes. A proof with an RSA key of 8192 bits has about 3500.
 	maxProof = 8 << 10
 	maxID    = 256
 	// maxTime is the end of the year 9999.
 	maxTime = 253402300799
 )
 
-// Error is what is wrong with a proof, in words that may be sent in a header.
+// Error is the reason why a proof is refused. Its text may be sent in a header.
 type Error struct {
 	Reason string // for a metric
 	Text   string
@@ -41,7 +41,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
-// What may be wrong with a proof.
+// The reasons why a proof is refused.
 var (
 	ErrMany      = &Error{"malformed", "there must be exactly one proof"}
 	ErrMalformed = &Error{"malformed", "the proof is not a signed JSON Web Token as RFC 9449 has it"}
@@ -55,40 +55,39 @@ var (
 	ErrTime      = &Error{"iat", "the iat of the proof is too far from now"}
 	ErrToken     = &Error{"ath", "the proof is not for this access token"}
 	ErrReplay    = &Error{"replay", "the proof was used before"}
-	// ErrNonce has the client try again with a nonce of Nonces.
+	// ErrNonce asks the client to try again with a nonce of Nonces.
 	ErrNonce = &Error{"nonce", "the proof needs a fresh nonce of this server"}
 )
 
-// Verifier checks proofs.
+// Verifier verifies proofs.
 type Verifier struct {
-	// Lifetime is how far from now the iat of a proof may be, either way.
+	// Lifetime is how far the iat of a proof may be from now, in either direction.
 	Lifetime time.Duration
-	// Nonces are those of this server. A proof that has one must have a good one. Without a
-	// Life this server gives none, and one in a proof is another server's.
+	// Nonces are the nonces of this server. A nonce in a proof must be valid. If Life is zero this server issues none,
+	// and a nonce in a proof is ignored, as it is another server's.
 	Nonces Nonces
-	// RequireNonce refuses proofs without.
+	// RequireNonce refuses proofs without a nonce.
 	RequireNonce bool
-	// Replays remember which proofs were used, for all nodes, under keys that begin
-	// with Prefix.
+	// Replays records which proofs were used, for all nodes, under keys that begin with Prefix.
 	Replays counters.Store
 	Prefix  string
 	Now     func() time.Time
 }
 
-// Request is what a proof must be for.
+// Request is the request that a proof must be for.
 type Request struct {
 	Method string
-	URL    string // the public one, absolute; query and fragment do not count
-	Token  string // the access token that came along; empty: none did
+	URL    string // the public URL, absolute; query and fragment are ignored
+	Token  string // the access token of the request, or empty
 }
 
-// Proof is one that passed.
+// Proof is a verified proof.
 type Proof struct {
 	Thumbprint string // of the key (RFC 7638)
 	Renew      bool   // the nonce is past half its life
 }
 
-// claims are those of a proof (RFC 9449 section 4.2).
+// claims are the claims of a proof (RFC 9449, section 4.2).
 type claims struct {
 	ID     string   `json:"jti"`
 	Method string   `json:"htm"`
@@ -97,15 +96,14 @@ type claims struct {
 	Token  string   `json:"ath"`
 	Nonce  *string  `json:"nonce"`
 
-	golang.MapClaims `json:"-"` // the parser asks for the methods, and never calls them
+	golang.MapClaims `json:"-"` // the parser requires the methods but never calls them
 }
 
-// parser decodes proofs; what they claim is checked here.
+// parser decodes proofs. Their claims are checked separately.
 var parser = golang.NewParser(golang.WithoutClaimsValidation(), golang.WithStrictDecoding())
 
-// Verify checks the proof of a request (RFC 9449 section 4.3), given the values of its
-// header, and uses it up: a proof is good once. The error is an *Error, or that of
-// Replays.
+// Verify verifies the proof of a request (RFC 9449, section 4.3), given the values of its header, and records its use:
+// a proof can be used only once. The error is an *Error, or that of Replays.
 func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Proof, error) {
 	if len(header) != 1 {
 		return nil, ErrMany
@@ -125,7 +123,8 @@ func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Pro
 		return nil, ErrURL
 	}
 	now := v.Now()
-	if c.Issued == nil || !(math.Abs(*c.Issued) <= maxTime) || now.Sub(time.UnixMicro(int64(*c.Issued*1e6))).Abs() > v.Lifetime {
+	if c.Issued == nil || !(math.Abs(*c.Issued) <= maxTime) ||
+		now.Sub(time.UnixMicro(int64(*c.Issued*1e6))).Abs() > v.Lifetime {
 		return nil, ErrTime
 	}
 	if r.Token != "" && c.Token != Hash(r.Token) {
@@ -138,7 +137,7 @@ func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Pro
 	} else if v.RequireNonce {
 		return nil, ErrNonce
 	}
-	// A proof of the future is good for two lifetimes, and a moment for the last instant.
+	// A proof issued in the future is valid for up to two lifetimes. The additional second covers the last instant.
 	first, err := v.Replays.SetNX(ctx, v.Prefix+Hash(proof.Thumbprint+"\n"+at+"\n"+c.ID), 2*v.Lifetime+time.Second)
 	if err != nil {
 		return nil, err
@@ -149,20 +148,20 @@ func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Pro
 	return proof, nil
 }
 
-// Hash is base64url of the SHA-256 of a token, the claim ath of proofs that come with it.
+// Hash returns the SHA-256 of a token in base64url, which is the claim ath of proofs for it.
 func Hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// parse reads a proof and checks its signature by the key that is in it.
+// parse parses a proof and verifies its signature with the key in its header.
 func parse(text string) (*claims, *Proof, error) {
-	if len(text) > maxProof || strings.ContainsAny(text, "\r\n") { // which base64 would pass over
+	if len(text) > maxProof || strings.ContainsAny(text, "\r\n") { // base64 would ignore them
 		return nil, nil, ErrMalformed
 	}
 	c, proof := new(claims), new(Proof)
 	_, err := parser.ParseWithClaims(text, c, func(parsed *golang.Token) (any, error) {
-		if _, ok := parsed.Header["crit"]; ok { // RFC 7515, 4.1.11; we know no extension
+		if _, ok := parsed.Header["crit"]; ok { // RFC 7515, section 4.1.11; no extension is supported
 			return nil, ErrMalformed
 		}
 		if parsed.Header["typ"] != "dpop+jwt" {
@@ -180,7 +179,8 @@ func parse(text string) (*claims, *Proof, error) {
 		if err != nil {
 			return nil, ErrKey
 		}
-		if _, err := (jwks.Fixed{{Key: key}}).Find(context.Background(), "", algorithm); err != nil { // a key of another kind
+		// the key does not fit the algorithm
+		if _, err := (jwks.Fixed{{Key: key}}).Find(context.Background(), "", algorithm); err != nil {
 			return nil, ErrKey
 		}
 		if proof.Thumbprint, err = jwks.Thumbprint(key); err != nil {
@@ -197,7 +197,7 @@ func parse(text string) (*claims, *Proof, error) {
 	case errors.Is(err, golang.ErrTokenSignatureInvalid):
 		return nil, nil, ErrSignature
 	case errors.Is(err, golang.ErrTokenUnverifiable):
-		return nil, nil, ErrAlgorithm // absent, or one that the library does not know
+		return nil, nil, ErrAlgorithm // absent, or unknown to the library
 	}
 	return nil, nil, ErrMalformed
 }

@@ -49,10 +49,10 @@ func newGuard(tb testing.TB) *guard {
 	}}
 }
 
-// jwk is the public half of a key as a header has it.
+// jwk returns the public half of a key as the header of a proof contains it.
 func jwk(key crypto.Signer) json.RawMessage { return json.RawMessage(jwkstest.JWK("", key)) }
 
-// proof is a good one but for what is overridden; nil takes away.
+// proof returns a valid proof whose header and claims are overridden by the arguments. A nil value removes a member.
 func (g *guard) proof(algorithm string, key crypto.Signer, header, claims map[string]any) string {
 	g.tb.Helper()
 	h := map[string]any{"typ": "dpop+jwt", "jwk": jwk(key)}
@@ -183,7 +183,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// A proof that comes with an access token is for that one.
+// TestToken checks that a proof that comes with an access token is bound to that token.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t)
@@ -199,7 +199,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// Of any number of uses of a proof one is good; what did not pass is not a use.
+// TestReplay checks that a proof can be used once. A proof that did not pass has not been used.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t)
@@ -241,14 +241,14 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// broken are counters that nobody reaches.
+// broken are counters that cannot be reached.
 type broken struct{ counters.Store }
 
 func (broken) SetNX(context.Context, string, time.Duration) (bool, error) {
 	return false, counters.ErrUnavailable
 }
 
-// A proof that may have been used does not pass.
+// TestUnavailable checks that a proof does not pass if it may have been used.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t)
@@ -300,7 +300,8 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// Whatever comes, the answer is an *Error or a proof with a key, and what is normal stays so.
+// FuzzVerify checks that Verify returns an *Error or a proof with a key for every input, and that a normalized URL
+// stays as it is.
 func FuzzVerify(f *testing.F) {
 	g := newGuard(f)
 	good := g.proof("ES256", ecKey, nil, nil)

@@ -8,20 +8,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// NonceHeader is the answer's header that has a nonce (RFC 9449 section 8).
+// NonceHeader is the response header with a nonce (RFC 9449, section 8).
 const NonceHeader = "DPoP-Nonce"
 
-// Nonces are made by whoever has the key and stored nowhere: any node that has it, too,
-// knows them.
+// Nonces issues and checks nonces, which are signed and not stored: every node with the key knows them.
 type Nonces struct {
 	Signer signed.Signer
 	Life   time.Duration
 }
 
-// nonceSize is that of a time in microseconds and of 16 random bytes.
+// nonceSize is the size of a time in microseconds and 16 random bytes.
 const nonceSize = 8 + 16
 
-// New is a nonce that is good from now on for Life.
+// New returns a nonce that is valid for Life from now on.
 func (n Nonces) New(now time.Time) string {
 	payload := make([]byte, nonceSize)
 	binary.BigEndian.PutUint64(payload, uint64(now.UnixMicro()))
@@ -29,8 +28,8 @@ func (n Nonces) New(now time.Time) string {
 	return n.Signer.Sign(payload)
 }
 
-// check reports whether a nonce is good now, and whether half of its life is over. Clocks
-// of nodes may differ: one of the near future is good.
+// check reports whether a nonce is valid now, and whether half of its life is over. Since the clocks of nodes may
+// differ, a nonce of the near future is valid.
 func (n Nonces) check(text string, now time.Time) (late, ok bool) {
 	payload, ok := n.Signer.Open(text)
 	if !ok || len(payload) != nonceSize {

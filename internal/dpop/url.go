@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Normalize is an absolute address of http or https as two that mean the same are equal
-// (RFC 3986 sections 6.2.2 and 6.2.3), without query and fragment. ok is false for what
-// is none.
+// Normalize returns an absolute http or https URL in normal form (RFC 3986, sections 6.2.2 and 6.2.3), without query
+// and fragment, so that equivalent URLs are equal. ok is false for anything else.
 func Normalize(address string) (normal string, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.Opaque != "" {
@@ -15,7 +14,7 @@ func Normalize(address string) (normal string, ok bool) {
 	}
 	port := u.Port()
 	switch {
-	case u.Scheme != "https" && u.Scheme != "http": // url.Parse has made them small
+	case u.Scheme != "https" && u.Scheme != "http": // url.Parse returns it in lower case
 		return "", false
 	case u.Scheme == "https" && port == "443", u.Scheme == "http" && port == "80":
 		port = ""
@@ -37,8 +36,8 @@ func Normalize(address string) (normal string, ok bool) {
 	return u.Scheme + "://" + host + path, true
 }
 
-// plain decodes in an encoded path what need not be encoded, and has the digits of the
-// rest in capitals.
+// plain decodes the characters of an encoded path that need no encoding, and converts the digits of the other encodings
+// to upper case.
 func plain(path string) string {
 	if !strings.Contains(path, "%") {
 		return path
@@ -60,7 +59,7 @@ func plain(path string) string {
 	return string(out)
 }
 
-// nibble is the value of a hexadecimal digit, which url.Parse has seen to be one.
+// nibble returns the value of a hexadecimal digit, which url.Parse has checked.
 func nibble(c byte) byte {
 	if c >= 'a' {
 		return c - 'a' + 10
@@ -72,5 +71,6 @@ func nibble(c byte) byte {
 }
 
 func unreserved(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+		c == '-' || c == '.' || c == '_' || c == '~'
 }

@@ -1,10 +1,9 @@
-// Package formguard tells people from programs at a form that is open to
-// everybody, such as one to register. It needs no script and asks nobody outside.
+// Package formguard distinguishes people from programs at a form that is open to everybody, such as a registration
+// form. It needs no script and no external service.
 //
-// Programs send forms at once, fill in every field, send a form again that they
-// read long ago, and come in numbers from one network. Beside what is here a form
-// has a field that people do not see (see templates of those who use this) and,
-// where that is not enough, a question.
+// Programs send forms at once, fill in every field, send a form that they read long ago, and come in large numbers from
+// one network. In addition to this package a form has a field that people do not see (see the templates of its users)
+// and, if that is not enough, a question.
 package formguard
 
 import (
@@ -21,43 +20,42 @@ import (
 )
 
 var (
-	// ErrForged is of a stamp that was not made for this form and browser.
+	// ErrForged means that a stamp was not made for this form and browser.
 	ErrForged = errors.New("the stamp of the form is not good")
-	// ErrOld is of a form that was shown too long ago.
+	// ErrOld means that the form was shown too long ago.
 	ErrOld = errors.New("the form was shown too long ago")
 )
 
-// EarlyError is of a form that was sent too soon.
+// EarlyError means that a form was sent too soon.
 type EarlyError struct{ Wait time.Duration }
 
 func (e *EarlyError) Error() string { return "the form was sent too soon" }
 
-// Stamp is a field of a form that says when it was shown: base64url(Unix
-// microseconds (8) | MAC). It is good for the form and the browser that are named
-// alone; both are any texts.
+// Stamp returns the value of a form field that records when the form was shown: base64url(Unix microseconds (8) | MAC).
+// It is valid only for the given form and browser, which are any texts.
 func Stamp(s signed.Signer, form, browser string, now time.Time) string {
 	return s.Sign(binary.BigEndian.AppendUint64(nil, uint64(now.UnixMicro())), form, browser)
 }
 
-// Check refuses a stamp that was not made here (ErrForged), is older than most
-// (ErrOld) or younger than least (*EarlyError).
-func Check(s signed.Signer, form, browser, stamp string, now time.Time, least, most time.Duration) error {
+// Check checks a stamp. It returns ErrForged if the stamp was not made here, ErrOld if it is older than oldest, and an
+// *EarlyError if it is younger than youngest.
+func Check(s signed.Signer, form, browser, stamp string, now time.Time, youngest, oldest time.Duration) error {
 	raw, ok := s.Open(stamp, form, browser)
 	if !ok || len(raw) != 8 {
 		return ErrForged
 	}
 	age := now.Sub(time.UnixMicro(int64(binary.BigEndian.Uint64(raw)))) //nolint:gosec // we made it
 	switch {
-	case age > most:
+	case age > oldest:
 		return ErrOld
-	case age < least:
-		return &EarlyError{min(least-age, least)} // another node's clock may be ahead
+	case age < youngest:
+		return &EarlyError{min(youngest-age, youngest)} // another node's clock may be ahead
 	}
 	return nil
 }
 
-// Answered reports whether an answer is one of those that are accepted, one on
-// each line. Case, width, spaces and signs do not count.
+// Answered reports whether an answer is among the accepted ones, one per line. Case, width, spaces and punctuation are
+// ignored.
 func Answered(answer, accepted string) bool {
 	answer = bare(answer)
 	for line := range strings.Lines(accepted) {
@@ -77,9 +75,8 @@ func bare(text string) string {
 	}, norm.NFKC.String(text))
 }
 
-// Network is the network that a client belongs to, where one is enough to come
-// under many addresses: of IPv4 a /24, of IPv6 a /56. The client is an address or
-// a network; another text is its own network.
+// Network returns the network of a client that may have many addresses: a /24 for IPv4, a /56 for IPv6. client is an
+// address or a network; any other text is returned as it is.
 func Network(client string) string {
 	ip, err := netip.ParseAddr(client)
 	if err != nil {
@@ -94,6 +91,6 @@ func Network(client string) string {
 	if ip.Is4() {
 		bits = 24
 	}
-	network, _ := ip.Prefix(bits) // in range
+	network, _ := ip.Prefix(bits) // bits is in range
 	return network.String()
 }

@@ -1,8 +1,7 @@
-// Package idempotency makes a request one that a client sends again because it did
-// not see the answer: the second is answered like the first, and changes nothing.
-// The client chooses a key for it, in the header Idempotency-Key
-// (draft-ietf-httpapi-idempotency-key-header), and the service keeps it in a table
-// of its own with what came of it.
+// Package idempotency makes repeated requests safe. A client that did not see the response sends the request again; the
+// second one gets the response of the first and changes nothing. The client chooses a key, in the header
+// Idempotency-Key (draft-ietf-httpapi-idempotency-key-header), and the service stores it with the result in a table of
+// its own.
 package idempotency
 
 import (
@@ -18,24 +17,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Header has the key of a request.
+// Header is the name of the header with the key.
 const Header = "Idempotency-Key"
 
-// maxKey bounds a key, in characters.
+// maxKey is the limit for a key, in characters.
 const maxKey = 64
 
-// Refusals, for which each service has words of its own.
+// Refusals, which each service words in its own way.
 var (
 	ErrMalformed = errors.New("the key of the request is not 1 to 64 visible ASCII characters")
 	ErrMismatch  = errors.New("the key was used for another request")
 )
 
-// Once makes a repeated request one: Key is chosen by the client, empty: none;
-// Hash stands for what it asks for.
+// Once identifies a request. Key is chosen by the client, or empty if the request may be repeated; Hash is a hash of
+// the request.
 type Once struct{ Key, Hash string }
 
-// Of reads the key of a request for a path, as the service knows it, with a body; the
-// zero Once where there is none. Its error is ErrMalformed.
+// Of returns the Once of a request with a path, as the service knows it, and a body. It returns the zero Once if there
+// is no key. Its error is ErrMalformed.
 func Of(r *http.Request, path string, body []byte) (Once, error) {
 	key := r.Header.Get(Header)
 	if key == "" {
@@ -50,8 +49,7 @@ func Of(r *http.Request, path string, body []byte) (Once, error) {
 	return Once{Key: key, Hash: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// Table is where a service keeps the keys of its users. A migration of the service
-// makes it:
+// Table is the table in which a service stores the keys of its users. A migration of the service makes it:
 //
 //	CREATE TABLE name (
 //		user_id BIGINT NOT NULL, -- or TEXT
@@ -65,7 +63,7 @@ type Table struct {
 	forget, claim, look, answer, purges string
 }
 
-// NewTable is a table whose keys are forgotten after a while.
+// NewTable returns a table whose keys are forgotten after kept.
 func NewTable(name string, kept time.Duration) *Table {
 	return &Table{
 		kept:   kept,
@@ -77,11 +75,12 @@ func NewTable(name string, kept time.Duration) *Table {
 	}
 }
 
-// Do runs fn, a part of the transaction of c, unless the user has sent the same key
-// before: then done is what fn returned at that time, which is kept as JSON. Whoever
-// sends it meanwhile waits for how the first one ends; where that fails its key is
-// free again. The error is ErrMismatch where the key was one of another request.
-func Do[T any](c store.Conn, t *Table, user any, once Once, now time.Time, fn func(c store.Conn) (T, error)) (done T, err error) {
+// Do runs fn within the transaction of c, unless the user has sent the same key before; then it returns the result of
+// that time, which is stored as JSON. A concurrent request with the same key waits until the first one ends; if that
+// fails, its key is free again. The error is ErrMismatch if the key was used for another request.
+func Do[T any](
+	c store.Conn, t *Table, user any, once Once, now time.Time, fn func(c store.Conn) (T, error),
+) (done T, err error) {
 	if once.Key == "" {
 		return fn(c)
 	}
@@ -114,8 +113,7 @@ func Do[T any](c store.Conn, t *Table, user any, once Once, now time.Time, fn fu
 
 func (t *Table) before(now time.Time) int64 { return now.Add(-t.kept).UnixMicro() }
 
-// Purge forgets the keys of all users whose time is over, at most most in one
-// transaction. It tells how many.
-func (t *Table) Purge(ctx context.Context, db *store.DB, now time.Time, most int) (int64, error) {
-	return db.Purge(ctx, most, t.purges, t.before(now))
+// Purge deletes the expired keys of all users, at most limit per transaction, and returns their number.
+func (t *Table) Purge(ctx context.Context, db *store.DB, now time.Time, limit int) (int64, error) {
+	return db.Purge(ctx, limit, t.purges, t.before(now))
 }

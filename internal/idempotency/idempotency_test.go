@@ -49,8 +49,8 @@ func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	}
 }
 
-// TestDo: the second of two equal requests gets what the first one got, another
-// request under its key is refused, and what failed can be tried again.
+// TestDo checks that the second of two equal requests gets the result of the first, that another request with its key
+// is refused, and that a request that failed can be tried again.
 func TestDo(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Blocks of GIF 89a, and the labels of its extensions.
+// Blocks of GIF89a, and the labels of its extensions.
 const (
 	gifExtension   = 0x21
 	gifImage       = 0x2c
@@ -14,7 +14,7 @@ const (
 	gifApplication = 0xff
 )
 
-// gif copies images with how long they are shown, and how often all are.
+// gif copies the images with their durations, and the number of repetitions.
 func gif(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	in, out := bufio.NewReader(r), bufio.NewWriter(w)
 	head := make([]byte, 13)
@@ -30,7 +30,7 @@ func gif(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	if err := copyColours(out, in, head[10]); err != nil {
 		return 1, err
 	}
-	var control []byte // of the image that follows
+	var control []byte // control extension of the next image
 	for images := 0; ; {
 		b, err := in.ReadByte()
 		if err != nil {
@@ -64,7 +64,7 @@ func gif(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	}
 }
 
-// copyColours copies the table of colours that flags tell of.
+// copyColours copies the colour table whose presence and size flags give.
 func copyColours(out io.Writer, in io.Reader, flags byte) error {
 	if flags&0x80 == 0 {
 		return nil
@@ -85,7 +85,7 @@ func copyImage(out *bufio.Writer, in *bufio.Reader) error {
 	if err := copyColours(out, in, head[9]); err != nil {
 		return err
 	}
-	if _, err := io.CopyN(out, in, 1); err != nil { // the size of codes
+	if _, err := io.CopyN(out, in, 1); err != nil { // the minimum code size
 		return short(err)
 	}
 	return subBlocks(in, func(block []byte) error {
@@ -97,7 +97,7 @@ func copyImage(out *bufio.Writer, in *bufio.Reader) error {
 	})
 }
 
-// subBlocks calls do for each block up to the empty one, and with that.
+// subBlocks calls do for each block up to and including the empty one.
 func subBlocks(in *bufio.Reader, do func(block []byte) error) error {
 	var block [255]byte
 	for {
@@ -114,8 +114,8 @@ func subBlocks(in *bufio.Reader, do func(block []byte) error) error {
 	}
 }
 
-// keepExtension reads an extension. How an image is shown is held back until the
-// image comes; text and comments go, and what was held back for a text with it.
+// keepExtension reads an extension. It returns a control extension, which is held back until the image comes. Texts and
+// comments are removed, and so is a control extension held back for a text.
 func keepExtension(out io.Writer, in *bufio.Reader, control []byte) ([]byte, error) {
 	label, err := in.ReadByte()
 	if err != nil {
@@ -133,13 +133,14 @@ func keepExtension(out io.Writer, in *bufio.Reader, control []byte) ([]byte, err
 			control = append([]byte{gifExtension, gifControl, 4}, append(append([]byte(nil), block...), 0)...)
 		case label == gifApplication && first:
 			application = string(block)
-		case label == gifApplication && (application == "NETSCAPE2.0" || application == "ANIMEXTS1.0") && len(block) == 3 && block[0] == 1:
+		case label == gifApplication && (application == "NETSCAPE2.0" || application == "ANIMEXTS1.0") &&
+			len(block) == 3 && block[0] == 1:
 			_, err := out.Write(append([]byte("\x21\xff\x0b"+application+"\x03"), block[0], block[1], block[2], 0))
 			return err
 		}
 		return nil
 	})
-	if label == 0x01 { // a text, which control was for
+	if label == 0x01 { // a text, to which control applied
 		control = nil
 	}
 	return control, err

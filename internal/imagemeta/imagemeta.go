@@ -1,8 +1,7 @@
-// Package imagemeta takes out of images what does not belong to the picture:
-// where and with what it was taken, who made it, thumbnails, comments. It copies
-// parts of the file and never touches a pixel, so nothing is lost to look at.
-// What is not known to belong to the picture goes. Colour profiles stay; of Exif
-// stays, where it is not the usual one, how the picture is turned.
+// Package imagemeta strips from images what does not belong to the picture: where and with what it was taken, who made
+// it, thumbnails, comments. It copies parts of the file and never changes a pixel, so nothing visible is lost. Anything
+// not known to belong to the picture is removed. Colour profiles are kept; of Exif only the orientation is kept, if it
+// is not the usual one.
 //
 // The memory it needs does not grow with the image.
 package imagemeta
@@ -15,24 +14,22 @@ import (
 	"io"
 )
 
-// ErrBroken is of a file that is no whole image of its format.
+// ErrBroken is the error of a file that is not a complete image of its format.
 var ErrBroken = errors.New("broken image")
 
 func broken(what string) error { return fmt.Errorf("%w: %s", ErrBroken, what) }
 
-// strippers by media type.
+// strippers has the functions by media type.
 var strippers = map[string]func(w io.Writer, r io.ReadSeeker) (orientation byte, err error){
 	"image/jpeg": jpeg, "image/png": png, "image/gif": gif, "image/webp": webp,
 }
 
-// Knows reports whether Strip can read images of a media type: image/jpeg,
-// image/png, image/gif or image/webp.
+// Knows reports whether Strip supports a media type: image/jpeg, image/png, image/gif or image/webp.
 func Knows(mediaType string) bool { return strippers[mediaType] != nil }
 
-// Strip copies an image, which r is at the begin of, without its metadata. It returns
-// how the copy is to be turned, 1 to 8 as Exif has it; from 5 on what it shows is as
-// high as the file says that it is wide. The error is ErrBroken for what is no image
-// of that type, and otherwise of r or w; something may have been written then.
+// Strip copies an image without its metadata. r must be at the beginning of the image. Strip returns the orientation of
+// the copy, 1 to 8 as in Exif; from 5 on the width and height are exchanged when it is shown. The error is ErrBroken
+// for anything but an image of that type, and otherwise that of r or w. Something may have been written when it fails.
 func Strip(w io.Writer, r io.ReadSeeker, mediaType string) (orientation byte, err error) {
 	strip := strippers[mediaType]
 	if strip == nil {
@@ -41,7 +38,7 @@ func Strip(w io.Writer, r io.ReadSeeker, mediaType string) (orientation byte, er
 	return strip(w, r)
 }
 
-// short is the error of a read that had to succeed.
+// short converts the end of a file to ErrBroken.
 func short(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return broken("it ends too early")
@@ -49,11 +46,11 @@ func short(err error) error {
 	return err
 }
 
-// maxExif bounds the Exif that is looked at for the orientation.
+// maxExif limits how much Exif is examined for the orientation.
 const maxExif = 64 << 10
 
-// orientation reads how a picture is to be turned, 1 to 8, from Exif: a TIFF file
-// whose first directory has a tag for it. 1, upright, where it does not say so.
+// orientation reads the orientation, 1 to 8, from Exif, which is a TIFF file whose first directory has a tag for it. It
+// returns 1, upright, if there is none.
 func orientation(tiff []byte) byte {
 	var order binary.ByteOrder = binary.BigEndian
 	switch {
@@ -83,18 +80,18 @@ func orientation(tiff []byte) byte {
 	return 1
 }
 
-// turned is Exif that says how a picture is turned, and nothing else.
+// turned returns Exif with an orientation and nothing else.
 func turned(orientation byte) []byte {
 	return []byte{
-		'M', 'M', 0, '*', 0, 0, 0, 8, // the directory begins there
+		'M', 'M', 0, '*', 0, 0, 0, 8, // the directory begins at offset 8
 		0, 1, // it has one entry:
 		0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0,
-		0, 0, 0, 0, // and no further directory
+		0, 0, 0, 0, // no further directory
 	}
 }
 
-// Turned reads how a picture is to be turned, 1 to 8 as Exif has it, from the first bytes
-// of an image that Strip has written; 1 where nothing says otherwise.
+// Turned reads the orientation, 1 to 8 as in Exif, from the first bytes of an image written by Strip. It returns 1 if
+// there is none.
 func Turned(head []byte) byte {
 	for o := byte(2); o <= 8; o++ {
 		if bytes.Contains(head, turned(o)) {

@@ -17,7 +17,7 @@ import (
 
 const secret = "SECRET"
 
-// camera is Exif as of a camera: a turned picture, and where it was taken.
+// camera returns Exif data as a camera writes it, with an orientation and a secret text such as the name of a maker.
 func camera(order binary.AppendByteOrder, orientation uint16) []byte {
 	head := "MM"
 	if order.String() == "LittleEndian" {
@@ -115,8 +115,8 @@ func extended(flags byte) string {
 	return riff("VP8X", string([]byte{flags, 0, 0, 0, 2, 0, 0, 1, 0, 0}))
 }
 
-// files are images with metadata of every kind, by media type, and what stays of
-// them where it is known to the byte.
+// files returns images with metadata of every kind, by media type. Each image comes with what must be left of it, where
+// that is known to the byte, and with an empty text otherwise.
 func files(tb testing.TB) map[string][][2]string {
 	tb.Helper()
 	big, little := string(camera(binary.BigEndian, 6)), string(camera(binary.LittleEndian, 8))
@@ -158,8 +158,7 @@ func files(tb testing.TB) map[string][][2]string {
 	}
 }
 
-// TestStrip: nothing is left of what is not the picture, and nothing of the
-// picture is lost.
+// TestStrip checks that only the picture is left of a file, and all of it.
 func TestStrip(t *testing.T) {
 	t.Parallel()
 	for media, list := range files(t) {
@@ -218,7 +217,7 @@ func frames(t *testing.T, file, media string) (list []image.Image) {
 	return list
 }
 
-// TestBroken: a file that ends anywhere before its end is refused.
+// TestBroken checks that a truncated file is refused wherever it ends.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	for media, list := range files(t) {
@@ -248,8 +247,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// fuzz holds that no input makes a parser panic or write more than it read, and
-// that what it has written it leaves as it is.
+// fuzz checks that no input makes a parser panic or write more than it read, and that the parser leaves its own output
+// as it is.
 func fuzz(f *testing.F, media string) {
 	f.Helper()
 	for _, file := range files(f)[media] {
@@ -279,7 +278,7 @@ func FuzzPNG(f *testing.F)  { fuzz(f, "image/png") }
 func FuzzGIF(f *testing.F)  { fuzz(f, "image/gif") }
 func FuzzWebP(f *testing.F) { fuzz(f, "image/webp") }
 
-// BenchmarkStrip: the memory does not grow with the image.
+// BenchmarkStrip shows that the memory does not grow with the image.
 func BenchmarkStrip(b *testing.B) {
 	for _, size := range []int{1 << 10, 16 << 20} {
 		file := strings.NewReader(pngWith(b, chunk("tEXt", strings.Repeat("x", size)), ""))

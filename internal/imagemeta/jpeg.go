@@ -17,14 +17,14 @@ const (
 	jpegAPP0 = 0xe0
 	jpegAPP1 = 0xe1
 	jpegAPP2 = 0xe2
-	jpegAPPE = 0xee // colours, of Adobe
+	jpegAPPE = 0xee // colour information of Adobe
 	jpegAPPF = 0xef
 	jpegJPG0 = 0xf0
 	jpegCOM  = 0xfe
 )
 
-// jpeg copies segments up to the end of the image; what some cameras put behind
-// it, such as further pictures and films, goes.
+// jpeg copies segments up to the end of the image. What some cameras append, such as further pictures and films, is
+// removed.
 func jpeg(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	orientation = 1
 	in, out := bufio.NewReader(r), bufio.NewWriter(w)
@@ -82,7 +82,7 @@ func jpeg(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	return orientation, out.Flush()
 }
 
-// nextMarker reads a marker, which may have any number of 0xff before it.
+// nextMarker reads a marker, which may be preceded by any number of 0xff.
 func nextMarker(in *bufio.Reader) (byte, error) {
 	b, err := in.ReadByte()
 	if err == nil && b != 0xff {
@@ -96,42 +96,41 @@ func nextMarker(in *bufio.Reader) (byte, error) {
 
 var exifHeader = []byte("Exif\x00\x00")
 
-// keptSegment returns what stays of a segment, nil where nothing does, and how the
-// picture is to be turned, which is 1 before a segment says otherwise. The first Exif
-// that turns it counts.
-func keptSegment(marker byte, body []byte, before byte) ([]byte, byte) {
+// keptSegment returns what is kept of a segment, or nil, and the orientation. previous is the orientation so far, which
+// is 1 until a segment sets another one; the first Exif with another orientation counts.
+func keptSegment(marker byte, body []byte, previous byte) ([]byte, byte) {
 	switch {
 	case marker == jpegAPP0:
 		if len(body) < 14 || !bytes.HasPrefix(body, []byte("JFIF\x00")) {
-			return nil, before
+			return nil, previous
 		}
 		body = body[:14]
 		body[12], body[13] = 0, 0 // no thumbnail
 	case marker == jpegAPP1:
-		if before != 1 || !bytes.HasPrefix(body, exifHeader) {
-			return nil, before
+		if previous != 1 || !bytes.HasPrefix(body, exifHeader) {
+			return nil, previous
 		}
 		o := orientation(body[len(exifHeader):])
 		if o == 1 {
-			return nil, before
+			return nil, previous
 		}
 		return append(bytes.Clone(exifHeader), turned(o)...), o
 	case marker == jpegAPP2:
 		if !bytes.HasPrefix(body, []byte("ICC_PROFILE\x00")) {
-			return nil, before
+			return nil, previous
 		}
 	case marker == jpegAPPE:
 		if len(body) < 12 || !bytes.HasPrefix(body, []byte("Adobe")) {
-			return nil, before
+			return nil, previous
 		}
 		body = body[:12]
 	case marker > jpegAPP0 && marker <= jpegAPPF, marker >= jpegJPG0 && marker <= jpegCOM, marker < 0xc0:
-		return nil, before
+		return nil, previous
 	}
-	return body, before
+	return body, previous
 }
 
-// copyScan copies the picture's data, and reads the marker behind them.
+// copyScan copies the data of a scan and returns the marker after it.
 func copyScan(out *bufio.Writer, in *bufio.Reader) (marker byte, err error) {
 	for {
 		chunk, err := in.ReadSlice(0xff)
@@ -148,7 +147,7 @@ func copyScan(out *bufio.Writer, in *bufio.Reader) (marker byte, err error) {
 			return 0, err
 		}
 		b := byte(0xff)
-		for err == nil && b == 0xff { // any number of them may fill
+		for err == nil && b == 0xff { // any number of 0xff may precede a marker
 			b, err = in.ReadByte()
 		}
 		if err != nil {

@@ -10,11 +10,12 @@ import (
 
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
-// pngKept are the chunks that make the picture and its colours, moving ones too
-// (PNG, third edition).
+// pngKept are the chunks that make up the picture and its colours, including animations (PNG, third edition).
 var pngKept = map[string]bool{
-	"IHDR": true, "PLTE": true, "IDAT": true, "IEND": true, "tRNS": true, "cHRM": true, "gAMA": true, "iCCP": true, "sBIT": true, "sRGB": true,
-	"cICP": true, "mDCV": true, "cLLI": true, "bKGD": true, "hIST": true, "pHYs": true, "sPLT": true, "acTL": true, "fcTL": true, "fdAT": true,
+	"IHDR": true, "PLTE": true, "IDAT": true, "IEND": true, "tRNS": true, "cHRM": true, "gAMA": true,
+	"iCCP": true, "sBIT": true, "sRGB": true,
+	"cICP": true, "mDCV": true, "cLLI": true, "bKGD": true, "hIST": true, "pHYs": true, "sPLT": true,
+	"acTL": true, "fcTL": true, "fdAT": true,
 }
 
 // png copies chunks up to the end of the image.
@@ -94,7 +95,7 @@ func copyPNGChunk(out io.Writer, in io.Reader, head []byte, n int64) error {
 	return err
 }
 
-// readOrientation reads the body of a chunk of Exif, and the checksum behind it.
+// readOrientation reads the body of an eXIf chunk and the checksum after it.
 func readOrientation(in io.Reader, n int64) (byte, error) {
 	body := make([]byte, n+4)
 	if _, err := io.ReadFull(in, body); err != nil {

@@ -6,8 +6,10 @@ import (
 	"io"
 )
 
-// webpKept are the chunks that make the picture and its colours (RFC 9649).
-var webpKept = map[string]bool{"VP8X": true, "VP8 ": true, "VP8L": true, "ALPH": true, "ANIM": true, "ANMF": true, "ICCP": true}
+// webpKept are the chunks that make up the picture and its colours (RFC 9649).
+var webpKept = map[string]bool{
+	"VP8X": true, "VP8 ": true, "VP8L": true, "ALPH": true, "ANIM": true, "ANMF": true, "ICCP": true,
+}
 
 // Flags of VP8X.
 const (
@@ -15,8 +17,7 @@ const (
 	webpXMP  = 0x04
 )
 
-// webp copies chunks. The length of all comes first, so it goes through the file
-// twice.
+// webp copies chunks. The total length comes first in the file, so webp reads the file twice.
 func webp(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	start, err := r.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -33,9 +34,9 @@ func webp(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	return plan.orientation, plan.copy(w, bufio.NewReader(r))
 }
 
-// webpPlan is what the first time through the file finds.
+// webpPlan is the result of the first pass.
 type webpPlan struct {
-	write       bool // the second time
+	write       bool // the second pass
 	size        int64
 	orientation byte
 }
@@ -78,7 +79,8 @@ func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
 			if _, err := io.ReadFull(r, body); err != nil {
 				return short(err)
 			}
-			if len(body) >= len(exifHeader) && string(body[:len(exifHeader)]) == string(exifHeader) { // as some write it
+			// some programs write the header of JPEG
+			if len(body) >= len(exifHeader) && string(body[:len(exifHeader)]) == string(exifHeader) {
 				body = body[len(exifHeader):]
 			}
 			p.orientation = orientation(body)
@@ -101,7 +103,7 @@ func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
 		return broken("it has no picture")
 	}
 	if !extended {
-		p.orientation = 1 // there is no place to say otherwise
+		p.orientation = 1 // without VP8X no Exif chunk is possible
 	}
 	if p.orientation != 1 {
 		body := turned(p.orientation)
@@ -115,7 +117,7 @@ func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
 	return nil
 }
 
-// header copies the ten bytes that VP8X has, with what is there of metadata.
+// header copies the ten bytes of VP8X, with the flags of the metadata that is kept.
 func (p *webpPlan) header(w io.Writer, r io.Reader, padded int64) error {
 	chunk := []byte("VP8X\x0a\x00\x00\x00..........")
 	if _, err := io.ReadFull(r, chunk[8:]); err != nil {
@@ -131,14 +133,13 @@ func (p *webpPlan) header(w io.Writer, r io.Reader, padded int64) error {
 	return skip(r, padded-10)
 }
 
-// skip reads over n bytes, which must be there.
+// skip skips n bytes, which must be there.
 func skip(r io.Reader, n int64) error {
 	_, err := io.CopyN(io.Discard, r, n)
 	return short(err)
 }
 
-// copyWebPChunk copies a chunk with its padding. The chunks of a frame are only
-// looked at for such as do not belong to a picture.
+// copyWebPChunk copies a chunk with its padding. It checks that a frame has no chunks that do not belong to a picture.
 func copyWebPChunk(w io.Writer, r io.Reader, head []byte, n int64) error {
 	if _, err := w.Write(head); err != nil {
 		return err

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// piece is how much of an answer is written under one deadline.
+// piece is how much of a response is written under one deadline.
 const piece = 64 << 10
 
-// Write writes an answer to a client that has to keep the pace in taking it, and
-// lifts the limit behind it; ctx is the request's. One that failed keeps it: the
-// connection is of no use any more. A server's own write timeout stands in its place.
+// Write writes a response to a client that has to keep the pace in receiving it, and then removes the deadline. ctx is
+// that of the request. After an error the deadline stays, as the connection is of no use any more. A server's own
+// WriteTimeout takes precedence.
 func (p Pace) Write(ctx context.Context, w http.ResponseWriter, answer []byte) error {
 	control, began := http.NewResponseController(w), time.Now()
 	server, ok := ctx.Value(http.ServerContextKey).(*http.Server)
@@ -25,12 +25,12 @@ func (p Pace) Write(ctx context.Context, w http.ResponseWriter, answer []byte) e
 			return err
 		}
 		written += n
-		_ = control.SetWriteDeadline(p.deadline(began, int64(written))) // what could be set can be moved
+		_ = control.SetWriteDeadline(p.deadline(began, int64(written))) // it could be set, so it can be moved
 	}
 	return control.SetWriteDeadline(time.Time{})
 }
 
-// deadline is when the next bytes have to be through, behind so many since began.
+// deadline returns when the next bytes must have been transferred, after moved bytes since began.
 func (p Pace) deadline(began time.Time, moved int64) time.Time {
 	whole := began.Add(p.Stall + time.Duration(moved*int64(time.Second)/p.Rate))
 	if stall := time.Now().Add(p.Stall); stall.Before(whole) {

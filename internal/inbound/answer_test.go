@@ -14,10 +14,11 @@ import (
 // written is how a server fared with an answer.
 type written struct {
 	took       time.Duration
-	err, later error // later: of what was written an hour behind it
+	err, later error // later is the error of a write one hour after the answer
 }
 
-// answer has a server answer a client that takes it its own way.
+// answer runs a server that writes one long response, under a WriteTimeout of limit, to a client that reads it with
+// take.
 func answer(t *testing.T, limit time.Duration, take func(io.Reader)) written {
 	t.Helper()
 	results := make(chan written, 1)
@@ -55,7 +56,7 @@ func answer(t *testing.T, limit time.Duration, take func(io.Reader)) written {
 	return got
 }
 
-// sip takes so many bytes every second.
+// sip returns a client that reads so many bytes each second.
 func sip(bytes int64) func(io.Reader) {
 	return func(r io.Reader) {
 		for {
@@ -67,8 +68,8 @@ func sip(bytes int64) func(io.Reader) {
 	}
 }
 
-// TestPaceOfAnswers: a client that does not take a large answer does not hold it for
-// ever, and behind the answer it has all the time it likes.
+// TestPaceOfAnswers checks that a client that does not read a large answer cannot hold it forever, and that the time
+// limit ends with the answer.
 func TestPaceOfAnswers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -1,6 +1,5 @@
-// Package inbound bounds the time that the body of a request may take to come, and a
-// large answer to be taken, so that a client that sends or takes a byte now and then
-// does not hold a request for ever.
+// Package inbound limits the time in which the body of a request must arrive, and a large response must be received, so
+// that a client that sends or receives a byte now and then cannot hold a request for ever.
 package inbound
 
 import (
@@ -11,20 +10,19 @@ import (
 	"time"
 )
 
-// Pace is how slowly a body may come, or be taken.
+// Pace is the slowest pace at which a body may arrive or be received.
 type Pace struct {
-	// Stall is the longest time in which nothing of it comes.
+	// Stall is the longest time without any progress.
 	Stall time.Duration
-	// Rate is how many bytes a second it has on the whole, after a first Stall.
+	// Rate is the least average rate in bytes per second, after a first Stall.
 	Rate int64
 }
 
-// Default lets 32 MB come within 33 minutes, over a line of 128 kbit/s, and what
-// is small within half a minute.
+// Default allows 33 minutes for 32 MB, over a line of 128 kbit/s, and half a minute for a small body.
 var Default = Pace{Stall: 30 * time.Second, Rate: 16 << 10}
 
-// Body is the body of a request that has to keep a pace. Once it does not, reads
-// fail: see TooSlow.
+// Body is the body of a request that has to keep a pace. If it does not, reads fail with an error for which TooSlow
+// reports true.
 type Body struct {
 	from    io.ReadCloser
 	control http.ResponseController
@@ -33,11 +31,11 @@ type Body struct {
 	pace    Pace
 	began   time.Time
 	read    int64
-	last    time.Time // the server's own limit; zero: none
+	last    time.Time // deadline by the server's ReadTimeout; zero if there is none
 	armed   time.Time
 }
 
-// Body reads the body of r, which w answers.
+// Body returns a Body that reads the body of r, which w answers.
 func (p Pace) Body(w http.ResponseWriter, r *http.Request) *Body {
 	b := &Body{from: r.Body, control: *http.NewResponseController(w), request: r, pace: p, began: time.Now()}
 	if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && server.ReadTimeout > 0 {
@@ -46,16 +44,15 @@ func (p Pace) Body(w http.ResponseWriter, r *http.Request) *Body {
 	return b
 }
 
-// Keep has the body of r, which w answers, keep the pace, whoever reads it. Its limit ends
-// with it.
+// Keep replaces the body of r, which w answers, by one that has to keep the pace, whoever reads it. The deadline ends
+// with the body.
 func (p Pace) Keep(w http.ResponseWriter, r *http.Request) {
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = p.Body(w, r)
 	}
 }
 
-// Long is Body for a request that may take longer than its server lets one come: the pace
-// stands in the place of the server's limit.
+// Long works like Body for a request that may take longer than the server's ReadTimeout: the pace replaces that limit.
 func (p Pace) Long(w http.ResponseWriter, r *http.Request) *Body {
 	b := p.Body(w, r)
 	b.last = time.Time{}
@@ -76,7 +73,7 @@ func (b *Body) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (b *Body) Close() error { return b.from.Close() }
 
-// arm moves the deadline on, not for each little piece.
+// arm moves the deadline, though not for each small read.
 func (b *Body) arm() {
 	if b.free {
 		return
@@ -88,7 +85,7 @@ func (b *Body) arm() {
 	if deadline.Sub(b.armed) < b.pace.Stall/32 {
 		return
 	}
-	// Behind the end of a request its connection may be another one's.
+	// After the end of a request its connection may serve another one.
 	if b.request.Context().Err() != nil || b.control.SetReadDeadline(deadline) != nil {
 		b.free = true
 		return
@@ -96,19 +93,18 @@ func (b *Body) arm() {
 	b.armed = deadline
 }
 
-// Done ends the limit of a body of which no more is read, as its end does, and that of the
-// server: both are of the body, and the context of what is done behind it would end with
-// them. One that failed keeps it: the server may wait for the rest of it.
+// Done removes the deadline when no more of the body is read, including that of the server's ReadTimeout: both apply to
+// the body, and would otherwise cancel the context of the work that follows. Reading to the end calls Done. A body that
+// failed keeps its deadline, since the server may wait for the rest.
 func (b *Body) Done() {
 	if !b.free && !b.armed.IsZero() && b.request.Context().Err() == nil {
-		_ = b.control.SetReadDeadline(time.Time{}) // what could be set can be lifted
+		_ = b.control.SetReadDeadline(time.Time{}) // it could be set, so it can be removed
 		b.armed = time.Time{}
 	}
 }
 
-// TooSlow reports whether a body could not be read since it did not keep its pace,
-// or that of the server.
+// TooSlow reports whether a body could not be read because it did not keep its pace or the server's limit.
 func TooSlow(err error) bool {
-	timeout, ok := errors.AsType[net.Error](err) // as os.ErrDeadlineExceeded is
+	timeout, ok := errors.AsType[net.Error](err) // os.ErrDeadlineExceeded is one
 	return ok && timeout.Timeout()
 }

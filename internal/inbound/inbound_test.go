@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// pipes is a listener of connections in memory, which keep the time of a test.
+// pipes is a listener of connections in memory, whose deadlines follow the clock of a synctest bubble.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -37,7 +37,8 @@ type read struct {
 	err  error
 }
 
-// serve has a server read the body that send writes, of a promised length.
+// serve runs a server that reads one request body through Default.Body, under a ReadTimeout of limit. The request
+// declares a Content-Length of length, and send writes its body.
 func serve(t *testing.T, limit time.Duration, length int, send func(net.Conn)) read {
 	t.Helper()
 	results := make(chan read, 2)
@@ -69,7 +70,7 @@ func serve(t *testing.T, limit time.Duration, length int, send func(net.Conn)) r
 	return got
 }
 
-// drip writes so many bytes every second.
+// drip returns a client that writes so many bytes each second.
 func drip(seconds, bytes int) func(net.Conn) {
 	return func(c net.Conn) {
 		piece := []byte(strings.Repeat("x", bytes))
@@ -111,7 +112,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// The limit ends with the body, that of the server too, as it does without us.
+// TestDone checks that the time limit ends with the body, also that of the server, as it does without this package.
 func TestDone(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []time.Duration{0, 5 * time.Second} {
@@ -145,7 +146,7 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// Whoever reads a body that has to keep the pace needs to know nothing of it: the limit ends
+// TestKeep checks that the reader of a body need not know that the body must keep the pace, and that the limit ends
 // with the body.
 func TestKeep(t *testing.T) {
 	t.Parallel()
@@ -190,7 +191,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A writer without deadlines is read all the same.
+// TestNoDeadlines checks that a body is read even if the ResponseWriter has no deadlines.
 func TestNoDeadlines(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("hello"))
@@ -204,8 +205,8 @@ func TestNoDeadlines(t *testing.T) {
 	}
 }
 
-// A long request keeps its pace, not the time that its server lets requests come, and goes on
-// behind its body.
+// TestLong checks that a long request must keep its pace, is not subject to the server's ReadTimeout, and may continue
+// after its body.
 func TestLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -242,8 +243,8 @@ func TestLong(t *testing.T) {
 	})
 }
 
-// Over HTTP/2 a body that does not keep its pace is cut as well, but the other requests of
-// its connection go on, and so does a request behind its body.
+// TestHTTP2 checks that over HTTP/2 a body that does not keep the pace is cut off too, while the other requests of its
+// connection continue, and that a request may continue after its body.
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,34 +1,34 @@
-// Package instant is the one form in which services store times: microseconds since 1970.
+// Package instant defines the form in which services store times: microseconds since 1970.
 package instant
 
 import "time"
 
-// Moment is an instant in microseconds since 1970, as it is stored; 0: never. In JSON
-// it is as clients see it.
+// Moment is an instant in microseconds since 1970, as it is stored. Zero means never. Its JSON form is that for
+// clients.
 type Moment int64
 
-// Of is a time as it is stored.
+// Of returns the moment of a time.
 func Of(t time.Time) Moment { return Moment(t.UnixMicro()) }
 
-// Time is the moment for what reckons with days and zones.
+// Time returns the moment as a time.Time, for calculations with days and zones.
 func (m Moment) Time() time.Time { return time.UnixMicro(int64(m)) }
 
-// Add is the moment so much later.
+// Add returns the moment d later.
 func (m Moment) Add(d time.Duration) Moment { return m + Moment(d.Microseconds()) }
 
-// Sub is how much later it is than another one, up to 292 years.
-func (m Moment) Sub(before Moment) time.Duration { return time.Duration(m-before) * time.Microsecond }
+// Sub returns the duration from other to m, which must be less than 292 years.
+func (m Moment) Sub(other Moment) time.Duration { return time.Duration(m-other) * time.Microsecond }
 
-// String is RFC 3339 in UTC, with milliseconds.
+// String returns the moment in RFC 3339, in UTC with milliseconds.
 func (m Moment) String() string { return string(m.append(nil)) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (m Moment) MarshalText() ([]byte, error) { return m.append(nil), nil }
 
-// AppendJSON appends what MarshalText writes, as JSON.
+// AppendJSON appends the text of MarshalText as a JSON string.
 func (m Moment) AppendJSON(to []byte) []byte { return append(m.append(append(to, '"')), '"') }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText parses what MarshalText returns.
 func (m *Moment) UnmarshalText(text []byte) error {
 	t, err := time.Parse(time.RFC3339, string(text))
 	*m = Of(t)
@@ -42,11 +42,13 @@ func (m Moment) append(to []byte) []byte {
 		return t.AppendFormat(to, "2006-01-02T15:04:05.000Z")
 	}
 	hour, minute, second := t.Clock()
-	// By hand: a list has two of them in each row, and a layout is read each time.
+	// Format by hand: a list has two times in each row, and Format would parse the layout each time.
 	start := len(to)
 	to = append(to, "0000-00-00T00:00:00.000Z"...)
 	text := to[start:]
-	for _, part := range [...]struct{ end, n int }{{4, year}, {7, int(month)}, {10, day}, {13, hour}, {16, minute}, {19, second}, {23, t.Nanosecond() / 1e6}} {
+	for _, part := range [...]struct{ end, n int }{
+		{4, year}, {7, int(month)}, {10, day}, {13, hour}, {16, minute}, {19, second}, {23, t.Nanosecond() / 1e6},
+	} {
 		for i, n := part.end-1, part.n; n > 0; i, n = i-1, n/10 {
 			text[i] += byte(n % 10)
 		}

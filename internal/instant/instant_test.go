@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestMoment: a moment is written as its layout says, of whatever year.
+// TestMoment checks that a Moment is written in its layout in any year.
 func TestMoment(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

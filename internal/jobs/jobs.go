@@ -1,6 +1,5 @@
-// Package jobs does a service's work in the background: again and again, with
-// pauses, over a database that is down, until it is told to end. Where several
-// processes share a database a lease lets one of them do a piece of work at a time.
+// Package jobs runs a service's background work repeatedly, with pauses, through outages of the database, until it is
+// told to stop. If several processes share a database, a lease lets one of them at a time do a piece of work.
 package jobs
 
 import (
@@ -15,60 +14,55 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The outcomes of a job.
+// The outcomes of a run.
 const (
 	OutcomeOK          = "ok"
 	OutcomeError       = "error"
 	OutcomeUnavailable = "unavailable" // the database is down
 )
 
-// ErrNotNow is the error of a job that has nothing to work with yet. It is asked
-// again soon.
+// ErrNotNow is the error of a job that has nothing to work with yet. It is run again soon.
 var ErrNotNow = errors.New("there is nothing to work with now")
 
 const (
-	// soon is the pause of a job that waits for the database, at first; it doubles
-	// up to the one between runs.
+	// soon is the first pause of a job that waits for the database. It doubles up to the job's interval.
 	soon = time.Second
-	// settleTime bounds what is written when the work ends.
+	// settleTime is the time limit for what is written when the work ends.
 	settleTime = 2 * time.Second
 )
 
 // Job is a piece of work that repeats. Its runs never overlap.
 type Job struct {
 	Name string
-	// Every is the time from one run to the next; a run that takes longer delays it.
+	// Every is the interval between runs. A run that takes longer delays the next.
 	Every time.Duration
-	// Run does what there is to do and tells how much it was.
+	// Run does the work and returns how much it did.
 	Run func(ctx context.Context) (done int, err error)
-	// Wake has it run before its time, and again where its lease was this process's
-	// last. Default: nothing does.
+	// Wake makes the job run before its time, also if the last lease was this process's. Default: none.
 	Wake <-chan struct{}
-	// Lease is taken for each run, which does not take place where another process
-	// has it. Default: each process runs the job.
+	// Lease is taken for each run. The run is skipped if another process has it. Default: each process runs the job.
 	Lease *Lease
 }
 
-// Options of a runner.
+// Options are the options of a runner.
 type Options struct {
 	Jobs []Job
-	// Observe is told how each run of a job ended and how much it did. Default:
-	// nobody is.
+	// Observe is called after each run of a job with its outcome and how much it did. Default: none.
 	Observe func(job, outcome string, done int)
-	// Logger is asked each time there is something to tell: a reload may change it.
+	// Logger is called for each message, since a reload may change the logger.
 	Logger func() *zap.Logger
 }
 
 // Runner runs jobs.
 type Runner struct {
 	options Options
-	down    atomic.Bool // the database is, and that was logged
+	down    atomic.Bool // the database is down, and that was logged
 }
 
-// New makes a runner. It does nothing yet.
+// New makes a runner. Run or Start starts it.
 func New(o Options) *Runner { return &Runner{options: o} }
 
-// Run works until the context ends.
+// Run runs the jobs until ctx ends.
 func (r *Runner) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, j := range r.options.Jobs {
@@ -77,8 +71,7 @@ func (r *Runner) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// Start is Run in the background. What it returns ends the work and waits for the
-// end of it.
+// Start calls Run on a goroutine of its own. The returned function stops the work and waits until it has ended.
 func (r *Runner) Start() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -95,7 +88,7 @@ func (r *Runner) Start() (end func()) {
 func (r *Runner) repeat(ctx context.Context, j Job) {
 	ticker := time.NewTicker(j.Every)
 	defer ticker.Stop()
-	again, pause := false, soon // again: also where the lease was this process's last
+	again, pause := false, soon // again: run even if the last lease was this process's
 	for {
 		select {
 		case <-j.Wake:
@@ -104,7 +97,7 @@ func (r *Runner) repeat(ctx context.Context, j Job) {
 		}
 		next := ticker.C
 		err := r.once(ctx, j, again)
-		again = true // the lease may have been taken before it could not go on
+		again = true // the lease may have been taken before the run failed
 		switch {
 		case waits(err): // not for long
 			pause = soon
@@ -113,7 +106,8 @@ func (r *Runner) repeat(ctx context.Context, j Job) {
 			next = time.After(min(j.Every, pause))
 			pause = min(2*pause, j.Every)
 		default:
-			pause, again = soon, err != nil && !errors.Is(err, ErrHeld) // a lease that was taken for nothing is still held
+			// A lease that was taken in vain is still held.
+			pause, again = soon, err != nil && !errors.Is(err, ErrHeld)
 		}
 		select {
 		case <-ctx.Done():
@@ -125,10 +119,10 @@ func (r *Runner) repeat(ctx context.Context, j Job) {
 	}
 }
 
-// waits reports whether a run did not begin: nothing is down, something begins.
+// waits reports whether a run did not begin because something is still starting, though nothing is down.
 func waits(err error) bool { return errors.Is(err, ErrNotNow) || errors.Is(err, store.ErrOpening) }
 
-// once runs a job, and tells of it.
+// once runs a job once, and logs and reports the outcome.
 func (r *Runner) once(ctx context.Context, j Job, again bool) error {
 	done, err := j.do(ctx, again)
 	if ctx.Err() != nil || waits(err) || errors.Is(err, ErrHeld) {
@@ -169,13 +163,12 @@ func (j Job) do(ctx context.Context, again bool) (done int, err error) {
 	return done, err
 }
 
-// Settling is a context for what must be noted also when the work ends.
+// Settling returns a context for what must be recorded even when the work ends.
 func Settling(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 }
 
-// Backoff is how long the attempt after n failed ones waits: 30 s doubling to one
-// hour.
+// Backoff returns how long to wait after n failed attempts: 30 s, doubling up to one hour.
 func Backoff(n int64) time.Duration {
 	return min(30*time.Second<<min(max(n-1, 0), 10), time.Hour)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestRunner: a job goes on over errors and a database that is down, with growing
-// pauses, and ends when told.
+// TestRunner checks that a job continues after errors and while the database is down, with growing pauses, and ends
+// when told.
 func TestRunner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -65,8 +65,7 @@ func TestRunner(t *testing.T) {
 	})
 }
 
-// TestWake: a job that is woken runs before its time, and once for what woke it
-// before it began.
+// TestWake checks that a job that is woken runs before its time, and only once for all wake-ups before it begins.
 func TestWake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

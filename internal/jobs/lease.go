@@ -12,38 +12,36 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Schema is the table <prefix>_leases.
+// Schema returns the schema of the table <prefix>_leases.
 func Schema(prefix string) store.Schema { return store.Prefixed(migrations, "jobs", prefix) }
 
-// ErrHeld tells that another process has the lease, or that the work is not due.
+// ErrHeld means that another process has the lease, or that the work is not due.
 var ErrHeld = errors.New("another process does this work, or it is not due")
 
-// farOff is how far ahead an end of a lease can be: beyond it is of a clock that was
-// wrong.
+// farOff limits how far ahead the end of a lease can be, in multiples of Every. An end beyond it was written with a
+// wrong clock.
 const farOff = 24
 
-// Lease is the right of one process to do a piece of work, of those that share a
-// database.
+// Lease is the right of one among the processes that share a database to do a piece of work.
 type Lease struct {
 	DB *store.DB
-	// Table has the columns of Schema.
+	// Table is a table with the columns of Schema.
 	Table string
-	// Name is of the piece of work.
+	// Name identifies the piece of work.
 	Name string
-	// Holder is a name of this process that no other one has.
+	// Holder is a name of this process that no other process has.
 	Holder string
-	// Every is from the end of the work, by whichever process, to when it is due
-	// again.
+	// Every is the time from the end of the work, by whichever process, until it is due again.
 	Every time.Duration
-	// Lasts is how long others wait for a process that says nothing.
+	// Lasts is how long other processes wait for one that does not report back.
 	Lasts time.Duration
-	// Now is the time. Default: time.Now.
+	// Now returns the time. Default: time.Now.
 	Now func() time.Time
 }
 
-// Do runs the work if it is due, or if this process was the last one to do so and
-// again is set, and no other process is at it. The error is otherwise ErrHeld. A run
-// that fails is due for others when the lease ends, and for this process when it asks again.
+// Do runs the work if it is due, or if again is set and this process was the last one to do it, unless another process
+// is doing it; otherwise it returns ErrHeld. After a run that fails the work is due for others when the lease ends, and
+// for this process when it calls Do with again set.
 func (l *Lease) Do(ctx context.Context, again bool, run func(ctx context.Context) error) error {
 	now, holder := l.now(), ""
 	if again {
@@ -65,12 +63,13 @@ func (l *Lease) Do(ctx context.Context, again bool, run func(ctx context.Context
 	return l.DB.Write(ctx, func(c store.Conn) error { return l.until(c, l.now().Add(l.Every)) })
 }
 
-// Hold keeps other processes away for as long as the lease lasts, in a transaction of
-// the work; ErrHeld: there is one already, and the transaction is to be given up.
+// Hold extends the lease by Lasts, within a transaction of the work. It returns ErrHeld if another process has taken
+// the lease; the transaction must be given up then.
 func (l *Lease) Hold(c store.Conn) error { return l.until(c, l.now().Add(l.Lasts)) }
 
 func (l *Lease) until(c store.Conn, at time.Time) error {
-	return held(c.Exec("UPDATE "+l.Table+" SET until = ? WHERE name = ? AND holder = ?", at.UnixMicro(), l.Name, l.Holder))
+	return held(c.Exec("UPDATE "+l.Table+" SET until = ? WHERE name = ? AND holder = ?",
+		at.UnixMicro(), l.Name, l.Holder))
 }
 
 func held(changed int64, err error) error {

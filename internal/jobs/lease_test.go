@@ -14,8 +14,8 @@ import (
 
 var databases = storetest.Fixture{Schemas: []store.Schema{Schema("test")}}
 
-// TestLease: one process works at a time, and another one takes over when it says
-// nothing any more.
+// TestLease checks that one process works at a time, and that another one takes over when the first does not renew its
+// lease.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -67,8 +67,8 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// TestLeaseUnavailable: what was woken, or had begun, when the database was gone is
-// done when that is back. The lease is this process's own.
+// TestLeaseUnavailable checks that a run that was woken, or had begun, while the database was unavailable is repeated
+// as soon as it is available, since the lease is that of this process.
 func TestLeaseUnavailable(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -82,8 +82,8 @@ func TestLeaseUnavailable(t *testing.T) {
 	})
 }
 
-// TestLeaseOfFailed: the process of a run that failed tries again when the job is due, not
-// when its own lease ends.
+// TestLeaseOfFailed checks that the process of a run that failed tries again when the job is due, and not when its own
+// lease ends.
 func TestLeaseOfFailed(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -92,7 +92,8 @@ func TestLeaseOfFailed(t *testing.T) {
 	})
 }
 
-// runs has a job under a lease end so, once after the other, long before the lease ends.
+// runs a job under a lease until it has returned each of the results, one per run. It fails the test if the runs do not
+// follow each other long before the lease ends.
 func runs(t *testing.T, lease *Lease, wake <-chan struct{}, results ...error) {
 	t.Helper()
 	ended := make(chan struct{})

@@ -14,7 +14,7 @@ type Edit struct {
 // Edits is a list of replacements in ascending, non-overlapping order.
 type Edits []Edit
 
-// Replace adds a replacement.
+// Replace adds a replacement. It must follow those that were added before.
 func (e *Edits) Replace(from, to int, text string) {
 	*e = append(*e, Edit{from, to, text})
 }
@@ -36,19 +36,18 @@ func (e Edits) Part(dst, src []byte, from, to int) []byte {
 	return append(dst, src[from:to]...)
 }
 
-// Sort puts replacements that were noted in another order in that of the text.
+// Sort sorts replacements that were added in another order.
 func (e Edits) Sort() {
 	slices.SortFunc(e, func(a, b Edit) int { return cmp.Compare(a.From, b.From) })
 }
 
-// Item is a member of an object, its key included, or an element of an array.
+// Item is a member of an object, including its key, or an element of an array.
 type Item struct {
 	From, To int
-	Drop     bool // it is to be left out
+	Drop     bool // the item is to be removed
 }
 
-// Remove leaves out the items of one object or array that are to be dropped, each
-// with one comma.
+// Remove adds replacements that remove the items of one object or array whose Drop is set, each with one comma.
 func (e *Edits) Remove(items []Item) {
 	kept := false
 	for i, item := range items {
@@ -65,7 +64,7 @@ func (e *Edits) Remove(items []Item) {
 	}
 }
 
-// ObjectItems is Object that notes the members as items, to be dropped as member says.
+// ObjectItems works like Object and returns the members as items. member may set Drop of its item.
 func (s *Scanner) ObjectItems(member func(key []byte, item *Item) error) (items []Item, err error) {
 	err = s.Object(func(key []byte) error {
 		items = append(items, Item{From: KeyAt(s.b, s.Start())})
@@ -77,7 +76,7 @@ func (s *Scanner) ObjectItems(member func(key []byte, item *Item) error) (items 
 	return items, err
 }
 
-// ArrayItems is Array that does so with elements.
+// ArrayItems works like Array and returns the elements as items. element may set Drop of its item.
 func (s *Scanner) ArrayItems(element func(item *Item) error) (items []Item, err error) {
 	err = s.Array(func(int) error {
 		items = append(items, Item{From: s.Start()})
@@ -89,19 +88,19 @@ func (s *Scanner) ArrayItems(element func(item *Item) error) (items []Item, err 
 	return items, err
 }
 
-// KeyAt is the offset of the opening quote of the key whose value stands at from.
-// A Scanner must have passed the object up to there.
+// KeyAt returns the offset of the opening quote of the key whose value begins at from. A Scanner must have validated
+// the object up to there.
 func KeyAt(body []byte, from int) int {
 	i := from - 1
 	for body[i] != ':' {
 		i--
 	}
-	for i--; body[i] != '"'; i-- { // the closing one
+	for i--; body[i] != '"'; i-- { // the closing quote
 	}
 	for {
 		for i--; body[i] != '"'; i-- {
 		}
-		// A quote behind an odd number of backslashes is part of the key.
+		// A quote after an odd number of backslashes is part of the key.
 		n := 0
 		for body[i-1-n] == '\\' {
 			n++

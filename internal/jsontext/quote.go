@@ -9,18 +9,17 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendQuoted appends text as a JSON string (RFC 8259, section 7). Nothing is
-// escaped that need not be: a text that grows costs its reader tokens. What is
-// no UTF-8 becomes U+FFFD.
+// AppendQuoted appends text as a JSON string (RFC 8259, section 7). It escapes only what must be escaped, because a
+// longer text costs its reader tokens. Invalid UTF-8 becomes U+FFFD.
 func AppendQuoted[T string | []byte](dst []byte, text T) []byte {
 	dst = append(dst, '"')
 	dst = AppendEscaped(dst, text)
 	return append(dst, '"')
 }
 
-// AppendEscaped is AppendQuoted without the quotes.
+// AppendEscaped works like AppendQuoted without the quotes.
 func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
-	from := 0 // text[from:i] is plain
+	from := 0 // text[from:i] needs no escape
 	for i := 0; i < len(text); {
 		if i+8 <= len(text) {
 			w := load(text, i)
@@ -29,7 +28,7 @@ func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 				i += 8
 				continue
 			}
-			i += bits.TrailingZeros64(marks) / 8 // the lowest mark is a true one
+			i += bits.TrailingZeros64(marks) / 8 // the lowest mark is always a true one
 		}
 		c := text[i]
 		switch {
@@ -72,8 +71,8 @@ func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 	return append(dst, text[from:]...)
 }
 
-// AppendUnquoted appends what the inside of a JSON string stands for; the
-// Scanner must have passed the string. Half of a surrogate pair becomes U+FFFD.
+// AppendUnquoted appends the value of the inside of a JSON string, which a Scanner must have validated. An unpaired
+// surrogate becomes U+FFFD.
 func AppendUnquoted[T string | []byte](dst []byte, raw T) []byte {
 	for i := 0; ; {
 		from := i
@@ -86,7 +85,7 @@ func AppendUnquoted[T string | []byte](dst []byte, raw T) []byte {
 	}
 }
 
-// unquoted is AppendUnquoted for a text of its own.
+// unquoted works like AppendUnquoted and returns the result as a string.
 func unquoted(raw string) string {
 	i := escapeAt(raw, 0)
 	if i == len(raw) {
@@ -108,7 +107,7 @@ func unquoted(raw string) string {
 	}
 }
 
-// Known is string(raw), without an allocation for one of the usual texts.
+// Known returns string(raw), without an allocation if it is one of the usual texts.
 func Known(raw []byte, usual ...string) string {
 	for _, text := range usual {
 		if string(raw) == text {
@@ -118,7 +117,7 @@ func Known(raw []byte, usual ...string) string {
 	return string(raw)
 }
 
-// appendEscape appends what the escape at i stands for; next is the offset behind it.
+// appendEscape appends the value of the escape sequence at i and returns the offset after it.
 func appendEscape[T string | []byte](dst []byte, raw T, i int) (_ []byte, next int) {
 	switch c := raw[i+1]; c {
 	case 'b':
@@ -150,14 +149,14 @@ func appendEscape[T string | []byte](dst []byte, raw T, i int) (_ []byte, next i
 	return dst, i + 2
 }
 
-// load reads 8 bytes, the first of them lowest; the compiler makes it one read.
+// load reads 8 bytes in little-endian order. The compiler turns it into one read.
 func load[T string | []byte](text T, i int) uint64 {
 	_ = text[i+7]
 	return uint64(text[i]) | uint64(text[i+1])<<8 | uint64(text[i+2])<<16 | uint64(text[i+3])<<24 |
 		uint64(text[i+4])<<32 | uint64(text[i+5])<<40 | uint64(text[i+6])<<48 | uint64(text[i+7])<<56
 }
 
-// escapeAt is the offset of the first backslash from i on, or the length.
+// escapeAt returns the offset of the first backslash at or after i, or the length.
 func escapeAt[T string | []byte](raw T, i int) int {
 	for ; i+8 <= len(raw); i += 8 {
 		slash := load(raw, i) ^ (ones * '\\')
@@ -171,7 +170,7 @@ func escapeAt[T string | []byte](raw T, i int) int {
 	return i
 }
 
-// rune4 is the number that four hexadecimal digits make.
+// rune4 returns the value of four hexadecimal digits.
 func rune4[T string | []byte](digits T) (r rune) {
 	for i := range 4 {
 		c := rune(digits[i])

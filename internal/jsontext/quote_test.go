@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzQuote holds quoting to encoding/json, both ways.
+// FuzzQuote compares quoting and unquoting with encoding/json.
 func FuzzQuote(f *testing.F) {
 	for _, seed := range []string{
 		"", "plain", "a\"b\\c/d", "line\nfeed\r\t\b\f\x00\x1f\x7f", "grüße 日本 🙂", "\xff broken \xf0\x9f", `\ud83d\ude42`, `\ud83d x`, `\ud83d\u0041`, "<&>\u2028",

@@ -1,7 +1,6 @@
-// Package jsontext is for JSON that is handled as text (RFC 8259): a Scanner validates
-// and walks it in one pass, Members and Elements walk what is known to be valid,
-// AppendQuoted writes strings, and Edits change a text in place, so that every other
-// byte stays as it is. It knows no field of any format.
+// Package jsontext handles JSON as text (RFC 8259). A Scanner validates and walks it in one pass, Members and Elements
+// walk text that is known to be valid, AppendQuoted writes strings, and Edits change parts of a text while every other
+// byte stays as it is. The package knows no field of any format.
 package jsontext
 
 import (
@@ -11,11 +10,10 @@ import (
 	"math/bits"
 )
 
-// MaxDepth is how deep arrays and objects may nest unless Limit says otherwise;
-// deeper input is refused.
+// MaxDepth is how deep arrays and objects may nest, unless Limit says otherwise. Deeper input is refused.
 const MaxDepth = 128
 
-// Kind is the first byte class of a JSON value.
+// Kind is the kind of a JSON value, determined by its first byte.
 type Kind byte
 
 // The kinds of JSON values (RFC 8259, section 3).
@@ -29,12 +27,12 @@ const (
 	Object
 )
 
-// String names the kind as error messages do.
+// String returns the name of the kind for error messages.
 func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// SyntaxError says where a text stops being JSON.
+// SyntaxError describes where a text stops being JSON.
 type SyntaxError struct {
 	Offset int
 	Reason string
@@ -44,42 +42,40 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset)
 }
 
-// Scanner walks a JSON text once, validating what it passes (RFC 8259),
-// without copying. The callbacks of Object and Array see each member in order and
-// must consume the value by one call of Skip, Text, Object or Array; Enter, Key and
-// Next walk the same way without callbacks.
+// Scanner walks a JSON text once and validates what it passes (RFC 8259), without copying. The callbacks of Object and
+// Array are called for each member in order, and must consume its value by one call of Skip, Text, Object or Array.
+// Enter, Key and Next walk the same way without callbacks.
 //
-// It exists because one validated pass that also notes offsets is several
-// times cheaper than validate, parse and search one after the other, and
-// because a recursive validator without a depth limit can be made to exhaust
-// the stack.
+// It exists because one validating pass that also records offsets is several times cheaper than validating, parsing and
+// searching one after the other, and because a recursive validator without a depth limit can be made to exhaust the
+// stack.
 type Scanner struct {
 	b     []byte
 	i     int
 	depth int
-	limit int    // of depth
-	bits  uint64 // all bytes of strings, or-ed: a high bit tells of non-ASCII
+	limit int    // maximum depth
+	bits  uint64 // all bytes of strings combined by OR: a high bit means non-ASCII
 }
 
 // NewScanner returns a scanner at the start of b.
 func NewScanner(b []byte) Scanner { return Scanner{b: b, limit: MaxDepth} }
 
-// Limit makes the scanner refuse what nests deeper than so many levels.
+// Limit makes the scanner refuse values that nest deeper than levels.
 func (s *Scanner) Limit(levels int) { s.limit = levels }
 
-// From goes to an offset, at which a value begins.
+// From moves to an offset at which a value begins.
 func (s *Scanner) From(offset int) { s.i = offset }
 
-// Offset is the position of the next byte to be read.
+// Offset returns the position of the next byte to read.
 func (s *Scanner) Offset() int { return s.i }
 
-// Start skips white space and is the Offset of what comes next.
+// Start skips white space and returns the offset of what follows.
 func (s *Scanner) Start() int {
 	s.space()
 	return s.i
 }
 
-// Since is the text that was passed from an offset on.
+// Since returns the text from an offset to the current position.
 func (s *Scanner) Since(from int) []byte { return s.b[from:s.i:s.i] }
 
 func (s *Scanner) fail(reason string) error { return &SyntaxError{Offset: s.i, Reason: reason} }
@@ -95,8 +91,8 @@ func (s *Scanner) space() {
 	}
 }
 
-// Kind skips white space and tells what comes next. Invalid: the end, or no
-// JSON value.
+// Kind skips white space and returns the kind of the next value. It returns Invalid at the end, or if no JSON value
+// follows.
 func (s *Scanner) Kind() Kind {
 	s.space()
 	if s.i >= len(s.b) {
@@ -119,7 +115,7 @@ func (s *Scanner) Kind() Kind {
 	return Invalid
 }
 
-// End checks that nothing but white space is left.
+// End returns an error if anything but white space is left.
 func (s *Scanner) End() error {
 	s.space()
 	if s.i < len(s.b) {
@@ -128,7 +124,7 @@ func (s *Scanner) End() error {
 	return nil
 }
 
-// Skip passes one value of any kind, validating it.
+// Skip passes and validates one value of any kind.
 func (s *Scanner) Skip() error {
 	switch s.Kind() {
 	case String:
@@ -153,9 +149,8 @@ func (s *Scanner) Skip() error {
 	return s.fail("unexpected character")
 }
 
-// Object passes an object. member is called with each key (unescaped, valid
-// until the next call) when the scanner stands before its value, which member
-// must consume; nil skips all.
+// Object passes an object. It calls member with each key (unescaped, valid until the next call) when the scanner is at
+// the value, which member must consume. A nil member skips all.
 func (s *Scanner) Object(member func(key []byte) error) error {
 	if empty, err := s.Enter('{'); empty || err != nil {
 		return err
@@ -182,8 +177,7 @@ func (s *Scanner) Object(member func(key []byte) error) error {
 	}
 }
 
-// Array passes an array; element is called before each element, which it must
-// consume; nil skips all.
+// Array passes an array. It calls element before each element, which element must consume. A nil element skips all.
 func (s *Scanner) Array(element func(i int) error) error {
 	if empty, err := s.Enter('['); empty || err != nil {
 		return err
@@ -204,14 +198,14 @@ func (s *Scanner) Array(element func(i int) error) error {
 	}
 }
 
-// Text passes a string and returns what lies between its quotes, still
-// escaped; see Unquoted. It fails on any other kind.
+// Text passes a string and returns the text between its quotes, still escaped; see Unquoted. It fails on any other
+// kind.
 func (s *Scanner) Text() (raw []byte, escaped bool, err error) {
 	s.space()
 	return s.string()
 }
 
-// Unquoted is Text with the escapes resolved.
+// Unquoted works like Text but resolves the escapes.
 func (s *Scanner) Unquoted() (string, error) {
 	raw, escaped, err := s.Text()
 	if err != nil {
@@ -223,7 +217,7 @@ func (s *Scanner) Unquoted() (string, error) {
 	return string(raw), nil
 }
 
-// Word is Unquoted without an allocation in the usual case.
+// Word works like Unquoted but does not allocate unless the string has escapes.
 func (s *Scanner) Word() ([]byte, error) {
 	raw, escaped, err := s.Text()
 	if escaped && err == nil {
@@ -241,8 +235,8 @@ func (s *Scanner) Bool() (value bool, err error) {
 	return false, s.literal("false")
 }
 
-// Int passes a number and returns it when it is an integer that fits; ok is
-// false for fractions, exponents and overflow.
+// Int passes a number and returns it if it is an integer of at most 18 digits. ok is false for fractions, exponents and
+// longer numbers.
 func (s *Scanner) Int() (n int64, ok bool, err error) {
 	s.space()
 	from := s.i
@@ -269,7 +263,7 @@ func (s *Scanner) Int() (n int64, ok bool, err error) {
 	return n, true, nil
 }
 
-// Inside passes a value of any kind; of a string it returns what Text does.
+// Inside passes a value of any kind. For a string it returns the text as Text does, and otherwise nil.
 func (s *Scanner) Inside() ([]byte, error) {
 	if s.Kind() != String {
 		return nil, s.Skip()
@@ -278,7 +272,7 @@ func (s *Scanner) Inside() ([]byte, error) {
 	return raw, err
 }
 
-// Count passes a value of any kind; into becomes what an integer above zero counts.
+// Count passes a value of any kind. If it is an integer above zero it is stored in into.
 func (s *Scanner) Count(into *int64) error {
 	if s.Kind() != Number {
 		return s.Skip()
@@ -290,8 +284,7 @@ func (s *Scanner) Count(into *int64) error {
 	return err
 }
 
-// Enter passes the opening bracket of an object or array, and of an empty one the
-// closing bracket, too.
+// Enter passes the opening bracket of an object or array. If it is empty it passes the closing bracket too.
 func (s *Scanner) Enter(open byte) (empty bool, err error) {
 	s.space()
 	if s.i >= len(s.b) {
@@ -305,7 +298,7 @@ func (s *Scanner) Enter(open byte) (empty bool, err error) {
 	}
 	s.i++
 	s.space()
-	if s.i < len(s.b) && s.b[s.i] == open+2 { // as far as ']' is from '[', and '}' from '{'
+	if s.i < len(s.b) && s.b[s.i] == open+2 { // ']' is two after '[', and '}' two after '{'
 		s.i++
 		return true, nil
 	}
@@ -327,7 +320,7 @@ func (s *Scanner) Key() (raw []byte, escaped bool, err error) {
 	return raw, escaped, nil
 }
 
-// Next passes the comma behind a member or element, or the closing bracket.
+// Next passes the comma after a member or element, or the closing bracket.
 func (s *Scanner) Next(closing byte) (done bool, err error) {
 	s.space()
 	if s.i >= len(s.b) {
@@ -394,13 +387,13 @@ const (
 	highs = 0x8080808080808080
 )
 
-// special marks the bytes of w that end the plain run of a JSON string: the
-// quote, the backslash and control characters. A mark may also appear above a
-// true one (borrow), never alone, so it serves to find that there is one.
+// special marks the bytes of w that end a run of plain string bytes: the quote, the backslash and control characters. A
+// byte above a marked one may be marked wrongly (borrow), but never without a true mark below it, so special reliably
+// shows whether there is one.
 func special(w uint64) uint64 { return below(w) &^ w & highs }
 
-// below is special with marks also in bytes that are no ASCII. The bit 2 swaps the quote
-// with the space, so that it stands below '!' together with the control characters.
+// below works like special but may also mark non-ASCII bytes. Flipping bit 1 (value 2) swaps the quote with the space,
+// so that it is below '!' together with the control characters.
 func below(w uint64) uint64 {
 	return ((w ^ ones*('"'^' ')) - ones*'!') | ((w ^ ones*'\\') - ones)
 }
@@ -437,11 +430,10 @@ func (s *Scanner) string() (raw []byte, escaped bool, err error) {
 	}
 }
 
-// plain passes the bytes of a string that need no look of their own, a word at
-// a time, and stops right at the first that does.
+// plain passes string bytes that need no further check, a word at a time, and stops at the first that does.
 func (s *Scanner) plain() {
 	b, n, seen := s.b[s.i:], 0, s.bits
-	for len(b) >= n+32 { // long texts by four words
+	for len(b) >= n+32 { // long texts by four words at a time
 		c := b[n : n+32 : n+32]
 		w0, w1 := binary.LittleEndian.Uint64(c), binary.LittleEndian.Uint64(c[8:])
 		w2, w3 := binary.LittleEndian.Uint64(c[16:]), binary.LittleEndian.Uint64(c[24:])
@@ -455,7 +447,7 @@ func (s *Scanner) plain() {
 		w := binary.LittleEndian.Uint64(b[n:])
 		seen |= w
 		if marks := special(w); marks != 0 {
-			n += bits.TrailingZeros64(marks) / 8 // the lowest mark is a true one
+			n += bits.TrailingZeros64(marks) / 8 // the lowest mark is always a true one
 			break
 		}
 		n += 8

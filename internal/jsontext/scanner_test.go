@@ -50,7 +50,7 @@ func TestScannerAgreesWithEncodingJSON(t *testing.T) {
 	}
 }
 
-// Walking with callbacks must accept and refuse the same as skipping.
+// TestScannerWalkAgreesWithSkip checks that walking with callbacks accepts and refuses the same texts as skipping.
 func TestScannerWalkAgreesWithSkip(t *testing.T) {
 	t.Parallel()
 	for _, text := range jsonCases {
@@ -272,11 +272,11 @@ func FuzzAppendQuoted(f *testing.F) {
 	})
 }
 
-// validRunes replaces each bad byte, where ToValidUTF8 replaces each run of them.
+// validRunes replaces each invalid byte, where ToValidUTF8 replaces each run of them.
 func validRunes(text string) string { return string([]rune(text)) }
 
-// Any byte at any place of a long text is judged as encoding/json does, and told to be ASCII
-// or not.
+// TestScannerLongText checks that any byte at any place of a long text is judged as encoding/json judges it, and that
+// texts are correctly reported to be ASCII.
 func TestScannerLongText(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{31, 32, 33, 40, 64, 71} {

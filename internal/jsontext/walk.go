@@ -7,10 +7,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Members calls member with each member of a JSON object until it says no, and
-// Elements does so with each element of an array; of another value nothing is
-// called. They are gjson's ForEach for text that a Scanner has passed: they look
-// at less of it and copy a string with escapes once.
+// Members calls member with each member of a JSON object until it returns false. It calls nothing for another value.
+// Like Elements it replaces gjson's ForEach for text that a Scanner has validated: it examines less of the text and
+// copies a string with escapes only once.
 func Members(object gjson.Result, member func(key string, v gjson.Result) bool) {
 	if !object.IsObject() {
 		return
@@ -27,7 +26,7 @@ func Members(object gjson.Result, member func(key string, v gjson.Result) bool) 
 	}
 }
 
-// Elements is described at Members.
+// Elements calls element with each element of a JSON array until it returns false. See Members.
 func Elements(array gjson.Result, element func(v gjson.Result) bool) {
 	if !array.IsArray() {
 		return
@@ -42,7 +41,7 @@ func Elements(array gjson.Result, element func(v gjson.Result) bool) {
 	}
 }
 
-// KindOf is the kind of a value; Null: there is none, or null.
+// KindOf returns the kind of a value. It returns Null for null and for a missing value.
 func KindOf(v gjson.Result) Kind {
 	switch v.Type {
 	case gjson.String:
@@ -61,8 +60,7 @@ func KindOf(v gjson.Result) Kind {
 	return Null
 }
 
-// next is the offset of the first byte from i on that is part of a value, or
-// closes one.
+// next returns the offset of the first byte at or after i that belongs to a value or closes one.
 func next(json string, i int) int {
 	for i < len(json) {
 		switch json[i] {
@@ -75,7 +73,7 @@ func next(json string, i int) int {
 	return i
 }
 
-// valueEnd is the offset behind the value that begins at i.
+// valueEnd returns the offset after the value that begins at i.
 func valueEnd(json string, i int) int {
 	if i >= len(json) {
 		return i
@@ -96,7 +94,7 @@ func valueEnd(json string, i int) int {
 	return i
 }
 
-// stringEnd is the offset behind the string whose first quote is at i.
+// stringEnd returns the offset after the string whose opening quote is at i.
 func stringEnd(json string, i int) int {
 	for i++; i < len(json); {
 		if i+8 <= len(json) {
@@ -119,7 +117,7 @@ func stringEnd(json string, i int) int {
 	return len(json)
 }
 
-// nestedEnd is the offset behind the object or array that begins at i.
+// nestedEnd returns the offset after the object or array that begins at i.
 func nestedEnd(json string, i int) int {
 	for depth := 0; i < len(json); {
 		switch json[i] {
@@ -138,7 +136,7 @@ func nestedEnd(json string, i int) int {
 	return len(json)
 }
 
-// valueOf is what gjson makes of the text of one value.
+// valueOf returns the gjson.Result for the text of one value.
 func valueOf(raw string) gjson.Result {
 	v := gjson.Result{Raw: raw}
 	if raw == "" {
@@ -156,7 +154,7 @@ func valueOf(raw string) gjson.Result {
 	case 'n':
 	default:
 		v.Type = gjson.Number
-		v.Num, _ = strconv.ParseFloat(raw, 64) // infinite when it is too large
+		v.Num, _ = strconv.ParseFloat(raw, 64) // infinite if it is too large
 	}
 	return v
 }

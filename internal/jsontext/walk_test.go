@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// walked writes down what a walk over a value finds, to the depth of all of it.
+// walked returns a description of what a walk over a value finds at all depths.
 func walked(v gjson.Result, members func(gjson.Result, func(string, gjson.Result) bool), elements func(gjson.Result, func(gjson.Result) bool)) []string {
 	found := []string{fmt.Sprintf("%v %q %q %v", v.Type, v.Raw, v.Str, v.Num)}
 	members(v, func(key string, v gjson.Result) bool {
@@ -37,7 +37,7 @@ func theirElements(v gjson.Result, element func(gjson.Result) bool) {
 	}
 }
 
-// FuzzWalk holds the walk to gjson's on whatever objects a Scanner passes.
+// FuzzWalk compares the walk with that of gjson on objects that a Scanner accepts.
 func FuzzWalk(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":1}`, ` { "a" : [ 1 , -2.5e3 , true , false , null , "x" , { } , [ ] ] , "b\n" : { "c" : "d\"]}" } } `,

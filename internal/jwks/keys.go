@@ -1,5 +1,5 @@
-// Package jwks has the public keys of those who sign tokens: JWK sets (RFC 7517) that they
-// publish, fetched and kept, keys of files, and what is published here.
+// Package jwks provides the public keys of token signers: JWK sets (RFC 7517) that are fetched and cached, keys from
+// files, and the keys published here.
 package jwks
 
 import (
@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// maxKeySet bounds a document with keys, in bytes; maxKeys, what is in it.
+	// maxKeySet is the limit for a document with keys, in bytes, and maxKeys the limit for the keys in it.
 	maxKeySet = 1 << 20
 	maxKeys   = 100
 
 	minRSA, maxRSA = 2048, 8192 // bits
 )
 
-// Error is why there is no key for a token, in words that may be sent in a header: ASCII
-// without quotes, and nothing of the token itself.
+// Error is the reason why there is no key for a token. It may be sent in a header: it is ASCII without quotes, and has
+// nothing of the token itself.
 type Error string
 
 func (e Error) Error() string { return string(e) }
@@ -40,22 +40,22 @@ const (
 	ErrNoKeyID    Error = "the token does not say with which key it is signed"
 )
 
-// Finder finds the keys that may have signed a token: by its key id (kid), which may be
-// empty, among the keys that fit the algorithm (alg, RFC 7518). A token that fits none is
-// an Error; a finder that has no keys now, an *apierror.Error with status 503.
+// Finder finds the keys that may have signed a token: by its key id (kid), which may be empty, among the keys that fit
+// the algorithm (alg, RFC 7518). If no key fits it returns an Error; if it has no keys now it returns an
+// *apierror.Error with status 503.
 type Finder interface {
 	Find(ctx context.Context, kid, algorithm string) ([]any, error)
 }
 
-// Key is a key with what its owner says of it.
+// Key is a key with its properties according to its owner.
 type Key struct {
 	ID        string
-	Algorithm string // empty: any that fits the key
+	Algorithm string // empty for any that fits the key
 	Key       any    // *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey, or []byte for a secret
 }
 
-// verifies reports whether the key is one for an algorithm. This keeps a public
-// key from ever being used as a secret.
+// verifies reports whether the key may be used for an algorithm. It keeps a public key from ever being used as a
+// secret.
 func (k *Key) verifies(algorithm string) bool {
 	if k.Algorithm != "" && k.Algorithm != algorithm {
 		return false
@@ -81,7 +81,7 @@ func (k *Key) verifies(algorithm string) bool {
 	return false
 }
 
-// Fixed are keys of a configuration. They have no ids, so each that fits is tried.
+// Fixed are keys from a configuration. They have no ids, so every key that fits is tried.
 type Fixed []Key
 
 // Find implements Finder.
@@ -98,11 +98,11 @@ func (f Fixed) Find(_ context.Context, _, algorithm string) ([]any, error) {
 	return found, nil
 }
 
-// Set are the keys of a JWK set.
+// Set is the keys of a JWK set.
 type Set []Key
 
-// Find implements Finder. It finds one key: of a set that has an id twice, the
-// one that fits; without an id there must be only one that fits.
+// Find implements Finder. It finds one key. If several keys have the id it finds the one that fits; without an id, only
+// one key may fit.
 func (s Set) Find(_ context.Context, kid, algorithm string) ([]any, error) {
 	var found []any
 	known := false
@@ -123,14 +123,14 @@ func (s Set) Find(_ context.Context, kid, algorithm string) ([]any, error) {
 	case found != nil:
 		return found, nil
 	case known && kid != "":
-		return nil, ErrAlgorithm // the key is of another kind
+		return nil, ErrAlgorithm // the key is of another type
 	default:
 		return nil, ErrUnknownKey
 	}
 }
 
-// ParseSet reads the keys of a JWK set (RFC 7517) that verify signatures, at
-// most 100. Others, and those that are broken, are left out; none is an error.
+// ParseSet parses the keys of a JWK set (RFC 7517) that verify signatures, at most 100. It leaves out other keys and
+// invalid ones, and returns an error if none remains.
 func ParseSet(text []byte) (Set, error) {
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -161,7 +161,7 @@ func parseJWK(raw json.RawMessage) (Key, bool) {
 	if len(jwk.KEYOPS) > 0 && !slices.Contains(jwk.KEYOPS, jwkset.KeyOpsVerify) {
 		return Key{}, false
 	}
-	// The key counts, not the certificates that may come with it.
+	// Use the bare key and ignore certificates that may come with it.
 	bare := jwkset.JWKMarshal{KTY: jwk.KTY, CRV: jwk.CRV, X: jwk.X, Y: jwk.Y, N: jwk.N, E: jwk.E}
 	parsed, err := jwkset.NewJWKFromMarshal(bare, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 	if err != nil || checkPublic(parsed.Key()) != nil {
@@ -170,7 +170,7 @@ func parseJWK(raw json.RawMessage) (Key, bool) {
 	return Key{jwk.KID, jwk.ALG.String(), parsed.Key()}, true
 }
 
-// ReadPEM reads one public key or certificate, to its end, and closes what it is read from.
+// ReadPEM reads one public key or certificate and closes from.
 func ReadPEM(from io.ReadCloser) (any, error) {
 	text, err := readBounded(from)
 	if err != nil {
@@ -203,15 +203,16 @@ func ReadPEM(from io.ReadCloser) (any, error) {
 	return key, checkPublic(key)
 }
 
-// checkPublic refuses kinds of keys that are not used here, and weak ones.
+// checkPublic returns an error for keys of unsupported types and for weak keys.
 func checkPublic(key any) error {
 	switch key := key.(type) {
 	case *rsa.PublicKey:
-		if bits := key.N.BitLen(); bits < minRSA || bits > maxRSA || key.E < 3 || key.E%2 == 0 || int64(key.E) > 1<<31-1 {
+		if bits := key.N.BitLen(); bits < minRSA || bits > maxRSA || key.E < 3 || key.E%2 == 0 ||
+			int64(key.E) > 1<<31-1 {
 			return fmt.Errorf("an RSA key must have %d to %d bits and a sound exponent", minRSA, maxRSA)
 		}
 	case *ecdsa.PublicKey:
-		if _, err := key.ECDH(); err != nil { // also for a point that is not on the curve
+		if _, err := key.ECDH(); err != nil { // also fails for a point that is not on the curve
 			return errors.New("an EC key must be a point of P-256, P-384 or P-521")
 		}
 	case ed25519.PublicKey:
@@ -224,7 +225,7 @@ func checkPublic(key any) error {
 	return nil
 }
 
-// readBounded reads and closes; more than maxKeySet bytes are an error.
+// readBounded reads at most maxKeySet bytes and closes from. More is an error.
 func readBounded(from io.ReadCloser) ([]byte, error) {
 	defer from.Close()
 	text, err := io.ReadAll(io.LimitReader(from, maxKeySet+1))

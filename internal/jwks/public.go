@@ -9,8 +9,8 @@ import (
 	"github.com/MicahParks/jwkset"
 )
 
-// Marshal is a public key (*rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey) as a
-// member of a JWK set, which says that it verifies signatures of an algorithm.
+// Marshal encodes a public key (*rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey) as a member of a JWK set, with
+// the use of verifying signatures of an algorithm.
 func Marshal(kid, algorithm string, public any) (json.RawMessage, error) {
 	m, err := members(public)
 	if err != nil {
@@ -20,14 +20,14 @@ func Marshal(kid, algorithm string, public any) (json.RawMessage, error) {
 	return json.Marshal(m)
 }
 
-// Thumbprint is the name of a public key that anybody can make of it: base64url of the
-// SHA-256 of its required members (RFC 7638).
+// Thumbprint returns the thumbprint of a public key, which anybody can compute from it: the SHA-256 of its required
+// members in base64url (RFC 7638).
 func Thumbprint(public any) (string, error) {
 	m, err := members(public)
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(struct { // in the order of the alphabet (section 3.3)
+	text, err := json.Marshal(struct { // in lexicographic order (section 3.3)
 		CRV jwkset.CRV `json:"crv,omitempty"`
 		E   string     `json:"e,omitempty"`
 		KTY jwkset.KTY `json:"kty"`
@@ -42,7 +42,7 @@ func Thumbprint(public any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
 }
 
-// members are those of a JWK that say which key it is.
+// members returns the members of a JWK that identify the key.
 func members(public any) (jwkset.JWKMarshal, error) {
 	if err := checkPublic(public); err != nil {
 		return jwkset.JWKMarshal{}, err
@@ -55,8 +55,8 @@ func members(public any) (jwkset.JWKMarshal, error) {
 	return jwkset.JWKMarshal{KTY: m.KTY, CRV: m.CRV, X: m.X, Y: m.Y, N: m.N, E: m.E}, nil
 }
 
-// ParsePublic reads a key that somebody sends along, such as the one of a proof (RFC
-// 9449, 4.2). One that tells anything of a private key or a secret is refused.
+// ParsePublic parses a JWK that a client sends along, such as that of a DPoP proof (RFC 9449, section 4.2). It refuses
+// a key with any private member.
 func ParsePublic(raw []byte) (any, error) {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(raw, &all) != nil {

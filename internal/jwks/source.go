@@ -22,35 +22,34 @@ import (
 )
 
 const (
-	// fetchTimeout is for discovery and keys together; keyWait, for a request
-	// that waits for them.
+	// fetchTimeout is the time limit for discovery and keys together, and keyWait that of a request which waits for
+	// them.
 	fetchTimeout = 10 * time.Second
 	keyWait      = 5 * time.Second
 	maxRedirects = 3
 
 	minFresh, maxFresh, defaultFresh = time.Minute, 24 * time.Hour, 10 * time.Minute
-	// staleFor is how long keys serve on while the provider is down.
+	// staleFor is how long expired keys are still used while the provider is down.
 	staleFor = 24 * time.Hour
 
-	// fetchGap is the least time between two fetches; firstGap, while there are
-	// no keys at all.
+	// fetchGap is the least time between two fetches, and firstGap the least time while there are no keys at all.
 	fetchGap = 10 * time.Second
 	firstGap = time.Second
-	// warnGap keeps an outage from filling the log.
+	// warnGap is the least time between two warnings, so that an outage does not fill the log.
 	warnGap = time.Minute
 )
 
-// Address is where keys come from: the URL of a JWK set, or else an issuer's discovery
-// document (OpenID Connect Discovery, 4).
+// Address is where keys are fetched from: the URL of a JWK set or, if that is empty, an issuer's discovery document
+// (OpenID Connect Discovery, section 4).
 type Address struct{ JWKS, Issuer string }
 
-// Check refuses what is not https, or http on a loopback address.
+// Check returns an error for an address that is neither https nor http on a loopback address.
 func (a Address) Check() error { return checkURL(a.JWKS + a.Issuer) }
 
-// Source fetches the keys of an identity provider and keeps them as long as its
-// Cache-Control says (1 minute to 24 hours, else 10 minutes), and for 24 hours more while
-// it is down. It fetches when a request needs it, mostly ahead of time and beside the
-// request, once in 10 seconds; one that nobody uses does not poll.
+// Source fetches the keys of an identity provider. It keeps them as long as their Cache-Control says (1 minute to 24
+// hours; 10 minutes if it says nothing), and for 24 hours more while the provider is down. It fetches only when a
+// request needs keys, mostly ahead of their expiry and without delaying the request, at most once in 10 seconds. A
+// source that is not used does not poll.
 type Source struct {
 	Address
 	logger func() *zap.Logger
@@ -58,36 +57,37 @@ type Source struct {
 	end    context.CancelFunc
 	client *http.Client
 	now    func() time.Time
-	// fresh is for answers that say nothing, mostFresh bounds what they say; gap is the
+	// fresh applies to answers without a lifetime, mostFresh limits the lifetimes that answers give, and gap is the
 	// least time between two fetches.
 	fresh, mostFresh, gap time.Duration
 
 	fetched atomic.Pointer[fetchedKeys]
 
 	mu      sync.Mutex
-	flight  chan struct{} // closed at the end of the fetch under way; nil: there is none
-	began   time.Time     // the last fetch
-	failure error         // of that; nil: it did not fail
+	flight  chan struct{} // closed when the current fetch ends; nil if there is none
+	began   time.Time     // when the last fetch began
+	failure error         // error of the last fetch, or nil
 	warned  time.Time
 }
 
-// fetchedKeys are keys with the times up to which they are good.
+// fetchedKeys are keys with the times until which they are used.
 type fetchedKeys struct {
 	keys                    Set
 	renew, expires, useless time.Time
 }
 
-// NewSource makes a source, which fetches nothing yet. The address is the operator's
-// word: it may be in any network. A source may outlive a configuration: logger is asked
-// for each line.
+// NewSource makes a source, which does not fetch yet. The address comes from the operator, so it may be in any network.
+// A source may outlive a configuration, so it calls logger for each line.
 func NewSource(address Address, logger func() *zap.Logger) *Source {
 	return newSource(address, logger, &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: fetchTimeout}).DialContext, MaxIdleConns: 2,
+		Proxy:        http.ProxyFromEnvironment,
+		DialContext:  (&net.Dialer{Timeout: fetchTimeout}).DialContext,
+		MaxIdleConns: 2,
 	})
 }
 
-// NewForeignSource is NewSource for an address that others have set: it may be public, or
-// in one of the allowed networks (see outbound.NewClient). There is no proxy and no redirect.
+// NewForeignSource works like NewSource for an address that comes from others: it must be public or in one of the
+// allowed networks (see outbound.NewClient). No proxy is used and no redirect followed.
 func NewForeignSource(address Address, allow []netip.Prefix, logger func() *zap.Logger) *Source {
 	s := newSource(address, logger, &http.Transport{})
 	s.client = outbound.NewClient(allow, fetchTimeout)
@@ -95,7 +95,9 @@ func NewForeignSource(address Address, allow []netip.Prefix, logger func() *zap.
 }
 
 func newSource(address Address, logger func() *zap.Logger, transport *http.Transport) *Source {
-	s := &Source{Address: address, logger: logger, now: time.Now, fresh: defaultFresh, mostFresh: maxFresh, gap: fetchGap}
+	s := &Source{
+		Address: address, logger: logger, now: time.Now, fresh: defaultFresh, mostFresh: maxFresh, gap: fetchGap,
+	}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	transport.TLSHandshakeTimeout, transport.ForceAttemptHTTP2 = fetchTimeout, true
 	transport.IdleConnTimeout, transport.MaxResponseHeaderBytes = 30*time.Second, 64<<10
@@ -114,17 +116,16 @@ func newSource(address Address, logger func() *zap.Logger, transport *http.Trans
 	return s
 }
 
-// Limit has keys serve for at most so long, and where the answer does not say how long,
-// for that long; gap is the least time between two fetches. It is called before the
-// source is used.
+// Limit sets the longest lifetime of keys, which is also the lifetime if the answer gives none, and the least time gap
+// between two fetches. It must be called before the source is used.
 func (s *Source) Limit(fresh, gap time.Duration) {
 	s.fresh, s.mostFresh, s.gap = fresh, fresh, gap
 }
 
-// Clock has the source go by a clock of its owner. It is called before the source is used.
+// Clock replaces the clock of the source. It must be called before the source is used.
 func (s *Source) Clock(now func() time.Time) { s.now = now }
 
-// Refresh fetches the keys now. The error is that of the fetch, or of ctx.
+// Refresh fetches the keys now and returns the error of the fetch, or of ctx.
 func (s *Source) Refresh(ctx context.Context) error {
 	s.mu.Lock()
 	if s.flight == nil {
@@ -141,8 +142,7 @@ func (s *Source) Refresh(ctx context.Context) error {
 	return s.failure
 }
 
-// Close ends the fetch under way, and begins no other. The keys stay, for requests that
-// go on.
+// Close ends the current fetch and allows no other. The keys stay available to requests that go on.
 func (s *Source) Close() {
 	s.end()
 	s.client.CloseIdleConnections()
@@ -155,7 +155,7 @@ func (s *Source) Find(ctx context.Context, kid, algorithm string) ([]any, error)
 		return nil, err
 	}
 	found, err := current.keys.Find(ctx, kid, algorithm)
-	if errors.Is(err, ErrUnknownKey) { // it may be a new one
+	if errors.Is(err, ErrUnknownKey) { // it may be a new key
 		s.wait(ctx, s.fetch(s.gap))
 		if newer := s.fetched.Load(); newer != current {
 			return newer.keys.Find(ctx, kid, algorithm)
@@ -164,7 +164,8 @@ func (s *Source) Find(ctx context.Context, kid, algorithm string) ([]any, error)
 	return found, err
 }
 
-// Kept finds among the keys that are good now without waiting for others; ok: there are some.
+// Kept finds a key among those that are valid now without waiting for others. It returns ok as false if it finds none.
+// Keys that are due for renewal are fetched in the background.
 func (s *Source) Kept(kid, algorithm string) (found []any, ok bool) {
 	now, f := s.now(), s.fetched.Load()
 	if f == nil || !now.Before(f.expires) {
@@ -177,8 +178,7 @@ func (s *Source) Kept(kid, algorithm string) (found []any, ok bool) {
 	return found, err == nil
 }
 
-// current are the keys of now. Only who comes without keys that are still good
-// waits for new ones.
+// current returns the current keys. It waits for a fetch only if there are no keys that are still valid.
 func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {
 	now := s.now()
 	switch f := s.fetched.Load(); {
@@ -212,8 +212,8 @@ func (s *Source) down() bool {
 	return s.failure != nil
 }
 
-// fetch begins a fetch unless one is under way or the last one began less than
-// gap ago. The channel is closed when it ends; nil: there is none to wait for.
+// fetch begins a fetch, unless one is under way or the last one began less than gap ago. The returned channel is closed
+// when the fetch ends; it is nil if there is nothing to wait for.
 func (s *Source) fetch(gap time.Duration) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +236,7 @@ func (s *Source) fetch(gap time.Duration) <-chan struct{} {
 	return done
 }
 
-// landed notes what came of a fetch.
+// landed stores the result of a fetch.
 func (s *Source) landed(keys Set, fresh time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +255,7 @@ func (s *Source) landed(keys Set, fresh time.Duration, err error) {
 	}
 }
 
-// wait waits for a fetch, for as long as a request may.
+// wait waits for a fetch for at most keyWait.
 func (s *Source) wait(ctx context.Context, fetch <-chan struct{}) {
 	if fetch == nil {
 		return
@@ -269,7 +269,7 @@ func (s *Source) wait(ctx context.Context, fetch <-chan struct{}) {
 	}
 }
 
-// download gets the keys and how long they are fresh.
+// download fetches the keys and returns how long they are fresh.
 func (s *Source) download(ctx context.Context) (Set, time.Duration, error) {
 	address := s.JWKS
 	if address == "" {
@@ -286,8 +286,7 @@ func (s *Source) download(ctx context.Context) (Set, time.Duration, error) {
 	return keys, s.freshness(header), err
 }
 
-// discover is the address of the keys in the discovery document of the issuer
-// (OpenID Connect Discovery, 4).
+// discover returns the URL of the keys from the discovery document of the issuer (OpenID Connect Discovery, section 4).
 func (s *Source) discover(ctx context.Context) (string, error) {
 	text, _, err := s.get(ctx, strings.TrimSuffix(s.Issuer, "/")+"/.well-known/openid-configuration")
 	if err != nil {
@@ -320,7 +319,7 @@ func (s *Source) get(ctx context.Context, address string) ([]byte, http.Header, 
 	r.Header.Set("Accept", "application/json")
 	answer, err := s.client.Do(r)
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err // without the URL, whose query may hold a secret
+		err = failed.Err // the URL is left out, as its query may hold a secret
 	}
 	if err != nil {
 		return nil, nil, err
@@ -333,7 +332,7 @@ func (s *Source) get(ctx context.Context, address string) ([]byte, http.Header, 
 	return text, answer.Header, err
 }
 
-// freshness is how long an answer may be kept: max-age within bounds.
+// freshness returns how long an answer may be kept: its max-age within limits.
 func (s *Source) freshness(header http.Header) time.Duration {
 	fresh := s.fresh
 	for directive := range strings.SplitSeq(strings.Join(header.Values("Cache-Control"), ","), ",") {
@@ -350,7 +349,7 @@ func (s *Source) freshness(header http.Header) time.Duration {
 	return fresh
 }
 
-// checkURL accepts https, and http for a loopback address.
+// checkURL accepts https URLs, and http URLs with a loopback address.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.User != nil {
@@ -366,7 +365,7 @@ func checkURL(text string) error {
 	return errors.New("it must begin with https:// (http:// only for a loopback address)")
 }
 
-// redacted is a URL for the log: a query may hold a secret.
+// redacted returns a URL without its query, which may hold a secret, for the log.
 func redacted(text string) string {
 	text, _, _ = strings.Cut(text, "?")
 	return text

@@ -50,7 +50,7 @@ func checkerOf(tb testing.TB, p *jwkstest.Provider) *checker {
 	return newChecker(tb, Address{JWKS: p.URL + "/keys"})
 }
 
-// finds is a key of the provider for RS256.
+// finds fails the test unless the provider has exactly one key of the id kid for RS256.
 func (c *checker) finds(kid string) {
 	c.tb.Helper()
 	if keys, err := c.Find(c.tb.Context(), kid, "RS256"); err != nil || len(keys) != 1 {
@@ -73,7 +73,7 @@ func (c *checker) unavailable(ctx context.Context) {
 	}
 }
 
-// TestClosed: a source that was closed keeps its keys and fetches no others.
+// TestClosed checks that a closed source keeps its keys and fetches no others.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
@@ -88,8 +88,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestFind: a key is found by its id and for what it can do; without an id it must be the
-// only one.
+// TestFind checks that a key is found by its id and its purpose. Without an id it must be the only one.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	set, err := ParseSet([]byte(jwkstest.Keys(
@@ -207,7 +206,7 @@ func TestProviderDownLater(t *testing.T) {
 	c.finds("k1")
 }
 
-// TestRefreshAhead fetches before the keys end, beside the request.
+// TestRefreshAhead checks that keys are fetched before they expire, in parallel to the request.
 func TestRefreshAhead(t *testing.T) {
 	t.Parallel()
 	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
@@ -302,7 +301,7 @@ func TestBadKeySets(t *testing.T) {
 	c.finds("k1")
 }
 
-// many are keys that are of no use.
+// many returns n keys that cannot be used.
 func many(n int) []string {
 	keys := make([]string, n)
 	for i := range keys {
@@ -385,8 +384,8 @@ func FuzzKeySet(f *testing.F) {
 	})
 }
 
-// Limit bounds how long keys serve, and how often they are fetched; Refresh does not wait
-// for that.
+// TestLimit checks that Limit bounds how long keys serve and how often they are fetched, and that Refresh does not wait
+// for the latter.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	p := jwkstest.New(t, jwkstest.JWK("a", rsaKey))

@@ -12,35 +12,34 @@ import (
 )
 
 const (
-	// verifiedTTL is how long a signature is not checked again.
+	// verifiedTTL is how long the result of a verification is used.
 	verifiedTTL = time.Minute
-	// verifiedBytes bounds what is remembered of verified tokens.
+	// verifiedBytes limits the memory for verified tokens.
 	verifiedBytes = 16 << 20
 )
 
-// Verify checks a token and tells what to remember of it, how much memory that
-// takes, in bytes, and until when it may be remembered.
+// Verify checks a token and returns the value to cache, its size in bytes, and until when it may be cached.
 type Verify[T any] func(ctx context.Context, text string) (value T, size int64, until time.Time, err error)
 
-// Cache remembers what was verified, for a minute at most and in at most 16 MB, by
-// the start of a token's SHA-256. A request may outlive the cache, and the
-// library's cache must not be used while it is closed or later: hence the lock.
+// Cache caches the results of Verify by the first bytes of a token's SHA-256, each for at most a minute, all together
+// in at most 16 MB. A request may outlive the cache, and the library's cache must not be used during or after its
+// Close, hence the lock.
 type Cache[T any] struct {
 	verify Verify[T]
 	now    func() time.Time
 
 	mu    sync.RWMutex
-	cache *ristretto.Cache[uint64, *remembered[T]] // nil: closed
+	cache *ristretto.Cache[uint64, *remembered[T]] // nil once closed
 }
 
-// remembered is a token that passed.
+// remembered is a verified token.
 type remembered[T any] struct {
 	sum   [sha256.Size]byte
 	until time.Time
 	value T
 }
 
-// NewCache makes a cache before verify.
+// NewCache makes a cache in front of verify.
 func NewCache[T any](now func() time.Time, verify Verify[T]) (*Cache[T], error) {
 	cache, err := ristretto.NewCache(&ristretto.Config[uint64, *remembered[T]]{
 		NumCounters: 200_000, MaxCost: verifiedBytes, BufferItems: 64, IgnoreInternalCost: true,
@@ -51,7 +50,7 @@ func NewCache[T any](now func() time.Time, verify Verify[T]) (*Cache[T], error) 
 	return &Cache[T]{verify: verify, now: now, cache: cache}, nil
 }
 
-// Verify checks a token, or remembers that it was good a moment ago.
+// Verify checks a token, or returns the cached value if it was verified before.
 func (c *Cache[T]) Verify(ctx context.Context, text string) (T, error) {
 	var none T
 	if len(text) > maxToken {
@@ -66,10 +65,10 @@ func (c *Cache[T]) Verify(ctx context.Context, text string) (T, error) {
 	if err != nil {
 		return none, err
 	}
-	if most := now.Add(verifiedTTL); most.Before(until) {
-		until = most
+	if latest := now.Add(verifiedTTL); latest.Before(until) {
+		until = latest
 	}
-	if ttl := until.Sub(now); ttl > 0 { // else it lives in its leeway
+	if ttl := until.Sub(now); ttl > 0 { // otherwise the token is in its leeway
 		c.set(slot, &remembered[T]{sum, until, value}, size, ttl)
 	}
 	return value, nil
@@ -92,7 +91,7 @@ func (c *Cache[T]) set(slot uint64, v *remembered[T], size int64, ttl time.Durat
 	}
 }
 
-// Close forgets everything. From then on each check is a real one.
+// Close empties the cache. From then on every token is verified.
 func (c *Cache[T]) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

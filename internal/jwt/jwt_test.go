@@ -18,10 +18,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
-// testSecret is a secret of just the least length.
+// testSecret is a secret of exactly the minimum length.
 const testSecret = "0123456789abcdef0123456789abcdef"
 
-// issuer is whose tokens the tests check.
+// issuer is the issuer of the tokens of the tests.
 const issuer = "https://id.example.com"
 
 // The keys of all tests: making one of RSA takes long.
@@ -42,7 +42,7 @@ type checker struct {
 	tb    testing.TB
 }
 
-// newChecker accepts what these keys of a JWK set have signed.
+// newChecker returns a checker that accepts the signatures of the keys of a JWK set.
 func newChecker(tb testing.TB, keys ...string) *checker {
 	tb.Helper()
 	set, err := jwks.ParseSet([]byte(jwkstest.Keys(keys...)))
@@ -72,13 +72,13 @@ func newChecker(tb testing.TB, keys ...string) *checker {
 	return c
 }
 
-// claims are good ones.
+// claims returns claims that pass the checks.
 func (c *checker) claims() golang.MapClaims {
 	now := c.Clock.Now()
 	return golang.MapClaims{"iss": issuer, "aud": "console", "sub": "alice", "iat": now.Unix(), "exp": now.Add(100 * time.Hour).Unix(), "email": "a@example.com"}
 }
 
-// good is a token that passes where the RSA key has the id "k1".
+// good returns a token that passes where the RSA key has the id "k1".
 func (c *checker) good() string {
 	return jwkstest.Sign(c.tb, "RS256", rsaKey, map[string]any{"kid": "k1"}, c.claims())
 }
@@ -172,7 +172,7 @@ func TestUnverified(t *testing.T) {
 	}
 }
 
-// segment is a part of a token.
+// segment returns text encoded as a part of a token.
 func segment(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
 func TestKeys(t *testing.T) {
@@ -301,7 +301,7 @@ func TestCache(t *testing.T) {
 	c.refuses(long, ErrUnknownKey)
 }
 
-// FuzzVerify knows no key of the issuer, so nothing may pass.
+// FuzzVerify checks that no token passes that was not signed with a key of the issuer.
 func FuzzVerify(f *testing.F) {
 	c := newChecker(f, jwkstest.JWK("k1", rsaKey), jwkstest.JWK("ec", ecKey))
 	good := c.good()

@@ -15,21 +15,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
 )
 
-// maxSignature is that of an RSA key of 4096 bits, in bytes.
+// maxSignature is the size of a signature with an RSA key of 4096 bits, in bytes.
 const maxSignature = 512
 
 // Signer signs tokens with one key.
 type Signer struct {
-	// Algorithm is the header alg: ES256 or RS256 (RFC 7518, 3.1).
+	// Algorithm is the header parameter alg: ES256 or RS256 (RFC 7518, section 3.1).
 	Algorithm string
-	// KeyID is the header kid.
+	// KeyID is the header parameter kid.
 	KeyID string
-	// Signature signs bytes as RFC 7518, 3.3 and 3.4 say, here or where the key is.
+	// Signature signs bytes according to RFC 7518, sections 3.3 and 3.4, in this process or where the key is kept.
 	Signature func(ctx context.Context, input []byte) ([]byte, error)
 }
 
-// NewSigner makes a signer of a key in memory: of P-256 for ES256, or of RSA for RS256.
-// Its key id is the thumbprint of the public key (RFC 7638).
+// NewSigner makes a signer with a private key in memory: a P-256 key for ES256 or an RSA key for RS256. Its key id is
+// the thumbprint of the public key (RFC 7638).
 func NewSigner(key any) (Signer, error) {
 	var method golang.SigningMethod
 	var public any
@@ -50,8 +50,8 @@ func NewSigner(key any) (Signer, error) {
 	}}, err
 }
 
-// Sign makes a token of claims, which encoding/json can write as an object. typ is the
-// header typ, such as at+jwt (RFC 9068, 2.1).
+// Sign makes a token with claims, which encoding/json must encode as an object. typ is the header parameter typ, such
+// as at+jwt (RFC 9068, section 2.1).
 func (s Signer) Sign(ctx context.Context, typ string, claims any) (string, error) {
 	head, err := json.Marshal(struct {
 		Algorithm string `json:"alg"`

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
-// TestSign: what is signed here is good with the public key alone.
+// TestSign checks that tokens that are signed here can be verified with the public key alone.
 func TestSign(t *testing.T) {
 	t.Parallel()
 	for algorithm, key := range map[string]any{"ES256": ecKey, "RS256": rsaKey} {

@@ -1,7 +1,5 @@
-// Package jwt checks JSON Web Tokens (RFC 7519) that others have signed, or this
-// gateway itself, by the advice of RFC 8725: each issuer has its own keys,
-// algorithms and audiences, and a key is never used for another kind of algorithm.
-// It signs them, too.
+// Package jwt signs JSON Web Tokens (RFC 7519) and verifies those of this gateway and of other issuers, following RFC
+// 8725: each issuer has its own keys, algorithms and audiences, and a key is never used with another kind of algorithm.
 package jwt
 
 import (
@@ -21,15 +19,15 @@ import (
 
 const (
 	maxToken = 16 << 10
-	// maxTime is the end of the year 9999; later times would overflow.
+	// maxTime is the end of the year 9999. Later times would overflow.
 	maxTime = 253402300799
 )
 
-// Error is what is wrong with a token, in words that may be sent in a header:
-// ASCII without quotes, and nothing of the token itself.
+// Error is the reason why a token is refused. It may be sent in a header: it is ASCII without quotes, and has nothing
+// of the token itself.
 type Error = jwks.Error
 
-// What may be wrong with a token.
+// The reasons why a token is refused.
 const (
 	ErrLong       Error = "the token is longer than 16 KB"
 	ErrMalformed  Error = "the token is malformed, it is not a signed JSON Web Token"
@@ -53,68 +51,67 @@ const (
 type Verifier struct {
 	Issuers []*Issuer
 
-	// Types are the accepted values of the header typ; an empty one: it may be absent.
+	// Types are the accepted values of the header parameter typ. An empty one means that it may be absent.
 	Types []string
 
-	// Leeway for clocks that differ.
+	// Leeway is the tolerance for clocks that differ.
 	Leeway time.Duration
 
-	// ValidSubject reports whether a subject may be one.
+	// ValidSubject reports whether a text may be a subject.
 	ValidSubject func(string) bool
 
 	Now func() time.Time
 }
 
-// Issuer is whose tokens are accepted, and what they must be.
+// Issuer is an issuer whose tokens are accepted, with the rules for them.
 type Issuer struct {
-	// Name is the claim iss; empty: any, also none. The first issuer that has the
-	// token's name, or none, counts.
+	// Name is the claim iss. An empty name matches any issuer, even none. The first issuer that matches a token
+	// applies.
 	Name string
 
-	// Audiences of which the token must name one in aud; empty: it need not.
+	// Audiences are those of which aud must name one. If it is empty aud is not checked.
 	Audiences []string
 
 	// SoleAudience refuses tokens whose aud names more than one audience.
 	SoleAudience bool
 
-	// Algorithms that are accepted.
+	// Algorithms are the accepted algorithms.
 	Algorithms []string
 
-	// Claims by name, each of which is one of the values or a list with one.
+	// Claims are required claims by name. Each must be one of the values, or a list that has one of them.
 	Claims map[string][]string
 
-	// SubjectClaim names the claim that is the subject, such as sub.
+	// SubjectClaim is the name of the claim with the subject, such as sub.
 	SubjectClaim string
 
-	// Keys are looked for when all else is good.
+	// Keys finds the keys. It is asked once everything else is valid.
 	Keys jwks.Finder
 }
 
-// Token is one that passed.
+// Token is a verified token.
 type Token struct {
 	Subject string
 	Issuer  string
 	Expires time.Time      // without the leeway
-	Claims  map[string]any // all, as encoding/json reads them
+	Claims  map[string]any // all claims, as encoding/json decodes them
 }
 
-// parser decodes tokens; what they claim is checked by the issuer.
+// parser decodes tokens. The claims are checked separately.
 var parser = golang.NewParser(golang.WithoutClaimsValidation(), golang.WithStrictDecoding())
 
-// Verify checks a token. The claims come before the signature: a token that
-// would not pass anyway costs neither a signature check nor a fetch of keys. The
-// error is an Error, or what the keys' Finder says when it has none.
+// Verify verifies a token. It checks the claims before the signature, so that a token that would be refused anyway
+// costs neither a signature check nor a fetch of keys. The error is an Error, or that of the Finder if it has no keys.
 func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
 	if len(text) > maxToken {
 		return nil, ErrLong
 	}
-	if strings.ContainsAny(text, "\r\n") { // which base64 would pass over
+	if strings.ContainsAny(text, "\r\n") { // base64 would ignore them
 		return nil, ErrMalformed
 	}
 	claims := make(golang.MapClaims)
 	var known *Token
 	_, err := parser.ParseWithClaims(text, claims, func(parsed *golang.Token) (any, error) {
-		if _, ok := parsed.Header["crit"]; ok { // RFC 7515, 4.1.11; we know no extension
+		if _, ok := parsed.Header["crit"]; ok { // RFC 7515, section 4.1.11; no extension is supported
 			return nil, ErrCritical
 		}
 		if !v.accepts(parsed.Header["typ"]) {
@@ -144,14 +141,14 @@ func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
 	case errors.Is(err, golang.ErrTokenSignatureInvalid):
 		return nil, ErrSignature
 	case errors.Is(err, golang.ErrTokenUnverifiable):
-		return nil, ErrAlgorithm // absent, or one that the library does not know
+		return nil, ErrAlgorithm // absent, or unknown to the library
 	default:
 		return nil, ErrMalformed
 	}
 }
 
-// Unverified is a claim of a token that nobody has checked: it tells whose keys to look
-// for, and nothing else. ok: there is one, and it is a text that is not empty.
+// Unverified returns a claim of a token that was not verified. It may only be used to choose the keys to verify with.
+// ok is false if the claim is missing, empty or not a text.
 func Unverified(text, claim string) (value string, ok bool) {
 	if len(text) > maxToken {
 		return "", false
@@ -166,7 +163,7 @@ func Unverified(text, claim string) (value string, ok bool) {
 	return value, value != ""
 }
 
-// accepts compares the header typ as RFC 7515, 4.1.9 says.
+// accepts compares the header parameter typ according to RFC 7515, section 4.1.9.
 func (v *Verifier) accepts(typ any) bool {
 	text, ok := typ.(string)
 	if typ != nil && !ok {
@@ -217,8 +214,8 @@ func (v *Verifier) check(ctx context.Context, parsed *golang.Token, claims golan
 	return &Token{Subject: subject, Issuer: name, Expires: expires, Claims: claims}, keys, err
 }
 
-// times checks exp, which is required, nbf and iat. The library's own check
-// comes after the signature and takes a time that overflows.
+// times checks exp, which is required, nbf and iat. The library's own check comes after the signature and accepts times
+// that overflow.
 func (v *Verifier) times(claims golang.MapClaims) (expires time.Time, err error) {
 	var at [3]float64
 	for i, name := range [3]string{"exp", "nbf", "iat"} {
@@ -245,10 +242,10 @@ func (v *Verifier) times(claims golang.MapClaims) (expires time.Time, err error)
 	return expires, nil
 }
 
-// seconds is a NumericDate (RFC 7519, 2); fractions are cut off.
+// seconds converts a NumericDate (RFC 7519, section 2). Fractions are dropped.
 func seconds(number float64) time.Time { return time.Unix(int64(number), 0) }
 
-// oneOf reports whether a claim is one of the values, or a list that has one.
+// oneOf reports whether a claim is one of the values, or a list that has one of them.
 func oneOf(claim any, values []string) bool {
 	switch claim := claim.(type) {
 	case string:

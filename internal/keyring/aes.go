@@ -28,11 +28,10 @@ const (
 	idSize    = 4
 )
 
-// AES seals with AES-256-GCM. Each text has a key of its own, derived from the
-// master key and a random salt by HKDF-SHA-256 (RFC 5869), so that no nonce is
-// ever used twice with one key, however many texts there are.
+// AES seals with AES-256-GCM. Each text has its own key, derived from the master key and a random salt by HKDF-SHA-256
+// (RFC 5869), so that no nonce is ever used twice with the same key, however many texts there are.
 //
-// Sealed text: "aes1." + base64url(key id (4) | salt (16) | ciphertext and tag).
+// A sealed text is "aes1." + base64url(key id (4 bytes) | salt (16) | ciphertext and tag).
 type AES struct {
 	current *masterKey
 	keys    map[[idSize]byte]*masterKey
@@ -44,8 +43,8 @@ type masterKey struct {
 	secret []byte
 }
 
-// NewAES makes a keyring of master keys. It seals with the first and opens with
-// any: to rotate, put the new key first, seal everything again, remove the old.
+// NewAES makes a keyring from master keys. It seals with the first and opens with any: to rotate, put the new key
+// first, seal everything again, and remove the old key.
 func NewAES(masterKeys ...[]byte) (*AES, error) {
 	if len(masterKeys) == 0 {
 		return nil, errors.New("a keyring needs at least one master key")
@@ -62,7 +61,7 @@ func NewAES(masterKeys ...[]byte) (*AES, error) {
 		}
 		copy(k.id[:], id)
 		if other := a.keys[k.id]; other != nil {
-			if !bytes.Equal(other.secret, secret) { // one in four billion
+			if !bytes.Equal(other.secret, secret) { // has a chance of one in four billion
 				return nil, fmt.Errorf("master key %d has the id of another one, replace it", i+1)
 			}
 			continue
@@ -80,7 +79,7 @@ func (k *masterKey) aead(salt []byte) (cipher.AEAD, error) {
 	return AEAD(k.secret, salt, "tollgate keyring text")
 }
 
-// AEAD is AES-256-GCM with a key that HKDF-SHA256 derives from a secret, for what info says.
+// AEAD returns AES-256-GCM with a key derived by HKDF-SHA256 from a secret for the purpose info.
 func AEAD(secret, salt []byte, info string) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, secret, salt, info, 32)
 	if err != nil {
@@ -103,7 +102,7 @@ func (a *AES) Seal(_ context.Context, plaintext, associated []byte) (string, err
 	if err != nil {
 		return "", fmt.Errorf("sealing: %w", err)
 	}
-	// The key is used for this one text, so the nonce may be fixed.
+	// The key is used for this text only, so the nonce may be fixed.
 	sealed := aead.Seal(head, make([]byte, aead.NonceSize()), plaintext, associated) //nolint:gosec // G407: one key, one text
 	return aesPrefix + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
@@ -125,7 +124,7 @@ func (a *AES) Open(_ context.Context, sealed string, associated []byte) ([]byte,
 	return plaintext, nil
 }
 
-// Derive implements Keyring, by HKDF-SHA-256.
+// Derive implements Keyring with HKDF-SHA-256.
 func (a *AES) Derive(_ context.Context, label string) ([][]byte, error) {
 	keys := make([][]byte, 0, len(a.order))
 	for _, k := range a.order {
@@ -162,7 +161,7 @@ func (a *AES) split(sealed string) ([]byte, *masterKey, bool) {
 	if !ok {
 		return nil, nil, false
 	}
-	// Strict, and no line ends, so that each sealed text has one spelling only.
+	// Strict decoding without line ends ensures that each sealed text has only one spelling.
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(raw) < idSize+saltSize || strings.ContainsAny(text, "\r\n") {
 		return nil, nil, false
@@ -171,8 +170,7 @@ func (a *AES) split(sealed string) ([]byte, *masterKey, bool) {
 	return raw, key, key != nil
 }
 
-// ParseMasterKey reads a master key written as 64 hex digits or as base64 of
-// 32 bytes.
+// ParseMasterKey parses a master key written as 64 hex digits or as 32 bytes in base64.
 func ParseMasterKey(text string) ([]byte, error) {
 	text = strings.TrimSpace(text)
 	if key, err := hex.DecodeString(text); err == nil && len(key) == MasterKeySize {
@@ -187,9 +185,8 @@ func ParseMasterKey(text string) ([]byte, error) {
 	return nil, errors.New("a master key is 32 bytes as base64 or hex; make one with: openssl rand -base64 32")
 }
 
-// LoadOrCreateKeyFile reads the master key of a file, making the file (mode
-// 0600) with a random key when there is none. created tells that it did. Two
-// processes that do so at once agree on one key.
+// LoadOrCreateKeyFile reads the master key in a file. If the file does not exist it makes the file (mode 0600) with a
+// random key, and returns created as true. Two processes that do so at the same time agree on one key.
 func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
 	key, err = readKeyFile(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -203,20 +200,20 @@ func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
 	return key, err == nil && bytes.Equal(key, fresh), err
 }
 
-// NewMasterKey makes a master key.
+// NewMasterKey returns a random master key.
 func NewMasterKey() []byte {
 	key := make([]byte, MasterKeySize)
 	_, _ = rand.Read(key) // never fails since Go 1.24
 	return key
 }
 
-// MakeKeyFile makes a file that only this user can read (mode 0600), with its folder. One
-// that is there stays: of two processes that do so at once, one wins.
+// MakeKeyFile makes a file that only this user can read (mode 0600), and its folder. An existing file is left alone: of
+// two processes that do so at the same time, one wins.
 func MakeKeyFile(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("making the folder of the key file: %w", err)
 	}
-	// Written aside, then linked: the file appears whole, and only once.
+	// The file is written aside and then linked, so that it appears complete and only once.
 	aside, err := os.CreateTemp(filepath.Dir(path), ".key-*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("making the key file: %w", err)
@@ -234,8 +231,8 @@ func MakeKeyFile(path, text string) error {
 	return nil
 }
 
-// syncFolder makes a new name in a folder survive the loss of power, where the
-// system can do that: a key must not be gone while what it sealed is still there.
+// syncFolder makes a new name in a folder survive the loss of power, on systems that can do that: a key must not be
+// lost while what it sealed is still there.
 func syncFolder(path string) {
 	if folder, err := os.Open(path); err == nil {
 		_ = folder.Sync()
@@ -255,8 +252,8 @@ func readKeyFile(path string) ([]byte, error) {
 	return key, nil
 }
 
-// ReadKeyFile reads a file of at most so many bytes that nobody else can read.
-func ReadKeyFile(path string, most int64) (string, error) {
+// ReadKeyFile reads a file of at most limit bytes. A file that others may read is an error.
+func ReadKeyFile(path string, limit int64) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err
@@ -264,7 +261,7 @@ func ReadKeyFile(path string, most int64) (string, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return "", fmt.Errorf("the key file %s can be read by others; run: chmod 600 %s", path, path)
 	}
-	if info.Size() > most {
+	if info.Size() > limit {
 		return "", fmt.Errorf("the key file %s holds more than a master key", path)
 	}
 	text, err := os.ReadFile(path)

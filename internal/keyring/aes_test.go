@@ -79,7 +79,7 @@ func wantErrOpen(tb testing.TB, a *AES, sealed, associated string) {
 	}
 }
 
-// TestTamper changes, adds and takes away every single character.
+// TestTamper changes, inserts and removes each single character.
 func TestTamper(t *testing.T) {
 	t.Parallel()
 	a := ring(t, oldKey)
@@ -261,7 +261,7 @@ func TestKeyFileRefuses(t *testing.T) {
 	}
 }
 
-// TestKeyFileRace has many make one file at once.
+// TestKeyFileRace checks that many calls that create a key file at once agree on one key.
 func TestKeyFileRace(t *testing.T) {
 	t.Parallel()
 	for range 20 {

@@ -1,5 +1,4 @@
-// Package keyring encrypts what must not be readable in the database: provider
-// keys, broker tokens, stored answers.
+// Package keyring encrypts what must not be readable in the database: provider keys, broker tokens, stored answers.
 package keyring
 
 import (
@@ -7,9 +6,8 @@ import (
 	"errors"
 )
 
-// ErrOpen is in the chain of every error of Open that means the sealed text
-// cannot be opened with the keys at hand: another key, other associated data,
-// or a changed byte. It says no more on purpose.
+// ErrOpen is in the chain of every error of Open which means that the sealed text cannot be opened with the configured
+// keys: another key, other associated data, or a changed byte. It says no more on purpose.
 var ErrOpen = errors.New("sealed text does not open with the configured keys")
 
 // Keyring seals and opens small secrets.
@@ -17,24 +15,22 @@ var ErrOpen = errors.New("sealed text does not open with the configured keys")
 // associated binds the sealed text to its place (for example
 // "provider_keys/api_key/<row id>"): text moved to another row does not open.
 type Keyring interface {
-	// Seal encrypts plaintext and returns printable text that names the key it
-	// was sealed with.
+	// Seal encrypts plaintext and returns printable text that names the key.
 	Seal(ctx context.Context, plaintext, associated []byte) (string, error)
-	// Open decrypts what Seal returned; the error wraps ErrOpen when it cannot.
+	// Open decrypts what Seal returned. The error wraps ErrOpen if that is not possible.
 	Open(ctx context.Context, sealed string, associated []byte) ([]byte, error)
-	// Derive returns keys of 32 bytes for one purpose, the label: first the one
-	// of the newest key, then those of the others.
+	// Derive returns keys of 32 bytes for the purpose label: first that of the newest master key, then those of the
+	// others.
 	Derive(ctx context.Context, label string) ([][]byte, error)
-	// Current reports whether sealed was made with the newest key; false asks
-	// for it to be sealed again (rotation).
+	// Current reports whether sealed was made with the newest key. If not, it should be sealed again (rotation).
 	Current(sealed string) bool
-	// As returns the keyring with the key that sealed was made with in the place of
-	// the newest; the error wraps ErrOpen when there is none.
+	// As returns the keyring with the key that made sealed as the newest one. The error wraps ErrOpen if there is no
+	// such key.
 	As(sealed string) (Keyring, error)
 }
 
-// Advance has every node seal with the newest key from now on, where a keyring is
-// held to what a database says of that. Others do so anyway.
+// Advance makes every node seal with the newest key from now on, if ring is one that a database keeps in step. Other
+// keyrings do so anyway.
 func Advance(ctx context.Context, ring Keyring) error {
 	if held, ok := ring.(interface {
 		Advance(ctx context.Context) error

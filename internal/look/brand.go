@@ -12,24 +12,23 @@ import (
 	"time"
 )
 
-// Brand says how an operator names and colours the pages. Its zero value is the product's own.
+// Brand is the operator's branding of the pages. The zero value is the product's own.
 type Brand struct {
-	// Name stands in the bar, in titles and in mails. Default: Tollgate.
+	// Name is shown in the bar, in titles and in mails. Default: Tollgate.
 	Name string
-	// Logo is a picture, SVG or PNG, that takes the place of the product's own. It is shown 28
-	// pixels high.
+	// Logo is an SVG or PNG that replaces the product's own logo. It is shown 28 pixels high.
 	Logo []byte
-	// Accent and AccentDark colour links, buttons and marks on light and on dark ground, as CSS
-	// writes a colour: #0b6159. Default: the product's green; with Accent alone, AccentDark is a
-	// lighter shade of it.
+	// Accent and AccentDark are the colours of links, buttons and marks on light and on dark backgrounds, in the
+	// notation of CSS: #0b6159. Default: the product's green; if only Accent is set, AccentDark is a lighter shade of
+	// it.
 	Accent, AccentDark string
 	// Footer is plain text at the end of every page. Default: none.
 	Footer string
-	// CSS is put behind the product's sheet. Default: none.
+	// CSS is appended to the product's style sheet. Default: none.
 	CSS []byte
 }
 
-// The files of a brand, as pages name them.
+// The names of the files of a brand.
 const (
 	brandSheet = "brand.css"
 	brandSVG   = "brand.svg"
@@ -43,7 +42,7 @@ const (
 	maxCSS    = 64 << 10
 )
 
-// Called returns the name of the product as pages and mails say it. A nil brand is the product's own.
+// Called returns the name of the product for pages and mails. A nil brand is the product's own.
 func (b *Brand) Called() string {
 	if b == nil {
 		return "Tollgate"
@@ -51,8 +50,7 @@ func (b *Brand) Called() string {
 	return cmp.Or(b.Name, "Tollgate")
 }
 
-// Validate returns an error that says what is wrong with the brand: a colour that nobody could read,
-// a logo that is no picture, or what is too large.
+// Validate returns an error if a colour is not readable, the logo is not a picture, or something is too large.
 func (b Brand) Validate() error {
 	switch {
 	case len(b.Name) > maxName:
@@ -81,16 +79,18 @@ func (b Brand) Validate() error {
 			return fmt.Errorf("the %s: %w", on.what, err)
 		}
 		if has := on.grounds.readable(c); has < enough {
-			return fmt.Errorf("the %s %s has a contrast of %.1f with what it is written on, and %.1f is needed: take a %s colour", on.what, on.accent, has, enough, on.advice)
+			return fmt.Errorf(
+				"the %s %s has a contrast of %.1f with what it is written on, and %.1f is needed: take a %s colour",
+				on.what, on.accent, has, enough, on.advice)
 		}
 	}
 	return nil
 }
 
-// isPNG reports whether a picture is a PNG, and not an SVG.
+// isPNG reports whether a picture is a PNG.
 func isPNG(picture []byte) bool { return bytes.HasPrefix(picture, []byte("\x89PNG\r\n")) }
 
-// checkPicture returns an error where a picture is neither a PNG nor an SVG.
+// checkPicture returns an error if a picture is neither a PNG nor an SVG.
 func checkPicture(picture []byte) error {
 	if isPNG(picture) {
 		_, err := png.DecodeConfig(bytes.NewReader(picture))
@@ -111,7 +111,7 @@ func checkPicture(picture []byte) error {
 	}
 }
 
-// logo returns the name of the file of the logo, empty where the product's own is shown.
+// logo returns the name of the logo's file, or "" if the product's own is used.
 func (b *Brand) logo() string {
 	switch {
 	case b == nil || len(b.Logo) == 0:
@@ -122,7 +122,7 @@ func (b *Brand) logo() string {
 	return brandSVG
 }
 
-// Names returns the names of the files of a brand: its sheet and its logo, as far as it has them.
+// Names returns the names of the brand's style sheet and logo. A name is empty if there is no such file.
 func (b *Brand) Names() (sheet, logo string) {
 	if len(b.Sheet()) > 0 {
 		sheet = brandSheet
@@ -130,7 +130,7 @@ func (b *Brand) Names() (sheet, logo string) {
 	return sheet, b.logo()
 }
 
-// Sheet returns the style that comes behind the sheet of every page. There may be none.
+// Sheet returns the style sheet of the brand, or nil if there is none.
 func (b *Brand) Sheet() []byte {
 	if b == nil {
 		return nil
@@ -138,25 +138,27 @@ func (b *Brand) Sheet() []byte {
 	var text bytes.Buffer
 	if c, err := parseColour(b.Accent); err == nil {
 		fmt.Fprintf(&text, ":root { --accent: %s; --on-accent: %s; }\n", c, c.on())
-		fmt.Fprintf(&text, "@media (prefers-color-scheme: dark) { :root { --accent: %s; --on-accent: %s; } }\n", dark.lighten(c), dark.lighten(c).on())
+		fmt.Fprintf(&text, "@media (prefers-color-scheme: dark) { :root { --accent: %s; --on-accent: %s; } }\n",
+			dark.lighten(c), dark.lighten(c).on())
 	}
 	if c, err := parseColour(b.AccentDark); err == nil {
-		fmt.Fprintf(&text, "@media (prefers-color-scheme: dark) { :root { --accent: %s; --on-accent: %s; } }\n", c, c.on())
+		fmt.Fprintf(&text, "@media (prefers-color-scheme: dark) { :root { --accent: %s; --on-accent: %s; } }\n",
+			c, c.on())
 	}
 	text.Write(b.CSS)
 	return text.Bytes()
 }
 
-// File is one of a brand.
+// File is a file of a brand.
 type File struct {
-	Type string // as Content-Type has it
-	Text []byte // nil where there is no such file
+	Type string // Content-Type
+	Text []byte // nil if there is no such file
 }
 
-// FilePolicy is the Content-Security-Policy of the files of a brand: a script in a picture does not run.
+// FilePolicy is the Content-Security-Policy of the files of a brand. It keeps scripts in a picture from running.
 const FilePolicy = "default-src 'none'; sandbox"
 
-// File returns a file of the brand. There may be none of that name.
+// File returns a file of the brand. Its Text is nil if there is no such file.
 func (b *Brand) File(name string) File {
 	switch {
 	case name == brandSheet && len(b.Sheet()) > 0:
@@ -172,10 +174,10 @@ func (b *Brand) File(name string) File {
 // Has reports whether the brand has a file.
 func (b *Brand) Has(name string) bool { return b.File(name).Text != nil }
 
-// Version returns the version of a file that the brand has.
+// Version returns the version of a file of the brand.
 func (b *Brand) Version(name string) string { return Version(b.File(name).Text) }
 
-// Serve answers a GET or HEAD with a file that the brand has.
+// Serve answers a GET or HEAD request with a file of the brand, which must exist.
 func (b *Brand) Serve(w http.ResponseWriter, r *http.Request, name string) {
 	file := b.File(name)
 	header := w.Header()

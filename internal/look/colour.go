@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// enough is the contrast that WCAG 2.2 AA asks of text.
+// enough is the contrast that WCAG 2.2 AA requires for text.
 const enough = 4.5
 
-// colour is one of sRGB.
+// colour is an sRGB colour.
 type colour [3]uint8
 
-// parseColour reads #rgb or #rrggbb.
+// parseColour parses #rgb or #rrggbb.
 func parseColour(text string) (c colour, err error) {
 	digits, ok := strings.CutPrefix(text, "#")
 	if len(digits) == 3 {
@@ -25,10 +25,10 @@ func parseColour(text string) (c colour, err error) {
 	return c, fmt.Errorf("%q is no colour such as #0b6159", text)
 }
 
-// String returns the colour as CSS has it.
+// String returns the colour in the notation of CSS.
 func (c colour) String() string { return "#" + hex.EncodeToString(c[:]) }
 
-// mix returns the colour with a share of another one, from 0 to 1.
+// mix returns the colour mixed with a share of another one, from 0 to 1.
 func (c colour) mix(other colour, share float64) (mixed colour) {
 	for i := range c {
 		mixed[i] = uint8(math.Round(float64(c[i])*(1-share) + float64(other[i])*share))
@@ -36,7 +36,7 @@ func (c colour) mix(other colour, share float64) (mixed colour) {
 	return mixed
 }
 
-// luminance returns how light a colour is, as WCAG defines it.
+// luminance returns the relative luminance as WCAG defines it.
 func (c colour) luminance() float64 {
 	var linear [3]float64
 	for i, part := range c {
@@ -49,13 +49,13 @@ func (c colour) luminance() float64 {
 	return 0.2126*linear[0] + 0.7152*linear[1] + 0.0722*linear[2]
 }
 
-// contrast returns that of two colours, from 1 to 21.
+// contrast returns the contrast ratio of two colours, from 1 to 21.
 func contrast(a, b colour) float64 {
 	x, y := a.luminance(), b.luminance()
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// on returns the colour of a text on this one: white or nearly black.
+// on returns the colour for text on this colour: white or nearly black.
 func (c colour) on() colour {
 	white, black := colour{255, 255, 255}, colour{6, 16, 15}
 	if contrast(c, white) >= contrast(c, black) {
@@ -64,7 +64,7 @@ func (c colour) on() colour {
 	return black
 }
 
-// theme is what accents are written on, as the sheet has it.
+// theme has the background colours of the style sheet on which accents are used.
 type theme struct{ ground, surface, sunk colour }
 
 var (
@@ -72,19 +72,19 @@ var (
 	dark  = theme{colour{0x12, 0x15, 0x16}, colour{0x1a, 0x1e, 0x20}, colour{0x14, 0x18, 0x1a}}
 )
 
-// softShare is how much of the accent is in its soft shade.
+// softShare is the share of the accent in its soft shade.
 const softShare = 0.12
 
-// readable returns the least contrast of an accent with what it is written on.
+// readable returns the lowest contrast of an accent with the backgrounds of the theme.
 func (t theme) readable(c colour) float64 {
-	least := contrast(c, c.on())
+	lowest := contrast(c, c.on())
 	for _, ground := range []colour{t.ground, t.surface, t.sunk, t.surface.mix(c, softShare)} {
-		least = min(least, contrast(c, ground))
+		lowest = min(lowest, contrast(c, ground))
 	}
-	return least
+	return lowest
 }
 
-// lighten returns the darkest shade of a colour that can be read in the theme.
+// lighten returns the darkest shade of a colour that is readable in the theme.
 func (t theme) lighten(c colour) colour {
 	for share := 0.0; share < 1; share += 0.02 {
 		if shade := c.mix(colour{255, 255, 255}, share); t.readable(shade) >= enough {

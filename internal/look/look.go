@@ -1,6 +1,6 @@
-// Package look holds what every page of the product has in common: colours, type, controls and
-// components in one sheet, icons, a script, the bar at the top, and what an operator changes of
-// them. The pages of internal/pages and the consoles of internal/webassets are made of it.
+// Package look has what every page of the product shares: a style sheet with colours, type, controls and components,
+// icons, a script, the bar at the top, and the operator's branding. The pages of internal/pages and the consoles of
+// internal/webassets use it.
 package look
 
 import (
@@ -15,22 +15,22 @@ import (
 	"sync"
 )
 
-// Service is an entry of the menu in the bar that leads from one service to the others.
+// Service is an entry of the menu in the bar that links the services.
 type Service struct {
-	Name  string // such as board, as in the configuration
-	Title string // such as Forum, for people
+	Name  string // as in the configuration, such as board
+	Title string // for people, such as Forum
 	URL   string // absolute, or a path of the same host
 }
 
-// Bar is what the bar at the top of every page shows beside the page's own navigation. Its zero
-// value shows neither a menu of services nor a brand of the operator.
+// Bar is what the bar at the top of every page shows besides the page's own navigation. The zero value shows neither a
+// menu of services nor a brand of the operator.
 type Bar struct {
 	Brand    *Brand
-	Services []Service // that the visitor may see; a menu is shown where there are at least two
-	Current  string    // Name of the service whose page it is
+	Services []Service // services that the visitor may see; there is a menu if there are at least two
+	Current  string    // Name of the page's service
 }
 
-// Always returns a function that is there: one that shows nothing more where bar is nil.
+// Always returns bar, or a function that returns the zero Bar if bar is nil.
 func Always(bar func(*http.Request) Bar) func(*http.Request) Bar {
 	if bar == nil {
 		return func(*http.Request) Bar { return Bar{} }
@@ -38,10 +38,10 @@ func Always(bar func(*http.Request) Bar) func(*http.Request) Bar {
 	return bar
 }
 
-// The files of every page.
+// The names of the files that every page uses.
 const (
 	Sheet  = "look.css"
-	Frame  = "frame.css" // the part of Sheet that a page needs which has another sheet inside of the frame
+	Frame  = "frame.css" // the part of Sheet for a page with its own style sheet within the frame
 	Script = "look.js"
 	Logo   = "logo.svg"
 	Icons  = "icons.svg"
@@ -50,7 +50,7 @@ const (
 //go:embed css static
 var embedded embed.FS
 
-// Files returns the files of every page by their names. Nobody may change them.
+// Files returns the files that every page uses, by name. They must not be modified.
 var Files = sync.OnceValue(func() map[string][]byte {
 	files := make(map[string][]byte)
 	for _, name := range []string{Script, Logo, Icons} {
@@ -58,7 +58,7 @@ var Files = sync.OnceValue(func() map[string][]byte {
 	}
 	parts, err := fs.Glob(embedded, "css/*.css")
 	if err != nil {
-		panic(err) // the pattern is good
+		panic(err) // the pattern is valid
 	}
 	for _, part := range parts { // in the order of their numbers
 		files[Sheet] = append(files[Sheet], read(part)...)
@@ -70,29 +70,28 @@ var Files = sync.OnceValue(func() map[string][]byte {
 func read(name string) []byte {
 	text, err := embedded.ReadFile(name)
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // the file is embedded
 	}
 	return text
 }
 
-// Version returns what changes with a text, for its ETag and its address.
+// Version returns a hash of a text, for its ETag and its URL.
 func Version(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:12])
 }
 
-// Top is what the template "brand" shows: the beginning of the bar.
+// Top is the data of the template "brand", which begins the bar.
 type Top struct {
 	Bar
-	Name string // of the service, where it has one of its own. Default: the brand's
-	Part string // what the service is, for one without a name of its own
-	Home string // where the name leads
-	// At returns the address of a file of every page, or of the brand; empty where a page has none
-	// beside it.
+	Name string // of the service, if it has its own. Default: the brand's
+	Part string // what the service is, if it has no name of its own
+	Home string // target of the name
+	// At returns the URL of a file that every page uses, or of the brand. It returns "" if the page has no such file.
 	At func(name string) string
 }
 
-// Address returns the address of a file.
+// Address returns the URL of a file.
 func (t Top) Address(name string) string { return t.At(name) }
 
 // Templates has the template "brand", whose data is a Top. The header of a page begins with it.
@@ -106,7 +105,7 @@ const Templates = `{{define "brand"}}<a class="brand" href="{{.Home}}">{{with .P
 // Called returns the name that the bar shows.
 func (t Top) Called() string { return cmp.Or(t.Name, t.Brand.Called()) }
 
-// Menu returns the services to choose from. Where there is no choice there are none.
+// Menu returns the services to choose from, or nil if there is no choice.
 func (t Top) Menu() []Service {
 	if len(t.Services) < 2 {
 		return nil
@@ -114,10 +113,10 @@ func (t Top) Menu() []Service {
 	return t.Services
 }
 
-// Picture returns the address of the logo.
+// Picture returns the URL of the logo.
 func (t Top) Picture() string { return t.Address(cmp.Or(t.Brand.logo(), Logo)) }
 
-// Footer returns what the operator has at the end of every page.
+// Footer returns the operator's text for the end of every page, or "".
 func (t Top) Footer() string {
 	if t.Brand == nil {
 		return ""
@@ -125,7 +124,7 @@ func (t Top) Footer() string {
 	return t.Brand.Footer
 }
 
-// Icon returns a picture of the file Icons, beside a text that says the same.
+// Icon returns a picture from the file Icons, to be shown beside a text with the same meaning.
 func Icon(file, name string) template.HTML {
 	return template.HTML(`<svg class="icon" aria-hidden="true"><use href="` + template.HTMLEscapeString(file+"#"+name) + `"/></svg>`) //nolint:gosec // escaped
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// colours returns those of the sheet, in the light or in the dark, where soft shades of the accent are computed.
+// colours returns the colours of the sheet for light or dark mode, with the soft shades of the accent computed.
 func colours(t *testing.T, inDark bool) map[string]colour {
 	t.Helper()
 	sheet := string(Files()[Sheet])
@@ -39,7 +39,7 @@ func colours(t *testing.T, inDark bool) map[string]colour {
 	return found
 }
 
-// TestContrast: what is written on what can be read, and what is pressed can be told from what is around it.
+// TestContrast checks that text is readable on its background, and that controls stand out from their surroundings.
 func TestContrast(t *testing.T) {
 	t.Parallel()
 	for _, inDark := range []bool{false, true} {
@@ -74,7 +74,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// TestSheet: the sheet has nothing from elsewhere, and each colour has a dark one.
+// TestSheet checks that the sheet loads nothing, and that each colour has a dark one.
 func TestSheet(t *testing.T) {
 	t.Parallel()
 	sheet := string(Files()[Sheet])
@@ -134,7 +134,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestBrandSheet: an accent has a shade for the dark, and texts on either can be read.
+// TestBrandSheet checks that an accent gets a shade for dark mode, and that text on either is readable.
 func TestBrandSheet(t *testing.T) {
 	t.Parallel()
 	for _, accent := range []string{"#0b6159", "#1f3fa8", "#8a1414", "#000000", "#5b3a00"} {

@@ -1,5 +1,5 @@
-// Package loopback tells requests that programs on this machine make from those that reach it from elsewhere. What needs
-// no other proof may be open to the former alone.
+// Package loopback recognises requests that programs on this machine make directly. Access that needs no other proof
+// may be granted to those only.
 package loopback
 
 import (
@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Direct reports whether a program on this machine has sent a request, itself and to this machine. It is false
+// Direct reports whether a program on this machine has sent a request directly to this machine. It reports false
 //
-//   - when the connection comes from another machine, or the client does: client is the address that a trusted proxy
-//     tells of, or that of the connection;
-//   - when the request has a header that proxies add, even an empty one: the proxy speaks for somebody else;
-//   - when the request is for a name that the DNS of somebody else may have led here, as a page in a browser on this
-//     machine could have it (DNS rebinding). localhost, names below it and IP addresses are none.
+//   - if the connection or the client comes from another machine; client is the address that a trusted proxy reports,
+//     or that of the connection;
+//   - if the request has a header that proxies add, even an empty one, because the proxy speaks for somebody else;
+//   - if the request is for a host name that somebody else's DNS may have pointed here, as a page in a browser on this
+//     machine could do (DNS rebinding). localhost, names below it and IP addresses are safe.
 //
 // A connection over a Unix socket is from this machine. A proxy on this machine that adds no header cannot be told from
 // a program.
@@ -31,7 +31,7 @@ func Direct(r *http.Request, client string) bool {
 	return true
 }
 
-// near reports whether an address, with a port or without, is one of this machine or of a Unix socket.
+// near reports whether an address, with or without a port, is one of this machine or of a Unix socket.
 func near(address string) bool {
 	if address == "" || address[0] == '@' || address[0] == '/' {
 		return true
@@ -43,7 +43,7 @@ func near(address string) bool {
 	return err == nil && at.Unmap().WithZone("").IsLoopback()
 }
 
-// ofProxy reports whether a header, in its canonical form, is one that proxies add.
+// ofProxy reports whether a header, in canonical form, is one that proxies add.
 func ofProxy(name string) bool {
 	switch name {
 	case "Forwarded", "Via", "X-Real-Ip":
@@ -52,7 +52,7 @@ func ofProxy(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-")
 }
 
-// ownName reports whether a host, with a port or without, is localhost, a name below it, or an IP address.
+// ownName reports whether a host, with or without a port, is localhost, a name below it, or an IP address.
 func ownName(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -1,7 +1,6 @@
-// Package mail sends what a service has to tell people by mail: over SMTP, or only
-// to the log. What is to be sent waits in the service's database, from where each
-// piece is claimed by one node, and is tried again when it fails. Who is mailed, how
-// often, and the words of it are the service's.
+// Package mail sends mails of a service: over SMTP, or only to the log. Mails wait in the service's database, from
+// where each is claimed by one node, and are retried when they fail. The service decides who gets which mails and how
+// often.
 package mail
 
 import (
@@ -11,41 +10,37 @@ import (
 	"go.uber.org/zap"
 )
 
-// ErrPermanent is in the chain of an error of Session.Send, or Claimed.Message, that
-// another attempt would not mend.
+// ErrPermanent is in the chain of an error of Session.Send or Claimed.Message after which another attempt is pointless.
 var ErrPermanent = errors.New("the mail was refused for good")
 
 // Message is a mail that is ready to be sent.
 type Message struct {
-	// ID is the same when the mail is sent again.
+	// ID identifies the mail. It is the same when the mail is sent again.
 	ID string
-	// Name and Email of the recipient.
+	// Name and Email are those of the recipient.
 	Name, Email string
 	Subject     string
-	// Text is what the mail says, and HTML the same for readers that show it; empty: there is
-	// the text alone.
+	// Text is the content, and HTML the same content as HTML. An empty HTML means that there is only the text.
 	Text, HTML string
-	// Unsubscribe is a link that ends such mails without a login (RFC 8058); empty:
-	// there is none.
+	// Unsubscribe is a URL that ends such mails without a login (RFC 8058), or "".
 	Unsubscribe string
-	// About is what the log is told of the mail, which must not be the address or
-	// what it says.
+	// About has the fields to log about the mail. They must contain neither the address nor the content.
 	About []zap.Field
 }
 
-// Transport takes mails to where they are sent on.
+// Transport hands mails over for delivery.
 type Transport interface {
-	// Open gets ready to send; an error means that nothing can be sent now.
+	// Open prepares for sending. An error means that nothing can be sent now.
 	Open(ctx context.Context) (Session, error)
 }
 
-// Session sends mails, one after the other.
+// Session sends mails one after the other.
 type Session interface {
 	Send(ctx context.Context, m *Message) error
 	Close()
 }
 
-// Log is the transport that only logs which mails there would be.
+// Log is a transport that only logs the mails.
 type Log struct{ Logger *zap.Logger }
 
 // Open implements Transport.

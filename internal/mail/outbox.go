@@ -12,48 +12,46 @@ import (
 )
 
 const (
-	// runMost bounds how many mails go out in one run, so that a broken database is
-	// noticed.
+	// runMost limits the mails sent in one run, so that a broken database is noticed.
 	runMost = 500
-	// sendTimeout bounds the sending of one mail.
+	// sendTimeout is the time limit for sending one mail.
 	sendTimeout = 30 * time.Second
-	// downFor is how long a mail rests that could not be tried.
+	// downFor is how long a mail that could not be attempted rests.
 	downFor = 5 * time.Minute
 )
 
-// ErrLater is the error of a mail that is not to be sent now, which is no fault.
+// ErrLater is the error of a mail that should not be sent now, which is not a fault.
 var ErrLater = errors.New("the mail is not to be sent now")
 
-// Outbox is where a service has what it is to mail.
+// Outbox is the store of a service's waiting mails.
 type Outbox interface {
-	// Due lists what is to be sent now, the most urgent first.
-	Due(ctx context.Context, most int) ([]Due, error)
+	// Due lists at most limit mails to send now, the most urgent first.
+	Due(ctx context.Context, limit int) ([]Due, error)
 }
 
 // Due is a mail that waits.
 type Due interface {
-	// Claim takes it for this node alone, until a lease ends that is longer than a
-	// mail takes. It is nil where another node was faster.
+	// Claim claims the mail for this node until a lease ends that is longer than sending takes. It returns nil if
+	// another node was faster.
 	Claim(ctx context.Context) (Claimed, error)
 }
 
-// Claimed is a mail that this node has for itself.
+// Claimed is a mail that this node has claimed.
 type Claimed interface {
-	// Message is what to send; nil: there is nothing any more. With ErrLater it rests,
-	// with ErrPermanent it is over, with any other error it rests, too.
+	// Message returns the message, or nil if there is no longer anything to send. With ErrLater or any other error the
+	// mail rests; with ErrPermanent it is over.
 	Message() (*Message, error)
-	// Over ends what was sent, or what will never be: refused says why, without the address,
-	// and is nil for what was sent or is nothing any more.
+	// Over ends a mail. refused is nil if it was sent or is no longer wanted; otherwise it says why the mail will never
+	// be sent, without the address.
 	Over(ctx context.Context, refused error) error
-	// Failed plans the attempt after one that failed, and reports whether there is one. The
-	// reason has no address in it.
+	// Failed schedules the next attempt after one that failed, and reports whether there is one. reason does not
+	// contain the address.
 	Failed(ctx context.Context, reason error) (again bool, err error)
-	// Hold gives back what could not be tried.
+	// Hold releases a mail that could not be attempted, for another attempt after wait.
 	Hold(ctx context.Context, wait time.Duration) error
 }
 
-// Send sends what is due, and tells how much that was. One mail that fails does not
-// hold others.
+// Send sends the mails that are due and returns how many were sent. A mail that fails does not hold up others.
 func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logger) (done int, err error) {
 	due, err := box.Due(ctx, runMost)
 	if err != nil || len(due) == 0 {
@@ -79,7 +77,8 @@ func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logg
 		if sent {
 			done++
 		}
-		if _, failed := errors.AsType[*sendError](err); failed { // what is left of the connection is not to be trusted
+		// After a failure the state of the connection is not known.
+		if _, failed := errors.AsType[*sendError](err); failed {
 			session.Close()
 			session, err = transport.Open(ctx)
 			if err != nil {
@@ -94,7 +93,7 @@ func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logg
 	return done, nil
 }
 
-// sendError is a mail that did not go out.
+// sendError is the error of a mail that was not sent.
 type sendError struct{ error }
 
 func (e *sendError) Unwrap() error { return e.error }
@@ -144,7 +143,7 @@ func sendOne(ctx context.Context, session Session, claimed Claimed, logger *zap.
 	return false, errors.Join(&sendError{err}, planned)
 }
 
-// nothing is a session that is over.
+// nothing is a session that is closed.
 type nothing struct{}
 
 func (nothing) Send(context.Context, *Message) error { return errors.New("no connection") }

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// box is an outbox of letters, which notes what becomes of each.
+// box is an outbox of letters, which records what becomes of each.
 type box struct {
 	letters []letter
 	notes   []string
@@ -136,7 +136,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSendCut: the end of the process in an attempt does not count.
+// TestSendCut checks that an attempt that the end of the process interrupts does not count.
 func TestSendCut(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

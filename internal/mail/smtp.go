@@ -15,16 +15,16 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// SMTPOptions say which server sends mails on.
+// SMTPOptions says which server relays mails.
 type SMTPOptions struct {
-	// URL is smtp://host:port, which needs STARTTLS but on this machine, or
-	// smtps://host:port, which is TLS from the first byte. Default ports: 587 and 465.
+	// URL is smtp://host:port, which requires STARTTLS except on this machine, or smtps://host:port, which uses TLS
+	// from the first byte. Default ports: 587 and 465.
 	URL string
 	// From is the sender, such as: Board <board@example.com>.
 	From string
-	// Sender is the name of the sender where From has none. Default: none.
+	// Sender is the name of the sender if From has none. Default: none.
 	Sender string
-	// User and Password, where the server asks for them.
+	// User and Password are the credentials, if the server asks for them.
 	User, Password string
 }
 
@@ -32,14 +32,16 @@ type SMTPOptions struct {
 type SMTP struct {
 	client *gomail.Client
 	from   *netmail.Address
-	domain string // of the ids of mails
+	domain string // domain of message ids
 }
 
-// NewSMTP checks the options; it does not connect.
+// NewSMTP checks the options. It does not connect.
 func NewSMTP(o SMTPOptions) (*SMTP, error) {
 	u, err := url.Parse(o.URL)
-	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("the server must be given as smtp://host:port or smtps://host:port; user and password are options of their own")
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.User != nil ||
+		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New(
+			"the server must be given as smtp://host:port or smtps://host:port; user and password are options of their own")
 	}
 	from, err := netmail.ParseAddress(o.From)
 	if err != nil {
@@ -72,7 +74,8 @@ func NewSMTP(o SMTPOptions) (*SMTP, error) {
 	}
 	options = append(options, gomail.WithPort(port))
 	if o.User != "" {
-		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(o.User), gomail.WithPassword(o.Password))
+		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover),
+			gomail.WithUsername(o.User), gomail.WithPassword(o.Password))
 	}
 	client, err := gomail.NewClient(u.Hostname(), options...)
 	if err != nil {
@@ -88,8 +91,8 @@ func local(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// Open implements Transport: it connects. The client heeds its context only until
-// the connection stands, and a server may be silent from then on.
+// Open implements Transport by connecting. It waits in a goroutine of its own, because the client observes the context
+// only until the connection is established, and a server may be silent after that.
 func (s *SMTP) Open(ctx context.Context) (Session, error) {
 	type dialed struct {
 		conn *smtp.Client
@@ -133,24 +136,24 @@ func (s *smtpSession) Send(ctx context.Context, m *Message) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPermanent, err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = s.conn.Text.Close() }) // Close of the client would wait
+	// Close of the client would wait for the server.
+	stop := context.AfterFunc(ctx, func() { _ = s.conn.Text.Close() })
 	err = s.client.SendWithSMTPClient(s.conn, mail)
 	stop()
 	refused, ok := errors.AsType[*gomail.SendError](err)
 	if !ok {
 		return err
 	}
-	// Its text has the address of the recipient, which is not for the log.
+	// The error's own text has the address of the recipient, which must not be logged.
 	err = fmt.Errorf("%s (%d %s)", refused.Reason, refused.ErrorCode(), refused.EnhancedStatusCode())
-	// Only what is said of the recipient is for good: a sender that is refused may
-	// be a mistake in the settings.
+	// Only a refusal of the recipient is permanent: a refused sender may be a mistake in the settings.
 	if refused.Reason == gomail.ErrSMTPRcptTo && refused.ErrorCode() >= 500 {
 		return fmt.Errorf("%w: %w", ErrPermanent, err)
 	}
 	return err
 }
 
-// message is a mail as it is sent.
+// message converts a mail to the client's type.
 func (s *SMTP) message(m *Message) (*gomail.Msg, error) {
 	mail := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	mail.FromMailAddress(s.from)

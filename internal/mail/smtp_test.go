@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestCut: a server that is silent does not hold the end of the process.
+// TestCut checks that a silent server does not delay the end of the process.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

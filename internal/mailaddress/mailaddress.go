@@ -1,5 +1,4 @@
-// Package mailaddress reads the mail addresses that people type, and says which of
-// them are the same.
+// Package mailaddress parses mail addresses that people type and determines which of them are the same.
 package mailaddress
 
 import (
@@ -11,21 +10,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// ErrForm is of a text that is no mail address such as name@example.com.
+// ErrForm means that a text is not a mail address such as name@example.com.
 var ErrForm = errors.New("not a mail address")
 
-// Bounds of an address in bytes: of the whole (RFC 5321, 4.5.3.1.3, without its brackets), of
-// what stands before the @ (4.5.3.1.1), and of a label of the host (RFC 1035, 2.3.4).
+// Limits in bytes: for an address without angle brackets (RFC 5321, section 4.5.3.1.3), for its local part (section
+// 4.5.3.1.1), and for a label of the host (RFC 1035, section 2.3.4).
 const (
 	maxSize  = 254
 	maxLocal = 64
 	maxLabel = 63
 )
 
-// Parse returns an address as it is kept: without space around it and in the
-// composed form (NFC). It refuses (ErrForm) what has a name or a comment beside the
-// address, marks that turn the direction of text, a local part that is too long and a host
-// that no mail can go to, such as -example.com.
+// Parse returns an address in the form in which it is stored: trimmed and composed (NFC). It returns ErrForm for a text
+// with a name or a comment besides the address, bidirectional controls, a local part that is too long, or a host to
+// which no mail can be sent, such as -example.com.
 func Parse(typed string) (address string, err error) {
 	address = text.Normal(typed)
 	parsed, err := mail.ParseAddress(address)
@@ -39,8 +37,8 @@ func Parse(typed string) (address string, err error) {
 	return address, nil
 }
 
-// isHost reports whether the labels of a name are those of a host (RFC 1123, 2.1): letters,
-// digits and hyphens, and none of the latter at their ends. Letters of every script are some.
+// isHost reports whether the labels of a name are valid for a host (RFC 1123, section 2.1): letters of any script,
+// digits and hyphens, without hyphens at the ends.
 func isHost(name string) bool {
 	for label := range strings.SplitSeq(name, ".") {
 		bad := strings.ContainsFunc(label, func(r rune) bool {
@@ -53,9 +51,9 @@ func isHost(name string) bool {
 	return true
 }
 
-// Key is an address as it is compared, in every place where one is: two that
-// differ by case, by space around them or by how a letter is composed are one. What
-// was typed may be anything, such as the name with which somebody signs in.
+// Key returns the form in which addresses are compared everywhere: addresses that differ only by case, by surrounding
+// space or by the composition of letters have the same key. typed may be any text, such as the name with which somebody
+// signs in.
 func Key(typed string) string {
 	return text.Storable(strings.ToLower(text.Normal(typed)))
 }

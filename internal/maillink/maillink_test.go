@@ -35,7 +35,7 @@ func (d *desk) in(fn func(c store.Conn) error) {
 	}
 }
 
-// ask notes a link of an hour.
+// ask requests a link that is valid for an hour.
 func (d *desk) ask(kind, name string) (id int64) {
 	d.t.Helper()
 	d.in(func(c store.Conn) (err error) {
@@ -45,7 +45,7 @@ func (d *desk) ask(kind, name string) (id int64) {
 	return id
 }
 
-// mail sends one; empty: it has no secret, or there is none.
+// mail returns the secret of a link that is mailed now. It returns "" if there is no such link, or if it has no secret.
 func (d *desk) mail(id int64) (text string) {
 	d.t.Helper()
 	d.in(func(c store.Conn) (err error) {
@@ -58,7 +58,7 @@ func (d *desk) mail(id int64) (text string) {
 	return text
 }
 
-// use tries a link; want is its user, empty: it is gone.
+// use checks that a link is one of the user want, or gone if want is empty.
 func (d *desk) use(want, text string, kinds ...string) {
 	d.t.Helper()
 	for _, use := range []func(store.Conn, string, time.Time, ...string) (Link[string], error){d.Look, d.Look, d.Take} {
@@ -92,11 +92,11 @@ func TestLinks(t *testing.T) {
 		d.use("", text)
 		d.use("bob", text, "join", "reset")
 		d.use("", text, "reset")
-		// One that is mailed again has another secret, and the former is none.
+		// A link that is mailed again gets another secret, and the former one is void.
 		again := d.ask("reset", "bob")
 		text, later := d.mail(again), d.mail(again)
 		d.use("", text, "reset")
-		// Using one ends the others of the user, but not what only tells.
+		// Using a link ends the others of the user, but not the notices.
 		other, eve, told := d.mail(d.ask("join", "bob")), d.mail(d.ask("join", "eve")), d.ask("told", "bob")
 		waits := d.ask("join", "bob")
 		d.use("bob", later, "reset")
@@ -111,7 +111,7 @@ func TestLinks(t *testing.T) {
 			}
 			return err
 		})
-		// It ends with its time.
+		// A link ends when it expires.
 		d.now = d.now.Add(time.Hour)
 		d.use("", eve, "join")
 		if d.mail(told) != "" {
@@ -122,7 +122,7 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-// A service may have no notices.
+// TestDrop checks that Drop ends the links of one user, in a service without notices.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

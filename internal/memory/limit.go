@@ -7,22 +7,22 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// Least is the smallest budget: the largest body of a model request and the largest
-// answer, which is counted twice for what is made of it, fit into it together.
+// Least is the smallest budget: the largest body of a model request fits into it together with the largest answer,
+// which counts twice because of what is made of it.
 const Least = 96 << 20
 
-// unknown stands for the memory of a system that does not tell.
+// unknown replaces the memory of a system that does not report it.
 const unknown = 1 << 30
 
-// Default is a quarter of the memory that the process may use: the limit that
-// GOMEMLIMIT, or who runs the program, has set for Go, else that of its control
-// group or of the machine. The other quarters are for what is made of a body on
-// its way, for garbage, and for all else.
+// Default returns a quarter of the memory that the process may use: the limit set for Go by GOMEMLIMIT or
+// debug.SetMemoryLimit, or else that of the control group or the machine. The other quarters are for what is made of a
+// body on its way, for garbage, and for everything else.
 func Default() int64 {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
 		limit = unknown
-		if n, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)(); err == nil && n > 0 && n < math.MaxInt64 {
+		if n, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)(); err == nil &&
+			n > 0 && n < math.MaxInt64 {
 			limit = int64(n)
 		}
 	}

@@ -1,6 +1,5 @@
-// Package memory is a budget of bytes. What grows with what others send, bodies
-// of requests and answers of upstreams, takes from it before it grows, so that
-// many of them at a time cannot take more than there is.
+// Package memory is a budget of bytes. Buffers that grow with what others send, such as bodies of requests and answers
+// of upstreams, take from it before they grow, so that together they cannot take more memory than there is.
 package memory
 
 import (
@@ -12,68 +11,68 @@ import (
 	"time"
 )
 
-// ErrFull is the error of one who has waited in vain.
+// ErrFull is the error of a share that has waited in vain.
 var ErrFull = errors.New("the memory for bodies and answers is full")
 
-// Patience is how long a share waits for memory, all its waits together. One
-// that waits may hold some that another one waits for, so it is short.
+// Patience is how long a share waits for memory, summed over all its waits. It is short, since a waiting share may hold
+// memory that another one waits for.
 const Patience = 2 * time.Second
 
-// small is up to which size a share counts for nobody: nearly all are, and cost no lock.
+// small is the size up to which a share does not count against its owner. Nearly all are that small, and need no lock.
 const small = 64 << 10
 
-// Budget is so many bytes, for any number of goroutines. A nil one has no bound.
+// Budget is a number of bytes for any number of goroutines. A nil Budget has no limit.
 type Budget struct {
 	size, taken atomic.Int64
 	refused     atomic.Int64
-	waiting     atomic.Int32 // len(waiters), to be asked without the lock
+	waiting     atomic.Int32 // len(waiters), readable without the lock
 
 	mu      sync.Mutex
 	waiters []*waiter // in the order in which they came
 
 	owning sync.Mutex
-	owned  map[string]int64 // what the large shares of each owner are together
+	owned  map[string]int64 // total size of the large shares of each owner
 }
 
-// growth is a share that is to be larger.
+// growth is a requested growth of a share.
 type growth struct {
-	owner    string // empty: nobody
+	owner    string // empty for no owner
 	from, to int64
 }
 
-// waiter waits until it has grown, which closes granted.
+// waiter waits for a growth. granted is closed when it gets it.
 type waiter struct {
 	growth
 	granted chan struct{}
 }
 
-// New makes a budget of so many bytes.
+// New makes a budget of size bytes.
 func New(size int64) *Budget {
 	b := &Budget{owned: make(map[string]int64)}
 	b.size.Store(size)
 	return b
 }
 
-// Size is how many bytes there are.
+// Size returns the size of the budget in bytes.
 func (b *Budget) Size() int64 { return b.size.Load() }
 
-// Taken is how many of them are in use.
+// Taken returns how many bytes are in use.
 func (b *Budget) Taken() int64 { return b.taken.Load() }
 
-// Refused is how often one had to do without.
+// Refused returns how often a share was refused.
 func (b *Budget) Refused() int64 { return b.refused.Load() }
 
-// Resize sets how many bytes there are. More than that may be in use for a time.
+// Resize changes the size. More than that may be in use for a while.
 func (b *Budget) Resize(size int64) {
 	b.size.Store(size)
 	b.grant()
 }
 
-// part is what the large shares of one owner may be together: who waits, on purpose or not,
-// for slow servers with large requests, leaves as much to the others.
+// part returns the limit for the large shares of one owner together, so that an owner whose large requests wait for
+// slow servers, on purpose or not, leaves as much to the others.
 func (b *Budget) part() int64 { return max(b.size.Load()/2, Least) }
 
-// try lets a share grow if the bytes for it are free.
+// try grows a share if the bytes for it are free.
 func (b *Budget) try(g growth) bool {
 	if !b.own(g) {
 		return false
@@ -90,7 +89,7 @@ func (b *Budget) try(g growth) bool {
 	}
 }
 
-// own counts a share for its owner, if it does not become more than their part.
+// own counts a growth for its owner, and reports false if that would exceed the owner's part.
 func (b *Budget) own(g growth) bool {
 	if g.owner == "" || max(g.from, g.to) <= small {
 		return true
@@ -110,7 +109,7 @@ func (b *Budget) own(g growth) bool {
 	return true
 }
 
-// large is what of a size counts for its owner.
+// large returns how much of a size counts for its owner.
 func large(size int64) int64 {
 	if size <= small {
 		return 0
@@ -118,17 +117,16 @@ func large(size int64) int64 {
 	return size
 }
 
-// give gives n bytes of an owner's share back.
+// give returns n bytes of an owner's share.
 func (b *Budget) give(owner string, n int64) {
 	b.own(growth{owner, n, 0})
 	b.taken.Add(-n)
-	if b.waiting.Load() > 0 { // who comes after this looks by himself
+	if b.waiting.Load() > 0 { // a waiter that registers after this check looks for itself
 		b.grant()
 	}
 }
 
-// grant gives what is free to those that wait, in their order; what is too little
-// for one may do for the next.
+// grant gives free bytes to waiters in their order. What is too little for one may be enough for the next.
 func (b *Budget) grant() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,9 +144,9 @@ func (b *Budget) grantLocked() {
 	})
 }
 
-// wait lets a share grow within a time.
+// wait grows a share, and waits for at most patience.
 func (b *Budget) wait(ctx context.Context, g growth, patience time.Duration) error {
-	if patience <= 0 || g.to-g.from > b.size.Load() || g.owner != "" && g.to > b.part() { // it would wait in vain
+	if patience <= 0 || g.to-g.from > b.size.Load() || g.owner != "" && g.to > b.part() { // waiting is pointless
 		b.refused.Add(1)
 		return ErrFull
 	}

@@ -39,8 +39,8 @@ func TestShare(t *testing.T) {
 	free.Free()
 }
 
-// TestOwners: whoever takes much leaves half of it to the others. What is small counts for
-// nobody.
+// TestOwners checks that an owner that takes much leaves half of the memory to the others. Small amounts are not
+// counted for an owner.
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,8 +95,7 @@ func TestOwners(t *testing.T) {
 	})
 }
 
-// Two that wait for each other do not wait for ever, and both give up by the time
-// they have.
+// TestNoDeadlock checks that two shares that wait for each other do not wait forever: each gives up by its deadline.
 func TestNoDeadlock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +225,8 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// A length alone takes no more than a piece, and one who sends no more does not.
+// TestPromise checks that a declared length alone reserves no more than one piece, nor does a client that sends no
+// more.
 func TestPromise(t *testing.T) {
 	t.Parallel()
 	b := New(1 << 30)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Share is what one body or answer has of a budget. It is for one goroutine at a
-// time; the zero value has no bound.
+// Share is the part of a budget that one body or answer has. It must be used by one goroutine at a time. The zero value
+// has no limit.
 type Share struct {
 	budget *Budget
 	owner  string
@@ -16,12 +16,12 @@ type Share struct {
 	waited time.Duration
 }
 
-// Share makes an empty share of an owner, whose large shares are half of the budget
-// together at most; empty: it is nobody's, and not bound so.
+// Share returns an empty share of an owner, whose large shares together may take at most half of the budget. An empty
+// owner has no such limit.
 func (b *Budget) Share(owner string) Share { return Share{budget: b, owner: owner} }
 
-// Grow makes the share at least size bytes, waiting for them where there are not
-// enough. Its error is ErrFull, or the cause of ctx.
+// Grow grows the share to at least size bytes and waits for them if necessary. The error is ErrFull, or the cause of
+// ctx.
 func (s *Share) Grow(ctx context.Context, size int64) error {
 	if s.budget == nil || size <= s.size {
 		return nil
@@ -38,7 +38,7 @@ func (s *Share) Grow(ctx context.Context, size int64) error {
 	return nil
 }
 
-// Free gives all of it back. It may be called again.
+// Free returns all bytes of the share. It may be called repeatedly.
 func (s *Share) Free() {
 	if s.size > 0 {
 		s.budget.give(s.owner, s.size)
@@ -46,26 +46,24 @@ func (s *Share) Free() {
 	}
 }
 
-// What is made first for something of which only the length is known, or not even
-// that.
+// The first allocation if the length is known, and if it is not.
 const (
 	firstKnown   = 64 << 10
 	firstUnknown = 4 << 10
 )
 
-// ErrTooLarge is the error of what is longer than it may be.
+// ErrTooLarge is the error of something longer than its limit.
 var ErrTooLarge = errors.New("too large")
 
-// ReadAll reads r to its end into buffer and, where that is too small, into memory
-// of the share, which is made as the bytes come: a length is only a promise. size is
-// the length as far as it is known, -1: not at all. What ends before it is an
-// io.ErrUnexpectedEOF, what is longer than most an ErrTooLarge; without a size one
-// byte more than most may be read.
-func (s *Share) ReadAll(ctx context.Context, r io.Reader, buffer []byte, size, most int64) ([]byte, error) {
-	if size > most {
+// ReadAll reads r to its end into buffer and, if that is too small, into memory of the share, which is allocated as the
+// bytes arrive, because a length is only a promise. size is the length if it is known, or -1. ReadAll returns
+// io.ErrUnexpectedEOF if r ends before size, and ErrTooLarge if it has more than limit bytes. Without a size it may
+// read one byte more than limit.
+func (s *Share) ReadAll(ctx context.Context, r io.Reader, buffer []byte, size, limit int64) ([]byte, error) {
+	if size > limit {
 		return buffer, ErrTooLarge
 	}
-	room, first := most+1, int64(firstUnknown)
+	room, first := limit+1, int64(firstUnknown)
 	if size >= 0 {
 		room, first = size, firstKnown
 	}
@@ -85,7 +83,7 @@ func (s *Share) ReadAll(ctx context.Context, r io.Reader, buffer []byte, size, m
 		}
 	}
 	switch {
-	case int64(len(body)) > most:
+	case int64(len(body)) > limit:
 		return body, ErrTooLarge
 	case int64(len(body)) < size:
 		return body, io.ErrUnexpectedEOF
@@ -93,8 +91,8 @@ func (s *Share) ReadAll(ctx context.Context, r io.Reader, buffer []byte, size, m
 	return body, nil
 }
 
-// enlarge makes twice the room, and never more than what may come. What has filled the
-// first room of an unknown length gets that of a known one: most need no third.
+// enlarge doubles the memory, up to what may arrive. A body of unknown length that has filled its first allocation gets
+// that of a known length, so that most need no third.
 func (s *Share) enlarge(ctx context.Context, body []byte, first, room int64) ([]byte, error) {
 	if len(body) >= firstUnknown {
 		first = firstKnown

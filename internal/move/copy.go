@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// targetDB is the database that is filled: on SQLite a file beside the place of the one that
-// it becomes.
+// targetDB returns the database that is filled. On SQLite it is a file beside the final one.
 func (m *mover) targetDB() (*store.DB, error) {
 	file := m.To.File()
 	if file == "" {
@@ -23,7 +22,7 @@ func (m *mover) targetDB() (*store.DB, error) {
 	return store.NewSQLite(store.SQLiteOptions{Path: file + store.MovingEnding}, m.Logger)
 }
 
-// latest are the versions that the schemas of the source have on an engine.
+// latest returns the latest versions of the source's schemas on an engine.
 func (m *mover) latest(d store.Dialect) (map[string]int64, error) {
 	versions := make(map[string]int64)
 	for _, s := range m.schemas {
@@ -47,8 +46,7 @@ func (m *mover) connect(ctx context.Context, db *store.DB) error {
 	return nil
 }
 
-// openTarget makes the tables of the target where it is empty. One that has a part of this
-// move is gone on with.
+// openTarget makes the tables of the target if it is empty. It continues with a target that holds a part of this move.
 func (m *mover) openTarget(ctx context.Context) error {
 	open := m.openPostgresTarget
 	if m.To.Dialect() == store.SQLite {
@@ -60,7 +58,7 @@ func (m *mover) openTarget(ctx context.Context) error {
 	return nil
 }
 
-// mark makes the table that tells how far the move is.
+// mark makes the table that records the progress of the move.
 func (m *mover) mark(ctx context.Context) error {
 	err := m.to.exec(ctx, "CREATE TABLE "+store.MovingTable+" (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)")
 	if err != nil {
@@ -77,27 +75,28 @@ func (m *mover) source() string {
 	return m.From.Dialect().String()
 }
 
-// state is how far a table is.
+// state is the progress of a table.
 type state struct {
 	Done bool `json:"done"`
-	// After is the key of the last row that is there.
+	// After is the key of the last row that was copied.
 	After cursor `json:"after,omitempty"`
 	Rows  int64  `json:"rows"`
-	// Oldest and Newest are the least and the greatest number by which rows are divided.
+	// Oldest and Newest are the least and the greatest number in the column by which the table is partitioned.
 	Oldest int64 `json:"oldest,omitempty"`
 	Newest int64 `json:"newest,omitempty"`
 }
 
-// set notes something in the table of the mark.
+// set records a value in the table of the mark.
 func (m *mover) set(ctx context.Context, name string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	return m.to.exec(ctx, "INSERT INTO "+store.MovingTable+" (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, string(text))
+	return m.to.exec(ctx, "INSERT INTO "+store.MovingTable+
+		" (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, string(text))
 }
 
-// noted reads it; found is false where nothing is noted.
+// noted reads a recorded value into into. It returns found as false if there is none.
 func (m *mover) noted(ctx context.Context, name string, into any) (found bool, err error) {
 	var text string
 	err = m.to.row(ctx, "SELECT value FROM "+store.MovingTable+" WHERE name = ?", name).Scan(&text)
@@ -110,7 +109,7 @@ func (m *mover) noted(ctx context.Context, name string, into any) (found bool, e
 	return err == nil, err
 }
 
-// The names of what is noted beside the tables.
+// The names of recorded values.
 const (
 	notedKeys  = "foreign keys"
 	notedTable = "table "
@@ -121,12 +120,13 @@ func (m *mover) keys(ctx context.Context) (keys []constraint, err error) {
 	return keys, err
 }
 
-// begin empties the tables of what migrations have put there, and takes away what would
-// refuse rows that come in any order. In a move that goes on it reads how far it is.
+// begin empties the tables of rows that migrations have inserted, and removes the foreign keys, which would refuse rows
+// in arbitrary order. When a move is resumed it reads the recorded progress.
 func (m *mover) begin(ctx context.Context) error {
 	if m.To.Dialect() == store.SQLite {
 		var there bool
-		if err := m.to.row(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)", store.MovingTable).Scan(&there); err != nil {
+		if err := m.to.row(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)",
+			store.MovingTable).Scan(&there); err != nil {
 			return err
 		}
 		if !there {
@@ -140,7 +140,8 @@ func (m *mover) begin(ctx context.Context) error {
 		return fmt.Errorf("target: %w", err)
 	}
 	if from != m.source() {
-		return fmt.Errorf("target: a move of another database, %s, into it has not ended: begin anew with an empty database", from)
+		return fmt.Errorf("target: a move of another database, %s, into it has not ended: begin anew with an empty database",
+			from)
 	}
 	var keys []constraint
 	begun, err := m.noted(ctx, notedKeys, &keys)
@@ -166,7 +167,7 @@ func (m *mover) begin(ctx context.Context) error {
 	return nil
 }
 
-// clear makes the target ready for the first row.
+// clear prepares the target for the first row.
 func (m *mover) clear(ctx context.Context) (err error) {
 	keys := []constraint{}
 	if m.To.Dialect() == store.Postgres {
@@ -182,7 +183,7 @@ func (m *mover) clear(ctx context.Context) (err error) {
 	return m.set(ctx, notedKeys, append([]constraint{}, keys...))
 }
 
-// copy copies what is not there yet.
+// copy copies what has not been copied yet.
 func (m *mover) copy(ctx context.Context) error {
 	for _, p := range m.plans {
 		if err := m.copyTable(ctx, p); err != nil {
@@ -192,20 +193,21 @@ func (m *mover) copy(ctx context.Context) error {
 	return nil
 }
 
-// copyTable copies a table, or the rest of it, a batch of rows in each transaction.
+// copyTable copies a table, or the rest of it, one batch of rows per transaction.
 func (m *mover) copyTable(ctx context.Context, p *plan) error {
 	if p.state.Done {
 		m.progress(p.state.Rows)
 		return nil
 	}
-	if len(p.key) == 0 && p.state.Rows > 0 { // nothing tells which rows are there
+	if len(p.key) == 0 && p.state.Rows > 0 { // without a key it is unknown which rows were copied
 		if err := m.restart(ctx, p); err != nil {
 			return err
 		}
 	}
 	if p.divided >= 0 && p.state.Rows == 0 {
 		column := p.columns[p.divided]
-		if err := m.from.row(ctx, "SELECT COALESCE(min("+column+"), 0), COALESCE(max("+column+"), 0) FROM "+p.name).Scan(&p.state.Oldest, &p.state.Newest); err != nil {
+		if err := m.from.row(ctx, "SELECT COALESCE(min("+column+"), 0), COALESCE(max("+column+"), 0) FROM "+
+			p.name).Scan(&p.state.Oldest, &p.state.Newest); err != nil {
 			return err
 		}
 	}
@@ -252,7 +254,7 @@ func (m *mover) copyTable(ctx context.Context, p *plan) error {
 	return flush(true)
 }
 
-// restart has a table copied from its begin.
+// restart resets a table so that it is copied from the beginning.
 func (m *mover) restart(ctx context.Context, p *plan) error {
 	p.state, p.here, p.earlier = state{}, sum{}, false
 	return m.to.within(ctx, func() error {
@@ -270,9 +272,8 @@ func (s *side) insert(ctx context.Context, p *plan, rows [][]any) error {
 	return s.insertSQLite(ctx, p, rows)
 }
 
-// compare reads what is in the target now, and holds it to the source. A table of which a
-// run before this one has copied a part, and that is not equal, as the source was changed
-// between the two, is copied anew.
+// compare reads the target and compares it with the source. A table that an earlier run copied in part, and that
+// differs because the source was changed in between, is copied again.
 func (m *mover) compare(ctx context.Context) error {
 	for _, p := range m.plans {
 		if p.earlier {
@@ -285,7 +286,8 @@ func (m *mover) compare(ctx context.Context) error {
 			return p.wrap(err)
 		}
 		if !p.here.equal(&p.there) && p.earlier {
-			m.Logger.Info("copying a table anew, which was changed since a part of it was copied", zap.String("table", p.name))
+			m.Logger.Info("copying a table anew, which was changed since a part of it was copied",
+				zap.String("table", p.name))
 			err := m.restart(ctx, p)
 			if err == nil {
 				m.total += 2 * p.rows
@@ -307,10 +309,10 @@ func (m *mover) compare(ctx context.Context) error {
 	return nil
 }
 
-// stepRows is how many rows are read between two notes of the progress.
+// stepRows is how many rows are read between two reports of progress.
 const stepRows = 1000
 
-// sum reads a whole table.
+// sum reads a whole table and adds its rows to into.
 func (s *side) sum(ctx context.Context, p *plan, into *sum, step func(rows int64)) error {
 	err := s.read(ctx, p, nil, false, func(row []any) error {
 		if into.add(row); into.rows%stepRows == 0 {

@@ -1,14 +1,13 @@
-// Package move copies a database to one of the other engine, while nothing writes: every
-// table of every schema that is in it, row by row, and then compares the rows of both.
+// Package move copies a database to one of the other engine while nothing writes: row by row every table of every
+// schema in it. It then compares the rows of both.
 //
-// What there is to copy is read from the databases themselves. The target gets its tables
-// by the same migrations; tables that both have are copied, with what their columns hold
-// in the type of the other engine. Indexes of words, which each engine has in its own way,
-// are made anew by the schemas, and what only one engine has else must be empty; see
-// [store.Schema].
+// The list of what to copy is read from the databases themselves. The target gets its tables by the same migrations.
+// Tables that both databases have are copied, with values converted to the types of the other engine. Full-text
+// indexes, which each engine has in its own form, are rebuilt by the schemas. Anything else that only one engine has
+// must be empty; see [store.Schema].
 //
-// The target keeps a mark, the table store.MovingTable, until all of it is there and is
-// equal, and no server opens it before. A move that was cut short goes on where it ended.
+// Until everything is copied and equal, the target has a mark, the table store.MovingTable, and no server opens it. A
+// move that was interrupted resumes where it stopped.
 package move
 
 import (
@@ -25,39 +24,39 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Options say what is moved.
+// Options says what to move.
 type Options struct {
-	// From and To are not started, and of different engines. Both are closed by Run.
+	// From and To are of different engines and not started. Run closes both.
 	From, To *store.DB
-	// Schemas are those that the program knows, whether From has them or not.
+	// Schemas are the schemas that the program knows, whether or not From has them.
 	Schemas []store.Schema
-	// Progress is told how many rows were dealt with more, and how many there are to deal
-	// with: each is copied, and read once more. Default: nobody is.
+	// Progress is called with the number of rows processed since its last call, and the total number to process: each
+	// row is copied and then read again. Default: none.
 	Progress func(more, total int64)
-	// Logger is for what the databases have to tell. Default: nothing is logged.
+	// Logger is the logger for the databases. Default: nothing is logged.
 	Logger *zap.Logger
 
-	batch int // rows of one transaction; 0: batchRows
+	batch int // rows per transaction; 0 means batchRows
 }
 
-// Bounds of what is copied in one transaction.
+// Limits of what is copied in one transaction.
 const (
 	batchRows  = 5000
 	batchBytes = 8 << 20
 )
 
-// Report tells what was moved.
+// Report says what was moved.
 type Report struct {
-	From string `json:"from"` // engines
+	From string `json:"from"` // engines of the two databases
 	To   string `json:"to"`
-	// Resumed: the target had a part of it already.
+	// Resumed means that the target held a part already.
 	Resumed bool    `json:"resumed"`
 	Tables  []Table `json:"tables"`
-	// Indexed are the schemas whose index of words was made anew.
+	// Indexed names the schemas whose full-text index was rebuilt.
 	Indexed []string `json:"indexed"`
 }
 
-// Rows is how many rows there are in all tables.
+// Rows returns the number of rows in all tables.
 func (r *Report) Rows() (n int64) {
 	for i := range r.Tables {
 		n += r.Tables[i].Rows
@@ -65,27 +64,27 @@ func (r *Report) Rows() (n int64) {
 	return n
 }
 
-// Table is one of them.
+// Table is a table that was moved.
 type Table struct {
 	Name string `json:"name"`
 	Rows int64  `json:"rows"`
-	// Digest is of all rows in both databases, in hex, whatever their order.
+	// Digest is a digest of all rows, equal in both databases, in hex. It does not depend on their order.
 	Digest string `json:"digest"`
 }
 
-// mover is one run.
+// mover is a run of a move.
 type mover struct {
 	Options
 	from, to *side
-	versions map[string]int64 // of the source's schemas
-	schemas  []store.Schema   // those that the source has
+	versions map[string]int64 // versions of the source's schemas
+	schemas  []store.Schema   // the schemas that the source has
 	plans    []*plan
 	resumed  bool
 	total    int64
 	ends     []func()
 }
 
-// Run moves a database. Errors name the table, and the column where one is at fault.
+// Run moves a database. Its errors name the table, and the column if one is at fault.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
@@ -97,16 +96,23 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		o.batch = batchRows
 	}
 	if o.From.Dialect() == o.To.Dialect() {
-		return nil, fmt.Errorf("both databases are of %s: a move is from one engine to the other, and a backup and its restoring from one place to another", o.From.Dialect())
+		return nil, fmt.Errorf(
+			"both databases are of %s: a move is from one engine to the other, and a backup and its restoring from one place to another",
+			o.From.Dialect())
 	}
 	m := &mover{Options: o}
 	defer m.end()
-	for _, do := range []func(context.Context) error{m.hold, m.settle, m.openSource, m.openTarget, m.plan, m.begin, m.copy, m.compare} {
+	for _, do := range []func(context.Context) error{
+		m.hold, m.settle, m.openSource, m.openTarget, m.plan, m.begin, m.copy, m.compare,
+	} {
 		if err := do(ctx); err != nil {
 			return nil, ended(ctx, err)
 		}
 	}
-	r := &Report{From: o.From.Dialect().String(), To: o.To.Dialect().String(), Resumed: m.resumed, Tables: []Table{}, Indexed: []string{}}
+	r := &Report{
+		From: o.From.Dialect().String(), To: o.To.Dialect().String(), Resumed: m.resumed,
+		Tables: []Table{}, Indexed: []string{},
+	}
 	for _, p := range m.plans {
 		r.Tables = append(r.Tables, Table{p.name, p.there.rows, hex.EncodeToString(p.there.digest())})
 	}
@@ -120,8 +126,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// ended has the error of a move that was told to end say so: drivers tell of a broken
-// connection then.
+// ended adds the cause of a cancelled context to an error, since drivers then only report a broken connection.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
@@ -158,8 +163,8 @@ func (m *mover) hold(ctx context.Context) error {
 	return nil
 }
 
-// settle opens the source as a server does, so that it has the tables of this program, and
-// files what servers have left in tables that the other engine does not have.
+// settle opens the source as a server does, so that it has the tables of this program, and moves what servers have left
+// in tables that the other engine does not have.
 func (m *mover) settle(ctx context.Context) error {
 	conn, end, err := m.From.Alone(ctx)
 	if err != nil {
@@ -176,11 +181,15 @@ func (m *mover) settle(ctx context.Context) error {
 	for name := range m.versions {
 		i := slices.IndexFunc(m.Schemas, func(s store.Schema) bool { return s.Name == name })
 		if i < 0 {
-			return fmt.Errorf("the source has the tables %q, which this program does not know: use the program that made them, or a newer one", name)
+			return fmt.Errorf(
+				"the source has the tables %q, which this program does not know: use the program that made them, or a newer one",
+				name)
 		}
 		m.schemas = append(m.schemas, m.Schemas[i])
 	}
-	slices.SortFunc(m.schemas, func(a, b store.Schema) int { return slices.Index(m.names(), a.Name) - slices.Index(m.names(), b.Name) })
+	slices.SortFunc(m.schemas, func(a, b store.Schema) int {
+		return slices.Index(m.names(), a.Name) - slices.Index(m.names(), b.Name)
+	})
 	if err := m.open(ctx, m.From); err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
@@ -195,7 +204,7 @@ func (m *mover) settle(ctx context.Context) error {
 	return m.From.Close()
 }
 
-// names are those of the schemas of the program, in its order.
+// names returns the names of the program's schemas, in order.
 func (m *mover) names() (names []string) {
 	for _, s := range m.Schemas {
 		names = append(names, s.Name)
@@ -211,14 +220,14 @@ func (m *mover) open(ctx context.Context, db *store.DB) error {
 		}
 	}
 	db.Start(ctx)
-	// It migrates, which takes the time that it takes, or has failed.
+	// If it is still migrating, wait as long as that takes.
 	if err := db.Ready(); err != nil && !errors.Is(err, store.ErrOpening) {
 		return err
 	}
 	return db.WaitReady(ctx)
 }
 
-// openSource takes the source for this move alone: from here on nobody changes it.
+// openSource opens the source so that nobody else changes it from then on.
 func (m *mover) openSource(ctx context.Context) error {
 	conn, end, err := m.From.Alone(ctx)
 	if err != nil {
@@ -235,7 +244,7 @@ func (m *mover) openSource(ctx context.Context) error {
 	return m.from.lockPostgres(ctx, m.schemas)
 }
 
-// count is how many rows there are to deal with.
+// count determines the number of rows to process.
 func (m *mover) count(ctx context.Context) error {
 	for _, p := range m.plans {
 		if err := m.from.row(ctx, "SELECT count(*) FROM "+p.name).Scan(&p.rows); err != nil {
@@ -248,7 +257,7 @@ func (m *mover) count(ctx context.Context) error {
 
 func (m *mover) progress(rows int64) { m.Progress(rows, m.total) }
 
-// reindex has the schemas make their indexes of words.
+// reindex makes the schemas rebuild their full-text indexes.
 func (m *mover) reindex(ctx context.Context) (indexed []string, err error) {
 	indexed = []string{}
 	if !slices.ContainsFunc(m.schemas, func(s store.Schema) bool { return s.Reindex != nil }) {

@@ -20,9 +20,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// schema has what is hard to move: every type, numbers that the database gives, keys to rows
-// that come later, rows that a migration makes, columns that the database makes, tables
-// without a key, partitions, an index of words, and a table that one engine has.
+// schema returns a schema with everything that is hard to move: every type, numbers that the database assigns,
+// references to rows that come later, rows that a migration inserts, generated columns, tables without a key,
+// partitions, a full-text index, and a table that only one engine has.
 func schema() store.Schema {
 	const up = "-- +goose Up\n"
 	files := fstest.MapFS{
@@ -108,7 +108,7 @@ func newPostgres(tb testing.TB, dsn string) *store.DB {
 	return db
 }
 
-// with opens a database, and closes it when do is done.
+// with opens a database, calls do and closes the database.
 func with(tb testing.TB, db *store.DB, do func(db *store.DB)) {
 	tb.Helper()
 	if err := db.Register(schema()); err != nil {
@@ -128,7 +128,7 @@ func exec(tb testing.TB, db *store.DB, statement string, args ...any) {
 	}
 }
 
-// rows are those of a query, each as text.
+// rows returns the rows of a query, each as text.
 func rows(tb testing.TB, db *store.DB, query string) (all []string) {
 	tb.Helper()
 	err := db.Read(tb.Context(), func(c store.Conn) error {
@@ -170,7 +170,7 @@ func rows(tb testing.TB, db *store.DB, query string) (all []string) {
 
 const items = 60
 
-// fill puts rows into every table of a SQLite database.
+// fill inserts rows into every table of a SQLite database.
 func fill(tb testing.TB, db *store.DB) {
 	tb.Helper()
 	for i := range items {
@@ -203,7 +203,8 @@ var queries = []string{
 	"SELECT at FROM test_types WHERE at IS NOT NULL ORDER BY id",
 }
 
-// state is what queries tell of a database, alike on both engines.
+// stateOf returns the rows that each of a list of queries finds in a database, in a form that is the same on both
+// engines.
 func stateOf(tb testing.TB, db *store.DB) map[string][]string {
 	tb.Helper()
 	all := make(map[string][]string)
@@ -233,7 +234,8 @@ func same(tb testing.TB, what string, got, want map[string][]string) {
 	}
 }
 
-// filled is a SQLite database with rows, and what it has once nothing waits in it.
+// filled creates a SQLite database with rows, some of which still wait to be settled. It returns its path and the state
+// that it has once nothing waits.
 func filled(tb testing.TB) (path string, want map[string][]string) {
 	tb.Helper()
 	path = filepath.Join(tb.TempDir(), "from.db")
@@ -256,8 +258,8 @@ func options(from, to *store.DB) Options {
 	return Options{From: from, To: to, Schemas: []store.Schema{schema()}, batch: 7}
 }
 
-// TestRoundTrip: all that a SQLite database has arrives on PostgreSQL, and from there in
-// another one.
+// TestRoundTrip checks that all data of a SQLite database arrives in PostgreSQL, and from there in another SQLite
+// database.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	path, want := filled(t)
@@ -310,8 +312,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestGoesOn: a move that is cut short anywhere goes on where it ended, and what was changed
-// meanwhile arrives too. No server opens what is not whole.
+// TestGoesOn checks that a move that is interrupted anywhere continues where it ended, and that changes made meanwhile
+// arrive too. No server opens the incomplete database.
 func TestGoesOn(t *testing.T) {
 	t.Parallel()
 	path, want := filled(t)
@@ -382,7 +384,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestRefused: nothing is moved that would not arrive as it is, or that others use.
+// TestRefused checks that data is not moved that would not arrive unchanged or that others use.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -421,8 +423,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPlaces: neither place may be in use, the target has to be empty, the source has to be
-// what this program knows.
+// TestPlaces checks that neither database may be in use, that the target must be empty, and that the source must have
+// the schema that this program knows.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	path, _ := filled(t)
@@ -494,7 +496,7 @@ func newBriefSQLite(tb testing.TB, path string) *store.DB {
 	return db
 }
 
-// TestSum: rows are equal whatever their order, and no two that are not.
+// TestSum checks that the sum of rows does not depend on their order, and that different rows have different sums.
 func TestSum(t *testing.T) {
 	t.Parallel()
 	of := func(rows ...[]any) *sum {

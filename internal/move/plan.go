@@ -9,25 +9,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// column is one of a table.
+// column is a column of a table.
 type column struct {
 	name string
-	typ  string // as the engine names it, in lower case
-	// derived: the database makes its value of others.
+	typ  string // in the spelling of the engine, in lower case
+	// derived means that the database computes the value from others.
 	derived bool
-	// words: an index of words.
+	// words means that the column is a full-text index.
 	words bool
 }
 
-// table is one of a database, as the database describes it.
+// table is a table as the database describes it.
 type table struct {
 	name    string
 	columns []column
-	key     []string // of the primary key; nil: it has none
-	// identity is the column whose numbers the database gives; empty: there is none. SQLite
-	// is not asked: the other engine tells.
+	key     []string // columns of the primary key; nil if there is none
+	// identity is the column whose numbers the database assigns, or "". It is only determined on PostgreSQL.
 	identity string
-	// divided is the column by which the table is divided; empty: it is not.
+	// divided is the column by which the table is partitioned, or "".
 	divided string
 }
 
@@ -39,25 +38,25 @@ func (t *table) column(name string) *column {
 	return &t.columns[i]
 }
 
-// words reports whether the table is an index of words.
+// words reports whether the table is a full-text index.
 func (t *table) words() bool {
 	return slices.ContainsFunc(t.columns, func(c column) bool { return c.words })
 }
 
-// plan is how one table is copied.
+// plan says how a table is copied.
 type plan struct {
 	name     string
 	columns  []string
 	kinds    []kind
-	key      []int // which of the columns are the primary key of the source
+	key      []int // indexes of the columns in the primary key of the source
 	identity string
-	divided  int // which of the columns; -1: none
+	divided  int // index of the column that partitions the table, or -1
 	schema   *store.Schema
-	rows     int64 // of the source, when it began
+	rows     int64 // number of rows of the source at the beginning
 
 	state       state
-	earlier     bool // a run before this one has copied a part of it
-	here, there sum  // of the source and the target
+	earlier     bool // an earlier run copied a part of the table
+	here, there sum  // digests of the source and of the target
 }
 
 func (p *plan) list() string { return strings.Join(p.columns, ", ") }
@@ -69,8 +68,7 @@ func (p *plan) wrap(err error) error {
 	return nil
 }
 
-// plan finds out what there is to copy. Nothing is changed before it is known that all of
-// it can be.
+// plan determines what to copy. It returns an error if something cannot be copied, before anything is changed.
 func (m *mover) plan(ctx context.Context) error {
 	from, err := m.from.tables(ctx, m.schemas)
 	if err != nil {
@@ -123,7 +121,7 @@ func (m *mover) plan(ctx context.Context) error {
 	return m.count(ctx)
 }
 
-// empty refuses a table that the target does not have, and that has rows.
+// empty returns an error if a table that the target does not have has rows.
 func (s *side) empty(ctx context.Context, name string) error {
 	var n int64
 	if err := s.row(ctx, "SELECT count(*) FROM "+name).Scan(&n); err != nil {
@@ -135,7 +133,7 @@ func (s *side) empty(ctx context.Context, name string) error {
 	return nil
 }
 
-// planOf compares the tables of both sides.
+// planOf compares the definitions of a table on both sides.
 func planOf(from, to *table, d store.Dialect) (*plan, error) {
 	p := &plan{name: from.name, divided: -1}
 	postgres := to
@@ -166,7 +164,7 @@ func planOf(from, to *table, d store.Dialect) (*plan, error) {
 	}
 	for _, name := range from.key {
 		i := slices.Index(p.columns, name)
-		if i < 0 { // of a column that is not copied: it goes without
+		if i < 0 { // a key column is not copied: proceed as without a key
 			p.key = nil
 			break
 		}

@@ -14,18 +14,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// lockWait is how long a writer is waited for.
+// lockWait is how long to wait for a writer.
 const lockWait = "5s"
 
 const (
-	// closingWait is how long connections may take to end whose server has ended just now: PostgreSQL
-	// shows them for a moment longer.
+	// closingWait is how long the connections of a server that has just stopped may take to disappear: PostgreSQL shows
+	// them for a moment longer.
 	closingWait = 2 * time.Second
 	closingLook = 50 * time.Millisecond
 )
 
-// unserved refuses a database that a server has open, as far as the server tells: it names
-// its connections tollgate where its DSN has no other name.
+// unserved returns an error if a server has the database open. It recognises servers by the application_name of their
+// connections, which is tollgate unless their DSN has another one.
 func unserved(ctx context.Context, db *store.DB) error {
 	conn, end, err := db.Alone(ctx)
 	if err != nil {
@@ -43,7 +43,8 @@ func unserved(ctx context.Context, db *store.DB) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the PostgreSQL database is in use: %d connections of servers or commands are open; stop all nodes first", n)
+			return fmt.Errorf(
+				"the PostgreSQL database is in use: %d connections of servers or commands are open; stop all nodes first", n)
 		}
 		select {
 		case <-ctx.Done():
@@ -53,8 +54,7 @@ func unserved(ctx context.Context, db *store.DB) error {
 	}
 }
 
-// lockPostgres keeps others from writing to the tables of schemas, and takes a snapshot of
-// them.
+// lockPostgres keeps others from writing to the tables of schemas, and takes a snapshot of them.
 func (s *side) lockPostgres(ctx context.Context, schemas []store.Schema) error {
 	tables, err := s.tables(ctx, schemas)
 	if err == nil {
@@ -72,7 +72,7 @@ func (s *side) lockPostgres(ctx context.Context, schemas []store.Schema) error {
 	return nil
 }
 
-// postgresTables are those of the names.
+// postgresTables returns the descriptions of those tables of the database that are in names.
 func (s *side) postgresTables(ctx context.Context, names map[string]bool) (map[string]*table, error) {
 	all := make(map[string]*table)
 	err := s.all(ctx, `SELECT c.relname::text, COALESCE((SELECT a.attname::text FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = p.partattrs[0]
@@ -121,7 +121,7 @@ func (s *side) postgresTables(ctx context.Context, names map[string]bool) (map[s
 	return all, nil
 }
 
-// lastPostgres is the greatest number that was given to a row.
+// lastPostgres returns the greatest number that was assigned to a row.
 func (s *side) lastPostgres(ctx context.Context, p *plan) (last int64, err error) {
 	var sequence string
 	if err := s.row(ctx, "SELECT pg_get_serial_sequence(?, ?)", p.name, p.identity).Scan(&sequence); err != nil {
@@ -131,8 +131,8 @@ func (s *side) lastPostgres(ctx context.Context, p *plan) (last int64, err error
 	return last, err
 }
 
-// setLastPostgres has the numbers of rows go on behind one, or behind those that migrations
-// have given.
+// setLastPostgres makes the numbers of rows continue after last, or after those that migrations have assigned if they
+// are greater.
 func (s *side) setLastPostgres(ctx context.Context, p *plan, last int64) error {
 	own, err := s.lastPostgres(ctx, p)
 	if err != nil || last <= own {
@@ -141,8 +141,7 @@ func (s *side) setLastPostgres(ctx context.Context, p *plan, last int64) error {
 	return s.exec(ctx, "SELECT setval(pg_get_serial_sequence(?, ?), ?)", p.name, p.identity, last)
 }
 
-// insertPostgres adds rows in the transaction that is open, and makes the partitions that
-// they need.
+// insertPostgres inserts rows in the open transaction, and makes the partitions that they need.
 func (s *side) insertPostgres(ctx context.Context, p *plan, rows [][]any) error {
 	if p.divided >= 0 {
 		if err := s.makePartitions(ctx, p, rows); err != nil {
@@ -166,7 +165,8 @@ func (s *side) makePartitions(ctx context.Context, p *plan, rows [][]any) error 
 			continue
 		}
 		last = p.schema.Partition(p.name, key, p.state.Oldest, p.state.Newest)
-		err := s.exec(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF %s FOR VALUES FROM (%d) TO (%d)", pgx.Identifier{last.Name}.Sanitize(), p.name, last.From, last.Until))
+		err := s.exec(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF %s FOR VALUES FROM (%d) TO (%d)",
+			pgx.Identifier{last.Name}.Sanitize(), p.name, last.From, last.Until))
 		if err != nil {
 			return fmt.Errorf("making the partition %s: %w", last.Name, err)
 		}
@@ -184,7 +184,7 @@ func (m *mover) openPostgresTarget(ctx context.Context) error {
 		return err
 	}
 	if !marked {
-		// What extensions have made is not in the way.
+		// Tables made by extensions are ignored.
 		var names []string
 		err := m.to.all(ctx, `SELECT relname::text FROM pg_class c
 			WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace
@@ -214,10 +214,10 @@ func (m *mover) openPostgresTarget(ctx context.Context) error {
 	return nil
 }
 
-// constraint is a foreign key, which is taken away while rows come in any order.
+// constraint is a foreign key, which is dropped while rows are inserted in arbitrary order.
 type constraint struct{ Table, Name, Definition string }
 
-// dropKeys takes the foreign keys away, and returns them.
+// dropKeys drops the foreign keys and returns them.
 func (s *side) dropKeys(ctx context.Context) (keys []constraint, err error) {
 	err = s.all(ctx, `SELECT c.relname::text, k.conname::text, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
 		WHERE k.contype = 'f' AND k.conparentid = 0 AND c.relnamespace = current_schema()::regnamespace ORDER BY c.relname, k.conname`, nil, func(r store.Row) error {
@@ -228,25 +228,26 @@ func (s *side) dropKeys(ctx context.Context) (keys []constraint, err error) {
 	})
 	for _, k := range keys {
 		if err == nil {
-			err = s.exec(ctx, "ALTER TABLE "+pgx.Identifier{k.Table}.Sanitize()+" DROP CONSTRAINT "+pgx.Identifier{k.Name}.Sanitize())
+			err = s.exec(ctx, "ALTER TABLE "+pgx.Identifier{k.Table}.Sanitize()+
+				" DROP CONSTRAINT "+pgx.Identifier{k.Name}.Sanitize())
 		}
 	}
 	return keys, err
 }
 
-// finishPostgres puts the foreign keys back, sets the numbers of rows and takes the mark
-// away, at once.
+// finishPostgres restores the foreign keys, sets the sequences and removes the mark, in one transaction.
 func (m *mover) finishPostgres(ctx context.Context) error {
 	keys, err := m.keys(ctx)
 	if err != nil {
 		return err
 	}
-	if err := m.to.exec(ctx, "ANALYZE"); err != nil { // plans are good from the first query on
+	if err := m.to.exec(ctx, "ANALYZE"); err != nil { // so that the first queries already have good plans
 		return err
 	}
 	return m.to.within(ctx, func() error {
 		for _, k := range keys {
-			if err := m.to.exec(ctx, "ALTER TABLE "+pgx.Identifier{k.Table}.Sanitize()+" ADD CONSTRAINT "+pgx.Identifier{k.Name}.Sanitize()+" "+k.Definition); err != nil {
+			if err := m.to.exec(ctx, "ALTER TABLE "+pgx.Identifier{k.Table}.Sanitize()+
+				" ADD CONSTRAINT "+pgx.Identifier{k.Name}.Sanitize()+" "+k.Definition); err != nil {
 				return fmt.Errorf("table %s: %w", k.Table, err)
 			}
 		}

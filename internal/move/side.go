@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// side is one of the two databases, on a connection of its own.
+// side is one of the two databases, with a connection of its own.
 type side struct {
 	db   *store.DB
 	conn *sql.Conn
@@ -46,7 +46,7 @@ func each(ctx context.Context, conn *sql.Conn, query string, args []any, scan fu
 	return rows.Err()
 }
 
-// versionsOf are those of the schemas in a database.
+// versionsOf returns the versions of the schemas in a database.
 func versionsOf(ctx context.Context, d store.Dialect, conn *sql.Conn) (map[string]int64, error) {
 	return store.Versions(d, func(query string, scan func(r store.Row) error) error {
 		return each(ctx, conn, query, nil, scan)
@@ -67,12 +67,12 @@ func (s *side) within(ctx context.Context, do func() error) error {
 		err = s.exec(ctx, "COMMIT")
 	}
 	if err != nil {
-		_ = s.exec(context.WithoutCancel(ctx), "ROLLBACK") // fails where the connection is gone, which err tells
+		_ = s.exec(context.WithoutCancel(ctx), "ROLLBACK") // if the connection is gone, err reports it
 	}
 	return err
 }
 
-// tables are those of schemas in the database.
+// tables returns the descriptions of the tables of schemas in the database.
 func (s *side) tables(ctx context.Context, schemas []store.Schema) (map[string]*table, error) {
 	names := make(map[string]bool)
 	for _, schema := range schemas {
@@ -90,8 +90,8 @@ func (s *side) tables(ctx context.Context, schemas []store.Schema) (map[string]*
 	return s.sqliteTables(ctx)
 }
 
-// read calls do for the rows of a table, those behind a key where one is given, in the
-// order of the key where it is asked for. The row is good until do returns.
+// read calls do for the rows of a table: those after a key if after is not nil, and in the order of the key if ordered
+// is set. The row is valid until do returns.
 func (s *side) read(ctx context.Context, p *plan, after cursor, ordered bool, do func(row []any) error) error {
 	query := "SELECT " + p.list() + " FROM " + p.name
 	var args []any
@@ -130,7 +130,7 @@ func (s *side) read(ctx context.Context, p *plan, after cursor, ordered bool, do
 	})
 }
 
-// named tells which row it is.
+// named identifies a row by its key for an error.
 func (p *plan) named(read []any) string {
 	parts := make([]string, 0, len(p.key))
 	for _, i := range p.key {

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// sqliteTables are all of the file but those of SQLite, of versions and of moves. A table of
-// FTS5 has no columns here.
+// sqliteTables returns the descriptions of the tables in the file, except those of SQLite, of versions and of moves,
+// and virtual tables.
 func (s *side) sqliteTables(ctx context.Context) (map[string]*table, error) {
 	all := make(map[string]*table)
 	err := s.all(ctx, "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'virtual') AND substr(name, 1, 7) NOT IN ('sqlite_', 'schema_') AND name <> ?",
@@ -22,7 +22,7 @@ func (s *side) sqliteTables(ctx context.Context) (map[string]*table, error) {
 			if err := r.Scan(&name, &kind); err != nil {
 				return err
 			}
-			if kind == "table" { // what a virtual one has is in others
+			if kind == "table" { // the content of a virtual table is in other tables
 				all[name] = &table{name: name}
 			}
 			return nil
@@ -32,7 +32,9 @@ func (s *side) sqliteTables(ctx context.Context) (map[string]*table, error) {
 	}
 	for _, t := range all {
 		keys := make(map[int]string)
-		err := s.all(ctx, "SELECT name, lower(type), hidden, pk FROM pragma_table_xinfo(?)", []any{t.name}, func(r store.Row) error {
+		err := s.all(ctx, "SELECT name, lower(type), hidden, pk FROM pragma_table_xinfo(?)", []any{t.name}, func(
+			r store.Row,
+		) error {
 			var c column
 			var hidden, key int
 			if err := r.Scan(&c.name, &c.typ, &hidden, &key); err != nil {
@@ -55,7 +57,7 @@ func (s *side) sqliteTables(ctx context.Context) (map[string]*table, error) {
 	return all, nil
 }
 
-// lastSQLite is the greatest number that was given to a row.
+// lastSQLite returns the greatest number that was assigned to a row.
 func (s *side) lastSQLite(ctx context.Context, p *plan) (last int64, err error) {
 	if err := s.row(ctx, "SELECT COALESCE(max("+p.identity+"), 0) FROM "+p.name).Scan(&last); err != nil {
 		return 0, err
@@ -65,37 +67,41 @@ func (s *side) lastSQLite(ctx context.Context, p *plan) (last int64, err error) 
 		return last, err
 	}
 	var given int64
-	if err := s.row(ctx, "SELECT COALESCE(max(seq), 0) FROM sqlite_sequence WHERE name = ?", p.name).Scan(&given); err != nil {
+	if err := s.row(ctx, "SELECT COALESCE(max(seq), 0) FROM sqlite_sequence WHERE name = ?",
+		p.name).Scan(&given); err != nil {
 		return 0, err
 	}
 	return max(last, given), nil
 }
 
-// counts reports whether a table never gives a number twice.
+// counts reports whether a table never assigns a number twice.
 func (s *side) counts(ctx context.Context, name string) (bool, error) {
 	var made string
 	err := s.row(ctx, "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", name).Scan(&made)
 	return strings.Contains(strings.ToUpper(made), "AUTOINCREMENT"), err
 }
 
-// setLastSQLite has the numbers of rows go on behind one.
+// setLastSQLite makes the numbers of rows continue after last.
 func (s *side) setLastSQLite(ctx context.Context, p *plan, last int64) error {
 	counted, err := s.counts(ctx, p.name)
 	if err != nil || !counted {
 		return err
 	}
-	if err := s.exec(ctx, "INSERT INTO sqlite_sequence (name, seq) SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)", p.name, p.name); err != nil {
+	if err := s.exec(ctx,
+		"INSERT INTO sqlite_sequence (name, seq) SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)",
+		p.name, p.name); err != nil {
 		return err
 	}
 	return s.exec(ctx, "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", last, p.name)
 }
 
-// insertion is the statement that adds a row on SQLite, with names of the schema alone.
+// insertion returns the SQLite statement that inserts a row. All names in it come from the schema.
 func (p *plan) insertion() string {
-	return "INSERT INTO " + p.name + " (" + p.list() + ") VALUES (" + strings.TrimSuffix(strings.Repeat("?, ", len(p.columns)), ", ") + ")"
+	return "INSERT INTO " + p.name + " (" + p.list() + ") VALUES (" +
+		strings.TrimSuffix(strings.Repeat("?, ", len(p.columns)), ", ") + ")"
 }
 
-// insertSQLite adds rows in the transaction that is open.
+// insertSQLite inserts rows in the open transaction.
 func (s *side) insertSQLite(ctx context.Context, p *plan, rows [][]any) error {
 	insert, err := s.conn.PrepareContext(ctx, p.insertion())
 	if err != nil {
@@ -114,7 +120,7 @@ func (s *side) insertSQLite(ctx context.Context, p *plan, rows [][]any) error {
 	return nil
 }
 
-// checkKeys looks whether each row that another one refers to is there.
+// checkKeys returns an error if a row refers to one that does not exist.
 func (s *side) checkKeys(ctx context.Context) error {
 	var from, to string
 	err := s.row(ctx, `SELECT "table", parent FROM pragma_foreign_key_check LIMIT 1`).Scan(&from, &to)
@@ -146,7 +152,7 @@ func (m *mover) openSQLiteTarget(ctx context.Context) error {
 	return m.connect(ctx, db)
 }
 
-// finishSQLite gives the file its name.
+// finishSQLite checks the file, gives it its final name and removes the mark.
 func (m *mover) finishSQLite(ctx context.Context) error {
 	if err := m.to.checkKeys(ctx); err != nil {
 		return err

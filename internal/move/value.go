@@ -13,26 +13,26 @@ import (
 	"unicode/utf8"
 )
 
-// kind is what a column holds, whatever the engines call it. A value is nil or of the Go
-// type that stands beside it.
+// kind is the type of a column's values, whatever the engines call it. A value is nil or of the Go type in the comment.
 type kind int
 
 const (
 	kindInt    kind = iota // int64
-	kindInt4               // int64, of 32 bits
-	kindInt2               // int64, of 16 bits
+	kindInt4               // int64 with 32 bits
+	kindInt2               // int64 with 16 bits
 	kindBool               // bool
 	kindFloat              // float64
 	kindText               // string
 	kindBytes              // []byte
-	kindMoment             // time.Time, UTC, to the microsecond
+	kindMoment             // time.Time in UTC, in microseconds
 )
 
-// kinds by the types of PostgreSQL. Those that would not come back as they were, such as
-// jsonb, which spells its text anew, are not among them.
+// kinds has the kinds by the types of PostgreSQL. Types whose values would not come back unchanged are missing, such as
+// jsonb, which reformats its text.
 var kinds = map[string]kind{
 	"int8": kindInt, "int4": kindInt4, "int2": kindInt2, "bool": kindBool, "float8": kindFloat,
-	"text": kindText, "varchar": kindText, "json": kindText, "bytea": kindBytes, "timestamptz": kindMoment, "timestamp": kindMoment,
+	"text": kindText, "varchar": kindText, "json": kindText, "bytea": kindBytes,
+	"timestamptz": kindMoment, "timestamp": kindMoment,
 }
 
 func kindOf(typ string) (kind, error) {
@@ -43,10 +43,10 @@ func kindOf(typ string) (kind, error) {
 	return k, nil
 }
 
-// moments are how SQLite keeps times as text; the first is how it is written.
+// moments are the formats in which SQLite stores times as text. The first one is written.
 var moments = []string{"2006-01-02 15:04:05.999999-07:00", time.RFC3339Nano, "2006-01-02 15:04:05.999999", "2006-01-02"}
 
-// value is what a driver read, as the kind has it.
+// value converts what a driver has read to the Go type of the kind.
 func (k kind) value(read any) (any, error) {
 	if read == nil {
 		return nil, nil
@@ -82,7 +82,7 @@ func (k kind) value(read any) (any, error) {
 	case kindBytes:
 		switch v := read.(type) {
 		case []byte:
-			return append([]byte{}, v...), nil // not nil, which drivers write as NULL, where there are none
+			return append([]byte{}, v...), nil // an empty slice instead of nil, which drivers write as NULL
 		case string:
 			return []byte(v), nil
 		}
@@ -118,7 +118,7 @@ func (k kind) number(read any) (any, error) {
 	return v, nil
 }
 
-// checked refuses what PostgreSQL does not keep in a text.
+// checked returns an error for a text that PostgreSQL cannot store.
 func checked(v string) (any, error) {
 	if !utf8.ValidString(v) {
 		return nil, errors.New("holds text that is not UTF-8, which PostgreSQL does not keep: correct it in the source")
@@ -129,7 +129,7 @@ func checked(v string) (any, error) {
 	return v, nil
 }
 
-// forSQLite is a value as it is written there.
+// forSQLite converts a value to what is written to SQLite.
 func forSQLite(v any) any {
 	if t, ok := v.(time.Time); ok {
 		return t.Format(moments[0])
@@ -137,7 +137,7 @@ func forSQLite(v any) any {
 	return v
 }
 
-// appendValue appends a value so that no two look alike.
+// appendValue appends an encoding of a value that differs for different values.
 func appendValue(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -158,11 +158,11 @@ func appendValue(b []byte, v any) []byte {
 	case time.Time:
 		return binary.BigEndian.AppendUint64(append(b, 'm'), uint64(v.UnixMicro()))
 	}
-	panic(fmt.Sprintf("a value of the type %T", v)) // kind.value makes no other
+	panic(fmt.Sprintf("a value of the type %T", v)) // kind.value returns no other type
 }
 
-// sum is of rows in any order: the sum of their SHA-256, as numbers, without what is beyond
-// 256 bits. It takes no room for rows, which the engines order each in its own way.
+// sum is a digest of rows in any order: the sum of their SHA-256 hashes as numbers, modulo 2^256. It does not store the
+// rows, which each engine returns in a different order.
 type sum struct {
 	rows int64
 	acc  [4]uint64
@@ -191,7 +191,7 @@ func (s *sum) digest() (b []byte) {
 	return b
 }
 
-// cursor is the key of a row in the table of the target that tells how far the move is.
+// cursor is the key of a row, as recorded in the target for the progress of the move.
 type cursor []any
 
 // MarshalJSON implements json.Marshaler.

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// fetchTimeout is for one request to the provider.
+	// fetchTimeout is the time limit for one request to the provider.
 	fetchTimeout = 10 * time.Second
-	// answerMost bounds an answer, in bytes.
+	// answerMost is the limit for an answer, in bytes.
 	answerMost = 1 << 20
 )
 
-// fetcher is how a provider is asked: the host of the issuer is the operator's word, and what the provider names
-// beside it is guarded.
+// fetcher is the transport for requests to a provider. The host of the issuer comes from the operator; other hosts,
+// which the provider's metadata names, are guarded.
 type fetcher struct {
 	host         string
 	own, foreign http.RoundTripper
@@ -33,9 +33,13 @@ type fetcher struct {
 func newClient(host string, allow []netip.Prefix) *http.Client {
 	guarded := outbound.NewClient(allow, fetchTimeout)
 	own := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: fetchTimeout, ForceAttemptHTTP2: true, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
+		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: fetchTimeout, ForceAttemptHTTP2: true,
+		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
 	}
-	return &http.Client{Timeout: fetchTimeout, CheckRedirect: guarded.CheckRedirect, Transport: &fetcher{host, own, guarded.Transport}}
+	return &http.Client{
+		Timeout: fetchTimeout, CheckRedirect: guarded.CheckRedirect,
+		Transport: &fetcher{host, own, guarded.Transport},
+	}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -59,12 +63,12 @@ func (f *fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// downError is why a provider could not be asked, which is nobody's fault who signs in.
+// downError is the reason why a provider could not be asked, which is not the fault of the person who signs in.
 type downError struct{ error }
 
 func (e *downError) Unwrap() error { return e.error }
 
-// failed is the error of what was asked of the provider: unavailable where it could not be, else refused.
+// failed returns the error of a request to the provider: a 503 if the provider was down, and else a refusal.
 func failed(what string, err error) error {
 	if _, down := errors.AsType[*downError](err); down {
 		return apierror.Unavailable(fromProvider, fmt.Errorf("%s: %w", what, err))
@@ -72,7 +76,7 @@ func failed(what string, err error) error {
 	return refused(fmt.Errorf("%s: %w", what, err))
 }
 
-// keySet keeps why a signature could not be checked, of which the library tells the words alone.
+// keySet keeps the error of a signature check, of which the library only passes on the text.
 type keySet struct {
 	oidc.KeySet
 	err error
@@ -84,7 +88,7 @@ func (k *keySet) VerifySignature(ctx context.Context, token string) (payload []b
 	return payload, k.err
 }
 
-// bounded is a body whose end is an error where there is more.
+// bounded is a body whose Read fails once it has returned left bytes and more follow.
 type bounded struct {
 	io.ReadCloser
 	left int
@@ -99,8 +103,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// discover is what the provider says of itself, which is asked when somebody signs in, once for all who do. What was
-// known serves on for staleFor while it is asked again, so that nobody waits, and while the provider is down.
+// discover returns the metadata of the provider. It is fetched when somebody signs in, once for all concurrent callers.
+// For staleFor after its expiry the old metadata is returned while it is fetched again, so that nobody waits, also
+// while the provider is down.
 func (p *Provider) discover(ctx context.Context) (*known, error) {
 	now, old := p.o.Now(), p.known.Load()
 	if old != nil && now.Before(old.until) {
@@ -127,7 +132,7 @@ func (p *Provider) discover(ctx context.Context) (*known, error) {
 	}
 }
 
-// fetch outlives who asks first: others wait for it, too.
+// fetch fetches the metadata. It is not cancelled with the first caller's context, since others wait for it too.
 func (p *Provider) fetch(now time.Time) (*known, error) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.Background(), p.client), fetchTimeout)
 	defer cancel()

@@ -1,7 +1,7 @@
-// Package oidclogin signs people in to pages of this house at an OpenID provider: the code flow (OpenID Connect
-// Core 1.0, 3.1) with PKCE (RFC 7636) and a nonce. What is between the two requests of a sign-in is in the address
-// and good in one browser alone, so nothing is stored but that it was used. Who the person is here, is the service's
-// to say.
+// Package oidclogin signs people in to the pages of this product at an OpenID provider: the code flow (OpenID Connect
+// Core 1.0, section 3.1) with PKCE (RFC 7636) and a nonce. The state between the two requests of a sign-in is in the
+// URL and valid in one browser only, so nothing is stored except that it was used. The service decides who the person
+// is there.
 package oidclogin
 
 import (
@@ -31,48 +31,49 @@ import (
 const (
 	// lasts is how long a person may take at the provider.
 	lasts = 15 * time.Minute
-	// leeway is for clocks that differ.
+	// leeway is the tolerance for clocks that differ.
 	leeway = 30 * time.Second
-	// nextMost and codeMost bound what comes from outside, in bytes.
+	// nextMost and codeMost are limits for texts from outside, in bytes.
 	nextMost, codeMost = 1024, 4096
-	// knownFor is how long what a provider says of itself is believed.
+	// knownFor is how long the metadata of a provider is used.
 	knownFor = time.Hour
-	// staleFor is how long it serves on after that, where the provider cannot be asked.
+	// staleFor is how long it is still used after that while the provider cannot be asked.
 	staleFor = 24 * time.Hour
-	// fromProvider is who failed, in errors.
+	// fromProvider names the provider in errors.
 	fromProvider = "the identity provider"
 )
 
-// Options of a provider. All are required but those with a default.
+// Options are the options of a provider. Those without a default are required.
 type Options struct {
-	// Issuer is the provider, exactly as its tokens name it (iss): https, or http on this machine. It is the
-	// operator's word and may be in any network.
+	// Issuer is the provider, exactly as its tokens name it (iss): an https URL, or http on this machine. It comes from
+	// the operator and may be in any network.
 	Issuer string
-	// ClientID is what the service is to the provider. Secret is for a confidential client. Default: a public one.
+	// ClientID identifies the service to the provider. Secret is for a confidential client. Default: a public client.
 	ClientID, Secret string
-	// Scopes to ask for, openid among them. Default: openid, profile, email.
+	// Scopes are the scopes to ask for, which must include openid. Default: openid, profile, email.
 	Scopes []string
-	// Wishes are scopes that are asked for where the provider says that it has them.
+	// Wishes are scopes to ask for if the provider supports them.
 	Wishes []string
-	// Parameters are added to the address at the provider, beside those of the flow.
+	// Parameters are added to the authorization URL, besides those of the flow.
 	Parameters map[string]string
 	// Lasts is how long a person may take at the provider. Default: 15 min.
 	Lasts time.Duration
-	// GroupsClaim names the claim with the groups of a person. Default: groups.
+	// GroupsClaim is the name of the claim with the groups of a person. Default: groups.
 	GroupsClaim string
-	// Groups are the groups of the service that a group of the provider stands for. Default: none.
+	// Groups maps a group of the provider to groups of the service. Default: none.
 	Groups map[string][]string
-	// Networks are those that are not public and that endpoints at other hosts than the issuer's may be in.
+	// Networks are the non-public networks in which endpoints on other hosts than the issuer's may be.
 	Networks []netip.Prefix
-	// Key is a secret of at least 32 bytes, the same on all nodes.
+	// Key returns a secret of at least 32 bytes, the same on all nodes.
 	Key func() []byte
-	// Counters remember which sign-ins are over.
+	// Counters returns the store that remembers which sign-ins are over.
 	Counters func() counters.Store
-	// Now is the clock. Default: time.Now.
+	// Now returns the time. Default: time.Now.
 	Now func() time.Time
 }
 
-// Provider is one at which people sign in. It is safe for concurrent use, and asks nobody before the first sign-in.
+// Provider is an OpenID provider at which people sign in. It is safe for concurrent use, and makes no request before
+// the first sign-in.
 type Provider struct {
 	o      Options
 	client *http.Client
@@ -80,13 +81,13 @@ type Provider struct {
 	asking singleflight.Group
 }
 
-// known is what a provider says of itself (OpenID Connect Discovery 1.0, 3).
+// known is the metadata of a provider (OpenID Connect Discovery 1.0, section 3).
 type known struct {
 	provider *oidc.Provider
-	keys     oidc.KeySet // which remembers them
+	keys     oidc.KeySet // caches the keys
 	methods  []string
 	scopes   []string
-	tellsIss bool // RFC 9207
+	tellsIss bool // the provider sends iss (RFC 9207)
 	until    time.Time
 }
 
@@ -116,10 +117,10 @@ func New(o Options) (*Provider, error) {
 
 func (p *Provider) lasts() time.Duration { return cmp.Or(p.o.Lasts, lasts) }
 
-// Issuer is the provider's name.
+// Issuer returns the issuer of the provider.
 func (p *Provider) Issuer() string { return p.o.Issuer }
 
-// Managed are the groups of the service that the provider decides on, sorted.
+// Managed returns the sorted groups of the service that the provider assigns.
 func (p *Provider) Managed() []string {
 	var all []string
 	for _, groups := range p.o.Groups {
@@ -129,19 +130,19 @@ func (p *Provider) Managed() []string {
 	return slices.Compact(all)
 }
 
-// Browser is where a sign-in happens.
+// Browser is the browser in which a sign-in happens.
 type Browser struct {
-	// Secret is one that the browser alone has (a cookie), and that stays until it comes back.
+	// Secret is a secret that only this browser has (a cookie) and that does not change until it comes back.
 	Secret string
-	// Redirect is the address that it comes back to, as the provider knows it.
+	// Redirect is the redirect URI, as it is registered with the provider.
 	Redirect string
 }
 
-// Ask is what a sign-in is for.
+// Ask says what a sign-in is for.
 type Ask struct {
-	// Next is where the person goes on, for the service; at most 1024 bytes, else it is dropped.
+	// Next is where the service sends the person afterwards. It is dropped if it has more than 1024 bytes.
 	Next string
-	// Again has the provider ask the person anew, who may be signed in there.
+	// Again makes the provider authenticate the person again, even if signed in there.
 	Again bool
 }
 
@@ -151,7 +152,7 @@ type state struct {
 	began time.Time
 }
 
-const stateHead = 8 + 16 + 1 // when it began, what makes it another one each time, whether again
+const stateHead = 8 + 16 + 1 // time of the beginning, random bytes, whether again
 
 func (p *Provider) signer(label string) signed.Signer {
 	return signed.Signer{Key: p.o.Key(), Label: "oidclogin " + label, MACSize: 32}
@@ -184,7 +185,7 @@ func (p *Provider) open(from Browser, text string) (s state, ok bool) {
 	return s, age < p.lasts() && age > -leeway
 }
 
-// nonce and verifier belong to a state and to its browser, which has never seen the verifier.
+// nonce and verifier are derived from a state and its browser's secret. The browser never sees the verifier.
 func (p *Provider) nonce(from Browser, text string) string {
 	return p.signer("nonce").Sign(nil, text, from.Secret)
 }
@@ -193,17 +194,20 @@ func (p *Provider) verifier(from Browser, text string) string {
 	return p.signer("verifier").Sign(nil, text, from.Secret)
 }
 
-// Begin is the address at the provider that the browser is led to. The error is an *apierror.Error with status 503
-// where the provider cannot be asked.
+// Begin returns the authorization URL to which the browser is redirected. If the provider cannot be asked it returns an
+// *apierror.Error with status 503.
 func (p *Provider) Begin(ctx context.Context, from Browser, ask Ask) (location string, err error) {
 	k, err := p.discover(ctx)
 	if err != nil {
 		return "", err
 	}
 	text := p.sign(from, ask)
-	options := []oauth2.AuthCodeOption{oidc.Nonce(p.nonce(from, text)), oauth2.S256ChallengeOption(p.verifier(from, text))}
+	options := []oauth2.AuthCodeOption{
+		oidc.Nonce(p.nonce(from, text)), oauth2.S256ChallengeOption(p.verifier(from, text)),
+	}
 	if ask.Again {
-		options = append(options, oauth2.SetAuthURLParam("max_age", "0")) // the token tells when the person was asked
+		// With max_age the token has the time of the authentication.
+		options = append(options, oauth2.SetAuthURLParam("max_age", "0"))
 	}
 	for name, value := range p.o.Parameters {
 		options = append(options, oauth2.SetAuthURLParam(name, value))
@@ -214,7 +218,8 @@ func (p *Provider) Begin(ctx context.Context, from Browser, ask Ask) (location s
 func (p *Provider) config(k *known, from Browser) *oauth2.Config {
 	endpoint := k.provider.Endpoint()
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
-	if p.o.Secret == "" || !slices.Contains(k.methods, "client_secret_basic") && slices.Contains(k.methods, "client_secret_post") {
+	if p.o.Secret == "" || !slices.Contains(k.methods, "client_secret_basic") &&
+		slices.Contains(k.methods, "client_secret_post") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
 	scopes := slices.Clone(p.o.Scopes)
@@ -223,18 +228,22 @@ func (p *Provider) config(k *known, from Browser) *oauth2.Config {
 			scopes = append(scopes, wish)
 		}
 	}
-	return &oauth2.Config{ClientID: p.o.ClientID, ClientSecret: p.o.Secret, Endpoint: endpoint, RedirectURL: from.Redirect, Scopes: scopes}
+	return &oauth2.Config{
+		ClientID: p.o.ClientID, ClientSecret: p.o.Secret, Endpoint: endpoint, RedirectURL: from.Redirect,
+		Scopes: scopes,
+	}
 }
 
 var (
-	errState   = apierror.New(http.StatusForbidden, "forbidden", "This sign-in has expired, is over, or began in another browser. Begin again.")
+	errState = apierror.New(http.StatusForbidden, "forbidden",
+		"This sign-in has expired, is over, or began in another browser. Begin again.")
 	errDenied  = apierror.New(http.StatusForbidden, "forbidden", "The identity provider has not let you in.")
-	errRefused = apierror.New(http.StatusForbidden, "forbidden", "What the identity provider answered is not good. Begin again, and tell the operator if that does not help.")
+	errRefused = apierror.New(http.StatusForbidden, "forbidden",
+		"What the identity provider answered is not good. Begin again, and tell the operator if that does not help.")
 )
 
-// Finish is the person who comes back from the provider, with the query of that request. A state is used once. The
-// error is an *apierror.Error: 403 for what is refused, whose cause is for the log, and 503 where something cannot
-// be asked.
+// Finish returns the person who comes back from the provider with the query of that request. A state can be used once.
+// The error is an *apierror.Error: 403 for a refusal, with the cause for the log, or 503 if something cannot be asked.
 func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (*Person, error) {
 	text, good := one(query, "state")
 	s, mine := p.open(from, text)
@@ -261,7 +270,8 @@ func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (
 	ctx = oidc.ClientContext(ctx, p.client)
 	token, err := p.config(k, from).Exchange(ctx, code, oauth2.VerifierOption(p.verifier(from, text)))
 	if err != nil {
-		if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.Response.StatusCode < http.StatusInternalServerError {
+		if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok &&
+			answer.Response.StatusCode < http.StatusInternalServerError {
 			return nil, refused(fmt.Errorf("the code was refused: %s", answer.ErrorCode))
 		}
 		return nil, apierror.Unavailable(fromProvider, err)
@@ -275,26 +285,26 @@ func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (
 	return person, nil
 }
 
-// one is a parameter that is there once at most (RFC 6749, 3.1).
+// one returns a parameter, and reports whether it is given at most once (RFC 6749, section 3.1).
 func one(query url.Values, name string) (value string, ok bool) {
 	values := query[name]
 	return query.Get(name), len(values) < 2
 }
 
-// refused is errRefused with why.
+// refused returns errRefused with a cause.
 func refused(cause error) error {
 	e := *errRefused
 	e.Cause = cause
 	return &e
 }
 
-// use lets a state be used once.
+// use marks a state as used, and returns an error if it was used before.
 func (p *Provider) use(ctx context.Context, text string) error {
 	store := p.o.Counters()
 	if store == nil {
 		return apierror.Unavailable("the memory of sign-ins", errors.New("there are no counters"))
 	}
-	// The MAC tells states apart, and is no secret any more.
+	// The MAC at the end identifies the state. It is no longer a secret.
 	first, err := store.SetNX(ctx, "oidclogin:"+text[max(0, len(text)-43):], p.lasts()+leeway)
 	if err != nil {
 		return apierror.Unavailable("the memory of sign-ins", err)
@@ -305,7 +315,7 @@ func (p *Provider) use(ctx context.Context, text string) error {
 	return nil
 }
 
-// secure tells whether an address is https, or on this machine.
+// secure reports whether a URL is https, or on this machine.
 func secure(u *url.URL) bool {
 	host := u.Hostname()
 	ip, err := netip.ParseAddr(host)

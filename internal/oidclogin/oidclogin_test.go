@@ -87,7 +87,8 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestOfOneBrowser: what another browser, address, client or time has begun is not finished.
+// TestOfOneBrowser checks that a sign-in can be finished only with the browser, address and client that it was begun
+// with, and in time.
 func TestOfOneBrowser(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -119,7 +120,7 @@ func TestOfOneBrowser(t *testing.T) {
 	}
 }
 
-// TestToken: an ID token that is not of this sign-in is refused.
+// TestToken checks that an ID token that does not belong to this sign-in is refused.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -136,7 +137,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestClockAhead has the clock of a provider be ahead of ours.
+// TestClockAhead checks how far the clock of a provider may be ahead of ours.
 func TestClockAhead(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -148,7 +149,7 @@ func TestClockAhead(t *testing.T) {
 	}
 }
 
-// TestForged: an ID token that the provider has not signed is refused.
+// TestForged checks that an ID token that the provider has not signed is refused.
 func TestForged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -189,7 +190,7 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// TestRotation: a provider may sign with another key from one sign-in to the next.
+// TestRotation checks that a provider may sign with another key from one sign-in to the next.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -206,7 +207,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestAgain: a provider that was to ask the person anew must tell that it did.
+// TestAgain checks that a provider that was asked to authenticate the person again must confirm that it did.
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -262,7 +263,8 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// TestLost: what cannot be asked when somebody comes back is nobody's fault who signs in.
+// TestLost checks that a sign-in that fails because the provider cannot be reached is a 503, and not the fault of the
+// person.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/keys", "/userinfo", "/token"} {
@@ -278,7 +280,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestAskedBeside: nobody waits while the provider is asked again what it is.
+// TestAskedBeside checks that no sign-in waits while the discovery document of the provider is fetched again.
 func TestAskedBeside(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -303,7 +305,7 @@ func unavailable(err error) bool {
 	return ok && e.Status == http.StatusServiceUnavailable
 }
 
-// TestGuard: an address that the provider names beside its own is not in the operator's network.
+// TestGuard checks that an address that the provider names, other than its own, must not be in the operator's network.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -340,7 +342,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// FuzzState: what was not signed here is nothing, however it looks.
+// FuzzState checks that a state that was not signed here is refused, however it looks.
 func FuzzState(f *testing.F) {
 	p := &Provider{o: Options{Key: func() []byte { return make([]byte, 32) }, Now: time.Now}}
 	f.Add("", "/")

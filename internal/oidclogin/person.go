@@ -14,44 +14,50 @@ import (
 )
 
 const (
-	// subjectMost is as long as a subject may be (OpenID Connect Core 1.0, 2), groupsMost as many groups count.
+	// subjectMost is the longest subject (OpenID Connect Core 1.0, section 2), and groupsMost the number of groups
+	// considered.
 	subjectMost, groupsMost = 255, 1000
 )
 
 // ahead is how far the clock of a provider may be ahead of ours.
 const ahead = 10 * time.Second
 
-// algorithms may sign ID tokens.
-var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512}
+// algorithms are those that may sign ID tokens.
+var algorithms = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512,
+}
 
-// Person is who has signed in at a provider.
+// Person is a person who has signed in at a provider.
 type Person struct {
-	// Issuer and Subject are the person, whatever else changes.
+	// Issuer and Subject identify the person, whatever else changes.
 	Issuer, Subject string
-	// Email is an address; empty: none. The provider has confirmed that it is the person's, or not.
+	// Email is an address, or "". Confirmed reports whether the provider has verified that it is the person's.
 	Email     string
 	Confirmed bool
-	// Names are those that the person may be called by, the best one first; they may be empty of what the service
-	// takes.
+	// Names are names for the person, best first. There may be none that the service accepts.
 	Names []string
-	// Groups are those of the service that the person's groups stand for, sorted.
+	// Groups are the sorted groups of the service to which the person's groups are mapped.
 	Groups []string
-	// Claimed are the person's groups as the provider names them; nil: it says nothing of them.
+	// Claimed are the person's groups in the provider's names, or nil if the provider returns none.
 	Claimed []string
-	// AuthTime is when the provider asked the person last; zero: it does not say.
+	// AuthTime is when the provider last authenticated the person, or zero if it does not say.
 	AuthTime time.Time
 	// Ask is what the sign-in was for.
 	Ask
 }
 
-// verify are the claims of the ID token, and those of the userinfo endpoint that it lacks.
-func (p *Provider) verify(ctx context.Context, k *known, s state, token *oauth2.Token, nonce string) (map[string]any, error) {
+// verify returns the claims of the ID token, completed by those of the userinfo endpoint.
+func (p *Provider) verify(
+	ctx context.Context, k *known, s state, token *oauth2.Token, nonce string,
+) (map[string]any, error) {
 	raw, _ := token.Extra("id_token").(string)
 	if raw == "" {
 		return nil, refused(errors.New("the answer has no id_token"))
 	}
 	keys := &keySet{KeySet: k.keys}
-	id, err := oidc.NewVerifier(p.o.Issuer, keys, &oidc.Config{ClientID: p.o.ClientID, Now: p.o.Now, SupportedSigningAlgs: algorithms}).Verify(ctx, raw)
+	id, err := oidc.NewVerifier(p.o.Issuer, keys, &oidc.Config{
+		ClientID: p.o.ClientID, Now: p.o.Now, SupportedSigningAlgs: algorithms,
+	}).Verify(ctx, raw)
 	if err != nil {
 		return nil, failed("the id_token", cmp.Or(keys.err, err))
 	}
@@ -62,7 +68,8 @@ func (p *Provider) verify(ctx context.Context, k *known, s state, token *oauth2.
 	if err := id.Claims(&claims); err != nil {
 		return nil, refused(err)
 	}
-	if azp, given := claims["azp"]; id.Nonce != nonce || given && azp != p.o.ClientID || !given && len(id.Audience) > 1 {
+	if azp, given := claims["azp"]; id.Nonce != nonce || given && azp != p.o.ClientID ||
+		!given && len(id.Audience) > 1 {
 		return nil, refused(errors.New("the id_token is of another sign-in or client"))
 	}
 	if id.Subject == "" || len(id.Subject) > subjectMost {
@@ -76,14 +83,14 @@ func (p *Provider) verify(ctx context.Context, k *known, s state, token *oauth2.
 		if err != nil {
 			return nil, failed("userinfo", err)
 		}
-		if info.Subject != id.Subject { // OpenID Connect Core 1.0, 5.3.2
+		if info.Subject != id.Subject { // OpenID Connect Core 1.0, section 5.3.2
 			return nil, refused(errors.New("userinfo is of another person"))
 		}
 		more := make(map[string]any)
 		if err := info.Claims(&more); err != nil {
 			return nil, refused(err)
 		}
-		if _, told := claims["email"]; told { // an address and whether it is confirmed are of one source
+		if _, given := claims["email"]; given { // an address and its verification must come from the same source
 			delete(more, "email_verified")
 		}
 		maps.Copy(more, claims)
@@ -92,7 +99,7 @@ func (p *Provider) verify(ctx context.Context, k *known, s state, token *oauth2.
 	return claims, nil
 }
 
-// lacks reports whether claims are not in an ID token that may be told by userinfo.
+// lacks reports whether an ID token lacks claims that userinfo may have.
 func (p *Provider) lacks(claims map[string]any) bool {
 	_, email := claims["email"]
 	_, groups := claims[p.o.GroupsClaim]
@@ -112,7 +119,7 @@ func (p *Provider) person(claims map[string]any) *Person {
 	switch confirmed := claims["email_verified"].(type) {
 	case bool:
 		person.Confirmed = confirmed
-	case string: // some providers
+	case string: // some providers send a text
 		person.Confirmed = confirmed == "true"
 	}
 	for _, name := range []string{"preferred_username", "nickname", "name", "given_name"} {
@@ -120,7 +127,7 @@ func (p *Provider) person(claims map[string]any) *Person {
 			person.Names = append(person.Names, value)
 		}
 	}
-	// Some providers give the mail address as the user name.
+	// Some providers send the mail address as the user name.
 	slices.SortStableFunc(person.Names, func(a, b string) int {
 		return cmp.Compare(strings.Count(a, "@"), strings.Count(b, "@"))
 	})

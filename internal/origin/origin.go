@@ -1,8 +1,8 @@
-// Package origin tells at which scheme and host a client has asked: the scheme is that of the connection, or what a
-// proxy that is trusted says where it has ended TLS; the host is what the request names.
+// Package origin determines the scheme and host that a client used. The scheme is that of the connection, or what a
+// trusted proxy reports if it has terminated TLS; the host is that of the request.
 //
-// Which proxies are trusted the edge decides (Pass). A host that a proxy was asked for under another name is never read
-// from a header, which many proxies hand on as the client has sent it: it is configured.
+// The edge decides which proxies are trusted (Pass). The original host of a proxied request is never read from a
+// header, which many proxies pass on as the client has sent it: it has to be configured.
 package origin
 
 import (
@@ -13,10 +13,10 @@ import (
 
 type schemeKey struct{}
 
-// Pass is a request that a trusted proxy has passed on, with what it says the scheme was (X-Forwarded-Proto). Of a
-// list the first counts; what is neither http nor https changes nothing.
-func Pass(r *http.Request, said string) *http.Request {
-	first, _, _ := strings.Cut(said, ",")
+// Pass returns a request that a trusted proxy has passed on, with the scheme that it reports (X-Forwarded-Proto). In a
+// list the first value counts. A value other than http and https changes nothing.
+func Pass(r *http.Request, reported string) *http.Request {
+	first, _, _ := strings.Cut(reported, ",")
 	switch scheme := strings.ToLower(strings.TrimSpace(first)); scheme {
 	case "http", "https":
 		return r.WithContext(context.WithValue(r.Context(), schemeKey{}, scheme))
@@ -24,10 +24,10 @@ func Pass(r *http.Request, said string) *http.Request {
 	return r
 }
 
-// Scheme is http or https.
+// Scheme returns http or https.
 func Scheme(r *http.Request) string {
-	if said, ok := r.Context().Value(schemeKey{}).(string); ok {
-		return said
+	if reported, ok := r.Context().Value(schemeKey{}).(string); ok {
+		return reported
 	}
 	if r.TLS != nil {
 		return "https"
@@ -35,5 +35,5 @@ func Scheme(r *http.Request) string {
 	return "http"
 }
 
-// Of is scheme and host, such as https://www.example.com.
+// Of returns the scheme and host, such as https://www.example.com.
 func Of(r *http.Request) string { return Scheme(r) + "://" + r.Host }

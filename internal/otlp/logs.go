@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Logs sends what is logged. It is a core of zap.
+// Logs is a zap core that sends log lines to a collector.
 type Logs struct {
 	zapcore.LevelEnabler
 	provider *sdk.LoggerProvider
@@ -21,18 +21,22 @@ type Logs struct {
 	fields   []zapcore.Field
 }
 
-// NewLogs makes a core for a level and what is above it. The collector is reached for in
-// the background; what it does not take in time is lost.
+// NewLogs makes a core for a level and those above it. It connects to the collector in the background. Lines that the
+// collector does not accept in time are lost.
 func NewLogs(c Collector, s Service, level zapcore.LevelEnabler) (*Logs, error) {
-	exporter, err := otlploggrpc.New(context.Background(), apply(c, otlploggrpc.WithEndpointURL, otlploggrpc.WithEndpoint, otlploggrpc.WithInsecure)...)
+	exporter, err := otlploggrpc.New(context.Background(),
+		apply(c, otlploggrpc.WithEndpointURL, otlploggrpc.WithEndpoint, otlploggrpc.WithInsecure)...)
 	if err != nil {
 		return nil, fmt.Errorf("logs: %w", err)
 	}
-	provider := sdk.NewLoggerProvider(sdk.WithProcessor(sdk.NewBatchProcessor(exporter)), sdk.WithResource(s.resource()))
-	return &Logs{LevelEnabler: level, provider: provider, logger: provider.Logger("github.com/tollgate-gateway/tollgate")}, nil
+	provider := sdk.NewLoggerProvider(sdk.WithProcessor(sdk.NewBatchProcessor(exporter)),
+		sdk.WithResource(s.resource()))
+	return &Logs{
+		LevelEnabler: level, provider: provider, logger: provider.Logger("github.com/tollgate-gateway/tollgate"),
+	}, nil
 }
 
-// Close sends what was gathered.
+// Close sends what is buffered.
 func (l *Logs) Close() error { return end(l.provider) }
 
 // With implements zapcore.Core.
@@ -50,13 +54,15 @@ func (l *Logs) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.Ch
 	return checked
 }
 
-// severities are those of OpenTelemetry for the levels of zap.
+// severities maps the levels of zap to those of OpenTelemetry.
 var severities = map[zapcore.Level]log.Severity{
-	zapcore.DebugLevel: log.SeverityDebug, zapcore.InfoLevel: log.SeverityInfo, zapcore.WarnLevel: log.SeverityWarn, zapcore.ErrorLevel: log.SeverityError,
-	zapcore.DPanicLevel: log.SeverityFatal1, zapcore.PanicLevel: log.SeverityFatal2, zapcore.FatalLevel: log.SeverityFatal3,
+	zapcore.DebugLevel: log.SeverityDebug, zapcore.InfoLevel: log.SeverityInfo,
+	zapcore.WarnLevel: log.SeverityWarn, zapcore.ErrorLevel: log.SeverityError,
+	zapcore.DPanicLevel: log.SeverityFatal1, zapcore.PanicLevel: log.SeverityFatal2,
+	zapcore.FatalLevel: log.SeverityFatal3,
 }
 
-// Write implements zapcore.Core. Fields that name a trace put the line into it.
+// Write implements zapcore.Core. Fields that name a trace attach the line to it.
 func (l *Logs) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	encoder := zapcore.NewMapObjectEncoder()
 	for _, list := range [...][]zapcore.Field{l.fields, fields} {
@@ -86,20 +92,20 @@ func (l *Logs) Write(e zapcore.Entry, fields []zapcore.Field) error {
 }
 
 // Sync implements zapcore.Core.
-func (l *Logs) Sync() error { return nil } // Close does it
+func (l *Logs) Sync() error { return nil } // Close sends what is buffered
 
-// inTrace is a context of the trace that fields name, in our spelling or in Caddy's.
+// inTrace returns a context of the trace that fields name, in our spelling or in Caddy's.
 func inTrace(fields map[string]any) context.Context {
 	ctx := context.Background()
-	var of trace.SpanContextConfig
+	var config trace.SpanContextConfig
 	var err error
-	if of.TraceID, err = trace.TraceIDFromHex(first(fields, "trace_id", "traceID")); err != nil {
+	if config.TraceID, err = trace.TraceIDFromHex(first(fields, "trace_id", "traceID")); err != nil {
 		return ctx
 	}
-	if of.SpanID, err = trace.SpanIDFromHex(first(fields, "span_id", "spanID")); err != nil {
-		of.SpanID = trace.SpanID{}
+	if config.SpanID, err = trace.SpanIDFromHex(first(fields, "span_id", "spanID")); err != nil {
+		config.SpanID = trace.SpanID{}
 	}
-	return trace.ContextWithSpanContext(ctx, trace.NewSpanContext(of))
+	return trace.ContextWithSpanContext(ctx, trace.NewSpanContext(config))
 }
 
 func first(fields map[string]any, names ...string) string {
@@ -111,10 +117,10 @@ func first(fields map[string]any, names ...string) string {
 	return ""
 }
 
-// maxDepth bounds what is nested.
+// maxDepth limits the nesting of values.
 const maxDepth = 5
 
-// value is a field as OpenTelemetry has it.
+// value converts the value of a field to one of OpenTelemetry.
 func value(v any, depth int) attribute.Value {
 	switch v := v.(type) {
 	case string:
@@ -134,7 +140,7 @@ func value(v any, depth int) attribute.Value {
 	case float64:
 		return attribute.Float64Value(v)
 	case time.Duration:
-		return attribute.Float64Value(v.Seconds()) // as Caddy writes it
+		return attribute.Float64Value(v.Seconds()) // in seconds, as Caddy writes it
 	case time.Time:
 		return attribute.StringValue(v.UTC().Format(time.RFC3339Nano))
 	case map[string]any:

@@ -10,16 +10,18 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 )
 
-// Metrics sends the metrics of a registry, once a minute, and at the end.
+// Metrics sends the metrics of a registry once a minute and at the end.
 type Metrics struct{ provider *metric.MeterProvider }
 
-// NewMetrics begins to send. The names are those of the registry.
+// NewMetrics begins to send the metrics of from, under the same names.
 func NewMetrics(c Collector, s Service, from prometheus.Gatherer) (*Metrics, error) {
-	exporter, err := otlpmetricgrpc.New(context.Background(), apply(c, otlpmetricgrpc.WithEndpointURL, otlpmetricgrpc.WithEndpoint, otlpmetricgrpc.WithInsecure)...)
+	exporter, err := otlpmetricgrpc.New(context.Background(),
+		apply(c, otlpmetricgrpc.WithEndpointURL, otlpmetricgrpc.WithEndpoint, otlpmetricgrpc.WithInsecure)...)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(from))))
+	reader := metric.NewPeriodicReader(exporter,
+		metric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(from))))
 	return &Metrics{metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(s.resource()))}, nil
 }
 

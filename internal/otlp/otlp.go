@@ -1,9 +1,8 @@
-// Package otlp sends traces, metrics and logs to a collector, by OTLP over gRPC. What it
-// sends is made by its users; nothing is sent, and nothing runs, until one of them begins.
+// Package otlp sends traces, metrics and logs to a collector by OTLP over gRPC. Its users determine what is sent;
+// nothing is sent, and no goroutine runs, until one of them begins.
 //
-// The variables of OpenTelemetry count beside what is given here: OTEL_SERVICE_NAME,
-// OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, OTEL_METRIC_EXPORT_INTERVAL
-// and others of their kind.
+// The environment variables of OpenTelemetry apply in addition to the options: OTEL_SERVICE_NAME,
+// OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, OTEL_METRIC_EXPORT_INTERVAL and others like them.
 package otlp
 
 import (
@@ -17,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// Collector is where to send to.
+// Collector is the collector to send to.
 type Collector struct {
 	// Endpoint is a host with a port, or an http or https URL.
 	Endpoint string
@@ -25,15 +24,15 @@ type Collector struct {
 	Insecure bool
 }
 
-// Service is who sends.
+// Service identifies the sender.
 type Service struct{ Name, Version string }
 
-// closeTime is how long what was gathered may take to be sent at the end.
+// closeTime is how long sending the buffered data may take at the end.
 const closeTime = 5 * time.Second
 
-// resource describes the service; the environment has the last word.
+// resource describes the service. The environment overrides it.
 func (s Service) resource() *resource.Resource {
-	// What cannot be found out is left out.
+	// Attributes that cannot be determined are left out.
 	r, _ := resource.New(context.Background(),
 		resource.WithAttributes(attribute.String("service.name", s.Name), attribute.String("service.version", s.Version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
@@ -43,7 +42,7 @@ func (s Service) resource() *resource.Resource {
 // isURL reports whether an endpoint has a scheme.
 func (c Collector) isURL() bool { return strings.Contains(c.Endpoint, "://") }
 
-// apply chooses the options of an exporter for a collector.
+// apply returns the options of an exporter for a collector.
 func apply[T any](c Collector, url, host func(string) T, insecure func() T) []T {
 	var all []T
 	if c.isURL() {
@@ -57,31 +56,31 @@ func apply[T any](c Collector, url, host func(string) T, insecure func() T) []T 
 	return all
 }
 
-// ender is what has to be flushed and ended.
+// ender is flushed and ended by Shutdown.
 type ender interface {
 	Shutdown(ctx context.Context) error
 }
 
-// end sends what was gathered, for some seconds.
+// end sends what is buffered, within closeTime.
 func end(e ender) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	return e.Shutdown(ctx)
 }
 
-// sayEvery is how often a collector that does not take what is sent is told of.
+// sayEvery is how often a failure to send is reported.
 const sayEvery = time.Minute
 
-// OnError has tell called when something cannot be sent, once a minute at most: for the
-// process, and the last one counts.
+// OnError sets the function that is called when something cannot be sent, at most once a minute. It is global to the
+// process: the last call wins.
 func OnError(tell func(err error)) {
 	var mu sync.Mutex
-	var said time.Time
+	var last time.Time
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		mu.Lock()
-		due := time.Since(said) >= sayEvery
+		due := time.Since(last) >= sayEvery
 		if due {
-			said = time.Now()
+			last = time.Now()
 		}
 		mu.Unlock()
 		if due {

@@ -155,7 +155,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestNobody: a collector that is away costs nobody anything, and is told of once.
+// TestNobody checks that an unreachable collector delays nobody and is reported once.
 func TestNobody(t *testing.T) {
 	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "500") // ms
 	told := make(chan error, 100)

@@ -13,39 +13,42 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Tracer sends spans: one of each request that is served, with those of its parts.
+// Tracer sends spans: one for each request that is served, and further ones for its parts.
 type Tracer struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 }
 
-// w3c is the header traceparent (W3C Trace Context).
+// w3c handles the header traceparent (W3C Trace Context).
 var w3c = propagation.TraceContext{}
 
-// NewTracer makes a tracer. Of requests that are of no trace yet a share, 0 to 1, is
-// followed; those of a trace are followed as it is. The collector is reached for in the
-// background.
+// NewTracer makes a tracer. share, from 0 to 1, is the share of requests that are traced among those without a trace;
+// for a request of an existing trace the sampling decision of that trace applies. The tracer connects to the collector
+// in the background.
 func NewTracer(c Collector, s Service, share float64) (*Tracer, error) {
-	exporter, err := otlptracegrpc.New(context.Background(), apply(c, otlptracegrpc.WithEndpointURL, otlptracegrpc.WithEndpoint, otlptracegrpc.WithInsecure)...)
+	exporter, err := otlptracegrpc.New(context.Background(),
+		apply(c, otlptracegrpc.WithEndpointURL, otlptracegrpc.WithEndpoint, otlptracegrpc.WithInsecure)...)
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(s.resource()), sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(share))))
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(s.resource()),
+		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(share))))
 	return &Tracer{provider, provider.Tracer("github.com/tollgate-gateway/tollgate")}, nil
 }
 
-// Close sends what was gathered.
+// Close sends what is buffered.
 func (t *Tracer) Close() error { return end(t.provider) }
 
-// Serve begins the span of a request, in the trace that its context or its header has.
-// end takes the pattern of its path and the status of the answer.
+// Serve begins the span of a request, within the trace of its context or its header. The caller calls end with the
+// pattern of the path and the status of the answer.
 func (t *Tracer) Serve(r *http.Request) (_ *http.Request, end func(route string, status int)) {
 	ctx := r.Context()
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		ctx = w3c.Extract(ctx, propagation.HeaderCarrier(r.Header))
 	}
 	name, method := methodOf(r)
-	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("http.request.method", method)))
+	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(attribute.String("http.request.method", method)))
 	return r.WithContext(ctx), func(route string, status int) {
 		if route != "" {
 			span.SetName(name + " " + route)
@@ -59,19 +62,19 @@ func (t *Tracer) Serve(r *http.Request) (_ *http.Request, end func(route string,
 	}
 }
 
-// methodOf is the method of a request as spans are called by it, and as they have it. One
-// that is not known is any text of a client's (OpenTelemetry semantic conventions, HTTP
-// spans).
+// methodOf returns the method of a request for the name of a span and for its attribute. An unknown method, which may
+// be any text from the client, is replaced (OpenTelemetry semantic conventions, HTTP spans).
 func methodOf(r *http.Request) (name, method string) {
 	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodConnect, http.MethodTrace:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions, http.MethodConnect, http.MethodTrace:
 		return r.Method, r.Method
 	}
 	return "HTTP", "_OTHER"
 }
 
-// Begin begins a part of what is followed. Where nothing is, it does nothing. The error
-// is noted as such, without its text, which may have what is nobody's business.
+// Begin begins the span of a part of a trace. If ctx is not being traced it does nothing. An error passed to end is
+// recorded without its text, which may be confidential.
 func (t *Tracer) Begin(ctx context.Context, name string) (_ context.Context, end func(err error)) {
 	return t.begin(ctx, name, trace.SpanKindInternal)
 }
@@ -89,8 +92,8 @@ func (t *Tracer) begin(ctx context.Context, name string, kind trace.SpanKind) (c
 	}
 }
 
-// Transport follows requests to other servers, and tells them the trace. Of their
-// addresses there is the host alone: paths and queries may have secrets.
+// Transport traces requests to other servers and passes the trace on to them. Only the host of their URLs is recorded,
+// since paths and queries may hold secrets.
 func (t *Tracer) Transport(base http.RoundTripper) http.RoundTripper { return &transport{t, base} }
 
 type transport struct {

@@ -38,7 +38,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A resolver that does not answer is not waited for.
+// TestCheckIsBounded checks that Check does not wait for a resolver that does not answer.
 func TestCheckIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,20 +10,18 @@ import (
 	"sync/atomic"
 )
 
-// ErrShutdown is the error of a connection that Connections has cut.
+// ErrShutdown is the error of a connection that Connections.Cut has closed.
 var ErrShutdown = errors.New("the gateway is shutting down")
 
-// Connections are those of transports, kept so that all can be cut at once: the
-// exchanges on them end by an error, while their requests go on. A context for
-// each request could do the same and would cost each request memory.
+// Connections tracks the connections of transports so that all can be cut at once: their exchanges then fail while the
+// requests that made them go on. A context per request could do the same but would cost memory for each request.
 type Connections struct {
 	isCut atomic.Bool
 	mu    sync.Mutex
 	open  map[*connection]struct{}
 }
 
-// Watch keeps the connections that a transport makes from now on. It is called
-// before the transport is used.
+// Watch tracks the connections that a transport makes from now on. It must be called before the transport is used.
 func (c *Connections) Watch(t *http.Transport) {
 	dial := t.DialContext
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -61,7 +59,7 @@ func (c *Connections) Cut() {
 	clear(c.open)
 }
 
-// connection is one that is kept.
+// connection is a tracked connection.
 type connection struct {
 	net.Conn
 	all *Connections
@@ -79,8 +77,8 @@ func (c *connection) Write(p []byte) (int, error) {
 	return n, c.reason(err)
 }
 
-// ReadFrom implements io.ReaderFrom for bodies that a transport sends: what comes from r goes
-// out by large writes, through a buffer that is used again.
+// ReadFrom implements io.ReaderFrom for bodies that a transport sends. It copies r in large writes through a pooled
+// buffer.
 func (c *connection) ReadFrom(r io.Reader) (int64, error) {
 	buffer := bodies.Get().(*[]byte)
 	defer bodies.Put(buffer)
@@ -92,7 +90,7 @@ const bodyBuffer = 128 << 10
 
 var bodies = sync.Pool{New: func() any { b := make([]byte, bodyBuffer); return &b }}
 
-// reason is why an exchange failed.
+// reason returns ErrShutdown in place of an error after Cut.
 func (c *connection) reason(err error) error {
 	if err != nil && c.all.isCut.Load() {
 		return ErrShutdown

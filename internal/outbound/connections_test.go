@@ -12,8 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// Exchanges under way end by ErrShutdown over both versions of HTTP, and no new
-// one begins; a connection that was closed before is forgotten.
+// TestCut checks that running exchanges end with ErrShutdown over both versions of HTTP and that no new one begins. A
+// connection that was closed before is forgotten.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
@@ -78,7 +78,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A dial that fails is the dialer's own failure.
+// TestWatchedDialFails checks that the error of a failed dial is that of the dialer.
 func TestWatchedDialFails(t *testing.T) {
 	t.Parallel()
 	want := errors.New("no route")
@@ -89,7 +89,7 @@ func TestWatchedDialFails(t *testing.T) {
 	}
 }
 
-// A body of any size arrives whole, and one that breaks off is an error.
+// TestWatchedBody checks that a body of any size arrives whole, and that a truncated one is an error.
 func TestWatchedBody(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

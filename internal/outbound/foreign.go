@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// maxHeader bounds the header of an answer from a foreign address, in bytes.
+// maxHeader is the limit for the header of a response from a foreign address, in bytes.
 const maxHeader = 64 << 10
 
-// NewClient is for short fetches from addresses that anybody may have set: a name is
-// looked up once, refused where any of its addresses is not Allowed, and what is connected
-// to is one of those that were checked. It knows no proxy, follows no redirect, keeps no
-// connection and expands nothing; timeout is for a fetch as a whole.
+// NewClient returns a client for short fetches from addresses that anybody may have set. A name is looked up once and
+// refused if any of its addresses is not Allowed; connections are made only to the addresses that were checked. The
+// client uses no proxy, follows no redirect, keeps no connection alive and decompresses nothing. timeout limits a fetch
+// as a whole.
 func NewClient(allow []netip.Prefix, timeout time.Duration) *http.Client {
 	return newClient(foreign{allow, net.DefaultResolver.LookupNetIP, Dialer(allow).DialContext}, timeout)
 }
@@ -41,8 +41,8 @@ type foreign struct {
 	connect func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// connectShare is what one of several addresses gets, so that a silent one leaves time for
-// the next.
+// connectShare is the time for each of several addresses except the last, so that a silent one leaves time for the
+// next.
 const connectShare = 3 * time.Second
 
 func (f foreign) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -65,7 +65,9 @@ func (f foreign) dial(ctx context.Context, network, address string) (net.Conn, e
 	}
 	for i, addr := range addrs {
 		var conn net.Conn
-		if conn, err = f.try(ctx, network, netip.AddrPortFrom(addr, uint16(port)).String(), i == len(addrs)-1); err == nil {
+		if conn, err = f.try(
+			ctx, network, netip.AddrPortFrom(addr, uint16(port)).String(), i == len(addrs)-1,
+		); err == nil {
 			return conn, nil
 		}
 	}
@@ -81,7 +83,7 @@ func (f foreign) try(ctx context.Context, network, address string, last bool) (n
 	return f.connect(ctx, network, address)
 }
 
-// resolve is the addresses of a host: itself, or those of its name.
+// resolve returns the addresses of a host: the host itself if it is an address, or those of its name.
 func (f foreign) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, nil
@@ -96,8 +98,8 @@ func (f foreign) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	return addrs, err
 }
 
-// numeric reports whether a host that is no address ends as one does, such as 127.1, 0x7f.1
-// and 2130706433: some resolvers make an address of it (WHATWG URL, ends in a number).
+// numeric reports whether a host that is not an address ends like one, such as 127.1, 0x7f.1 and 2130706433: some
+// resolvers make an address of it (WHATWG URL Standard, ends in a number).
 func numeric(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	last := strings.ToLower(host[strings.LastIndexByte(host, '.')+1:])

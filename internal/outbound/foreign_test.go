@@ -18,7 +18,7 @@ import (
 
 var errDialed = errors.New("dialed")
 
-// fetch asks for a URL, and tells the addresses that were dialed.
+// fetch requests a URL and returns the addresses that were dialed.
 func fetch(t *testing.T, f foreign, url string) (dialed []string, err error) {
 	t.Helper()
 	f.connect = func(_ context.Context, _, address string) (net.Conn, error) {
@@ -36,7 +36,7 @@ func fetch(t *testing.T, f foreign, url string) (dialed []string, err error) {
 	return dialed, err
 }
 
-// No way to write an address leads where a stranger must not send us.
+// TestForeignHosts checks that no spelling of an address leads to a forbidden network.
 func TestForeignHosts(t *testing.T) {
 	t.Parallel()
 	for _, host := range outboundtest.Hosts {
@@ -71,8 +71,8 @@ func TestForeignDials(t *testing.T) {
 	}
 }
 
-// A name that leads elsewhere at each look is looked up once, and what was checked is what
-// is dialed.
+// TestForeignRebinding checks that a name that resolves differently each time is resolved once, and that the address
+// that was checked is the one that is dialed.
 func TestForeignRebinding(t *testing.T) {
 	t.Parallel()
 	looks := 0
@@ -87,7 +87,7 @@ func TestForeignRebinding(t *testing.T) {
 	}
 }
 
-// The dialer that is used looks at the address again.
+// TestForeignDialerChecks checks that the dialer checks the address again.
 func TestForeignDialerChecks(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
@@ -98,7 +98,8 @@ func TestForeignDialerChecks(t *testing.T) {
 	}
 }
 
-// A redirect is an answer as any other; what is packed stays packed; a long header is refused.
+// TestForeignAnswers checks that a redirect is returned like any other answer, that the client asks for no compression,
+// and that a long header is refused.
 func TestForeignAnswers(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -141,7 +142,7 @@ func TestForeignAnswers(t *testing.T) {
 	}
 }
 
-// The dialer of other transports refuses the addresses themselves, whatever led there.
+// TestDialerHosts checks that the dialer of other transports refuses the addresses themselves, whatever name led there.
 func TestDialerHosts(t *testing.T) {
 	t.Parallel()
 	refused := 0
@@ -150,7 +151,7 @@ func TestDialerHosts(t *testing.T) {
 			host = at
 		}
 		host = strings.ReplaceAll(strings.Trim(host, "[]"), "%25", "%")
-		addrs, _ := outboundtest.Lookup(t.Context(), "ip", host) // none: it is no name
+		addrs, _ := outboundtest.Lookup(t.Context(), "ip", host) // there are none if host is not a name
 		if addr, err := netip.ParseAddr(host); err == nil {
 			addrs = []netip.Addr{addr}
 		}

@@ -1,6 +1,5 @@
-// Package outbound guards connections to addresses that users set: webhooks,
-// base URLs of models, documents of clients. It keeps them from the operator's own network. It also
-// cuts connections when the process ends.
+// Package outbound guards connections to addresses that users set: webhooks, base URLs of models, documents of clients.
+// It keeps them away from the operator's own network. It also cuts connections when the process ends.
 package outbound
 
 import (
@@ -16,9 +15,8 @@ import (
 // ErrNotAllowed is the error of a dial that the guard refuses.
 var ErrNotAllowed = errors.New("the address is not public and not among the allowed networks")
 
-// Dialer returns one that refuses addresses that are not Allowed. The check is
-// on the address that is connected to, so a name cannot lead around it. A
-// transport that uses it must have no proxy, which would dial in its place.
+// Dialer returns a dialer that refuses addresses that are not Allowed. It checks the address that is connected to, so a
+// name cannot circumvent it. A transport that uses it must have no proxy, which would dial in its place.
 func Dialer(allow []netip.Prefix) *net.Dialer {
 	return &net.Dialer{
 		Timeout: 10 * time.Second, KeepAlive: 30 * time.Second,
@@ -35,15 +33,15 @@ func Dialer(allow []netip.Prefix) *net.Dialer {
 	}
 }
 
-// global is all of IPv6 that is given out as public (IANA, IPv6 global unicast
-// address assignments): what lies outside embeds IPv4 or is of some other use.
+// global is the part of IPv6 that is assigned for public use (IANA, IPv6 global unicast address assignments). Addresses
+// outside it embed IPv4 or have another use.
 var global = netip.MustParsePrefix("2000::/3")
 
-// special are the ranges beyond those that netip names which do not lead to
-// the public Internet (IANA special-purpose address registries).
+// special are the ranges that do not lead to the public Internet (IANA special-purpose address registries), besides
+// those that netip has methods for.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("100.64.0.0/10"), // shared address space, cloud metadata at some
+	netip.MustParsePrefix("100.64.0.0/10"), // shared address space, used by some clouds for metadata
 	netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"),
 	netip.MustParsePrefix("192.88.99.0/24"),
@@ -51,14 +49,13 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("198.51.100.0/24"),
 	netip.MustParsePrefix("203.0.113.0/24"),
 	netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("2001::/23"), // with Teredo, which embeds IPv4
+	netip.MustParsePrefix("2001::/23"), // includes Teredo, which embeds IPv4
 	netip.MustParsePrefix("2001:db8::/32"),
-	netip.MustParsePrefix("2002::/16"), // 6to4, embeds IPv4
+	netip.MustParsePrefix("2002::/16"), // 6to4, which embeds IPv4
 	netip.MustParsePrefix("3fff::/20"),
 }
 
-// Allowed reports whether an address that a user has set may be connected to: a
-// public one, or one that allow has.
+// Allowed reports whether a connection may be made to an address that a user has set: a public one, or one in allow.
 func Allowed(addr netip.Addr, allow []netip.Prefix) bool {
 	addr = addr.Unmap().WithZone("")
 	for _, p := range allow {

@@ -16,18 +16,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// NewBrandedLook is NewLook with a folder of whoever runs the service, in which there
-// are the same two folders: its templates and files take the places of those with their
-// names, its parts of those that they define, and its static/name.css goes behind the
-// others. Each page is tried with a sample of its data, and with site as Call.Site. The
-// error names the file and the line.
-func NewBrandedLook(name string, files fs.FS, funcs template.FuncMap, folder fs.FS, site any, samples map[string]any) (*Look, error) {
+// NewBrandedLook works like NewLook with an additional folder of the operator, which has the same two subfolders. Its
+// templates and files replace those with the same names, its parts replace the parts that they define, and its
+// static/name.css follows the other style sheets. Each page is rendered once with a sample of its data, and with site
+// as Call.Site. An error names the file and the line.
+func NewBrandedLook(
+	name string, files fs.FS, funcs template.FuncMap, folder fs.FS, site any, samples map[string]any,
+) (*Look, error) {
 	refusal := &apierror.Error{Status: http.StatusTooManyRequests, Message: "A sample.", RetryAfter: time.Minute}
 	samples = maps.Clone(samples)
 	samples["error"] = faultOf(refusal)
 	for _, file := range glob(folder, "templates/*.html") {
 		if _, known := samples[pageOf(file)]; !known && !isParts(file) {
-			return nil, fmt.Errorf("%s: there is no such page; there are %s", file, strings.Join(slices.Sorted(maps.Keys(samples)), ", "))
+			return nil, fmt.Errorf("%s: there is no such page; there are %s",
+				file, strings.Join(slices.Sorted(maps.Keys(samples)), ", "))
 		}
 	}
 	l, err := newLook(name, funcs, own, files, folder)
@@ -42,19 +44,22 @@ func NewBrandedLook(name string, files fs.FS, funcs template.FuncMap, folder fs.
 	return l, l.bare.ExecuteTemplate(io.Discard, "bare", l.bareOf("", look.Bar{}, refusal))
 }
 
-// try shows a page to nobody.
+// try renders a page and discards it.
 func (l *Look) try(page string, shown, data any) error {
 	r, err := http.NewRequest(http.MethodGet, "/", http.NoBody) //nolint:noctx // it goes nowhere
 	if err != nil {
 		return err
 	}
-	c := newCall(&site{look: l, bar: func(*http.Request) look.Bar { return look.Bar{} }, tokenField: "token", signer: func() signed.Signer { return signed.Signer{} }}, nowhere{}, r)
+	c := newCall(&site{
+		look: l, bar: func(*http.Request) look.Bar { return look.Bar{} },
+		tokenField: "token", signer: func() signed.Signer { return signed.Signer{} },
+	}, nowhere{}, r)
 	c.Site, c.Name = shown, "Sample"
 	problem := []apierror.Detail{{Field: "field", Message: "A sample."}}
 	return c.show(http.StatusOK, page, "Sample", data, problem)
 }
 
-// nowhere takes a page.
+// nowhere discards a page.
 type nowhere struct{}
 
 func (nowhere) Header() http.Header                { return make(http.Header) }

@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// brand is a folder with one template and one file.
+// brand returns a folder with one template or file.
 func brand(name, text string) fstest.MapFS { return fstest.MapFS{name: {Data: []byte(text)}} }
 
-// samples are those of a shop with one page.
+// samples are the sample data of a shop with one page.
 var samples = map[string]any{"thing": struct{ Title string }{"a thing"}}
 
 var oneThing = fstest.MapFS{
@@ -74,7 +74,7 @@ func TestBranded(t *testing.T) {
 	}
 }
 
-// What is wrong with a folder is told with its file, and where it can be its line.
+// TestBrandedRefuses checks that an error about a folder names the file and, where possible, the line.
 func TestBrandedRefuses(t *testing.T) {
 	t.Parallel()
 	for text, tells := range map[string]string{

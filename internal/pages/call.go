@@ -16,36 +16,36 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
-// maxNotice bounds what is told on the page after a form, in bytes.
+// maxNotice limits the notice on the page after a form, in bytes.
 const maxNotice = 400
 
 // Call is a request for a page.
 type Call struct {
 	W http.ResponseWriter
 	R *http.Request
-	// Form are the fields of the form that was sent, Query the parameters of the address.
+	// Form has the fields of the form that was sent, and Query the parameters of the URL.
 	Form, Query Fields
 
-	// Name is that of the site, as titles have it.
+	// Name is the name of the site for titles.
 	Name string
-	// Zone is where the times of the page are. Default: UTC.
+	// Zone is the time zone in which the page shows times. Default: UTC.
 	Zone *time.Location
-	// Site is what templates see as .Site: who looks, settings, what the head needs.
+	// Site is what templates see as .Site: the user, settings, what the head needs.
 	Site any
 
 	site     *site
-	person   string // who is signed in; empty: a guest
-	browser  string // what Browser returned; empty: nobody has asked yet
+	person   string // id of the signed-in user; empty for a guest
+	browser  string // the result of Browser; empty before its first call
 	ids      []id
-	images   string // further sources of images
-	forms    string // where forms may lead
-	begun    bool   // the layout has what it needs
+	images   string // further sources of images for the policy
+	forms    string // further targets of forms for the policy
+	begun    bool   // Begin succeeded, so the layout can be used
 	answered bool
 
 	public, concealed bool
 	upload            int64
 	keeps             []string
-	outdated          bool // the form that was sent is only shown once more
+	outdated          bool // the form that was sent is only shown again
 }
 
 func newCall(s *site, w http.ResponseWriter, r *http.Request) *Call {
@@ -53,7 +53,7 @@ func newCall(s *site, w http.ResponseWriter, r *http.Request) *Call {
 	return &Call{W: w, R: r, Query: Fields{values: r.URL.Query()}, Zone: time.UTC, site: s}
 }
 
-// headers are those of every page.
+// headers sets the headers of every page.
 func (c *Call) headers() {
 	h := c.W.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -74,7 +74,7 @@ func (c *Call) headers() {
 	}
 }
 
-// noStore keeps the page for who asked.
+// noStore keeps the page out of shared caches, or out of all caches if the site is closed.
 func (c *Call) noStore() {
 	if c.site.closed {
 		c.W.Header().Set("Cache-Control", "no-store")
@@ -87,10 +87,11 @@ func (c *Call) setPolicy() {
 	c.W.Header().Set("Content-Security-Policy", policy(c.images, c.forms))
 }
 
-// policy lets pages run and show what is theirs, and images and targets of forms from
-// further sources.
+// policy returns a Content-Security-Policy that allows scripts, styles and images from the site itself, images from
+// further sources, and forms that lead to further targets.
 func policy(images, forms string) string {
-	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'" + images + "; form-action 'self'" + forms + "; frame-ancestors 'none'; base-uri 'none'"
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'" + images +
+		"; form-action 'self'" + forms + "; frame-ancestors 'none'; base-uri 'none'"
 }
 
 // AllowImages lets the page show images from a further source, such as https:.
@@ -99,36 +100,37 @@ func (c *Call) AllowImages(source string) {
 	c.setPolicy()
 }
 
-// AllowForms lets a form of the page lead to another site, such as
-// https://client.example, also by a redirect. What is no source (CSP 3, section 2.3.1)
-// is not allowed: others may have written it.
+// AllowForms lets a form of the page lead to another site, such as https://client.example, also by a redirect. A text
+// that is not a source (CSP 3, section 2.3.1) is ignored, since others may have written it.
 func (c *Call) AllowForms(source string) {
 	c.forms += onePolicySource(source)
 	c.setPolicy()
 }
 
-// onePolicySource is a source behind a space; empty: the text is none, or more than one.
+// onePolicySource returns a source after a space, or "" if text is not exactly one source.
 func onePolicySource(text string) string {
-	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`;,'"`, r) }) {
+	if text == "" || strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r > '~' || strings.ContainsRune(`;,'"`, r)
+	}) {
 		return ""
 	}
 	return " " + text
 }
 
-// Common returns the call itself. A service's call, which embeds it, has it too: packages that serve pages of any
-// service reach the common part of its calls by it.
+// Common returns the call itself. A service's call, which embeds it, inherits the method, so that packages that serve
+// pages of any service can reach the common part of its calls.
 func (c *Call) Common() *Call { return c }
 
-// Context is that of the request.
+// Context returns the context of the request.
 func (c *Call) Context() context.Context { return c.R.Context() }
 
-// Answered reports whether there is an answer already, as after Redirect.
+// Answered reports whether the request has been answered, for example by Redirect.
 func (c *Call) Answered() bool { return c.answered }
 
-// At is the address of a path of this site.
+// At returns the URL path of a path of this site, which is the mount and the path.
 func (c *Call) At(path string) string { return c.site.mount + path }
 
-// Base is the address of this site with its host, without a slash at the end.
+// Base returns the URL of this site with its host, without a slash at the end.
 func (c *Call) Base() string {
 	if c.site.baseURL != "" {
 		return c.site.baseURL + c.site.mount
@@ -136,8 +138,7 @@ func (c *Call) Base() string {
 	return origin.Of(c.R) + c.site.mount
 }
 
-// Here is the path of this page with its parameters, to come back to; of one whose
-// address holds a secret, that of the first page.
+// Here returns the path of this page with its parameters, to return to. If its URL holds a secret, Here returns "/".
 func (c *Call) Here() string {
 	if c.concealed {
 		return "/"
@@ -153,7 +154,7 @@ func (c *Call) inside(uri string) string {
 	return Local(path)
 }
 
-// Referrer is the page of this site that the request comes from.
+// Referrer returns the path of the page of this site from which the request comes, or "/" if it comes from elsewhere.
 func (c *Call) Referrer() string {
 	u, err := url.Parse(c.R.Referer())
 	if err != nil || u.Host != c.R.Host && (u.Host == "" || u.Host != c.site.host) {
@@ -162,7 +163,7 @@ func (c *Call) Referrer() string {
 	return c.inside(u.RequestURI())
 }
 
-// Redirect leads to a path of this site, with a notice on its page; empty: none.
+// Redirect redirects to a path of this site, whose page shows notice unless it is empty.
 func (c *Call) Redirect(to, notice string) error {
 	if notice != "" {
 		c.setCookie(noticeCookie, base64.RawURLEncoding.EncodeToString([]byte(short(notice))), time.Minute)
@@ -172,7 +173,7 @@ func (c *Call) Redirect(to, notice string) error {
 	return nil
 }
 
-// short is a notice that fits, with whole characters.
+// short cuts a notice to maxNotice bytes, between characters.
 func short(notice string) string {
 	if len(notice) <= maxNotice {
 		return notice
@@ -185,7 +186,7 @@ func short(notice string) string {
 	return notice[:end] + more
 }
 
-// Then is Redirect after something that went well, and its error otherwise.
+// Then redirects like Redirect if err is nil, and returns err otherwise.
 func (c *Call) Then(err error, to, notice string) error {
 	if err != nil {
 		return err
@@ -193,9 +194,8 @@ func (c *Call) Then(err error, to, notice string) error {
 	return c.Redirect(to, notice)
 }
 
-// ToLogin leads a guest to the page to sign in, which leads back by a parameter
-// (Options.Back). A form that was sent is refused instead: it would be lost. See
-// Page.Keeps for one that must not be.
+// ToLogin redirects a guest to the sign-in page, with the path to return to in a parameter (Options.Back). A form that
+// was sent is refused instead, as its fields would be lost; see Page.Keeps for forms whose text must be kept.
 func (c *Call) ToLogin(page string) error {
 	if c.R.Method == http.MethodPost {
 		return errSignedOut
@@ -203,8 +203,8 @@ func (c *Call) ToLogin(page string) error {
 	return c.Redirect(page+"?"+c.site.back+"="+url.QueryEscape(c.Here()), "")
 }
 
-// ToConfirm leads to the page that asks for the password once more, and from there
-// back: of a form that was sent to the page that it was on.
+// ToConfirm redirects to the page that asks for the password again, and from there back to this page or, after a form
+// was sent, to the page that it was on.
 func (c *Call) ToConfirm(page string) error {
 	next := c.Here()
 	if c.R.Method == http.MethodPost {
@@ -213,7 +213,7 @@ func (c *Call) ToConfirm(page string) error {
 	return c.Redirect(page+"?"+c.site.back+"="+url.QueryEscape(next), "")
 }
 
-// notice is what the former page had to say; it is told once.
+// notice returns the notice set by the previous page and removes its cookie.
 func (c *Call) notice() string {
 	if c.public {
 		return ""
@@ -226,8 +226,8 @@ func (c *Call) notice() string {
 	return string(text)
 }
 
-// The cookies, behind the name of the look; a prefix keeps secure ones from other
-// hosts and paths.
+// The names of the cookies follow the name of the look. The prefix __Host- protects secure ones from other hosts and
+// paths.
 const (
 	sessionCookie = "_session"
 	formCookie    = "_form"
@@ -249,10 +249,10 @@ func (c *Call) cookieName(name string) string {
 	return full
 }
 
-// secure reports whether the browser shall send a cookie over https alone.
+// secure reports whether the browser is told to send a cookie over https only.
 func (c *Call) secure(name string) bool {
 	if name == sessionCookie && c.site.sameSite == http.SameSiteNoneMode {
-		return true // no browser takes it else
+		return true // browsers reject it otherwise
 	}
 	if c.site.secure != nil {
 		return *c.site.secure
@@ -268,7 +268,7 @@ func (c *Call) cookie(name string) string {
 	return cookie.Value
 }
 
-// setCookie sets a cookie for a time; none removes it.
+// setCookie sets a cookie with a lifetime. A lifetime of zero removes it.
 func (c *Call) setCookie(name, value string, lasts time.Duration) {
 	age := int(lasts.Seconds())
 	if age <= 0 {
@@ -278,13 +278,14 @@ func (c *Call) setCookie(name, value string, lasts time.Duration) {
 	if name == sessionCookie {
 		sameSite = c.site.sameSite
 	}
-	http.SetCookie(c.W, &http.Cookie{ //nolint:gosec // Secure as the site is
-		Name: c.cookieName(name), Value: value, Path: "/", MaxAge: age, Secure: c.secure(name), HttpOnly: true, SameSite: sameSite,
+	http.SetCookie(c.W, &http.Cookie{ //nolint:gosec // Secure depends on the site
+		Name: c.cookieName(name), Value: value, Path: "/", MaxAge: age,
+		Secure: c.secure(name), HttpOnly: true, SameSite: sameSite,
 	})
 }
 
-// Session is the cookie of a session that the browser sends, which may be good for
-// nothing; empty: none, as always on public pages.
+// Session returns the session cookie that the browser sent, which may not be valid. It returns "" if there is none, and
+// always on public pages.
 func (c *Call) Session() string {
 	if c.public {
 		return ""
@@ -292,24 +293,24 @@ func (c *Call) Session() string {
 	return c.cookie(sessionCookie)
 }
 
-// SignedIn says, in Begin, that the session of the browser is good, and whose it is: person is an id that no other
-// person of the site has. The forms of the page are then good for this person alone, in this browser, also after a
-// further sign-in of theirs, and no cache keeps the page. Without SignedIn the request is a guest's.
+// SignedIn records that the session of the browser is valid. Begin calls it. person is the id of the user, unique
+// within the site. The forms of the page are then valid for this person only, in this browser, also after a further
+// sign-in of theirs, and no cache keeps the page. Without SignedIn the request counts as a guest's.
 func (c *Call) SignedIn(person string) { c.person = person }
 
-// SignIn keeps the cookie of a session in the browser, or keeps it longer.
+// SignIn sets the session cookie, or extends its lifetime.
 func (c *Call) SignIn(cookie string, lasts time.Duration) { c.setCookie(sessionCookie, cookie, lasts) }
 
-// SignOut takes the cookie of the session from the browser.
+// SignOut removes the session cookie.
 func (c *Call) SignOut() { c.setCookie(sessionCookie, "", 0) }
 
-// browserLasts is how long a browser keeps its secret after the last page that used it: longer than sessions last
-// while nobody uses them, so that a form that was left open is good as long as its session is.
+// browserLasts is how long a browser keeps its secret after the last page that used it. It is longer than idle sessions
+// last, so that a form that was left open is valid as long as its session is.
 const browserLasts = 30 * 24 * time.Hour
 
-// Browser returns a secret of the browser, which forms and what goes on over several pages are bound to. It stays the
-// same when somebody signs in or out, so that all tabs have one. The first call of a request sets the cookie that
-// holds it, or has the browser keep it longer.
+// Browser returns a secret of the browser, to which forms and processes over several pages are bound. It stays the same
+// when somebody signs in or out, so that all tabs share it. The first call in a request sets the cookie that holds it,
+// or extends its lifetime.
 func (c *Call) Browser() string {
 	if c.browser != "" {
 		return c.browser
@@ -324,9 +325,9 @@ func (c *Call) Browser() string {
 	return c.browser
 }
 
-// Once is a key by which a form that is sent twice is known, empty where the form
-// has no word for it (View.Once). What else it holds tells another text apart that
-// was written after going back.
+// Once returns a key that identifies a form, so that sending it twice can be detected. The texts are part of the key,
+// so that a text changed after going back counts as another form. Once returns "" if the form has no field for it
+// (View.Once).
 func (c *Call) Once(texts ...string) string {
 	word := c.Form.Text("once")
 	if word == "" || len(word) > maxToken {

@@ -5,19 +5,18 @@ import (
 	"strings"
 )
 
-// Change is a line of a diff: {{template "diff" .List}}.
+// Change is a line of a diff, for {{template "diff" .List}}.
 type Change struct {
 	Kind string // same, gone or came
 	Text string
 }
 
-// maxDiff bounds the lines that are compared, squared.
+// maxDiff limits the number of changed lines that are compared; the work grows with its square.
 const maxDiff = 400
 
-// Diff compares two texts by line. Texts that are too long for it stand one
-// after the other.
-func Diff(before, after string) []Change {
-	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
+// Diff compares two texts line by line. If too many lines differ, the result has all old ones followed by all new ones.
+func Diff(previous, current string) []Change {
+	a, b := strings.Split(previous, "\n"), strings.Split(current, "\n")
 	head := 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
@@ -38,12 +37,12 @@ func lines(out []Change, kind string, text []string) []Change {
 	return out
 }
 
-// middle finds the longest common lines of what is not the same at both ends.
+// middle compares the part between the equal begin and end by the longest common subsequence.
 func middle(out []Change, a, b []string) []Change {
 	if len(a) > maxDiff || len(b) > maxDiff {
 		return lines(lines(out, "gone", a), "came", b)
 	}
-	common := make([][]int, len(a)+1) // of a[i:] and b[j:]
+	common := make([][]int, len(a)+1) // length of the longest common subsequence of a[i:] and b[j:]
 	for i := range common {
 		common[i] = make([]int, len(b)+1)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDiff: a diff has both texts whole, and what is the same once.
+// TestDiff checks that a diff contains both texts completely, and common lines once.
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a\n", maxDiff+1)

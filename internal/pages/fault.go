@@ -15,8 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// Fault is what the page of an error tells: the Data of the templates error.html
-// and bare.html.
+// Fault is the Data of the templates error.html and bare.html.
 type Fault struct {
 	Status  int
 	Heading string
@@ -24,7 +23,7 @@ type Fault struct {
 	Wait    time.Duration
 }
 
-// headings are those of error pages.
+// headings are the headings of error pages by status.
 var headings = map[int]string{
 	http.StatusBadRequest:            "This request cannot be served",
 	http.StatusForbidden:             "Not allowed",
@@ -54,7 +53,8 @@ func (c *Call) fail(err error) {
 			return // the client is gone
 		}
 		c.site.logger.Error("page failed", zap.String("path", c.R.URL.Path), zap.Error(err))
-		e = apierror.New(http.StatusInternalServerError, "internal", "Something went wrong here. Try again; if it stays so, tell the administrator.")
+		e = apierror.New(http.StatusInternalServerError, "internal",
+			"Something went wrong here. Try again; if it stays so, tell the administrator.")
 	}
 	if e.Cause != nil && e.Status >= http.StatusInternalServerError {
 		c.site.logger.Warn("page not available", zap.String("path", c.R.URL.Path), zap.Error(errors.Join(e, e.Cause)))
@@ -72,15 +72,15 @@ func (c *Call) fail(err error) {
 	}
 	header, body := c.site.look.errorPage(c.site.mount, c.site.bar(c.R), e)
 	if c.site.closed {
-		header.Del("Referrer-Policy") // there is a stricter one
+		header.Del("Referrer-Policy") // a stricter one is set
 	}
 	maps.Copy(c.W.Header(), header)
 	c.W.WriteHeader(e.Status)
 	_, _ = c.W.Write(body) //nolint:gosec // html/template has written it; the client may be gone
 }
 
-// ErrorPage is the page of an error that needs nothing of the service, for what is
-// refused before it or where it cannot begin.
+// ErrorPage returns the header and the body of an error page that needs nothing of the service, for requests that are
+// refused in front of it or that it cannot serve.
 func (l *Look) ErrorPage(mount string, e *apierror.Error) (http.Header, []byte) {
 	return l.errorPage(mount, look.Bar{}, e)
 }
@@ -91,12 +91,13 @@ func (l *Look) errorPage(mount string, bar look.Bar, e *apierror.Error) (http.He
 		panic(err) // a test of each service runs it
 	}
 	return http.Header{
-		"Content-Type": {"text/html; charset=utf-8"}, "Content-Security-Policy": {policy("", "")}, "X-Content-Type-Options": {"nosniff"},
-		"Referrer-Policy": {"strict-origin"}, // the address may hold a secret
+		"Content-Type": {"text/html; charset=utf-8"}, "Content-Security-Policy": {policy("", "")},
+		"X-Content-Type-Options": {"nosniff"},
+		"Referrer-Policy":        {"strict-origin"}, // the URL may hold a secret
 	}, out.Bytes()
 }
 
-// bare is what the template of that name sees.
+// bare is the data of the template "bare".
 type bare struct {
 	Fault
 	Mount string
@@ -105,6 +106,9 @@ type bare struct {
 }
 
 func (l *Look) bareOf(mount string, bar look.Bar, e *apierror.Error) bare {
-	top := look.Top{Bar: bar, Home: mount + "/", At: func(name string) string { return l.address(mount, bar.Brand, name) }}
+	top := look.Top{
+		Bar: bar, Home: mount + "/",
+		At: func(name string) string { return l.address(mount, bar.Brand, name) },
+	}
 	return bare{faultOf(e), mount, l.links(mount, bar.Brand), top}
 }

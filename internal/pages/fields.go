@@ -11,30 +11,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// maxNumbers bounds how many fields of one name are read.
+// maxNumbers limits how many fields of one name are read.
 const maxNumbers = 3000
 
-// Fields are the fields of a form, or the parameters of an address. What cannot be
-// read as it should is told by Err, which whoever reads numbers asks before they
-// are used.
+// Fields holds the fields of a form, or the parameters of a URL. Err reports the first one that could not be read as
+// asked for; callers that read numbers check it before they use them.
 type Fields struct {
 	values url.Values
 	err    error
 }
 
-// Text is a field as UTF-8; empty: there is none.
+// Text returns a field as valid UTF-8, or "" if it is missing.
 func (f *Fields) Text(name string) string { return Valid(f.values.Get(name)) }
 
-// Values are all fields of one name.
+// Values returns all fields of one name.
 func (f *Fields) Values(name string) []string { return f.values[name] }
 
-// Has reports whether a field was sent, also an empty one.
+// Has reports whether a field was sent, even an empty one.
 func (f *Fields) Has(name string) bool { return f.values.Has(name) }
 
-// Flag reports whether a box is ticked, or a button was the one.
+// Flag reports whether a box is ticked, or whether a button was used to send the form.
 func (f *Fields) Flag(name string) bool { return f.values.Get(name) != "" }
 
-// Number is a field that is a number from 0 on; empty: 0.
+// Number returns a field that is a number from 0 on, or 0 if it is empty.
 func (f *Fields) Number(name string) int64 { return f.number(name, f.Text(name)) }
 
 func (f *Fields) number(name, text string) int64 {
@@ -49,7 +48,7 @@ func (f *Fields) number(name, text string) int64 {
 	return n
 }
 
-// Numbers are the numbers from 1 on in the fields of one name, each once.
+// Numbers returns the numbers from 1 on in the fields of one name, without duplicates.
 func (f *Fields) Numbers(name string) (list []int64) {
 	values := f.values[name]
 	if len(values) > maxNumbers {
@@ -70,10 +69,10 @@ func (f *Fields) fault(message string) {
 	}
 }
 
-// Err is the first field that could not be read; nil: all were.
+// Err returns the error of the first field that could not be read, or nil.
 func (f *Fields) Err() error { return f.err }
 
-// Valid is a text as UTF-8.
+// Valid returns text as valid UTF-8, with invalid bytes replaced by U+FFFD.
 func Valid(text string) string {
 	if utf8.ValidString(text) {
 		return text

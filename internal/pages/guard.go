@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// MaxForm bounds a form without files, in bytes.
+	// MaxForm is the limit for a form without files, in bytes.
 	MaxForm = 256 << 10
-	// maxToken bounds the first field of a form with files.
+	// maxToken is the limit for the first field of a form with files, in bytes.
 	maxToken = 256
 )
 
@@ -28,16 +28,16 @@ var (
 		"You are signed out. Sign in in another tab, then go back and send the form again.")
 )
 
-// errOther is of a form that was made in this browser, but for another person than the one who is signed in now.
+// errOther refuses a form that was made in this browser, but for another person than the one who is signed in now.
 var errOther = fmt.Errorf("made for somebody else: %w", errForm)
 
-// token returns what forms of this page send back: whom the page was made for, signed for this browser.
+// token returns what forms of this page send back: the person the page was made for, signed for this browser.
 func (c *Call) token() string {
-	c.noStore() // a copy of the form would be nobody's
+	c.noStore() // another person could not use a cached copy of the form
 	return c.site.signer().Sign(c.madeFor(), c.Browser())
 }
 
-// madeFor returns what tokens say of who is signed in; of a guest it is empty.
+// madeFor returns what tokens state about the signed-in person. It is empty for a guest.
 func (c *Call) madeFor() []byte {
 	if c.person == "" {
 		return nil
@@ -46,8 +46,8 @@ func (c *Call) madeFor() []byte {
 	return sum[:16]
 }
 
-// checkToken returns nil for a token that was made in this browser for who is signed in now, errOther for one that was
-// made in this browser for another person or before somebody signed in or out, and errForm for any other.
+// checkToken returns nil for a token that was made in this browser for the person who is signed in now, errOther for
+// one that was made in this browser for another person or before somebody signed in or out, and errForm for any other.
 func (c *Call) checkToken(token string) error {
 	browser := c.browser
 	if browser == "" && !c.public {
@@ -66,7 +66,7 @@ func (c *Call) checkToken(token string) error {
 	return nil
 }
 
-// guard lets a form pass only when a page of this site made it for this browser.
+// guard refuses a form unless a page of this site made it for this browser.
 func (c *Call) guard() error {
 	if err := c.site.origin.Check(c.R); err != nil && !c.untold() {
 		return errForm
@@ -78,7 +78,7 @@ func (c *Call) guard() error {
 			return c.tooLarge()
 		}
 		c.R.Body = http.MaxBytesReader(c.W, c.R.Body, c.upload)
-		return nil // Parts asks for the token
+		return nil // Parts checks the token
 	case err != nil || kind != "application/x-www-form-urlencoded":
 		return apierror.New(http.StatusBadRequest, "bad_request", "This is not a form of %s.", c.site.called)
 	}
@@ -88,8 +88,8 @@ func (c *Call) guard() error {
 	return c.takeForm(c.Form.Text(c.site.tokenField))
 }
 
-// takeForm refuses a form whose token is not good. A form that keeps its text is taken nevertheless, only to be shown
-// once more.
+// takeForm refuses a form whose token is not valid. A form whose text is kept (Page.Keeps) is accepted all the same,
+// but only to be shown again.
 func (c *Call) takeForm(token string) error {
 	err := c.checkToken(token)
 	if err != nil && len(c.keeps) > 0 {
@@ -99,9 +99,8 @@ func (c *Call) takeForm(token string) error {
 	return err
 }
 
-// Script lets a request of a script, which changes something by another method than POST,
-// pass only when it is of a page of this site: the browser says so, or it has the token
-// that Token gives.
+// Script refuses a request of a script, which changes something with a method other than POST, unless it comes from a
+// page of this site: either the browser says so, or the request has a token returned by Token.
 func (c *Call) Script(token string) error {
 	if c.site.origin.Check(c.R) == nil {
 		return nil
@@ -109,19 +108,18 @@ func (c *Call) Script(token string) error {
 	return c.checkToken(token)
 }
 
-// Token is what a script of this browser may send back to Script.
+// Token returns what a script in this browser may send back to Script.
 func (c *Call) Token() string { return c.token() }
 
-// untold reports whether the browser does not say where a form comes from: of a closed
-// site it must not (Referrer-Policy), and without https it has no other way to. The token
-// tells.
+// untold reports whether the browser does not say where a form comes from: on a closed site it must not
+// (Referrer-Policy), and without https it has no other means. The token decides then.
 func (c *Call) untold() bool {
 	h := c.R.Header
 	return c.site.closed && h.Get("Origin") == "null" && h.Get("Sec-Fetch-Site") == ""
 }
 
-// ReadForm reads the fields of a form without files into Form. It is called for all
-// forms but those of pages with NoToken.
+// ReadForm reads the fields of a form without files into Form. It is called automatically for all forms except those of
+// pages with NoToken.
 func (c *Call) ReadForm() error {
 	if c.R.ContentLength > MaxForm {
 		return c.tooLarge()
@@ -135,7 +133,8 @@ func (c *Call) ReadForm() error {
 }
 
 func (c *Call) tooLarge() error {
-	return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "This is larger than %s takes.", c.site.called)
+	return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large",
+		"This is larger than %s takes.", c.site.called)
 }
 
 func (c *Call) badForm(err error) error {
@@ -143,16 +142,17 @@ func (c *Call) badForm(err error) error {
 		return c.tooLarge()
 	}
 	if inbound.TooSlow(err) {
-		return apierror.New(http.StatusRequestTimeout, "request_timeout", "The form took too long to arrive. Send it again.")
+		return apierror.New(http.StatusRequestTimeout, "request_timeout",
+			"The form took too long to arrive. Send it again.")
 	}
 	return apierror.New(http.StatusBadRequest, "bad_request", "The form could not be read.")
 }
 
-// Uploads reports whether the form that was sent may have files, which Parts or
-// ReadFiles is yet to read. Another form is in Form.
+// Uploads reports whether the form that was sent may have files, which Parts or ReadFiles has yet to read. Any other
+// form is in Form.
 func (c *Call) Uploads() bool { return c.Form.values == nil }
 
-// Parts reads a form with files as it comes, behind its first field, the token.
+// Parts returns a reader for a form with files as it arrives, after checking its first field, the token.
 func (c *Call) Parts() (*multipart.Reader, error) {
 	reader, err := c.R.MultipartReader()
 	if err != nil {
@@ -172,11 +172,11 @@ func (c *Call) Parts() (*multipart.Reader, error) {
 	return reader, c.takeForm(string(token))
 }
 
-// ReadFiles reads a form with files of at most so many bytes, its fields into Form.
-// The caller removes the files (RemoveAll). Who is refused anyway (refusal) is told
-// that, and not that the form is too large.
-func (c *Call) ReadFiles(most int64, refusal error) (*multipart.Form, error) {
-	c.R.Body = http.MaxBytesReader(c.W, c.R.Body, most)
+// ReadFiles reads a form with files of at most limit bytes, and its fields into Form. The caller removes the files with
+// RemoveAll. A caller that would refuse the form anyway passes that refusal, which is then returned instead of the
+// error that the form is too large.
+func (c *Call) ReadFiles(limit int64, refusal error) (*multipart.Form, error) {
+	c.R.Body = http.MaxBytesReader(c.W, c.R.Body, limit)
 	reader, err := c.Parts()
 	if err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func (c *Call) ReadFiles(most int64, refusal error) (*multipart.Form, error) {
 		}
 	}
 	if size > MaxForm {
-		_ = form.RemoveAll() // in the folder for what is temporary
+		_ = form.RemoveAll() // temporary files
 		return nil, c.tooLarge()
 	}
 	c.Form.values = form.Value

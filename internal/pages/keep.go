@@ -9,15 +9,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// errOutdated is told with a form that is shown once more.
+// errOutdated is reported with a form that is shown again.
 var errOutdated = apierror.New(http.StatusForbidden, "forbidden",
 	"You have signed in since this form was opened. Nothing was sent yet: look at it and send it again.")
 
-// Kept is a field of a form that is shown once more.
+// Kept is a field of a form that is shown again.
 type Kept struct{ Name, Value string }
 
-// Kept returns the fields of the form that Page.Keeps names, for a form in between, such as
-// the one to sign in: it sends them on to the same path.
+// Kept returns the fields of the form that Page.Keeps names, for an intermediate form, such as the sign-in form, that
+// sends them on to the same path.
 func (c *Call) Kept() (list []Kept) {
 	for _, name := range c.keeps {
 		if c.Form.Has(name) {
@@ -30,20 +30,18 @@ func (c *Call) Kept() (list []Kept) {
 // Keeps reports whether a form was sent whose text is kept (Page.Keeps).
 func (c *Call) Keeps() bool { return c.R.Method == http.MethodPost && len(c.keeps) > 0 }
 
-// Outdated reports whether the form that was sent is of another session than that of the
-// browser now.
+// Outdated reports whether the form that was sent belongs to another session than the browser's current one.
 func (c *Call) Outdated() bool { return c.outdated }
 
-// ShowAgain has the form that was sent only shown once more, since its sender has signed in
-// with it.
+// ShowAgain makes the form that was sent only be shown again, since its sender has signed in with it.
 func (c *Call) ShowAgain() { c.outdated = true }
 
-// Previews reports whether a form is only to be shown, with what it has: somebody asked for
-// a preview, or the form is outdated.
+// Previews reports whether a form is only to be shown with its content, because a preview was asked for or the form is
+// outdated.
 func (c *Call) Previews() bool { return c.outdated || c.Form.Flag("preview") }
 
-// ReadKept reads the fields of a form with files up to the first file into Form, of somebody
-// who is not signed in; another form was read before. The form is outdated.
+// ReadKept reads the fields of a form with files into Form, up to the first file, when its sender is not signed in, and
+// marks the form as outdated. It does nothing for a form that was read before.
 func (c *Call) ReadKept() error {
 	if !c.Uploads() {
 		return nil

@@ -17,20 +17,18 @@ import (
 //go:embed templates
 var own embed.FS
 
-// Look is the templates and static files of a service, which all its sites share.
+// Look holds the templates and static files of a service, which all its sites share.
 type Look struct {
 	name  string
-	pages map[string]*template.Template // by the name of their file, each in the layout
+	pages map[string]*template.Template // by file name, each within the layout
 	bare  *template.Template
 	files *webassets.Files
 }
 
-// NewLook reads templates/*.html and static/* of a service, whose functions are
-// added to those of words.go. name begins the names of its cookies and is that of its
-// sheet, static/name.css, which comes behind the sheet of every page. A page that has the
-// name of one here takes its place. What several services share, such as resource.Templates,
-// stands behind in shared. The files are part of the program, so it panics where they are
-// wrong.
+// NewLook reads templates/*.html and static/* of a service. funcs is added to the functions of words.go. name begins
+// the names of the cookies, and static/name.css is loaded after the style sheet of every page. A page with the same
+// name as one of this package replaces it. shared has folders that several services use, such as resource.Templates;
+// files of the service replace theirs. The files are part of the program, so NewLook panics if they are invalid.
 func NewLook(name string, files fs.FS, funcs template.FuncMap, shared ...fs.FS) *Look {
 	l, err := newLook(name, funcs, slices.Concat([]fs.FS{own}, shared, []fs.FS{files})...)
 	if err != nil {
@@ -39,7 +37,7 @@ func NewLook(name string, files fs.FS, funcs template.FuncMap, shared ...fs.FS) 
 	return l
 }
 
-// newLook reads the folders, of which later ones go before.
+// newLook reads the folders. Files of later folders replace those of earlier ones.
 func newLook(name string, funcs template.FuncMap, folders ...fs.FS) (*Look, error) {
 	l := &Look{name: name, pages: make(map[string]*template.Template), files: webassets.New("default-src 'none'")}
 	all := maps.Clone(words)
@@ -99,13 +97,13 @@ func pageOf(file string) string { return strings.TrimSuffix(path.Base(file), ".h
 func glob(files fs.FS, pattern string) []string {
 	names, err := fs.Glob(files, pattern)
 	if err != nil {
-		panic(err) // the patterns are good
+		panic(err) // the patterns are valid
 	}
 	return names
 }
 
-// asset is the path of a static file without the mount, under which it never changes;
-// empty: there is none.
+// asset returns the path of a static file without the mount, with a version by which it may be cached forever. It
+// returns "" if there is no such file.
 func (l *Look) asset(name string) string {
 	if !l.files.Has(name) {
 		return ""
@@ -113,7 +111,7 @@ func (l *Look) asset(name string) string {
 	return "/assets/" + name + "?v=" + l.files.Version(name)
 }
 
-// address returns the one of a file that the look or the brand has, under which it never changes.
+// address returns the path of a file of the look or the brand, with a version by which it may be cached forever.
 func (l *Look) address(mount string, brand *look.Brand, name string) string {
 	if brand.Has(name) {
 		return mount + "/assets/" + name + "?v=" + brand.Version(name)
@@ -121,13 +119,13 @@ func (l *Look) address(mount string, brand *look.Brand, name string) string {
 	return mount + l.asset(name)
 }
 
-// links returns the styles, the icon and the script, for the head of a page.
+// links returns the style sheets, the icon and the script for the head of a page.
 func (l *Look) links(mount string, brand *look.Brand) template.HTML {
 	sheet, logo := brand.Names()
 	var links strings.Builder
-	add := func(before, name, after string) {
+	add := func(prefix, name, suffix string) {
 		if name != "" && (brand.Has(name) || l.files.Has(name)) {
-			links.WriteString(before + template.HTMLEscapeString(l.address(mount, brand, name)) + after + "\n")
+			links.WriteString(prefix + template.HTMLEscapeString(l.address(mount, brand, name)) + suffix + "\n")
 		}
 	}
 	for _, style := range []string{look.Sheet, l.name + ".css", sheet} {

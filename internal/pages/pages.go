@@ -1,7 +1,6 @@
-// Package pages is what pages that people read need, whatever they are about: a
-// table of pages, forms that are bound to a browser, notices, problems of fields,
-// error pages, versions of what is changed, a style. The pages are html/template
-// and work without script. What they say, and who may open them, is the service's.
+// Package pages serves pages for people: a table of pages, forms that are bound to a browser, notices, faults of
+// fields, error pages, versions of what is changed, and a style. The pages use html/template and work without scripts.
+// Their content, and who may open them, is up to the service.
 //
 // A service has a type for a request, which embeds *Call, one Look, and a table:
 //
@@ -12,7 +11,7 @@
 //
 //	type call struct {
 //		*pages.Call
-//		user *shop.User // nil: a guest
+//		user *shop.User // nil for a guest
 //	}
 //
 //	var table = []pages.Page[*call]{
@@ -23,9 +22,9 @@
 //
 //	site := pages.New(pages.Options[*call]{Look: look(), Table: table, Begin: begin, …})
 //
-// Begin finds who asks: where the cookie of the session is good it calls SignedIn with who that is,
-// sets Name, Zone and Site, and returns the service's call. Admit is a rule: it
-// refuses, redirects (ToLogin), or returns nil. Serve answers:
+// Begin identifies the user: if the session cookie is valid it calls SignedIn with the user's id. It sets Name, Zone
+// and Site, and returns the service's call. Admit is an access rule: it returns an error, redirects (ToLogin), or
+// returns nil. Serve answers:
 //
 //	func (c *call) saveThing() error {
 //		thing := shop.Thing{ID: c.ID("thingId"), Title: c.Form.Text("title")}
@@ -35,28 +34,26 @@
 //		return c.Redirect("/", "Saved.")
 //	}
 //
-// An error becomes a page with its status; ShowForm shows the form once more, with
-// what was typed and the problems of its fields.
+// An error becomes a page with its status. ShowForm shows the form again, with what was entered and the faults of its
+// fields.
 //
-// templates/thing.html defines "main" and sees a View: what Show was given is .Data,
-// Call.Site is .Site. Files that end in parts.html are shared by all pages, and may
-// define what the layout leaves open: "head", "top", "foot" and "home"; "top" begins
-// with {{template "brand" .Top}}, the name and the menu of services. A form that posts holds {{template "token" .}}, which is checked before Admit. Of a field:
+// templates/thing.html defines "main" and gets a View, in which .Data is what Show was given and .Site is Call.Site.
+// Files whose names end in parts.html are shared by all pages and may define the blocks that the layout leaves open:
+// "head", "top", "foot" and "home". "top" begins with {{template "brand" .Top}}, the name and the menu of services. A
+// form that posts contains {{template "token" .}}, which is checked before Admit. A field looks like this:
 //
 //	{{template "problems" .}}
 //	<input id="title" name="title" value="{{.Data.Title}}" {{.Invalid "title"}}>
 //	{{template "note" .Note "title"}}
 //
-// A form that changes what others may change, too, tells its version by {{template
-// "version" .Data}}, whose data embed an Edit (Call.Edit): the service compares it
-// (Call.Match), and who comes second sees both. Rows with Upload read files by
-// Call.ReadFiles, or as they come by Call.Parts.
+// A form for data that others may change too states its version by {{template "version" .Data}}, whose data embeds an
+// Edit (Call.Edit). The service compares the version (Call.Match), and whoever saves second sees both texts. Rows with
+// Upload read files with Call.ReadFiles, or as a stream with Call.Parts.
 //
-// A template that pages share gets the view by {{template "things" ($.With .List)}}.
-// {{$.When .At}} shows a time where the reader is; further functions are in words.go.
-// static/shop.css is put behind static/pages.css here, which has the colours, light
-// and dark, and the parts. {{$.At (asset "shop.svg")}} is the address of a file, under
-// which browsers keep it until it changes.
+// A template that pages share gets the view by {{template "things" ($.With .List)}}. {{$.When .At}} shows a time in the
+// reader's time zone; words.go has further functions. static/shop.css follows static/pages.css of this package, which
+// has the colours, light and dark, and the components. {{$.At (asset "shop.svg")}} is the URL of a file, under which
+// browsers cache it until it changes.
 package pages
 
 import (
@@ -76,75 +73,73 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// Page is a row of a table: a page, or what a form posts to. C is the service's call.
+// Page is a row of a table: a page, or the target of a form. C is the service's call type.
 type Page[C any] struct {
-	Method string // GET, which answers HEAD too, or POST
-	// Path is a pattern of http.ServeMux without the mount. What a wildcard whose
-	// name ends in Id takes is a number from 1 on (Call.ID); else there is no page.
+	Method string // POST, or GET, which also answers HEAD
+	// Path is a pattern of http.ServeMux without the mount. A wildcard whose name ends in Id matches only numbers from
+	// 1 on (Call.ID); anything else is answered with 404.
 	Path string
-	// Admit is the rule of who may open it. Default: that of the options.
+	// Admit is the access rule. Default: that of the options.
 	Admit func(C) error
 	Serve func(C) error
-	// Else answers a form that was made in this browser for another person than the one who is signed in now, or
-	// before somebody signed in or out, as one of another tab may be. It must not do what the form asks for in the
-	// name of who is signed in now. Default: the form is refused.
+	// Else answers a form that was made in this browser for another person than the one who is signed in now, or before
+	// somebody signed in or out, for example in another tab. It must not do what the form asks for in the name of the
+	// person who is signed in now. Default: the form is refused.
 	Else func(C) error
-	// Public pages are the same for everybody: no cookie is asked for or set.
+	// Public pages are the same for everybody: no cookie is read or set.
 	Public bool
-	// NoToken: a form that posts to it needs no token, since the address holds a proof
-	// or another site sends it. Its fields are not read but by Call.ReadForm.
+	// NoToken means that a form posted here needs no token, since the URL holds a proof or another site sends the form.
+	// Its fields are read only by Call.ReadForm.
 	NoToken bool
-	// Secret: the address holds a secret, which is for no log and no other site.
+	// Secret means that the URL holds a secret, which must not reach logs or other sites.
 	Secret bool
-	// Upload takes a multipart form of at most so many bytes. Default: none.
+	// Upload is the maximum size of a multipart form, in bytes. Default: none is accepted.
 	Upload int64
-	// Keeps names the fields of a form with a text that somebody took time to write. Where
-	// the session has ended, or another has begun, since the form was opened, the form is
-	// not refused but shown once more, with them: Serve does nothing then (Call.Previews),
-	// and Admit may ask who it is (Call.ReadKept, Call.Kept). Default: the form is refused.
+	// Keeps names the fields of a form that hold a text which took time to write. If the session has ended, or another
+	// one has begun, since the form was opened, the form is not refused but shown again with them: Serve then changes
+	// nothing (Call.Previews), and Admit may ask the user to sign in (Call.ReadKept, Call.Kept). Default: the form is
+	// refused.
 	Keeps []string
 }
 
-// Options are the settings of a site.
+// Options holds the settings of a site.
 type Options[C any] struct {
 	Look  *Look
 	Table []Page[C]
-	// Bar returns what the bar shows beside the site's own navigation, for who asks.
-	// Default: the product's own name, and no menu of services.
+	// Bar returns what the bar shows besides the site's own navigation, for the sender of the request. Default: the
+	// product's own name, and no menu of services.
 	Bar func(*http.Request) look.Bar
-	// Begin finds who asks. What it returns as an error is shown without the layout.
+	// Begin identifies the user. An error that it returns is shown without the layout.
 	Begin func(*Call) (C, error)
-	// Admit is the rule of pages that have none.
+	// Admit is the access rule of pages that have none.
 	Admit func(C) error
 	// Signer signs the tokens of forms.
 	Signer func() signed.Signer
 	// Called is what sentences call the site, for example "the board".
 	Called string
-	// Part is what the bar says beside the brand's name, for a site without a name of its own
-	// (Call.Name).
+	// Part is what the bar shows after the brand's name, for a site without a name of its own (Call.Name).
 	Part string
-	// BaseURL is the address of the site, such as https://forum.example.com. With
-	// https cookies are marked so even behind a proxy that ends TLS. Default: as asked.
+	// BaseURL is the URL of the site, such as https://forum.example.com. If it begins with https, cookies are marked
+	// Secure even behind a proxy that terminates TLS. Default: taken from the request.
 	BaseURL string
-	// Mount is the path that all pages are below, such as /forum. Default: none.
+	// Mount is the path prefix of all pages, such as /forum. Default: none.
 	Mount string
-	// SessionCookie is the name of the cookie of a session. Default: that of the look
-	// and _session, behind __Host- on https.
+	// SessionCookie is the name of the session cookie. Default: the name of the look and _session, after __Host- on
+	// https.
 	SessionCookie string
-	// SameSite of that cookie (RFC 6265bis, 5.6.7). Default: lax, which all others are.
+	// SameSite is that attribute of the session cookie (RFC 6265bis, section 5.6.7). Default: lax, as for all others.
 	SameSite http.SameSite
-	// Secure says whether browsers send cookies over https alone; the one of a session
-	// with SameSite=None always is so. Default: where the site is on https.
+	// Secure says whether browsers send cookies over https only. A session cookie with SameSite=None is always sent so.
+	// Default: true if the site is on https.
 	Secure *bool
-	// TokenField is the name of the field with a form's token. Default: token.
+	// TokenField is the name of the form field with the token. Default: token.
 	TokenField string
-	// Back is the parameter of the page to sign in that leads back. Default: next.
+	// Back is the query parameter of the sign-in page with the path to return to. Default: next.
 	Back string
-	// Closed keeps pages out of frames, of all caches and of what other sites are told,
-	// for a site that hands out what is worth stealing.
+	// Closed keeps pages out of frames and of all caches, and hides their URLs from other sites, for a site that hands
+	// out valuable secrets.
 	Closed bool
-	// Conceal keeps a request whose address holds a secret out of the logs.
-	// Default: nothing does.
+	// Conceal keeps a request whose URL holds a secret out of the logs. Default: none.
 	Conceal func(*http.Request)
 	Logger  *zap.Logger
 }
@@ -156,7 +151,7 @@ type Site[C any] struct {
 	mux     *http.ServeMux
 }
 
-// site is what does not depend on the service's call.
+// site holds what does not depend on the service's call type.
 type site struct {
 	look                            *Look
 	called, part                    string
@@ -170,25 +165,29 @@ type site struct {
 	origin                          *http.CrossOriginProtection
 	conceal                         func(*http.Request)
 	logger                          *zap.Logger
-	buffers                         sync.Pool // *bytes.Buffer, for pages
+	buffers                         sync.Pool // of *bytes.Buffer, for rendering pages
 }
 
-// New makes a site. It panics where two rows collide, which is a mistake in a table.
+// New makes a site. It panics if two rows conflict, which is a mistake in a table.
 func New[C any](o Options[C]) *Site[C] {
 	o.Bar = look.Always(o.Bar)
 	s := &Site[C]{options: o, mux: http.NewServeMux(), site: &site{
-		bar: o.Bar, look: o.Look, part: o.Part, called: o.Called, baseURL: strings.TrimSuffix(o.BaseURL, "/"), mount: o.Mount, signer: o.Signer,
+		bar: o.Bar, look: o.Look, part: o.Part, called: o.Called,
+		baseURL: strings.TrimSuffix(o.BaseURL, "/"), mount: o.Mount, signer: o.Signer,
 		sessionCookie: o.SessionCookie, tokenField: cmp.Or(o.TokenField, "token"), back: cmp.Or(o.Back, "next"),
-		sameSite: cmp.Or(o.SameSite, http.SameSiteLaxMode), secure: o.Secure, closed: o.Closed, origin: http.NewCrossOriginProtection(), conceal: o.Conceal, logger: o.Logger,
+		sameSite: cmp.Or(o.SameSite, http.SameSiteLaxMode), secure: o.Secure, closed: o.Closed,
+		origin: http.NewCrossOriginProtection(), conceal: o.Conceal, logger: o.Logger,
 	}}
 	for i := range o.Table {
 		page := &o.Table[i]
 		ids := idsOf(page.Path)
-		s.mux.HandleFunc(page.Method+" "+o.Mount+page.Path, func(w http.ResponseWriter, r *http.Request) { s.run(w, r, page, ids) })
+		s.mux.HandleFunc(page.Method+" "+o.Mount+page.Path, func(w http.ResponseWriter, r *http.Request) {
+			s.run(w, r, page, ids)
+		})
 	}
-	if base, err := url.Parse(s.baseURL); err == nil && base.Host != "" { // a proxy may ask by another name
+	if base, err := url.Parse(s.baseURL); err == nil && base.Host != "" { // a proxy may use another host name
 		s.host = base.Host
-		_ = s.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host) // it is one
+		_ = s.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host) // it is a valid origin
 	}
 	everybody := func(C) error { return nil }
 	missing := func(C) error { return NotFound() }
@@ -230,7 +229,7 @@ func idsOf(path string) (names []string) {
 	return names
 }
 
-// run answers a request by its row.
+// run answers a request with a row of the table.
 func (s *Site[C]) run(w http.ResponseWriter, r *http.Request, page *Page[C], ids []string) {
 	c := newCall(s.site, w, r)
 	c.public, c.concealed, c.upload, c.keeps = page.Public, page.Secret, page.Upload, page.Keeps
@@ -240,7 +239,7 @@ func (s *Site[C]) run(w http.ResponseWriter, r *http.Request, page *Page[C], ids
 	}
 }
 
-// answer makes the checks that come before every page, and serves it.
+// answer makes the checks that precede every page and serves it.
 func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
 	own, err := s.options.Begin(c)
 	if err != nil || c.answered {
@@ -272,12 +271,12 @@ func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
 	return serve(own)
 }
 
-// NotFound is the refusal of what is not there, or not for who asks.
+// NotFound returns the error for what does not exist or must not be seen by the sender of the request.
 func NotFound() error {
 	return apierror.New(http.StatusNotFound, "not_found", "There is nothing here that you may see.")
 }
 
-// readIDs reads the numbers of the path. What stands behind a hyphen is for readers only.
+// readIDs parses the numbers of the path. Text after a hyphen is ignored; it is there for readers.
 func (c *Call) readIDs(names []string) error {
 	for _, name := range names {
 		text, _, _ := strings.Cut(c.R.PathValue(name), "-")
@@ -295,7 +294,7 @@ type id struct {
 	number int64
 }
 
-// ID is the number that a wildcard of the path took.
+// ID returns the number that a wildcard of the path matched.
 func (c *Call) ID(name string) int64 {
 	for _, id := range c.ids {
 		if id.name == name {
@@ -305,8 +304,7 @@ func (c *Call) ID(name string) int64 {
 	return 0
 }
 
-// Slugged is the path of something with a number, and behind it words for readers:
-// /things/7-a-thing.
+// Slugged returns the path of something with a number, followed by words for readers: /things/7-a-thing.
 func Slugged(prefix string, id int64, slug string) string {
 	path := prefix + strconv.FormatInt(id, 10)
 	if slug != "" {
@@ -315,13 +313,14 @@ func Slugged(prefix string, id int64, slug string) string {
 	return path
 }
 
-// Local is a path of this site from a parameter that anybody can have written;
-// what leads elsewhere, or has more than 2000 bytes, is "/".
+// Local returns a path of this site from a parameter that anybody may have written. If it leads elsewhere, or has more
+// than 2000 bytes, Local returns "/".
 func Local(path string) string { return LocalUpTo(2000, path) }
 
-// LocalUpTo is Local for a path of at most so many bytes.
-func LocalUpTo(most int, path string) string {
-	if len(path) > most || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
+// LocalUpTo works like Local with a limit in bytes.
+func LocalUpTo(limit int, path string) string {
+	if len(path) > limit || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") ||
+		strings.ContainsAny(path, "\\\r\n\t") {
 		return "/"
 	}
 	if u, err := url.Parse(path); err != nil || u.Host != "" || u.Scheme != "" {

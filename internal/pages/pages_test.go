@@ -65,7 +65,7 @@ type shopService struct {
 	files []string
 }
 
-// site is a shop and how its pages are asked for.
+// testSite is a shop and the way to request its pages.
 type testSite struct {
 	t       *testing.T
 	service *shopService
@@ -158,7 +158,7 @@ func (c *shop) thing() error {
 	return c.ShowForm(err, "thing", "Thing", form)
 }
 
-// now is the thing as it is, beside the title of a form.
+// now returns the current version of the thing, and how the title in the form differs from it.
 func (c *shop) now() (string, any, error) {
 	title := c.service.title
 	if title == "gone" {
@@ -215,7 +215,7 @@ func (c *shop) upload() error {
 	return c.Redirect("/", "")
 }
 
-// browser keeps cookies.
+// browser is an HTTP client that keeps cookies.
 type browser struct {
 	*testSite
 	cookies  map[string]string
@@ -289,7 +289,7 @@ func (a *answer) header(name, want string) *answer {
 	return a
 }
 
-// field is the value of a hidden field.
+// field returns the value of a hidden field, or an empty string if there is none.
 func (a *answer) field(name string) string {
 	match := regexp.MustCompile(`name="` + name + `" value="([^"]*)"`).FindStringSubmatch(a.Body.String())
 	if match == nil {
@@ -298,7 +298,7 @@ func (a *answer) field(name string) string {
 	return strings.ReplaceAll(match[1], "&#34;", `"`)
 }
 
-// send sends the form of a page.
+// send submits the form of a page.
 func (a *answer) send(target string, fields ...string) *answer {
 	a.t.Helper()
 	values := url.Values{"token": {a.field("token")}}
@@ -308,7 +308,7 @@ func (a *answer) send(target string, fields ...string) *answer {
 	return a.do(http.MethodPost, target, values.Encode())
 }
 
-// signedIn is a browser of somebody who signed in.
+// signedIn returns the browser of somebody who has signed in.
 func (s *testSite) signedIn(mount string) *browser {
 	s.t.Helper()
 	b := s.browser()
@@ -345,7 +345,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestRules: the rule of a page comes before it, and leads back.
+// TestRules checks that the rule of a page is applied before the page is served, and that it leads back to the page.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -372,7 +372,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestForms: a form that no page made for this browser does nothing.
+// TestForms checks that a form has no effect unless a page made it for this browser.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -430,7 +430,7 @@ func TestForms(t *testing.T) {
 	guest.get("/things/7").want(303)
 }
 
-// TestElse sends forms that were made in the same browser before somebody signed in, or for another person.
+// TestElse submits forms that were made in the same browser before somebody signed in, or for another person.
 func TestElse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "", func(o *Options[*shop]) {
@@ -462,8 +462,7 @@ func TestElse(t *testing.T) {
 	}
 }
 
-// TestProblems: a form that is refused comes again with what was typed and what is
-// wrong with it.
+// TestProblems checks that a refused form is shown again with what was typed and what is wrong with it.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -477,7 +476,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestSecondEdit: who saves second sees both, and saves on top of that.
+// TestSecondEdit checks that whoever saves second sees both versions, and can then save over the first.
 func TestSecondEdit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -505,7 +504,7 @@ func TestSecondEdit(t *testing.T) {
 	}
 }
 
-// TestNotice: what a form did is told on the next page, once.
+// TestNotice checks that the next page shows once what a form did.
 func TestNotice(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -519,7 +518,7 @@ func TestNotice(t *testing.T) {
 	}
 }
 
-// TestLongNotice: a notice that is cut is told, whatever it is written in.
+// TestLongNotice checks that a notice that is cut is shown, in any script.
 func TestLongNotice(t *testing.T) {
 	t.Parallel()
 	for n := range 4 {
@@ -533,7 +532,7 @@ func TestLongNotice(t *testing.T) {
 	}
 }
 
-// TestFaults: what fails is a page, too, and tells nothing of the inside.
+// TestFaults checks that errors are pages too, and reveal nothing internal.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -553,7 +552,7 @@ func TestFaults(t *testing.T) {
 	s.browser().get("/").want(500, "Something went wrong").lacks("EOF")
 }
 
-// TestMount: all addresses are below the mount, and cookies are marked on https.
+// TestMount checks that all addresses are below the mount, and that cookies are marked on https.
 func TestMount(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "/shop", "https://example.com/")
@@ -579,7 +578,8 @@ func TestMount(t *testing.T) {
 	b.get("/shop/").want(500, `href="/shop/assets/shop.css?v=`, `<a href="/shop/">To the shop</a>`)
 }
 
-// TestBar: pages and error pages have the menu of services and the brand of the operator, whose files are there.
+// TestBar checks that pages and error pages have the menu of services and the brand of the operator, and that the files
+// of the brand are served.
 func TestBar(t *testing.T) {
 	t.Parallel()
 	brand := &look.Brand{Name: "Acme", Accent: "#7a1f5c", Footer: "Run by <Acme>.", Logo: []byte("<svg xmlns=\"http://www.w3.org/2000/svg\"/>"), CSS: []byte("h1 { color: plum; }")}
@@ -607,7 +607,7 @@ func TestBar(t *testing.T) {
 	b.get("/shop/assets/brand.png").want(404)
 }
 
-// TestNames: what a contract names otherwise is named so.
+// TestNames checks that the names of cookies, fields and parameters that a contract requires replace the usual ones.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "https://id.example.com", func(o *Options[*shop]) {
@@ -624,8 +624,8 @@ func TestNames(t *testing.T) {
 	b.get("/things/7").want(200)
 }
 
-// TestCookies: what an operator says of cookies counts, and what no browser would
-// take is never sent.
+// TestCookies checks that an operator's settings for cookies are applied, and that no cookie is sent that a browser
+// would not accept.
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -676,7 +676,8 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// TestPolicy: what a site is told to allow is one source, and no further directive.
+// TestPolicy checks that what an operator allows in the Content-Security-Policy is one source and cannot add a
+// directive.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -724,7 +725,7 @@ func TestUpload(t *testing.T) {
 	b.do(http.MethodPost, "/files", "token="+url.QueryEscape(token)).want(303) // a browser without files
 }
 
-// TestSlowForms: forms, and files, have to come at a pace.
+// TestSlowForms checks that forms and files must arrive at a minimum pace.
 func TestSlowForms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -783,7 +784,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestOnce: the same form sent twice has one key, another text another.
+// TestOnce checks that the same form submitted twice has the same key, and that another text has another key.
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	once := func(path, word string, texts ...string) string {
@@ -817,7 +818,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// FuzzLocal: what leads back stays here, as browsers read it.
+// FuzzLocal checks that a return address stays on this site, as browsers interpret it.
 func FuzzLocal(f *testing.F) {
 	for _, path := range []string{"/", "//a", `/\a`, "/a?b", "/\t/a", "https://a", "/a:b"} {
 		f.Add(path)
@@ -835,8 +836,8 @@ func FuzzLocal(f *testing.F) {
 	})
 }
 
-// TestBehindProxy: a site is on https where its address says so or a trusted proxy does, and its own forms are good
-// also where the proxy asks by another name.
+// TestBehindProxy checks that a site counts as https if its address or a trusted proxy says so, and that its own forms
+// are accepted even if the proxy sends another host name.
 func TestBehindProxy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")

@@ -14,47 +14,47 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
-// maxKept bounds a buffer that is kept for the next page, in bytes.
+// maxKept is the largest buffer that is reused for another page, in bytes.
 const maxKept = 256 << 10
 
 // View is what a template sees.
 type View struct {
 	Title    string
-	Name     string // of the site, or the brand
+	Name     string // of the site, or else of the brand
 	Site     any    // Call.Site
 	Data     any
-	Problems []apierror.Detail // of the form that was sent
+	Problems []apierror.Detail // faults of the form that was sent
 	Notice   string
-	Path     string // of this page, for signing in to lead back to
+	Path     string // of this page, for the sign-in page to return to
 
 	bar  look.Bar
 	call *Call
 }
 
-// Select is what can be chosen from a list: {{template "options" .List}}.
+// Select is a list of options, for {{template "options" .List}}.
 type Select []Option
 
-// Option is one of a select.
+// Option is an option of a Select.
 type Option struct {
 	Value, Label string
 	Selected     bool
 }
 
-// Add adds an option behind the others.
+// Add appends an option.
 func (s *Select) Add(value, label string, selected bool) {
 	*s = append(*s, Option{value, label, selected})
 }
 
-// Token is what forms send back.
+// Token returns the token that forms send back.
 func (v *View) Token() string { return v.call.token() }
 
-// TokenField is the name of the field for it.
+// TokenField returns the name of the field for the token.
 func (v *View) TokenField() string { return v.call.site.tokenField }
 
-// Once is the word by which a form that is sent twice is known.
+// Once returns a new word by which a form that is sent twice is recognised.
 func (v *View) Once() string { return secret.New() }
 
-// Bar returns what the bar shows beside the site's own navigation.
+// Bar returns what the bar shows besides the site's own navigation.
 func (v *View) Bar() look.Bar { return v.bar }
 
 // Top returns what the bar begins with.
@@ -65,26 +65,26 @@ func (v *View) Top() look.Top {
 	return top
 }
 
-// Links returns the styles, the icon and the script of the page.
+// Links returns the style sheets, the icon and the script of the page.
 func (v *View) Links() template.HTML { return v.call.site.look.links(v.call.site.mount, v.bar.Brand) }
 
-// Icon returns a picture of look.Icons, beside a text that says the same.
+// Icon returns a picture of look.Icons, to be shown beside a text with the same meaning.
 func (v *View) Icon(name string) template.HTML { return look.Icon(v.Top().Address(look.Icons), name) }
 
-// At is the address of a path of this site.
+// At returns the URL path of a path of this site.
 func (v *View) At(path string) string { return v.call.At(path) }
 
-// Zone is where the times of the page are.
+// Zone returns the time zone in which the page shows times.
 func (v *View) Zone() *time.Location { return v.call.Zone }
 
-// With is the view with other data, for a template that pages share.
+// With returns a copy of the view with other data, for a template that pages share.
 func (v *View) With(data any) *View {
 	part := *v
 	part.Data = data
 	return &part
 }
 
-// Problem is what is wrong with a field; empty: nothing.
+// Problem returns what is wrong with a field, or "".
 func (v *View) Problem(field string) string {
 	for _, p := range v.Problems {
 		if p.Field == field {
@@ -94,28 +94,27 @@ func (v *View) Problem(field string) string {
 	return ""
 }
 
-// Invalid marks a field that has a problem.
+// Invalid returns the attributes that mark a field with a problem.
 func (v *View) Invalid(field string) template.HTMLAttr {
 	if v.Problem(field) == "" {
 		return ""
 	}
-	return template.HTMLAttr(`aria-invalid="true" aria-describedby="` + field + `-problem"`) //nolint:gosec // the word is the template's
+	return template.HTMLAttr(`aria-invalid="true" aria-describedby="` + field + `-problem"`) //nolint:gosec // from a template
 }
 
-// Note is the problem of a field, to be shown beside it by the template "note".
+// Note returns the problem of a field, to be shown beside it by the template "note".
 func (v *View) Note(field string) Note { return Note{field, v.Problem(field)} }
 
 // Note is the problem of a field.
 type Note struct{ Field, Text string }
 
-// Show shows a page: the template of that name, under a title, with its data.
+// Show shows a page: the template with that name, with a title and its data.
 func (c *Call) Show(name, title string, data any) error {
 	return c.show(http.StatusOK, name, title, data, nil)
 }
 
-// ShowForm shows a form: for the first time, or once more when it was refused, with
-// the status and the problems of the refusal. What is no matter of the form, such as
-// that there is nothing to change, is returned.
+// ShowForm shows a form: for the first time if refusal is nil, and otherwise again, with the status and the faults of
+// the refusal. A refusal that does not concern the form, such as that there is nothing to change, is returned.
 func (c *Call) ShowForm(refusal error, name, title string, data any) error {
 	if refusal == nil && c.outdated {
 		refusal = errOutdated
@@ -144,7 +143,10 @@ func (c *Call) show(status int, name, title string, data any, problems []apierro
 	if !ok {
 		return fmt.Errorf("there is no page %q", name)
 	}
-	v := &View{Title: title, Name: c.Name, Site: c.Site, Data: data, Problems: problems, Notice: c.notice(), Path: c.Here(), bar: c.site.bar(c.R), call: c}
+	v := &View{
+		Title: title, Name: c.Name, Site: c.Site, Data: data, Problems: problems,
+		Notice: c.notice(), Path: c.Here(), bar: c.site.bar(c.R), call: c,
+	}
 	v.Name = cmp.Or(v.Name, v.bar.Brand.Called())
 	if c.R.Method == http.MethodPost {
 		v.Path = "/"

@@ -7,39 +7,37 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// A form tells the version of what it changes. Who comes second sees what the
-// other one made of it beside the own text, with the version of that: to save
-// again is to decide.
+// A form states the version of what it changes. Whoever saves second sees the other's text beside the own one, with its
+// version: saving again is then a decision between them.
 
-// Edit is the version of what a form changes, and where the other one differs: a list
-// of what has What, From (what is there) and To (what the form says). The template
-// "version" shows it inside of the form.
+// Edit is the version of what a form changes, and where the current one differs: a list of structs with What, From
+// (what is stored) and To (what the form says). The template "version" shows it within the form.
 type Edit struct {
 	Version   string
 	Differing any
 }
 
-// Match is the version that the form was made of; one without it is of any.
+// Match returns the condition that the version of the form is still current. A form without a version matches any.
 func (c *Call) Match() rest.Match {
-	of := c.Form.Text("version")
-	if of == "" {
+	version := c.Form.Text("version")
+	if version == "" {
 		return nil
 	}
-	return func(tag string) bool { return tag == of }
+	return func(tag string) bool { return tag == version }
 }
 
-// Changed makes a refusal because of another version one for people.
+// Changed reports whether err refuses a change because of another version, and returns a refusal worded for people.
 func Changed(err error) (refusal error, is bool) {
 	e, ok := apierror.From(err)
 	if !ok || e.Status != http.StatusPreconditionFailed {
 		return err, false
 	}
-	return apierror.New(http.StatusConflict, "conflict", "somebody else has changed this since you opened it; look at both below, and save again what is right"), true
+	return apierror.New(http.StatusConflict, "conflict",
+		"somebody else has changed this since you opened it; look at both below, and save again what is right"), true
 }
 
-// Edit is the version that a form shows: the one that it was made of, and at first, or
-// when something else is there by now, that of now. The refusal that comes back is for
-// people; it is the error of now where that fails.
+// Edit returns the version that a form shows: the one that it was based on or, at first and after a conflict, the
+// current one, which now returns. The error is the refusal worded for people, or that of now if it fails.
 func (c *Call) Edit(refusal error, now func() (tag string, differing any, err error)) (Edit, error) {
 	refusal, is := Changed(refusal)
 	e := Edit{Version: c.Form.Text("version")}

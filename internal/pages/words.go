@@ -22,7 +22,7 @@ var words = template.FuncMap{
 	"deref":    deref,
 }
 
-// link is what the template "more" shows; without an address nothing.
+// link is the data of the template "more". Without an Href the template shows nothing.
 type link struct{ Href, Label string }
 
 func deref(text *string) string {
@@ -32,8 +32,8 @@ func deref(text *string) string {
 	return *text
 }
 
-// When shows a time, one in microseconds or what has a method Time: short, with the
-// exact one beside it.
+// When shows a time, which is a time.Time, a number of microseconds or a value with a method Time. It shows it in
+// short, with the exact time in the title.
 func (v *View) When(at any) template.HTML {
 	switch t := at.(type) {
 	case int64:
@@ -49,17 +49,17 @@ func (v *View) When(at any) template.HTML {
 	return ""
 }
 
-// moment shows a time in microseconds; 0: never.
+// moment shows a time in microseconds since 1970. Zero means never.
 func moment(micros int64, zone *time.Location) template.HTML {
 	if micros == 0 {
 		return "never"
 	}
 	t := time.UnixMicro(micros).In(zone)
-	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + t.Format("Monday, 2 January 2006, 15:04:05 MST") + `">` + //nolint:gosec // digits, names of months and of time zones
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + t.Format("Monday, 2 January 2006, 15:04:05 MST") + `">` + //nolint:gosec // digits, names of months and zones
 		t.Format("2 Jan 2006, 15:04") + `</time>`)
 }
 
-// Plural is a number with its noun.
+// Plural returns a number with its noun.
 func Plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -67,7 +67,7 @@ func Plural(n int64, one, many string) string {
 	return count(n) + " " + many
 }
 
-// count is a number with its thousands apart.
+// count returns a number with its thousands separated.
 func count(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -76,7 +76,7 @@ func count(n int64) string {
 	return digits
 }
 
-// number shows a number; a script writes a large one as the reader does.
+// number shows a number. A script formats large ones as the reader is used to.
 func number(n int64) template.HTML {
 	if n < 1000 {
 		return template.HTML(count(n)) //nolint:gosec // digits
@@ -92,7 +92,7 @@ func plural(n int64, one, many string) template.HTML {
 	return number(n) + template.HTML(" "+template.HTMLEscapeString(many)) //nolint:gosec // escaped
 }
 
-// sentence is a message of a service as people read it.
+// sentence turns a message of a service into a sentence.
 func sentence(text string) string {
 	if text = Capital(text); text != "" && !strings.ContainsAny(text[len(text)-1:], ".!?)") {
 		text += "."
@@ -100,7 +100,7 @@ func sentence(text string) string {
 	return text
 }
 
-// Capital is a text that begins with a capital.
+// Capital returns text with a capital first letter.
 func Capital(text string) string {
 	r, size := utf8.DecodeRuneInString(text)
 	if size == 0 {
@@ -109,10 +109,10 @@ func Capital(text string) string {
 	return string(unicode.ToUpper(r)) + text[size:]
 }
 
-// seconds is a wait for Retry-After.
+// seconds formats a wait for the header Retry-After.
 func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }
 
-// duration is a wait in words.
+// duration returns a wait in words.
 func duration(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -125,7 +125,7 @@ func duration(d time.Duration) string {
 	return Plural(int64(math.Ceil(d.Hours())), "hour", "hours")
 }
 
-// bytesOf is a size for people.
+// bytesOf returns a size in bytes in words.
 func bytesOf(n int64) string {
 	switch {
 	case n < 1<<10:

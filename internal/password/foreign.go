@@ -13,47 +13,46 @@ import (
 	"golang.org/x/crypto/scrypt"
 )
 
-// The most that the hash of another program may cost to check, and the sizes of its salt and sum in
-// bytes.
+// Limits for the cost of checking the hash of another program, and for the sizes of its salt and sum in bytes.
 const (
 	maxIterations = 2_000_000
 	maxScryptLog  = 20
-	maxScryptSize = 256 << 20 // of memory
-	maxScryptWork = 1 << 30   // of memory, over all lanes
+	maxScryptSize = 256 << 20 // bytes of memory
+	maxScryptWork = 1 << 30   // bytes of memory, over all lanes
 	minForeignSum = 16
 	maxForeignSum = 128
 	maxSalt       = 256
 )
 
-var pbkdf2Hashes = map[string]func() hash.Hash{"pbkdf2": sha1.New, "pbkdf2-sha1": sha1.New, "pbkdf2-sha256": sha256.New, "pbkdf2-sha512": sha512.New}
+var pbkdf2Hashes = map[string]func() hash.Hash{
+	"pbkdf2": sha1.New, "pbkdf2-sha1": sha1.New, "pbkdf2-sha256": sha256.New, "pbkdf2-sha512": sha512.New,
+}
 
-// PBKDF2 returns the stored form of a password that another program has hashed with PBKDF2 (RFC
-// 8018). digest is sha1, sha256 or sha512.
+// PBKDF2 returns the stored form of a password that another program has hashed with PBKDF2 (RFC 8018). digest is sha1,
+// sha256 or sha512.
 func PBKDF2(digest string, iterations int, salt, sum []byte) string {
 	return fmt.Sprintf("$pbkdf2-%s$i=%d,l=%d$%s$%s", digest, iterations, len(sum), encode(salt), encode(sum))
 }
 
-// Argon2id returns the stored form of a password that another program has hashed with argon2id (RFC
-// 9106).
+// Argon2id returns the stored form of a password that another program has hashed with argon2id (RFC 9106).
 func Argon2id(p Params, salt, sumOf []byte) string { return sum{p, salt, sumOf}.String() }
 
 func encode(raw []byte) string { return base64.RawStdEncoding.EncodeToString(raw) }
 
-// decode reads base64 in either alphabet, with padding or without.
+// decode decodes base64 in either alphabet, with or without padding.
 func decode(text string) ([]byte, error) {
 	text = strings.NewReplacer("-", "+", "_", "/", ".", "+").Replace(strings.TrimRight(text, "="))
 	return base64.RawStdEncoding.DecodeString(text)
 }
 
-// foreign is a password that another program has hashed, by PBKDF2 or scrypt.
+// foreign is a password that another program has hashed with PBKDF2 or scrypt.
 type foreign struct {
 	sum    []byte
 	derive func(password []byte) []byte
 }
 
-// parseForeign reads the stored forms $pbkdf2-<digest>$i=…,l=…$salt$sum, as Ory Hydra has them, and
-// $scrypt$ln=…,r=…,p=…$salt$sum, as passlib has them. ok is false for any other form, and for one that
-// would cost too much to check.
+// parseForeign parses the stored forms $pbkdf2-<digest>$i=…,l=…$salt$sum of Ory Hydra and $scrypt$ln=…,r=…,p=…$salt$sum
+// of passlib. ok is false for any other form, and for one that would cost too much to check.
 func parseForeign(stored string) (f foreign, ok bool) {
 	parts := strings.Split(stored, "$")
 	if len(parts) != 5 || parts[0] != "" {
@@ -73,18 +72,19 @@ func parseForeign(stored string) (f foreign, ok bool) {
 			return f, false
 		}
 		f.derive = func(password []byte) []byte {
-			key, _ := scrypt.Key(password, salt, 1<<log, r, p, len(f.sum)) // the bounds are good
+			key, _ := scrypt.Key(password, salt, 1<<log, r, p, len(f.sum)) // the parameters were checked
 			return key
 		}
 		return f, true
 	}
 	digest, known := pbkdf2Hashes[parts[1]]
 	var iterations, length int
-	if _, err := fmt.Sscanf(parts[2], "i=%d,l=%d", &iterations, &length); !known || err != nil || iterations < 1 || iterations > maxIterations || length != len(f.sum) {
+	if _, err := fmt.Sscanf(parts[2], "i=%d,l=%d", &iterations, &length); !known || err != nil ||
+		iterations < 1 || iterations > maxIterations || length != len(f.sum) {
 		return f, false
 	}
 	f.derive = func(password []byte) []byte {
-		key, _ := pbkdf2.Key(digest, string(password), salt, iterations, length) // the bounds are good
+		key, _ := pbkdf2.Key(digest, string(password), salt, iterations, length) // the parameters were checked
 		return key
 	}
 	return f, true

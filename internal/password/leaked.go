@@ -11,30 +11,30 @@ import (
 	"strings"
 )
 
-// Leaked is a list of passwords that are known to have been leaked, as a file of their SHA-1
-// hashes: one in 40 hexadecimal digits on each line, in ascending order, with a colon and a count
-// behind or nothing. That is the form in which Have I Been Pwned publishes them, ordered by hash.
-// The file is searched where it is and not read into memory. It is safe for concurrent use.
+// Leaked is a list of passwords that are known to have been leaked, as a file of their SHA-1 hashes: one in 40
+// hexadecimal digits per line, in ascending order, optionally followed by a colon and a count. Have I Been Pwned
+// publishes them in this form, ordered by hash. The file is searched on disk and not read into memory. Leaked is safe
+// for concurrent use.
 type Leaked struct {
 	file *os.File
 	size int64
 	name string
 }
 
-// Close closes the file. A nil receiver has none.
+// Close closes the file. It does nothing for a nil receiver.
 func (l *Leaked) Close() {
 	if l != nil {
 		_ = l.file.Close() // it was only read
 	}
 }
 
-// hashDigits is how long a hash is.
+// hashDigits is the length of a hash in digits.
 const hashDigits = 2 * sha1.Size
 
-// lineMost bounds a line, in bytes.
+// lineMost is the limit for a line, in bytes.
 const lineMost = 80
 
-// OpenLeaked opens a list. It looks at the first line, and at the order of the first two.
+// OpenLeaked opens a list. It checks the format of the first line and the order of the first two.
 func OpenLeaked(name string) (*Leaked, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -47,7 +47,7 @@ func OpenLeaked(name string) (*Leaked, error) {
 	return l, nil
 }
 
-// check looks at the beginning of the list.
+// check checks the beginning of the list.
 func (l *Leaked) check() error {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -66,11 +66,11 @@ func (l *Leaked) check() error {
 }
 
 func (l *Leaked) fault(what string) error {
-	return fmt.Errorf("%s is no list of leaked passwords, SHA-1 hashes in ascending order with one on each line: %s", l.name, what)
+	return fmt.Errorf("%s is no list of leaked passwords, SHA-1 hashes in ascending order with one on each line: %s",
+		l.name, what)
 }
 
-// line returns the hash of the line that begins at a place, in capitals, and where the next one
-// begins.
+// line returns the hash in the line that begins at an offset, in upper case, and the offset of the next line.
 func (l *Leaked) line(at int64) (hash string, next int64, err error) {
 	var buffer [lineMost]byte
 	n, err := l.file.ReadAt(buffer[:], at)
@@ -93,8 +93,7 @@ func (l *Leaked) line(at int64) (hash string, next int64, err error) {
 	return hash, next, nil
 }
 
-// begin returns where the first line begins that begins at a place or behind it, which may be the
-// end of the file.
+// begin returns the offset of the first line that begins at or after an offset. It may be the end of the file.
 func (l *Leaked) begin(at int64) (int64, error) {
 	if at == 0 {
 		return 0, nil
@@ -114,12 +113,12 @@ func (l *Leaked) begin(at int64) (int64, error) {
 	return at + int64(end), nil
 }
 
-// Has reports whether a password is on the list. A nil receiver has none.
+// Has reports whether a password is on the list. For a nil receiver it returns false.
 func (l *Leaked) Has(password string) (bool, error) {
 	if l == nil {
 		return false, nil
 	}
-	sum := sha1.Sum([]byte(password)) //nolint:gosec // see above
+	sum := sha1.Sum([]byte(password)) //nolint:gosec // the format of the list
 	want := strings.ToUpper(hex.EncodeToString(sum[:]))
 	for low, high := int64(0), l.size; low < high; {
 		middle := low + (high-low)/2

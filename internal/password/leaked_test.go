@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// leaked writes a list of passwords, and the count of some behind their hashes.
+// leaked writes a list of passwords, some of them as hashes with a count.
 func leaked(tb testing.TB, passwords []string, end string) string {
 	tb.Helper()
 	lines := make([]string, len(passwords))

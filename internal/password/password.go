@@ -1,8 +1,7 @@
-// Package password keeps the passwords of people: argon2id (RFC 9106) in PHC form,
-// bcrypt where another program has hashed them, a bound on how many are hashed at once,
-// and what a new one must be. A password is the same whether its accents were typed as
-// letters of their own or as marks behind a letter (Unicode normalization form C). The
-// wording of a refusal and the bounds are of the service.
+// Package password stores the passwords of people: argon2id (RFC 9106) in PHC format, and bcrypt and others where
+// another program has hashed them. It limits how many are hashed at the same time, and checks new passwords. A password
+// is the same whether its accents were typed as precomposed letters or as combining marks (Unicode normalization form
+// C). The service chooses the limits and the wording of refusals.
 package password
 
 import (
@@ -20,47 +19,47 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Params are what a hash costs (RFC 9106, section 3.1).
+// Params is the cost of a hash (RFC 9106, section 3.1).
 type Params struct {
-	Memory uint32 // KiB
+	Memory uint32 // in KiB
 	Passes uint32
 	Lanes  uint8
 }
 
-// Default is what a Hasher without Params takes: 19 MiB, two passes, one lane.
+// Default is used by a Hasher without Params: 19 MiB, two passes, one lane.
 var Default = Params{Memory: 19 << 10, Passes: 2, Lanes: 1}
 
 const (
 	saltSize = 16
 	sumSize  = 32
-	// The most that a stored hash may ask for.
+	// The limits for a stored hash.
 	maxMemory = 1 << 20
 	maxPasses = 64
-	// The most that one from elsewhere may ask for, and over all passes.
-	maxGivenMemory = 256 << 10 // KiB
-	maxGivenWork   = 1 << 20   // KiB
+	// The limits for a hash from elsewhere; maxGivenWork is that over all passes.
+	maxGivenMemory = 256 << 10 // in KiB
+	maxGivenWork   = 1 << 20   // in KiB
 	maxCost        = 16
-	// minCost is the least that a bcrypt hash of another program must have cost.
+	// minCost is the least cost of a bcrypt hash of another program.
 	minCost    = 10
 	bcryptSize = 60
-	// maxBcrypt is how many bytes of a password bcrypt looks at.
+	// maxBcrypt is how many bytes of a password bcrypt uses.
 	maxBcrypt = 72
 )
 
-// gate is that of the process.
+// gate is the gate that Hashers of the process share by default.
 var gate = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 
-// Hasher hashes and checks passwords. The zero Hasher is good.
+// Hasher hashes and checks passwords. The zero Hasher is ready for use.
 type Hasher struct {
-	// Params of new hashes. Default: Default.
+	// Params are those of new hashes. Default: Default.
 	Params
-	// Gate has a place for each password that is hashed at the same time; the others
-	// wait. Default: one that all share, with two places and not less than processors.
+	// Gate has a place for each password that is hashed at the same time; others wait. Default: a shared gate with as
+	// many places as processors, at least two.
 	Gate chan struct{}
 }
 
-// Hash returns a password as it is stored: $argon2id$v=19$m=…,t=…,p=…$salt$sum. It
-// fails where ctx ends before there is a place.
+// Hash returns a password in its stored form: $argon2id$v=19$m=…,t=…,p=…$salt$sum. It returns the error of ctx if that
+// ends before there is a place.
 func (h Hasher) Hash(ctx context.Context, password string) (stored string, err error) {
 	s := sum{Params: h.params(), salt: make([]byte, saltSize)}
 	_, _ = rand.Read(s.salt) // never fails
@@ -70,14 +69,12 @@ func (h Hasher) Hash(ctx context.Context, password string) (stored string, err e
 	return s.String(), nil
 }
 
-// Verify compares a password with its stored form, that of Hash or of bcrypt. It takes
-// the same time whether there is one (empty: there is none) or not, and fails where ctx
-// ends before there is a place. No password of more than 72 bytes is one that bcrypt has
-// hashed, since it does not look at the rest.
+// Verify compares a password with a stored form, that of Hash or of another program. An empty stored form means that
+// there is none; Verify takes the same time then. It returns the error of ctx if that ends before there is a place. A
+// password of more than 72 bytes never matches a bcrypt hash, because bcrypt ignores the rest.
 //
-// It tries the password in normalization form C and, where that is another text, as it
-// was typed, too, since another program may have hashed it so. Both are always hashed:
-// the time says nothing of what is stored.
+// It tries the password in normalization form C and, if that differs, also as it was typed, since another program may
+// have hashed it so. Both are always hashed, so that the time does not depend on what is stored.
 func (h Hasher) Verify(ctx context.Context, stored, password string) (ok bool, err error) {
 	forms := []string{norm.NFC.String(password)}
 	if forms[0] != password {
@@ -94,8 +91,8 @@ func (h Hasher) Verify(ctx context.Context, stored, password string) (ok bool, e
 	return ok, err
 }
 
-// comparison returns a function that reports whether a text is the one that was stored.
-// It hashes the text in any case.
+// comparison returns a function that reports whether a text matches the stored form. The function always hashes the
+// text.
 func (h Hasher) comparison(stored string) func(text string) bool {
 	if f, ok := parseForeign(stored); ok {
 		return func(text string) bool { return subtle.ConstantTimeCompare(f.sum, f.derive([]byte(text))) == 1 }
@@ -112,22 +109,22 @@ func (h Hasher) comparison(stored string) func(text string) bool {
 	return func(text string) bool { return subtle.ConstantTimeCompare(s.sum, s.of(text)) == 1 && known }
 }
 
-// Stale reports whether a stored password was hashed with other parameters than new
-// ones are, or by another program, and is to be hashed again when it is known, at a login.
+// Stale reports whether a stored password was hashed with other parameters than new ones are, or by another program,
+// and should be hashed again when it is known, which is at a login.
 func (h Hasher) Stale(stored string) bool {
 	s, ok := parse(stored)
 	return ok && (s.Params != h.params() || len(s.sum) != sumSize) || Imported(stored)
 }
 
-// Imported reports whether a stored form is one of other programs that Verify takes: bcrypt ($2a$,
-// $2b$, $2y$) with a cost from 10 to 16, PBKDF2 or scrypt; see parseForeign.
+// Imported reports whether a stored form is one of another program that Verify accepts: bcrypt ($2a$, $2b$, $2y$) with
+// a cost from 10 to 16, PBKDF2 or scrypt; see parseForeign.
 func Imported(stored string) bool {
 	_, ok := parseForeign(stored)
 	return ok || isBcrypt(stored)
 }
 
-// Known reports whether Verify takes a stored form that comes from elsewhere, and may cost no more than
-// 256 MiB of memory at a time and 1 GiB in all: whoever knows a mail address can have it checked.
+// Known reports whether Verify accepts a stored form from elsewhere at an acceptable cost, which is at most 256 MiB of
+// memory at a time and 1 GiB in all: anybody who knows a mail address can have it checked.
 func Known(stored string) bool {
 	s, ok := parse(stored)
 	if ok {
@@ -144,7 +141,7 @@ func isBcrypt(stored string) bool {
 	return err == nil && cost >= minCost && cost <= maxCost
 }
 
-// Generate makes a password to be shown once: 20 letters and digits.
+// Generate returns a random password of 20 letters and digits, to be shown once.
 func Generate() string { return rand.Text()[:20] }
 
 func (h Hasher) params() Params {
@@ -154,7 +151,7 @@ func (h Hasher) params() Params {
 	return h.Params
 }
 
-// run calls what hashes when there is a place.
+// run calls hash when there is a place.
 func (h Hasher) run(ctx context.Context, hash func()) error {
 	places := h.Gate
 	if places == nil {
@@ -170,16 +167,17 @@ func (h Hasher) run(ctx context.Context, hash func()) error {
 	return nil
 }
 
-// sum is a stored password.
+// sum is a parsed stored password.
 type sum struct {
 	Params
 	salt, sum []byte
 }
 
-// of returns the sum of a password with the salt and the parameters of s, as long as its sum is, or
-// sumSize where it has none yet.
+// of returns the sum of a password with the salt and the parameters of s. It has the length of the sum in s, or sumSize
+// if there is none yet.
 func (s sum) of(password string) []byte {
-	return argon2.IDKey([]byte(password), s.salt, s.Passes, s.Memory, s.Lanes, uint32(cmp.Or(len(s.sum), sumSize))) //nolint:gosec // of at most maxForeignSum
+	return argon2.IDKey([]byte(password), s.salt, s.Passes, s.Memory, s.Lanes,
+		uint32(cmp.Or(len(s.sum), sumSize))) //nolint:gosec // at most maxForeignSum
 }
 
 func (s sum) String() string {

@@ -34,8 +34,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// A password that was stored by another version is good, and hashed again when it
-// is known.
+// TestStale checks that a password hash with other parameters, or of an earlier version, is accepted, and which hashes
+// are to be replaced.
 func TestStale(t *testing.T) {
 	t.Parallel()
 	// As the board has stored one since its beginning.
@@ -56,8 +56,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// A password that another program has hashed by bcrypt is good, up to the length that
-// bcrypt looks at, and hashed anew when it is known.
+// TestImported checks that a bcrypt hash of another program is accepted, up to the length that bcrypt considers, and
+// replaced when the password is known.
 func TestImported(t *testing.T) {
 	t.Parallel()
 	h := Hasher{Params: cheap}

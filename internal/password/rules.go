@@ -9,24 +9,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// What is wrong with a new password.
+// Reasons why a new password is refused.
 var (
 	ErrShort     = errors.New("the password is too short")
 	ErrLong      = errors.New("the password is too long")
 	ErrGuessable = errors.New("the password is the name or the address of the account")
 )
 
-// Rules are what a new password must be.
-type Rules struct{ Least, Most int } // in characters, of which a letter with its accents is one where Unicode has it
+// Rules are the limits for the length of a new password, in characters. A letter with its accents counts as one if
+// Unicode has a composed form.
+type Rules struct{ Least, Most int }
 
-// Long reports whether a password has more characters than any that Check lets pass.
+// Long reports whether a password is longer than Check allows.
 func (r Rules) Long(password string) bool { return count(password) > r.Most }
 
 func count(password string) int { return utf8.RuneCountInString(norm.NFC.String(password)) }
 
-// Check returns ErrShort, ErrLong or, where the password is one of the texts that
-// everybody would try, whatever its case and width, ErrGuessable. An empty text
-// counts for none.
+// Check returns ErrShort, ErrLong or, if the password equals one of the texts that everybody would try, apart from case
+// and width, ErrGuessable. Empty texts in tried are ignored.
 func (r Rules) Check(password string, tried ...string) error {
 	switch n := count(password); {
 	case n < r.Least:

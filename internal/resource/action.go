@@ -10,25 +10,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// Action is what can be done with rows of a list that are ticked, with one row, or with what a form is about.
+// Action is something that can be done with the ticked rows of a list, with one row, or with the subject of a form.
 type Action[C Caller] struct {
-	// Name is the word of the form for it.
+	// Name is the value of the action in forms.
 	Name string
-	// Label is on the button, and Done says what the rows were then, such as deleted.
+	// Label is the text of the button. Done is the participle for sentences about the rows, such as deleted.
 	Label, Done string
 	Danger      bool
-	// Confirm is a question that is asked before it is done; empty where it is done at once, and Ask has nothing either.
+	// Confirm is a question that is asked first. If it and Ask are empty the action runs at once.
 	Confirm string
-	// Ask are inputs of the page that asks.
+	// Ask has the inputs of the page that asks.
 	Ask []Input[C]
-	// Each puts a button into each row of a list too.
+	// Each also puts a button into each row of a list.
 	Each bool
-	// Do does it with the row of an id, or with what the form of this page is about. A refusal is told beside its name.
+	// Do runs the action on the row with an id, or on the subject of the form. A refusal is shown beside the row's
+	// name.
 	Do func(c C, id string) error
-	// Make takes the place of Do in what makes a secret, such as a password, which is shown once; so it is done with one
-	// row at a time.
+	// Make replaces Do in an action that makes a secret, such as a password, which is shown once. Such an action runs
+	// on one row at a time.
 	Make func(c C, id string) (secret string, err error)
-	// To is where the page of a form leads then. Default: the same page.
+	// To is the path that the page of a form leads to afterwards. Default: the same page.
 	To string
 }
 
@@ -38,7 +39,7 @@ type button struct {
 	Danger          bool
 }
 
-// confirmPage asks whether something shall be done.
+// confirmPage asks whether to run an action.
 type confirmPage struct {
 	Head
 	Here     string
@@ -49,7 +50,7 @@ type confirmPage struct {
 	Button   button
 }
 
-// chosenRow is one that an action is for.
+// chosenRow is a row on which an action is run.
 type chosenRow struct{ id, name string }
 
 func rowOf(value string) chosenRow {
@@ -60,7 +61,7 @@ func rowOf(value string) chosenRow {
 	return chosenRow{id, pages.Valid(name)}
 }
 
-// find returns the action of a name.
+// find returns the action with a name, or nil.
 func find[C Caller](actions []Action[C], name string) *Action[C] {
 	i := slices.IndexFunc(actions, func(a Action[C]) bool { return a.Name == name })
 	if i < 0 {
@@ -69,7 +70,7 @@ func find[C Caller](actions []Action[C], name string) *Action[C] {
 	return &actions[i]
 }
 
-// act does what a button of the list asks for.
+// act runs the action whose button was pressed on the list.
 func (l *List[C, R]) act(c C) error {
 	p := c.Common()
 	name, values := p.Form.Text("do"), p.Form.Values("row")
@@ -102,7 +103,7 @@ func (l *List[C, R]) act(c C) error {
 	if len(refused) == 0 {
 		return p.Redirect(here, l.sentence(a, rows, done))
 	}
-	if len(a.Ask) > 0 && done == 0 && len(rows) == 1 { // what was typed may be at fault
+	if len(a.Ask) > 0 && done == 0 && len(rows) == 1 { // what was entered may be at fault
 		return a.confirm(c, refused[0].err, l.Head, here, rows, values)
 	}
 	refusal := &apierror.Error{Status: http.StatusConflict, Code: "conflict"}
@@ -114,7 +115,7 @@ func (l *List[C, R]) act(c C) error {
 	return l.show(c, refusal, l.sentence(a, rows, done), ticked...)
 }
 
-// refusedRow is one that an action was refused for.
+// refusedRow is a row for which an action was refused.
 type refusedRow struct {
 	chosenRow
 	err error
@@ -128,7 +129,7 @@ func (r refusedRow) reason() string {
 	return e.Message
 }
 
-// over does it with one row after the other. The error is a failure, which is no matter of a row.
+// over runs the action on one row after the other. It returns an error only for a failure that does not concern a row.
 func (a *Action[C]) over(c C, rows []chosenRow) (done int, refused []refusedRow, err error) {
 	for _, r := range rows {
 		err := a.Do(c, r.id)
@@ -156,12 +157,12 @@ func (l *List[C, R]) sentence(a *Action[C], rows []chosenRow, done int) string {
 	return pages.Plural(int64(done), l.Nouns[0], l.Nouns[1]) + was
 }
 
-// asks reports whether the page that asks comes first.
+// asks reports whether the page that asks has to be shown first.
 func (a *Action[C]) asks(p *pages.Call) bool {
 	return (a.Confirm != "" || len(a.Ask) > 0) && !p.Form.Flag("sure")
 }
 
-// confirm asks for the rows on a page of here, with what was typed where it was refused.
+// confirm shows the page that asks. After a refusal it shows what was entered again.
 func (a *Action[C]) confirm(c C, refusal error, top Head, here string, rows []chosenRow, values []string) error {
 	p, label := c.Common(), strings.TrimSuffix(a.Label, "…")
 	d := &confirmPage{

@@ -8,12 +8,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/instant"
 )
 
-// Cell is what a row has in a column. Its zero value is empty.
+// Cell is the content of a row in a column. The zero value is empty.
 type Cell struct {
 	Kind  string // text, note, link, tag, time, count, code or several
 	Text  string
-	Path  string // of a link
-	Class string // of a tag
+	Path  string // path of a link
+	Class string // class of a tag
 	At    instant.Moment
 	N     int64
 	Cells []Cell
@@ -22,25 +22,25 @@ type Cell struct {
 // Text returns a cell with a text.
 func Text(text string) Cell { return Cell{Kind: "text", Text: text} }
 
-// Note returns a text that is less important than others.
+// Note returns a cell with a text that is less important than others.
 func Note(text string) Cell { return Cell{Kind: "note", Text: text} }
 
-// Link returns a text that leads to a path of the site.
+// Link returns a cell with a text that links to a path of the site.
 func Link(path, text string) Cell { return Cell{Kind: "link", Path: path, Text: text} }
 
-// Code returns a text that machines read, such as a path or a scope.
+// Code returns a cell with a text for machines, such as a path or a scope.
 func Code(text string) Cell { return Cell{Kind: "code", Text: text} }
 
-// Time returns a time; 0 is never.
+// Time returns a cell with a time. Zero is shown as never.
 func Time(at instant.Moment) Cell { return Cell{Kind: "time", At: at} }
 
-// Count returns a number.
+// Count returns a cell with a number.
 func Count(n int64) Cell { return Cell{Kind: "count", N: n} }
 
-// Tag returns a state. class says how it looks: held for what waits, gone for what has ended, empty for others.
+// Tag returns a cell with a state. class sets its look: held for what waits, gone for what has ended, or empty.
 func Tag(text, class string) Cell { return Cell{Kind: "tag", Text: text, Class: class} }
 
-// Cells returns several ones beside each other, without those that are empty.
+// Cells returns a cell that shows several others side by side, without empty ones.
 func Cells(cells ...Cell) Cell {
 	several := Cell{Kind: "several"}
 	for _, cell := range cells {
@@ -51,7 +51,7 @@ func Cells(cells ...Cell) Cell {
 	return several
 }
 
-// If returns the cell where the condition holds, and else an empty one.
+// If returns the cell if the condition holds, and an empty one otherwise.
 func (c Cell) If(condition bool) Cell {
 	if !condition {
 		return Cell{}
@@ -59,7 +59,7 @@ func (c Cell) If(condition bool) Cell {
 	return c
 }
 
-// Plain returns the cell as a text without marks, as files have it.
+// Plain returns the cell as plain text, for files.
 func (c Cell) Plain() string {
 	switch c.Kind {
 	case "time":
@@ -79,7 +79,7 @@ func (c Cell) Plain() string {
 	return c.Text
 }
 
-// Column is one of a table. One of Show, Text, Code, Count and Time says what a row has in it.
+// Column is a column of a table. One of Show, Text, Code, Count and Time returns a row's content.
 type Column[R any] struct {
 	Label string
 	Show  func(R) Cell
@@ -87,17 +87,17 @@ type Column[R any] struct {
 	Code  func(R) string
 	Count func(R) int64
 	Time  func(R) instant.Moment
-	// Sort is the word for the order by this column, in the address of a list; empty where the database has no index
-	// for it. The first column that has one is the order at first.
+	// Sort is the word for the order by this column in the URL of a list. It is empty if the database has no index for
+	// that order. The first column with one gives the initial order.
 	Sort string
-	// Down says that the order begins with the greatest, such as the newest.
+	// Down means that the order is descending.
 	Down bool
 }
 
-// Table is what a page shows beside a list or a form of its own: rows that come from what it is about.
+// Table is a table that a page shows besides its list or form, with rows that belong to the subject of the page.
 type Table[R any] struct {
 	Title   string
-	Empty   string // what is said where there are no rows
+	Empty   string // text for a table without rows
 	Columns []Column[R]
 }
 
@@ -119,7 +119,7 @@ type Part struct {
 	Table        table
 }
 
-// table is what the template "table" shows.
+// table is the data of the template "table".
 type table struct {
 	Caption string
 	Heads   []head
@@ -128,18 +128,18 @@ type table struct {
 	Buttons bool // rows have buttons
 }
 
-// head is that of a column.
+// head is the head of a column.
 type head struct{ Label, Path, Sorted string }
 
-// row is one of a table.
+// row is a row of a table.
 type row struct {
-	Value, Name string // of what is ticked
+	Value, Name string // value and name of a row that can be ticked
 	On          bool
 	Cells       []labelled
 	Buttons     []button
 }
 
-// labelled is a cell with the label of its column, which phones show beside it.
+// labelled is a cell with the label of its column, which narrow screens show beside it.
 type labelled struct {
 	Label string
 	Cell
@@ -153,7 +153,7 @@ func cells[R any](columns []Column[R], r R) []labelled {
 	return list
 }
 
-// cell returns what a row has in the column.
+// cell returns a row's content in the column.
 func (c *Column[R]) cell(r R) Cell {
 	switch {
 	case c.Text != nil:

@@ -10,42 +10,44 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// Form describes a page that shows and changes one T.
+// Form describes a page that shows and changes a T.
 type Form[C Caller, T any] struct {
-	// Path is that of the page of something that is there, a pattern of pages.Page, and New that of a new one. Either
-	// may be empty.
+	// Path is the path of the page of an existing T, a pattern of pages.Page, and New that of a new one. Either may be
+	// empty.
 	Path, New string
 	Head
 	// About changes the head for a call, above all its title.
 	About func(C, *T, *Head) error
 	Admit func(C) error
-	// Load returns what the page is about; of a new one what it begins with.
+	// Load returns the T of the page, or the initial value of a new one.
 	Load   func(C) (*T, error)
 	Fields []Field[C, T]
-	// Save saves what was typed, and says where to go on. Problems of its error that are named as a field stand beside it.
+	// Save saves what was entered and returns where to go on. Faults in its error that name a field are shown beside
+	// it.
 	Save func(C, *T) (Done, error)
-	// Submit is on the button. Default: Save.
+	// Submit is the text of the button. Default: Save.
 	Submit string
-	// Version is the one that the form is made of; the service compares it by Call.Match. Nil: the last one to save wins.
+	// Version returns the version on which the form is based; the service compares it by Call.Match. If Version is nil
+	// the last one to save wins.
 	Version func(*T) string
-	// Actions are further buttons, of something that is there. Name is what it is called in their sentences.
+	// Actions are further buttons, for an existing T. Name returns its name for their sentences.
 	Actions []Action[C]
 	Name    func(*T) string
 	// Offers reports whether the page has an action. Default: all.
 	Offers func(c C, t *T, action string) bool
 	// Facts are shown above the form.
 	Facts func(C, *T) []Fact
-	// Below are tables below it.
+	// Below returns tables that are shown below the form.
 	Below func(C, *T) ([]Part, error)
 }
 
-// Fact is what is known of something.
+// Fact is a labelled piece of information.
 type Fact struct {
 	Label string
 	Cell
 }
 
-// One returns the row of a list that a form is about, for Form.Load; where there is none, the page is not there.
+// One returns the row of a list for which is returns true, for Form.Load. If there is none it returns pages.NotFound.
 func One[R any](list []R, err error, is func(R) bool) (row R, _ error) {
 	if err != nil {
 		return row, err
@@ -56,37 +58,37 @@ func One[R any](list []R, err error, is func(R) bool) (row R, _ error) {
 	return row, pages.NotFound()
 }
 
-// Done is what a form leads to.
+// Done says what follows a saved form.
 type Done struct {
 	To     string // a path of the site. Default: the same page
 	Notice string // Default: Saved.
-	Secret string // shown once, under Notice as its title, before it goes on
+	Secret string // shown once, with Notice as its title, before going on
 }
 
-// Field is one of a form. One of Text, Number, Flag and List points to its place in T.
+// Field is a field of a form. One of Text, Number, Flag and List points to its place in T.
 type Field[C Caller, T any] struct {
 	Name, Label, Help string
-	// Section is a heading that stands before it.
+	// Section is a heading in front of it.
 	Section string
 	Text    func(*T) *string
-	Number  func(*T) *int64 // of one that is not Required 0 is shown as empty
+	Number  func(*T) *int64 // if the field is not Required, 0 is shown as empty
 	Flag    func(*T) *bool
-	// List is what is ticked of Options, or without them a text of a word a line.
+	// List has the ticked values of Options or, without Options, the lines of a text.
 	List func(*T) *[]string
 	// Options makes a text or a number a select.
 	Options func(C, *T) ([]Choice, error)
-	// Type is that of the element of a text: email, url, date, number, password. A password is never shown again.
+	// Type is the type of a text's element: email, url, date, number, password. A password is never shown again.
 	Type         string
-	Autocomplete string // Default: new-password of a password, off of others
-	Lines        int    // of a text that has several
+	Autocomplete string // Default: new-password for a password, otherwise off
+	Lines        int    // number of lines of a longer text
 	Placeholder  string
 	Required     bool
-	Min, Max     int64 // of a number; Max of a text in characters
-	// Hide reports whether the form has no such field.
+	Min, Max     int64 // limits of a number; Max is also that of a text in characters
+	// Hide reports whether the form omits the field.
 	Hide func(C, *T) bool
 }
 
-// Pages returns the rows of a table.
+// Pages returns the rows for the table of pages.
 func (f *Form[C, T]) Pages() (list []pages.Page[C]) {
 	for _, path := range []string{f.New, f.Path} {
 		if path != "" {
@@ -100,7 +102,7 @@ func (f *Form[C, T]) Pages() (list []pages.Page[C]) {
 	return list
 }
 
-// formPage is what the template shows.
+// formPage is the data of the template.
 type formPage struct {
 	Head
 	pages.Edit
@@ -120,7 +122,7 @@ func (f *Form[C, T]) open(c C) error {
 	return f.show(c, nil, t, false)
 }
 
-// show shows the form; typed says that its fields are those that were sent.
+// show shows the form. typed means that its fields hold what was sent.
 func (f *Form[C, T]) show(c C, refusal error, t *T, typed bool) (err error) {
 	p := c.Common()
 	d := &formPage{Head: f.Head, Here: p.Here(), Submit: f.Submit}
@@ -151,7 +153,7 @@ func (f *Form[C, T]) show(c C, refusal error, t *T, typed bool) (err error) {
 	}
 	for i := range d.Fields {
 		if v := &d.Fields[i]; typed && (v.Kind == "text" || v.Kind == "area" || v.Kind == "number") && v.Type != "password" {
-			v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n") // also what could not be read
+			v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n") // including what could not be read
 		}
 	}
 	if f.Facts != nil {
@@ -174,7 +176,7 @@ func (f *Form[C, T]) offers(c C, t *T, action string) bool {
 	return f.Offers == nil || f.Offers(c, t, action)
 }
 
-// change saves the form, or does what another button of it asks for.
+// change saves the form, or runs the action of another button.
 func (f *Form[C, T]) change(c C, fresh bool) error {
 	p := c.Common()
 	t, err := f.Load(c)
@@ -230,13 +232,13 @@ func (f *Form[C, T]) act(c C, t *T, a *Action[C], fresh bool) error {
 	return p.Redirect(to, r.name+" was "+a.Done+".")
 }
 
-// read puts what was sent into t. Its error names the fields that cannot be read.
+// read copies what was sent to t. Its error names the fields that cannot be read.
 func (f *Form[C, T]) read(c C, t *T) error {
 	form := &c.Common().Form
 	refusal := apierror.New(http.StatusUnprocessableEntity, "validation_failed", "the form has mistakes")
 	for i := range f.Fields {
 		field := &f.Fields[i]
-		boxes := field.Flag != nil || field.List != nil && field.Options != nil // which are not sent where none is ticked
+		boxes := field.Flag != nil || field.List != nil && field.Options != nil // not sent if none is ticked
 		if field.Hide != nil && field.Hide(c, t) || !form.Has(field.Name) && !boxes {
 			continue
 		}
@@ -267,7 +269,7 @@ func (f *Form[C, T]) read(c C, t *T) error {
 	return nil
 }
 
-// words returns the lines of a text that hold something.
+// words returns the lines of a text that are not blank.
 func words(text string) (list []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -328,7 +330,7 @@ func (f *Form[C, T]) inputs(c C, t *T) ([]input, error) {
 	return list, nil
 }
 
-// difference is where what is there and what was typed are not the same.
+// difference is a field in which the stored and the entered value differ.
 type difference struct{ What, From, To string }
 
 func (f *Form[C, T]) differing(c C, now, typed *T) (list []difference, err error) {
@@ -342,15 +344,15 @@ func (f *Form[C, T]) differing(c C, now, typed *T) (list []difference, err error
 	}
 	for _, v := range from {
 		i := slices.IndexFunc(to, func(other input) bool { return other.Name == v.Name })
-		if i >= 0 && v.told() != to[i].told() {
-			list = append(list, difference{v.Label, v.told(), to[i].told()})
+		if i >= 0 && v.display() != to[i].display() {
+			list = append(list, difference{v.Label, v.display(), to[i].display()})
 		}
 	}
 	return list, nil
 }
 
-// told returns the value of an input in words.
-func (i input) told() string {
+// display returns the value of an input as people read it.
+func (i input) display() string {
 	switch i.Kind {
 	case "flag":
 		return map[bool]string{true: "yes", false: "no"}[i.On]

@@ -5,14 +5,14 @@ import "github.com/tollgate-gateway/tollgate/internal/instant"
 // Change is an entry of a history.
 type Change struct {
 	At     instant.Moment
-	Who    string // empty: nobody who is known
-	What   string // the name of what was done
+	Who    string // empty if unknown
+	What   string // name of the action
 	Where  Cell
 	Detail string
 }
 
-// History returns the list of who changed what: changes newest first, as the service has noted them, with filters of
-// who (a name) and what (one of actions).
+// History returns a list of who changed what, newest first, as the service has recorded it. It has filters for who (a
+// name) and what (one of actions).
 func History[C Caller](
 	path string, top Head, actions []string, changes func(C, Query) ([]Change, string, error),
 ) List[C, Change] {
@@ -34,7 +34,9 @@ func History[C Caller](
 		},
 		Filters: []Input[C]{
 			{Name: "actor", Label: "Who", Max: 254},
-			{Name: "action", Label: "What", Options: func(C) ([]Choice, error) { return All(Words(actions...)...), nil }},
+			{Name: "action", Label: "What", Options: func(C) ([]Choice, error) {
+				return All(Words(actions...)...), nil
+			}},
 		},
 	}
 }

@@ -16,41 +16,41 @@ import (
 const (
 	// rowsPerPage is how many rows a page shows, and rowsPerRead how many are read at once for a file.
 	rowsPerPage, rowsPerRead = 50, 500
-	// maxFile bounds the rows of a file, and maxTicked those of an action.
+	// maxFile limits the rows of a file, and maxTicked those of an action.
 	maxFile, maxTicked = 100_000, 500
 )
 
 // List describes a page that lists rows of a type R.
 type List[C Caller, R any] struct {
-	// Path is that of the page, a pattern of pages.Page.
+	// Path is the path of the page, a pattern of pages.Page.
 	Path string
 	Head
 	// About changes the head for a call: what is listed, and what the caller may do there.
 	About func(C, *Head) error
-	// Admit is the rule of who may open the page. Default: that of the site.
+	// Admit is the access rule of the page. Default: that of the site.
 	Admit func(C) error
-	// Nouns are what one row and several are called in sentences.
+	// Nouns are what one row and several rows are called in sentences.
 	Nouns [2]string
-	// Empty is what a list without rows says: what there would be, and what to do first.
+	// Empty is shown for a list without rows: what it would list, and what to do first.
 	Empty   string
 	Columns []Column[R]
 	Filters []Input[C]
-	// Search is the path of another list that the filters lead to, which has the same ones. Default: this list.
+	// Search is the path of another list, with the same filters, to which they lead. Default: this list.
 	Search string
-	// Fixed reports whether the filters leave the list in one order alone, since another one with them has no index.
+	// Fixed reports whether the filters of a query allow only one order, since there is no index for another one.
 	Fixed func(Query) bool
-	// Rows returns a page of the list, and the cursor of the next one; empty where this is the last one.
+	// Rows returns a page of the list and the cursor of the next page, which is empty on the last one.
 	Rows func(C, Query) ([]R, string, error)
-	// ID identifies a row for an action, and Name is what it is called. An id has no space.
+	// ID returns the id of a row for actions, which has no space. Name returns what the row is called.
 	ID, Name func(R) string
 	Actions  []Action[C]
-	// Offers reports whether a row has the button of an action that stands in each. Default: all have.
+	// Offers reports whether a row has the button of an action with Each. Default: all have.
 	Offers func(c C, r R, action string) bool
-	// CSV is the name of the file that the list can be downloaded as; empty: it cannot.
+	// CSV is the name of the file to download the list as. If it is empty there is no download.
 	CSV string
 }
 
-// Whole returns the Rows of a list that is read whole, since a service bounds it.
+// Whole returns the Rows of a list that is read as a whole, because the service limits its length.
 func Whole[C Caller, R any](rows func(C) ([]R, error)) func(C, Query) ([]R, string, error) {
 	return func(c C, _ Query) ([]R, string, error) {
 		list, err := rows(c)
@@ -61,12 +61,12 @@ func Whole[C Caller, R any](rows func(C) ([]R, error)) func(C, Query) ([]R, stri
 // Query is what is asked of a list.
 type Query struct {
 	*pages.Fields        // the filters, by their names
-	Sort          string // the word of a column; empty where no column has one, or the order is fixed
-	After         string // the cursor that was returned for this page; empty: the first one
+	Sort          string // word of a column; empty if no column has one, or the order is fixed
+	After         string // cursor that was returned for this page; empty for the first page
 	Limit         int
 }
 
-// Pages returns the rows of a table.
+// Pages returns the rows for the table of pages.
 func (l *List[C, R]) Pages() []pages.Page[C] {
 	list := []pages.Page[C]{{Method: http.MethodGet, Path: l.Path, Admit: l.Admit, Serve: func(c C) error {
 		if l.CSV != "" && c.Common().Query.Text("format") == "csv" {
@@ -80,7 +80,7 @@ func (l *List[C, R]) Pages() []pages.Page[C] {
 	return list
 }
 
-// query reads the address.
+// query parses the URL.
 func (l *List[C, R]) query(p *pages.Call, limit int) Query {
 	q := Query{Fields: &p.Query, After: p.Query.Text("after"), Limit: limit}
 	if l.Fixed != nil && l.Fixed(q) {
@@ -94,7 +94,7 @@ func (l *List[C, R]) query(p *pages.Call, limit int) Query {
 	return q
 }
 
-// parameters returns the filters and the order that the address has.
+// parameters returns the filters and the order in the URL.
 func (l *List[C, R]) parameters(p *pages.Call) (parameters url.Values, filtered bool) {
 	parameters = make(url.Values)
 	for _, filter := range l.Filters {
@@ -109,7 +109,7 @@ func (l *List[C, R]) parameters(p *pages.Call) (parameters url.Values, filtered 
 	return parameters, filtered
 }
 
-// here returns the address of this page of the list.
+// here returns the URL path of this page of the list.
 func (l *List[C, R]) here(p *pages.Call) string {
 	parameters, _ := l.parameters(p)
 	if after := p.Query.Text("after"); after != "" {
@@ -118,11 +118,11 @@ func (l *List[C, R]) here(p *pages.Call) string {
 	return address(path(p), parameters)
 }
 
-// listPage is what the template shows.
+// listPage is the data of the template.
 type listPage struct {
 	Head
 	Path, Here, Search       string
-	Result                   string // of an action that went well for some rows alone
+	Result                   string // of an action that succeeded for only some of the rows
 	Filters                  []input
 	Filtered                 bool
 	Table                    table
@@ -131,17 +131,18 @@ type listPage struct {
 	First, Next, Noun, Files string
 }
 
-// show shows a page of the list; after an action with its refusals and its result.
+// show shows a page of the list. After an action it shows the refusals and the result.
 func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) error {
 	p := c.Common()
 	q := l.query(p, rowsPerPage)
 	rows, next, err := l.Rows(c, q)
 	if err = errors.Join(p.Query.Err(), err); err != nil {
 		e, ok := apierror.From(err)
-		if !ok || len(l.Filters) == 0 || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
+		if !ok || len(l.Filters) == 0 ||
+			e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
 			return err
 		}
-		rows, next, refusal = nil, "", err // a filter that cannot be read is told above the list
+		rows, next, refusal = nil, "", err // a filter that cannot be read is reported above the list
 	}
 	at := path(p)
 	parameters, filtered := l.parameters(p)
@@ -197,7 +198,7 @@ func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) e
 	return p.ShowForm(refusal, "resource_list", d.Title, d)
 }
 
-// fill puts the rows into the table, with what can be done with them.
+// fill adds the rows to the table, with their buttons.
 func (l *List[C, R]) fill(c C, d *listPage, rows []R, ticked []string) {
 	for i := range l.Actions {
 		if a := &l.Actions[i]; a.Make == nil && len(rows) > 0 {
@@ -223,7 +224,7 @@ func (l *List[C, R]) fill(c C, d *listPage, rows []R, ticked []string) {
 	}
 }
 
-// filters returns the inputs of the filters, and of the order where there are several.
+// filters returns the inputs of the filters, and of the order if there are several.
 func (l *List[C, R]) filters(c C, q Query) (list []input, err error) {
 	for i := range l.Filters {
 		v, err := l.Filters[i].view(c, "filter-", "search", q.Text(l.Filters[i].Name))
@@ -244,9 +245,9 @@ func (l *List[C, R]) filters(c C, q Query) (list []input, err error) {
 	return list, nil
 }
 
-// download sends the rows that the filters leave, a read after the other, so that no list is held whole. One that has
-// more rows than a file takes says so in its last row. An error in the midst breaks the connection, so that nobody takes
-// a part for the whole.
+// download sends the rows that match the filters. It reads them in batches, so that no list is held in memory as a
+// whole. If there are more rows than a file may have, the last row says so. An error in the middle breaks the
+// connection, so that nobody takes a part for the whole.
 func (l *List[C, R]) download(c C) error {
 	p := c.Common()
 	q := l.query(p, rowsPerRead)

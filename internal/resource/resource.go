@@ -1,8 +1,8 @@
-// Package resource is the administration of every service: a list, a form or a history is one descriptor in Go, and
-// the templates here show it in the way of all the others. What is in a list, who may see it, and what a change does is
-// the service's; the page around it is written once.
+// Package resource provides the administration pages of every service: a list, a form or a history is a descriptor in
+// Go, and the templates of this package show all of them alike. What is in a list, who may see it, and what a change
+// does is up to the service; the page around it is written once.
 //
-// A List has columns, filters, ways to be sorted, and actions over the rows that are ticked:
+// A List has columns, filters, sort orders, and actions on the rows that are ticked:
 //
 //	var members = resource.List[*call, shop.Member]{
 //		Path: "/admin/members", Head: resource.Head{Title: "Members"}, Nouns: [2]string{"member", "members"},
@@ -22,14 +22,14 @@
 //		CSV: "members.csv",
 //	}
 //
-// Filters, order and place of a list live in its address, so that a page can be kept, sent to others and gone back to.
-// Rows returns a page of at most Query.Limit rows behind the cursor Query.After, and the cursor of the next one; a list
-// has no page numbers, and a column is sorted by only where the database has an index for it. An action runs for one row
-// after the other: what some of them are refused for is told beside the others that were changed.
+// The filters, order and position of a list are in its URL, so that a page can be bookmarked, shared and returned to.
+// Rows returns a page of at most Query.Limit rows after the cursor Query.After, and the cursor of the next page. A list
+// has no page numbers, and it can be sorted by a column only if the database has an index for it. An action runs on one
+// row after the other; the page then shows which rows were refused and why, and how many were changed.
 //
-// A Form has fields, each of which points into a value of the service (Field.Text, Number, Flag or List). It is shown,
-// read, refused with its problems beside the fields, and compared with what somebody else has saved meanwhile, without a
-// line of the service:
+// A Form has fields, each of which points into a value of the service (Field.Text, Number, Flag or List). The package
+// shows it, reads it, shows it again with the faults beside the fields, and compares it with what somebody else has
+// saved meanwhile, without any code in the service:
 //
 //	var member = resource.Form[*call, shop.Member]{
 //		Path: "/admin/members/{memberId}", New: "/admin/members/new", Load: load, Save: save,
@@ -40,16 +40,15 @@
 //		Version: func(m *shop.Member) string { return m.Tag() },
 //	}
 //
-// History returns the list of who changed what. A service puts the pages into its table and the templates into its look:
+// History returns a list of who changed what. A service adds the pages to its table and the templates to its look:
 //
 //	var table = slices.Concat(own, members.Pages(), member.Pages())
 //
 //	pages.NewLook("shop", files, nil, resource.Templates)
 //
-// Its type for a request embeds *pages.Call, as that of every service does. Rights are asked in Admit, as on all pages,
-// and above all by the service's own methods, for which it makes no difference which page called them. A template of
-// the service shows a list's tabs or a table of its own by {{template "tabs" ($.With .Tabs)}} and {{template "table"
-// ($.With .Part)}}.
+// Its type for a request embeds *pages.Call, as in every service. Permissions are checked in Admit, as on all pages,
+// and above all by the service's own methods, whichever page calls them. A template of the service shows a list's tabs
+// or a table of its own by {{template "tabs" ($.With .Tabs)}} and {{template "table" ($.With .Part)}}.
 package resource
 
 import (
@@ -73,31 +72,31 @@ type Caller interface{ Common() *pages.Call }
 // Head is the top of a page.
 type Head struct {
 	Title string
-	Marks []Cell // behind the title, such as a state
-	Lead  string // a sentence below it
+	Marks []Cell // after the title, such as a state
+	Lead  string // a sentence below the title
 	Tabs  Tabs
-	Above []Target // the pages above this one, the first one first
-	New   Target   // leads to the form that makes one more
+	Above []Target // the pages above this one, outermost first
+	New   Target   // leads to the form for a new entry
 	Links []Target // beside the title
 }
 
-// Target is where a link leads: a path of the site.
+// Target is the target of a link, a path of the site.
 type Target struct{ Label, Path string }
 
-// Tabs lead from one page to those beside it.
+// Tabs link a page and its siblings.
 type Tabs struct {
-	Label string // of the navigation, for those who do not see it
+	Label string // of the navigation, for screen readers
 	Links []Target
 	path  string
 }
 
-// At returns the tabs as the page of a path has them.
+// At returns the tabs for the page of a path.
 func (t Tabs) At(path string) Tabs {
 	t.path = path
 	return t
 }
 
-// Current reports whether a link leads to this page, or is the nearest one above it.
+// Current reports whether a link leads to this page or, if none does, to the nearest page above it.
 func (t Tabs) Current(link Target) bool {
 	nearest := ""
 	for _, l := range t.Links {
@@ -108,14 +107,14 @@ func (t Tabs) Current(link Target) bool {
 	return link.Path == nearest
 }
 
-// Choice is one of those that a field or a filter offers.
+// Choice is an option of a field or a filter.
 type Choice struct {
 	Value, Label string
-	Group        string // the heading that it stands under, of boxes; empty: none
+	Group        string // heading for checkboxes; empty for none
 	On           bool   // chosen; set when it is shown
 }
 
-// Words returns choices that are called as they are.
+// Words returns choices whose labels are their values.
 func Words(words ...string) []Choice {
 	list := make([]Choice, len(words))
 	for i, word := range words {
@@ -129,25 +128,26 @@ func Fixed[C, T any](list ...Choice) func(C, T) ([]Choice, error) {
 	return func(C, T) ([]Choice, error) { return list, nil }
 }
 
-// All returns choices behind one that stands for all of them, for a filter.
+// All returns choices after one that stands for all of them, for a filter.
 func All(list ...Choice) []Choice { return append([]Choice{{Label: "All"}}, list...) }
 
-// Input is a filter of a list, or what an action asks for. The values are read by their names: of a filter from the
-// address (Query.Text), of an action from the form (Call.Form).
+// Input is a filter of a list, or a question of an action. Its value is read by its name: that of a filter from the URL
+// (Query.Text), that of an action from the form (Call.Form).
 type Input[C Caller] struct {
 	Name, Label, Help string
-	// Type is that of the element: text, date, number, or flag for a box. Default: text; of a filter search.
+	// Type is the type of the element: text, date, number, or flag for a checkbox. Default: text, or search for a
+	// filter.
 	Type     string
-	Value    string // at first
-	Max      int64  // characters, or the greatest number
+	Value    string // initial value
+	Max      int64  // in characters, or the greatest number
 	Required bool
-	// Least is the first date that may be given, as 2027-01-31.
+	// Least returns the first date that may be given, such as 2027-01-31.
 	Least func(C) string
 	// Options makes it a select.
 	Options func(C) ([]Choice, error)
 }
 
-// view makes what templates show of an input; value is what it has.
+// view returns what templates show of an input with a value.
 func (i *Input[C]) view(c C, id, kind, value string) (input, error) {
 	v := input{
 		ID: id + i.Name, Name: i.Name, Label: i.Label, Help: i.Help, Kind: kind, Type: i.Type,
@@ -170,7 +170,7 @@ func (i *Input[C]) view(c C, id, kind, value string) (input, error) {
 	return v, nil
 }
 
-// chosen returns the choices with those on that are in values.
+// chosen returns a copy of the choices in which those in values are on.
 func chosen(list []Choice, values ...string) []Choice {
 	shown := make([]Choice, len(list))
 	for i, choice := range list {
@@ -182,11 +182,11 @@ func chosen(list []Choice, values ...string) []Choice {
 	return shown
 }
 
-// input is what the template "input" shows: an element with its label, its help and its problem.
+// input is the data of the template "input": an element with its label, its help and its fault.
 type input struct {
 	ID, Name, Label, Help, Section string
 	Kind                           string // text, search, number, area, select, flag, boxes
-	Type                           string // of a text: email, url, date, password
+	Type                           string // type of a text: email, url, date, password
 	Value, Placeholder             string
 	Autocomplete, Least            string
 	On                             bool
@@ -196,12 +196,13 @@ type input struct {
 	Required                       bool
 }
 
-// Optional reports whether the label says that it may stay empty.
+// Optional reports whether the label says that the input may stay empty.
 func (i input) Optional() bool {
-	return !i.Required && (i.Kind == "text" || i.Kind == "area") && i.Type != "password" && !strings.Contains(i.Label, "(")
+	return !i.Required && (i.Kind == "text" || i.Kind == "area") && i.Type != "password" &&
+		!strings.Contains(i.Label, "(")
 }
 
-// path returns that of the page without its parameters.
+// path returns the path of the page without its parameters.
 func path(p *pages.Call) string {
 	return strings.TrimPrefix(p.R.URL.EscapedPath(), p.At(""))
 }
@@ -214,7 +215,7 @@ func address(path string, parameters url.Values) string {
 	return path + "?" + parameters.Encode()
 }
 
-// unknown refuses a form that names an action which the page does not have.
+// unknown returns the error for a form that names an action which the page does not have.
 func unknown() error {
 	return apierror.New(http.StatusBadRequest, "bad_request", "There is no such action on this page.")
 }

@@ -213,7 +213,7 @@ var history = resource.History("/history", resource.Head{Title: "History"}, []st
 
 var look = pages.NewLook("club", fstest.MapFS{"static/club.css": {Data: []byte("p {}")}}, nil, resource.Templates)
 
-// site is a club of n members and a browser on it.
+// site serves a club of n members and returns it with a browser on it.
 func site(t *testing.T, n int) (*club, *pagestest.Browser) {
 	t.Helper()
 	s := new(club)
@@ -236,7 +236,7 @@ func site(t *testing.T, n int) (*club, *pagestest.Browser) {
 	return s, b
 }
 
-// TestList goes through a list: its filters and its order stay in the address, and it is paged by cursors.
+// TestList checks a list: its filters and its order stay in the address, and it is paged by cursors.
 func TestList(t *testing.T) {
 	t.Parallel()
 	s, b := site(t, 120)
@@ -267,7 +267,8 @@ func TestList(t *testing.T) {
 	b.Get("/club/members?format=csv").Want(403)
 }
 
-// TestActions runs actions over rows: asked before, told in numbers, with what was refused and why.
+// TestActions checks actions on rows: they ask for confirmation first and report how many rows were done, and which
+// were refused and why.
 func TestActions(t *testing.T) {
 	t.Parallel()
 	s, b := site(t, 60)
@@ -312,7 +313,8 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// TestDownload: a file has all rows that the filters leave, no cell of it is a formula, and a part is no file.
+// TestDownload checks that a file has all rows that match the filters, that no cell of it is a formula, and that no
+// incomplete file is served.
 func TestDownload(t *testing.T) {
 	t.Parallel()
 	s, b := site(t, 700)
@@ -340,8 +342,8 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// TestForm makes and changes something: problems stand beside the fields with what was typed, and who comes second sees
-// both texts.
+// TestForm creates and changes something. Problems stand beside the fields with what was typed, and whoever saves
+// second sees both versions.
 func TestForm(t *testing.T) {
 	t.Parallel()
 	s, b := site(t, 0)
@@ -384,7 +386,7 @@ func TestHistory(t *testing.T) {
 	b.Get("/club/history?actor=bob&action=ban").Want(200, "<h1>History", "ada bob", "<code>ban</code>", `href="/club/members/1"><bdi>bob</bdi></a>`, "spam", `value="bob"`, `value="ban" selected`, ">–<", ">never<")
 }
 
-// TestDocument: the example of the how-to is the one that is compiled here.
+// TestDocument checks that the example of the how-to is the one that is compiled here.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	code, err := os.ReadFile("example_test.go")

@@ -18,25 +18,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
 
-// MaxBody bounds the body of a request, in bytes.
+// MaxBody is the limit for the body of a request, in bytes.
 const MaxBody = 1 << 20
 
-// maxDepth bounds how deep the values of a body nest.
+// maxDepth is how deep the values of a body may nest.
 const maxDepth = 32
 
 // Call is one request on its way through a route.
 type Call struct {
 	W http.ResponseWriter
 	R *http.Request
-	// Who sent it; nil: nobody knows.
+	// Who sent the request; nil if that is unknown.
 	Who Identity
-	// Status of the answer; set to what the route's table says.
+	// Status is the status of the answer. It is preset from the route's table.
 	Status int
 
-	unchanged bool // the client has the answer already
+	unchanged bool // the client has the current version already
 }
 
-// User is the id of who signed in; empty: a guest.
+// User returns the id of the signed-in user, or "" for a guest.
 func (c *Call) User() string {
 	if c.Who == nil {
 		return ""
@@ -44,12 +44,11 @@ func (c *Call) User() string {
 	return c.Who.UserID()
 }
 
-// Path is the value of a wildcard of the route's path.
+// Path returns the value of a wildcard of the route's path.
 func (c *Call) Path(name string) string { return c.R.PathValue(name) }
 
-// Decode reads the JSON body into a struct. Unknown members, data behind the
-// value, and bodies that are too large or too deep are refused with a message
-// that names what is wrong.
+// Decode reads the JSON body into a struct. It refuses unknown members, data after the value, and bodies that are too
+// large or nest too deep, with a message that names the fault.
 func (c *Call) Decode(into any) error {
 	text, err := c.jsonBody()
 	if err != nil {
@@ -61,7 +60,7 @@ func (c *Call) Decode(into any) error {
 	return decode(text, into)
 }
 
-// DecodeIfAny is Decode where the body may be left away.
+// DecodeIfAny works like Decode but accepts an empty body, which leaves into as it is.
 func (c *Call) DecodeIfAny(into any) error {
 	text, err := c.jsonBody()
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -81,24 +80,25 @@ func (c *Call) jsonBody() ([]byte, error) {
 	return text, err
 }
 
-// What is wrong with a body, for which there are several words.
+// Faults of a body that its readers word in different ways.
 var (
 	errTooLarge   = errors.New("the body is too large")
 	errIncomplete = errors.New("the body could not be read whole")
 )
 
-// body reads the body of a request, whose client has to keep the pace; see inbound.
-func (c *Call) body(most int64) ([]byte, error) {
-	if c.R.ContentLength > most {
+// body reads a body of at most limit bytes. The client has to keep the pace; see package inbound.
+func (c *Call) body(limit int64) ([]byte, error) {
+	if c.R.ContentLength > limit {
 		return nil, errTooLarge
 	}
 	paced := inbound.Default.Body(c.W, c.R)
-	text, err := io.ReadAll(http.MaxBytesReader(c.W, paced, most))
+	text, err := io.ReadAll(http.MaxBytesReader(c.W, paced, limit))
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
 		return nil, errTooLarge
 	case inbound.TooSlow(err):
-		return nil, refuse(http.StatusRequestTimeout, "request_timeout", "", "the body took too long to arrive, send it again")
+		return nil, refuse(http.StatusRequestTimeout, "request_timeout", "",
+			"the body took too long to arrive, send it again")
 	case err != nil:
 		return nil, errIncomplete
 	}
@@ -131,25 +131,30 @@ func decode(text []byte, into any) error {
 		}
 		return refuse(http.StatusBadRequest, "invalid_value", member, member+" "+mismatch(kind))
 	case errors.As(err, &syntax):
-		return refuse(http.StatusBadRequest, "invalid_json", "", "the body is not JSON: "+syntax.Error()+" at byte "+strconv.FormatInt(syntax.Offset, 10))
+		return refuse(http.StatusBadRequest, "invalid_json", "",
+			"the body is not JSON: "+syntax.Error()+" at byte "+strconv.FormatInt(syntax.Offset, 10))
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return refuse(http.StatusBadRequest, "invalid_json", "", "the JSON of the body ends too early")
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		name = strings.Trim(name, `"`)
-		return refuse(http.StatusBadRequest, "unknown_parameter", Quote(name), "there is no member "+Quote(name)+" here")
+		return refuse(http.StatusBadRequest, "unknown_parameter", Quote(name),
+			"there is no member "+Quote(name)+" here")
 	}
-	return refuse(http.StatusBadRequest, "invalid_value", "", "the body has a value that cannot be read: "+Quote(err.Error()))
+	return refuse(http.StatusBadRequest, "invalid_value", "",
+		"the body has a value that cannot be read: "+Quote(err.Error()))
 }
 
-// memberPath returns the path of a member of the body. It leaves out the names of embedded
-// structs, which encoding/json has among those of the members; no member begins with a capital.
+// memberPath returns the path of a member of the body. It leaves out the names of embedded structs, which encoding/json
+// includes in the path: they begin with a capital, and no member does.
 func memberPath(field string) string {
 	path := strings.Split(field, ".")
-	return strings.Join(slices.DeleteFunc(path, func(name string) bool { return name != "" && name[0] >= 'A' && name[0] <= 'Z' }), ".")
+	return strings.Join(slices.DeleteFunc(path, func(name string) bool {
+		return name != "" && name[0] >= 'A' && name[0] <= 'Z'
+	}), ".")
 }
 
-// mismatch tells what a member must be. The error of a number that does not fit has
+// mismatch says what a member must be. It does not quote the error, since that of a number that does not fit repeats
 // its digits.
 func mismatch(kind *json.UnmarshalTypeError) string {
 	number, ok := strings.CutPrefix(kind.Value, "number ")
@@ -162,7 +167,7 @@ func mismatch(kind *json.UnmarshalTypeError) string {
 	return "is out of range"
 }
 
-// tooDeep counts brackets outside strings.
+// tooDeep reports whether a body nests deeper than maxDepth. It counts brackets outside strings.
 func tooDeep(text []byte) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -187,21 +192,22 @@ func refuse(status int, code, param, message string) error {
 	return &apierror.Error{Status: status, Code: code, Param: param, Message: message}
 }
 
-// Int is a query parameter between least and most; byDefault where it is not given.
-func (c *Call) Int(name string, byDefault, least, most int) (int, error) {
+// Int returns a query parameter from minimum to maximum, or byDefault if it is not given.
+func (c *Call) Int(name string, byDefault, minimum, maximum int) (int, error) {
 	text := c.query(name)
 	if text == "" {
 		return byDefault, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < least || n > most {
-		return 0, refuse(http.StatusBadRequest, "invalid_value", name, name+" must be a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
+	if err != nil || n < minimum || n > maximum {
+		return 0, refuse(http.StatusBadRequest, "invalid_value", name,
+			name+" must be a whole number from "+strconv.Itoa(minimum)+" to "+strconv.Itoa(maximum))
 	}
 	return n, nil
 }
 
-// Time is a query parameter: RFC 3339, or a date that means its begin in UTC.
-// Zero where it is not given.
+// Time returns a query parameter that is a time in RFC 3339, or a date, which means its beginning in UTC. It returns
+// the zero time if the parameter is not given.
 func (c *Call) Time(name string) (time.Time, error) {
 	text := c.query(name)
 	if text == "" {
@@ -210,16 +216,16 @@ func (c *Call) Time(name string) (time.Time, error) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		return day, nil
 	}
-	// A plus sign that was not escaped has become a space.
+	// An unescaped plus sign has been decoded to a space.
 	at, err := time.Parse(time.RFC3339, strings.ReplaceAll(text, " ", "+"))
 	if err != nil {
-		return time.Time{}, refuse(http.StatusBadRequest, "invalid_value", name, name+" must be a time such as 2026-01-31 or 2026-01-31T08:00:00Z")
+		return time.Time{}, refuse(http.StatusBadRequest, "invalid_value", name,
+			name+" must be a time such as 2026-01-31 or 2026-01-31T08:00:00Z")
 	}
 	return at, nil
 }
 
-// Choice is a query parameter that is one of a few words; the first is the
-// default.
+// Choice returns a query parameter that must be one of words. The first word is the default.
 func (c *Call) Choice(name string, words ...string) (string, error) {
 	text := c.query(name)
 	if text == "" {
@@ -233,7 +239,7 @@ func (c *Call) Choice(name string, words ...string) (string, error) {
 	return "", refuse(http.StatusBadRequest, "invalid_value", name, name+" must be one of "+strings.Join(words, ", "))
 }
 
-// List is a query parameter of words between commas; nil where it is not given.
+// List returns the words of a comma-separated query parameter, or nil if it is not given.
 func (c *Call) List(name string) []string {
 	text := c.query(name)
 	if text == "" {
@@ -242,7 +248,7 @@ func (c *Call) List(name string) []string {
 	return strings.Split(text, ",")
 }
 
-// Text is a query parameter as it was sent.
+// Text returns a query parameter as it was sent.
 func (c *Call) Text(name string) string { return c.query(name) }
 
 func (c *Call) query(name string) string { return c.R.URL.Query().Get(name) }
@@ -264,7 +270,8 @@ func (c *Call) write(w http.ResponseWriter, answer any) error {
 	case Raw:
 		kind, text = a.Type, a.Data
 		if a.Name != "" {
-			w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
+			w.Header().Set("Content-Disposition",
+				mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
 		}
 	default:
 		var out bytes.Buffer
@@ -282,12 +289,11 @@ func (c *Call) write(w http.ResponseWriter, answer any) error {
 	if c.R.Method == http.MethodHead {
 		return nil
 	}
-	_, _ = w.Write(text) // a client that left is no failure of ours
+	_, _ = w.Write(text) // a client that left is not our failure
 	return nil
 }
 
-// Quote makes a text from outside fit for a message: short and without control
-// characters.
+// Quote makes text from outside fit for a message: it removes control characters and cuts it to about 100 bytes.
 func Quote(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == utf8.RuneError {

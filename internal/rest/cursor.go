@@ -6,14 +6,12 @@ import (
 	"strconv"
 )
 
-// Cursor is the opaque form of a position in a list that is ordered by a
-// number, as clients send it back.
+// Cursor encodes a position in a list that is ordered by a number, as an opaque text that clients send back.
 func Cursor(position int64) string {
 	return base64.RawURLEncoding.EncodeToString(strconv.AppendInt(nil, position, 36))
 }
 
-// Cursor is a query parameter made by the function Cursor; 0 where it is not
-// given.
+// Cursor returns the position of a query parameter made by the function Cursor, or 0 if it is not given.
 func (c *Call) Cursor(name string) (int64, error) {
 	text := c.query(name)
 	if text == "" {
@@ -25,5 +23,6 @@ func (c *Call) Cursor(name string) (int64, error) {
 			return n, nil
 		}
 	}
-	return 0, refuse(http.StatusBadRequest, "invalid_value", name, name+" must be the cursor of a page before, unchanged")
+	return 0, refuse(http.StatusBadRequest, "invalid_value", name,
+		name+" must be the cursor of a page before, unchanged")
 }

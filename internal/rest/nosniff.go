@@ -4,6 +4,6 @@ import "net/http"
 
 var nosniff = []string{"nosniff"}
 
-// NoSniff makes browsers take an answer for what its Content-Type says. The module
-// of each service has it on all that the service answers.
+// NoSniff sets the header that makes browsers trust the Content-Type of an answer. The module of each service sets it
+// on all answers of the service.
 func NoSniff(header http.Header) { header["X-Content-Type-Options"] = nosniff }

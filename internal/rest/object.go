@@ -16,18 +16,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Faults are what is wrong with a request, told together.
+// Faults lists what is wrong with a request, to be reported together.
 type Faults []apierror.Detail
 
-// mostFaults bounds how many are told of what nobody knows.
+// mostFaults limits how many unknown properties are reported.
 const mostFaults = 20
 
-// Note adds what is wrong with a field.
+// Note adds a fault of a field.
 func (f *Faults) Note(field, reason, message string) {
 	*f = append(*f, apierror.Detail{Field: field, Reason: reason, Message: message})
 }
 
-// Err is the refusal that tells of all of them; nil where there is none.
+// Err returns an error that reports all faults, or nil if there are none.
 func (f Faults) Err(status int, code string) error {
 	if len(f) == 0 {
 		return nil
@@ -35,28 +35,26 @@ func (f Faults) Err(status int, code string) error {
 	return &apierror.Error{Status: status, Code: code, Message: f[0].Message, Details: f}
 }
 
-// Objects is how a service takes JSON objects of which each member is looked at, and
-// all that is wrong is told together. To decode one into a struct, and refuse it by
-// the first fault, is Call.Decode.
+// Objects reads JSON objects whose members are checked one by one, and reports all faults together. Call.Decode, by
+// contrast, decodes into a struct and stops at the first fault.
 type Objects struct {
-	Most     int64  // bytes
-	Code     string // of a refusal, 400
-	TooLarge string // the code of a body that is larger, 413
+	Most     int64  // limit for the body, in bytes
+	Code     string // code of refusals, which have status 400
+	TooLarge string // code for a body that is too large, with status 413
 }
 
-// Object is the JSON object in the body of a request. Its methods take the members
-// out and note what is wrong with them; Err tells of all of it. The zero one has no
-// members.
+// Object is the JSON object in the body of a request. Its methods remove members from it and note what is wrong with
+// them; Err reports all faults. The zero value has no members.
 type Object struct {
-	Raw []byte // the body as it came
+	Raw []byte // the body as it was received
 
 	members map[string]json.RawMessage
 	faults  Faults
 	code    string
 }
 
-// Read reads the body of a call. What is no object, or has a name twice, is refused.
-// The Object is good for asking, and empty, after an error too.
+// Read reads the body of a call. It refuses a body that is not an object or has a name twice. With an error it returns
+// an empty Object, whose methods may be called.
 func (o Objects) Read(c *Call) (*Object, error) {
 	raw, err := o.read(c)
 	if err != nil {
@@ -65,7 +63,7 @@ func (o Objects) Read(c *Call) (*Object, error) {
 	return o.Parse(raw)
 }
 
-// ReadIfAny is Read where the body may be left away.
+// ReadIfAny works like Read but accepts an empty body.
 func (o Objects) ReadIfAny(c *Call) (*Object, error) {
 	if c.R.ContentLength == 0 {
 		return &Object{code: o.Code}, nil
@@ -97,7 +95,7 @@ func (o Objects) read(c *Call) ([]byte, error) {
 	return raw, err
 }
 
-// Parse is Read of a body that is there.
+// Parse parses a body that was read before, as Read does.
 func (o Objects) Parse(raw []byte) (*Object, error) {
 	switch {
 	case len(bytes.TrimSpace(raw)) == 0:
@@ -115,19 +113,18 @@ func (o Objects) Parse(raw []byte) (*Object, error) {
 	return b, nil
 }
 
-// Refuse is the refusal of one fault; without a field it is the body's.
+// Refuse returns the error for a single fault. An empty field means the body as a whole.
 func (o Objects) Refuse(field, reason, message string) error {
 	return Faults{{Field: field, Reason: reason, Message: message}}.Err(http.StatusBadRequest, o.Code)
 }
 
-// wellFormed checks what decoding does not: names that are there twice, nesting,
-// and more behind the value.
+// wellFormed checks what decoding does not: duplicate names, nesting, and data after the value.
 func (o Objects) wellFormed(raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	type level struct {
-		names map[string]bool // nil: an array
-		name  bool            // a name comes next
+		names map[string]bool // nil for an array
+		name  bool            // the next token is a name
 	}
 	var open []level
 	for {
@@ -176,14 +173,14 @@ func (o Objects) wellFormed(raw []byte) error {
 	return nil
 }
 
-// take removes a member; nil: it is not there.
+// take removes a member and returns it, or nil if it is missing.
 func (b *Object) take(name string) json.RawMessage {
 	value := b.members[name]
 	delete(b.members, name)
 	return value
 }
 
-// member decodes a member of a type; nil: it is not there.
+// member removes and decodes a member. It returns nil if it is missing, and notes a fault if it is not of type T.
 func member[T any](b *Object, name, kind string) *T {
 	raw := b.take(name)
 	if raw == nil {
@@ -197,7 +194,7 @@ func member[T any](b *Object, name, kind string) *T {
 	return value
 }
 
-// Text is a text that must be there.
+// Text returns a text that is required.
 func (b *Object) Text(name string) string {
 	value := member[string](b, name, "text")
 	if value == nil {
@@ -207,16 +204,16 @@ func (b *Object) Text(name string) string {
 	return *value
 }
 
-// OptionalText is a text; nil: it is not there.
+// OptionalText returns a text, or nil if it is missing.
 func (b *Object) OptionalText(name string) *string { return member[string](b, name, "text") }
 
-// Flag is true or false; nil: it is not there.
+// Flag returns a boolean, or nil if it is missing.
 func (b *Object) Flag(name string) *bool { return member[bool](b, name, "true or false") }
 
-// Integer is a whole number; nil: it is not there.
+// Integer returns a whole number, or nil if it is missing.
 func (b *Object) Integer(name string) *int64 { return member[int64](b, name, "a whole number") }
 
-// Required is a whole number that must be there.
+// Required returns a whole number that is required.
 func (b *Object) Required(name string) int64 {
 	n := b.Integer(name)
 	if n == nil {
@@ -226,7 +223,7 @@ func (b *Object) Required(name string) int64 {
 	return *n
 }
 
-// Nullable is an id or null, which is 0; nil: it is not there.
+// Nullable returns an id, 0 for null, or nil if it is missing.
 func (b *Object) Nullable(name string) *int64 {
 	if raw, ok := b.members[name]; ok && bytes.Equal(raw, []byte("null")) {
 		delete(b.members, name)
@@ -234,12 +231,12 @@ func (b *Object) Nullable(name string) *int64 {
 	}
 	id := b.Integer(name)
 	if id != nil && *id == 0 {
-		*id = -1 // no id
+		*id = -1 // 0 is not an id
 	}
 	return id
 }
 
-// Err refuses an object of which something is wrong or left over; nil: nothing is.
+// Err returns an error that reports all faults, including members that were not taken, or nil if there are none.
 func (b *Object) Err() error {
 	for _, name := range slices.Sorted(maps.Keys(b.members)) {
 		name = Quote(name)

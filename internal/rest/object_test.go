@@ -15,8 +15,8 @@ import (
 
 var testObjects = Objects{Most: 1000, Code: "bad_body", TooLarge: "too_large"}
 
-// TestObject: all that is wrong with the members is told together, and each reader
-// takes what it is for.
+// TestObject checks that all faults of the members are reported together, and that each reader accepts its kind of
+// value.
 func TestObject(t *testing.T) {
 	t.Parallel()
 	read := func(b *Object) {
@@ -66,7 +66,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// TestObjectOfCall: what a request has to be for its body to be read.
+// TestObjectOfCall checks what a request must be like for its body to be read.
 func TestObjectOfCall(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -108,7 +108,7 @@ func TestObjectOfCall(t *testing.T) {
 	}
 }
 
-// slow is a connection on which nothing comes until the deadline that is set.
+// slow is a connection on which nothing arrives until the deadline that is set.
 type slow struct {
 	*httptest.ResponseRecorder
 	deadline time.Time
@@ -126,7 +126,7 @@ func (s *slow) Read([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// TestSlowBody: no body holds a request for ever, however it is read.
+// TestSlowBody checks that no body can hold a request forever, however it is read.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(c *Call) error{
@@ -143,7 +143,7 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// FuzzObject: no body makes the reader fail other than by a refusal.
+// FuzzObject checks that a body makes the reader fail only by a refusal.
 func FuzzObject(f *testing.F) {
 	for _, text := range []string{`{"a":1}`, `{"a":{"b":[1,2,{"c":null}]}}`, `[`, `{"a":1,"a":2}`, `{}{}`, `"x"`, "", "]", `{"a":1}]`} {
 		f.Add(text)
@@ -156,7 +156,7 @@ func FuzzObject(f *testing.F) {
 	})
 }
 
-// TestPublished: a document is made once, and a client that has it is told so.
+// TestPublished checks that a document is made once, and that a client that has it gets a 304.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	made := 0

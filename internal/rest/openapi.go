@@ -10,29 +10,28 @@ import (
 	"strings"
 )
 
-// Document is what the OpenAPI document of a table needs beside the table.
+// Document holds what the OpenAPI document of a table needs besides the table.
 type Document struct {
 	Title, Version, Description string
-	// Components is the member "components" of the document: JSON with the
-	// schemas that the routes name, the schema "Error" among them, and the
-	// security scheme of routes that are not for guests under the name Security.
+	// Components is the member "components" of the document, as JSON. It holds the schemas that the routes name, the
+	// schema "Error", and, under the name Security, the security scheme of routes that are not for guests.
 	Components json.RawMessage
 	Security   string
-	// License of the interface: its name and its SPDX identifier. Default: Apache 2.0.
+	// License and LicenseID are the name and the SPDX identifier of the license. Default: Apache 2.0.
 	License, LicenseID string
-	// Server is the address before the paths. Default: /.
+	// Server is the URL in front of the paths. Default: /.
 	Server string
-	// PathSchema is JSON Schema of the parameters in paths. Default: text.
+	// PathSchema is the JSON Schema of path parameters. Default: a string.
 	PathSchema string
-	// PlainErrors tells that refusals may be plain text as well.
+	// PlainErrors documents that errors may be plain text as well.
 	PlainErrors bool
-	// Extra are path items, JSON, of what is served beside the table.
+	// Extra has path items, as JSON, for what is served besides the table.
 	Extra map[string]json.RawMessage
 }
 
 type object = map[string]any
 
-// OpenAPI writes the document of the tables, OpenAPI 3.1, as JSON.
+// OpenAPI returns the OpenAPI 3.1 document of the tables as JSON.
 func (d Document) OpenAPI(tables ...[]Route) ([]byte, error) {
 	paths := make(object)
 	var tags []object
@@ -68,7 +67,12 @@ func (d Document) OpenAPI(tables ...[]Route) ([]byte, error) {
 	}
 	return json.Marshal(object{
 		"openapi": "3.1.0",
-		"info":    object{"title": d.Title, "version": d.Version, "description": d.Description, "license": object{"name": cmp.Or(d.License, "Apache 2.0"), "identifier": cmp.Or(d.LicenseID, "Apache-2.0")}},
+		"info": object{
+			"title": d.Title, "version": d.Version, "description": d.Description,
+			"license": object{
+				"name": cmp.Or(d.License, "Apache 2.0"), "identifier": cmp.Or(d.LicenseID, "Apache-2.0"),
+			},
+		},
 		"servers": []object{{"url": cmp.Or(d.Server, "/")}},
 		"tags":    tags, "paths": paths, "components": d.Components,
 	})
@@ -102,8 +106,10 @@ func (d Document) operation(r *Route) (object, error) {
 	answers := r.answers()
 	for _, status := range r.refusals() {
 		body := content("application/json", "Error")
-		if slices.Contains(r.Also, status) { // what is before the route refuses in its own words
-			body["application/json"] = object{"schema": object{"anyOf": []object{{"$ref": schemas + r.Answer}, {"$ref": schemas + "Error"}}}}
+		if slices.Contains(r.Also, status) { // a handler in front of the route refuses with its own schema
+			body["application/json"] = object{
+				"schema": object{"anyOf": []object{{"$ref": schemas + r.Answer}, {"$ref": schemas + "Error"}}},
+			}
 		}
 		if d.PlainErrors {
 			body["text/plain"] = object{"schema": object{"type": "string"}}
@@ -114,16 +120,21 @@ func (d Document) operation(r *Route) (object, error) {
 	return op, nil
 }
 
-// parameters are those of the path, behind the question mark, and in headers.
+// parameters returns the path, query and header parameters of a route.
 func (d Document) parameters(r *Route) (params []object, err error) {
 	for _, name := range wildcards(r.Path) {
-		params = append(params, object{"name": name, "in": "path", "required": true, "schema": json.RawMessage(cmp.Or(d.PathSchema, `{"type":"string"}`))})
+		params = append(params, object{
+			"name": name, "in": "path", "required": true,
+			"schema": json.RawMessage(cmp.Or(d.PathSchema, `{"type":"string"}`)),
+		})
 	}
 	for _, p := range r.Query {
 		if !json.Valid([]byte(p.Schema)) {
 			return nil, fmt.Errorf("the schema of %s is not JSON", p.Name)
 		}
-		param := object{"name": p.Name, "in": "query", "description": p.Description, "schema": json.RawMessage(p.Schema)}
+		param := object{
+			"name": p.Name, "in": "query", "description": p.Description, "schema": json.RawMessage(p.Schema),
+		}
 		if p.Required {
 			param["required"] = true
 		}
@@ -137,7 +148,7 @@ func (d Document) parameters(r *Route) (params []object, err error) {
 
 func (r *Route) reads() bool { return r.Method == http.MethodGet }
 
-// answers are those of success, by status.
+// answers returns the responses of success by status.
 func (r *Route) answers() object {
 	answers := make(object)
 	for _, status := range append([]int{r.status()}, r.Also...) {
@@ -156,7 +167,9 @@ func (r *Route) answers() object {
 			answer["content"].(object)[r.Media] = object{"schema": object{"type": "string"}}
 		}
 		if r.Versioned && r.Method != http.MethodDelete {
-			answer["headers"] = object{"ETag": object{"description": "The version of what is there.", "schema": object{"type": "string"}}}
+			answer["headers"] = object{"ETag": object{
+				"description": "The version of what is there.", "schema": object{"type": "string"},
+			}}
 		}
 		answers[strconv.Itoa(status)] = answer
 	}
@@ -166,7 +179,7 @@ func (r *Route) answers() object {
 	return answers
 }
 
-// refusals are the statuses of what may be wrong.
+// refusals returns the statuses of errors.
 func (r *Route) refusals() []int {
 	list := append([]int{http.StatusBadRequest, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.Errors...)
 	if !r.Guest || r.Scope != "" {
@@ -181,16 +194,17 @@ func (r *Route) refusals() []int {
 	return list
 }
 
-// condition is the header by which a request tells of a version.
+// condition returns the header parameter with which a request states the version it knows.
 func condition(reads bool) object {
-	name, what := "If-Match", "The ETag that the change was made of; where another version is there by now the answer is 412. Several between commas, or * for any."
+	name, what := "If-Match",
+		"The ETag that the change was made of; where another version is there by now the answer is 412. Several between commas, or * for any."
 	if reads {
 		name, what = "If-None-Match", "ETags that the client has; the answer is 304 where one of them still holds."
 	}
 	return object{"name": name, "in": "header", "description": what, "schema": object{"type": "string"}}
 }
 
-// security tells which credential a route takes; guests need none.
+// security returns the security requirements of a route. A route for guests without a scope has none.
 func security(scheme string, r *Route) []object {
 	scopes := []string{}
 	if r.Scope != "" {
@@ -211,7 +225,7 @@ func content(media, schema string) object {
 	return object{media: object{"schema": object{"$ref": schemas + schema}}}
 }
 
-// operationID is made of the method and the words of the path.
+// operationID joins the method and the words of the path in camel case.
 func operationID(r *Route) string {
 	var id strings.Builder
 	id.WriteString(strings.ToLower(r.Method))
@@ -223,7 +237,7 @@ func operationID(r *Route) string {
 	return id.String()
 }
 
-// wildcards lists the names in braces of a path.
+// wildcards returns the names of the wildcards in a path.
 func wildcards(path string) (names []string) {
 	for part := range strings.SplitSeq(path, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok && name != "$}" {

@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// Paths finds what belongs to the path of a request, by patterns of http.ServeMux
-// without method and host. The zero value has none.
+// Paths maps the path of a request to a value, by patterns of http.ServeMux without method and host. The zero value has
+// no patterns.
 type Paths[T any] struct {
 	mux *http.ServeMux
-	// heads are the first segments of all patterns, so that a request for something
-	// else costs nothing.
+	// heads has the first segments of all patterns, so that a request for anything else is rejected without the mux.
 	heads map[string]struct{}
-	wild  bool // one of them is a wildcard
+	wild  bool // one of the first segments is a wildcard
 }
 
-// Add adds a pattern. It panics where that collides with another one.
+// Add adds a pattern. It panics if the pattern conflicts with another one.
 func (p *Paths[T]) Add(pattern string, what T) {
 	if p.mux == nil {
 		p.mux, p.heads = http.NewServeMux(), make(map[string]struct{})
@@ -26,8 +25,8 @@ func (p *Paths[T]) Add(pattern string, what T) {
 	p.wild = p.wild || strings.HasPrefix(name, "{")
 }
 
-// Find finds what the path of a request is of; a path that only a cleaner one would
-// be of is none. The request has the values of the path's wildcards then.
+// Find returns the value for the path of a request and sets the request's path values. It does not match a path that
+// would match only after cleaning.
 func (p *Paths[T]) Find(r *http.Request) (what T, ok bool) {
 	if _, known := p.heads[head(r.URL.Path)]; !known && !p.wild || p.mux == nil {
 		return what, false
@@ -37,17 +36,17 @@ func (p *Paths[T]) Find(r *http.Request) (what T, ok bool) {
 	if f.ok {
 		return f.what, true
 	}
-	r.Pattern = "" // of a redirect
+	r.Pattern = "" // set by the mux for a redirect
 	return what, false
 }
 
-// head is the first segment of a path.
+// head returns the first segment of a path.
 func head(path string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return name
 }
 
-// place is what stands at a pattern. It writes itself down.
+// place is the handler of a pattern. It stores its value in the finder that it gets as the ResponseWriter.
 type place[T any] struct{ what T }
 
 func (p place[T]) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -55,7 +54,7 @@ func (p place[T]) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	f.what, f.ok = p.what, true
 }
 
-// finder is where a place writes itself down. What the mux answers goes nowhere.
+// finder receives the value of a place. It discards what the mux writes.
 type finder[T any] struct {
 	what   T
 	ok     bool

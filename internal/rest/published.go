@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// Published is an OpenAPI document that is made once, and served with its entity
-// tag.
+// Published is an OpenAPI document that is made once and served with an entity tag.
 type Published struct {
 	make func() ([]byte, error)
 
@@ -17,10 +16,10 @@ type Published struct {
 	err  error
 }
 
-// Publish serves what document makes, JSON, when it is first asked for.
+// Publish returns a Published for the JSON that document makes. document is called once, at the first use.
 func Publish(document func() ([]byte, error)) *Published { return &Published{make: document} }
 
-// Text is the document.
+// Text returns the document. It makes the document at the first call.
 func (p *Published) Text() ([]byte, error) {
 	p.once.Do(func() {
 		p.text, p.err = p.make()
@@ -29,14 +28,13 @@ func (p *Published) Text() ([]byte, error) {
 	return p.text, p.err
 }
 
-// Serve is the function of its route.
+// Serve returns the Published as the answer of its route, for Route.Serve. It returns the error of Text.
 func (p *Published) Serve(*Call) (any, error) {
 	_, err := p.Text()
 	return http.Handler(p), err
 }
 
-// ServeHTTP answers with the document, or with 304 where the client has it. Where
-// Text fails it answers with 500.
+// ServeHTTP answers with the document, or with 304 if the client has it. If Text fails it answers with 500.
 func (p *Published) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, err := p.Text()
 	if err != nil {
@@ -54,6 +52,6 @@ func (p *Published) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	NoSniff(header)
 	header.Set("Content-Length", strconv.Itoa(len(text)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(text) // a client that left is no failure of ours
+		_, _ = w.Write(text) // a client that left is not our failure
 	}
 }

@@ -45,7 +45,7 @@ func table() []Route {
 	}
 }
 
-// someone is a user by the id; empty: a guest.
+// someone is the id of a user. It is empty for a guest.
 type someone string
 
 func (s someone) UserID() string { return string(s) }

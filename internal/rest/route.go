@@ -1,6 +1,5 @@
-// Package rest is what the HTTP APIs of the services share: one table of routes
-// that the router, the OpenAPI document and the tests all read, JSON in and out,
-// and cursors.
+// Package rest holds what the HTTP APIs of the services share: a table of routes, which the router, the OpenAPI
+// document and the tests read, the decoding and encoding of JSON, and cursors.
 package rest
 
 import (
@@ -14,61 +13,56 @@ import (
 
 // Route is a row of a service's table.
 type Route struct {
-	Method string // GET answers HEAD too
-	// Path is a pattern of http.ServeMux without method and host, for example
-	// "/users/{user_id}/keys".
+	Method string // GET also answers HEAD
+	// Path is a pattern of http.ServeMux without method and host, for example "/users/{user_id}/keys".
 	Path string
-	// Tag and Summary head the route in the documentation, Description explains it.
+	// Tag and Summary head the route in the documentation. Description explains it.
 	Tag, Summary, Description string
-	// Guest lets requests without a credential in.
+	// Guest admits requests without a credential.
 	Guest bool
-	// Scope is what a token must hold; empty: any token will do.
+	// Scope is what a token must hold. If it is empty any token will do.
 	Scope string
-	// Cost is what the request takes from a budget, for the document; nil: it is
-	// not told.
+	// Cost is what the request takes from a budget, for the document. Nil leaves it out.
 	Cost *int64
-	// Hidden leaves the route out of the document: it is for people.
+	// Hidden leaves the route out of the document, because it is not part of the API.
 	Hidden bool
-	// Versioned tells that a read answers with an ETag (Call.Tell) and a write
-	// takes one as If-Match (Call.Match).
+	// Versioned means that a read answers with an ETag (Call.Tell) and that a write takes one as If-Match (Call.Match).
 	Versioned bool
-	// Query lists the parameters behind the question mark.
+	// Query lists the query parameters.
 	Query []Param
-	// Body and Answer name schemas of the document; empty: there is none.
+	// Body and Answer name schemas of the document. They are empty if there is no body or no answer.
 	Body, Answer string
-	// BodyMedia is the type of a body that is not JSON; any: */*.
+	// BodyMedia is the type of a body that is not JSON; */* means any type.
 	BodyMedia string
-	// OptionalBody lets a request leave its body away.
+	// OptionalBody lets a request omit its body.
 	OptionalBody bool
-	// Status of success. Default: 200, or 204 where there is no Answer.
+	// Status is that of success. Default: 200, or 204 if there is no Answer.
 	Status int
-	// Also lists further statuses with the same Answer: of success, or of one that tells
-	// that something is down.
+	// Also lists further statuses with the same Answer: of success, or one which reports that something is down.
 	Also []int
-	// Media is the type of the answer, or without an Answer several between
-	// commas. Default: application/json.
+	// Media is the type of the answer or, without an Answer, several types separated by commas. Default:
+	// application/json.
 	Media string
-	// Errors lists the statuses of refusals, beside those that every route has:
-	// 400, 429 and 503, and 401 where a credential is needed.
+	// Errors lists the statuses of errors besides those that every route has: 400, 429 and 503, and 401 if a credential
+	// is needed.
 	Errors []int
-	// Serve answers: with a value that becomes JSON, a Raw, an http.Handler that
-	// writes the answer, or nil for 204. To answer with one of Also it calls
-	// Call.Status.
+	// Serve returns the answer: a value to encode as JSON, a Raw, an http.Handler that writes the answer, or nil for
+	// 204. To answer with one of Also it sets Call.Status.
 	Serve func(c *Call) (any, error)
 }
 
 // Param is a query parameter of a route.
 type Param struct {
 	Name, Description string
-	// Schema is JSON Schema, for example {"type":"integer","minimum":1}.
+	// Schema is a JSON Schema, for example {"type":"integer","minimum":1}.
 	Schema   string
 	Required bool
 }
 
-// Raw is an answer that is not JSON, or is JSON already.
+// Raw is an answer that is not JSON, or that is encoded already.
 type Raw struct {
 	Type string // Content-Type
-	// Name makes it a download under this file name; empty: it is shown.
+	// Name is the file name of a download. If it is empty the answer is displayed.
 	Name string
 	Data []byte
 }
@@ -83,15 +77,15 @@ func (r *Route) status() int {
 	return http.StatusOK
 }
 
-// Identity is who sent a request, as a service knows its users.
+// Identity is the sender of a request, as a service knows its users.
 type Identity interface {
-	// UserID is the id of who signed in; empty: a guest.
+	// UserID returns the id of the signed-in user, or "" for a guest.
 	UserID() string
 }
 
 // Router finds the route of a request.
 type Router struct {
-	// Admit may refuse a request before its route serves it; nil: it does not.
+	// Admit may refuse a request before its route serves it. A nil Admit refuses none.
 	Admit func(c *Call, route *Route) error
 
 	paths Paths[*node]
@@ -103,9 +97,8 @@ type node struct {
 	allow   string
 }
 
-// NewRouter makes a router of tables, whose paths are behind a prefix such as
-// "/api/v1"; empty: they are as they stand there. It panics when two routes collide,
-// which is a mistake in a table.
+// NewRouter makes a router of tables, whose paths it puts behind a prefix such as "/api/v1", which may be empty. It
+// panics when two routes conflict, which is a mistake in a table.
 func NewRouter(prefix string, tables ...[]Route) *Router {
 	nodes := make(map[string]*node)
 	rt := new(Router)
@@ -139,45 +132,45 @@ func NewRouter(prefix string, tables ...[]Route) *Router {
 	return rt
 }
 
-// Found is a request whose path is one of a router's.
+// Found is a request whose path matches a router.
 type Found struct {
 	router *Router
 	node   *node
 	r      *http.Request
 }
 
-// Find finds the path of a request, whatever its method; ok tells whether there is
-// one.
+// Find looks up the path of a request, whatever its method, and reports whether it exists.
 func (rt *Router) Find(r *http.Request) (f Found, ok bool) {
 	n, ok := rt.paths.Find(r)
 	return Found{rt, n, r}, ok
 }
 
-// Route is that of the request's method; nil: there is none.
+// Route returns the route of the request's method, or nil if there is none.
 func (f Found) Route() *Route { return f.node.methods[f.r.Method] }
 
-// Guest reports whether guests may ask for it, as they may for a method that there
-// is not, to be told so.
+// Guest reports whether guests are admitted. They are for a method that does not exist, so that they get a 405.
 func (f Found) Guest() bool {
 	route := f.Route()
 	return route == nil || route.Guest
 }
 
-// Allow lists the methods of the path.
+// Allow returns the methods of the path as a list for the header Allow.
 func (f Found) Allow() string { return f.node.allow }
 
-// Serve answers the request of a user; nil: nobody knows who it is. What is refused
-// is an *apierror.Error, and nothing has been written then.
+// Serve answers the request of a user; a nil who means that the user is unknown. Refusals are returned as
+// *apierror.Error, and nothing has been written then.
 func (f Found) Serve(w http.ResponseWriter, who Identity) error {
 	route := f.Route()
 	if route == nil {
 		w.Header().Set("Allow", f.node.allow)
-		return apierror.New(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not allowed here, use %s", Quote(f.r.Method), f.node.allow)
+		return apierror.New(http.StatusMethodNotAllowed, "method_not_allowed",
+			"%s is not allowed here, use %s", Quote(f.r.Method), f.node.allow)
 	}
 	c := &Call{W: w, R: f.r, Who: who, Status: route.status()}
 	if !route.Guest && c.User() == "" {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		return apierror.New(http.StatusUnauthorized, "invalid_token", "this needs the token of a signed-in user: send it as Authorization: Bearer …")
+		return apierror.New(http.StatusUnauthorized, "invalid_token",
+			"this needs the token of a signed-in user: send it as Authorization: Bearer …")
 	}
 	if f.router.Admit != nil {
 		if err := f.router.Admit(c, route); err != nil {

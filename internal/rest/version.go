@@ -8,32 +8,30 @@ import (
 	"strings"
 )
 
-// Versions of what clients read and change (RFC 9110, 8.8.3 and 13.1): a read
-// tells an entity tag, and a write that sends it back is refused when something
-// else is there by now.
+// Reads and writes use versions (RFC 9110, sections 8.8.3 and 13.1): a read returns an entity tag, and a write that
+// sends it back is refused if the resource has changed since.
 
-// ETag is the strong entity tag of a representation: the same for the same
-// content, on every node.
+// ETag returns the strong entity tag of a representation. It depends only on the content, so it is the same on every
+// node.
 func ETag(content []byte) string {
 	sum := sha256.Sum256(content)
 	return `"` + hex.EncodeToString(sum[:16]) + `"`
 }
 
-// Match is what a write has to find: whether the entity tag of what is there is
-// one that it was made of. nil: whatever is there.
+// Match reports whether the current entity tag of a resource is one that a write was based on. A nil Match accepts any.
 type Match func(tag string) bool
 
-// Check refuses a write, 412, that was made of something else.
+// Check returns an error with status 412 if the write was based on another version.
 func (m Match) Check(tag string) error {
 	if m == nil || m(tag) {
 		return nil
 	}
-	return refuse(http.StatusPreconditionFailed, "precondition_failed", "", "this has changed since you read it: read it again, and send the ETag of that as If-Match")
+	return refuse(http.StatusPreconditionFailed, "precondition_failed", "",
+		"this has changed since you read it: read it again, and send the ETag of that as If-Match")
 }
 
-// Match is the condition of the header If-Match; nil where there is none. As the
-// tags are compared strongly, a weak one never matches. What is no list of tags
-// is refused.
+// Match returns the condition of the header If-Match, or nil if there is none. Tags are compared strongly, so a weak
+// one never matches. A header that is not a list of tags is refused.
 func (c *Call) Match() (Match, error) {
 	lines, given := c.R.Header["If-Match"]
 	if !given {
@@ -41,7 +39,8 @@ func (c *Call) Match() (Match, error) {
 	}
 	tags, ok := parseTags(strings.Join(lines, ","))
 	if !ok {
-		return nil, refuse(http.StatusBadRequest, "bad_request", "If-Match", `If-Match must be * or ETags between commas, such as "0123abcd"`)
+		return nil, refuse(http.StatusBadRequest, "bad_request", "If-Match",
+			`If-Match must be * or ETags between commas, such as "0123abcd"`)
 	}
 	for tag := range maps.Clone(tags.strong) {
 		tags.strong[Uncoded(tag)] = true
@@ -49,9 +48,8 @@ func (c *Call) Match() (Match, error) {
 	return func(tag string) bool { return tags.any || tags.strong[tag] }, nil
 }
 
-// Uncoded is an entity tag without what a compressing handler in front of a service adds to
-// it ("5-gzip"): Caddy takes that out of If-None-Match alone, and who reads a compressed
-// answer has no other tag to make a change of.
+// Uncoded removes the suffix that a compressing handler in front of a service adds to an entity tag ("5-gzip"). Caddy
+// removes it only from If-None-Match, but a client that read a compressed answer has no other tag to base a change on.
 func Uncoded(tag string) string {
 	for _, coding := range []string{"gzip", "zstd", "br"} {
 		if bare, ok := strings.CutSuffix(tag, "-"+coding+`"`); ok {
@@ -61,14 +59,14 @@ func Uncoded(tag string) string {
 	return tag
 }
 
-// Tell tells the version of what is read. Where the client has it already, by
-// If-None-Match, the answer is 304.
+// Tell sets the ETag of the resource that is read. If the client has that version already, by If-None-Match, the answer
+// becomes 304.
 func (c *Call) Tell(tag string) {
 	c.W.Header().Set("ETag", tag)
 	c.unchanged = unchanged(c.R, tag)
 }
 
-// unchanged reports whether a read tells that the client has what a tag is of.
+// unchanged reports whether a read states by If-None-Match that the client has the version of tag.
 func unchanged(r *http.Request, tag string) bool {
 	lines, given := r.Header["If-None-Match"]
 	if !given || r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -78,13 +76,13 @@ func unchanged(r *http.Request, tag string) bool {
 	return ok && (tags.any || tags.strong[tag] || tags.weak[tag])
 }
 
-// entityTags are those of a condition, in quotes and without W/.
+// entityTags are the tags of a condition, in quotes and without W/.
 type entityTags struct {
-	any          bool // *
+	any          bool // the condition is *
 	strong, weak map[string]bool
 }
 
-// parseTags reads * or a list of entity tags, in which elements may be empty.
+// parseTags parses * or a list of entity tags, in which elements may be empty. It reports false for anything else.
 func parseTags(text string) (tags entityTags, ok bool) {
 	const space = " \t"
 	if strings.Trim(text, space) == "*" {

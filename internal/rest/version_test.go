@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestMatch holds If-Match to RFC 9110, 13.1.1: strong comparison, lists, *.
+// TestMatch checks If-Match against RFC 9110, section 13.1.1: strong comparison, lists, and *.
 func TestMatch(t *testing.T) {
 	t.Parallel()
 	const tag = `"abc"`
@@ -61,7 +61,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// FuzzTags: no header breaks the parser, and what it finds was there.
+// FuzzTags checks that no header breaks the parser, and that the tags it finds are in the header.
 func FuzzTags(f *testing.F) {
 	for _, text := range []string{"*", `"a"`, `W/"a", "b"`, `"`, ",", `"a" W/"`} {
 		f.Add(text)

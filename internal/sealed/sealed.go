@@ -1,6 +1,6 @@
-// Package sealed holds a keyring to what a database holds. A node with another
-// master key than the others would seal what they cannot open, and open nothing of
-// theirs; it finds out by a check value in the database before it does either.
+// Package sealed ensures that a keyring fits the secrets in a database. A node with a different master key than the
+// others would seal texts that they cannot open, and could open none of theirs. A check value in the database lets it
+// notice before it does either.
 package sealed
 
 import (
@@ -23,39 +23,37 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Schema is the table of check values, one for each service that keeps secrets in
-// the database.
+// Schema returns the schema of the table of check values, which has a row for each service that keeps secrets in the
+// database.
 func Schema() store.Schema { return store.Embedded("keyring", migrations) }
 
-// ErrUnfit is in the chain of every error that means the keyring is another one than
-// that of the database.
+// ErrUnfit is in the chain of every error which means that the keyring is not that of the database.
 var ErrUnfit = errors.New("the keyring does not open the stored secrets")
 
 const (
-	// topic is what nodes tell each other of: the service whose check value changed.
+	// topic is the topic of notices about a changed check value. Their text is the name of the service.
 	topic = "keyring"
-	// checkEvery is how often each node looks at the check value, whether it hears of a
-	// change or not, and settleTime after what time all of them have.
+	// checkEvery is how often each node reads the check value, whether or not it gets a notice, and settleTime is the
+	// time after which all nodes have read it.
 	checkEvery = 4 * time.Second
 	settleTime = checkEvery + time.Second
-	// askTime is how long the database may take to tell a check value. What waits for a
-	// check, a start above all, must not hang on a database that does not answer.
+	// askTime is the time limit for reading a check value. Whatever waits for a check, above all a start, must not hang
+	// on a database that does not answer.
 	askTime = 5 * time.Second
-	// checkText is what is sealed.
+	// checkText is the text that is sealed as a check value.
 	checkText = "tollgate"
 )
 
 // Text is a sealed text with the associated data that it was sealed with.
 type Text struct{ Sealed, Associated string }
 
-// Sample reads some of a service's sealed texts; none where there are none. It is
-// asked only of databases that have no check value yet.
+// Sample reads some of a service's sealed texts, or none if there are none. It is called only for databases without a
+// check value.
 type Sample func(ctx context.Context, db *store.DB) ([]Text, error)
 
-// Ring is a keyring as a service may use it: until [Ring.Check] has found that it is
-// that of the database, sealing and opening is a 503. It seals with the key
-// that the check value is under, which [Ring.Advance] changes for all nodes at once;
-// so nodes can be given a new key one after the other.
+// Ring is a keyring for a service. Until [Ring.Check] has found that it fits the database, sealing and opening fail
+// with a 503. It seals with the key with which the check value is sealed; [Ring.Advance] changes that key for all nodes
+// at once, so that nodes can be given a new key one after the other.
 type Ring struct {
 	db      *store.DB
 	service string
@@ -63,30 +61,32 @@ type Ring struct {
 	sample  Sample
 	logger  *zap.Logger
 
-	every, settle time.Duration // checkEvery and settleTime
+	every, settle time.Duration // checkEvery and settleTime, except in tests
 
 	checking sync.Mutex
 	state    atomic.Pointer[state]
 	wake     chan struct{}
 }
 
-// state is what the last check found.
+// state is the result of the last check.
 type state struct {
-	ring keyring.Keyring // with the key that seals; nil: err is why
+	ring keyring.Keyring // the keyring with the sealing key; if it is nil, err is the reason
 	err  error
 }
 
 var errUnchecked = errors.New("the database could not yet be asked whether the keyring is its own")
 
-// New returns a Ring that was not checked yet. The database has Schema registered.
+// New returns a Ring that was not checked yet. Schema must be registered with the database.
 func New(db *store.DB, service string, base keyring.Keyring, sample Sample, logger *zap.Logger) *Ring {
-	r := &Ring{db: db, service: service, base: base, sample: sample, logger: logger, every: checkEvery, settle: settleTime, wake: make(chan struct{}, 1)}
+	r := &Ring{
+		db: db, service: service, base: base, sample: sample, logger: logger, every: checkEvery, settle: settleTime,
+		wake: make(chan struct{}, 1),
+	}
 	r.state.Store(&state{err: errUnchecked})
 	return r
 }
 
-// Held reports whether a database has secrets of a service, or the check value
-// of a keyring that was to seal them.
+// Held reports whether a database has secrets of a service, or the check value of a keyring for them.
 func Held(ctx context.Context, db *store.DB, service string, sample Sample) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -98,8 +98,7 @@ func Held(ctx context.Context, db *store.DB, service string, sample Sample) (boo
 	return len(texts) > 0, err
 }
 
-// Ready returns nil while the keyring may be used, else a 503 with the reason as
-// its cause.
+// Ready returns nil while the keyring may be used, and otherwise a 503 with the reason as its cause.
 func (r *Ring) Ready() error {
 	_, err := r.current()
 	return err
@@ -113,10 +112,9 @@ func (r *Ring) current() (keyring.Keyring, error) {
 	return s.ring, nil
 }
 
-// Check finds out whether the keyring is that of the database, within a few seconds.
-// The first node writes the check value, once it opens what is stored already. An
-// error that wraps ErrUnfit ends the use of the keyring; after others what was known
-// before counts, and where nothing was, they are why the keyring is not Ready.
+// Check determines within a few seconds whether the keyring fits the database. The first node writes the check value,
+// if it can open what is stored already. After an error that wraps ErrUnfit the keyring may no longer be used. After
+// any other error the previous result stays; if there is none, the error is the reason why the keyring is not Ready.
 func (r *Ring) Check(ctx context.Context) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()
@@ -135,7 +133,7 @@ func (r *Ring) Check(ctx context.Context) error {
 	return err
 }
 
-// fit takes the key that a check value is under.
+// fit selects the key with which a check value is sealed.
 func (r *Ring) fit(ctx context.Context, value string) error {
 	if _, err := r.base.Open(ctx, value, r.associated()); err != nil {
 		return r.unfit(err)
@@ -148,18 +146,18 @@ func (r *Ring) fit(ctx context.Context, value string) error {
 	return nil
 }
 
-// unfit says what to do where a text does not open; other errors stay.
+// unfit replaces ErrOpen by an error that says what to do. It returns other errors unchanged.
 func (r *Ring) unfit(err error) error {
 	if !errors.Is(err, keyring.ErrOpen) {
 		return err
 	}
-	// Not in the chain: it is for single texts, which others leave out.
+	// ErrOpen is not wrapped: it stands for single texts, which callers skip.
 	return fmt.Errorf("%w of %s: give it the master key that sealed them, which the other nodes have; "+
 		"if that is lost: tollgate keyring adopt --service %s, then store them again", ErrUnfit, r.service, r.service)
 }
 
-// first makes the check value, and returns the one that counts: another node may be
-// faster. One text that opens is enough, as a single one may be damaged.
+// first writes the check value and returns the one that is stored, since another node may be faster. One sample that
+// opens is enough, as a single one may be damaged.
 func (r *Ring) first(ctx context.Context) (value string, err error) {
 	texts, err := r.sample(ctx, r.db)
 	if err != nil {
@@ -174,10 +172,11 @@ func (r *Ring) first(ctx context.Context) (value string, err error) {
 	if failed != nil {
 		return "", r.unfit(failed)
 	}
-	return r.write(ctx, r.base, `INSERT INTO keyring_checks (service, sealed) VALUES (?, ?) ON CONFLICT (service) DO NOTHING`)
+	return r.write(ctx, r.base,
+		`INSERT INTO keyring_checks (service, sealed) VALUES (?, ?) ON CONFLICT (service) DO NOTHING`)
 }
 
-// write changes the check value by a statement and returns what it is then.
+// write changes the check value with a statement and returns the stored value.
 func (r *Ring) write(ctx context.Context, ring keyring.Keyring, statement string) (value string, err error) {
 	sealed, err := ring.Seal(ctx, []byte(checkText), r.associated())
 	if err != nil {
@@ -213,9 +212,8 @@ func checkValue(ctx context.Context, db *store.DB, service string) (value string
 
 func (r *Ring) associated() []byte { return []byte("keyring_checks/" + r.service) }
 
-// Advance puts the check value under the newest key, so that all nodes seal with it
-// once it returns, also those that hear no notice: it waits some seconds for them.
-// Those without that key do nothing more.
+// Advance seals the check value with the newest key, so that all nodes seal with that key once Advance returns. It
+// waits some seconds for nodes that receive no notice. Nodes without the key can no longer use their keyring.
 func (r *Ring) Advance(ctx context.Context) error {
 	if err := r.Check(ctx); err != nil {
 		return err
@@ -247,8 +245,8 @@ func (r *Ring) advance(ctx context.Context) (changed bool, err error) {
 	return changed, r.fit(ctx, value)
 }
 
-// Adopt makes the keyring that of the database, whichever was. What is sealed with
-// keys that it lacks is lost.
+// Adopt makes the keyring that of the database, whichever that was before. Secrets sealed with keys that it lacks are
+// lost.
 func (r *Ring) Adopt(ctx context.Context) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()
@@ -261,20 +259,20 @@ func (r *Ring) Adopt(ctx context.Context) error {
 	return r.fit(ctx, value)
 }
 
-// Run checks until ctx ends: when the database can be asked, when another node has
-// changed the check value, and now and then.
+// Run checks until ctx ends: when the database becomes ready, when another node has changed the check value, and at
+// intervals.
 func (r *Ring) Run(ctx context.Context) {
 	defer r.db.Listen(topic, r.heard)()
-	said := false
+	logged := false
 	for ctx.Err() == nil && r.db.WaitReady(ctx) == nil {
 		err := r.Check(ctx)
 		switch {
-		// A database that is away is told of by the store.
-		case err != nil && r.Ready() != nil && !errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil && !said:
-			said = true
+		// The store reports a database that is down.
+		case err != nil && r.Ready() != nil && !errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil && !logged:
+			logged = true
 			r.logger.Error("secrets are neither sealed nor opened", zap.String("service", r.service), zap.Error(err))
-		case err == nil && said:
-			said = false
+		case err == nil && logged:
+			logged = false
 			r.logger.Info("the keyring opens the stored secrets again", zap.String("service", r.service))
 		}
 		select {
@@ -291,7 +289,7 @@ func (r *Ring) heard(service string) {
 	}
 	select {
 	case r.wake <- struct{}{}:
-	default: // it is about to look
+	default: // a check is due already
 	}
 }
 
@@ -313,7 +311,7 @@ func (r *Ring) Open(ctx context.Context, sealed string, associated []byte) ([]by
 	return ring.Open(ctx, sealed, associated)
 }
 
-// Derive implements keyring.Keyring. It needs no database.
+// Derive implements keyring.Keyring. It does not need the database.
 func (r *Ring) Derive(ctx context.Context, label string) ([][]byte, error) {
 	return r.base.Derive(ctx, label)
 }

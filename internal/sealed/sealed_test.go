@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// aes is a keyring whose keys are repeated digits, the first one seals.
+// aes returns a keyring with one key for each digit, which consists of that digit repeated. The first key seals.
 func aes(t *testing.T, digits string) keyring.Keyring {
 	t.Helper()
 	keys := make([][]byte, 0, len(digits))
@@ -32,7 +32,7 @@ func aes(t *testing.T, digits string) keyring.Keyring {
 	return ring
 }
 
-// texts is a sample of what a keyring has sealed.
+// texts returns a sample of what a keyring has sealed. If damaged is true, the sample begins with a damaged text.
 func texts(t *testing.T, ring keyring.Keyring, damaged bool) Sample {
 	t.Helper()
 	sealed, err := ring.Seal(t.Context(), []byte("x"), []byte("place"))
@@ -48,7 +48,7 @@ func texts(t *testing.T, ring keyring.Keyring, damaged bool) Sample {
 
 func none(context.Context, *store.DB) ([]Text, error) { return nil, nil }
 
-// onBoth runs the test with what opens one database of an engine any number of times.
+// onBoth runs the test on each engine with a function that opens one database any number of times.
 func onBoth(t *testing.T, test func(t *testing.T, open func() *store.DB)) {
 	t.Helper()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -89,7 +89,8 @@ func ring(db *store.DB, base keyring.Keyring, sample Sample) *Ring {
 	return r
 }
 
-// usable reports whether a ring seals and opens; where it does not, both are a 503.
+// usable reports whether a ring seals and opens. It fails the test if a ring does only one of them, or if it fails by
+// anything but a 503.
 func usable(t *testing.T, r *Ring) bool {
 	t.Helper()
 	sealed, err := r.Seal(t.Context(), []byte("x"), nil)
@@ -103,8 +104,7 @@ func usable(t *testing.T, r *Ring) bool {
 	return err == nil
 }
 
-// TestAnotherKeyring: the first node's keyring is that of the database, whatever the
-// second one has.
+// TestAnotherKeyring checks that the database keeps the keyring of the first node, whatever keyring the second one has.
 func TestAnotherKeyring(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func() *store.DB) {
@@ -138,7 +138,7 @@ func TestAnotherKeyring(t *testing.T) {
 	})
 }
 
-// TestDatabaseOfBefore has secrets and no check value.
+// TestDatabaseOfBefore checks a database that has secrets but no check value, as an earlier version left it.
 func TestDatabaseOfBefore(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func() *store.DB) {
@@ -155,8 +155,7 @@ func TestDatabaseOfBefore(t *testing.T) {
 	})
 }
 
-// TestFirstNodes: of nodes that begin at once with different keyrings, those of one
-// win.
+// TestFirstNodes checks that of nodes that begin at once with different keyrings, those with one of the keyrings win.
 func TestFirstNodes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func() *store.DB) {
@@ -184,8 +183,8 @@ func TestFirstNodes(t *testing.T) {
 	})
 }
 
-// TestRotation gives nodes a new key one after the other: all open what any of them
-// seals, at every step.
+// TestRotation gives nodes a new key one after the other, and checks that at each step all nodes open what any of them
+// seals.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func() *store.DB) {
@@ -231,8 +230,8 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestRun: a node that begins before its database is there finds out later, says so
-// once, and hears of what others do.
+// TestRun checks that a node that starts before its database is available checks the keyring later, reports a fault
+// once, and notices what others do.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewPostgres(t)

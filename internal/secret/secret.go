@@ -1,5 +1,5 @@
-// Package secret makes the secrets that a browser or a mail carries, and the form in
-// which they are stored: who reads the database cannot use them.
+// Package secret makes the secrets that a browser or a mail carries, and the form in which they are stored, which is of
+// no use to somebody who reads the database.
 package secret
 
 import (
@@ -9,21 +9,21 @@ import (
 	"encoding/hex"
 )
 
-const size = 32 // bytes
+const size = 32 // in bytes
 
-// New makes a secret: 43 characters of base64url.
+// New returns a random secret of 43 base64url characters.
 func New() string {
 	raw := make([]byte, size)
 	_, _ = rand.Read(raw) // never fails
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// Hash is how a secret is stored: the SHA-256 of its bytes, in hex. It is empty for
-// what New cannot have made, which is in no database. A secret has 256 random bits, so
-// that it needs no salt and no slow hash.
+// Hash returns the form in which a secret is stored: the SHA-256 of its bytes, in hex. It returns "" for a text that
+// New cannot have made, which is in no database. A secret has 256 random bits, so it needs no salt and no slow hash.
 func Hash(text string) string {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(raw) != size || len(text) != base64.RawURLEncoding.EncodedLen(size) { // line breaks are skipped
+	// The length is checked because the decoder ignores line breaks.
+	if err != nil || len(raw) != size || len(text) != base64.RawURLEncoding.EncodedLen(size) {
 		return ""
 	}
 	sum := sha256.Sum256(raw)

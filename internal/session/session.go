@@ -1,7 +1,6 @@
-// Package session keeps who is signed in: a browser has a secret, and the database its
-// hash with the user, when the session was made and used, and when the password was
-// given last. The rows are of the service, and change in the transaction of the caller.
-// Cookies are internal/pages'.
+// Package session stores who is signed in: a browser has a secret, and the database has its hash with the user, when
+// the session was made and used, and when the password was last given. The rows belong to the service and are changed
+// in the transaction of the caller. The cookies are handled by internal/pages.
 package session
 
 import (
@@ -13,23 +12,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ErrNone is of a secret without a session, or with one that has ended.
+// ErrNone means that a secret has no session, or one that has ended.
 var ErrNone = errors.New("there is no such session")
 
-// Store is where sessions are, and how long. U is what users are known by.
+// Store stores sessions. U is the type of user ids.
 type Store[U any] struct {
-	// Table has the columns id (integer, made by the database), secret_hash (text,
-	// unique), user_id, and created_at, seen_at and confirmed_at, in Unix microseconds.
+	// Table has the columns id (integer, assigned by the database), secret_hash (text, unique), user_id, and
+	// created_at, seen_at and confirmed_at, in Unix microseconds.
 	Table string
-	// Idle ends a session that nobody used for so long, as far as Renew tells.
+	// Idle ends a session that was not used for so long, according to Renew.
 	Idle time.Duration
-	// Whole ends it however much it is used. Default: never.
+	// Whole ends a session after so long, however much it is used. Default: never.
 	Whole time.Duration
-	// Every is how often its use is to be written.
+	// Every is how often the use of a session is recorded.
 	Every time.Duration
-	// Most is how many a user may have; the oldest end.
+	// Most is how many sessions a user may have. The oldest end.
 	Most int
-	// More are columns that the service has added to the table, with commas between, which Find reads, too. Default:
+	// More lists columns that the service has added to the table, separated by commas, which Find reads too. Default:
 	// none.
 	More string
 }
@@ -40,23 +39,27 @@ type Session[U any] struct {
 	User        U
 	CreatedAt   time.Time
 	SeenAt      time.Time
-	ConfirmedAt time.Time // when the password was given last
+	ConfirmedAt time.Time // when the password was last given
 }
 
-// Begin signs a user in and returns the secret for the browser. Every sign-in has a
-// new one, so that nobody can fix it beforehand.
+// Begin signs a user in and returns the secret for the browser. Every sign-in has a new secret, so that nobody can set
+// it beforehand (session fixation).
 func (s Store[U]) Begin(c store.Conn, user U, now time.Time) (text string, err error) {
-	_, err = c.Exec("DELETE FROM "+s.Table+" WHERE id IN (SELECT id FROM "+s.Table+" WHERE user_id = ? ORDER BY id DESC LIMIT 1000 OFFSET ?)", user, s.Most-1)
+	_, err = c.Exec("DELETE FROM "+s.Table+" WHERE id IN (SELECT id FROM "+s.Table+
+		" WHERE user_id = ? ORDER BY id DESC LIMIT 1000 OFFSET ?)", user, s.Most-1)
 	if err != nil {
 		return "", err
 	}
 	text = secret.New()
 	at := now.UnixMicro()
-	_, err = c.Exec("INSERT INTO "+s.Table+" (secret_hash, user_id, created_at, seen_at, confirmed_at) VALUES (?, ?, ?, ?, ?)", secret.Hash(text), user, at, at, at)
+	_, err = c.Exec("INSERT INTO "+s.Table+
+		" (secret_hash, user_id, created_at, seen_at, confirmed_at) VALUES (?, ?, ?, ?, ?)",
+		secret.Hash(text), user, at, at, at)
 	return text, err
 }
 
-// Find returns the session of a secret: ErrNone where it has ended, or never was. It scans the columns of More into more.
+// Find returns the session of a secret. The error is ErrNone if it has ended or never existed. Find scans the columns
+// of More into more.
 func (s Store[U]) Find(c store.Conn, text string, now time.Time, more ...any) (n Session[U], err error) {
 	since := int64(0)
 	if s.Whole > 0 {
@@ -68,7 +71,8 @@ func (s Store[U]) Find(c store.Conn, text string, now time.Time, more ...any) (n
 		columns += ", " + s.More
 	}
 	err = c.Row("SELECT "+columns+" FROM "+s.Table+" WHERE secret_hash = ? AND seen_at > ? AND created_at > ?",
-		secret.Hash(text), now.Add(-s.Idle).UnixMicro(), since).Scan(append([]any{&n.ID, &n.User, &created, &seen, &confirmed}, more...)...)
+		secret.Hash(text), now.Add(-s.Idle).UnixMicro(), since).
+		Scan(append([]any{&n.ID, &n.User, &created, &seen, &confirmed}, more...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNone
 	}
@@ -76,22 +80,22 @@ func (s Store[U]) Find(c store.Conn, text string, now time.Time, more ...any) (n
 	return n, err
 }
 
-// Due reports whether the use of a session is to be written, by Renew.
+// Due reports whether the use of a session has to be recorded with Renew.
 func (s Store[U]) Due(n Session[U], now time.Time) bool { return now.Sub(n.SeenAt) >= s.Every }
 
-// Renew keeps a session that is used from ending.
+// Renew records the use of a session, which keeps it from ending.
 func (s Store[U]) Renew(c store.Conn, id int64, now time.Time) error {
 	_, err := c.Exec("UPDATE "+s.Table+" SET seen_at = ? WHERE id = ?", now.UnixMicro(), id)
 	return err
 }
 
-// Confirm notes that the password was given once more.
+// Confirm records that the password was given again.
 func (s Store[U]) Confirm(c store.Conn, id int64, now time.Time) error {
 	_, err := c.Exec("UPDATE "+s.Table+" SET confirmed_at = ? WHERE id = ?", now.UnixMicro(), id)
 	return err
 }
 
-// End ends the session of a secret; there may be none.
+// End ends the session of a secret, if there is one.
 func (s Store[U]) End(c store.Conn, text string) error {
 	hash := secret.Hash(text)
 	if hash == "" {
@@ -101,20 +105,20 @@ func (s Store[U]) End(c store.Conn, text string) error {
 	return err
 }
 
-// EndAll signs a user out everywhere.
+// EndAll ends all sessions of a user.
 func (s Store[U]) EndAll(c store.Conn, user U) error {
 	_, err := c.Exec("DELETE FROM "+s.Table+" WHERE user_id = ?", user)
 	return err
 }
 
-// BeganAt notes the issuer at which the user of a new session has signed in. The table has the column issuer for it,
-// which is empty by default.
+// BeganAt records the issuer at which the user of a new session has signed in. The table needs the column issuer for
+// it, which is empty by default.
 func (s Store[U]) BeganAt(c store.Conn, text, issuer string) error {
 	_, err := c.Exec("UPDATE "+s.Table+" SET issuer = ? WHERE secret_hash = ?", issuer, secret.Hash(text))
 	return err
 }
 
-// EndBeganAt signs a user out wherever the sign-in was at an issuer.
+// EndBeganAt ends the sessions of a user that began at an issuer.
 func (s Store[U]) EndBeganAt(c store.Conn, user U, issuer string) error {
 	_, err := c.Exec("DELETE FROM "+s.Table+" WHERE user_id = ? AND issuer = ?", user, issuer)
 	return err

@@ -1,7 +1,6 @@
-// Package signed makes short texts that only the holder of a key can have made:
-// cursors, form tokens, links that need no login, stamps of forms. What is in them
-// can be read by everybody, and they are good until their user says otherwise: one
-// that shall end has a time in it.
+// Package signed makes short texts that only the holder of a key can have made: cursors, form tokens, links that need
+// no login, stamps of forms. Everybody can read their content. They do not expire by themselves: a text that must
+// expire contains a time.
 package signed
 
 import (
@@ -12,30 +11,30 @@ import (
 	"strconv"
 )
 
-// Signer makes and reads the texts of one kind.
+// Signer signs and opens the texts of one purpose.
 type Signer struct {
-	// Key is a secret of at least 32 random bytes. Signers of many labels share one.
+	// Key is a secret of at least 32 random bytes. Signers with different labels may share it.
 	Key []byte
-	// Label says what the texts are for, so that one for something else does not pass.
-	// It has no space and no line break. Empty: the payload says it in its first bytes.
+	// Label names the purpose of the texts, so that a text for another purpose is not accepted. It has no space and no
+	// line break. If it is empty, the first bytes of the payload must name the purpose.
 	Label string
-	// MACSize is how many bytes of the HMAC-SHA256 (RFC 2104) a text carries.
-	// Default: 16.
+	// MACSize is how many bytes of the HMAC-SHA256 (RFC 2104) a text has. Default: 16.
 	MACSize int
 }
 
-// Sign returns base64url(payload | MAC), without padding. The names, any texts, are
-// what the text is good for alone, such as a browser or a list; they are not in it.
+// Sign returns base64url(payload | MAC), without padding. The text is valid only for the names, which are any texts
+// such as a browser or a list, and are not part of the result.
 func (s Signer) Sign(payload []byte, names ...string) string {
 	raw := append(make([]byte, 0, len(payload)+sha256.Size), payload...)
 	return base64.RawURLEncoding.EncodeToString(append(raw, s.mac(payload, names)...))
 }
 
-// Open returns the payload of a text that Sign made of it for the same names.
+// Open returns the payload of a text that Sign made for the same names. ok is false for any other text.
 func (s Signer) Open(text string, names ...string) (payload []byte, ok bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	size := len(raw) - s.size()
-	if err != nil || size < 0 || base64.RawURLEncoding.EncodedLen(len(raw)) != len(text) { // line breaks are skipped
+	// The length is checked because the decoder ignores line breaks.
+	if err != nil || size < 0 || base64.RawURLEncoding.EncodedLen(len(raw)) != len(text) {
 		return nil, false
 	}
 	if !hmac.Equal(raw[size:], s.mac(raw[:size], names)) {
@@ -51,8 +50,8 @@ func (s Signer) size() int {
 	return s.MACSize
 }
 
-// mac has the number of the names and their lengths in it, so that no two sets of
-// texts are one.
+// mac returns the MAC. It covers the number of the names and their lengths, so that different lists of names never give
+// the same input.
 func (s Signer) mac(payload []byte, names []string) []byte {
 	head := make([]byte, 0, 64)
 	if head = append(head, s.Label...); len(names) > 0 {

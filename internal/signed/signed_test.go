@@ -21,7 +21,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// A text that was handed out must be good after an update, too.
+// TestStays checks that a text that was handed out is still valid after an update.
 func TestStays(t *testing.T) {
 	t.Parallel()
 	for text, got := range map[string]string{

@@ -1,5 +1,4 @@
-// Package sitemap writes sitemaps (sitemaps.org, 0.9), which tell search engines of the
-// pages of a site.
+// Package sitemap writes sitemaps (sitemaps.org, version 0.9), which list the pages of a site for search engines.
 package sitemap
 
 import (
@@ -9,10 +8,10 @@ import (
 	"time"
 )
 
-// Most is how many addresses a file may have.
+// Most is how many URLs a file may have.
 const Most = 50_000
 
-// Writer writes a file entry by entry. Close tells of its errors.
+// Writer writes a file entry by entry. Close returns its errors.
 type Writer struct {
 	out        *bufio.Writer
 	file, each string
@@ -30,7 +29,7 @@ func begin(to io.Writer, file, each string) *Writer {
 	return w
 }
 
-// Add writes a whole address, and when what is there changed last; the zero time: that is not told.
+// Add adds an absolute URL with the time of its last change, which is omitted if it is zero.
 func (w *Writer) Add(address string, changed time.Time) {
 	w.write("<", w.each, "><loc>")
 	_ = xml.EscapeText(w.out, []byte(address))
@@ -41,7 +40,7 @@ func (w *Writer) Add(address string, changed time.Time) {
 	w.write("</", w.each, ">\n")
 }
 
-// Close ends the file.
+// Close ends the file. It returns the first error of all writes.
 func (w *Writer) Close() error {
 	w.write("</", w.file, ">\n")
 	return w.out.Flush()
@@ -49,6 +48,6 @@ func (w *Writer) Close() error {
 
 func (w *Writer) write(texts ...string) {
 	for _, text := range texts {
-		_, _ = w.out.WriteString(text) // Flush tells of errors
+		_, _ = w.out.WriteString(text) // Flush returns the error
 	}
 }

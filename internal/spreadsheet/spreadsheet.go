@@ -1,6 +1,5 @@
-// Package spreadsheet writes rows as CSV (RFC 4180) for programs that people open tables with. A cell that such a
-// program would take for a formula gets an apostrophe in front, so that a name or a text that somebody else has written
-// runs nothing.
+// Package spreadsheet writes rows as CSV (RFC 4180) for spreadsheet programs. A cell that such a program would take for
+// a formula gets an apostrophe in front, so that a name or a text written by somebody else cannot run anything.
 package spreadsheet
 
 import (
@@ -10,7 +9,7 @@ import (
 	"strings"
 )
 
-// Type is the media type of what a Writer writes, with the names of the columns in its first row.
+// Type is the media type of what a Writer writes, whose first row has the names of the columns.
 const Type = "text/csv; charset=utf-8; header=present"
 
 // Writer writes rows.
@@ -23,7 +22,7 @@ func NewWriter(w io.Writer) *Writer {
 	return &Writer{c}
 }
 
-// Write writes a row. It may stay in a buffer until Flush.
+// Write writes a row, which may stay in a buffer until Flush.
 func (w *Writer) Write(row []string) error {
 	safe := make([]string, len(row))
 	for i, cell := range row {
@@ -32,14 +31,14 @@ func (w *Writer) Write(row []string) error {
 	return w.csv.Write(safe)
 }
 
-// Flush writes what is in the buffer, and returns the first error of the writer below.
+// Flush writes buffered rows and returns the first error of the underlying writer.
 func (w *Writer) Flush() error {
 	w.csv.Flush()
 	return w.csv.Error()
 }
 
 // Safe returns a cell that no program takes for a formula: one that begins with =, +, -, @, a tab or a carriage return
-// gets an apostrophe in front, but for a negative number.
+// gets an apostrophe in front, unless it is a negative number.
 func Safe(cell string) string {
 	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return cell

@@ -8,8 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Questions are queries none of which depends on what another one finds; see
-// [Conn.Ask]. The zero value has none.
+// Questions collects queries that do not depend on each other's results, for [Conn.Ask]. The zero value is empty.
 type Questions struct{ list []question }
 
 type question struct {
@@ -19,19 +18,18 @@ type question struct {
 	scan  func(r Row) error
 }
 
-// Row adds a query for one row. The Scan of that is sql.ErrNoRows where there is none.
+// Row adds a query for one row. If there is no row, the Scan of the Row passed to scan returns sql.ErrNoRows.
 func (q *Questions) Row(scan func(r Row) error, query string, args ...any) {
 	q.list = append(q.list, question{query, args, true, scan})
 }
 
-// All adds a query; scan is called for each of its rows. Limit them in the query.
+// All adds a query and calls scan for each of its rows. The query should have a LIMIT.
 func (q *Questions) All(scan func(r Row) error, query string, args ...any) {
 	q.list = append(q.list, question{query, args, false, scan})
 }
 
-// Ask runs queries in their order: those of a Write on PostgreSQL in one message,
-// others one after another. The first error, of a query or a scan, ends it; queries
-// behind that may have run.
+// Ask runs the queries in order: within a Write on PostgreSQL in one message, otherwise one after another. It stops at
+// the first error of a query or a scan and returns it; later queries may have run by then.
 func (c Conn) Ask(q *Questions) error {
 	if c.ahead == nil {
 		return c.askEach(q.list)
@@ -80,14 +78,14 @@ func (c Conn) ask(q question) error {
 	return q.scan(noRow{})
 }
 
-// noRow is the row that there is not.
+// noRow stands for a row that was not found.
 type noRow struct{}
 
 func (noRow) Scan(...any) error { return sql.ErrNoRows }
 
 var errNullTruth = errors.New("a bool cannot be NULL")
 
-// pgxRow reads a row as database/sql does: a number is a bool too.
+// pgxRow scans a row as database/sql does: a number can be read into a bool too.
 type pgxRow struct{ rows pgx.Rows }
 
 func (r pgxRow) Scan(into ...any) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// Questions are answered alike in a Write and a Read of both engines: in their order,
-// no row of one is sql.ErrNoRows, a number is a bool, and the first error ends them.
+// TestAsk checks that Questions are answered alike in a Write and a Read of both engines: in their order, with
+// sql.ErrNoRows where one finds no row, with numbers that scan into a bool, and only up to the first error.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -66,7 +66,7 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// A Write whose function passes over a failed statement is none that is committed.
+// TestPostgresFailureIgnored checks that a Write does not commit if its function ignored a failed statement.
 func TestPostgresFailureIgnored(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}

@@ -33,7 +33,8 @@ func TestPurge(t *testing.T) {
 	})
 }
 
-// What was committed counts, also where a later batch fails or the caller leaves.
+// TestInBatches checks that the batches that were committed are counted, even if a later batch fails or the context
+// ends.
 func TestInBatches(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -82,8 +83,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestLocks: whether the second of two has to wait for the first, who holds a row or
-// is behind a gate. SQLite knows no such locks.
+// TestLocks checks whether the second of two writes waits for the first, which holds a row or has entered a gate.
+// SQLite has no such locks.
 func TestLocks(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}

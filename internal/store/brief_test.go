@@ -8,8 +8,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestReadBriefly: it reads what Read reads, and gives its connection back however fn
-// ends.
+// TestReadBriefly checks that ReadBriefly reads what Read reads, and gives its connection back however fn ends.
 func TestReadBriefly(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -52,8 +51,8 @@ func TestReadBriefly(t *testing.T) {
 	})
 }
 
-// TestReadBrieflyWaits: who waits for a connection is let go with its context; once
-// there is one, a statement is not cut short.
+// TestReadBrieflyWaits checks that waiting for a connection ends with the context, and that a statement on a connection
+// is not interrupted.
 func TestReadBrieflyWaits(t *testing.T) {
 	t.Parallel()
 	db, err := NewSQLite(SQLiteOptions{Path: t.TempDir() + "/test.db", Readers: 1}, zap.NewNop())

@@ -7,23 +7,22 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Conn is what a function of [DB.Read] or [DB.Write] runs its statements on: the
-// pool of readers, one of them, or the transaction. Statements are written with "?", see
-// [DB.Rebind], and run with the context of the call. A Conn is good until that
-// function returns.
+// Conn runs the statements of a function passed to [DB.Read] or [DB.Write]: on the pool of readers, on one of its
+// connections, or in the transaction. Statements are written with "?" placeholders, see [DB.Rebind], and run with the
+// context of the call. A Conn is valid until that function returns.
 type Conn struct {
 	ctx context.Context //nolint:containedctx // a Conn lives as long as one call of Read or Write
 	db  *DB
 	q   querier
-	// ahead sends several statements at a time; nil: each is run at once.
+	// ahead sends several statements in one message. If it is nil each statement runs at once.
 	ahead *pipeline
-	// last gathers statements for the end of a commit; nil: Last is Later.
+	// last collects statements for the end of a commit. If it is nil Last behaves like Later.
 	last *ending
-	// byValues: see ByValues.
+	// byValues is set by ByValues.
 	byValues bool
 }
 
-// querier is what *sql.DB, *sql.Conn and *sql.Tx have in common.
+// querier has the methods that *sql.DB, *sql.Conn and *sql.Tx have in common.
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -31,10 +30,10 @@ type querier interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// Row is one row to be read: a *sql.Row, or the one at which *sql.Rows are.
+// Row is a row that can be scanned: a *sql.Row, or the current row of *sql.Rows.
 type Row interface{ Scan(into ...any) error }
 
-// Context is the context that statements run with.
+// Context returns the context with which statements run.
 func (c Conn) Context() context.Context { return c.ctx }
 
 // Dialect returns the engine of the database.
@@ -49,10 +48,9 @@ func (c Conn) Exec(query string, args ...any) (changed int64, err error) {
 	return result.RowsAffected()
 }
 
-// Later runs a statement on whose outcome nothing more in this Write depends: on
-// PostgreSQL before the commit, in one message with all others that were left for
-// then, in their order; on SQLite, to which there is no way to go, at once. Its error
-// is the Write's, whose change is taken back then.
+// Later runs a statement on whose outcome nothing else in this Write depends. On PostgreSQL it runs just before the
+// commit, in one message with all other statements that were deferred, in their order. On SQLite, where there is no
+// round trip to save, it runs at once. If it fails, the Write fails with its error and is rolled back.
 func (c Conn) Later(query string, args ...any) error {
 	if c.ahead == nil {
 		_, err := c.Exec(query, args...)
@@ -62,10 +60,10 @@ func (c Conn) Later(query string, args ...any) error {
 	return nil
 }
 
-// Last is Later for a statement that changes what no Write reads, such as an index of words:
-// on SQLite it runs at the end of the commit, which others share, behind those that were left
-// by the ones before. What FTS5 is given between two savepoints is a segment of its
-// own, which costs more than the words in it.
+// Last works like Later for a statement that changes what no Write reads, such as a full-text index. On SQLite, where
+// several writes share a commit, it runs at the end of that commit, after the statements that earlier writes deferred.
+// The reason is that FTS5 makes a segment of its own of what it is given between two savepoints, which costs more than
+// indexing the words.
 func (c Conn) Last(query string, args ...any) error {
 	if c.last == nil {
 		return c.Later(query, args...)
@@ -74,7 +72,7 @@ func (c Conn) Last(query string, args ...any) error {
 	return nil
 }
 
-// ending are statements for the end of a commit.
+// ending holds the statements for the end of a commit.
 type ending struct{ statements []lastStatement }
 
 type lastStatement struct {
@@ -82,17 +80,17 @@ type lastStatement struct {
 	args  []any
 }
 
-// Row runs a query for one row. Its Scan is sql.ErrNoRows where there is none.
+// Row runs a query for one row. If there is none, the Scan of the result returns sql.ErrNoRows.
 func (c Conn) Row(query string, args ...any) *sql.Row {
 	return c.q.QueryRowContext(c.ctx, c.db.Rebind(query), c.planned(args)...)
 }
 
-// Rows runs a query. The caller closes what it returns; most use All or [List].
+// Rows runs a query. The caller closes the result; most callers use All or [List] instead.
 func (c Conn) Rows(query string, args ...any) (*sql.Rows, error) {
 	return c.q.QueryContext(c.ctx, c.db.Rebind(query), c.planned(args)...)
 }
 
-// All calls scan for each row of a query. Limit them in the query.
+// All calls scan for each row of a query. The query should have a LIMIT.
 func (c Conn) All(query string, args []any, scan func(r Row) error) error {
 	rows, err := c.Rows(query, args...)
 	if err != nil {
@@ -107,8 +105,7 @@ func (c Conn) All(query string, args []any, scan func(r Row) error) error {
 	return rows.Err()
 }
 
-// List is what scan makes of each row of a query; nil where there is none. Limit
-// them in the query.
+// List returns the results of scan for each row of a query, or nil if there are no rows. The query should have a LIMIT.
 func List[T any](c Conn, scan func(r Row) (T, error), query string, args ...any) (list []T, err error) {
 	err = c.All(query, args, func(r Row) error {
 		one, err := scan(r)
@@ -121,34 +118,33 @@ func List[T any](c Conn, scan func(r Row) (T, error), query string, args ...any)
 	return list, nil
 }
 
-// Prepare parses a statement that runs many times. The caller closes it.
+// Prepare prepares a statement that runs many times. The caller closes it.
 func (c Conn) Prepare(query string) (*sql.Stmt, error) {
 	return c.q.PrepareContext(c.ctx, c.db.Rebind(query))
 }
 
-// Pool is the pool of readers, for what needs a connection or a transaction of its
-// own; nil in a Write and a ReadBriefly.
+// Pool returns the pool of readers, for callers that need a connection or a transaction of their own. It returns nil in
+// a Write and in a ReadBriefly.
 func (c Conn) Pool() *sql.DB {
 	pool, _ := c.q.(*sql.DB)
 	return pool
 }
 
-// On is a Conn on a connection or a transaction of the Pool, which ends before the
-// function that c is of.
+// On returns a Conn on a connection or a transaction of the Pool. It must not be used after the function that c was
+// passed to has returned.
 func (c Conn) On(q querier) Conn { return Conn{ctx: c.ctx, db: c.db, q: q, byValues: c.byValues} }
 
-// ByValues is c with queries that PostgreSQL plans each time, for the values they have. A query
-// that has run five times on a connection has one plan for all values else, made for one that
-// has few rows: of a value that has most of a table it may read all rows and sort them, for a
-// page of fifty. It is for lists of large tables by what somebody chooses, which are read now
-// and then; to plan them costs about as much as to read a page. SQLite knows no values when it
-// plans.
+// ByValues returns a copy of c whose queries PostgreSQL plans anew each time, for the values they have. Otherwise a
+// query that has run five times on a connection gets one generic plan, made for a value with few rows: for a value that
+// most of a table has, that plan may read all those rows and sort them to return a page of fifty. ByValues suits lists
+// of large tables filtered by a chosen value, which are read now and then; planning costs about as much as reading a
+// page. On SQLite it has no effect, as SQLite plans without values.
 func (c Conn) ByValues() Conn {
 	c.byValues = true
 	return c
 }
 
-// planned are the arguments of a query, behind how it is to be planned where that matters.
+// planned returns the arguments of a query, preceded where needed by the pgx option that has it planned for its values.
 func (c Conn) planned(args []any) []any {
 	if !c.byValues || c.db.dialect != Postgres || len(args) == 0 {
 		return args

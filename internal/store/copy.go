@@ -15,9 +15,9 @@ import (
 	sqlitedriver "modernc.org/sqlite"
 )
 
-// What backups need of databases. None of it needs Start.
+// The functions of this file serve backups. None of them needs Start.
 
-// File is the file of a SQLite database, an absolute path; empty on PostgreSQL.
+// File returns the absolute path of the file of a SQLite database, or "" on PostgreSQL.
 func (db *DB) File() string {
 	if s, ok := db.engine.(*sqlite); ok {
 		return s.options.Path
@@ -25,7 +25,7 @@ func (db *DB) File() string {
 	return ""
 }
 
-// Connect is a connection of its own to a PostgreSQL server. The caller closes it.
+// Connect opens a separate connection to a PostgreSQL server and returns an error on SQLite. The caller closes it.
 func (db *DB) Connect(ctx context.Context) (*pgx.Conn, error) {
 	p, ok := db.engine.(*postgres)
 	if !ok {
@@ -38,7 +38,8 @@ func (db *DB) Connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// MigrateTo makes the tables of schemas as they were at a version each.
+// MigrateTo migrates each schema to the version that versions has for its name. Schemas without a version, or with
+// version 0, are left out.
 func (db *DB) MigrateTo(ctx context.Context, schemas []Schema, versions map[string]int64) error {
 	var to []*schema
 	for _, s := range schemas {
@@ -56,7 +57,7 @@ func (db *DB) MigrateTo(ctx context.Context, schemas []Schema, versions map[stri
 	return db.engine.migrate(ctx, to)
 }
 
-// Latest is the number of the last migration for an engine.
+// Latest returns the number of the last migration for an engine.
 func (s Schema) Latest(d Dialect) (latest int64, err error) {
 	err = s.each(d, func(number int64, _ []byte) { latest = max(latest, number) })
 	return latest, err
@@ -64,8 +65,8 @@ func (s Schema) Latest(d Dialect) (latest int64, err error) {
 
 var tableMade = regexp.MustCompile(`(?mi)^\s*(?:CREATE TABLE(?: IF NOT EXISTS)?|ALTER TABLE \w+ RENAME TO) (\w+)`)
 
-// Tables are the names of all tables that migrations for an engine make, also of those
-// that later ones remove.
+// Tables returns the sorted names of all tables that the migrations for an engine create, including tables that later
+// ones remove.
 func (s Schema) Tables(d Dialect) (names []string, err error) {
 	err = s.each(d, func(_ int64, text []byte) {
 		for _, made := range tableMade.FindAllSubmatch(text, -1) {
@@ -76,7 +77,7 @@ func (s Schema) Tables(d Dialect) (names []string, err error) {
 	return slices.Compact(names), err
 }
 
-// each calls do for the migrations for an engine.
+// each calls do for each migration for an engine.
 func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
 	checked, err := newSchema(s, d)
 	if err != nil {
@@ -96,14 +97,14 @@ func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
 	return nil
 }
 
-// schemaPrefix begins the names of the tables in which versions are.
+// schemaPrefix begins the names of the tables that hold the versions of schemas.
 const schemaPrefix = "schema_"
 
-// Versions reads how far the schemas of a database are migrated, with a function that
-// calls scan for each row of a query.
+// Versions reads which version each schema of a database is migrated to. It runs its queries through query, which calls
+// scan for each row.
 func Versions(d Dialect, query func(sql string, scan func(r Row) error) error) (map[string]int64, error) {
 	tables := `SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) = 'schema_'`
-	if d == Postgres { // another application may have a table of such a name
+	if d == Postgres { // another application may have a table with such a name
 		tables = `SELECT relname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'version_id'
 			WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND starts_with(relname, 'schema_')`
 	}
@@ -133,14 +134,15 @@ func Versions(d Dialect, query func(sql string, scan func(r Row) error) error) (
 	return versions, nil
 }
 
-// copyPages is how many pages are copied between two looks at the context.
+// copyPages is how many pages are copied between two checks of the context.
 const copyPages = 256
 
-// CopySQLite copies a database, as it is at one moment after the call, to a new file,
-// while others write. The copy is one file, readable by its owner only. progress is told
-// how many bytes were copied more.
+// CopySQLite copies a database, as it is at one moment after the call, to a new file while others write. The copy is a
+// single file that only its owner can read. progress is called with the number of bytes copied since its last call.
 func CopySQLite(ctx context.Context, from, to string, progress func(bytes int64)) (err error) {
-	source, err := openSingle(fileURI(from) + "?" + url.Values{"mode": {"ro"}, "_busy_timeout": {"5000"}, "_error_rc": {"true"}}.Encode())
+	source, err := openSingle(fileURI(from) + "?" + url.Values{
+		"mode": {"ro"}, "_busy_timeout": {"5000"}, "_error_rc": {"true"},
+	}.Encode())
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", from, err)
 	}
@@ -153,14 +155,15 @@ func CopySQLite(ctx context.Context, from, to string, progress func(bytes int64)
 		return fmt.Errorf("opening %s: %w", from, err)
 	}
 	defer func() { _ = conn.Close() }()
-	// The snapshot of this transaction is what is copied: without it each change of
-	// another process would begin the copy anew.
+	// The copy is made of the snapshot of this transaction: without it each change by another process would start the
+	// copy over.
 	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
 		return fmt.Errorf("reading %s: %w", from, err)
 	}
 	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
 	var tables, page int64
-	if err := conn.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &page); err != nil {
+	if err := conn.QueryRowContext(ctx,
+		"SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &page); err != nil {
 		return fmt.Errorf("reading %s: %w", from, err)
 	}
 	err = conn.Raw(func(driver any) error {
@@ -172,7 +175,7 @@ func CopySQLite(ctx context.Context, from, to string, progress func(bytes int64)
 	return single(ctx, to)
 }
 
-// backuper is SQLite's driver.
+// backuper is implemented by the connections of the SQLite driver.
 type backuper interface {
 	NewBackup(uri string) (*sqlitedriver.Backup, error)
 }
@@ -197,8 +200,8 @@ func copyPagewise(ctx context.Context, from backuper, uri string, progress func(
 	return errors.Join(err, run.Finish())
 }
 
-// single makes a copy that needs no other file beside it, and does not get one while it
-// is looked at.
+// single gives a copy the rollback journal mode, so that it needs no other file beside it and gets none when it is
+// read.
 func single(ctx context.Context, file string) error {
 	pool, err := openSingle(fileURI(file) + "?mode=rw&_error_rc=true")
 	if err != nil {
@@ -212,8 +215,7 @@ func single(ctx context.Context, file string) error {
 	return errors.Join(err, pool.Close())
 }
 
-// CheckSQLite holds a copy to what SQLite can check of a file, and tells the versions of
-// its schemas.
+// CheckSQLite runs SQLite's integrity check on a copy and returns the versions of its schemas.
 func CheckSQLite(ctx context.Context, file string) (versions map[string]int64, err error) {
 	pool, err := openSingle(fileURI(file) + "?mode=ro&immutable=1&_error_rc=true")
 	if err != nil {
@@ -242,7 +244,7 @@ func CheckSQLite(ctx context.Context, file string) (versions map[string]int64, e
 	})
 }
 
-// openSingle is a pool of one connection.
+// openSingle returns a pool of one connection.
 func openSingle(uri string) (*sql.DB, error) {
 	pool, err := sql.Open("sqlite", uri)
 	if err == nil {

@@ -5,18 +5,17 @@ import (
 	"io/fs"
 )
 
-// Embedded is a schema whose migrations lie in the folder migrations, as a service
-// embeds it.
+// Embedded returns a schema whose migrations are in the folder "migrations" of files, as services embed them.
 func Embedded(name string, files fs.FS) Schema {
 	migrations, err := fs.Sub(files, "migrations")
 	if err != nil {
-		panic(err) // the name of the folder is good
+		panic(err) // the folder name is valid
 	}
 	return Schema{Name: name, Migrations: migrations}
 }
 
-// Prefixed is Embedded for tables that several services have, each its own: in the
-// migrations their names begin with PREFIX_, which becomes the prefix.
+// Prefixed works like Embedded for tables of which several services have their own set. In the migrations the table
+// names begin with PREFIX_, which is replaced by the prefix and an underscore.
 func Prefixed(files fs.FS, room, prefix string) Schema {
 	s := Embedded(prefix+"_"+room, files)
 	s.Migrations = speller{s.Migrations, func(text []byte) ([]byte, error) {

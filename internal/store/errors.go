@@ -9,8 +9,7 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 )
 
-// IsUniqueViolation reports whether err says, on either engine, that a row
-// with the same primary or unique key is already there.
+// IsUniqueViolation reports whether err means, on either engine, that a row with the same primary or unique key exists.
 func IsUniqueViolation(err error) bool {
 	switch sqliteCode(err) {
 	case sqlitelib.SQLITE_CONSTRAINT_UNIQUE,
@@ -22,9 +21,9 @@ func IsUniqueViolation(err error) bool {
 	return ok && pg.Code == "23505" // unique_violation
 }
 
-// IsDataFault reports whether err says, on either engine, that the values of a
-// statement can never be stored as they are: out of range, too large, against a
-// constraint. A row that no partition takes is none of these: one can be made.
+// IsDataFault reports whether err means, on either engine, that the values of a statement can never be stored as they
+// are: out of range, too large, or against a constraint. A row that fits no partition is not such a fault, as the
+// partition can be created.
 func IsDataFault(err error) bool {
 	switch sqliteCode(err) & 0xff { // the low byte of an extended code
 	case sqlitelib.SQLITE_TOOBIG, sqlitelib.SQLITE_CONSTRAINT, sqlitelib.SQLITE_MISMATCH:
@@ -42,12 +41,13 @@ func IsDataFault(err error) bool {
 	return false
 }
 
-// IsFailure reports whether err says that an engine could not do its work, so that the same
-// statement may go well at another time; the fault is not in its values (IsDataFault).
+// IsFailure reports whether err means that the engine could not do its work, so that the same statement may succeed at
+// another time. It reports false for faults in the values (see IsDataFault).
 func IsFailure(err error) bool {
 	if err == nil || IsDataFault(err) {
 		return false
 	}
 	_, pg := errors.AsType[*pgconn.PgError](err)
-	return pg || sqliteCode(err) != 0 || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return pg || sqliteCode(err) != 0 || errors.Is(err, ErrUnavailable) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

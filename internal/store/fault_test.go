@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestDataFault: values that can never be stored are told from all else.
+// TestDataFault checks that errors about values that can never be stored are distinguished from all others.
 func TestDataFault(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -42,7 +42,7 @@ func TestDataFault(t *testing.T) {
 	}
 }
 
-// TestJudgeOfResources: what a server has none of now it may have later.
+// TestJudgeOfResources checks that a server that lacks a resource now counts as one that may have it later.
 func TestJudgeOfResources(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"53100", "53200", "53300"} {
@@ -52,8 +52,8 @@ func TestJudgeOfResources(t *testing.T) {
 	}
 }
 
-// TestReadCommitted: a write that asks for it sees what was committed since it
-// began; others do not.
+// TestReadCommitted checks that a write under ReadCommitted sees what was committed since it began, and that others do
+// not.
 func TestReadCommitted(t *testing.T) {
 	t.Parallel()
 	errOnce := errors.New("once is enough")

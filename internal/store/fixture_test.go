@@ -70,8 +70,8 @@ func onBoth(t *testing.T, test func(t *testing.T, p place)) {
 	})
 }
 
-// testSchema has a file for both engines, one pair that differs, and a row that
-// counts how often it was applied.
+// testSchema returns a schema with a migration for both engines, a pair of migrations that differ by engine, and a
+// migration that inserts a row each time it is applied.
 func testSchema() Schema {
 	return Schema{Name: "test", Migrations: fstest.MapFS{
 		"00001_items.sql": {Data: []byte(`
@@ -121,7 +121,7 @@ func wantError(t *testing.T, err, want error) {
 	}
 }
 
-// eventually waits for what other goroutines bring about.
+// eventually waits until other goroutines have made a condition true.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
@@ -172,7 +172,7 @@ func queued(t *testing.T, db *DB, n int) {
 	eventually(t, fmt.Sprint(n, " writes wait"), func() bool { return len(w.queue) == n })
 }
 
-// logs returns a logger and what was said to it.
+// logs returns a logger and the entries that it records.
 func logs() (*zap.Logger, *observer.ObservedLogs) {
 	core, seen := observer.New(zap.DebugLevel)
 	return zap.New(core), seen

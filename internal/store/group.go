@@ -11,36 +11,34 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Bounds of a group on PostgreSQL.
+// Limits of a group of writes that share a transaction on PostgreSQL.
 const (
-	turnWrites = 16                   // writes of one commit …
-	turnTime   = 5 * time.Millisecond // … and the time after which no more are taken along
-	// followerWait is how long one who is taken along may wait for a lock, and all others
-	// of the group with it. Then it has a transaction of its own.
+	turnWrites = 16                   // maximum number of writes in one commit
+	turnTime   = 5 * time.Millisecond // time after which no more writes join
+	// followerWait is how long a write that joined may wait for a lock, and the rest of the group with it. After that
+	// it is run again in a transaction of its own.
 	followerWait = "100ms"
-	// followerTime bounds what one who is taken along does.
+	// followerTime limits how long the function of a write that joined may take.
 	followerTime = 3 * time.Second
 )
 
-// errAlone tells a write that nothing of it was done, since it or another one of its
-// group has failed, and that it is to be tried again by itself.
+// errAlone tells a write that nothing of it was done, because it or another write of its group failed, and that it is
+// to be tried again by itself.
 var errAlone = errors.New("store: a write is to be tried by itself")
 
-// follower is a write in turn that another one of its name takes along, which wants the same
-// of a transaction. They would come one after another anyway: each would have its begin and
-// its commit, and two ways to the server, where so what one leaves for its end goes with what
-// the next one asks first. Each is behind a savepoint, so that one that is refused takes
-// back itself and nothing else.
+// follower is a write in turn that joins the transaction of another write with the same name and the same requirements
+// (see kindOf). Such writes would run one after another anyway, each with its own BEGIN and COMMIT and two round trips;
+// joined, the statements that one write defers to its end travel with the first statements of the next. Each follower
+// runs behind a savepoint, so that one that fails rolls back only itself.
 //
-// The functions run on the goroutines of their callers, so a panic is the caller's and has
-// its stack.
+// The functions run on the goroutines of their callers, so a panic is the caller's and has its stack.
 type follower struct {
 	tx     *pipeline
-	result chan error // from it: how its function came out; holds one
-	ended  chan error // to it: how it came out in the end; holds one
+	result chan error // from the follower: the result of its function; buffers one
+	ended  chan error // to the follower: the final outcome; buffers one
 }
 
-// followers await their commit.
+// followers are writes that await the common commit.
 type followers []*follower
 
 func (list followers) end(err error) {
@@ -49,7 +47,8 @@ func (list followers) end(err error) {
 	}
 }
 
-// kindOf is what a write wants of its transaction; nil: one for itself.
+// kindOf returns what a write requires of its transaction; writes of equal kind may share one. It returns nil for a
+// write that must have a transaction for itself.
 func kindOf(ctx context.Context, alone bool) any {
 	if alone || ctx.Value(turnKey{}) == nil {
 		return nil
@@ -57,8 +56,8 @@ func kindOf(ctx context.Context, alone bool) any {
 	return strings.Join(begin(ctx), ";")
 }
 
-// run runs a write that is taken along. As with SQLite's it is carried through where its
-// caller leaves: the transaction is not its own.
+// run runs a follower's function and waits for the outcome. As on SQLite, it is carried through when its caller leaves,
+// because the transaction belongs to others too.
 func (f *follower) run(ctx context.Context, fn writeFunc) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), followerTime)
 	defer cancel()
@@ -70,8 +69,8 @@ func (f *follower) run(ctx context.Context, fn writeFunc) error {
 	return <-f.ended
 }
 
-// takeAlong runs the writes that wait for the turn's name in its transaction. It returns
-// those that await the commit; an error means that the transaction is lost.
+// takeAlong runs the writes that wait for the same turn in its transaction. It returns those that await the commit; an
+// error means that the transaction is lost.
 func (p *postgres) takeAlong(ctx context.Context, mine *taken, kind any, tx *pipeline) (list followers, lost error) {
 	until := time.Now().Add(p.turnTime)
 	for seen := 1; seen < turnWrites && time.Now().Before(until); seen++ {
@@ -104,8 +103,8 @@ func (p *postgres) takeAlong(ctx context.Context, mine *taken, kind any, tx *pip
 	return list, nil
 }
 
-// commitGroup commits the transaction of a write and those that it has taken along. Its
-// caller may have left, for them it is carried through.
+// commitGroup commits the transaction of a write and its followers. It ignores the cancellation of ctx, because the
+// followers need the commit even if the leading caller has left.
 func (p *postgres) commitGroup(ctx context.Context, conn *sql.Conn, mine *taken, tx *pipeline) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.patience)
 	defer cancel()

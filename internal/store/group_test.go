@@ -56,7 +56,7 @@ func (g *grouped) write(ctx context.Context, name string, fn func(c Conn) error)
 	})
 }
 
-// waiting waits until so many wait for their turn.
+// waiting waits until n writes wait for their turn.
 func (g *grouped) waiting(n int) {
 	g.t.Helper()
 	eventually(g.t, fmt.Sprint(n, " wait for their turn"), func() bool {
@@ -72,7 +72,8 @@ type step struct {
 	fn   func(c Conn) error
 }
 
-// run has the steps wait in their order behind a first write, which returns failed.
+// run starts a first write, which returns failed, and lets the steps wait behind it in their order. It returns when all
+// have ended.
 func (g *grouped) run(failed error, steps ...step) {
 	g.t.Helper()
 	release := make(chan struct{})
@@ -139,7 +140,7 @@ func add(id int, name string) func(c Conn) error {
 	}
 }
 
-// Writes of one name that wait share a transaction, and see each other.
+// TestGroup checks that waiting writes of one name share a transaction and see each other's changes.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	g := newGrouped(t)
@@ -150,8 +151,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// One that fails takes back itself and nothing else; where the server has a word in that
-// it is tried by itself, since the others may be to blame.
+// TestGroupFollowerFails checks that a write that fails takes back only its own changes. If the error comes from the
+// server, the write is tried again by itself, since the others may be to blame.
 func TestGroupFollowerFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -248,7 +249,7 @@ func insertItem(id int, name string) func(c Conn) error {
 	}
 }
 
-// Where the first fails those behind it go on.
+// TestGroupLeaderFails checks that the writes behind a first one that fails are carried out.
 func TestGroupLeaderFails(t *testing.T) {
 	t.Parallel()
 	g := newGrouped(t)
@@ -259,7 +260,8 @@ func TestGroupLeaderFails(t *testing.T) {
 	}
 }
 
-// Who wants another kind of transaction, or leaves while waiting, is not taken along.
+// TestGroupOfOneKind checks that a write with another kind of transaction, or whose caller leaves while it waits, is
+// not taken along.
 func TestGroupOfOneKind(t *testing.T) {
 	t.Parallel()
 	g := newGrouped(t)
@@ -295,7 +297,7 @@ func TestGroupOfOneKind(t *testing.T) {
 	}
 }
 
-// One whose caller leaves when it has been taken along is carried through.
+// TestGroupFollowerCallerGone checks that a write that was taken along is completed even if its caller leaves.
 func TestGroupFollowerCallerGone(t *testing.T) {
 	t.Parallel()
 	g := newGrouped(t)
@@ -318,7 +320,8 @@ func TestGroupFollowerCallerGone(t *testing.T) {
 	}
 }
 
-// One that waits for somebody else's lock does not have the others wait with it.
+// TestGroupFollowerIsHeld checks that a write that waits for a lock held by somebody else does not make the others wait
+// with it.
 func TestGroupFollowerIsHeld(t *testing.T) {
 	t.Parallel()
 	g := newGrouped(t)
@@ -357,7 +360,8 @@ func TestGroupFollowerIsHeld(t *testing.T) {
 	}
 }
 
-// What is acknowledged is there, once, whatever became of others.
+// TestGroupsUnderLoad checks that every acknowledged write is in the database exactly once, whatever became of the
+// other writes of its group.
 func TestGroupsUnderLoad(t *testing.T) {
 	t.Parallel()
 	g := newGrouped(t)

@@ -9,26 +9,26 @@ import (
 	"go.uber.org/zap"
 )
 
-// health knows whether the database can be used, and logs when that changes.
+// health records whether the database can be used, and logs when that changes.
 type health struct {
 	logger *zap.Logger
 	state  atomic.Pointer[state]
 
-	failing atomic.Pointer[error] // of the write that failed last; nil: writes work
+	failing atomic.Pointer[error] // error of the last failed write; nil while writes work
 
-	mu       sync.Mutex // held by those who change the state
-	logged   string     // the step that failed as logged last, empty after "database is back"
-	lamented time.Time  // when failing writes were logged last
-	told     bool       // that failing was logged, and not yet that it is over
+	mu       sync.Mutex // held while the state changes
+	logged   string     // the failed step that was logged last; empty after "database is back"
+	lamented time.Time  // when a failing write was logged last
+	told     bool       // a write failure was logged and its end was not yet
 }
 
-// lamentEvery is the least time between two lines about writes that fail: on a
-// disk that is nearly full small ones succeed in between.
+// lamentEvery is the least time between two log lines about failing writes: on a disk that is nearly full, small writes
+// succeed in between.
 const lamentEvery = time.Minute
 
-// state is one answer; it is replaced, never changed.
+// state is an immutable snapshot; it is replaced as a whole.
 type state struct {
-	err    error         // nil: usable
+	err    error         // nil if the database can be used
 	change chan struct{} // closed when another state has replaced this one
 }
 
@@ -59,10 +59,9 @@ func (h *health) up() {
 	}
 }
 
-// down marks the database unusable. It logs once, and again only when another
-// step fails than before (the server is back, but a migration is broken), not
-// at every attempt. The step is what stands before the first colon; the rest
-// may hold an address that changes.
+// down marks the database unusable. It logs the first failure, and again only when a different step fails (the server
+// is back, but a migration is broken). The step is the text before the first colon; the rest may hold an address that
+// changes.
 func (h *health) down(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,7 +72,7 @@ func (h *health) down(err error) {
 	h.replace(unavailable(err))
 }
 
-// writes is nil while writes work.
+// writes returns nil while writes work, and otherwise the error of the last failed one.
 func (h *health) writes() error {
 	if err := h.failing.Load(); err != nil {
 		return *err
@@ -81,8 +80,7 @@ func (h *health) writes() error {
 	return nil
 }
 
-// unwritable notes that there is no writing until a write succeeds. It logs the
-// first failure of a minute.
+// unwritable records that writes fail, until written is called. It logs at most one failure per minute.
 func (h *health) unwritable(err error) {
 	failure := unavailable(err)
 	if h.failing.Swap(&failure) != nil {
@@ -96,7 +94,7 @@ func (h *health) unwritable(err error) {
 	}
 }
 
-// written notes that a write succeeded.
+// written records that a write succeeded.
 func (h *health) written() {
 	if h.failing.Load() == nil || h.failing.Swap(nil) == nil {
 		return

@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// Bounds of the keeper.
+// Times of the keeper.
 const (
 	startWait    = 5 * time.Second        // how long Start waits for the first attempt
-	retryFirst   = 200 * time.Millisecond // wait after a failed attempt …
-	retryLongest = 5 * time.Second        // … doubled up to this
+	retryFirst   = 200 * time.Millisecond // wait after the first failed attempt
+	retryLongest = 5 * time.Second        // limit for the wait, which doubles
 	probeTimeout = 3 * time.Second
 )
 
-// Start opens the database and applies the migrations of every registered
-// schema. It tries once and waits for that for at most 5 s or until ctx is
-// done; when the attempt fails it is logged and repeated in the background
-// (after 200 ms, doubling up to 5 s) until it works or the DB is closed, and
-// [DB.Ready] says why. A long migration is not cut short by the wait.
+// Start opens the database and applies the migrations of every registered schema. It waits for the first attempt for at
+// most 5 s or until ctx is done. A failed attempt is logged and repeated in the background (after 200 ms, doubling up
+// to 5 s) until it works or the DB is closed; meanwhile [DB.Ready] gives the reason. A long migration is not cut short
+// by the end of the wait.
 //
 // Start is idempotent: a later call applies the schemas registered since.
 func (db *DB) Start(ctx context.Context) {
@@ -47,9 +46,8 @@ func (db *DB) Start(ctx context.Context) {
 	}
 }
 
-// WaitReady waits until the database can be used. It returns an error that
-// wraps [ErrUnavailable], and the error of ctx, when ctx ends before; and at
-// once when the DB is closed.
+// WaitReady waits until the database can be used. When ctx ends first it returns an error that wraps [ErrUnavailable]
+// and the error of ctx. When the DB is closed it returns at once with an error that wraps ErrUnavailable.
 func (db *DB) WaitReady(ctx context.Context) error {
 	for {
 		s := db.health.state.Load()
@@ -64,22 +62,21 @@ func (db *DB) WaitReady(ctx context.Context) error {
 	}
 }
 
-// rouse has the keeper look at the database now.
+// rouse makes the keeper check the database now. It does not block.
 func (db *DB) rouse() {
 	select {
 	case db.wake <- struct{}{}:
-	default: // it is about to look
+	default: // a check is due already
 	}
 }
 
-// keep is the keeper, the one goroutine that opens and migrates the database
-// and finds out whether a lost one is back. It works when roused, with growing
-// pauses as long as something is amiss, and every few seconds where the engine
-// asks for it.
+// keep runs on the keeper goroutine, the only one that opens and migrates the database and finds out whether a lost one
+// is back. It acts when roused, with growing pauses while something is wrong, and at intervals where the engine asks
+// for it.
 func (db *DB) keep() {
 	var (
 		opened bool
-		due    bool // woken by the timer
+		due    bool // the timer fired
 		pause  time.Duration
 		timer  = time.NewTimer(retryLongest)
 	)
@@ -124,7 +121,7 @@ func (db *DB) keep() {
 	}
 }
 
-// tryWriting finds out whether writes work again after one has failed.
+// tryWriting checks, after a write has failed, whether writes work again.
 func (db *DB) tryWriting() {
 	if db.health.writes() == nil {
 		return
@@ -136,13 +133,13 @@ func (db *DB) tryWriting() {
 	}
 }
 
-// attempt brings the database where it should be: reachable, migrated, open.
+// attempt makes the database reachable, migrated and open, as far as it is not.
 func (db *DB) attempt(opened *bool) error {
 	if *opened {
 		ctx, cancel := context.WithTimeout(db.ctx, probeTimeout)
 		defer cancel()
 		err := db.engine.probe(ctx)
-		if errors.Is(err, errMoved) { // what is there now has to be opened and migrated
+		if errors.Is(err, errMoved) { // the database that is there now has to be opened and migrated
 			*opened = false
 			db.mu.Lock()
 			db.migrated = 0

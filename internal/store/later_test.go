@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Statements for later run in their order, with the change or not at all.
+// TestLater checks that statements passed to Later run in their order, with the change or not at all.
 func TestLater(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -49,8 +49,8 @@ func TestLater(t *testing.T) {
 	})
 }
 
-// What is left for the end of a commit comes with the change or not at all; on SQLite behind
-// all that share the commit, in their order.
+// TestLast checks that statements passed to Last take effect with their change or not at all. On SQLite, they run after
+// all changes that share the commit, in their order.
 func TestLast(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -1,21 +1,20 @@
 package store
 
-// Locks that last until the end of the transaction. SQLite has one writer, and
-// needs none of them. The words are for the end of a SELECT.
+// The methods below return the locking clause for the end of a SELECT. The locks last until the end of the transaction.
+// On SQLite, which has one writer, the clause is empty.
 
-// Lock has it hold rows that are about to change: others who change or lock them
-// wait. Rows that refer to them may still be added.
+// Lock returns the clause that locks rows which are about to change: others who change or lock them wait. Rows that
+// refer to them may still be added.
 func (c Conn) Lock() string { return c.onPostgres(" FOR NO KEY UPDATE") }
 
-// LockKeys has it hold rows that are about to go: also others who add rows that
-// refer to them wait.
+// LockKeys returns the clause that locks rows which are about to be deleted: others who add rows that refer to them
+// wait too.
 func (c Conn) LockKeys() string { return c.onPostgres(" FOR UPDATE") }
 
-// Keep has it keep rows, which others may change, from being deleted.
+// Keep returns the clause that keeps rows from being deleted, while others may still change them.
 func (c Conn) Keep() string { return c.onPostgres(" FOR KEY SHARE") }
 
-// LockFree has it take the rows that nobody holds, and hold them; it leaves out the
-// others.
+// LockFree returns the clause that locks the rows which nobody else has locked and leaves out the others.
 func (c Conn) LockFree() string { return c.onPostgres(" FOR UPDATE SKIP LOCKED") }
 
 func (c Conn) onPostgres(words string) string {
@@ -25,8 +24,8 @@ func (c Conn) onPostgres(words string) string {
 	return ""
 }
 
-// Enter waits until no other transaction is behind the gate, and holds it: an
-// advisory lock, whose number is the same for all who mean the same thing.
+// Enter takes a PostgreSQL advisory lock that it holds until the end of the transaction, and waits while another
+// transaction holds it. The number gate identifies the lock. Enter does nothing on SQLite.
 func (c Conn) Enter(gate int64) error {
 	if c.db.dialect == SQLite {
 		return nil

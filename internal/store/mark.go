@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// While a database is restored, or filled from one of the other engine, it has a mark, and
-// no server opens it: on SQLite the file of this ending beside it, which becomes the
-// database in the end, on PostgreSQL the table.
+// A database that is being restored, or filled from one of the other engine, has a mark, and no server opens it. On
+// SQLite the mark is the file with this ending beside it, which becomes the database in the end; on PostgreSQL it is
+// this table.
 const (
 	RestoringEnding = ".restoring"
 	RestoringTable  = "tollgate_restoring"
@@ -21,20 +21,22 @@ const (
 
 // Errors of a database with a mark.
 var (
-	errRestoring = errors.New("a restore into this database has not ended: run it again, or begin anew with an empty database")
-	errMoving    = errors.New("a move into this database has not ended: run it again, or begin anew with an empty database")
+	errRestoring = errors.New(
+		"a restore into this database has not ended: run it again, or begin anew with an empty database")
+	errMoving = errors.New(
+		"a move into this database has not ended: run it again, or begin anew with an empty database")
 )
 
-// marks are those that a database may have.
+// marks lists the marks that a database may have.
 var marks = []struct {
 	ending, table string
 	err           error
 }{{RestoringEnding, RestoringTable, errRestoring}, {MovingEnding, MovingTable, errMoving}}
 
-// OwnMark has Start open the database in spite of a mark, which is the caller's.
+// OwnMark makes Start open the database in spite of a mark, because the caller has set it.
 func (db *DB) OwnMark() { db.ownMark.Store(true) }
 
-// marked is an error while there is a file with a mark.
+// marked returns an error while a file that is a mark exists.
 func (s *sqlite) marked(context.Context) error {
 	for _, m := range marks {
 		if _, err := os.Stat(s.options.Path + m.ending); err == nil {
@@ -44,7 +46,7 @@ func (s *sqlite) marked(context.Context) error {
 	return nil
 }
 
-// marked is an error while the database has a table that is a mark.
+// marked returns an error while the database has a table that is a mark.
 func (p *postgres) marked(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err != nil {

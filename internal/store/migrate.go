@@ -15,41 +15,36 @@ import (
 	"go.uber.org/zap"
 )
 
-// migrateLockWait bounds the wait for another process that migrates; after it
-// the attempt counts as failed and is repeated like any other.
+// migrateLockWait limits the wait for another process that migrates. After it the attempt counts as failed and is
+// repeated like any other.
 const migrateLockWait = time.Minute
 
-// Schema is the tables of one service.
+// Schema describes the tables of one service.
 type Schema struct {
-	// Name tells the schemas of a database apart, for example "gateway". The
-	// versions applied are kept in the table "schema_<name>". Lower case
-	// letters, digits and underscores, at most 40, a letter first.
+	// Name distinguishes the schemas of a database, for example "gateway". The versions applied are kept in the table
+	// "schema_<name>". It has at most 40 lower case letters, digits and underscores and begins with a letter.
 	Name string
-	// Migrations holds in its root the files NNNNN_name.sql for both engines,
-	// or NNNNN_name.sqlite.sql and NNNNN_name.postgres.sql for one, with the
-	// annotations of goose ("-- +goose Up"). Other files are ignored. What differs
-	// in a word alone stands in double braces: {{id}} is the type of a primary key
-	// whose numbers the database gives, {{bytes}} that of bytes, and there are
-	// {{bytewise}} and {{without rowid}}.
+	// Migrations holds in its root the files NNNNN_name.sql for both engines, or NNNNN_name.sqlite.sql and
+	// NNNNN_name.postgres.sql for one, with the annotations of goose ("-- +goose Up"). Other files are ignored. Words
+	// in double braces are replaced by the spelling of the engine: {{id}} is the type of a primary key whose numbers
+	// the database assigns, {{bytes}} the type of binary data, {{bytewise}} a collation and {{without rowid}} a table
+	// option. See spellings.
 	Migrations fs.FS
-	// The rest is what each engine keeps in a way of its own, for a move from one to the
-	// other; nil where there is no such thing. See Partition, and internal/move.
+	// The remaining fields describe what each engine stores in its own way, for a move from one engine to the other.
+	// They are nil where there is no such thing. See Partition and internal/move.
 
-	// Partition is the partition of a table that a row belongs to, by the number in the
-	// column that PostgreSQL divides the table by, where all rows have numbers from
-	// oldest to newest. No two that it tells overlap.
+	// Partition returns the partition of a table that a row belongs to. key is the row's number in the column by which
+	// PostgreSQL partitions the table; all rows have numbers from oldest to newest. Different results never overlap.
 	Partition func(table string, key, oldest, newest int64) Partition
-	// Settle empties the tables that the other engine does not have into those that both
-	// have. No server runs on the database.
+	// Settle moves the rows of tables that the other engine does not have into those that both have. No server runs on
+	// the database meanwhile.
 	Settle func(ctx context.Context, db *DB) error
-	// Reindex makes the index of words anew, a table of FTS5 or a column of the type
-	// TSVECTOR, of the rows of the other tables, whatever is in it. step is told how many
-	// rows were dealt with more.
+	// Reindex rebuilds the full-text index, an FTS5 table or a TSVECTOR column, from the rows of the other tables,
+	// whatever it holds. step is called with the number of rows processed since its last call.
 	Reindex func(ctx context.Context, db *DB, step func(rows int64)) error
 }
 
-// Partition is a part of a table on PostgreSQL: the rows whose numbers are at least From
-// and less than Until.
+// Partition is a part of a table on PostgreSQL, with the rows whose numbers are at least From and less than Until.
 type Partition struct {
 	Name        string
 	From, Until int64
@@ -58,9 +53,9 @@ type Partition struct {
 // schema is a registered Schema.
 type schema struct {
 	Schema
-	files   []string // in their order
-	foreign []string // those meant for the other engine
-	until   int64    // the last one to apply; 0: all
+	files   []string // in the order of their numbers
+	foreign []string // files for the other engine
+	until   int64    // the last version to apply; 0 means all
 	print   [sha256.Size]byte
 }
 
@@ -69,9 +64,9 @@ var (
 	migrationFile = regexp.MustCompile(`^([0-9]+)_[a-z0-9_]+(?:\.(sqlite|postgres))?\.sql$`)
 )
 
-// Register adds a schema, which Start (this or the next call of it) brings up
-// to date. It reads s.Migrations but not the database. The same name again
-// with the same files changes nothing; with other files it is an error.
+// Register adds a schema, which the next Start, or the one after it if one is running, brings up to date. It reads
+// s.Migrations but not the database. Registering the same name again with the same files changes nothing; with other
+// files it is an error.
 func (db *DB) Register(s Schema) error {
 	added, err := newSchema(s, db.dialect)
 	if err != nil {
@@ -92,7 +87,7 @@ func (db *DB) Register(s Schema) error {
 	return nil
 }
 
-// newSchema checks s and sorts out the files of the other engine.
+// newSchema checks s and sets aside the files of the other engine.
 func newSchema(s Schema, d Dialect) (*schema, error) {
 	if !schemaName.MatchString(s.Name) {
 		return nil, errors.New("a name is 1 to 40 lower case letters, digits and underscores, a letter first")
@@ -110,7 +105,8 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	for _, name := range files { // sorted by Glob
 		m := migrationFile.FindStringSubmatch(name)
 		if m == nil {
-			return nil, fmt.Errorf("migration %q is not named NNNNN_name.sql, NNNNN_name.sqlite.sql or NNNNN_name.postgres.sql", name)
+			return nil, fmt.Errorf(
+				"migration %q is not named NNNNN_name.sql, NNNNN_name.sqlite.sql or NNNNN_name.postgres.sql", name)
 		}
 		if m[2] != "" && m[2] != d.String() {
 			checked.foreign = append(checked.foreign, name)
@@ -139,11 +135,11 @@ func readMigration(files fs.FS, name string) ([]byte, error) {
 	return text, nil
 }
 
-// ErrNewer is what the error of a database wraps whose tables a newer program has made.
+// ErrNewer is wrapped by the error of a database whose tables were made by a newer version of the program.
 var ErrNewer = errors.New("the database is of a newer program")
 
-// known refuses tables that are further than the migrations of this program: it does not
-// know what it has to store in them.
+// known returns an error if the tables are further than the migrations of this program, which would not know what to
+// store in them.
 func (s *schema) known(ctx context.Context, provider *goose.Provider) error {
 	there, err := provider.GetDBVersion(ctx)
 	if err != nil {
@@ -151,7 +147,9 @@ func (s *schema) known(ctx context.Context, provider *goose.Provider) error {
 	}
 	sources := provider.ListSources()
 	if last := sources[len(sources)-1].Version; there > last {
-		return fmt.Errorf("%w: its tables of %s have version %d, this one knows %d; run the newer one, or restore the backup from before the upgrade", ErrNewer, s.Name, there, last)
+		return fmt.Errorf(
+			"%w: its tables of %s have version %d, this one knows %d; run the newer one, or restore the backup from before the upgrade",
+			ErrNewer, s.Name, there, last)
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func TestBrokenMigration(t *testing.T) {
 	})
 }
 
-// TestNewerDatabase: a program does not write to tables that a newer one has made.
+// TestNewerDatabase checks that a program does not write to tables that a newer program has created.
 func TestNewerDatabase(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -167,8 +167,7 @@ func TestNewerDatabase(t *testing.T) {
 	})
 }
 
-// TestLocksOutliveTouch: another user of the file in this process does not take its
-// lock away.
+// TestLocksOutliveTouch checks that another user of the file in this process does not release its lock.
 func TestLocksOutliveTouch(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: SQLite, location: filepath.Join(t.TempDir(), "lock")}
@@ -267,7 +266,7 @@ func (f probedFS) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// The lock is there while migrations are at work, and is not when they ended.
+// TestMigrationLock checks that the lock is held while migrations run, and released when they have ended.
 func TestMigrationLock(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -314,7 +313,7 @@ func TestMigrationLock(t *testing.T) {
 	})
 }
 
-// TestPlaceholders: one text makes a table on both engines.
+// TestPlaceholders checks that one text creates a table on both engines.
 func TestPlaceholders(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -9,18 +9,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// channel carries the notices of all topics.
+// channel is the PostgreSQL channel that carries the notices of all topics.
 const channel = "tollgate"
 
-// maxNotice bounds the text of a notice in bytes; PostgreSQL takes 8000 with the
-// topic.
+// maxNotice limits the text of a notice, in bytes. PostgreSQL takes 8000 including the topic.
 const maxNotice = 4000
 
-// Notify tells all nodes on the database, this one included, what the transaction
-// changes, once it is committed; see [DB.Listen]. A text that is too long becomes
-// "", which stands for anything. Whoever may connect to the database can hear it:
-// it holds no secret. SQLite has one node, which knows what it does: there
-// Notify does nothing.
+// Notify sends a notice of the change to all nodes on the database, this one included, once the transaction is
+// committed; see [DB.Listen]. A text that is too long is sent as "", which stands for any change. Everybody who may
+// connect to the database can read a notice, so it must hold no secret. Notify does nothing on SQLite, where there is
+// only one node.
 func (c Conn) Notify(topic, text string) error {
 	if c.db.dialect == SQLite {
 		return nil
@@ -34,14 +32,13 @@ func (c Conn) Notify(topic, text string) error {
 	return nil
 }
 
-// Listen has heard called with the text of each notice of a topic (a word), in
-// order, until stop is called. It is called with "" where notices may have been
-// missed: the listener has begun, or has begun again after its connection was lost.
-// heard returns soon, as others wait for it.
+// Listen calls heard with the text of each notice of a topic (one word), in order, until stop is called. It calls heard
+// with "" when notices may have been missed: when listening begins, and when it resumes after a lost connection. heard
+// must return soon, because all listeners are called from one goroutine.
 //
-// A notice comes milliseconds after the commit. It is no promise: a connection can
-// be dead for half a minute before that shows, and a pooler between may let none
-// through. What is kept in memory therefore has an age as well.
+// A notice arrives milliseconds after the commit, but delivery is not guaranteed: a connection can be dead for half a
+// minute before that is noticed, and a pooler in between may pass none on. Caches that rely on notices must therefore
+// expire as well.
 func (db *DB) Listen(topic string, heard func(text string)) (stop func()) {
 	l := &listener{topic, heard}
 	db.listeners.add(l)
@@ -59,8 +56,8 @@ type listener struct {
 	heard func(text string)
 }
 
-// listeners are who is told. The lock is held while they are, so that none is
-// told after it was removed.
+// listeners is the set of registered listeners. Its lock is held while they are called, so that none is called after it
+// was removed.
 type listeners struct {
 	mu  sync.Mutex
 	all map[*listener]struct{}
@@ -81,7 +78,7 @@ func (ls *listeners) remove(l *listener) {
 	delete(ls.all, l)
 }
 
-// tell passes a notice on.
+// tell calls the listeners of the notice's topic.
 func (ls *listeners) tell(notice string) {
 	topic, text, _ := strings.Cut(notice, " ")
 	ls.mu.Lock()
@@ -93,7 +90,7 @@ func (ls *listeners) tell(notice string) {
 	}
 }
 
-// missed tells all that they may not have been told.
+// missed calls all listeners with "".
 func (ls *listeners) missed() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -102,7 +99,7 @@ func (ls *listeners) missed() {
 	}
 }
 
-// listen keeps a connection for notices until the DB is closed.
+// listen keeps a connection for notices until the DB is closed. It runs on its own goroutine.
 func (db *DB) listen() {
 	server := db.engine.(*postgres)
 	failed := false
@@ -117,7 +114,7 @@ func (db *DB) listen() {
 		if db.ctx.Err() != nil {
 			return
 		}
-		db.rouse() // it may be gone as a whole
+		db.rouse() // the whole server may be gone
 		if !failed {
 			failed = true
 			db.logger.Warn("what other nodes change is seen late for now, listening to the database has ended", zap.Error(err))

@@ -34,8 +34,8 @@ func notify(t *testing.T, db *DB, topic, text string, end error) {
 	}
 }
 
-// TestNotices: what one node commits another hears of, and that it may have
-// missed something when its connection was cut.
+// TestNotices checks that a node receives the notices that another node commits, and that it learns that it may have
+// missed some when its connection was cut.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
@@ -92,7 +92,7 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestNoticesOfOneNode: on SQLite they are neither sent nor heard.
+// TestNoticesOfOneNode checks that on SQLite notices are neither sent nor received.
 func TestNoticesOfOneNode(t *testing.T) {
 	t.Parallel()
 	db := sqliteAt(t).start(t)
@@ -101,8 +101,8 @@ func TestNoticesOfOneNode(t *testing.T) {
 	stop()
 }
 
-// TestListenBeforeTheDatabase: whoever listens to a database that is down hears
-// once it is up.
+// TestListenBeforeTheDatabase checks that a listener that begins while the database is down receives notices once it is
+// up.
 func TestListenBeforeTheDatabase(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewPostgres(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestSQLiteNoWAL: without a write-ahead log reads and writes at once come through, and a
-// file goes from one way to the other and back with what it holds.
+// TestSQLiteNoWAL checks that concurrent reads and writes succeed without a write-ahead log, and that a file can be
+// changed from one journal mode to the other and back without loss.
 func TestSQLiteNoWAL(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
@@ -65,8 +65,8 @@ func TestSQLiteNoWAL(t *testing.T) {
 	}
 }
 
-// TestPostgresPool: the connections that there shall be from the beginning are there, and
-// those that nobody uses go after their time.
+// TestPostgresPool checks that the minimum number of connections is open from the beginning, and that idle connections
+// are closed after their time.
 func TestPostgresPool(t *testing.T) {
 	t.Parallel()
 	dsn := testenv.Postgres(t).DSN()

@@ -1,24 +1,22 @@
 package store
 
-// A page of a list is read by its key, from the one that the page before ended
-// with: WHERE key > ? ORDER BY key LIMIT ?, with a limit that is one more than the
-// page holds, which tells whether there is another.
+// A page of a list is read by keyset: WHERE key > ? ORDER BY key LIMIT ?, beginning after the last key of the previous
+// page. The limit is one more than the page holds, so that the extra row shows whether there is another page.
 
-// Cut is the page of a list that was read with LIMIT most+1, and whether the list
-// goes on.
-func Cut[T any](list []T, most int) (page []T, more bool) {
-	if len(list) <= most {
+// Cut trims the extra row of a list that was read with LIMIT limit+1 and reports whether the list goes on.
+func Cut[T any](list []T, limit int) (page []T, more bool) {
+	if len(list) <= limit {
 		return list, false
 	}
-	return list[:most], true
+	return list[:limit], true
 }
 
-// CutAt is Cut that tells where the list goes on: behind the key of the last row of
-// the page; the zero K: nowhere.
-func CutAt[T, K any](list []T, most int, key func(T) K) (page []T, next K) {
-	page, more := Cut(list, most)
-	if more && most > 0 {
-		next = key(page[most-1])
+// CutAt works like Cut but returns the key of the last row of the page, after which the next page begins, or the zero K
+// if there is no next page.
+func CutAt[T, K any](list []T, limit int, key func(T) K) (page []T, next K) {
+	page, more := Cut(list, limit)
+	if more && limit > 0 {
+		next = key(page[limit-1])
 	}
 	return page, next
 }

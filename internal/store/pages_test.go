@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestPageSize: new files get large pages, and those of an earlier version stay
-// what they are and take writes.
+// TestPageSize checks that new files get large pages, and that files of an earlier version keep their page size and
+// accept writes.
 func TestPageSize(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ before, page, merge int }{

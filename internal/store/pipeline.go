@@ -11,17 +11,18 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// pipeline is a transaction on PostgreSQL, to which statements go several in a
-// message.
+// pipeline is a transaction on PostgreSQL that sends several statements in one message.
 type pipeline struct {
-	conn    *sql.Conn
-	before  pgx.Batch // what goes with the next statement, ahead of it: what begins the transaction, and what others of a group have left
-	later   pgx.Batch // what waits for the end of a Write
-	opening int       // how many statements begin it, of which the server …
-	begun   int       // … has run so many
-	failed  error     // why it has not begun
+	conn *sql.Conn
+	// before holds statements to send ahead of the next one: those that begin the transaction and those that other
+	// writes of the group have deferred.
+	before  pgx.Batch
+	later   pgx.Batch // statements deferred to the end of a Write
+	opening int       // number of statements that begin the transaction
+	begun   int       // how many of them the server has run
+	failed  error     // why the transaction has not begun
 	ended   bool
-	marks   int // so many have been set
+	marks   int // number of savepoints set
 }
 
 func newPipeline(conn *sql.Conn, opening []string) *pipeline {
@@ -32,7 +33,7 @@ func newPipeline(conn *sql.Conn, opening []string) *pipeline {
 	return p
 }
 
-// send runs the statements of a batch.
+// send runs the statements of a batch, after those that wait in before.
 func (p *pipeline) send(ctx context.Context, batch *pgx.Batch) error {
 	if p.failed != nil {
 		return p.failed
@@ -55,7 +56,7 @@ func (p *pipeline) sendAll(ctx context.Context, batch *pgx.Batch) error {
 	})
 }
 
-// begin is for a statement that goes without others.
+// begin sends the statements that wait in before, ahead of a statement that is not sent in a batch.
 func (p *pipeline) begin(ctx context.Context) error {
 	if len(p.before.QueuedQueries) == 0 {
 		return p.failed
@@ -79,13 +80,13 @@ func (p *pipeline) QueryContext(ctx context.Context, query string, args ...any) 
 	return p.conn.QueryContext(ctx, query, args...)
 }
 
-// QueryRowContext implements querier. Where the transaction has not begun the error of
-// the row is another one; that of the Write says why.
+// QueryRowContext implements querier. If the transaction has not begun, the row's error does not give the reason; the
+// error of the Write does.
 func (p *pipeline) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if p.begin(ctx) != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
-		cancel() // it must not run outside
+		cancel() // the query must not run outside the transaction
 	}
 	return p.conn.QueryRowContext(ctx, query, args...)
 }
@@ -98,8 +99,8 @@ func (p *pipeline) PrepareContext(ctx context.Context, query string) (*sql.Stmt,
 	return p.conn.PrepareContext(ctx, query)
 }
 
-// commit runs what waits and commits, in one message: rows that many change are held
-// for no way to the server and back.
+// commit runs the deferred statements and commits in one message, so that no row lock is held for an extra round trip.
+// It returns an error that wraps pgx.ErrTxCommitRollback if the server rolled back instead.
 func (p *pipeline) commit(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -108,7 +109,7 @@ func (p *pipeline) commit(ctx context.Context) error {
 	var last pgx.Batch
 	last.Queue("commit").Exec(func(done pgconn.CommandTag) error {
 		p.ended = true
-		if done.String() == "ROLLBACK" { // a statement failed, and nobody cared
+		if done.String() == "ROLLBACK" { // a statement failed and its error was ignored
 			return pgx.ErrTxCommitRollback
 		}
 		return nil
@@ -119,15 +120,15 @@ func (p *pipeline) commit(ctx context.Context) error {
 	return nil
 }
 
-// keep has what waits for the end of a Write go ahead of whatever comes next.
+// keep moves the statements deferred to the end of a Write to before, so that they go ahead of the next statement.
 func (p *pipeline) keep() {
 	p.before.QueuedQueries = append(p.before.QueuedQueries, p.later.QueuedQueries...)
 	p.later = pgx.Batch{}
 }
 
-// mark begins what back takes back and release keeps. The server hears of it with the
-// next statement. Each has a name of its own: one that was not set, since what came before
-// it has failed, must not be taken for another one.
+// mark sets a savepoint, which back rolls back to and release releases. It is sent with the next statement. Each
+// savepoint has its own name, so that one that was never set, because a statement ahead of it failed, is not mistaken
+// for another.
 func (p *pipeline) mark() {
 	p.keep()
 	p.marks++
@@ -141,10 +142,10 @@ func (p *pipeline) release() {
 	p.before.Queue("release savepoint " + p.savepoint())
 }
 
-// back is an error where more is lost than what came after the mark.
+// back rolls back to the last savepoint. An error means that the whole transaction may be lost.
 func (p *pipeline) back(ctx context.Context) error {
 	p.later = pgx.Batch{}
-	if n := len(p.before.QueuedQueries); n > 0 { // nothing was sent since
+	if n := len(p.before.QueuedQueries); n > 0 { // nothing was sent since mark
 		p.before.QueuedQueries = p.before.QueuedQueries[:n-1]
 		return nil
 	}
@@ -155,8 +156,8 @@ func (p *pipeline) back(ctx context.Context) error {
 	return err
 }
 
-// rollback takes the transaction back, unless it has ended, also where its caller is
-// gone. A connection on which that fails is not used again.
+// rollback rolls the transaction back unless it has ended, even if ctx has been cancelled. A connection on which that
+// fails is not used again.
 func (p *pipeline) rollback(ctx context.Context) {
 	if p.ended || p.begun == 0 && p.failed == nil {
 		return

@@ -21,18 +21,18 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// PostgresOptions are the settings of a PostgreSQL database.
+// PostgresOptions holds the settings of a PostgreSQL database.
 type PostgresOptions struct {
-	// DSN is the URL (postgres://user:password@host:5432/name) or the list of
-	// key=value words that libpq understands. It is never logged.
+	// DSN is a URL (postgres://user:password@host:5432/name) or a list of key=value words as libpq understands it. It
+	// is never logged.
 	DSN string
 	// MaxConns bounds the connections of the pool. Default: 16. At most 1000.
 	MaxConns int
-	// MinConns are opened with the database, at most MaxConns. Default: none.
+	// MinConns is how many connections are opened with the database, at most MaxConns. Default: none.
 	MinConns int
-	// MaxIdleTime is how long a connection is kept that nobody uses. Default: 5m.
+	// MaxIdleTime is how long an unused connection is kept. Default: 5m.
 	MaxIdleTime time.Duration
-	// MaxLifetime is how long a connection is used. Default: 1h.
+	// MaxLifetime is how long a connection is used before it is replaced. Default: 1h.
 	MaxLifetime time.Duration
 }
 
@@ -41,20 +41,18 @@ const (
 	connMaxIdle    = 5 * time.Minute
 	connMaxLife    = time.Hour
 
-	// migrateLockID is the advisory lock of all migrations in a database, the
-	// bytes "tollgate".
+	// migrateLockID identifies the advisory lock of all migrations in a database. It is the bytes "tollgate".
 	migrateLockID int64 = 0x746f6c6c67617465
 
-	sharedAttempts = 2 // after these a write runs without others of this process
+	sharedAttempts = 2 // after so many attempts a write runs without other writes of this process
 	retryPause     = 5 * time.Millisecond
 	retryPauseMax  = 200 * time.Millisecond
-	// writePatience is how long a write that loses its races is tried again where
-	// its context has no deadline.
+	// writePatience is how long a write that loses races is repeated if its context has no deadline.
 	writePatience = 30 * time.Second
 )
 
-// NewPostgres returns a DB on a PostgreSQL server. It parses the DSN only; the
-// server is reached by Start. No error of it repeats the DSN.
+// NewPostgres returns a DB on a PostgreSQL server. It only checks the options and parses the DSN; Start connects to the
+// server. Its errors never repeat the DSN.
 func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 	if strings.TrimSpace(o.DSN) == "" {
 		return nil, errors.New("postgres: dsn is missing")
@@ -73,14 +71,14 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 	}
 	config, err := pgx.ParseConfig(o.DSN)
 	if err != nil {
-		// The parser's own words quote the DSN and hide passwords only where
-		// they recognise them.
-		return nil, errors.New("postgres: dsn is neither a URL like postgres://user:password@host:5432/name nor a list like host=… user=… dbname=…, or names an unknown setting or a missing file")
+		// The parser's own message quotes the DSN, and hides passwords only where it recognises them.
+		return nil, errors.New(
+			"postgres: dsn is neither a URL like postgres://user:password@host:5432/name nor a list like host=… user=… dbname=…, or names an unknown setting or a missing file")
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTimeout
 	}
-	// A server that vanished without a word is noticed within half a minute.
+	// These settings let a server that vanished without a word be noticed within half a minute.
 	config.DialFunc = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3,
 	}}).DialContext
@@ -102,7 +100,7 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 	}, logger), nil
 }
 
-// postgres is the engine over a server.
+// postgres is the engine for a PostgreSQL server.
 type postgres struct {
 	config   *pgx.ConnConfig
 	maxConns int
@@ -111,10 +109,10 @@ type postgres struct {
 	maxLife  time.Duration
 	logger   *zap.Logger
 	pool     *sql.DB
-	// slots lets a write that lost its races run alone: it takes them all.
+	// slots lets a write that lost its races run alone, by acquiring all of them.
 	slots    *semaphore.Weighted
 	turns    *turns
-	flushes  *rounds // of what is committed
+	flushes  *rounds // flushes of committed changes, see ReleaseEarly
 	patience time.Duration
 	turnTime time.Duration
 }
@@ -123,8 +121,8 @@ func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
 	if len(schemas) == 0 {
 		return nil
 	}
-	// A pool of its own: one connection holds the lock, goose uses another,
-	// and neither waits for the readers.
+	// Migrations use a pool of their own: one connection holds the lock, goose uses the other, and neither waits for
+	// readers.
 	pool := stdlib.OpenDB(*p.config)
 	defer func() { _ = pool.Close() }()
 	pool.SetMaxOpenConns(2)
@@ -163,20 +161,19 @@ func (p *postgres) open(ctx context.Context) error {
 	return nil
 }
 
-// warm opens the connections that there shall be from the beginning.
+// warm opens the minimum number of connections.
 func (p *postgres) warm(ctx context.Context) error {
 	for range p.minConns {
 		conn, err := p.pool.Conn(ctx)
 		if err != nil {
 			return fmt.Errorf("connecting to postgres: %w", err)
 		}
-		defer func() { _ = conn.Close() }() // back to the pool, when all are there
+		defer func() { _ = conn.Close() }() // back to the pool, once all are open
 	}
 	return nil
 }
 
-// probe makes a connection of its own, so that a pool that is merely busy does
-// not count as a server that is gone.
+// probe makes a new connection, so that a pool that is merely busy does not count as a server that is gone.
 func (p *postgres) probe(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err == nil {
@@ -190,8 +187,8 @@ func (p *postgres) probe(ctx context.Context) error {
 	return nil
 }
 
-// listen passes the notices of the channel on until the connection breaks, which is
-// one of its own. begun is called when none is missed from then on.
+// listen passes on the notices of the channel until its own connection breaks. It calls begun once listening has begun,
+// from when on no notice is missed.
 func (p *postgres) listen(ctx context.Context, begun func(), heard func(notice string)) error {
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err != nil {
@@ -215,13 +212,12 @@ func (p *postgres) listen(ctx context.Context, begun func(), heard func(notice s
 	}
 }
 
-// probeWrite finds nothing: writes that reach the server are its concern.
+// probeWrite does nothing: whether a reachable server takes writes is its own concern.
 func (p *postgres) probeWrite(context.Context) error { return nil }
 
 func (p *postgres) probeEvery() time.Duration { return 0 }
 
-// dropIdle closes the connections nobody uses, which a restart of the server
-// has cut, instead of having callers find out one by one.
+// dropIdle closes idle connections, which a restart of the server has cut, so that callers do not find out one by one.
 func (p *postgres) dropIdle() {
 	if p.pool != nil {
 		p.pool.SetMaxIdleConns(-1)
@@ -233,13 +229,11 @@ func (p *postgres) readers() *sql.DB { return p.pool }
 
 func (p *postgres) brief() *sql.DB { return nil }
 
-// write runs fn in a transaction of the level serializable, for which the
-// server makes the same promise that SQLite's single writer keeps: check, then
-// change is safe. The price is that a transaction may lose a race and has to
-// be repeated: until the deadline of ctx, with growing pauses of random length.
-// One that lost twice runs without others of this process beside it, so that
-// what many requests change at once still makes progress. A context may ask for
-// a lower level: see ReadCommitted.
+// write runs fn in a serializable transaction, which makes the same promise as SQLite's single writer: checking first
+// and changing afterwards is safe. The price is that a transaction may lose a race and has to be repeated; that is done
+// with growing pauses of random length until the deadline of ctx, or for p.patience. From the third attempt on it runs
+// without other transactions of this process beside it, so that rows which many requests change still make progress. A
+// context may ask for a lower isolation level: see ReadCommitted.
 func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -256,12 +250,12 @@ func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, errAlone): // once
+		case errors.Is(err, errAlone): // happens once
 			alone = true
 			attempt--
 			continue
 		case attempt <= sharedAttempts && errors.As(err, new(*beginError)) && p.judge(err) == verdictLost:
-			// Nothing was asked of the server yet: a connection cut while idle.
+			// The server was asked nothing yet: an idle connection had been cut.
 			p.dropIdle()
 			continue
 		case !lostRace(err):
@@ -269,7 +263,7 @@ func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 		}
 		wait := rand.N(pause) //nolint:gosec // spreads retries, keeps no secret
 		if time.Until(deadline) <= wait {
-			return err // says more than that the time is over
+			return err // more informative than a deadline error
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -282,13 +276,13 @@ func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 	}
 }
 
-// beginError tells apart a transaction that never began.
+// beginError marks the error of a transaction that never began.
 type beginError struct{ err error }
 
 func (e *beginError) Error() string { return "beginning a transaction: " + e.err.Error() }
 func (e *beginError) Unwrap() error { return e.err }
 
-// transact makes one attempt. Alone it takes nobody along in its turn, nor is taken.
+// transact makes one attempt. If alone is set, the write neither joins the transaction of another nor lets others join.
 func (p *postgres) transact(ctx context.Context, weight int64, alone bool, fn writeFunc) error {
 	var mine *taken
 	kind := kindOf(ctx, alone)
@@ -313,7 +307,7 @@ func (p *postgres) transact(ctx context.Context, weight int64, alone bool, fn wr
 	}
 	defer func() { _ = conn.Close() }() // back to the pool
 	tx := newPipeline(conn, begin(ctx))
-	defer tx.rollback(ctx) // after an error and in a panic; nothing after a commit
+	defer tx.rollback(ctx) // after an error or a panic; does nothing after a commit
 	err = fn(ctx, tx, tx, nil)
 	if tx.failed != nil {
 		return &beginError{tx.failed}
@@ -324,7 +318,7 @@ func (p *postgres) transact(ctx context.Context, weight int64, alone bool, fn wr
 	if kind != nil {
 		followers, err := p.takeAlong(ctx, mine, kind, tx)
 		if len(followers) > 0 || err != nil {
-			outcome := errAlone // in a panic too
+			outcome := errAlone // also in a panic
 			defer func() { followers.end(outcome) }()
 			if err == nil {
 				outcome = p.commitGroup(ctx, conn, mine, tx)
@@ -344,18 +338,18 @@ func (p *postgres) transact(ctx context.Context, weight int64, alone bool, fn wr
 	return p.flushed(ctx, conn)
 }
 
-// flushed returns when what was committed is as durable as the context of its write asks
-// for.
+// flushed returns when the committed change is as durable as the context of its write asks for.
 func (p *postgres) flushed(ctx context.Context, conn *sql.Conn) error {
 	if !releasesEarly(ctx) {
 		return nil
 	}
-	return p.flushes.join(func() error { return p.flush(ctx, conn) }, func() { _ = conn.Close() }) // who waits needs none
+	// A caller that waits for another's flush needs no connection.
+	return p.flushes.join(func() error { return p.flush(ctx, conn) }, func() { _ = conn.Close() })
 }
 
-// flush returns when all that was committed before is durable: the log is written
-// in order, and this writes to it and waits as the server is told to. A caller that
-// is gone changes nothing of what is committed, so it has a time of its own.
+// flush returns when all earlier commits are durable: the server's log is written in order, and the statement writes to
+// it and waits as the server's settings demand. The cancellation of ctx is ignored, since it cannot undo the commit;
+// the time limit is p.patience.
 func (p *postgres) flush(ctx context.Context, q querier) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.patience)
 	defer cancel()
@@ -365,7 +359,7 @@ func (p *postgres) flush(ctx context.Context, q querier) error {
 	return nil
 }
 
-// lostRace reports whether the transaction failed only because of others.
+// lostRace reports whether the transaction failed only because of other transactions.
 func lostRace(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pg.Code == "40001" || // serialization_failure

@@ -151,7 +151,7 @@ func TestPostgresDownAtStart(t *testing.T) {
 	}
 }
 
-// A single connection that breaks is not the end of the server.
+// TestPostgresBackendTerminated checks that one broken connection does not make the server count as down.
 func TestPostgresBackendTerminated(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
@@ -179,7 +179,7 @@ func TestPostgresBackendTerminated(t *testing.T) {
 	}
 }
 
-// Connections that were cut while idle are replaced without anyone noticing.
+// TestPostgresIdleConnectionsCut checks that connections that were cut while idle are replaced without an error.
 func TestPostgresIdleConnectionsCut(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
@@ -210,7 +210,7 @@ func TestPostgresIdleConnectionsCut(t *testing.T) {
 	}
 }
 
-// The functions of two writes wait for each other's rows: one is run again.
+// TestPostgresDeadlockIsRetried checks that of two writes that wait for each other's rows, one is run again.
 func TestPostgresDeadlockIsRetried(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
@@ -257,8 +257,8 @@ func TestPostgresDeadlockIsRetried(t *testing.T) {
 	}
 }
 
-// loser returns a write that another one overtakes in its first losses
-// transactions, and how often its function was called.
+// loser returns a write that another one overtakes in its first transactions, as many as losses, and a count of the
+// calls of its function.
 func loser(db, other *DB, losses int64) (write func(ctx context.Context) error, calls *atomic.Int64) {
 	calls = new(atomic.Int64)
 	return func(ctx context.Context) error {
@@ -282,7 +282,8 @@ func loser(db, other *DB, losses int64) (write func(ctx context.Context) error, 
 	}, calls
 }
 
-// However often a write loses its race, it is tried again while there is time.
+// TestPostgresLostRacesAreRetried checks that a write that loses its race is tried again while there is time, however
+// often.
 func TestPostgresLostRacesAreRetried(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
@@ -296,8 +297,8 @@ func TestPostgresLostRacesAreRetried(t *testing.T) {
 	}
 }
 
-// A write that loses all its races gives up at its deadline, or after a while
-// where it has none, and says that the database is too contended.
+// TestPostgresLostRacesEnd checks that a write that loses all its races gives up at its deadline, or after a while
+// without one, and reports that the database is too contended.
 func TestPostgresLostRacesEnd(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
@@ -326,8 +327,8 @@ func TestPostgresLostRacesEnd(t *testing.T) {
 	}
 }
 
-// A write that releases early is seen, and its rows are free, before it is
-// durable; it returns when it is.
+// TestPostgresReleaseEarly checks that the changes of a write under ReleaseEarly are visible, and its rows free, before
+// they are durable, and that the write returns only when they are.
 func TestPostgresReleaseEarly(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewPostgres(t)
@@ -397,8 +398,8 @@ func TestPostgresReleaseEarly(t *testing.T) {
 	}
 }
 
-// TestPostgresReleaseEarlyServerCrashes: what was acknowledged is there when the server
-// has crashed, also where others saw it before it was durable.
+// TestPostgresReleaseEarlyServerCrashes checks that acknowledged changes survive a crash of the server, even if others
+// saw them before they were durable.
 func TestPostgresReleaseEarlyServerCrashes(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewPostgres(t)
@@ -479,8 +480,8 @@ func TestPostgresReleaseEarlyServerCrashes(t *testing.T) {
 	}
 }
 
-// A write that releases early is none that failed when its caller goes after the
-// commit.
+// TestPostgresReleaseEarlyCallerGone checks that a write under ReleaseEarly does not count as failed if its caller
+// leaves after the commit.
 func TestPostgresReleaseEarlyCallerGone(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
@@ -492,8 +493,8 @@ func TestPostgresReleaseEarlyCallerGone(t *testing.T) {
 	}
 }
 
-// Writes in turn wait for each other in the process: not on the connections, which
-// others need, while the first of them waits for a lock.
+// TestPostgresInTurn checks that writes in turn wait for each other in the process, while the first of them waits for a
+// lock, and do not occupy connections that others need.
 func TestPostgresInTurn(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 4}
@@ -544,9 +545,9 @@ func TestPostgresInTurn(t *testing.T) {
 	}
 }
 
-// The server plans the statements of a write in turn once, for whatever values, and reads no
-// more rows of a value than are asked for; those of others it plans as it likes, on the same
-// connection too.
+// TestPostgresPlansOfWritesInTurn checks that the server plans the statements of a write in turn once for all values,
+// and reads no more rows of a value than are requested. It plans the statements of other writes as it sees fit, on the
+// same connection too.
 func TestPostgresPlansOfWritesInTurn(t *testing.T) {
 	t.Parallel()
 	db := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 2}.start(t)
@@ -590,9 +591,8 @@ func TestPostgresPlansOfWritesInTurn(t *testing.T) {
 	}
 }
 
-// Queries by their values are planned each time, and others are not once they have run five
-// times: a page of a value that most rows have is read in its order, of one that hardly any row
-// has by an index.
+// TestPostgresByValues checks that queries under ByValues are planned each time, while others are not once they have
+// run five times. A page of a value that most rows have is read in its order, and one of a rare value by an index.
 func TestPostgresByValues(t *testing.T) {
 	t.Parallel()
 	db := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 1}.start(t)
@@ -644,8 +644,8 @@ func TestPostgresByValues(t *testing.T) {
 	}
 }
 
-// A write that finds its connection cut runs on another one, whatever its first
-// statement is.
+// TestPostgresConnectionCutBeforeWrite checks that a write that finds its connection cut runs on another one, whatever
+// its first statement is.
 func TestPostgresConnectionCutBeforeWrite(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 1}
@@ -692,7 +692,8 @@ func TestPostgresConnectionCutBeforeWrite(t *testing.T) {
 	}
 }
 
-// A hasty write does not wait for the disk; others do, also after it on the same connection.
+// TestPostgresHastily checks that a write under Hastily does not wait for the disk, and that others do, also after it
+// on the same connection.
 func TestPostgresHastily(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewPostgres(t)

@@ -64,7 +64,7 @@ func child() error {
 	}
 }
 
-// writeUntilKilled prints each number once it is acknowledged.
+// writeUntilKilled writes numbers and prints each one when it is acknowledged.
 func writeUntilKilled(ctx context.Context, db *DB) error {
 	const workers = 8
 	failed := make(chan error, workers)

@@ -7,20 +7,19 @@ import (
 	"sync/atomic"
 )
 
-// rebindsKept bounds the cache of rewritten queries; queries are constants of
-// the program, so a program with more of them builds them at run time.
+// rebindsKept limits the cache of rewritten queries. Queries are constants of the program, so one with more of them
+// must be building queries at run time.
 const rebindsKept = 2048
 
-// rebinder keeps queries in the spelling of PostgreSQL.
+// rebinder caches queries rewritten with PostgreSQL placeholders.
 type rebinder struct {
 	known sync.Map // string -> string
 	count atomic.Int64
 }
 
-// Rebind returns the query with its "?" placeholders numbered $1, $2 … on
-// PostgreSQL, and unchanged on SQLite. Question marks in quotes, quoted names
-// and comments stay; operators of PostgreSQL that hold one cannot be written.
-// Results are kept, so calling it per request costs a look-up.
+// Rebind returns the query with its "?" placeholders numbered $1, $2 … on PostgreSQL, and unchanged on SQLite. Question
+// marks in quoted text, quoted names and comments stay; PostgreSQL operators that contain one cannot be written.
+// Results are cached, so a repeated call costs a look-up.
 func (db *DB) Rebind(query string) string {
 	if db.dialect == SQLite {
 		return query
@@ -35,9 +34,9 @@ func (db *DB) Rebind(query string) string {
 	return numbered
 }
 
-// numberPlaceholders rewrites "?" to "$n" outside of the lexical elements of
-// https://www.postgresql.org/docs/current/sql-syntax-lexical.html in which it
-// stands for itself. One that is not closed extends to the end.
+// numberPlaceholders rewrites "?" to "$n" except in the lexical elements of
+// https://www.postgresql.org/docs/current/sql-syntax-lexical.html in which a question mark stands for itself. An
+// element that is not closed extends to the end.
 func numberPlaceholders(query string) string {
 	if strings.IndexByte(query, '?') < 0 {
 		return query
@@ -60,8 +59,7 @@ func numberPlaceholders(query string) string {
 	return b.String()
 }
 
-// literalLength returns the length of the quoted text, name or comment that
-// begins at i; 0: none does.
+// literalLength returns the length of the quoted text, quoted name or comment that begins at i, or 0 if none does.
 func literalLength(query string, i int) int {
 	s := query[i:]
 	switch {
@@ -81,7 +79,7 @@ func literalLength(query string, i int) int {
 	return 0
 }
 
-// through returns the length of s through the first end after from.
+// through returns the length of s up to and including the first occurrence of end at or after from, or len(s).
 func through(s, end string, from int) int {
 	if j := strings.Index(s[from:], end); j >= 0 {
 		return from + j + len(end)
@@ -89,9 +87,8 @@ func through(s, end string, from int) int {
 	return len(s)
 }
 
-// quotedLength is the length of text between two quotes of the kind s begins
-// with. A doubled quote within reads as the end of one and the begin of
-// another text, which comes to the same.
+// quotedLength returns the length of the quoted text at the begin of s, whose first byte is the quote. A doubled quote
+// reads as the end of one text and the begin of another, which gives the same result.
 func quotedLength(s string, escapes bool) int {
 	for j := 1; j < len(s); j++ {
 		switch {
@@ -104,13 +101,12 @@ func quotedLength(s string, escapes bool) int {
 	return len(s)
 }
 
-// escapes reports whether the quote at i follows an E of its own, which gives
-// backslashes a meaning.
+// escapes reports whether the quote at i follows a separate E, in which case backslashes escape.
 func escapes(query string, i int) bool {
 	return i > 0 && query[i-1]|0x20 == 'e' && (i == 1 || !isWord(query[i-2]))
 }
 
-// commentLength is the length of a block comment; they nest.
+// commentLength returns the length of a block comment. Block comments nest.
 func commentLength(s string) int {
 	depth := 0
 	for j := 0; j+1 < len(s); j++ {
@@ -129,7 +125,7 @@ func commentLength(s string) int {
 	return len(s)
 }
 
-// dollarTag returns the "$tag$" that s begins with, or "".
+// dollarTag returns the "$tag$" with which s begins, or "".
 func dollarTag(s string) string {
 	for j := 1; j < len(s); j++ {
 		switch c := s[j]; {
@@ -142,7 +138,7 @@ func dollarTag(s string) string {
 	return ""
 }
 
-// isWord reports whether c can stand in a name.
+// isWord reports whether c can be part of a name.
 func isWord(c byte) bool {
 	return c == '_' || c >= 0x80 || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }

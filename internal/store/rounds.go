@@ -7,12 +7,11 @@ import (
 
 var errRoundLost = errors.New("what others waited for was given up")
 
-// rounds has those who wait for the same share it: what one of them does counts for
-// all who came before it began.
+// rounds lets callers that wait for the same work share it: one run counts for all callers that came before it began.
 type rounds struct {
 	mu    sync.Mutex
-	next  *round        // for those who come now; nil: nobody has
-	going chan struct{} // one at a time
+	next  *round        // the round that new callers join; nil if there is none
+	going chan struct{} // a semaphore: one round runs at a time
 }
 
 func newRounds() *rounds { return &rounds{going: make(chan struct{}, 1)} }
@@ -22,8 +21,8 @@ type round struct {
 	err  error
 }
 
-// join returns what do returned that was begun after the call: its own, or that of
-// another caller. Who waits for another calls idle first.
+// join returns the result of a run of do that began after the call, by this caller or another. A caller that waits for
+// another's run calls idle first.
 func (r *rounds) join(do func() error, idle func()) error {
 	r.mu.Lock()
 	mine, leads := r.next, r.next == nil
@@ -39,7 +38,7 @@ func (r *rounds) join(do func() error, idle func()) error {
 	}
 	r.going <- struct{}{}
 	defer func() { <-r.going }()
-	defer close(mine.over) // in a panic too
+	defer close(mine.over) // also in a panic
 	r.mu.Lock()
 	r.next = nil
 	r.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// Who comes while a round goes on shares the next one, with its error; none gets what
-// was begun before.
+// TestRounds checks that callers that arrive during a round share the next one and its error, and that none gets the
+// result of a round that began before.
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -24,50 +24,43 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 )
 
-// SQLiteOptions are the settings of a SQLite database.
+// SQLiteOptions holds the settings of a SQLite database.
 type SQLiteOptions struct {
-	// Path is the database file. It is made when missing, mode 0600, with its
-	// folder, mode 0700. A relative path counts from the working directory at
-	// the time of NewSQLite.
+	// Path is the database file. If it is missing it is made with mode 0600, and its folder with mode 0700. A relative
+	// path counts from the working directory at the time of NewSQLite.
 	Path string
-	// Readers is the number of connections that read at the same time, and of those
-	// that read briefly.
-	// Default: one a CPU, at least 4. At most 256.
+	// Readers limits the connections that read at the same time, separately for Read and for ReadBriefly. Default: the
+	// number of CPUs, at least 4. At most 256.
 	Readers int
-	// Synchronous is "FULL", where an acknowledged write survives the loss of
-	// power, or "NORMAL", where it survives the end of the process only.
-	// Default: FULL.
+	// Synchronous is "FULL" (an acknowledged write survives the loss of power) or "NORMAL" (it survives only the end of
+	// the process). Default: FULL.
 	Synchronous string
-	// BusyTimeout is how long to wait for another process that writes.
-	// Default: 5s.
+	// BusyTimeout is how long to wait for another process that writes. Default: 5s.
 	BusyTimeout time.Duration
-	// NoWAL keeps a rollback journal instead of a write-ahead log, for file systems
-	// without shared memory: a commit waits for readers, and they for it. All processes
-	// on a file must say the same.
+	// NoWAL uses a rollback journal instead of a write-ahead log, for file systems without shared memory: commits and
+	// readers then wait for each other. All processes on a file must use the same setting.
 	NoWAL bool
 }
 
-// The sizes below were measured; see docs/decisions/storage.md. All are bytes.
+// The sizes below were measured; see docs/decisions/storage.md. All are in bytes.
 const (
-	// pageSize is that of new files: rows of some kilobytes, such as posts, stay
-	// within their page. An existing file keeps its own.
+	// pageSize is the page size of new files: rows of some kilobytes, such as posts, fit within one page. An existing
+	// file keeps its own.
 	pageSize = 16 << 10
-	// walSizeLimit is what the write-ahead log is cut back to after it was merged
-	// into the database; a burst does not leave a huge file behind.
+	// walSizeLimit is the size to which the write-ahead log is truncated after a checkpoint, so that a burst does not
+	// leave a huge file behind.
 	walSizeLimit = 64 << 20
-	// walMerge is how long the log grows before it is merged, for which a commit waits.
+	// walMerge is how far the log grows before a commit checkpoints it, which delays that commit.
 	walMerge = 8 << 20
-	// writerCache holds the pages that changes go to again and again.
+	// writerCache is the page cache of the writer, for the pages that changes touch again and again.
 	writerCache = 32 << 20
-	// mapped is how much of the file readers see as memory. They share it with
-	// each other and with every other process, which a cache of their own is not.
-	// Those who read briefly do not: the first read after a commit maps the file
-	// anew, which costs more than to copy a few pages.
+	// mapped is how much of the file readers map into memory, which they share with each other and with other
+	// processes, unlike a page cache. The connections of ReadBriefly do not map the file: the first read after a commit
+	// would map it anew, which costs more than copying a few pages.
 	mapped = 1 << 30
 )
 
-// NewSQLite returns a DB on a SQLite file. It checks the options only; the
-// file is touched by Start.
+// NewSQLite returns a DB on a SQLite file. It only checks the options; Start opens the file.
 func NewSQLite(o SQLiteOptions, logger *zap.Logger) (*DB, error) {
 	switch {
 	case o.Path == "":
@@ -102,33 +95,32 @@ func NewSQLite(o SQLiteOptions, logger *zap.Logger) (*DB, error) {
 	return newDB(SQLite, &sqlite{options: o, logger: logger}, logger), nil
 }
 
-// fileCheck is how often the file is looked for at its path.
+// fileCheck is how often the engine checks that the file is still at its path.
 const fileCheck = 3 * time.Second
 
-// errMoved is the error of a file that is not at its path any more. Whoever
-// holds it open would write into what nobody else can see.
+// errMoved means that the file is no longer at its path. A process that still holds it open would write where nobody
+// else can see it.
 var errMoved = errors.New("the database file was removed or replaced")
 
-// sqlite is the engine over one file: readers, and a writer that groups.
+// sqlite is the engine for one file: pools of readers, and a writer that groups changes.
 type sqlite struct {
 	options SQLiteOptions
 	logger  *zap.Logger
-	pools   atomic.Pointer[sqlitePools] // nil: not open
-	retired []*sqlitePools              // of files that are gone; the keeper's
-	before  bool                        // there was a database; the keeper's
-	log     os.FileInfo                 // its write-ahead log when it was looked at last; the keeper's
+	pools   atomic.Pointer[sqlitePools] // nil while not open
+	retired []*sqlitePools              // pools of files that are gone; used by the keeper only
+	before  bool                        // the database has been open; used by the keeper only
+	log     os.FileInfo                 // the write-ahead log at the last check; used by the keeper only
 }
 
-// sqlitePools are the connections to one file.
+// sqlitePools holds the connections to one file.
 type sqlitePools struct {
-	file    os.FileInfo // whose connections they are
+	file    os.FileInfo // the file they are connected to
 	reading *sql.DB
 	brief   *sql.DB // for ReadBriefly
 	writer  *writer
 }
 
-// dsn is the URI of the file with the settings every connection has and those
-// of one kind of them.
+// dsn returns the URI of the file with the settings that all connections share and those in more.
 func (s *sqlite) dsn(more url.Values) string {
 	q := url.Values{
 		"_error_rc":     {"true"},  // messages that belong to the error
@@ -145,11 +137,10 @@ func (s *sqlite) dsn(more url.Values) string {
 	return fileURI(s.options.Path) + "?" + q.Encode()
 }
 
-// pragma is a setting of a connection.
+// pragma formats a PRAGMA with its value for the DSN.
 func pragma(name string, value int) string { return name + "(" + strconv.Itoa(value) + ")" }
 
-// fileURI spells an absolute path so that no character of it is taken for
-// syntax.
+// fileURI returns the URI of an absolute path, with every character escaped that has a meaning in a URI.
 func fileURI(file string) string {
 	file = filepath.ToSlash(file)
 	if !strings.HasPrefix(file, "/") { // a Windows drive
@@ -164,7 +155,9 @@ func (s *sqlite) busyTimeout() string {
 
 func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 	if _, err := os.Stat(s.options.Path); s.before && err != nil {
-		return fmt.Errorf("the database file is gone: stop the server, put it or a backup back without the -wal and -shm beside it, and start again: %w", err)
+		return fmt.Errorf(
+			"the database file is gone: stop the server, put it or a backup back without the -wal and -shm beside it, and start again: %w",
+			err)
 	}
 	if err := s.foreignLog(); err != nil {
 		return err
@@ -192,8 +185,8 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 	defer func() { _ = pool.Close() }()
 	pool.SetMaxOpenConns(1)
 
-	// Write-ahead logging is a property of the file, so it is set here once,
-	// under the lock: the change of mode waits for nobody by itself.
+	// The journal mode is a property of the file, so it is set here once, under the lock: changing it does not honour
+	// the busy timeout.
 	want, mode := "wal", ""
 	if s.options.NoWAL {
 		want = "delete"
@@ -204,9 +197,11 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 	switch {
 	case mode == want:
 	case s.options.NoWAL:
-		return fmt.Errorf("sqlite: %s keeps its write-ahead log (journal mode %q): another process has it open", s.options.Path, mode)
+		return fmt.Errorf("sqlite: %s keeps its write-ahead log (journal mode %q): another process has it open",
+			s.options.Path, mode)
 	default:
-		return fmt.Errorf("sqlite: the file system at %s does not support write-ahead logging (journal mode %q)", filepath.Dir(s.options.Path), mode)
+		return fmt.Errorf("sqlite: the file system at %s does not support write-ahead logging (journal mode %q)",
+			filepath.Dir(s.options.Path), mode)
 	}
 	for _, schema := range schemas {
 		if err := schema.apply(ctx, pool, goose.DialectSQLite3, s.logger); err != nil {
@@ -216,7 +211,7 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 	return nil
 }
 
-// walFile is the write-ahead log beside the file; nil: there is none.
+// walFile returns the write-ahead log beside the file, or nil if there is none.
 func (s *sqlite) walFile() os.FileInfo {
 	log, err := os.Stat(s.options.Path + "-wal")
 	if err != nil {
@@ -225,8 +220,8 @@ func (s *sqlite) walFile() os.FileInfo {
 	return log
 }
 
-// foreignLog is an error while another file has taken the database's place beside
-// its write-ahead log: SQLite would merge that into it, page by page.
+// foreignLog returns an error while another file has taken the database's place beside its write-ahead log, which
+// SQLite would merge into that file page by page.
 func (s *sqlite) foreignLog() error {
 	pools, log := s.pools.Load(), s.walFile()
 	if pools == nil || s.log == nil || log == nil || !os.SameFile(log, s.log) {
@@ -235,17 +230,17 @@ func (s *sqlite) foreignLog() error {
 	if file, err := os.Stat(s.options.Path); err != nil || os.SameFile(file, pools.file) {
 		return nil
 	}
-	return fmt.Errorf("the database file was replaced, but %[1]s-wal and %[1]s-shm are of the one before and would damage it: move them away, "+
-		"or stop the server before files are replaced", s.options.Path)
+	return fmt.Errorf(
+		"the database file was replaced, but %[1]s-wal and %[1]s-shm are of the one before and would damage it: move them away, "+
+			"or stop the server before files are replaced", s.options.Path)
 }
 
-// touching keeps a file that is being made from being locked by this process.
+// touching is held while touch makes a file, so that this process does not lock the file meanwhile.
 var touching sync.Mutex
 
-// touch makes the file, readable by its owner only, unless it exists. SQLite
-// gives the files beside it the same mode. One that exists is not opened: on POSIX
-// systems the first close of a file ends every lock that the process has on it, those
-// of SQLite's connections included.
+// touch makes the file, readable only by its owner, unless it exists. SQLite gives the files beside it the same mode. A
+// file that exists is not opened, because on POSIX systems closing a file releases every lock that the process has on
+// it, including those of SQLite's connections.
 func touch(file string) error {
 	touching.Lock()
 	defer touching.Unlock()
@@ -278,8 +273,7 @@ func (s *sqlite) open(ctx context.Context) error {
 		_ = reading.Close()
 		return err
 	}
-	// The writer waits for the lock in Go: see writer.begin. Without a write-ahead log a
-	// commit waits too, for readers.
+	// The writer waits for the lock in Go, see writer.begin. Without a write-ahead log a commit also waits for readers.
 	busy := "0"
 	if s.options.NoWAL {
 		busy = s.busyTimeout()
@@ -307,7 +301,7 @@ func (s *sqlite) open(ctx context.Context) error {
 	return nil
 }
 
-// openReaders makes a pool of connections that only read.
+// openReaders opens a pool of read-only connections.
 func (s *sqlite) openReaders(pragmas ...string) (*sql.DB, error) {
 	pool, err := openPool(s.dsn(url.Values{
 		"_busy_timeout": {s.busyTimeout()},
@@ -322,14 +316,13 @@ func (s *sqlite) openReaders(pragmas ...string) (*sql.DB, error) {
 	return pool, nil
 }
 
-// probe looks whether the file is still the one that was opened, and reads.
-// Whether another process holds the write lock is the writer's concern: reads go
-// on meanwhile.
+// probe checks that the file is still the one that was opened, and reads from it. It does not check whether another
+// process holds the write lock, since reads go on meanwhile.
 func (s *sqlite) probe(ctx context.Context) error {
 	pools := s.pools.Load()
 	if file, err := os.Stat(s.options.Path); err != nil || !os.SameFile(file, pools.file) {
-		// While the pools have the log open, no other file can be taken for it. Once they are
-		// closed, one that is made later may get its number.
+		// While the pools have the log open, no other file can have its inode number. Once they are closed, a file that
+		// is made later may get it.
 		if log := s.walFile(); s.log != nil && (log == nil || !os.SameFile(log, s.log)) {
 			s.log = nil
 		}
@@ -341,8 +334,8 @@ func (s *sqlite) probe(ctx context.Context) error {
 	return err
 }
 
-// retire ends the writer. Reads that are under way go on: the pools of readers are
-// closed with the engine, and keep no connection until then.
+// retire closes the writer. Reads under way go on: the pools of readers keep no idle connections from then on and are
+// closed with the engine.
 func (s *sqlite) retire(pools *sqlitePools) {
 	if slices.Contains(s.retired, pools) {
 		return
@@ -357,8 +350,8 @@ func (s *sqlite) retire(pools *sqlitePools) {
 
 func (s *sqlite) probeEvery() time.Duration { return fileCheck }
 
-// probeWrite writes a number of the file's head that nobody uses, which takes
-// as much of the disk as any small write, also when it was the same before.
+// probeWrite sets user_version, a number in the file's header that is not used otherwise. It needs as much of the disk
+// as any small write, even if the value does not change.
 func (s *sqlite) probeWrite(ctx context.Context) error {
 	return s.write(ctx, func(ctx context.Context, tx querier, _ *pipeline, _ *ending) error {
 		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 0")
@@ -366,10 +359,11 @@ func (s *sqlite) probeWrite(ctx context.Context) error {
 	})
 }
 
-// readable reads the schema, and with it the size of a page.
+// readable reads the schema table and returns the size of a page.
 func readable(ctx context.Context, pool *sql.DB) (page int, err error) {
 	var tables int
-	if err := pool.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &page); err != nil {
+	if err := pool.QueryRowContext(ctx,
+		"SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &page); err != nil {
 		return 0, fmt.Errorf("reading the database file: %w", err)
 	}
 	return page, nil
@@ -405,14 +399,14 @@ func (s *sqlite) close() error {
 		errs = append(errs, old.reading.Close(), old.brief.Close())
 	}
 	if !slices.Contains(s.retired, pools) {
-		// The writer last: closing the last connection to the file merges the
-		// write-ahead log into it, which a reader cannot do.
+		// The writer is closed last: closing the last connection to the file checkpoints the write-ahead log, which a
+		// reader cannot do.
 		errs = append(errs, pools.reading.Close(), pools.brief.Close(), pools.writer.close())
 	}
 	return errors.Join(errs...)
 }
 
-// sqliteCode returns the extended result code in err's chain; 0: there is none.
+// sqliteCode returns the extended result code of the SQLite error in err's chain, or 0 if there is none.
 func sqliteCode(err error) int {
 	if e, ok := errors.AsType[*sqlitedriver.Error](err); ok {
 		return e.Code()

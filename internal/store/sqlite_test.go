@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestFileNamed: who is not let at a file hears at which.
+// TestFileNamed checks that the error about a file that cannot be opened names it.
 func TestFileNamed(t *testing.T) {
 	t.Parallel()
 	for ending, open := range map[string]func(*testing.T, place) error{
@@ -158,8 +158,8 @@ func TestSQLiteStartsOnceThePathIsUsable(t *testing.T) {
 	}
 }
 
-// A disk that is full makes writes unavailable, and only them, until one
-// succeeds. The limit of pages stands for the disk.
+// TestSQLiteFull checks that a full disk makes writes, and only writes, unavailable until one succeeds. A limit of
+// pages stands for the disk.
 func TestSQLiteFull(t *testing.T) {
 	t.Parallel()
 	logger, seen := logs()
@@ -212,7 +212,7 @@ func TestSQLiteFull(t *testing.T) {
 	eventually(t, "the keeper has written", func() bool { return db.Ready() == nil })
 }
 
-// A reader that tries to write is at fault itself.
+// TestSQLiteReaderIsNotADisk checks that an attempt to write in a Read is the fault of the caller.
 func TestSQLiteReaderIsNotADisk(t *testing.T) {
 	t.Parallel()
 	db := sqliteAt(t).start(t)
@@ -225,7 +225,7 @@ func TestSQLiteReaderIsNotADisk(t *testing.T) {
 	}
 }
 
-// A file that was removed is missed; one that takes its place is opened.
+// TestSQLiteFileRemoved checks that a removed file is noticed, and that one that takes its place is opened.
 func TestSQLiteFileRemoved(t *testing.T) {
 	t.Parallel()
 	p := sqliteAt(t)
@@ -274,8 +274,8 @@ func TestSQLiteFileRemoved(t *testing.T) {
 	}
 }
 
-// A backup that is put in place of the file must not get the pages that are still in
-// the log of that one.
+// TestSQLiteFileReplaced checks that a backup that replaces the file does not get the pages that are still in the log
+// of the old file.
 func TestSQLiteFileReplaced(t *testing.T) {
 	t.Parallel()
 	p := sqliteAt(t)
@@ -322,7 +322,7 @@ func TestSQLiteFileReplaced(t *testing.T) {
 	}
 }
 
-// One at a time holds a file, and who does is told.
+// TestHold checks that one process at a time holds a file, and that the error names the process.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "new", "x.db")

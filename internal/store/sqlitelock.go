@@ -15,14 +15,12 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 )
 
-// lockPoll is the pause between two looks at a lock that another process holds.
+// lockPoll is the pause between two attempts to take a lock that another process holds.
 const lockPoll = 20 * time.Millisecond
 
-// lockFile takes a lock that holds across processes and ends with the process,
-// however it ends. The lock is an exclusive transaction on an empty SQLite
-// file: on every system where the database works, so does its lock, without
-// code for each of them. The file stays behind; removing it would let a third
-// process lock another one.
+// lockFile takes a lock that holds across processes and ends with the process, however it ends. It waits for at most
+// wait. The lock is an exclusive transaction on an empty SQLite file, so it works on every system where the database
+// does, without system-specific code. The file stays behind; removing it would let a third process lock another one.
 func lockFile(ctx context.Context, file string, wait time.Duration) (unlock func(), err error) {
 	if err := touch(file); err != nil {
 		return nil, err
@@ -43,7 +41,7 @@ func lockFile(ctx context.Context, file string, wait time.Duration) (unlock func
 	ticker := time.NewTicker(lockPoll)
 	defer ticker.Stop()
 	for {
-		// Not with ctx: the transaction would end with it.
+		// The transaction does not use ctx: it would end with it.
 		tx, err := pool.BeginTx(context.WithoutCancel(ctx), nil)
 		switch {
 		case err == nil:
@@ -59,10 +57,10 @@ func lockFile(ctx context.Context, file string, wait time.Duration) (unlock func
 	}
 }
 
-// HeldError is the error of a database that another process serves.
+// HeldError is the error of HoldSQLite for a database that another process serves.
 type HeldError struct {
 	File    string
-	Process int64 // its id; 0: unknown
+	Process int64 // its process id; 0 if unknown
 }
 
 func (e *HeldError) Error() string {
@@ -72,7 +70,7 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("the database %s is in use by process %d", e.File, e.Process)
 }
 
-// ReadableSQLite tells why a file that is there cannot be read as a database.
+// ReadableSQLite returns an error if the file exists but cannot be read as a database.
 func ReadableSQLite(ctx context.Context, file string) error {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,18 +88,18 @@ func ReadableSQLite(ctx context.Context, file string) error {
 	return err
 }
 
-// holdTries is how often a lock is tried for that others try to get at the same time.
+// holdTries is how often HoldSQLite tries again after losing a race for the lock.
 const holdTries = 10
 
-// LockEnding is that of the file that HoldSQLite locks, which stays behind.
+// LockEnding is the ending of the file that HoldSQLite locks. The file stays behind.
 const LockEnding = ".lock"
 
-// HoldSQLite makes this process the one that serves a SQLite file, or restores it, until
-// release is called or the process ends, however it ends. The error is a [HeldError] where
-// another one is. Commands use the file beside it, and do not hold it.
+// HoldSQLite marks a SQLite file as served, or being restored, by this process until release is called or the process
+// ends, however it ends. If another process holds the file, the error is a [HeldError]. Commands use the database
+// without holding it.
 //
-// The lock is the right to write to another SQLite file, for the reasons of lockFile. Who
-// has it can be read there meanwhile.
+// The lock is the write lock of another SQLite file, for the reasons given at lockFile. That file also records which
+// process has it.
 func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 	lock := file + LockEnding
 	if err := os.MkdirAll(filepath.Dir(lock), 0o700); err != nil {
@@ -119,7 +117,7 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 		var tx *sql.Tx
 		_, err = pool.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(own, 10))
 		if err == nil {
-			// Not with ctx: the transaction would end with it.
+			// The transaction does not use ctx: it would end with it.
 			tx, err = pool.BeginTx(context.WithoutCancel(ctx), nil)
 		}
 		var holder int64
@@ -127,7 +125,7 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 			if err = tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&holder); err == nil && holder == own {
 				return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
 			}
-			_ = tx.Rollback() // somebody wrote between the two
+			_ = tx.Rollback() // another process wrote between the two statements
 			continue
 		}
 		if sqliteCode(err)&0xff != sqlitelib.SQLITE_BUSY {
@@ -146,8 +144,8 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 	return nil, fmt.Errorf("locking the database: %w", named(lock, err))
 }
 
-// named has the error of a file that cannot be opened say which, and the usual reason:
-// SQLite tells neither.
+// named adds the file name and the usual reason to the error of a file that cannot be opened, because SQLite gives
+// neither.
 func named(file string, err error) error {
 	switch sqliteCode(err) & 0xff {
 	case sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_READONLY:

@@ -11,14 +11,14 @@ import (
 	sqlitedriver "modernc.org/sqlite"
 )
 
-// Bounds of what a connection keeps.
+// Limits of the statements a connection keeps.
 const (
 	statementsKept = 100
-	statementSize  = 8 << 10 // bytes of text; longer ones are not kept
+	statementSize  = 8 << 10 // bytes of text; longer statements are not kept
 )
 
-// openPool is sql.Open for a SQLite file, with connections that keep their
-// statements: parsing and planning one takes longer than most of them run.
+// openPool opens a pool on a SQLite file whose connections cache prepared statements: parsing and planning a statement
+// takes longer than running most of them.
 func openPool(dsn string) (*sql.DB, error) {
 	connector, err := sqlitedriver.NewConnector(dsn)
 	if err != nil {
@@ -43,7 +43,7 @@ func (k keepingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &keepingConn{sqliteConn: inner, kept: make(map[string]*list.Element)}, nil
 }
 
-// sqliteConn is what database/sql makes use of.
+// sqliteConn has the methods of a driver connection that database/sql uses.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -62,13 +62,13 @@ type statement interface {
 	driver.StmtQueryContext
 }
 
-// keepingConn keeps the statements that were used last, by their text. One that
-// runs is taken out, so that the same text can run again meanwhile.
+// keepingConn caches the most recently used statements by their text. A statement that runs is taken out of the cache,
+// so that the same text can run again meanwhile.
 type keepingConn struct {
 	sqliteConn
 	kept  map[string]*list.Element
-	order list.List   // of *keptStatement, the latest first
-	open  []*keptRows // that were not closed yet
+	order list.List   // of *keptStatement, most recently used first
+	open  []*keptRows // rows that were not closed yet
 }
 
 type keptStatement struct {
@@ -104,15 +104,15 @@ func (c *keepingConn) QueryContext(ctx context.Context, query string, args []dri
 	return kept, nil
 }
 
-// closeRows closes what was forgotten: it would keep the version of the database that the
-// transaction has seen, and with it the log from being merged.
+// closeRows closes rows that were left open. They would keep the snapshot that the transaction has seen, and so keep
+// the log from being checkpointed.
 func (c *keepingConn) closeRows() {
 	for len(c.open) > 0 {
-		_ = c.open[0].Close() // which takes it out of the list
+		_ = c.open[0].Close() // removes it from the list
 	}
 }
 
-// take finds a statement, or prepares it.
+// take takes a statement out of the cache, or prepares it.
 func (c *keepingConn) take(ctx context.Context, query string) (*keptStatement, error) {
 	if e, ok := c.kept[query]; ok {
 		delete(c.kept, query)
@@ -129,7 +129,7 @@ func (c *keepingConn) take(ctx context.Context, query string) (*keptStatement, e
 	return &keptStatement{query, s}, nil
 }
 
-// giveBack keeps a statement that is good for another run.
+// giveBack returns a statement to the cache if it can run again, and closes it otherwise.
 func (c *keepingConn) giveBack(s *keptStatement, good bool) error {
 	if _, twice := c.kept[s.query]; twice || !good || len(s.query) > statementSize {
 		return s.statement.Close()
@@ -153,7 +153,7 @@ func (c *keepingConn) Close() error {
 	return errors.Join(failed, c.sqliteConn.Close())
 }
 
-// keptRows gives its statement back in the end.
+// keptRows returns its statement to the cache when it is closed.
 type keptRows struct {
 	driver.Rows
 	conn      *keepingConn

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// keepingPool is one connection to a new file.
+// keepingPool opens a pool of one connection to a new file. The function that it returns gives access to the driver's
+// connection.
 func keepingPool(t *testing.T) (*sql.DB, func() *keepingConn) {
 	t.Helper()
 	db, err := openPool(fileURI(filepath.Join(t.TempDir(), "x.db")))
@@ -69,7 +70,7 @@ func TestStatementsAreKept(t *testing.T) {
 	}
 }
 
-// TestStatementInItself: a statement that runs is not disturbed by the same text.
+// TestStatementInItself checks that a running statement is not disturbed by another one with the same text.
 func TestStatementInItself(t *testing.T) {
 	t.Parallel()
 	db, conn := keepingPool(t)
@@ -129,8 +130,8 @@ func TestStatementsAreBounded(t *testing.T) {
 	}
 }
 
-// TestStatementsThatFail: neither a change of the schema, nor a violation, nor
-// an interruption spoils the text for later.
+// TestStatementsThatFail checks that a text can be used again after a change of the schema, a violation or an
+// interruption.
 func TestStatementsThatFail(t *testing.T) {
 	t.Parallel()
 	db, _ := keepingPool(t)

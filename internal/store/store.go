@@ -1,12 +1,10 @@
-// Package store is the database as backends see it: one schema on two
-// engines, SQLite and PostgreSQL. It hides what differs (placeholders, the
-// single writer, reconnection) and nothing else; backends write SQL.
+// Package store gives the backends one database schema on two engines, SQLite and PostgreSQL. It hides what differs
+// (placeholders, the single writer, reconnection) and nothing else: the backends write SQL.
 //
-// A [DB] is made by [NewSQLite] or [NewPostgres], which touch nothing, gets its
-// schemas by [DB.Register] and works once [DB.Start] has opened and migrated
-// it. Writes behave alike on both engines: each is atomic, durable when it
-// returns (but see [Hastily]), and all of them together leave what running them
-// one after another would leave.
+// A [DB] is made by [NewSQLite] or [NewPostgres], which do no I/O. It gets its schemas from [DB.Register] and works
+// once [DB.Start] has opened and migrated it. Writes behave alike on both engines: each is atomic, is durable when it
+// returns (but see [Hastily]), and all of them together leave the state that running them one after another would
+// leave.
 package store
 
 import (
@@ -21,23 +19,23 @@ import (
 	"go.uber.org/zap"
 )
 
-// ErrUnavailable is in the chain of every error that means the database cannot
-// be reached now and may be later: not opened yet, down, connection lost,
-// locked by another process for longer than the busy timeout, or too contended
-// to get a transaction through, or its file is damaged, gone, or cannot be
-// written. A broken statement and a violated constraint are none of these.
+// ErrUnavailable is in the chain of every error which means that the database cannot be used now but may be later: it
+// is not opened yet, it is down, the connection was lost, another process holds the lock for longer than the busy
+// timeout, contention lets no transaction through, or its file is damaged, gone or not writable. A broken statement and
+// a violated constraint are none of these.
 var ErrUnavailable = errors.New("database unavailable")
 
-// ErrOpening is the ErrUnavailable of a database whose first attempt to open is
-// not over: it may be migrating, which takes the time that it takes.
+// ErrOpening is the ErrUnavailable of a database whose first attempt to open is still under way. The attempt may be
+// migrating, for which there is no time limit.
 var ErrOpening = fmt.Errorf("%w: not opened yet", ErrUnavailable)
 
 var (
 	errClosed = fmt.Errorf("%w: closed", ErrUnavailable)
-	errNested = errors.New("store: Read or Write was called inside the function of a Write, which would wait for itself; use its transaction")
+	errNested = errors.New(
+		"store: Read or Write was called inside the function of a Write, which would wait for itself; use its transaction")
 )
 
-// Dialect is the engine a DB speaks to, for the few statements that differ.
+// Dialect names the engine of a DB, for the few statements that differ.
 type Dialect int
 
 // The two engines.
@@ -46,8 +44,7 @@ const (
 	Postgres
 )
 
-// String returns "sqlite" or "postgres", the words that also stand in the
-// names of migration files.
+// String returns "sqlite" or "postgres", the words that the names of migration files use too.
 func (d Dialect) String() string {
 	if d == Postgres {
 		return "postgres"
@@ -55,47 +52,47 @@ func (d Dialect) String() string {
 	return "sqlite"
 }
 
-// engine is what differs between SQLite and PostgreSQL.
+// engine holds what differs between SQLite and PostgreSQL.
 type engine interface {
-	// marked is an error while a restore or a move into the database has not ended.
+	// marked returns an error while a restore or a move into the database is unfinished.
 	marked(ctx context.Context) error
-	// migrate applies what is missing of the schemas, under a lock that holds
-	// across processes. It needs no open.
+	// migrate applies the migrations that the schemas lack, under a lock that holds across processes. It does not need
+	// open.
 	migrate(ctx context.Context, schemas []*schema) error
-	// open makes the pools; called once, after migrate.
+	// open makes the pools. It is called after migrate, and again only after probe returned errMoved.
 	open(ctx context.Context) error
-	// probe tells whether an opened database can be reached. After an error that
-	// wraps errMoved the engine waits for open again.
+	// probe reports, as an error, that an opened database cannot be reached. After an error that wraps errMoved the
+	// engine waits for another call of open.
 	probe(ctx context.Context) error
-	// probeWrite tells whether it can be written.
+	// probeWrite reports, as an error, that the database cannot be written.
 	probeWrite(ctx context.Context) error
-	// probeEvery is how often to probe without a cause; 0: never.
+	// probeEvery returns how often to probe without a cause. Zero means never.
 	probeEvery() time.Duration
 	readers() *sql.DB
-	// brief are the connections for ReadBriefly; nil: Read is as good.
+	// brief returns the pool for ReadBriefly. Nil means that the pool of readers serves it as well.
 	brief() *sql.DB
 	write(ctx context.Context, fn writeFunc) error
 	judge(err error) verdict
-	// close releases the pools, opened or not.
+	// close releases the pools. It may be called whether or not open was.
 	close() error
 }
 
-// writeFunc is called by an engine with a transaction, what sends several
-// statements of it at a time (nil: each is run at once), and what gathers those for
-// the end of a commit (nil: it is that of the transaction).
+// writeFunc is called by an engine with a transaction. The pipeline sends several of its statements in one message; if
+// it is nil each statement runs at once. The ending collects statements for the end of a shared commit; if it is nil
+// the end of the transaction is that of the commit.
 type writeFunc = func(ctx context.Context, tx querier, ahead *pipeline, last *ending) error
 
-// verdict is what an error says about the database it came from.
+// verdict classifies what an error says about the database it came from.
 type verdict int
 
 const (
-	verdictNone       verdict = iota // nothing: the statement is at fault, or the caller
-	verdictContended                 // it is there but did not let us in
-	verdictLost                      // it may be gone
-	verdictUnwritable                // it takes no writes
+	verdictNone       verdict = iota // the statement or the caller is at fault
+	verdictContended                 // the database is there but refused the transaction
+	verdictLost                      // the database may be gone
+	verdictUnwritable                // the database takes no writes
 )
 
-// DB is one database. It is safe for concurrent use.
+// DB is a database. It is safe for concurrent use.
 type DB struct {
 	dialect Dialect
 	engine  engine
@@ -105,7 +102,7 @@ type DB struct {
 
 	listeners listeners // see notify.go
 
-	// ctx ends with Close and bounds all work in the background.
+	// ctx ends with Close and bounds all background work.
 	ctx    context.Context
 	cancel context.CancelFunc
 	// wake rouses the keeper; see keeper.go.
@@ -113,13 +110,13 @@ type DB struct {
 
 	mu       sync.Mutex
 	closed   bool
-	keeping  bool            // the keeper runs
-	keeper   sync.WaitGroup  // the keeper, and who listens
+	keeping  bool            // the keeper goroutine has been started
+	keeper   sync.WaitGroup  // counts the keeper and the listening goroutine
 	schemas  []*schema       // in the order of Register
-	migrated int             // how many of them are in place
-	waiting  []chan struct{} // closed when the attempt that follows has ended
+	migrated int             // how many of schemas have been applied
+	waiting  []chan struct{} // closed when the next attempt has ended
 
-	listening bool // somebody listens
+	listening bool // the listening goroutine has been started
 
 	ownMark atomic.Bool // see OwnMark
 }
@@ -140,13 +137,11 @@ func newDB(d Dialect, e engine, logger *zap.Logger) *DB {
 // Dialect returns the engine of the database.
 func (db *DB) Dialect() Dialect { return db.dialect }
 
-// Read calls fn with the pool of readers. Each statement sees all writes that
-// were acknowledged before it. On SQLite the pool refuses statements that
-// write; on PostgreSQL it does not, and they belong into Write all the same.
+// Read calls fn with the pool of readers. Each statement sees all writes that were acknowledged before it. On SQLite
+// the pool refuses statements that write; on PostgreSQL it does not, but they belong in Write all the same.
 //
-// The errors of fn come back as they are, except that those which mean the
-// database cannot be reached also wrap [ErrUnavailable]. That is also the
-// error, at once and without a call of fn, while the database is not open.
+// The errors of fn are returned as they are, except that those which mean that the database cannot be reached also wrap
+// [ErrUnavailable]. While the database is not open Read returns such an error at once and does not call fn.
 func (db *DB) Read(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
@@ -154,10 +149,10 @@ func (db *DB) Read(ctx context.Context, fn func(c Conn) error) error {
 	return db.settleError(ctx, fn(Conn{ctx: ctx, db: db, q: db.engine.readers()}))
 }
 
-// ReadBriefly is Read for a few statements each of which finds its rows by an index,
-// and not many. On SQLite they run on one connection, so that fn must not Read again,
-// and once there is one ctx does not end them: to watch it takes two goroutines for
-// each statement, which is more than most of them cost.
+// ReadBriefly works like Read for a few statements each of which finds a small number of rows by an index. On SQLite
+// all of them run on one connection, so fn must not call Read again, and once the connection is taken the end of ctx
+// does not interrupt them: watching ctx takes two goroutines per statement, which costs more than most such statements
+// do.
 func (db *DB) ReadBriefly(ctx context.Context, fn func(c Conn) error) error {
 	return db.Read(ctx, func(c Conn) error {
 		pool := db.engine.brief()
@@ -173,26 +168,23 @@ func (db *DB) ReadBriefly(ctx context.Context, fn func(c Conn) error) error {
 	})
 }
 
-// Write runs fn as one atomic change and returns nil once that change is
-// durable. When fn returns an error or panics nothing of it remains; errors
-// come back as Read returns them.
+// Write runs fn as one atomic change and returns nil once that change is durable. When fn returns an error or panics,
+// nothing of the change remains. Errors are returned as by Read.
 //
-// What fn has to mind:
+// Rules for fn:
 //
-//   - It uses the Conn it is given and the context of that, and does no other
-//     I/O: on SQLite every other writer waits for it, and others' changes share
+//   - It uses only the Conn it is given, with that Conn's context, and does no other
+//     I/O: on SQLite every other writer waits for it, and the changes of others share
 //     the transaction.
-//   - It returns the error of a statement instead of going on after it:
-//     PostgreSQL refuses all statements of a transaction after the first error.
-//   - It may be called more than once (a lost race, a transaction that another
-//     change has spoilt), so it sets what it captured instead of adding to it.
-//     Calls never overlap, and all of them are on the goroutine of the caller.
+//   - It returns the error of a statement instead of going on after it: PostgreSQL
+//     refuses all statements of a transaction after the first error.
+//   - It may be called more than once (after a lost race, or when another change has
+//     spoilt the shared transaction), so it sets the variables it captured instead of
+//     adding to them. Calls never overlap and all run on the caller's goroutine.
 //
-// A ctx that ends before fn was called keeps it from ever being called. After
-// that, on SQLite the change is carried through and Write reports its true
-// outcome; on PostgreSQL it is rolled back, but see [InTurn]. A connection that breaks during
-// the final commit leaves the outcome unknown; the error then wraps
-// ErrUnavailable.
+// If ctx ends before fn was called, fn is never called. After that, on SQLite the change is carried through and Write
+// reports its true outcome; on PostgreSQL it is rolled back, but see [InTurn]. A connection that breaks during the
+// final commit leaves the outcome unknown; the error then wraps ErrUnavailable.
 func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
@@ -212,10 +204,9 @@ func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {
 	return db.settleError(ctx, err)
 }
 
-// Ready returns nil while the database is open with every schema in place and
-// the last write did not find that there is no writing, and otherwise an error
-// that wraps [ErrUnavailable] and says why. It does no I/O. While only writes
-// fail, reads go on, and a write is tried.
+// Ready returns nil while the database is open with every schema in place and the last write did not find the database
+// unwritable. Otherwise it returns an error that wraps [ErrUnavailable] and gives the reason. It does no I/O. While
+// only writes fail, reads and writes are still attempted.
 func (db *DB) Ready() error {
 	if err := db.health.ready(); err != nil {
 		return err
@@ -223,9 +214,8 @@ func (db *DB) Ready() error {
 	return db.health.writes()
 }
 
-// Close releases the database. The change being committed is finished, those
-// that wait are refused with an error that wraps [ErrUnavailable], as are all
-// later calls. Close is idempotent.
+// Close releases the database. It lets the change that is being committed finish. Changes that wait, and all later
+// calls, are refused with an error that wraps [ErrUnavailable]. Close is idempotent.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	if db.closed {
@@ -241,11 +231,11 @@ func (db *DB) Close() error {
 	return db.engine.close()
 }
 
-// writingKey marks the context of a function run by Write; its value is the
-// *DB.
+// writingKey marks the context of a function that Write runs. Its value is the *DB.
 type writingKey struct{}
 
-// admit refuses a call that could not succeed.
+// admit refuses a call that cannot succeed: one whose context has ended, one nested in a Write, or one on a database
+// that is not open.
 func (db *DB) admit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -256,8 +246,8 @@ func (db *DB) admit(ctx context.Context) error {
 	return db.health.ready()
 }
 
-// settleError adds ErrUnavailable to the errors that mean it, and has the
-// keeper look at a database that may be gone.
+// settleError adds ErrUnavailable to the errors that mean it, and wakes the keeper to check a database that may be
+// gone.
 func (db *DB) settleError(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrUnavailable) {
 		return err
@@ -270,7 +260,7 @@ func (db *DB) settleError(ctx context.Context, err error) error {
 	case v == verdictContended:
 		return unavailable(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		// A server that answers nothing shows in nothing but late calls.
+		// A server that has stopped answering shows only as calls that run out of time.
 		db.rouse()
 	}
 	return err

@@ -90,7 +90,7 @@ func TestParallelWritesDoNotTouchEachOther(t *testing.T) {
 	})
 }
 
-// What a function of Write has read is still true when it commits.
+// TestReadModifyWriteLosesNothing checks that what the function of a Write has read is still true when it commits.
 func TestReadModifyWriteLosesNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -157,7 +157,8 @@ func TestCancelledWhileWaiting(t *testing.T) {
 	})
 }
 
-// A context that ends in the middle leaves all or nothing, and Write says which.
+// TestCancelledInTheMiddle checks that a context that ends in the middle leaves all changes or none, and that Write
+// reports which.
 func TestCancelledInTheMiddle(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

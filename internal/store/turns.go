@@ -8,48 +8,47 @@ import (
 )
 
 const (
-	// turnsLeast is how many writes with a turn run at once at least.
+	// turnsLeast is the minimum for the number of turns that run at once.
 	turnsLeast = 3
-	// turnBrief is how long a turn takes room from others.
+	// turnBrief is how long a turn counts against that number.
 	turnBrief = 100 * time.Millisecond
 )
 
-// turns has those who come run a few at a time and in the order in which they came,
-// but no two of the same name at once: who would only wait for another lets those
-// behind pass, or is taken along by that one. Who takes long, as one who waits for
-// somebody else's lock, goes on beside the few.
+// turns runs a limited number of writes at a time, in the order in which they came, but never two of the same name at
+// once: a write that would only wait for another of its name lets those behind it pass, or joins that other one. A
+// write that takes long, such as one that waits for a lock, stops counting against the limit.
 type turns struct {
 	mu      sync.Mutex
 	free    int            // how many more may run
 	running map[any]*taken // by name
-	waiting list.List      // of *wish, who came first in front
+	waiting list.List      // of *wish, oldest first
 }
 
-// wish is one who waits for a turn.
+// wish is a write that waits for a turn.
 type wish struct {
 	name  any
-	kind  any // of those who may share a turn; nil: none may
+	kind  any // writes of equal kind may share a turn; nil means none may
 	admit chan admission
 }
 
-// admission is a turn, or the turn of another one who takes the caller along.
+// admission is a turn of the caller's own, or the follower with which it joins another's transaction.
 type admission struct {
 	own  *taken
 	with *follower
 }
 
-// taken is a turn.
+// taken is a turn that is running.
 type taken struct {
 	of    *turns
 	name  any
 	brief *time.Timer
-	long  bool // it takes no room any more
+	long  bool // it no longer counts against the limit
 }
 
-func newTurns(most int) *turns { return &turns{free: most, running: make(map[any]*taken)} }
+func newTurns(limit int) *turns { return &turns{free: limit, running: make(map[any]*taken)} }
 
-// take returns when it is the caller's turn, who ends it, or when another one of the
-// name and kind takes the caller along, or when ctx ends.
+// take waits until it is the caller's turn, until a running write of the same name and kind takes the caller along, or
+// until ctx ends. The caller ends a turn of its own.
 func (t *turns) take(ctx context.Context, name, kind any) (admission, error) {
 	w := &wish{name, kind, make(chan admission, 1)}
 	t.mu.Lock()
@@ -65,7 +64,7 @@ func (t *turns) take(ctx context.Context, name, kind any) (admission, error) {
 	t.waiting.Remove(at)
 	t.mu.Unlock()
 	select {
-	case a := <-w.admit: // meanwhile
+	case a := <-w.admit: // admitted meanwhile
 		if a.own != nil {
 			a.own.end()
 		} else {
@@ -76,8 +75,9 @@ func (t *turns) take(ctx context.Context, name, kind any) (admission, error) {
 	return admission{}, ctx.Err()
 }
 
-// along takes the first of those along who wait for the turn's name, if it is of the kind:
-// as what follow returns, which is called before that one goes on. nil: nobody is.
+// along removes the first write from the queue that has the turn's name, and admits it with the follower that follow
+// returns. It returns nil if there is none, or if the first one is of another kind. follow is called before the write
+// goes on.
 func (m *taken) along(kind any, follow func() *follower) *follower {
 	m.of.mu.Lock()
 	defer m.of.mu.Unlock()
@@ -97,7 +97,7 @@ func (m *taken) along(kind any, follow func() *follower) *follower {
 	return nil
 }
 
-// admit begins the turns of those for whom there is room.
+// admit begins the turns of waiting writes while there is room.
 func (t *turns) admit() {
 	for at := t.waiting.Front(); at != nil && t.free > 0; {
 		w, next := at.Value.(*wish), at.Next()
@@ -113,7 +113,7 @@ func (t *turns) admit() {
 	}
 }
 
-// end ends a turn; nothing if it has ended.
+// end ends a turn. It does nothing if the turn has ended.
 func (m *taken) end() {
 	m.brief.Stop()
 	m.of.mu.Lock()
@@ -124,7 +124,7 @@ func (m *taken) end() {
 	}
 }
 
-// makeRoom is called in a turn that takes long.
+// makeRoom yields a turn that takes long. The timer calls it.
 func (m *taken) makeRoom() {
 	m.of.mu.Lock()
 	defer m.of.mu.Unlock()
@@ -133,7 +133,7 @@ func (m *taken) makeRoom() {
 	}
 }
 
-// yield gives the room of a turn to others.
+// yield stops counting a turn against the limit and admits others. The caller holds the lock.
 func (m *taken) yield() {
 	if !m.long {
 		m.long = true

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// own is take for those who take nobody along.
+// own calls take for a caller whose write cannot be taken along by another, and returns its turn.
 func (t *turns) own(ctx context.Context, name any) (*taken, error) {
 	a, err := t.take(ctx, name, nil)
 	return a.own, err
 }
 
-// Who comes first runs first, but none beside one of the same name, and no more than
-// there is room for.
+// TestTurns checks that callers run in the order in which they came, but never next to one of the same name, and no
+// more than the limit at once.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// A turn that takes long takes no room from others, but goes on to keep its name.
+// TestTurnsThatTakeLong checks that a turn that takes long no longer counts against the limit, but still keeps its
+// name.
 func TestTurnsThatTakeLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +110,7 @@ func TestTurnsThatTakeLong(t *testing.T) {
 	})
 }
 
-// Who leaves while waiting holds up nobody.
+// TestTurnsCallerGone checks that a caller that leaves while it waits delays nobody.
 func TestTurnsCallerGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,12 +15,12 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 )
 
-// Bounds of the writer.
+// Limits of the writer.
 const (
-	queueLength = 1024                 // writes that wait; further callers wait to get in
-	groupWrites = 64                   // writes of one commit …
-	groupTime   = 5 * time.Millisecond // … and the time after which no more join it
-	beginPoll   = time.Millisecond     // pause between two looks at a lock held by another process
+	queueLength = 1024                 // changes that wait in the queue; further callers wait to get in
+	groupWrites = 64                   // maximum number of changes in one commit
+	groupTime   = 5 * time.Millisecond // time after which no more changes join a commit
+	beginPoll   = time.Millisecond     // pause between two attempts at a lock held by another process
 )
 
 var (
@@ -29,58 +29,54 @@ var (
 	errLeft       = errors.New("store: nobody waits for the lock any more")
 )
 
-// writer is the one connection that changes a SQLite file. Durability costs a
-// flush of the disk per commit, not per change, so changes that wait at the
-// same time share a commit, each behind the first in a savepoint of its own: one
-// that fails takes back itself and nothing else.
+// writer is the one connection that changes a SQLite file. Durability costs a disk flush per commit, not per change, so
+// changes that wait at the same time share a commit, each after the first in a savepoint of its own: one that fails
+// rolls back only itself.
 //
-// The functions run on the goroutines of their callers, which take turns with
-// the transaction: a panic is the caller's and has its stack. Who finds nobody else
-// there makes the group on the own goroutine, as most do: to hand a change over and back
-// costs as much as a small one.
+// The functions run on the goroutines of their callers, which take turns with the transaction, so a panic is the
+// caller's and has its stack. A caller that finds the writer idle, as most do, makes the group on its own goroutine: to
+// hand a change to another goroutine and back costs as much as a small change.
 type writer struct {
 	pool        *sql.DB
-	conn        *sql.Conn // the only one of the pool
+	conn        *sql.Conn // the only connection of the pool
 	busyTimeout time.Duration
 	logger      *zap.Logger
 
 	queue   chan *change
-	wake    chan struct{} // holds one: there is something in the queue
+	wake    chan struct{} // buffers one: something is in the queue
 	closing chan struct{}
-	stopped chan struct{} // closed when nobody looks at the queue any more
+	stopped chan struct{} // closed when nobody reads the queue any more
 
-	callers atomic.Int64 // who are in write
-	group   sync.Mutex   // held by who makes one, or closes the connection
+	callers atomic.Int64 // number of callers in write
+	group   sync.Mutex   // held while a group is made or the connection is closed
 	commits atomic.Int64 // for tests
-	locked  bool         // another process kept us out; guarded by group
+	locked  bool         // another process holds the lock; guarded by group
 }
 
 // change is one call of write.
 type change struct {
 	fn     writeFunc
-	own    context.Context // of a caller who makes the group; nil: somebody else does
+	own    context.Context // the context of a caller that makes the group itself; nil if another goroutine does
 	stage  atomic.Int32
-	last   ending     // what it leaves for the end of the commit
-	turn   chan turn  // to the caller; holds one, so that the writer never waits on it
-	result chan error // from the caller, when its turn is over; holds one
+	last   ending     // statements it leaves for the end of the commit
+	turn   chan turn  // to the caller; buffers one, so that the writer never blocks on it
+	result chan error // from the caller, when its turn is over; buffers one
 }
 
-// Stages of a change: it is claimed by the writer or withdrawn by its caller,
-// never both.
+// Stages of a change. It is either claimed by the writer or withdrawn by its caller, never both.
 const (
 	stageWaiting = iota
 	stageClaimed
 	stageWithdrawn
 )
 
-// turn tells a caller to run its function in the transaction, or that its change has come
-// to the end err.
+// turn tells a caller to run its function in the transaction or, if ended is set, that its change has ended with err.
 type turn struct {
 	ended bool
 	err   error
 }
 
-// newWriter opens the connection of the pool, which close closes.
+// newWriter takes the connection of the pool, which close closes, and starts the writer's goroutine.
 func newWriter(ctx context.Context, pool *sql.DB, busyTimeout time.Duration, logger *zap.Logger) (*writer, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
@@ -100,13 +96,13 @@ func newWriter(ctx context.Context, pool *sql.DB, busyTimeout time.Duration, log
 	return w, nil
 }
 
-// close ends the writer after the group it is at.
+// close stops the writer after its current group and closes the connection.
 func (w *writer) close() error {
 	close(w.closing)
 	<-w.stopped
 	w.group.Lock()
 	defer w.group.Unlock()
-	// Conn.Close would wait for rows that somebody has forgotten.
+	// Conn.Close would wait for rows that were left open.
 	err := w.conn.Raw(func(conn any) error { return conn.(io.Closer).Close() })
 	return errors.Join(err, w.pool.Close())
 }
@@ -145,18 +141,17 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 			if c.stage.CompareAndSwap(stageWaiting, stageWithdrawn) {
 				return ctx.Err()
 			}
-			cancelled = nil // too late: carry it through
+			cancelled = nil // too late to withdraw: carry it through
 		case <-stopped:
 			if c.stage.CompareAndSwap(stageWaiting, stageWithdrawn) {
 				return errClosed // queued after the last look at the queue
 			}
-			stopped = nil // it is in the group of a caller
+			stopped = nil // it is in a caller's group
 		}
 	}
 }
 
-// direct makes a group of its caller's change and those that come meanwhile. The caller has
-// locked group.
+// direct makes a group of its caller's change and those that arrive meanwhile. The caller has locked group.
 func (w *writer) direct(c *change) error {
 	defer w.group.Unlock()
 	select {
@@ -168,9 +163,8 @@ func (w *writer) direct(c *change) error {
 	return (<-c.turn).err
 }
 
-// take runs the function and gives the transaction back, whatever happens. A
-// statement that is interrupted makes SQLite roll back the transaction with
-// the changes of all others in it, so cancelling ctx does not reach it.
+// take runs the function and hands the transaction back, whatever happens. The function gets a context that ignores
+// cancellation: an interrupted statement makes SQLite roll back the transaction with the changes of all others in it.
 func (c *change) take(ctx context.Context, conn *sql.Conn) {
 	err := errUnfinished
 	defer func() { c.result <- err }()
@@ -178,8 +172,8 @@ func (c *change) take(ctx context.Context, conn *sql.Conn) {
 	err = c.fn(context.WithoutCancel(ctx), conn, nil, &c.last)
 }
 
-// runs is take on the goroutine that makes the group. What does not return, as a panic,
-// leaves no transaction behind.
+// runs calls take on the goroutine that makes the group. If the function does not return, as in a panic, runs rolls the
+// transaction back.
 func (w *writer) runs(c *change) {
 	returned := false
 	defer func() {
@@ -191,15 +185,15 @@ func (w *writer) runs(c *change) {
 	returned = true
 }
 
-// claim makes the change the writer's, unless its caller has left.
+// claim reserves the change for the writer. It returns false if its caller has withdrawn it.
 func (c *change) claim() bool {
 	return c.stage.CompareAndSwap(stageWaiting, stageClaimed)
 }
 
-// end tells the caller how its change came out.
+// end sends the caller the outcome of its change.
 func (c *change) end(err error) { c.turn <- turn{true, err} }
 
-// run is the writer's goroutine, which makes groups of what no caller has taken along.
+// run makes groups of queued changes that no caller's group has taken. It runs on the writer's own goroutine.
 func (w *writer) run() {
 	defer close(w.stopped)
 	for {
@@ -213,7 +207,7 @@ func (w *writer) run() {
 	}
 }
 
-// drain makes groups until nothing waits.
+// drain makes groups until the queue is empty.
 func (w *writer) drain() {
 	w.group.Lock()
 	defer w.group.Unlock()
@@ -230,7 +224,7 @@ func (w *writer) drain() {
 	}
 }
 
-// refuseAll ends every change in the queue.
+// refuseAll ends every change in the queue with err.
 func (w *writer) refuseAll(err error) {
 	for {
 		select {
@@ -244,7 +238,7 @@ func (w *writer) refuseAll(err error) {
 	}
 }
 
-// makeGroup makes one commit of c and those that wait behind it.
+// makeGroup commits c together with changes that wait in the queue. The caller has locked group.
 func (w *writer) makeGroup(c *change) {
 	var left <-chan struct{}
 	if c.own != nil {
@@ -252,7 +246,7 @@ func (w *writer) makeGroup(c *change) {
 	}
 	if err := w.begin(left); err != nil {
 		if !errors.Is(err, errLeft) {
-			w.refuseAll(err) // whoever waits has waited for this lock too
+			w.refuseAll(err) // everybody in the queue has waited for this lock too
 		} else {
 			err = c.own.Err()
 		}
@@ -306,9 +300,8 @@ func (w *writer) makeGroup(c *change) {
 	w.commit(joined)
 }
 
-// lead runs the first change of a transaction. There is nobody it has to be kept
-// apart from: when it fails the transaction ends with it, which spares it the
-// journal of a savepoint, a copy of each page that it changes.
+// lead runs the first change of a transaction. It needs no savepoint, because when it fails the whole transaction is
+// rolled back; that spares it the savepoint's journal, a copy of each page that it changes.
 func (w *writer) lead(c *change) (ok bool) {
 	if c.own != nil {
 		w.runs(c)
@@ -323,8 +316,8 @@ func (w *writer) lead(c *change) (ok bool) {
 	return failed == nil
 }
 
-// standing is an error when a change has lost the transaction and said nothing: what
-// comes next would not be within it.
+// standing returns an error when a change has ended the transaction without reporting it, so that the next change would
+// not run within it. It relies on BEGIN failing inside a transaction.
 func (w *writer) standing() error {
 	err := w.do("BEGIN")
 	switch {
@@ -336,8 +329,8 @@ func (w *writer) standing() error {
 	return err
 }
 
-// join runs one change in a savepoint. ok means that it awaits the commit;
-// otherwise it was ended. lost is not nil when the transaction is no more.
+// join runs one change in a savepoint. It returns ok as true if the change awaits the commit; otherwise the change was
+// ended. lost is not nil when the transaction is gone.
 func (w *writer) join(c *change) (ok bool, lost error) {
 	if err := w.do("SAVEPOINT change"); err != nil {
 		c.end(err)
@@ -360,13 +353,12 @@ func (w *writer) join(c *change) (ok bool, lost error) {
 	return false, lost
 }
 
-// rescue deals with the changes in a transaction that one of them took away.
-// SQLite rolls back a whole transaction on its own when a statement is
-// interrupted, the disk is full or I/O fails: then the others, which did
-// nothing wrong, are run again, each in a transaction of its own.
+// rescue handles the changes of a transaction that one of them has lost. SQLite rolls back a whole transaction on its
+// own when a statement is interrupted, the disk is full or I/O fails. The other changes, which are not at fault, are
+// run again, each in a transaction of its own.
 func (w *writer) rescue(joined []*change) {
 	w.rollback()
-	for _, c := range slices.Backward(joined) { // the first may be on this goroutine, and panic
+	for _, c := range slices.Backward(joined) { // the first may run on this goroutine, and panic
 		w.alone(c)
 	}
 }
@@ -405,9 +397,9 @@ func (w *writer) commit(joined []*change) {
 	switch {
 	case err == nil:
 	case len(joined) > 1 && sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT:
-		// A deferred constraint is checked only now. The commit did not
-		// happen, and the one at fault is found by running them one by one.
-		for _, c := range slices.Backward(joined) { // as in rescue
+		// A deferred constraint is checked only now. The commit did not happen; running the changes one by one finds
+		// the one at fault.
+		for _, c := range slices.Backward(joined) { // backward as in rescue
 			w.alone(c)
 		}
 		return
@@ -419,8 +411,8 @@ func (w *writer) commit(joined []*change) {
 	}
 }
 
-// finish runs what the changes have left for the end of their commit, unless the
-// transaction is lost: it would stay without them.
+// finish runs the statements that the changes left for the end of their commit. It returns an error if the transaction
+// is lost, since the statements would then be applied without the changes.
 func (w *writer) finish(joined []*change) error {
 	looked := false
 	for _, c := range joined {
@@ -439,10 +431,9 @@ func (w *writer) finish(joined []*change) error {
 	return nil
 }
 
-// begin takes the write lock. It looks for it every millisecond instead of
-// leaving the wait to SQLite, which looks ever more seldom, down to ten times a
-// second: beside a process that writes all the time, and lets go of the lock for
-// moments only, it could wait in vain. errLeft is its error when left is closed.
+// begin takes the write lock. It tries every millisecond instead of leaving the wait to SQLite, which tries ever less
+// often, down to ten times a second: beside a process that writes all the time and releases the lock only for moments,
+// it could wait in vain. begin returns errLeft when left is closed.
 func (w *writer) begin(left <-chan struct{}) error {
 	deadline := time.Now().Add(w.busyTimeout)
 	for {
@@ -475,20 +466,18 @@ func (w *writer) begin(left <-chan struct{}) error {
 	}
 }
 
-// Statements that end a transaction. Rows that are still open are closed by them; see
-// keepingConn.
+// Statements that end a transaction. They close rows that are still open; see keepingConn.
 const (
 	commit   = "COMMIT"
 	rollback = "ROLLBACK"
 )
 
-// do is for statements about the transaction. They are statements like any other: a
-// *sql.Tx starts a goroutine that watches over it, and another for each query in it, which
-// cost more than a small change does.
+// do runs a statement that controls the transaction. Transactions are plain statements here, because a *sql.Tx starts a
+// goroutine that watches over it and another for each query in it, which costs more than a small change.
 func (w *writer) do(statement string) error {
 	_, err := w.conn.ExecContext(context.Background(), statement)
 	return err
 }
 
-// rollback takes all back. Where SQLite has done so already there is nothing to take.
+// rollback rolls the transaction back. Its error is ignored: SQLite may have rolled back already.
 func (w *writer) rollback() { _ = w.do(rollback) }

@@ -66,8 +66,8 @@ func group(t *testing.T, db *DB, writes ...func(Conn) error) []error {
 	return errs
 }
 
-// SQLite takes back the whole transaction in these cases; only the change at
-// fault may feel it.
+// TestChangeThatSpoilsTheTransaction checks cases in which SQLite rolls back the whole transaction: only the change at
+// fault may fail.
 func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 	t.Parallel()
 	full := func(c Conn) error {
@@ -158,8 +158,8 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 	}
 }
 
-// TestForgottenRows: rows that nobody closes end with their transaction. They neither
-// stand in the way of later ones and of the end, nor keep the log from being merged.
+// TestForgottenRows checks that rows that nobody closes end with their transaction. They block neither later
+// transactions nor Close, and do not keep the log from being checkpointed.
 func TestForgottenRows(t *testing.T) {
 	t.Parallel()
 	p := sqliteAt(t)
@@ -233,8 +233,8 @@ func TestLockedOutByAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestLoneWriteIsWithdrawn: who waits for the lock of another process leaves when the
-// own context ends, though nobody else is there to make the group.
+// TestLoneWriteIsWithdrawn checks that a write that waits for the lock of another process ends with its context, even
+// if nobody else is there to make the group.
 func TestLoneWriteIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	p := sqliteAt(t)
@@ -262,8 +262,8 @@ func TestLoneWriteIsWithdrawn(t *testing.T) {
 	}
 }
 
-// TestWritesAtTheEnd: each of those who write while the database closes learns whether the
-// change was kept, whoever made the group that it was in.
+// TestWritesAtTheEnd checks that every caller that writes while the database closes learns whether its change was kept,
+// whoever made the group that it was in.
 func TestWritesAtTheEnd(t *testing.T) {
 	t.Parallel()
 	p := sqliteAt(t)
@@ -311,7 +311,7 @@ func TestWritesAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestPanicOfOne: who panics in a function of Write takes nobody else along.
+// TestPanicOfOne checks that a panic in the function of a Write does not affect the other writes.
 func TestPanicOfOne(t *testing.T) {
 	t.Parallel()
 	db := sqliteAt(t).start(t)
@@ -359,7 +359,7 @@ func BenchmarkWriteParallel(b *testing.B) {
 	b.ReportMetric(float64(b.N)/float64(max(1, w.commits.Load()-before)), "writes/commit")
 }
 
-// BenchmarkWriteOneByOne is the ratio's other side: a commit for each write.
+// BenchmarkWriteOneByOne measures writes that have a commit each, to compare with BenchmarkWriteParallel.
 func BenchmarkWriteOneByOne(b *testing.B) {
 	db := sqliteAt(b).start(b)
 	b.ReportAllocs()

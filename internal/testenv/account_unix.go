@@ -14,8 +14,7 @@ import (
 // account is the user a server runs as.
 type account struct{ uid, gid int }
 
-// unprivileged returns the account for servers that refuse to run as root; nil
-// when the test does not run as root.
+// unprivileged returns the account for servers that refuse to run as root, or nil if the test does not run as root.
 func unprivileged() (*account, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -38,7 +37,7 @@ func unprivileged() (*account, error) {
 	return nil, fmt.Errorf("running as root, and there is neither a user postgres nor nobody to run the server as")
 }
 
-// apply has cmd run under the account.
+// apply makes cmd run under the account. It does nothing for a nil account.
 func (a *account) apply(cmd *exec.Cmd) {
 	if a != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{

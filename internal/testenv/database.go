@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// openLimit is how long a database may take to be there. It only ends a test that
-// would hang: on a busy machine a migration alone can take many seconds.
+// openLimit is how long a database may take to open. It only ends a test that would hang: on a busy machine a migration
+// alone can take many seconds.
 const openLimit = 5 * time.Minute
 
-// database is a *store.DB. The store has tests that use this package, so it
-// cannot be imported here.
+// database is implemented by *store.DB, which cannot be imported here because the tests of the store use this package.
 type database interface {
 	Start(ctx context.Context)
 	WaitReady(ctx context.Context) error

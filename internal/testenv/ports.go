@@ -11,19 +11,19 @@ import (
 	"testing"
 )
 
-// The ports that are given away are below those that the system gives to connections, in
-// blocks of which a process has one.
+// The ports that are handed out are below those that the system uses for outgoing connections. Each process has a block
+// of them.
 const (
 	firstPort  = 15_000
 	portBlocks = 35
 	blockSize  = 500
 )
 
-// ports is the block of this process. It listens on the port before the first, so that no
-// other process takes from it at the same time.
+// ports reserves the block of this process. It listens on the port before the first one, so that no other process uses
+// the block at the same time.
 var ports = sync.OnceValue(func() *portBlock {
 	for range 100 * portBlocks {
-		held := firstPort + blockSize*rand.Int64N(portBlocks) //nolint:gosec // G404: where to begin
+		held := firstPort + blockSize*rand.Int64N(portBlocks) //nolint:gosec // G404: only where to begin
 		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", loopback(held))
 		if err != nil {
 			continue
@@ -42,8 +42,8 @@ type portBlock struct {
 
 func loopback(port int64) string { return net.JoinHostPort("127.0.0.1", strconv.FormatInt(port, 10)) }
 
-// freePort is a loopback port on which nobody listens, and which nobody else gets while
-// this process runs: a server may end and begin on it again.
+// freePort returns a loopback port on which nobody listens, and which no other process gets while this one runs, so
+// that a server may stop and start on it again.
 func freePort() (int, error) {
 	for range blockSize - 1 {
 		port := ports().last.Add(1)
@@ -56,8 +56,7 @@ func freePort() (int, error) {
 	return 0, errors.New("no port is free")
 }
 
-// FreePort is a loopback port on which nobody listens, and which nobody else gets while
-// this process runs.
+// FreePort returns a loopback port on which nobody listens, and which no other process gets while this one runs.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
 	port, err := freePort()

@@ -26,24 +26,22 @@ var sharedPostgres = sync.OnceValues(func() (*server, error) { return startPostg
 
 var databases atomic.Int64
 
-// Postgres returns a fresh, empty database on the server that all tests of the
-// process share; it is dropped at the end of the test, the server at the end of
-// the process.
+// Postgres returns a new, empty database on the server that all tests of the process share. The database is dropped at
+// the end of the test, the server stops with the process.
 func Postgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
 	return postgresLike(tb, "template1")
 }
 
-// PostgresTemplate is a database that others begin as. The zero value is to be
-// filled.
+// PostgresTemplate is a template for databases. The zero value is ready to be filled by Copy.
 type PostgresTemplate struct {
 	once sync.Once
 	name string
 	err  error
 }
 
-// Copy returns a fresh database as Postgres does, which begins as fill left an empty
-// one. That runs once for a template, and must have closed its connections.
+// Copy returns a new database as Postgres does, with the content that fill has put into the template. fill runs once
+// per template, and must have closed its connections when it returns.
 func (t *PostgresTemplate) Copy(tb testing.TB, fill func(dsn string) error) *PostgresServer {
 	tb.Helper()
 	t.once.Do(func() {
@@ -89,12 +87,12 @@ func NewPostgres(tb testing.TB) *PostgresServer {
 	return &PostgresServer{tb: tb, server: s, private: true, name: "postgres"}
 }
 
-// DSN returns the URL of the database. It asks for no password.
+// DSN returns the URL of the database, which needs no password.
 func (p *PostgresServer) DSN() string {
 	return postgresDSN(p.server, p.name)
 }
 
-// Stop ends a private server; connections to it break. Its data stay.
+// Stop stops a private server. Its connections break, and its data is kept.
 func (p *PostgresServer) Stop() {
 	p.tb.Helper()
 	if !p.private {
@@ -105,8 +103,7 @@ func (p *PostgresServer) Stop() {
 	}
 }
 
-// Start runs a stopped server again, on the same port with the same data, and
-// waits until it answers.
+// Start starts a stopped server again, on the same port with the same data, and waits until it answers.
 func (p *PostgresServer) Start() {
 	p.tb.Helper()
 	if err := p.server.start(); err != nil {
@@ -114,7 +111,7 @@ func (p *PostgresServer) Start() {
 	}
 }
 
-// admin runs a statement in the database of the administrator.
+// admin runs a statement in the administrator's database.
 func (p *PostgresServer) admin(statement string) {
 	p.tb.Helper()
 	if err := postgresAdmin(p.server, statement); err != nil {
@@ -138,10 +135,10 @@ func postgresDSN(s *server, database string) string {
 	return "postgres://tollgate@" + s.address() + "/" + database + "?sslmode=disable"
 }
 
-// startPostgres makes a cluster and runs a server on it.
-// A durable one has the settings of its maker, one for tests is fast instead.
+// startPostgres makes a cluster and runs a server on it. A durable server has the default settings; others trade
+// durability for speed.
 func startPostgres(durable bool) (_ *server, err error) {
-	const folder = "/usr/lib/postgresql/*/bin" // where Debian keeps them
+	const folder = "/usr/lib/postgresql/*/bin" // the path on Debian
 	initdb, ok := lookUp("initdb", folder)
 	postgres, ok2 := lookUp("postgres", folder)
 	if !ok || !ok2 {
@@ -151,7 +148,7 @@ func startPostgres(durable bool) (_ *server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newServer("postgres", "INT", account) // INT: do not wait for clients
+	s, err := newServer("postgres", "INT", account) // INT does not wait for clients
 	if err != nil {
 		return nil, err
 	}
@@ -176,10 +173,12 @@ func startPostgres(durable bool) (_ *server, err error) {
 	s.command = []string{
 		postgres, "-D", data, "-p", strconv.Itoa(s.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=300",
-		"-c", "jit=off", // tests ask small tables, of which there are no statistics yet, and compiling takes longer than any of that
+		// Tests query small tables without statistics, for which compiling takes longer than it saves.
+		"-c", "jit=off",
 	}
 	if !durable {
-		s.command = append(s.command, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off", "-c", "shared_buffers=32MB")
+		s.command = append(s.command, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off",
+			"-c", "shared_buffers=32MB")
 	}
 	s.answers = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// redisDatabases is how many tests of a process can share its server.
+// redisDatabases is how many databases the shared server of a process has.
 const redisDatabases = 4096
 
 // RedisServer is a Redis or Valkey server with one database for the test.
@@ -29,9 +29,8 @@ var sharedRedis = sync.OnceValues(startRedis)
 
 var numbers atomic.Int64
 
-// Redis returns a fresh, empty database on the server that all tests of the
-// process share. Commands that reach over databases (FLUSHALL, SCRIPT FLUSH)
-// reach other tests.
+// Redis returns a new, empty database on the server that all tests of the process share. Commands that affect all
+// databases (FLUSHALL, SCRIPT FLUSH) affect other tests.
 func Redis(tb testing.TB) *RedisServer {
 	tb.Helper()
 	shared, err := sharedRedis()
@@ -60,12 +59,12 @@ func NewRedis(tb testing.TB) *RedisServer {
 	return &RedisServer{tb: tb, server: s, private: true}
 }
 
-// URL returns the address of the database, redis://host:port/number.
+// URL returns the URL of the database, redis://host:port/number.
 func (r *RedisServer) URL() string {
 	return "redis://" + r.server.address() + "/" + strconv.FormatInt(r.number, 10)
 }
 
-// Stop ends a private server; connections to it break and its data are lost.
+// Stop stops a private server. Its connections break and its data is lost.
 func (r *RedisServer) Stop() {
 	r.tb.Helper()
 	if !r.private {
@@ -76,8 +75,7 @@ func (r *RedisServer) Stop() {
 	}
 }
 
-// Start runs a stopped server again, on the same port and empty, and waits
-// until it answers.
+// Start starts a stopped server again, empty and on the same port, and waits until it answers.
 func (r *RedisServer) Start() {
 	r.tb.Helper()
 	if err := r.server.start(); err != nil {
@@ -109,7 +107,7 @@ func startRedis() (*server, error) {
 	return s, nil
 }
 
-// pingRedis speaks just enough of the protocol to see a server ready.
+// pingRedis uses just enough of the protocol to check that a server is ready.
 func pingRedis(address string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

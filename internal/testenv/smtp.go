@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// SMTPServer takes mails on loopback and keeps them for the test.
+// SMTPServer receives mails on the loopback interface and keeps them for the test.
 type SMTPServer struct {
-	// Address is host:port.
+	// Address is the address as host:port.
 	Address string
 
 	listener net.Listener
@@ -21,10 +21,10 @@ type SMTPServer struct {
 	serving  sync.WaitGroup
 }
 
-// Mail is one that the server took.
+// Mail is a mail that the server received.
 type Mail struct {
 	From, To string
-	Data     string // header and body, lines end with \n
+	Data     string // header and body with lines that end with \n
 }
 
 // SMTP starts a server that ends with the test.
@@ -34,7 +34,10 @@ func SMTP(tb testing.TB) *SMTPServer {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &SMTPServer{Address: listener.Addr().String(), listener: listener, refuse: make(map[string]string), arrived: make(chan struct{}, 1)}
+	s := &SMTPServer{
+		Address: listener.Addr().String(), listener: listener, refuse: make(map[string]string),
+		arrived: make(chan struct{}, 1),
+	}
 	s.serving.Go(s.accept)
 	tb.Cleanup(func() {
 		s.Close()
@@ -43,21 +46,20 @@ func SMTP(tb testing.TB) *SMTPServer {
 	return s
 }
 
-// Close ends the server, as if it were down.
+// Close stops the server, as if it were down.
 func (s *SMTPServer) Close() { _ = s.listener.Close() }
 
-// Silence is what Refuse takes for no answer at all.
+// Silence makes Refuse send no answer at all.
 const Silence = "silence"
 
-// Refuse answers a recipient with a line such as "550 no such user"; empty: it
-// is taken again.
+// Refuse answers a recipient with a line such as "550 no such user". An empty line accepts the recipient again.
 func (s *SMTPServer) Refuse(recipient, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse[recipient] = line
 }
 
-// Take returns what has come since the last call.
+// Take returns the mails received since its last call.
 func (s *SMTPServer) Take() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +68,7 @@ func (s *SMTPServer) Take() []Mail {
 	return mails
 }
 
-// Arrived is sent to when a mail has come, or its recipient is not answered.
+// Arrived returns a channel that receives a value when a mail has come, or when its recipient gets no answer.
 func (s *SMTPServer) Arrived() <-chan struct{} { return s.arrived }
 
 func (s *SMTPServer) accept() {
@@ -143,7 +145,7 @@ func (s *SMTPServer) signal() {
 	}
 }
 
-// between is the address in angle brackets.
+// between returns the text in angle brackets.
 func between(text string) string {
 	_, text, _ = strings.Cut(text, "<")
 	text, _, _ = strings.Cut(text, ">")

@@ -1,8 +1,7 @@
 package testenv
 
-// StartPostgres runs a PostgreSQL server for a program that is no test, such as
-// a benchmark: what it has acknowledged is on the disk. It ends with stop, or with the
-// process.
+// StartPostgres runs a durable PostgreSQL server for a program that is not a test, such as a benchmark. It ends with
+// stop, or with the process.
 func StartPostgres() (dsn string, stop func() error, err error) {
 	s, err := startPostgres(true)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package testenv starts throw-away PostgreSQL and Redis servers for tests, on
-// free loopback ports, from the binaries of the machine. A missing binary fails
-// the test and names the Debian package to install; nothing is skipped.
+// Package testenv starts temporary PostgreSQL and Redis servers for tests, on free loopback ports, from the binaries of
+// the machine. A missing binary fails the test with the name of the Debian package to install; no test is skipped.
 package testenv
 
 import (
@@ -17,16 +16,15 @@ import (
 )
 
 const (
-	startTimeout = 2 * time.Minute // until a server answers; machines under load are slow
+	startTimeout = 2 * time.Minute // time until a server answers; machines under load are slow
 	stopTimeout  = 60 * time.Second
 	pollInterval = 20 * time.Millisecond
 )
 
-// supervise is run by sh as the parent of one server. It waits for its
-// standard input to end, which happens when the test process ends, in whatever
-// way, and then ends the server and removes the folder $1. The word "keep" on
-// the input ends the server only. Unlike a signal bound to the parent's death
-// this works on every Unix and does not depend on the life of a thread.
+// supervise is run by sh as the parent of one server. It waits for the end of its standard input, which comes when the
+// test process ends, however it ends; it then stops the server and removes the folder $1. With the word "keep" on the
+// input it only stops the server. Unlike a signal bound to the parent's death this works on every Unix and does not
+// depend on the lifetime of a thread.
 const supervise = `
 trap '' INT TERM HUP
 dir=$1 log=$2 signal=$3
@@ -39,24 +37,24 @@ wait "$pid"
 [ "$word" = keep ] || rm -rf "$dir"
 `
 
-// server is one server program with its folder and port, running or stopped.
+// server is a server program with its folder and port, running or stopped.
 type server struct {
 	name    string
 	dir     string
 	port    int
-	signal  string // ends the program in an orderly way
+	signal  string // stops the program in an orderly way
 	command []string
-	account *account // runs the program; nil: the account of the test
+	account *account // runs the program; nil for the account of the test
 	// answers returns nil once the server can be used.
 	answers func() error
 
-	input io.WriteCloser // of the supervisor; nil: stopped
+	input io.WriteCloser // to the supervisor; nil while stopped
 	ended chan struct{}  // closed when the supervisor has ended
 }
 
-// newServer makes the folder of a server and picks its port.
+// newServer makes the folder of a server and chooses its port.
 func newServer(name, signal string, account *account) (*server, error) {
-	// Not t.TempDir: its parents may be closed to the server's account.
+	// t.TempDir is not used, as its parents may not be accessible to the server's account.
 	dir, err := os.MkdirTemp("", "tollgate-"+name+"-")
 	if err != nil {
 		return nil, err
@@ -80,7 +78,7 @@ func (s *server) address() string {
 // start runs the server and waits until it answers.
 func (s *server) start() error {
 	args := append([]string{"-c", supervise, "supervise", s.dir, s.logFile(), s.signal}, s.command...)
-	cmd := exec.CommandContext(context.Background(), "sh", args...) //nolint:gosec // the servers below
+	cmd := exec.CommandContext(context.Background(), "sh", args...) //nolint:gosec // runs only the servers below
 	cmd.Dir = s.dir
 	s.account.apply(cmd)
 	input, err := cmd.StdinPipe()
@@ -110,8 +108,7 @@ func (s *server) start() error {
 	}
 }
 
-// stop ends the server and waits for its end; keep leaves its folder for
-// another start.
+// stop stops the server and waits for its end. With keep its folder stays for another start.
 func (s *server) stop(keep bool) error {
 	if s.input == nil {
 		if !keep {
@@ -134,8 +131,8 @@ func (s *server) stop(keep bool) error {
 
 func (s *server) logFile() string { return filepath.Join(s.dir, "server.log") }
 
-// lookUp finds a program in PATH or in one of the folders, of which the last
-// in the order of version numbers wins.
+// lookUp finds a program in PATH or else in one of the folders. Among several folders the one with the highest version
+// number wins.
 func lookUp(program string, folders ...string) (string, bool) {
 	if found, err := exec.LookPath(program); err == nil {
 		return found, true

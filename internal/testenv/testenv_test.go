@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child starts both servers, says where they are, and hangs.
+// child starts both servers, prints where they are, and hangs.
 func child() {
 	p, err := startPostgres(false)
 	if err != nil {

@@ -10,12 +10,14 @@ import (
 	tokens "golang.org/x/net/html"
 )
 
-// foreign lists what is left of HTML from elsewhere.
+// foreign returns the policy for HTML from elsewhere.
 var foreign = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
-	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "div", "span", "blockquote", "pre", "code", "kbd", "samp", "var",
+	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "div", "span", "blockquote",
+		"pre", "code", "kbd", "samp", "var",
 		"b", "i", "u", "s", "em", "strong", "small", "mark", "del", "ins", "sub", "sup", "abbr", "cite", "q", "dfn",
-		"ul", "ol", "li", "dl", "dt", "dd", "figure", "figcaption", "table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td")
+		"ul", "ol", "li", "dl", "dt", "dd", "figure", "figcaption",
+		"table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td")
 	p.AllowAttrs("colspan", "rowspan").Matching(regexp.MustCompile(`^[0-9]{1,3}$`)).OnElements("th", "td")
 	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol")
 	p.AllowAttrs("title", "lang", "dir").Matching(regexp.MustCompile(`^[^<>]{0,255}$`)).Globally()
@@ -31,11 +33,11 @@ var foreign = sync.OnceValue(func() *bluemonday.Policy {
 	return p
 })
 
-// passes is how often HTML is gone through, when one pass uncovers more.
+// passes is how often HTML is sanitized, as one pass may uncover more.
 const passes = 4
 
-// Purify leaves of HTML from elsewhere what is safe to put into a page: text with its
-// form, links and images. It is idempotent; what does not come to rest loses its tags.
+// Purify reduces HTML from elsewhere to what is safe in a page: formatted text, links and images. It is idempotent.
+// HTML that still changes after several passes loses its tags.
 func Purify(markup string) string {
 	for range passes {
 		pure := foreign().Sanitize(markup)
@@ -50,22 +52,22 @@ func Purify(markup string) string {
 	return html.EscapeString(strings.NewReplacer("<", "", ">", "", "&", "").Replace(markup))
 }
 
-// StripTags takes out what stands between the < of a tag and a >, and the rest behind
-// a < that begins a tag and does not end. No tag is left, also not one that others
-// were put into. It is for text that has no markup; Plain reads what has.
+// StripTags removes what is between the < of a tag and the next >, and the rest of the text after an unclosed tag. No
+// tag is left, not even one that was nested in others. It is meant for text without markup; Plain reads text with
+// markup.
 func StripTags(s string) string {
 	at := strings.IndexByte(s, '<')
 	if at < 0 {
 		return s
 	}
 	out := append(make([]byte, 0, len(s)), s[:at]...)
-	var open []int // where < are in out
+	var open []int // positions of < in out
 	begins := func(at int) bool { return at+1 < len(out) && beginsTag(out[at+1]) }
 	for i := at; i < len(s); i++ {
 		switch s[i] {
 		case '<':
 			open = append(open, len(out))
-		case '>': // of the last < that begins a tag; those above it never will
+		case '>': // closes the last < that begins a tag; those above it never will
 			for len(open) > 0 && !begins(open[len(open)-1]) {
 				open = open[:len(open)-1]
 			}
@@ -89,9 +91,8 @@ func beginsTag(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '/' || c == '!' || c == '?'
 }
 
-// Plain is the readable text of HTML: blocks on lines of their own, items of lists
-// behind a hyphen, no markup, entities decoded. A text without markup stays but for
-// its white space. It is idempotent.
+// Plain returns the readable text of HTML: blocks are on lines of their own, list items begin with a hyphen, markup is
+// removed and entities are decoded. A text without markup only has its white space changed. Plain is idempotent.
 func Plain(markup string) string {
 	markup = strings.ReplaceAll(markup, "\x00", "")
 	for range passes {
@@ -115,11 +116,14 @@ func hasMarkup(s string) bool {
 	return strings.Contains(s, "&") && html.UnescapeString(s) != s
 }
 
-// blocks begin and end lines; hidden have a text that nobody reads.
+// Elements in blocks begin and end lines. The content of elements in hidden is not read by people.
 var (
-	blocks = set("address", "article", "aside", "blockquote", "caption", "dd", "details", "div", "dl", "dt", "figcaption", "figure", "footer", "form",
-		"h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "summary", "table", "tr", "ul")
-	hidden = set("script", "style", "template", "noscript", "head", "iframe", "object", "svg", "math", "textarea", "select")
+	blocks = set("address", "article", "aside", "blockquote", "caption", "dd", "details", "div", "dl", "dt",
+		"figcaption", "figure", "footer", "form",
+		"h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "summary",
+		"table", "tr", "ul")
+	hidden = set("script", "style", "template", "noscript", "head", "iframe", "object", "svg", "math", "textarea",
+		"select")
 )
 
 func set(names ...string) map[string]bool {
@@ -133,14 +137,14 @@ func set(names ...string) map[string]bool {
 // readable reads markup once.
 func readable(markup string) string {
 	var b strings.Builder
-	ended := 0 // lines, at the end of b
+	ended := 0 // number of line ends at the end of b
 	end := func(lines int) {
 		for ; ended < lines; ended++ {
 			b.WriteByte('\n')
 		}
 	}
 	z := tokens.NewTokenizer(strings.NewReader(markup))
-	var skipping string // the hidden element that is open
+	var skipping string // the open hidden element
 	for {
 		kind := z.Next()
 		if kind == tokens.ErrorToken {
@@ -185,11 +189,10 @@ func readable(markup string) string {
 	}
 }
 
-// unbroken makes spaces of the ends of lines, which mean no more in HTML.
+// unbroken replaces line ends by spaces, as they mean nothing more in HTML.
 var unbroken = strings.NewReplacer("\r", " ", "\n", " ")
 
-// tidy leaves single spaces, lines without any around them, and one empty line
-// between others.
+// tidy collapses white space: single spaces, none at the ends of lines, and at most one empty line between others.
 func tidy(s string) string {
 	var b strings.Builder
 	empty := 0

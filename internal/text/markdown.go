@@ -20,24 +20,21 @@ import (
 const (
 	maxNesting = 100
 	maxHTML    = 1 << 20
-	maxEmpty   = 200_000 // empty lines, times the quotes and lists that they may be in
+	maxEmpty   = 200_000 // product of empty lines and the depth of quotes and lists around them
 )
 
-// linkRel tells search engines and browsers what a link that people wrote is worth.
+// linkRel tells search engines and browsers not to trust links that people wrote.
 const linkRel = "nofollow ugc noopener"
 
-// Options say what a service's Markdown may hold besides text, and links to http,
-// https and mailto.
+// Options says what Markdown may contain besides text and links to http, https and mailto.
 type Options struct {
-	// Images shows images from https addresses. Default: they are left out.
+	// Images shows images from https URLs. Default: they are removed.
 	Images bool
-	// Scheme is of addresses of the service's own, which links and images may have.
-	// Default: there is none.
+	// Scheme is a URL scheme of the service's own that links and images may have. Default: none.
 	Scheme string
-	// Valid reports whether an address with that scheme is one.
+	// Valid reports whether a URL with that scheme is valid.
 	Valid func(*url.URL) bool
-	// Place rewrites the address of a link or an image before it is looked at.
-	// Default: it stays.
+	// Place rewrites the URL of a link or an image before it is checked. Default: none.
 	Place func(address []byte) []byte
 }
 
@@ -48,8 +45,7 @@ type Markdown struct {
 	policy   *bluemonday.Policy
 }
 
-// NewMarkdown makes a renderer of CommonMark with tables, task lists, struck out
-// text and addresses that become links.
+// NewMarkdown makes a renderer of CommonMark with tables, task lists, strikethrough and automatic links.
 func NewMarkdown(o Options) *Markdown {
 	return &Markdown{
 		options: o,
@@ -65,8 +61,8 @@ func NewMarkdown(o Options) *Markdown {
 	}
 }
 
-// Render turns Markdown into HTML that is safe to put into a page. What nests
-// too deep or grows too large is shown as it was written.
+// Render renders Markdown to HTML that is safe in a page. Text that nests too deep or becomes too large is shown as it
+// was written.
 func (m *Markdown) Render(markdown string) string {
 	if nestsDeep(markdown) {
 		return verbatim(markdown)
@@ -89,9 +85,8 @@ func (m *Markdown) Render(markdown string) string {
 
 func verbatim(markdown string) string { return "<pre>" + html.EscapeString(markdown) + "</pre>" }
 
-// Addresses that stand in a text by themselves become links, with letters of any language
-// in the host and behind it. The last label of a host is of Latin letters or has none, so
-// that it ends before words that follow without a space.
+// Bare URLs in a text become links, with letters of any language in the host and after it. The last label of a host has
+// only Latin letters or none, so that it ends before words that follow without a space.
 var (
 	bareURL = regexp.MustCompile(`^https?://` + bareHost + `(?::\d+)?` + barePath)
 	bareWWW = regexp.MustCompile(`^www\.` + bareHost + barePath)
@@ -102,16 +97,17 @@ const (
 	barePath = "(?:[/#?][-\\p{L}\\p{M}\\p{N}\\p{So}@:%_+.~#$!?&/=();,'\">^{}\\[\\]`·・–]*)?"
 )
 
-// noAddress is a link whose address the policy has left out; group 1 is its text.
+// noAddress matches a link whose URL the policy has removed. Group 1 is its text.
 var noAddress = regexp.MustCompile(`(?s)<a rel="` + linkRel + `">(.*?)</a>`)
 
-// noSource is an image of which the policy left a text alone.
+// noSource matches an image of which the policy has left only a text.
 var noSource = regexp.MustCompile(`<img(?: (?:alt|title)="[^"]*")*/?>`)
 
-// policy lists what may be left of rendered Markdown.
+// policy returns the policy for rendered Markdown.
 func (o Options) policy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
-	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "code", "em", "strong", "del",
+	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "code",
+		"em", "strong", "del",
 		"ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td")
 	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol")
 	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(left|center|right)$`)).OnElements("th", "td")
@@ -124,7 +120,7 @@ func (o Options) policy() *bluemonday.Policy {
 	if o.Images {
 		sources = append(sources, "https://")
 	}
-	if o.Scheme != "" { // what is the service's own counts as such, not as an image from elsewhere
+	if o.Scheme != "" { // URLs of the service's own do not count as images from elsewhere
 		sources = append(sources, regexp.QuoteMeta(o.Scheme)+":")
 		p.AllowURLSchemeWithCustomPolicy(o.Scheme, o.Valid)
 	}
@@ -138,7 +134,7 @@ func (o Options) policy() *bluemonday.Policy {
 	return p
 }
 
-// links puts linkRel on every link, and addresses in their place.
+// links sets linkRel on every link and rewrites URLs with place.
 type links struct{ place func([]byte) []byte }
 
 // Transform implements parser.ASTTransformer.
@@ -167,8 +163,8 @@ func (l links) placed(address []byte) []byte {
 	return l.place(address)
 }
 
-// nestsDeep looks for lines that open very many quotes or lists, which cost the
-// parser more than their length, and so does each empty line inside of many.
+// nestsDeep reports whether lines open very many quotes or lists. They cost the parser more than their length, as does
+// each empty line inside many of them.
 func nestsDeep(markdown string) bool {
 	deepest, empty := 0, 0
 	for line := range strings.Lines(markdown) {
@@ -204,7 +200,7 @@ func containers(line string) (n int) {
 	return n
 }
 
-// opensMany reports whether there are more brackets open than any text needs.
+// opensMany reports whether more brackets are open than any text needs.
 func opensMany(markdown string) bool {
 	open := 0
 	for i := 0; i < len(markdown); i++ {
@@ -235,7 +231,7 @@ func depth(n ast.Node, level int) int {
 	return deepest
 }
 
-// limited is a buffer that takes only so much.
+// limited is a buffer with a size limit.
 type limited struct {
 	bytes.Buffer
 	left int

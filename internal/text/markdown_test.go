@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// own is the Markdown of a service with addresses of its own: of its files.
+// own returns the Markdown renderer of a service that has a URL scheme of its own for its files.
 func own(images bool) *Markdown {
 	return NewMarkdown(Options{
 		Images: images, Scheme: "own", Valid: func(u *url.URL) bool { return u.Opaque == "photo.png" },
@@ -49,7 +49,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestRenderBareLinks checks how far an address goes that stands in a text by itself.
+// TestRenderBareLinks checks where an address in a plain text ends.
 func TestRenderBareLinks(t *testing.T) {
 	t.Parallel()
 	m := own(true)
@@ -88,8 +88,8 @@ func TestRenderBareLinks(t *testing.T) {
 	}
 }
 
-// TestRenderWideTables: a table is as large as what was written of it, and not as many
-// times larger as its rows are short. The parser would take gigabytes for the widest.
+// TestRenderWideTables checks that the size of a table is limited by its text, and not multiplied by the cells that
+// short rows lack. The parser would take gigabytes for the widest.
 func TestRenderWideTables(t *testing.T) {
 	t.Parallel()
 	m := own(true)
@@ -112,7 +112,8 @@ func TestRenderWideTables(t *testing.T) {
 	}
 }
 
-// TestRenderEmptyLines: the parser asks every open list about every empty line.
+// TestRenderEmptyLines checks texts with many empty lines in deep lists, since the parser asks every open list about
+// every empty line.
 func TestRenderEmptyLines(t *testing.T) {
 	t.Parallel()
 	empty := strings.Repeat("\n", 20_000)
@@ -133,7 +134,7 @@ func TestRenderEmptyLines(t *testing.T) {
 	}
 }
 
-// nodes counts a tree.
+// nodes returns the number of nodes below and including n.
 func nodes(n ast.Node) (all int) {
 	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
 		all += nodes(child)
@@ -141,9 +142,8 @@ func nodes(n ast.Node) (all int) {
 	return all + 1
 }
 
-// TestRenderPlaces: addresses of a service's own are found where they are written
-// otherwise, and hold what the service says; without images from elsewhere these
-// stay.
+// TestRenderPlaces checks that a service's own addresses are recognised in their other spelling and validated by the
+// service. Without images from elsewhere, its own images remain.
 func TestRenderPlaces(t *testing.T) {
 	t.Parallel()
 	const text = "![x](/files/photo.png) ![y](own:other.png) ![z](https://example.com/z.png) [w](own:photo.png)"

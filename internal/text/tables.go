@@ -12,12 +12,11 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// maxCells bounds the tables of a text. Rows are filled up to the columns of their table,
-// so a few bytes could stand for thousands of cells; more than these make more HTML than
-// is shown.
+// maxCells limits the table cells of a text. Rows are filled up to the columns of their table, so a few bytes could
+// produce thousands of cells; more cells than these would exceed maxHTML.
 const maxCells = maxHTML / len("<td></td>\n")
 
-// tables are the tables of goldmark, bounded.
+// tables extends goldmark with tables of limited size.
 type tables struct{}
 
 // Extend implements goldmark.Extender.
@@ -35,7 +34,7 @@ var (
 	tableParagraphs = extension.NewTableParagraphTransformer()
 )
 
-// Transform implements parser.ParagraphTransformer: what is too large stays a paragraph.
+// Transform implements parser.ParagraphTransformer. A table that is too large remains a paragraph.
 func (tables) Transform(node *ast.Paragraph, reader source.Reader, pc parser.Context) {
 	lines, columns := node.Lines(), 0
 	for i := range lines.Len() {
@@ -53,8 +52,7 @@ func (tables) Transform(node *ast.Paragraph, reader source.Reader, pc parser.Con
 	tableParagraphs.Transform(node, reader, pc)
 }
 
-// columnsOf is how many columns a line gives a table, at most; 0: it is not the one
-// below the head.
+// columnsOf returns the greatest number of columns that a delimiter row gives a table, or 0 if line is not one.
 func columnsOf(line []byte) int {
 	if len(bytes.Trim(line, "-:| \t\v\f\r\n")) > 0 || bytes.IndexByte(line, '-') < 0 {
 		return 0

@@ -8,30 +8,28 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// termMost bounds a term, in characters. The rest of what is longer is not looked for.
+// termMost limits a term, in characters. The rest of a longer word is not searched for.
 const termMost = 100
 
-// Term is a word of a text as it is looked for.
+// Term is a word to search for.
 type Term struct {
 	Text string
-	// Behind is set where nothing is between the term and the one before: a part of what is
-	// written without spaces.
+	// Behind means that the term directly follows the previous one, as part of a text that is written without spaces.
 	Behind bool
 }
 
-// Terms splits a text into the words by which it is found: runs of letters, digits and
-// marks, whatever their case, width and accents. Chinese, Japanese and Thai have no spaces
-// between words, and Korean writes particles behind a word without one, so that each
-// letter of these is a term, and a word is found by its letters in a row.
+// Terms splits a text into the words by which it is found: runs of letters, digits and marks, without differences of
+// case, width and accents. Chinese, Japanese and Thai have no spaces between words, and Korean appends particles to
+// words, so each letter of these scripts is a term, and a word is found by its consecutive letters.
 func Terms(s string) (list []Term) {
-	s = norm.NFC.String(s)     // a syllable of Hangul is one letter, also when it is given in parts
-	start, behind := -1, false // of the run, and whether the term before ends at it
+	s = norm.NFC.String(s)     // makes one letter of a Hangul syllable that is given in parts
+	start, behind := -1, false // of the run, and whether the previous term ends at it
 	end := func(at int) {
 		if start >= 0 {
 			list = append(list, Term{fold(s[start:at]), behind})
 		}
 	}
-	alone := false // the run is a letter by itself
+	alone := false // the run is a single letter
 	for i, r := range s {
 		if start >= 0 && unicode.IsMark(r) {
 			continue
@@ -53,16 +51,15 @@ func Terms(s string) (list []Term) {
 	return list
 }
 
-// unspaced reports whether a letter is of a script in which spaces do not tell where a
-// word begins and ends.
+// unspaced reports whether a letter is of a script in which spaces do not separate words.
 func unspaced(r rune) bool {
-	return r >= 0x0e00 && (r == 'ー' || r == 'ｰ' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+	return r >= 0x0e00 && (r == 'ー' || r == 'ｰ' || unicode.In(r,
+		unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
 
-// fold returns a word in the form in which words are compared: without the accents of
-// Latin letters, and with plain letters for those such as ł and ø, which Unicode does not
-// divide into a letter and an accent.
+// fold returns a word in the form in which words are compared: without the accents of Latin letters, and with plain
+// letters for those such as ł and ø, which Unicode does not decompose.
 func fold(word string) string {
 	if IsASCII(word) {
 		return strings.ToLower(word[:min(len(word), termMost)])

@@ -45,7 +45,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestTermsNeedNoQuotes: engines are given terms between quotes.
+// TestTermsNeedNoQuotes checks that terms contain nothing that ends a quotation, since engines get them between quotes.
 func TestTermsNeedNoQuotes(t *testing.T) {
 	t.Parallel()
 	for r := range rune(unicode.MaxRune) {

@@ -1,6 +1,5 @@
-// Package text is what people write: the form in which it is stored and compared,
-// what a line of it may hold, Markdown that becomes safe HTML, parts of addresses
-// and excerpts made of it, and the time zones in which people read times.
+// Package text handles texts that people write: the form in which they are stored and compared, what a line may
+// contain, rendering Markdown to safe HTML, slugs and excerpts, and the time zones in which people read times.
 package text
 
 import (
@@ -11,33 +10,32 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Normal trims a text and brings it into the one form that is stored (NFC).
+// Normal trims a text and converts it to the form that is stored (NFC).
 func Normal(s string) string { return strings.TrimSpace(norm.NFC.String(s)) }
 
-// Lines is Normal for a text of several lines, which end with \n.
+// Lines works like Normal for a text of several lines, and converts line ends to \n.
 func Lines(s string) string { return Normal(strings.ReplaceAll(s, "\r\n", "\n")) }
 
-// Fold is a name as it is compared: look-alikes by case and width are one.
+// Fold returns a name in the form in which names are compared, without differences of case and width.
 func Fold(name string) string { return Storable(strings.ToLower(norm.NFKC.String(Normal(name)))) }
 
-// Storable is a text that is looked for; PostgreSQL takes no U+0000.
+// Storable replaces U+0000 in a search text, which PostgreSQL does not accept.
 func Storable(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }
 
-// IsLine reports whether a text is one line without control characters. The marks
-// that turn the direction of text count as such: with them a title could disturb
-// the page around it.
+// IsLine reports whether a text is a single line without control characters. Bidirectional controls count as control
+// characters, because in a title they could disturb the page around it.
 func IsLine(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 	})
 }
 
-// IsPlain reports whether a text has no control characters but line ends and tabs.
+// IsPlain reports whether a text has no control characters except line ends and tabs.
 func IsPlain(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
 }
 
-// IsASCII reports whether a text has no character beyond ASCII.
+// IsASCII reports whether a text is ASCII.
 func IsASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -62,21 +60,22 @@ func Words(s string) (n int) {
 
 // Links counts what looks like a link in Markdown.
 func Links(markdown string) int {
-	return strings.Count(markdown, "://") + strings.Count(markdown, "www.") + strings.Count(markdown, "](mailto:")
+	return strings.Count(markdown, "://") + strings.Count(markdown, "www.") +
+		strings.Count(markdown, "](mailto:")
 }
 
-// Short is a text on one line, cut behind most characters.
-func Short(s string, most int) string {
+// Short returns a text as one line, cut after limit characters.
+func Short(s string, limit int) string {
 	s = strings.Join(strings.Fields(s), " ")
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "…"
+	if runes := []rune(s); len(runes) > limit {
+		return string(runes[:limit]) + "…"
 	}
 	return s
 }
 
-// Slug is a text as a part of an address, at most that many bytes of lower case
-// ASCII letters, digits and single hyphens; empty: nothing of it is one.
-func Slug(s string, most int) string {
+// Slug returns a text in a form for URLs: at most limit bytes of lower case ASCII letters, digits and single hyphens.
+// It returns "" if no character is left.
+func Slug(s string, limit int) string {
 	var b strings.Builder
 	gap := false
 	for _, r := range norm.NFKD.String(latin.Replace(s)) {
@@ -93,10 +92,10 @@ func Slug(s string, most int) string {
 		}
 		gap = false
 		b.WriteRune(r)
-		if b.Len() >= most {
+		if b.Len() >= limit {
 			break
 		}
 	}
 	made := b.String()
-	return strings.TrimRight(made[:min(len(made), most)], "-")
+	return strings.TrimRight(made[:min(len(made), limit)], "-")
 }

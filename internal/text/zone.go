@@ -13,21 +13,19 @@ import (
 //go:embed zones.txt
 var zoneNames string
 
-// Zones are the names of time zones that forms offer: of each country's, and UTC.
-// Zone takes others, too.
+// Zones returns the names of time zones that forms offer: those of each country, and UTC. Zone accepts others too.
 var Zones = sync.OnceValue(func() []string { return strings.Fields(zoneNames) })
 
-// ErrZone is of a name that no time zone has.
+// ErrZone means that no time zone has a name.
 var ErrZone = errors.New("this is not the name of a time zone such as Europe/Vienna")
 
-// zoneMost bounds the name of a time zone, in bytes.
+// zoneMost is the limit for the name of a time zone, in bytes.
 const zoneMost = 64
 
-// zones are those that were asked for, by name. There are no more than files of
-// zones, each under one name.
+// zones caches loaded time zones by name. There cannot be more than zone files, each under one name.
 var zones sync.Map
 
-// Zone finds a time zone by its IANA name. Its error is ErrZone.
+// Zone returns the time zone with an IANA name. Its error is ErrZone.
 func Zone(name string) (*time.Location, error) {
 	if zone, ok := zones.Load(name); ok {
 		return zone.(*time.Location), nil
@@ -43,9 +41,8 @@ func Zone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// isZone leaves out what the library takes besides: the server's own zone, which is
-// nothing to the reader, other spellings of a path, and the zones once more without and
-// with leap seconds.
+// isZone excludes names that the library accepts besides: the server's own zone, which means nothing to the reader,
+// other spellings of a path, and the duplicates of the zones without and with leap seconds.
 func isZone(name string) bool {
 	return len(name) <= zoneMost && fs.ValidPath(name) && name != "." && name != "Local" && name != "localtime" &&
 		!strings.HasPrefix(name, "posix/") && !strings.HasPrefix(name, "right/")

@@ -27,34 +27,34 @@ const (
 	AES256GCM = "aes256-gcm96"
 )
 
-// Key is one of a server. It is made of versions, the latest of which is used.
+// Key is a key of a server. It has versions, the latest of which is used by default.
 type Key struct {
 	client      *Client
 	mount, name string
 }
 
-// Key names a key below the path of an engine. Nothing is reached for.
+// Key returns a key below the path of an engine. It does not contact the server.
 func (c *Client) Key(mount, name string) *Key { return &Key{c, escape(mount), escape(name)} }
 
-// Version is one of a key that signs.
+// Version is a version of a signing key.
 type Version struct {
 	Number int
 	// Public is an *ecdsa.PublicKey or an *rsa.PublicKey.
 	Public any
-	// CreatedAt is later than that of the version before.
+	// CreatedAt is later than that of the previous version.
 	CreatedAt time.Time
 }
 
-// Info is what a server tells of a key.
+// Info describes a key.
 type Info struct {
 	Type   string
 	Latest int
-	// Versions are those that may still be used, the oldest first; none: the key does not
-	// sign.
+	// Versions are those that may still be used, oldest first. It is empty if the key does not sign.
 	Versions []Version
 }
 
-// Info asks for the key and its versions. Missing tells that there is none.
+// Info fetches the description of the key. If the key does not exist it returns an error for which Missing reports
+// true.
 func (k *Key) Info(ctx context.Context) (Info, error) {
 	var data struct {
 		Type     string                     `json:"type"`
@@ -72,7 +72,7 @@ func (k *Key) Info(ctx context.Context) (Info, error) {
 		if v.Number, err = strconv.Atoi(name); err != nil {
 			return Info{}, k.failed("reading", errShape)
 		}
-		if v.Number < data.Oldest || len(raw) == 0 || raw[0] != '{' { // of a key that encrypts there is a time alone
+		if v.Number < data.Oldest || len(raw) == 0 || raw[0] != '{' { // an encryption key has only a time here
 			continue
 		}
 		var one struct {
@@ -90,8 +90,8 @@ func (k *Key) Info(ctx context.Context) (Info, error) {
 	}
 	slices.SortFunc(info.Versions, func(a, b Version) int { return a.Number - b.Number })
 	for i := 1; i < len(info.Versions); i++ {
-		if before := info.Versions[i-1].CreatedAt; !info.Versions[i].CreatedAt.After(before) {
-			info.Versions[i].CreatedAt = before.Add(time.Microsecond)
+		if previous := info.Versions[i-1].CreatedAt; !info.Versions[i].CreatedAt.After(previous) {
+			info.Versions[i].CreatedAt = previous.Add(time.Microsecond)
 		}
 	}
 	return info, nil
@@ -121,21 +121,24 @@ func parsePublic(text string) (any, error) {
 	return nil, errors.New("a key must be of P-256, or of RSA with 2048 bits or more")
 }
 
-// Create makes the key, of a type, where there is none.
+// Create makes the key, of a type, unless it exists.
 func (k *Key) Create(ctx context.Context, kind string) error {
-	return k.failed("making", k.client.call(ctx, "create", http.MethodPost, k.mount+"/keys/"+k.name, map[string]string{"type": kind}, nil))
+	return k.failed("making", k.client.call(ctx, "create", http.MethodPost, k.mount+"/keys/"+k.name,
+		map[string]string{"type": kind}, nil))
 }
 
 // Rotate makes another version, which is the latest from then on.
 func (k *Key) Rotate(ctx context.Context) error {
-	return k.failed("rotating", k.client.call(ctx, "rotate", http.MethodPost, k.mount+"/keys/"+k.name+"/rotate", struct{}{}, nil))
+	return k.failed("rotating", k.client.call(ctx, "rotate", http.MethodPost, k.mount+"/keys/"+k.name+"/rotate",
+		struct{}{}, nil))
 }
 
-// Sign has a version sign a SHA-256 digest. The signature is what a JSON Web Signature
-// has: R and S of P-256, or PKCS #1 v1.5 (RFC 7518 section 3.3 and 3.4).
+// Sign signs a SHA-256 digest with a version. The signature has the format of a JSON Web Signature: R and S for P-256,
+// or PKCS #1 v1.5 for RSA (RFC 7518, sections 3.3 and 3.4).
 func (k *Key) Sign(ctx context.Context, v Version, digest []byte) ([]byte, error) {
 	body := map[string]any{
-		"input": base64.StdEncoding.EncodeToString(digest), "prehashed": true, "hash_algorithm": "sha2-256", "key_version": v.Number, "marshaling_algorithm": "jws",
+		"input": base64.StdEncoding.EncodeToString(digest), "prehashed": true, "hash_algorithm": "sha2-256",
+		"key_version": v.Number, "marshaling_algorithm": "jws",
 	}
 	size := 64
 	if public, ok := v.Public.(*rsa.PublicKey); ok {
@@ -159,15 +162,16 @@ func (k *Key) Sign(ctx context.Context, v Version, digest []byte) ([]byte, error
 		raw = fromDER(raw)
 	}
 	if len(raw) != size {
-		return nil, k.failed("signing with", fmt.Errorf("%w: a signature has not the length of its key", ErrUnavailable))
+		return nil, k.failed("signing with",
+			fmt.Errorf("%w: a signature has not the length of its key", ErrUnavailable))
 	}
 	return raw, nil
 }
 
-// plain makes one alphabet of both, without padding.
+// plain converts both base64 alphabets to the URL one without padding.
 var plain = strings.NewReplacer("+", "-", "/", "_", "=", "")
 
-// fromDER is R and S of a signature in ASN.1; nil: it is none.
+// fromDER extracts R and S from an ASN.1 signature. It returns nil if raw is not one.
 func fromDER(raw []byte) []byte {
 	var s struct{ R, S *big.Int }
 	rest, err := asn1.Unmarshal(raw, &s)
@@ -180,14 +184,14 @@ func fromDER(raw []byte) []byte {
 	return out
 }
 
-// Encrypt encrypts for a place, and returns vault:v<version>:…, which Decrypt takes for
-// the same place alone.
+// Encrypt encrypts plaintext and returns vault:v<version>:…, which Decrypt accepts only with the same associated data.
 func (k *Key) Encrypt(ctx context.Context, plaintext, associated []byte) (string, error) {
 	var data struct {
 		Ciphertext string `json:"ciphertext"`
 	}
 	err := k.client.call(ctx, "encrypt", http.MethodPost, k.mount+"/encrypt/"+k.name, map[string]string{
-		"plaintext": base64.StdEncoding.EncodeToString(plaintext), "associated_data": base64.StdEncoding.EncodeToString(associated),
+		"plaintext":       base64.StdEncoding.EncodeToString(plaintext),
+		"associated_data": base64.StdEncoding.EncodeToString(associated),
 	}, &data)
 	if err != nil {
 		return "", k.failed("encrypting with", err)
@@ -198,8 +202,8 @@ func (k *Key) Encrypt(ctx context.Context, plaintext, associated []byte) (string
 	return data.Ciphertext, nil
 }
 
-// Decrypt undoes Encrypt. What was not encrypted with this key for this place is a RefusedError
-// with 400.
+// Decrypt reverses Encrypt. For a text that was not encrypted with this key and associated data it returns a
+// RefusedError with status 400.
 func (k *Key) Decrypt(ctx context.Context, ciphertext string, associated []byte) ([]byte, error) {
 	var data struct {
 		Plaintext *string `json:"plaintext"`
@@ -215,13 +219,12 @@ func (k *Key) Decrypt(ctx context.Context, ciphertext string, associated []byte)
 	}
 	plaintext, err := base64.StdEncoding.DecodeString(*data.Plaintext)
 	if err != nil {
-		return nil, k.failed("decrypting with", errShape) // the cause may have a part of it
+		return nil, k.failed("decrypting with", errShape) // the cause may quote a part of it
 	}
 	return plaintext, nil
 }
 
-// CipherVersion is the version of the key that a text was encrypted with; 0: it is no such
-// text.
+// CipherVersion returns the version of the key with which a text was encrypted, or 0 if it is not such a text.
 func CipherVersion(ciphertext string) int {
 	number, text, ok := split(ciphertext)
 	if !ok || text == "" {
@@ -230,7 +233,7 @@ func CipherVersion(ciphertext string) int {
 	return number
 }
 
-// split is the version and the rest of vault:v<version>:<rest>.
+// split splits vault:v<version>:<rest> into the version and the rest.
 func split(text string) (number int, rest string, ok bool) {
 	text, ok = strings.CutPrefix(text, "vault:v")
 	if !ok {
@@ -241,7 +244,7 @@ func split(text string) (number int, rest string, ok bool) {
 	return number, rest, ok && err == nil && number > 0 && strconv.Itoa(number) == digits
 }
 
-// failed names the key; nil stays.
+// failed adds the name of the key to an error. It returns nil for nil.
 func (k *Key) failed(doing string, err error) error {
 	if err == nil {
 		return nil

@@ -7,22 +7,24 @@ import (
 	"time"
 )
 
-// session is a token with its lease. It does not change.
+// session is a token with its lease. It is immutable.
 type session struct {
 	token     string
-	half, end time.Time // of the lease; zero: it has none
+	half, end time.Time // half and end of the lease; zero if it has none
 	renewable bool
 }
 
-// login is one that is under way.
+// login is a login that is under way.
 type login struct {
 	done    chan struct{}
 	session *session
 	err     error
 }
 
-// session is a token that is good, as far as is known: another than spent, where that was
-// refused. Half way through its lease it is renewed, which nobody waits for.
+// session returns a token that is valid as far as the client knows. If spent is not nil, the server has refused the
+// token of that session, and session returns another one. A token past the half of its lease is still returned, but
+// session begins to renew it in the background. If there is no such token, session waits for a login, which all callers
+// share, until ctx ends.
 func (c *Client) session(ctx context.Context, spent *session) (*session, error) {
 	c.mu.Lock()
 	now, s := c.options.Now(), c.present
@@ -52,14 +54,15 @@ func (c *Client) session(ctx context.Context, spent *session) (*session, error) 
 	}
 }
 
-// login gets a token: the one before goes on, where it may, or a new one is asked for.
-func (c *Client) login(ctx context.Context, l *login, before *session) {
-	if before != nil && before.renewable {
-		l.session, l.err = c.auth(ctx, "renew", "auth/token/renew-self", before.token, struct{}{})
+// login gets a token: it renews the previous one if it can, and logs in otherwise.
+func (c *Client) login(ctx context.Context, l *login, previous *session) {
+	if previous != nil && previous.renewable {
+		l.session, l.err = c.auth(ctx, "renew", "auth/token/renew-self", previous.token, struct{}{})
 	}
 	if l.session == nil {
 		o := c.options.AppRole
-		l.session, l.err = c.auth(ctx, "login", "auth/"+escape(o.Mount)+"/login", "", map[string]string{"role_id": o.RoleID, "secret_id": o.SecretID})
+		l.session, l.err = c.auth(ctx, "login", "auth/"+escape(o.Mount)+"/login", "",
+			map[string]string{"role_id": o.RoleID, "secret_id": o.SecretID})
 	}
 	c.mu.Lock()
 	if c.under = nil; l.session != nil {
@@ -69,12 +72,12 @@ func (c *Client) login(ctx context.Context, l *login, before *session) {
 	close(l.done)
 }
 
-// auth asks for a token.
+// auth asks the server for a token.
 func (c *Client) auth(ctx context.Context, op, path, token string, body any) (*session, error) {
 	var answer struct {
 		Auth struct {
 			Token     string `json:"client_token"`
-			Lease     int64  `json:"lease_duration"` // seconds
+			Lease     int64  `json:"lease_duration"` // in seconds
 			Renewable bool   `json:"renewable"`
 		} `json:"auth"`
 	}

@@ -1,5 +1,5 @@
-// Package transit is a client of the transit engine of a key management server, as
-// OpenBao and others have it: keys that sign and encrypt there and never leave it.
+// Package transit is a client of the transit engine of a key management server, such as OpenBao: keys sign and encrypt
+// there and never leave it.
 package transit
 
 import (
@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// ErrUnavailable is in the chain of every error that is expected to pass: the server
-// cannot be reached, is sealed, on standby or busy, or did not answer in time.
+// ErrUnavailable is in the chain of every error that is expected to be temporary: the server cannot be reached, is
+// sealed, on standby or busy, or did not answer in time.
 var ErrUnavailable = errors.New("the key management server is not available")
 
-// RefusedError is the error of a server that answered no.
+// RefusedError is the error of a request that the server refused.
 type RefusedError struct {
 	Status   int
-	Messages []string // those of the server, without what the client sent as secret
+	Messages []string // messages of the server, with the client's secrets replaced
 }
 
 func (e *RefusedError) Error() string {
@@ -34,53 +34,53 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the key management server answered %d: %s", e.Status, strings.Join(e.Messages, "; "))
 }
 
-// Missing reports whether an error says that there is no such key.
+// Missing reports whether an error means that the key does not exist.
 func Missing(err error) bool {
 	refused, ok := errors.AsType[*RefusedError](err)
 	return ok && refused.Status == http.StatusNotFound
 }
 
-// AppRole is how a program logs in.
+// AppRole has the credentials with which a program logs in.
 type AppRole struct {
-	// Mount is the path of the method. Default: approle.
+	// Mount is the path of the authentication method. Default: approle.
 	Mount string
-	// RoleID and SecretID are what a role is given.
+	// RoleID and SecretID are the credentials of a role.
 	RoleID, SecretID string
 }
 
-// Options of a Client.
+// Options are the options of a Client.
 type Options struct {
-	// Address is the server's, such as https://kms.example:8200. Required.
+	// Address is the URL of the server, such as https://kms.example:8200. Required.
 	Address string
-	// Token is a fixed one; AppRole logs in for one. Exactly one of them is there.
+	// Token is a fixed token, and AppRole logs in for one. Exactly one of them is required.
 	Token   string
 	AppRole AppRole
-	// Timeout bounds one request with its answer. Default: 10 s.
+	// Timeout limits one request including its answer. Default: 10 s.
 	Timeout time.Duration
-	// TLS are the roots and certificates for https; nil: those of the system.
+	// TLS has the roots and certificates for https. If it is nil those of the system are used.
 	TLS *tls.Config
-	// Observe is told how long a request took, by what it asked for: login, renew, keys,
-	// create, rotate, sign, encrypt, decrypt. Default: nobody is.
+	// Observe is called with how long a request took and its operation: login, renew, keys, create, rotate, sign,
+	// encrypt or decrypt. Default: none.
 	Observe func(op string, took time.Duration)
-	// Wrap stands before the transport of requests. Default: nothing does.
+	// Wrap wraps the transport of requests. Default: none.
 	Wrap func(base http.RoundTripper) http.RoundTripper
-	// Now is the clock. Default: time.Now.
+	// Now returns the time. Default: time.Now.
 	Now func() time.Time
 }
 
 const (
 	defaultTimeout = 10 * time.Second
 	defaultMount   = "approle"
-	// maxAnswer bounds an answer, in bytes.
+	// maxAnswer is the limit for an answer, in bytes.
 	maxAnswer = 1 << 20
-	// maxMessages and maxMessage bound what is told of a refusal.
+	// maxMessages and maxMessage limit the number and length of the messages of a refusal.
 	maxMessages, maxMessage = 3, 200
 )
 
-// pauses are how long a standby or a busy server is waited for before it is asked again.
+// pauses are how long to wait before a server that is on standby or busy is asked again.
 var pauses = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond}
 
-// Client asks one server. It is safe for concurrent use, and has nothing to close.
+// Client is a client of one server. It is safe for concurrent use and does not need to be closed.
 type Client struct {
 	options Options
 	base    string
@@ -88,14 +88,15 @@ type Client struct {
 
 	mu      sync.Mutex
 	present *session
-	under   *login // the login that is under way; nil: none is
+	under   *login // the current login; nil if there is none
 }
 
-// New makes a client. Nothing is reached for yet.
+// New makes a client. It does not contact the server.
 func New(o Options) (*Client, error) {
 	at, err := url.Parse(o.Address)
 	switch {
-	case err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Hostname() == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "":
+	case err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Hostname() == "" || at.User != nil ||
+		at.RawQuery != "" || at.Fragment != "":
 		return nil, errors.New("the address of a key management server is an http or https URL")
 	case o.Token != "" && o.AppRole.RoleID != "":
 		return nil, errors.New("a token and an AppRole exclude each other")
@@ -115,10 +116,14 @@ func New(o Options) (*Client, error) {
 		o.Observe = func(string, time.Duration) {}
 	}
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: o.TLS, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: o.TLS, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: o.Timeout, MaxResponseHeaderBytes: 64 << 10,
 	}
-	c := &Client{options: o, base: strings.TrimSuffix(o.Address, "/") + "/v1/", http: &http.Client{Transport: transport, CheckRedirect: redirect}}
+	c := &Client{
+		options: o, base: strings.TrimSuffix(o.Address, "/") + "/v1/",
+		http: &http.Client{Transport: transport, CheckRedirect: redirect},
+	}
 	if o.Wrap != nil {
 		c.http.Transport = o.Wrap(transport)
 	}
@@ -128,7 +133,7 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// redirect lets a standby send to the active node, once and with the same scheme.
+// redirect lets a standby server redirect to the active one, once and within the same scheme.
 func redirect(r *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > 1 || r.URL.Scheme != first.URL.Scheme || r.Method != first.Method {
@@ -137,7 +142,7 @@ func redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// escape is a path of words, each as one.
+// escape escapes each segment of a path.
 func escape(path string) string {
 	words := strings.Split(strings.Trim(path, "/"), "/")
 	for i, word := range words {
@@ -146,14 +151,15 @@ func escape(path string) string {
 	return strings.Join(words, "/")
 }
 
-// call asks with a token, and once more with a new one where that is refused.
+// call sends a request with a token, and repeats it once with a new token if that one is refused.
 func (c *Client) call(ctx context.Context, op, method, path string, body, data any) error {
 	s, err := c.session(ctx, nil)
 	if err != nil {
 		return err
 	}
 	err = c.patient(ctx, op, method, path, s.token, body, data)
-	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Status == http.StatusForbidden && c.options.Token == "" {
+	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Status == http.StatusForbidden &&
+		c.options.Token == "" {
 		if s, err = c.session(ctx, s); err != nil {
 			return err
 		}
@@ -162,10 +168,10 @@ func (c *Client) call(ctx context.Context, op, method, path string, body, data a
 	return err
 }
 
-// errBusy is that of a server that asks to be asked again.
+// errBusy is the error of a server that should be asked again.
 var errBusy = fmt.Errorf("%w: it is on standby or busy", ErrUnavailable)
 
-// patient asks again where the server is on standby or busy.
+// patient sends a request and repeats it while the server is on standby or busy, after each of pauses.
 func (c *Client) patient(ctx context.Context, op, method, path, token string, body, data any) error {
 	for i := 0; ; i++ {
 		err := c.ask(ctx, op, method, path, token, body, &struct {
@@ -182,7 +188,7 @@ func (c *Client) patient(ctx context.Context, op, method, path, token string, bo
 	}
 }
 
-// ask sends one request, and reads the answer.
+// ask sends one request and decodes the answer.
 func (c *Client) ask(ctx context.Context, op, method, path, token string, body, answer any) error {
 	defer func(began time.Time) { c.options.Observe(op, time.Since(began)) }(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
@@ -216,7 +222,8 @@ func (c *Client) ask(ctx context.Context, op, method, path, token string, body, 
 		return unreached(err)
 	case len(text) > maxAnswer:
 		return fmt.Errorf("%w: its answer is larger than %d bytes", ErrUnavailable, maxAnswer)
-	case status == http.StatusPreconditionFailed || status == http.StatusTooManyRequests || status == 472 || status == 473:
+	case status == http.StatusPreconditionFailed || status == http.StatusTooManyRequests ||
+		status == 472 || status == 473:
 		return errBusy
 	case status == http.StatusServiceUnavailable:
 		return fmt.Errorf("%w: it is sealed", ErrUnavailable)
@@ -233,8 +240,7 @@ func (c *Client) ask(ctx context.Context, op, method, path, token string, body, 
 	return nil
 }
 
-// unreached is the error of a request without an answer. The URL is the operator's and
-// has no secret, but is long; the cause is enough.
+// unreached returns the error of a request without an answer. It leaves out the URL, which is long and holds no secret.
 func unreached(err error) error {
 	if at, ok := errors.AsType[*url.Error](err); ok {
 		err = at.Err
@@ -242,12 +248,12 @@ func unreached(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// refused is what a server says to a request that it does not take.
+// refused returns the error of a request that the server refused.
 func (c *Client) refused(status int, text []byte, token string) error {
 	var body struct {
 		Errors []string `json:"errors"`
 	}
-	_ = json.Unmarshal(text, &body) // it may be a page of a proxy: then the status is enough
+	_ = json.Unmarshal(text, &body) // the body may be a page of a proxy; the status is enough then
 	e := &RefusedError{Status: status}
 	for _, message := range body.Errors[:min(len(body.Errors), maxMessages)] {
 		for _, secret := range []string{token, c.options.AppRole.SecretID, c.options.AppRole.RoleID} {

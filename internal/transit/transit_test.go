@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit/transittest"
 )
 
-// client is one of a server, with changed options.
+// client returns a client of a server. change may change its options; nil changes none.
 func client(tb testing.TB, s *transittest.Server, change func(o *transit.Options)) *transit.Client {
 	tb.Helper()
 	o := transit.Options{Address: s.URL, AppRole: transit.AppRole{RoleID: transittest.RoleID, SecretID: transittest.SecretID}}
@@ -34,7 +34,7 @@ func client(tb testing.TB, s *transittest.Server, change func(o *transit.Options
 	return c
 }
 
-// made is a key that there is.
+// made creates a key of a kind and returns it with its information.
 func made(tb testing.TB, c *transit.Client, kind string) (*transit.Key, transit.Info) {
 	tb.Helper()
 	k := c.Key("transit", "k")
@@ -247,7 +247,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestSecrets: no token and no secret id is in an error.
+// TestSecrets checks that no error contains a token or a secret id.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	s := transittest.New(t)

@@ -1,5 +1,5 @@
-// Package username holds the names of accounts to rules: readers can tell them
-// apart, and nobody has one that stands for the site.
+// Package username checks names of accounts, so that readers can tell them apart and nobody has a name that stands for
+// the site.
 package username
 
 import (
@@ -12,23 +12,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/confusable"
 )
 
-// marksMost is how many marks a letter may have: more reach into other lines.
+// marksMost is how many marks a letter may have. More would reach into other lines.
 const marksMost = 4
 
-// Error is why a name is refused.
+// Error is the reason why a name is refused.
 type Error struct {
-	// Reason is a word for programs: invisible, spaces, marks, scripts, digits or
-	// reserved.
+	// Reason is a word for programs: invisible, spaces, marks, scripts, digits or reserved.
 	Reason string
-	// Message tells people.
+	// Message is the text for people.
 	Message string
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// Check refuses names that readers cannot tell apart, or not read at all. Length
-// and characters that a site forbids for reasons of its own are not its subject.
-// The error is a *Error.
+// Check refuses names that readers cannot tell apart or cannot read at all. It does not check the length, or characters
+// that a site forbids for reasons of its own. The error is an *Error.
 func Check(name string) error {
 	name = norm.NFC.String(name)
 	switch {
@@ -46,22 +44,22 @@ func Check(name string) error {
 	return nil
 }
 
-// invisible reports what shows nothing, or what no font shows: format and control
-// characters, fillers, spaces of other widths, and code points without a meaning.
+// invisible reports whether a character shows nothing, or is in no font: format and control characters, fillers, spaces
+// of other widths, and unassigned code points.
 func invisible(r rune) bool {
 	switch r {
 	case ' ':
 		return false
-	case '\u2800', '\uFFFC', '\uFFFD': // an empty Braille cell, and what stands for something else
+	case '\u2800', '\uFFFC', '\uFFFD': // an empty Braille cell, and replacement characters
 		return true
 	}
 	return unicode.In(r, unicode.C, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||
 		!unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S)
 }
 
-// manyMarks reports marks with nothing to stand on, that enclose, or too many.
+// manyMarks reports whether a name has a mark without a letter, an enclosing mark, or too many marks on a letter.
 func manyMarks(name string) bool {
-	marks := marksMost // at the beginning none is allowed
+	marks := marksMost // at the beginning no mark is allowed
 	for _, r := range name {
 		if !unicode.IsMark(r) {
 			if marks = 0; r == ' ' {
@@ -76,10 +74,9 @@ func manyMarks(name string) bool {
 	return false
 }
 
-// Keys are equal, or one of them is, for names that look alike in any case: keep
-// them unique over all names together. There are one or two; two where letters
-// look like others in another case only, as the capital i like the small L. They
-// are for comparing only.
+// Keys returns one or two keys of a name. Names that look alike in any case have a key in common, so keys should be
+// unique over all names. There are two keys if letters look like others in another case only, such as the capital i
+// like the small L. Keys are only meant for comparison.
 func Keys(name string) []string {
 	name = strings.Join(strings.Fields(norm.NFKC.String(name)), " ")
 	small := key(strings.ToLower(name))
@@ -89,25 +86,26 @@ func Keys(name string) []string {
 	return []string{small}
 }
 
-// key is a skeleton without regard to case. PostgreSQL takes no U+0000.
+// key returns a skeleton without regard to case. U+0000 is replaced, as PostgreSQL does not accept it.
 func key(text string) string {
 	small := strings.ToLower(confusable.Skeleton(text)) // some skeletons have capitals
 	return strings.ReplaceAll(confusable.Skeleton(small), "\x00", "\uFFFD")
 }
 
-// Reserved are names that nobody has who registers.
+// Reserved is a set of names that nobody may register.
 type Reserved map[string]bool
 
-// Common are names that stand for a site, or for nobody.
+// Common are names that stand for a site or for nobody.
 var Common = []string{
-	"admin", "admins", "administrator", "administrators", "administration", "moderator", "moderators", "moderation", "mod", "mods",
+	"admin", "admins", "administrator", "administrators", "administration",
+	"moderator", "moderators", "moderation", "mod", "mods",
 	"system", "sysadmin", "sysop", "root", "superuser", "webmaster", "hostmaster", "postmaster", "operator",
 	"support", "help", "helpdesk", "staff", "team", "security", "abuse", "official", "info", "noreply", "mailer-daemon",
-	"deleted", "deleted member", "deleted user", "guest", "anonymous", "nobody", "everyone", "unknown", "null", "undefined",
+	"deleted", "deleted member", "deleted user", "guest", "anonymous", "nobody", "everyone", "unknown", "null",
+	"undefined",
 }
 
-// NewReserved reserves words, and what looks like them, also with spaces and
-// marks in between.
+// NewReserved reserves words and everything that looks like them, also with spaces and marks in between.
 func NewReserved(words ...string) Reserved {
 	all := make(Reserved)
 	for _, word := range words {
@@ -121,7 +119,7 @@ func NewReserved(words ...string) Reserved {
 	return all
 }
 
-// Check refuses a name that is reserved. The error is a *Error.
+// Check refuses a reserved name. The error is an *Error.
 func (r Reserved) Check(name string) error {
 	if slices.ContainsFunc(Keys(name), func(key string) bool { return r[bare(key)] }) {
 		return &Error{"reserved", "this name, or one that looks like it, is reserved"}
@@ -129,7 +127,7 @@ func (r Reserved) Check(name string) error {
 	return nil
 }
 
-// bare leaves only letters and digits.
+// bare removes everything but letters and digits.
 func bare(key string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsNumber(r) {

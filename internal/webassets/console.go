@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// parts holds the modules that all consoles are made of: elements, forms, charts, the frame. Its
-// files import one another and the script of every page, by relative paths only.
+// parts holds the modules that all consoles use: elements, forms, charts, the frame. Its files import one another and
+// the script of every page by relative paths only.
 //
 //go:embed parts
 var parts embed.FS
@@ -26,27 +26,27 @@ var pageTemplate = template.Must(template.Must(template.New("page").Parse(look.T
 // Document is the name of the page of a console.
 const Document = "index.html"
 
-// below is where a console has the files of every page.
+// below is the path of the shared files within a console.
 const below = "parts/"
 
-// Page is the document of a console: it loads app.js and app.css.
+// Page is the document of a console, which loads app.js and app.css.
 type Page struct {
 	Title string
-	// Root is where the files are as seen from the document: empty for beside it,
-	// else a relative path that ends in a slash.
+	// Root is the path of the files relative to the document: empty if they are beside it, or else a path that ends
+	// with a slash.
 	Root string
-	// WithoutScript is what is read where scripts do not run.
+	// WithoutScript is the text for browsers that run no scripts.
 	WithoutScript string
 }
 
-// Console is a page that is a program over an API, and its files.
+// Console is a page that is a client of an API, with its files.
 type Console struct {
 	*Files
 	page Page
 }
 
-// NewConsole returns a console that has the files of a folder, and below parts/ those that all
-// consoles share. It is served under a Content-Security-Policy.
+// NewConsole returns a console with the files of a folder and, below parts/, those that all consoles share. It is
+// served with the Content-Security-Policy policy.
 func NewConsole(policy string, files fs.FS, root string, page Page) *Console {
 	c := &Console{New(policy).Load(files, root).Load(parts, "."), page}
 	for name, text := range look.Files() {
@@ -55,14 +55,13 @@ func NewConsole(policy string, files fs.FS, root string, page Page) *Console {
 	return c
 }
 
-// Has reports whether there is a file. The document of the console is one, the files of a brand are
-// below parts/.
+// Has reports whether there is a file. It includes the document of the console, and the files of a brand below parts/.
 func (c *Console) Has(name string, bar look.Bar) bool {
 	file, shared := strings.CutPrefix(name, below)
 	return name == Document || c.Files.Has(name) || shared && bar.Brand.Has(file)
 }
 
-// Serve answers a GET or HEAD with a file that there is. The document has the bar in it.
+// Serve answers a GET or HEAD request with a file, which must exist. The document includes the bar.
 func (c *Console) Serve(w http.ResponseWriter, r *http.Request, name string, bar look.Bar) {
 	file, shared := strings.CutPrefix(name, below)
 	switch {
@@ -76,7 +75,7 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request, name string, bar
 	}
 }
 
-// document returns the page with a bar.
+// document renders the page with a bar.
 func (c *Console) document(bar look.Bar) []byte {
 	address := func(name string) string { return c.page.Root + below + name }
 	shown := struct {

@@ -1,4 +1,4 @@
-// Package webassets serves the files of pages that are part of the program.
+// Package webassets serves the embedded files of pages.
 package webassets
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// Policy is a Content-Security-Policy that lets pages load what is on their
-// own site and run nothing else. connect are further sources of connect-src.
+// Policy returns a Content-Security-Policy that lets pages load files from their own site only. connect are further
+// sources for connect-src.
 func Policy(connect ...string) string {
 	sources := strings.Join(append([]string{"'self'"}, connect...), " ")
 	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src " + sources +
 		"; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
-// types are those of the files, which no system table may change.
+// types are the types of the files. The system's tables are not used.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -30,25 +30,25 @@ var types = map[string]string{
 	".json": "application/json",
 }
 
-// Files are files by name, each with its type and ETag. Clients ask again on
-// every use, and are told in a line that nothing has changed (see Version).
+// Files are files by name, each with its type and ETag. Clients revalidate on every use, and get a short answer if
+// nothing has changed (see Version).
 type Files struct {
 	policy string
 	by     map[string]file
 }
 
 type file struct {
-	kind, version string // Content-Type, and what the ETag quotes
+	kind, version string // Content-Type, and the value of the ETag
 	text          []byte
 }
 
-// New returns no files, to be served under a Content-Security-Policy.
+// New returns an empty set of files to be served with a Content-Security-Policy.
 func New(policy string) *Files {
 	return &Files{policy: policy, by: make(map[string]file)}
 }
 
-// Load adds all files of a folder, by their paths in it; the folder "." is all
-// there is. It is embedded, so it panics where it cannot be read.
+// Load adds all files in a folder, by their paths within it; the folder "." means all files. files is embedded, so Load
+// panics if it cannot be read.
 func (f *Files) Load(files fs.FS, root string) *Files {
 	err := fs.WalkDir(files, root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -67,7 +67,7 @@ func (f *Files) Load(files fs.FS, root string) *Files {
 	return f
 }
 
-// Add adds a file, in the place of one with the same name.
+// Add adds a file and replaces one with the same name.
 func (f *Files) Add(name string, text []byte) { f.by[name] = fileOf(name, text) }
 
 func fileOf(name string, text []byte) file {
@@ -80,11 +80,11 @@ func (f *Files) Has(name string) bool {
 	return ok
 }
 
-// Version changes with the text of a file. Asked for with ?v= and it, a file is kept
-// by browsers without asking again.
+// Version returns a hash of a file. Browsers cache a file that they request with ?v= and its version without
+// revalidating.
 func (f *Files) Version(name string) string { return f.by[name].version }
 
-// Serve answers a GET or HEAD with a file that there is.
+// Serve answers a GET or HEAD request with a file, which must exist.
 func (f *Files) Serve(w http.ResponseWriter, r *http.Request, name string) { f.serve(w, r, f.by[name]) }
 
 func (f *Files) serve(w http.ResponseWriter, r *http.Request, a file) {

@@ -53,8 +53,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestPage: what the document loads is there, by paths relative to it, and
-// nothing in it is inline.
+// TestPage checks that everything that the document loads exists, at paths relative to it, and that nothing in it is
+// inline.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	files := console()
@@ -80,8 +80,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestBar: the document has the menu of services and the brand of whom a request is for, and a browser
-// that has it is told when that changes.
+// TestBar checks that the document has the menu of services and the brand that apply to the request, and that a browser
+// that has cached it gets a new one when these change.
 func TestBar(t *testing.T) {
 	t.Parallel()
 	files := console()
@@ -118,8 +118,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// TestPartsStandAlone: parts import one another only, so that they work wherever a
-// console has them.
+// TestPartsStandAlone checks that parts import only one another, so that they work wherever a console has them.
 func TestPartsStandAlone(t *testing.T) {
 	t.Parallel()
 	files := NewConsole("", fstest.MapFS{"web/app.js": {}}, "web", Page{})

@@ -15,34 +15,32 @@ import (
 )
 
 const (
-	// attemptsMost is how often a delivery is tried.
+	// attemptsMost is how often a delivery is attempted.
 	attemptsMost = 6
-	// lease is how long a node has a delivery for itself; more than an attempt can
-	// take.
+	// lease is how long a node has a delivery for itself, which is longer than an attempt can take.
 	lease = 30 * time.Second
-	// answerMost bounds what is kept of how an attempt ended, in characters.
+	// answerMost limits the stored result of an attempt, in characters.
 	answerMost = 200
 )
 
-// outgoing is a delivery that this node has to send. Another node takes it when
-// the lease ends.
+// outgoing is a delivery that this node has claimed. When the lease ends another node may claim it.
 type outgoing struct {
 	id      int64
 	webhook int64
 	url     string
 	secret  []byte
-	event   string // stable over attempts
+	event   string // the same for all attempts
 	topic   string
 	body    string
 
 	attempts int64
 }
 
-// due lists the webhooks that have something to be sent now: none where the keyring
-// cannot be used, whose deliveries are for other nodes, or for later.
+// due lists the webhooks that have something to send now. It returns none if the keyring cannot be used; other nodes,
+// or a later run, will send their deliveries.
 func (h *Hooks) due(ctx context.Context) (ids []int64, err error) {
 	if _, err := h.Keyring(); err != nil {
-		return nil, nil //nolint:nilerr // the keyring has said so
+		return nil, nil //nolint:nilerr // the keyring has logged it
 	}
 	err = h.DB.Read(ctx, func(c store.Conn) error {
 		now := h.micros()
@@ -54,8 +52,8 @@ func (h *Hooks) due(ctx context.Context) (ids []int64, err error) {
 	return ids, err
 }
 
-// claim takes the next delivery of a webhook for this node alone; nil: there is none
-// now. The attempt counts even if this process ends in it.
+// claim claims the next delivery of a webhook for this node. It returns nil if there is none now. The attempt counts
+// even if this process ends during it.
 func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 	var sealed string
 	o := &outgoing{webhook: webhook}
@@ -64,8 +62,10 @@ func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 		now := h.micros()
 		err := c.Row("SELECT url, secret FROM "+h.hooks+" WHERE id = ? AND enabled = 1", webhook).Scan(&o.url, &sealed)
 		if err == nil {
-			err = c.Row("UPDATE "+h.deliveries+" SET leased_until = ?, attempts = attempts + 1, tried_at = ? WHERE id = (SELECT id FROM "+h.deliveries+
-				" WHERE webhook_id = ? AND next_at <= ? AND leased_until <= ? ORDER BY next_at, id LIMIT 1"+c.LockFree()+") RETURNING id, event, topic, body, attempts",
+			err = c.Row("UPDATE "+h.deliveries+
+				" SET leased_until = ?, attempts = attempts + 1, tried_at = ? WHERE id = (SELECT id FROM "+h.deliveries+
+				" WHERE webhook_id = ? AND next_at <= ? AND leased_until <= ? ORDER BY next_at, id LIMIT 1"+c.LockFree()+
+				") RETURNING id, event, topic, body, attempts",
 				now+lease.Microseconds(), now, webhook, now, now).Scan(&o.id, &o.event, &o.topic, &o.body, &o.attempts)
 		}
 		if errors.Is(err, sql.ErrNoRows) {
@@ -78,16 +78,16 @@ func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 	}
 	o.secret, err = h.openSecret(ctx, o.url, sealed)
 	switch {
-	case errors.Is(err, keyring.ErrOpen): // not to be tried for ever
+	case errors.Is(err, keyring.ErrOpen): // do not try again for ever
 		return nil, errors.Join(err, h.settle(ctx, o, 0, "the secret of this webhook does not open; give it a new one"))
-	case err != nil: // the keyring is away for now
+	case err != nil: // the keyring cannot be used for now
 		return nil, errors.Join(err, h.giveBack(ctx, o))
 	}
 	return o, nil
 }
 
-// settle notes how an attempt ended: with the status of an answer, or without one
-// and why. 410 switches the webhook off.
+// settle records the result of an attempt: the status of the answer or, if status is 0, why there is none. A 410
+// disables the webhook.
 func (h *Hooks) settle(ctx context.Context, o *outgoing, status int, why string) error {
 	answer := text.Short(why, answerMost)
 	if status != 0 {
@@ -101,20 +101,23 @@ func (h *Hooks) settle(ctx context.Context, o *outgoing, status int, why string)
 		state, next = "failed", sql.NullInt64{}
 	}
 	return h.DB.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE "+h.deliveries+" SET state = ?, next_at = ?, leased_until = 0, answer = ? WHERE id = ?", state, next, answer, o.id)
+		_, err := c.Exec("UPDATE "+h.deliveries+
+			" SET state = ?, next_at = ?, leased_until = 0, answer = ? WHERE id = ?", state, next, answer, o.id)
 		if err != nil || status != http.StatusGone {
 			return err
 		}
-		if _, err := c.Exec("UPDATE "+h.hooks+" SET enabled = 0, disabled_reason = ? WHERE id = ?", "the address answered 410 Gone", o.webhook); err != nil {
+		if _, err := c.Exec("UPDATE "+h.hooks+" SET enabled = 0, disabled_reason = ? WHERE id = ?",
+			"the address answered 410 Gone", o.webhook); err != nil {
 			return err
 		}
-		_, err = c.Exec("UPDATE "+h.deliveries+" SET state = 'failed', next_at = NULL, answer = 'the webhook was switched off' WHERE webhook_id = ? AND next_at IS NOT NULL", o.webhook)
+		_, err = c.Exec("UPDATE "+h.deliveries+
+			" SET state = 'failed', next_at = NULL, answer = 'the webhook was switched off' WHERE webhook_id = ? AND next_at IS NOT NULL",
+			o.webhook)
 		return err
 	})
 }
 
-// giveBack is for a delivery that was cut short by the end of this process: the
-// attempt does not count.
+// giveBack releases a delivery whose attempt was interrupted by the end of this process. The attempt does not count.
 func (h *Hooks) giveBack(ctx context.Context, o *outgoing) error {
 	return h.DB.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("UPDATE "+h.deliveries+" SET attempts = attempts - 1, leased_until = 0 WHERE id = ?", o.id)

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// keepOver is how long deliveries are kept that are over, and keepPending for how
-	// long those of a webhook wait that is off.
+	// keepOver is how long finished deliveries are kept. keepPending is how long a delivery may be pending, above all
+	// because its webhook is disabled, before it fails.
 	keepOver    = 7 * 24 * time.Hour
 	keepPending = 3 * 24 * time.Hour
 
-	purgeBatch = 500 // rows in one transaction: others wait for it
+	purgeBatch = 500 // rows per transaction, for which others wait
 )
 
 // event is the body of a delivery.
@@ -26,14 +26,13 @@ type event struct {
 	Data      any    `json:"data"`
 }
 
-// Emit writes a delivery for each webhook that has the topic, with the change
-// that it tells of: one is not there without the other. Where no webhook has
-// it, nothing is written.
+// Emit writes a delivery for each enabled webhook with the topic, in the transaction of the change, so that neither
+// exists without the other. If no webhook has the topic, nothing is written.
 func (h *Hooks) Emit(c store.Conn, topic string, data any) error {
 	return h.emit(c, topic, data, "enabled = 1 AND topics LIKE ?", "% "+topic+" %")
 }
 
-// Test writes a delivery of no consequence for a webhook. The error may be ErrOff.
+// Test writes a test delivery for a webhook. It returns ErrOff if the webhook is disabled.
 func (h *Hooks) Test(c store.Conn, id int64) error {
 	var enabled bool
 	if err := c.Row("SELECT enabled = 1 FROM "+h.hooks+" WHERE id = ?", id).Scan(&enabled); err != nil {
@@ -47,50 +46,57 @@ func (h *Hooks) Test(c store.Conn, id int64) error {
 	}{id}, "id = ?", id)
 }
 
-// emit writes a delivery for the webhooks of a condition.
+// emit writes a delivery for the webhooks that match a condition.
 func (h *Hooks) emit(c store.Conn, topic string, data any, where string, args ...any) error {
 	now := h.Now()
-	e := event{Event: "evt_" + rand.Text(), Topic: topic, CreatedAt: now.UTC().Format("2006-01-02T15:04:05.000Z"), Data: data}
+	e := event{
+		Event: "evt_" + rand.Text(), Topic: topic, CreatedAt: now.UTC().Format("2006-01-02T15:04:05.000Z"), Data: data,
+	}
 	body, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
 	return c.Later("INSERT INTO "+h.deliveries+" (webhook_id, event, topic, body, next_at, created_at)"+
-		" SELECT id, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM "+h.hooks+" WHERE "+where, append([]any{e.Event, topic, string(body), now.UnixMicro(), now.UnixMicro()}, args...)...)
+		" SELECT id, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM "+h.hooks+" WHERE "+where,
+		append([]any{e.Event, topic, string(body), now.UnixMicro(), now.UnixMicro()}, args...)...)
 }
 
-// Delivery is one message to a webhook.
+// Delivery is a message to a webhook.
 type Delivery struct {
-	ID        int64 // stable over attempts
+	ID        int64 // the same for all attempts
 	Event     string
 	Topic     string
 	Body      string
 	State     string // pending, delivered or failed
 	Attempts  int64
-	Answer    string // of the last attempt
+	Answer    string // result of the last attempt
 	CreatedAt int64
-	TriedAt   int64 // 0: not tried
-	NextAt    int64 // 0: no more
+	TriedAt   int64 // 0 before the first attempt
+	NextAt    int64 // 0 if there is no further attempt
 }
 
-// Deliveries lists the last deliveries of a webhook, newest first.
-func (h *Hooks) Deliveries(c store.Conn, id int64, most int) ([]Delivery, error) {
+// Deliveries returns the last deliveries of a webhook, newest first, at most limit.
+func (h *Hooks) Deliveries(c store.Conn, id int64, limit int) ([]Delivery, error) {
 	return store.List(c, func(r store.Row) (d Delivery, err error) {
-		return d, r.Scan(&d.ID, &d.Event, &d.Topic, &d.Body, &d.State, &d.Attempts, &d.Answer, &d.CreatedAt, &d.TriedAt, &d.NextAt)
+		return d, r.Scan(&d.ID, &d.Event, &d.Topic, &d.Body, &d.State, &d.Attempts, &d.Answer, &d.CreatedAt,
+			&d.TriedAt, &d.NextAt)
 	}, "SELECT id, event, topic, body, state, attempts, answer, created_at, COALESCE(tried_at, 0), COALESCE(next_at, 0)"+
-		" FROM "+h.deliveries+" WHERE webhook_id = ? ORDER BY id DESC LIMIT ?", id, most)
+		" FROM "+h.deliveries+" WHERE webhook_id = ? ORDER BY id DESC LIMIT ?", id, limit)
 }
 
-// Purge ends what waits for webhooks that are off for three days, and deletes what is
-// over for a week. It tells how much.
+// Purge fails deliveries that are still pending three days after they were written, and deletes finished ones that are
+// a week old. It returns the number of rows.
 func (h *Hooks) Purge(ctx context.Context) (n int64, err error) {
 	now := h.Now()
-	n, err = h.DB.Purge(ctx, purgeBatch, "UPDATE "+h.deliveries+" SET state = 'failed', next_at = NULL, answer = 'waited too long' WHERE id IN"+
-		" (SELECT id FROM "+h.deliveries+" WHERE created_at <= ? AND next_at IS NOT NULL LIMIT ?)", now.Add(-keepPending).UnixMicro())
+	n, err = h.DB.Purge(ctx, purgeBatch, "UPDATE "+h.deliveries+
+		" SET state = 'failed', next_at = NULL, answer = 'waited too long' WHERE id IN"+
+		" (SELECT id FROM "+h.deliveries+" WHERE created_at <= ? AND next_at IS NOT NULL LIMIT ?)",
+		now.Add(-keepPending).UnixMicro())
 	if err != nil {
 		return n, err
 	}
 	deleted, err := h.DB.Purge(ctx, purgeBatch, "DELETE FROM "+h.deliveries+" WHERE id IN"+
-		" (SELECT id FROM "+h.deliveries+" WHERE created_at <= ? AND next_at IS NULL LIMIT ?)", now.Add(-keepOver).UnixMicro())
+		" (SELECT id FROM "+h.deliveries+" WHERE created_at <= ? AND next_at IS NULL LIMIT ?)",
+		now.Add(-keepOver).UnixMicro())
 	return n + deleted, err
 }

@@ -15,12 +15,12 @@ import (
 
 const (
 	secretPrefix = "whsec_"
-	// plainPrefix marks a secret of a service without a keyring.
+	// plainPrefix marks a secret that was stored without a keyring.
 	plainPrefix = "plain."
 )
 
-// NewSecret makes a secret, sealed for the address: it signs nothing that goes
-// elsewhere. Whoever asked for it sees it this once.
+// NewSecret makes a secret and also returns it sealed for the URL, so that it can sign only what goes there. The caller
+// shows the secret once to the person who asked for it.
 func (h *Hooks) NewSecret(ctx context.Context, address string) (secret, sealed string, err error) {
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw) // never fails
@@ -56,10 +56,10 @@ func (h *Hooks) openSecret(ctx context.Context, address, sealed string) ([]byte,
 	return secret, nil
 }
 
-// place binds a secret to its address.
+// place returns the associated data that binds a secret to its URL.
 func place(table, address string) []byte { return []byte(table + "/secret/" + address) }
 
-// SealedSample is some of the sealed texts in a service's tables.
+// SealedSample returns the sealed texts of a service's webhooks, as a sample for package sealed.
 func SealedSample(ctx context.Context, db *store.DB, prefix string) (sample []sealed.Text, err error) {
 	h := New(Options{DB: db, Prefix: prefix})
 	texts, err := h.sealedSecrets(ctx)
@@ -84,9 +84,8 @@ func (h *Hooks) sealedSecrets(ctx context.Context) (texts []sealedSecret, err er
 	return texts, err
 }
 
-// Reencrypt makes the first key of the keyring the one that all nodes seal with,
-// which they must have, and seals the secrets anew that are under another one. Those
-// of unreadable stay as they are.
+// Reencrypt makes all nodes seal with the first key of the keyring, which all must have, and seals again the secrets
+// that are sealed with another one. Secrets that cannot be opened are counted in unreadable and stay as they are.
 func (h *Hooks) Reencrypt(ctx context.Context) (resealed, unreadable int, err error) {
 	ring, err := h.Keyring()
 	if err != nil || ring == nil {

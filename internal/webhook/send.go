@@ -24,7 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// What the names of a delivery's headers end with.
+// Suffixes of the names of a delivery's headers; see Options.Headers.
 const (
 	HeaderDelivery  = "-Delivery"
 	HeaderTopic     = "-Topic"
@@ -34,26 +34,24 @@ const (
 
 const (
 	deliveryTimeout = 10 * time.Second
-	// deliveriesAtOnce bounds how many webhooks are served at a time.
+	// deliveriesAtOnce limits how many webhooks are served at the same time.
 	deliveriesAtOnce = 8
-	// deliveriesRun bounds what one webhook gets in one run, and deliveriesTime
-	// after how long it begins no more: the next run waits for the slowest.
+	// deliveriesRun limits the deliveries to one webhook in a run, and deliveriesTime is the time after which no more
+	// are begun, since the next run waits for the slowest webhook.
 	deliveriesRun  = 200
 	deliveriesTime = 10 * time.Second
-	// answerRead is how much of an answer is read, so that its connection can be
-	// used again; its text is ignored.
+	// answerRead is how much of an answer is read, so that its connection can be reused. Its text is ignored.
 	answerRead = 16 << 10
 )
 
-// Sender sends deliveries to the addresses of webhooks.
+// Sender sends deliveries to the URLs of webhooks.
 type Sender struct {
 	client *http.Client
 	now    func() time.Time
 	logger *zap.Logger
 }
 
-// NewSender makes a sender that connects to public addresses and to those
-// of allow.
+// NewSender makes a sender that connects to public addresses and to those in allow.
 func NewSender(allow []netip.Prefix, logger *zap.Logger) *Sender {
 	return &Sender{
 		client: &http.Client{
@@ -67,18 +65,18 @@ func NewSender(allow []netip.Prefix, logger *zap.Logger) *Sender {
 				IdleConnTimeout:        30 * time.Second,
 				ForceAttemptHTTP2:      true,
 			},
-			// A redirect would lead past what the administrator has set.
+			// A redirect would lead away from what the administrator has set.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		now: time.Now, logger: logger,
 	}
 }
 
-// Close ends the connections that are kept.
+// Close closes idle connections.
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
-// Deliver sends what is due. Webhooks do not wait for each other; one that fails
-// rests until the next run.
+// Deliver sends the deliveries that are due. Webhooks do not wait for each other; one whose delivery fails pauses until
+// the next run.
 func (h *Hooks) Deliver(ctx context.Context, s *Sender) (done int, err error) {
 	ids, err := h.due(ctx)
 	if err != nil {
@@ -101,8 +99,7 @@ func (h *Hooks) Deliver(ctx context.Context, s *Sender) (done int, err error) {
 	return int(delivered.Load()), errors.Join(errs...)
 }
 
-// deliverTo sends what is due to one webhook, in order, until one fails or the
-// time of a run is over.
+// deliverTo sends the deliveries that are due to one webhook, in order, until one fails or the time of a run is over.
 func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, err error) {
 	begun := s.now()
 	for range deliveriesRun {
@@ -126,7 +123,8 @@ func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, e
 			return done, err
 		}
 		if status < 200 || status > 299 {
-			s.logger.Warn("webhook not delivered", zap.Int64("webhook", id), zap.Int64("delivery", o.id), zap.String("topic", o.topic), zap.Int("status", status), zap.String("reason", why))
+			s.logger.Warn("webhook not delivered", zap.Int64("webhook", id), zap.Int64("delivery", o.id),
+				zap.String("topic", o.topic), zap.Int("status", status), zap.String("reason", why))
 			return done, nil
 		}
 		done++
@@ -134,7 +132,7 @@ func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, e
 	return done, nil
 }
 
-// send makes one attempt: the status of the answer, or 0 and why there is none.
+// send makes one attempt. It returns the status of the answer, or 0 and the reason why there is none.
 func (h *Hooks) send(ctx context.Context, s *Sender, o *outgoing) (status int, why string) {
 	at := strconv.FormatInt(s.now().Unix(), 10)
 	header := make(http.Header, 6)
@@ -146,8 +144,8 @@ func (h *Hooks) send(ctx context.Context, s *Sender, o *outgoing) (status int, w
 	return s.Post(ctx, o.url, header, o.body)
 }
 
-// Post sends a JSON body to an address once. It returns the status of the answer, or 0 and,
-// without the address, why there is none.
+// Post posts a JSON body to a URL once. It returns the status of the answer, or 0 and the reason why there is none,
+// which does not contain the URL.
 func (s *Sender) Post(ctx context.Context, address string, header http.Header, body string) (status int, why string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
@@ -164,18 +162,17 @@ func (s *Sender) Post(ctx context.Context, address string, header http.Header, b
 	return answer.StatusCode, ""
 }
 
-// Sign is the signature of a delivery: HMAC-SHA-256 over the time, a dot and
-// the body.
+// Sign returns the signature of a delivery: the HMAC-SHA-256 of the time, a dot and the body.
 func Sign(secret []byte, timestamp, body string) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(timestamp + "." + body))
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// reason tells why there is no answer, without the address: it may hold a secret.
+// reason returns why there is no answer. It leaves out the URL, which may hold a secret.
 func reason(err error) string {
-	if of, ok := errors.AsType[*url.Error](err); ok {
-		err = of.Err
+	if urlError, ok := errors.AsType[*url.Error](err); ok {
+		err = urlError.Err
 	}
 	var timeout net.Error
 	var dns *net.DNSError

@@ -21,7 +21,7 @@ import (
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// receiver is the address of a webhook.
+// receiver is the server of a webhook.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -74,8 +74,8 @@ func (s *site) deliver(sender *Sender) int {
 	return n
 }
 
-// TestDeliver: what was written with a change is delivered after this process is
-// another one, signed, and the same once more when it has to be.
+// TestDeliver checks that an event that was written with a change is delivered by a later process, signed, and that it
+// is the same when it is delivered again.
 func TestDeliver(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -131,7 +131,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// TestDeliverOnce: several nodes share the work and deliver nothing twice.
+// TestDeliverOnce checks that several nodes share the work and deliver nothing twice.
 func TestDeliverOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -168,8 +168,8 @@ func TestDeliverOnce(t *testing.T) {
 	})
 }
 
-// TestDeliverFailures: redirects are not followed, 410 ends, one webhook does not
-// hold another, and private addresses are refused.
+// TestDeliverFailures checks that redirects are not followed, that 410 switches a webhook off, that one webhook does
+// not delay another, and that private addresses are refused.
 func TestDeliverFailures(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -222,8 +222,8 @@ func TestDeliverFailures(t *testing.T) {
 	})
 }
 
-// TestDeliverSlow: one receiver that is slow holds neither the others up nor the
-// end of a run; what is left for it comes with the next.
+// TestDeliverSlow checks that a slow receiver delays neither the others nor the end of a run. The next run delivers
+// what is left for it.
 func TestDeliverSlow(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -265,7 +265,7 @@ func TestDeliverSlow(t *testing.T) {
 	})
 }
 
-// TestDeliverCut: the end of the process in an attempt does not count.
+// TestDeliverCut checks that an attempt that the end of the process interrupts does not count.
 func TestDeliverCut(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

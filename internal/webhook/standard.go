@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// The headers of the Standard Webhooks specification (standardwebhooks.com), version 1.
+// Names of the headers of the Standard Webhooks specification (standardwebhooks.com), version 1.
 const (
 	StandardID        = "Webhook-Id"
 	StandardTimestamp = "Webhook-Timestamp"
 	StandardSignature = "Webhook-Signature"
 )
 
-// Bounds of the bytes of a secret, as Standard Webhooks has them.
+// Limits for the bytes of a secret according to Standard Webhooks.
 const (
 	standardSecretLeast = 24
 	standardSecretMost  = 64
 )
 
-// ParseStandardSecret reads a secret of Standard Webhooks: whsec_ and 24 to 64 bytes in base64.
+// ParseStandardSecret parses a secret of Standard Webhooks: whsec_ and 24 to 64 bytes in base64.
 func ParseStandardSecret(text string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(text, secretPrefix)
 	if !ok {
@@ -40,8 +40,8 @@ func ParseStandardSecret(text string) ([]byte, error) {
 	return secret, nil
 }
 
-// StandardHeader returns the headers of a message of Standard Webhooks. The id is the same in
-// all attempts of a message, and has no dot in it.
+// StandardHeader returns the headers of a message of Standard Webhooks. id is the same in all attempts of a message and
+// must not contain a dot.
 func StandardHeader(secret []byte, id string, at time.Time, body string) http.Header {
 	timestamp := strconv.FormatInt(at.Unix(), 10)
 	mac := hmac.New(sha256.New, secret)

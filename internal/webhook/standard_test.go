@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestStandardHeader: the example of the reference implementation comes out.
+// TestStandardHeader checks the signature against the example of the reference implementation.
 func TestStandardHeader(t *testing.T) {
 	t.Parallel()
 	secret, err := ParseStandardSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
@@ -37,7 +37,7 @@ func TestParseStandardSecret(t *testing.T) {
 	}
 }
 
-// TestPost: what is sent has the headers that were given, and addresses that are not public are refused.
+// TestPost checks that a request has the given headers, and that addresses that are not public are refused.
 func TestPost(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)

@@ -1,8 +1,7 @@
-// Package webhook tells addresses that administrators have set of what changes in a
-// service. What is to be told is written with the change itself, and sent from there
-// in the background: signed, to public addresses, again after growing pauses, by one
-// node of those that share the database. What there is to tell, and who may set an
-// address, is the service's.
+// Package webhook notifies URLs that administrators have set of changes in a service. A notification is written in the
+// same transaction as the change, and sent from there in the background: signed, to public addresses, retried after
+// growing pauses, by one of the nodes that share the database. The service decides what is notified and who may set a
+// URL.
 package webhook
 
 import (
@@ -21,65 +20,64 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Schema is the tables <prefix>_webhooks and <prefix>_webhook_deliveries.
+// Schema returns the schema of the tables <prefix>_webhooks and <prefix>_webhook_deliveries.
 func Schema(prefix string) store.Schema { return store.Prefixed(migrations, "webhook", prefix) }
 
-// Topic is what the deliveries have that somebody asks for to try a webhook.
+// Topic is the topic of test deliveries.
 const Topic = "webhook.test"
 
-// addressMost bounds the address of a webhook, in bytes.
+// addressMost is the limit for the URL of a webhook, in bytes.
 const addressMost = 2000
 
 var (
-	// ErrMany refuses one more webhook.
+	// ErrMany refuses another webhook because there are Options.Most.
 	ErrMany = errors.New("there are too many webhooks")
-	// ErrOff refuses to test a webhook that is off.
+	// ErrOff refuses to test a webhook that is disabled.
 	ErrOff = errors.New("the webhook is off: switch it on first")
 )
 
-// Error is why a webhook is refused.
+// Error is the reason why a webhook is refused.
 type Error struct {
-	// Field is url or topics: what is wrong.
+	// Field is the field at fault: url or topics.
 	Field string
 	// Reason is a word for programs: form, unknown or required.
 	Reason string
-	// Message tells people.
+	// Message is the text for people.
 	Message string
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// Options are a service's.
+// Options are the options of a service.
 type Options struct {
 	DB *store.DB
-	// Prefix of the tables, which are those of Schema.
+	// Prefix is the prefix of the tables of Schema.
 	Prefix string
-	// Headers is what the names of a delivery's headers begin with, such as X-Board:
-	// -Delivery, -Topic, -Timestamp and -Signature follow.
+	// Headers is the prefix of the names of a delivery's headers, such as X-Board, which is followed by -Delivery,
+	// -Topic, -Timestamp and -Signature.
 	Headers string
 	// Agent is the User-Agent.
 	Agent string
-	// Topics are all that a webhook can be told of.
+	// Topics are all topics that a webhook can subscribe to.
 	Topics []string
-	// Most is how many webhooks there may be: each change may have to write so many
-	// rows.
+	// Most is the maximum number of webhooks, as each change may have to write that many rows.
 	Most int
-	// Keyring encrypts secrets in the database; nil: there is none. While it cannot be
-	// used nothing is sent.
+	// Keyring returns the keyring that encrypts secrets in the database, or nil if there is none. While it returns an
+	// error nothing is sent.
 	Keyring func() (keyring.Keyring, error)
-	// Now is the time. Default: time.Now.
+	// Now returns the time. Default: time.Now.
 	Now func() time.Time
 }
 
-// Hooks are the webhooks of a service. It is safe for concurrent use. What has a
-// Conn is for a transaction of the service; its errors are the database's where
-// nothing else is said, sql.ErrNoRows for a webhook that is not there.
+// Hooks are the webhooks of a service. It is safe for concurrent use. Methods with a Conn run in a transaction of the
+// service and, unless noted otherwise, return the errors of the database, which are sql.ErrNoRows for a webhook that
+// does not exist.
 type Hooks struct {
 	Options
-	hooks, deliveries string // tables
+	hooks, deliveries string // names of the tables
 }
 
-// New makes the webhooks of a service. It touches nothing yet.
+// New returns the webhooks of a service. It does not access the database.
 func New(o Options) *Hooks {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -87,19 +85,19 @@ func New(o Options) *Hooks {
 	return &Hooks{o, o.Prefix + "_webhooks", o.Prefix + "_webhook_deliveries"}
 }
 
-// Webhook is an address that is told of changes.
+// Webhook is a URL that is notified of changes.
 type Webhook struct {
 	ID             int64
 	URL            string
 	Topics         []string
 	Enabled        bool
-	DisabledReason string // empty: switched off by hand
+	DisabledReason string // empty if it was disabled by hand
 	CreatedBy      string
-	CreatedAt      int64 // Unix microseconds, as all times here
-	Pending        int64 // deliveries that wait
+	CreatedAt      int64 // Unix microseconds, like all times here
+	Pending        int64 // number of deliveries that wait
 }
 
-// List is all webhooks, oldest first.
+// List returns all webhooks, oldest first.
 func (h *Hooks) List(c store.Conn) ([]Webhook, error) {
 	return store.List(c, func(r store.Row) (w Webhook, err error) {
 		var topics string
@@ -107,17 +105,21 @@ func (h *Hooks) List(c store.Conn) ([]Webhook, error) {
 		w.Topics = strings.Fields(topics)
 		return w, err
 	}, "SELECT w.id, w.url, w.topics, w.enabled, w.disabled_reason, w.created_by, w.created_at,"+
-		" (SELECT count(*) FROM "+h.deliveries+" d WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL) FROM "+h.hooks+" w ORDER BY w.id")
+		" (SELECT count(*) FROM "+h.deliveries+" d WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL) FROM "+
+		h.hooks+" w ORDER BY w.id")
 }
 
-// Check tells whether a webhook can be made, and brings its address and topics into
-// the form in which Add takes them. Where the address leads is checked with each
-// connection. The error is an Error.
+// Check checks a URL and topics, and returns them in the form that Add takes. Whether the URL leads to a public address
+// is checked at each connection. The error is an *Error.
 func (h *Hooks) Check(address string, topics []string) (string, []string, error) {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || len(address) > addressMost || !text.IsLine(address) {
-		return "", nil, &Error{"url", "form", "the address must be a URL such as https://example.com/hook, without a user and a fragment"}
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil ||
+		u.Fragment != "" || len(address) > addressMost || !text.IsLine(address) {
+		return "", nil, &Error{
+			"url", "form",
+			"the address must be a URL such as https://example.com/hook, without a user and a fragment",
+		}
 	}
 	for _, topic := range topics {
 		if !slices.Contains(h.Topics, topic) {
@@ -132,7 +134,7 @@ func (h *Hooks) Check(address string, topics []string) (string, []string, error)
 	return address, slices.Compact(topics), nil
 }
 
-// Add makes a webhook of what Check and NewSecret gave. The error may be ErrMany.
+// Add adds a webhook with the results of Check and NewSecret. It returns ErrMany if there are too many.
 func (h *Hooks) Add(c store.Conn, address string, topics []string, sealed, by string) (id int64, err error) {
 	var n int
 	if err := c.Row("SELECT count(*) FROM " + h.hooks).Scan(&n); err != nil {
@@ -141,25 +143,25 @@ func (h *Hooks) Add(c store.Conn, address string, topics []string, sealed, by st
 	if n >= h.Most {
 		return 0, ErrMany
 	}
-	err = c.Row("INSERT INTO "+h.hooks+" (url, topics, secret, created_by, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
+	err = c.Row("INSERT INTO "+h.hooks+
+		" (url, topics, secret, created_by, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
 		address, " "+strings.Join(topics, " ")+" ", sealed, by, h.micros()).Scan(&id)
 	return id, err
 }
 
-// Address is that of a webhook.
+// Address returns the URL of a webhook.
 func (h *Hooks) Address(c store.Conn, id int64) (address string, err error) {
 	err = c.Row("SELECT url FROM "+h.hooks+" WHERE id = ?", id).Scan(&address)
 	return address, err
 }
 
-// Lock holds a webhook that is about to change, and tells its address.
+// Lock locks the row of a webhook that is about to change, and returns its URL.
 func (h *Hooks) Lock(c store.Conn, id int64) (address string, err error) {
 	err = c.Row("SELECT url FROM "+h.hooks+" WHERE id = ?"+c.Lock(), id).Scan(&address)
 	return address, err
 }
 
-// Enable switches a webhook on or off. What waits for one that is off is sent once it
-// is on again.
+// Enable enables or disables a webhook. Deliveries that wait for a disabled one are sent once it is enabled again.
 func (h *Hooks) Enable(c store.Conn, id int64, enabled bool) error {
 	on := 0
 	if enabled {
@@ -169,13 +171,13 @@ func (h *Hooks) Enable(c store.Conn, id int64, enabled bool) error {
 	return err
 }
 
-// SetSecret gives a webhook a secret of NewSecret, which counts at once.
+// SetSecret replaces the secret of a webhook by one from NewSecret, which is used from then on.
 func (h *Hooks) SetSecret(c store.Conn, id int64, sealed string) error {
 	_, err := c.Exec("UPDATE "+h.hooks+" SET secret = ? WHERE id = ?", sealed, id)
 	return err
 }
 
-// Delete removes a webhook with its deliveries.
+// Delete deletes a webhook with its deliveries.
 func (h *Hooks) Delete(c store.Conn, id int64) error {
 	if _, err := c.Exec("DELETE FROM "+h.deliveries+" WHERE webhook_id = ?", id); err != nil {
 		return err

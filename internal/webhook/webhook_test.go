@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-// site is a service that tells of things.
+// site is a service that sends events.
 type site struct {
 	*Hooks
 	t     *testing.T
@@ -38,7 +38,7 @@ func onBoth(t *testing.T, test func(t *testing.T, s *site)) {
 
 var oldKey, newKey = []byte("0123456789abcdef0123456789abcdef"), []byte("fedcba9876543210fedcba9876543210")
 
-// use makes these the keys of the keyring.
+// use sets the keys of the keyring.
 func (s *site) use(keys ...[]byte) {
 	s.t.Helper()
 	var err error
@@ -47,7 +47,7 @@ func (s *site) use(keys ...[]byte) {
 	}
 }
 
-// node is one more process on the same database.
+// node returns another Hooks on the same database, as a further process would have.
 func (s *site) node() *Hooks {
 	return New(Options{
 		DB: s.db, Prefix: "test", Headers: "X-Test", Agent: "Test", Topics: []string{"thing.made", "thing.lost"}, Most: 5,
@@ -63,7 +63,7 @@ func (s *site) write(fn func(c store.Conn) error) {
 	}
 }
 
-// webhook makes one that is told of all.
+// webhook creates a webhook for all topics.
 func (s *site) webhook(address string) (id int64, secret string) {
 	s.t.Helper()
 	secret, sealed, err := s.NewSecret(s.t.Context(), address)
@@ -77,7 +77,7 @@ func (s *site) webhook(address string) (id int64, secret string) {
 	return id, secret
 }
 
-// tell writes that a thing was made.
+// tell writes the event that a thing was made.
 func (s *site) tell(text string) {
 	s.t.Helper()
 	s.write(func(c store.Conn) error {
@@ -98,7 +98,7 @@ func (s *site) list() (list []Webhook, err error) {
 	return list, err
 }
 
-// last is the last delivery of a webhook.
+// last returns the last delivery of a webhook.
 func (s *site) last(id int64) (last Delivery) {
 	s.t.Helper()
 	err := s.db.Read(s.t.Context(), func(c store.Conn) error {
@@ -114,8 +114,7 @@ func (s *site) last(id int64) (last Delivery) {
 	return last
 }
 
-// TestOutbox: what is told of goes to those who want to hear it, with the change or
-// not at all.
+// TestOutbox checks that an event goes to the webhooks of its topic, with the change or not at all.
 func TestOutbox(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -170,8 +169,7 @@ func TestOutbox(t *testing.T) {
 	})
 }
 
-// TestSecrets: a secret is stored sealed, bound to its address, and each attempt has
-// that of now.
+// TestSecrets checks that a secret is stored sealed and bound to the URL, and that each attempt uses the current one.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -220,8 +218,8 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
-// TestKeyring: without the keyring there is no secret, and nothing is delivered; with
-// a newer key first the secrets move to it.
+// TestKeyring checks that without the keyring there is no secret and nothing is delivered, and that the secrets move to
+// a newer first key.
 func TestKeyring(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -262,7 +260,7 @@ func TestKeyring(t *testing.T) {
 	})
 }
 
-// TestDelivered: attempts back off, end, and 410 switches the webhook off.
+// TestDelivered checks that attempts back off and end, and that 410 switches the webhook off.
 func TestDelivered(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

@@ -6,11 +6,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// renderAnswer writes the envelope of the answer API.
+// renderAnswer renders the envelope of the answer API.
 func renderAnswer(e *apierror.Error, _ string) reply {
 	status := e.Status
 	if status == http.StatusPaymentRequired {
-		status = http.StatusTooManyRequests // its contract has one status for "later"
+		status = http.StatusTooManyRequests // that API has one status for all spent limits
 	}
 	body := appendString(nil, `{"success":false,"error":`, answerName(e))
 	body = append(body, `,"result":null}`...)
@@ -31,7 +31,8 @@ func answerName(e *apierror.Error) string {
 }
 
 var answerNames = apierror.ByStatus{
-	400: "InvalidRequest", 401: "Unauthorized", 402: "QuotaExceeded", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed",
+	400: "InvalidRequest", 401: "Unauthorized", 402: "QuotaExceeded", 403: "Forbidden", 404: "NotFound",
+	405: "MethodNotAllowed",
 	410: "NotFound", 413: "PayloadTooLarge", 415: "UnsupportedMediaType", 429: "RateLimited",
 	500: "InternalError", 502: "ServiceUnavailable", 503: "ServiceUnavailable", 504: "Timeout",
 }

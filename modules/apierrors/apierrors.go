@@ -1,6 +1,5 @@
-// Package apierrors holds the middleware that turns every error of the handlers
-// behind it into the answer that the API of the route promises, and that gives
-// every request its id.
+// Package apierrors provides the middleware that turns every error of the handlers behind it into the response that the
+// API of the route promises, and that gives every request an id.
 package apierrors
 
 import (
@@ -41,82 +40,77 @@ var errUnhandled = errors.New("no handler answers this request")
 
 const requestIDPlaceholder = "http.tollgate.request_id"
 
-// Handler answers errors in the format of an API. It is the outermost handler
-// of an API: whatever error a handler behind it returns (a refusal of Tollgate's
-// own handlers, an error of Caddy's handlers such as the 502 of reverse_proxy or
-// the 413 of request_body, or anything else) becomes a body of the chosen format
-// with the right status. It needs no other module of Tollgate.
+// Handler answers errors in the format of an API. It is the outermost handler of an API: any error that a handler
+// behind it returns (a refusal of Tollgate's own handlers, an error of Caddy's handlers such as the 502 of
+// reverse_proxy or the 413 of request_body, or anything else) becomes a body of the chosen format with the right
+// status. It needs no other module of Tollgate.
 //
-// JSON: {"handler": "api_errors", "format": "chat_completions"}. The format is
-// required and is one of:
+// JSON: {"handler": "api_errors", "format": "chat_completions"}. The format is required and is one of the following.
 //
 // chat_completions and responses:
 //
 //	{"error":{"message":"…","type":"rate_limit_error","code":"rate_limit_exceeded","param":null}}
 //
-// Param is the JSON path of the field at fault or null. failed_attempts follows
-// it where the cascade reports the candidates it tried, as a list of
-// {"provider","model","status","code","message","latency_ms"}.
+// param is the JSON path of the field at fault, or null. It is followed by failed_attempts if the cascade reports the
+// candidates that it tried, as a list of {"provider","model","status","code","message","latency_ms"}.
 //
 // messages:
 //
 //	{"type":"error","error":{"type":"rate_limit_error","message":"…"},"request_id":"req_…"}
 //
-// Its 503 is sent with status 529 and type overloaded_error, which is what
-// clients of this format wait and retry for.
+// A 503 is sent in this format with status 529 and type overloaded_error, for which its clients wait and retry.
 //
-// board, with details only where there are any:
+// board, with details only if there are any:
 //
 //	{"error":{"code":"validation_failed","message":"…","requestId":"req_…",
 //	 "details":[{"field":"title","reason":"too_long","message":"…"}]}}
 //
-// cms, with requestId only beside "internal error":
+// cms, with requestId only together with "internal error":
 //
 //	{"error":"…","requestId":"req_…"}
 //
-// answer, whose error is one of the names of the answer API and never a
-// sentence; a spent budget (402) is its 429 QuotaExceeded:
+// answer, whose error is one of the names of the answer API and never a sentence; a spent budget (402) becomes a 429
+// QuotaExceeded:
 //
 //	{"success":false,"error":"RateLimited","result":null}
 //
-// problem, RFC 9457 as application/problem+json; code, param and errors (the
-// list that board calls details) only where there are any, and type is the
-// error's own only if that is an absolute URI:
+// events:
+//
+//	{"error":"…"}
+//
+// problem, which is application/problem+json of RFC 9457. It has code, param and errors (called details in the format
+// board) only if there are any, and type is the error's own only if that is an absolute URI:
 //
 //	{"type":"about:blank","title":"Not Found","status":404,"detail":"…",
 //	 "code":"not_found","param":"id","errors":[…],"request_id":"req_…"}
 //
-// board_pages, the page of the board for what is refused before it.
+// Other modules add formats of their own: board_pages is a page for requests that are refused in front of the board,
+// and oauth is the error format of the authorization server.
 //
 // # What the client is told
 //
-// The text of an error is shown only if a handler of Tollgate made it for the
-// client. Errors of Caddy's handlers keep their status but get a fixed sentence,
-// because their text may name files, addresses or upstreams. An error without a
-// status is a 500 "internal error", or a 504 if a deadline passed. The whole text
-// goes to the log: at level error from status 500 on, at level debug below.
+// The text of an error is shown only if a handler of Tollgate made it for the client. Errors of Caddy's handlers keep
+// their status but get a fixed sentence, because their text may name files, addresses or upstreams. An error without a
+// status is a 500 "internal error", or a 504 if a deadline passed. The whole text is logged: at level error from status
+// 500 on, at level debug below.
 //
-// A request that no handler answers gets 404, where Caddy alone would send an
-// empty 200, which a client takes for success.
+// A request that no handler answers gets a 404. Caddy alone would send an empty 200, which a client takes for success.
 //
-// Answers to errors carry Cache-Control: no-store and, where they apply,
-// Retry-After with retry-after-ms (429 and 503 always have them, 1 second unless
-// the error knows better or says that a retry is pointless) and
-// x-should-retry: false. WWW-Authenticate, Allow, Vary, cookies and the like that
-// a handler set before it failed are kept; headers that describe a body which
-// never came, such as Content-Encoding or ETag, are removed. HEAD gets the same
-// head without a body.
+// Error responses have Cache-Control: no-store and, where they apply, Retry-After with retry-after-ms and
+// x-should-retry: false. 429 and 503 always have the former two, with 1 second unless the error has another wait or
+// says that a retry is pointless. WWW-Authenticate, Allow, Vary, cookies and similar headers that a handler set before
+// it failed are kept; headers that describe a body which was never sent, such as Content-Encoding or ETag, are removed.
+// HEAD gets the same header without a body.
 //
 // # What is left alone
 //
-// A response that has begun, a stream above all, is not touched: the error goes
-// on to Caddy, which logs it. Do not write bodies from handle_errors there, as
-// it would add them to the stream. Informational responses (1xx) are no
-// beginning, switching protocols (101) is. A request whose client is gone gets
-// status 499, for the access log, and no body. Panics pass through.
+// A response that has begun, above all a stream, is not touched: the error goes on to Caddy, which logs it. Do not
+// write bodies from handle_errors there, as they would be added to the stream. Informational responses (1xx) do not
+// begin a response, except switching protocols (101). A request whose client is gone gets status 499, for the access
+// log, and no body. Panics pass through.
 //
-// The handlers may be nested; the innermost one answers. Within one handler,
-// other formats can be given to requests that matchers choose:
+// The handlers may be nested; the innermost one answers. Within one handler, matchers can select requests that get
+// another format:
 //
 //	api_errors chat_completions {
 //		messages /v1/messages*
@@ -124,39 +118,38 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //
 // # Request ids
 //
-// Every response, good or bad, has the header X-Request-Id: "req_" and 24 random
-// letters and digits; with messages the header request-id has the same value. Ids
-// sent by clients or set by upstreams are replaced, and the request that upstreams
-// see carries ours in X-Request-Id, also if the client names that header in
-// Connection, by which it asks proxies to remove it.
+// Every response, successful or not, has the header X-Request-Id, which is "req_" and 24 random letters and digits;
+// with messages the header request-id has the same value. Ids that clients send or upstreams set are replaced.
+// Upstreams get ours in X-Request-Id, even if the client names that header in Connection, which asks proxies to remove
+// it.
 //
 // Placeholder: {http.tollgate.request_id}. Variables:
 // {http.vars.tollgate.request_id}, {http.vars.tollgate.api_errors.format}.
 type Handler struct {
-	// The format of the error bodies: chat_completions, responses, messages,
-	// board, board_pages, cms, answer or problem. Required.
+	// The format of the error bodies: chat_completions, responses, messages, board, board_pages, cms, answer, events,
+	// oauth or problem. Required.
 	Format string `json:"format,omitempty"`
 
-	// The formats of other requests; the first whose matchers match counts.
+	// Other formats for requests that matchers select. The first entry that matches applies.
 	Others []Other `json:"others,omitempty"`
 
 	chosen choice
 	logger *zap.Logger
 }
 
-// Other is the format of requests that matchers choose.
+// Other is a format for requests that matchers select.
 type Other struct {
-	// Which requests, as in a route of Caddy's. Required.
+	// Which requests, as in a route of Caddy. Required.
 	MatcherSetsRaw caddyhttp.RawMatcherSets `json:"match,omitempty" caddy:"namespace=http.matchers"`
 
-	// As of the handler. Required.
+	// The format, one of those of the handler. Required.
 	Format string `json:"format,omitempty"`
 
 	matchers caddyhttp.MatcherSets
 	chosen   choice
 }
 
-// choice is a format and its name, boxed once instead of once a request.
+// choice is a format and its name, which is boxed once instead of for each request.
 type choice struct {
 	format format
 	name   any
@@ -201,7 +194,7 @@ func (h *Handler) Validate() error {
 	return checkFormat(h.Format)
 }
 
-// choose is the format of a request.
+// choose returns the format of a request.
 func (h *Handler) choose(r *http.Request) (choice, error) {
 	for i := range h.Others {
 		match, err := h.Others[i].matchers.AnyMatchWithError(r)
@@ -212,8 +205,7 @@ func (h *Handler) choose(r *http.Request) (choice, error) {
 	return h.chosen, nil
 }
 
-// ServeHTTP runs the next handlers and answers the error they return, unless
-// their response has begun.
+// ServeHTTP runs the next handlers and answers the error that they return, unless their response has begun.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	chosen, err := h.choose(r)
 	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
@@ -223,12 +215,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	rw := newResponseWriter(w, id, chosen.format.requestIDHeader)
 	rw.expects = r.ProtoMajor == 1 && r.Header["Expect"] != nil
-	r.Header[requestIDHeader] = rw.id[2:] // upstreams see ours, not the client's
+	r.Header[requestIDHeader] = rw.id[2:] // upstreams get our id, not the client's
 	if r.Header["Connection"] != nil {
 		keepRequestID(r.Header)
 	}
 
-	// Handlers below may rewrite the request in place.
+	// Handlers below may rewrite the request in place, so the method is read now.
 	head := r.Method == http.MethodHead
 
 	if err == nil {
@@ -279,13 +271,13 @@ func (h *Handler) answer(w *responseWriter, f format, head bool, id string, err 
 
 	w.WriteHeader(rep.status)
 	if !head {
-		// A failed write means that the client is gone: nobody is left to tell.
+		// A failed write means that the client is gone.
 		_, _ = w.Write(rep.body)
 	}
 }
 
-// logCode is one vocabulary for the logs of all formats: that of the chat format,
-// which calls every 502 the failure of all providers.
+// logCode returns a code for the logs. It uses the codes of the chat format for all formats, except for the 502, which
+// that format calls the failure of all providers.
 func logCode(e *apierror.Error) string {
 	if e.Code == "" && e.Status == http.StatusBadGateway {
 		return "bad_gateway"
@@ -304,8 +296,8 @@ func (h *Handler) log(level zapcore.Level, msg, id string, status int, code stri
 	}
 }
 
-// setRetry tells clients whether and when to try again. A wait that a handler
-// below has set stays, unless the error has one.
+// setRetry sets the headers that tell clients whether and when to try again. It keeps a Retry-After that a handler
+// below has set, unless the error has its own.
 func setRetry(header http.Header, e *apierror.Error, status int) {
 	if e.NoRetry {
 		header.Set("X-Should-Retry", "false")
@@ -332,8 +324,7 @@ func ceil(d, unit time.Duration) int64 {
 	return n
 }
 
-// dropRepresentation removes the headers that describe a body which a handler
-// meant to send before it failed.
+// dropRepresentation removes the headers that describe a body which a handler meant to send before it failed.
 func dropRepresentation(header http.Header) {
 	for _, name := range [...]string{
 		"Accept-Ranges", "Age", "Content-Digest", "Content-Disposition", "Content-Encoding",
@@ -345,8 +336,7 @@ func dropRepresentation(header http.Header) {
 	}
 }
 
-// RequestID returns the id of the request whose context is ctx, or "" outside
-// of api_errors.
+// RequestID returns the id of the request whose context is ctx, or "" outside of api_errors.
 func RequestID(ctx context.Context) string {
 	id, _ := caddyhttp.GetVar(ctx, RequestIDVar).(string)
 	return id

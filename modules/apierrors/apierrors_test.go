@@ -211,8 +211,8 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// TestConnectionHeader: what the client names in Connection is not passed on by
-// proxies, but for the request id.
+// TestConnectionHeader checks that X-Request-Id is removed from Connection, since proxies do not forward the fields
+// that are named there.
 func TestConnectionHeader(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ sent, want []string }{
@@ -517,7 +517,7 @@ func TestRealServer(t *testing.T) {
 	}
 }
 
-// discard is a ResponseWriter without cost of its own.
+// discard is a ResponseWriter that costs nothing by itself.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header         { return d.header }
@@ -550,7 +550,7 @@ func BenchmarkGoodRequest(b *testing.B) {
 	b.Run("api_errors", run(func(w http.ResponseWriter, r *http.Request) error { return h.ServeHTTP(w, r, answer) }))
 }
 
-// BenchmarkRefusal is what a flood of bad keys costs.
+// BenchmarkRefusal measures what a flood of invalid keys costs.
 func BenchmarkRefusal(b *testing.B) {
 	h := newHandler(b, "messages")
 	next := failWith(apierror.New(http.StatusUnauthorized, "invalid_api_key", "the API key is not valid"))

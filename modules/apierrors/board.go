@@ -4,7 +4,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// renderBoard writes the error object of the discussion board.
+// renderBoard renders the error object of the discussion board.
 func renderBoard(e *apierror.Error, id string) reply {
 	body := appendString(nil, `{"error":{"code":`, boardCode(e))
 	body = appendString(body, `,"message":`, e.Message)
@@ -18,8 +18,8 @@ func renderBoard(e *apierror.Error, id string) reply {
 	return reply{status: e.Status, header: header, varyBy: "Authorization", body: body}
 }
 
-// boardCode keeps the codes of the board's contract and finds the one that fits
-// for those of the middlewares before it, as the contract knows no others.
+// boardCode keeps the codes of the board's API and maps the codes of middleware in front of it to them, as the API
+// documents no others.
 func boardCode(e *apierror.Error) string {
 	switch e.Code {
 	case "bad_request", "invalid_body", "unauthenticated", "missing_scope", "owner_unavailable",
@@ -35,13 +35,13 @@ func boardCode(e *apierror.Error) string {
 }
 
 var boardCodes = apierror.ByStatus{
-	400: "bad_request", 401: "unauthenticated", 402: "forbidden", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
+	400: "bad_request", 401: "unauthenticated", 402: "forbidden", 403: "forbidden", 404: "not_found",
+	405: "method_not_allowed",
 	409: "conflict", 410: "not_found", 413: "payload_too_large", 422: "validation_failed", 429: "rate_limited",
-	500: "internal", // board_offline is the switch of the administrators only
+	500: "internal", // board_offline is reserved for the administrators' switch
 }
 
-// boardDetails returns the fields at fault; an error that names just one in
-// Param has a list of one.
+// boardDetails returns the faults of fields. An error that names only one in Param becomes a list of one.
 func boardDetails(e *apierror.Error) []apierror.Detail {
 	if len(e.Details) > 0 || e.Param == "" {
 		return e.Details

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestBoardVersion: a write that was made of another version is told so.
+// TestBoardVersion checks the error of a write that was based on another version.
 func TestBoardVersion(t *testing.T) {
 	t.Parallel()
 	if got := boardCode(apierror.New(412, "precondition_failed", "changed")); got != "precondition_failed" {

@@ -17,13 +17,13 @@ func parseCaddyfile(helper httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, e
 	return h, h.unmarshal(helper)
 }
 
-// UnmarshalCaddyfile reads the directive. Syntax:
+// UnmarshalCaddyfile parses the directive. Syntax:
 //
-//	api_errors [<matcher>] chat_completions|responses|messages|board|cms|answer|problem {
+//	api_errors [<matcher>] <format> {
 //		<format> <matcher>
 //	}
 //
-// Named matchers are those of the site block; a bare dispenser knows none.
+// Named matchers are those of the site block. A dispenser without a helper has none.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return h.unmarshal(httpcaddyfile.Helper{Dispenser: d})
 }

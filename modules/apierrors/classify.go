@@ -12,25 +12,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// statusClientClosed is what Caddy, as other proxies, logs for a client that
-// left before its answer.
+// statusClientClosed is the status that Caddy, like other proxies, logs for a client that left before its response.
 const statusClientClosed = 499
 
 const statusOverloaded = messages.StatusOverloaded
 
-// internalError is all that a client learns of a fault.
+// internalError is all that a client is told of an internal fault.
 const internalError = "internal error"
 
-// Bounds of what is sent to a client, in bytes. A message may list many model
-// ids; both may quote the request.
+// Limits for what is sent to a client, in bytes. A message may list many model ids, and both may quote the request.
 const (
 	maxMessage = 16 << 10
 	maxParam   = 1 << 10
 )
 
-// clientGone reports whether err says that the client closed the request. A
-// cancelled context counts only if it is the request's: other work may be
-// cancelled while the client still waits.
+// clientGone reports whether err means that the client closed the request. A cancelled context counts only if it is the
+// request's, since other work may be cancelled while the client still waits.
 func clientGone(ctx context.Context, err error) bool {
 	if e, ok := apierror.From(err); ok {
 		return e.Status == statusClientClosed
@@ -41,8 +38,7 @@ func clientGone(ctx context.Context, err error) bool {
 	return errors.Is(err, context.Canceled) && ctx.Err() != nil
 }
 
-// begunError is what goes up when the response has begun: err, with the status
-// and the id under which Caddy logs it.
+// begunError wraps the error of a response that has begun with the status and the id under which Caddy logs it.
 func begunError(ctx context.Context, id string, err error) error {
 	if he, ok := errors.AsType[caddyhttp.HandlerError](err); ok && he.ID == id {
 		return err // from an inner api_errors
@@ -54,9 +50,9 @@ func begunError(ctx context.Context, id string, err error) error {
 	return caddyhttp.HandlerError{StatusCode: status, ID: id, Err: err}
 }
 
-// classify turns any error into one that may be shown. What a handler made for
-// the client wins over everything that wraps it; of all other errors only the
-// status survives. The result has a status from 400 to 599 and a message.
+// classify turns any error into one that may be shown. An error that a handler made for the client takes precedence
+// over everything that wraps it; of all other errors only the status is kept. The result has a status from 400 to 599
+// and a message.
 func classify(err error) *apierror.Error {
 	if e, ok := apierror.From(err); ok {
 		return complete(e)
@@ -74,8 +70,7 @@ func classify(err error) *apierror.Error {
 	return complete(&apierror.Error{Status: http.StatusInternalServerError})
 }
 
-// complete returns a copy of e with what is missing filled in and what is too
-// long cut.
+// complete returns a copy of e in which missing fields are filled in and texts that are too long are cut.
 func complete(e *apierror.Error) *apierror.Error {
 	c := *e
 	c.Status = errorStatus(e.Status)
@@ -87,8 +82,8 @@ func complete(e *apierror.Error) *apierror.Error {
 	return &c
 }
 
-// errorStatus returns status if it says that a request failed, else 500. A 529
-// is an overload, which is 503 for all but the messages format.
+// errorStatus returns status if it is that of an error, and else 500. It maps 529, an overload, to 503; the messages
+// format maps it back.
 func errorStatus(status int) int {
 	switch {
 	case status == statusOverloaded:
@@ -99,8 +94,7 @@ func errorStatus(status int) int {
 	return status
 }
 
-// defaultMessage is what a client is told of an error that has no sentence for
-// it.
+// defaultMessage returns the message for an error that has none of its own.
 func defaultMessage(status int) string {
 	switch status {
 	case http.StatusBadRequest:
@@ -143,7 +137,7 @@ func defaultMessage(status int) string {
 	return "the request was refused"
 }
 
-// truncate cuts s to at most n bytes, and never inside a character.
+// truncate cuts s to at most n bytes without splitting a character.
 func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -2,8 +2,8 @@ package apierrors
 
 import "github.com/tollgate-gateway/tollgate/internal/apierror"
 
-// renderCMS writes the errors of the CMS module: the sentence alone, and for a
-// fault the id under which the log tells more.
+// renderCMS renders the errors of the CMS module: the message alone and, for an internal error, the id under which the
+// log has more.
 func renderCMS(e *apierror.Error, id string) reply {
 	body := appendString(nil, `{"error":`, e.Message)
 	if e.Message == internalError {

@@ -11,19 +11,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// format is one way to write an error.
+// format is a way to render an error.
 type format struct {
-	// render is pure; id is the request's. The error is one of classify's.
+	// render has no side effects. The error comes from classify, and id is the request's.
 	render func(e *apierror.Error, id string) reply
-	// requestIDHeader asks for the header Request-Id beside X-Request-Id.
+	// requestIDHeader adds the header Request-Id besides X-Request-Id.
 	requestIDHeader bool
 }
 
 // reply is a rendered error.
 type reply struct {
 	status int
-	header http.Header // replaces what is set; owned by the reply
-	varyBy string      // added to Vary; empty: nothing
+	header http.Header // replaces headers that are set; owned by the reply
+	varyBy string      // value to add to Vary, or empty
 	body   []byte
 }
 
@@ -35,18 +35,21 @@ var formats = map[string]format{
 	"problem": {render: renderProblem},
 }
 
-// The model APIs are rows of their own table.
+// init adds the formats of the model APIs, which have a table of their own.
 func init() {
 	for _, f := range modelapis.All() {
-		formats[f.Facts().Surface] = format{requestIDHeader: f.Facts().RequestID, render: func(e *apierror.Error, id string) reply {
-			status, body := f.Error(e, id)
-			return reply{status: status, header: contentType("application/json"), body: body}
-		}}
+		formats[f.Facts().Surface] = format{
+			requestIDHeader: f.Facts().RequestID,
+			render: func(e *apierror.Error, id string) reply {
+				status, body := f.Error(e, id)
+				return reply{status: status, header: contentType("application/json"), body: body}
+			},
+		}
 	}
 }
 
-// Register adds a format, from the init of a module that has one of its own.
-// render gives the header and the body of an error.
+// Register adds a format. A module with a format of its own calls it in its init function. render returns the header
+// and the body of an error.
 func Register(name string, render func(e *apierror.Error) (http.Header, []byte)) {
 	formats[name] = format{render: func(e *apierror.Error, _ string) reply {
 		header, body := render(e)
@@ -62,13 +65,13 @@ func contentType(value string) http.Header {
 	return http.Header{"Content-Type": {value}}
 }
 
-// appendString appends prefix, which is JSON, and s as a JSON string. Unlike
-// encoding/json it leaves <, > and & readable: the bodies are no part of an HTML page.
+// appendString appends prefix, which is JSON, and s as a JSON string. Unlike encoding/json it does not escape <, > and
+// &, since the bodies are not part of an HTML page.
 func appendString(dst []byte, prefix, s string) []byte {
 	return jsontext.AppendQuoted(append(dst, prefix...), s)
 }
 
-// appendDetails appends prefix and the list of the fields at fault.
+// appendDetails appends prefix and the list of faults of fields.
 func appendDetails(dst []byte, prefix string, details []apierror.Detail) []byte {
 	dst = append(append(dst, prefix...), '[')
 	for i, d := range details {

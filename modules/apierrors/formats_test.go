@@ -214,7 +214,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestTable holds the golden files to the table, which is written by hand.
+// TestTable compares the golden files with the table, which is written by hand.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	type body struct {
@@ -260,7 +260,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestStatusAlone is about errors that have no code, above all Caddy's own.
+// TestStatusAlone checks errors that have no code, such as Caddy's own.
 func TestStatusAlone(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -359,8 +359,7 @@ func TestLongMessage(t *testing.T) {
 	}
 }
 
-// FuzzRender: whatever the strings, the body is valid JSON and the message
-// comes back.
+// FuzzRender checks that for any strings the body is valid JSON with the message in it.
 func FuzzRender(f *testing.F) {
 	f.Add("plain", "messages[0]", "bad_value", 400)
 	f.Add("quote \" slash \\ line\n\x00\x7f", "\xff\xfe", "</script>\u2028", 503)

@@ -8,13 +8,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// renderProblem writes problem details, RFC 9457, with the extension members
-// code, param, errors and request_id.
+// renderProblem renders problem details (RFC 9457) with the extension members code, param, errors and request_id.
 func renderProblem(e *apierror.Error, id string) reply {
 	body := appendString(nil, `{"type":`, problemType(e.Type))
-	// With about:blank the title is the phrase of the status (RFC 9457, 4.2.1).
-	// It serves other types too, as it is short and never differs between
-	// occurrences.
+	// With about:blank the title is the phrase of the status (RFC 9457, section 4.2.1). It serves other types too, as
+	// it is short and does not differ between occurrences.
 	if title := http.StatusText(e.Status); title != "" {
 		body = appendString(body, `,"title":`, title)
 	}
@@ -34,8 +32,8 @@ func renderProblem(e *apierror.Error, id string) reply {
 	return reply{status: e.Status, header: contentType("application/problem+json"), body: body}
 }
 
-// problemType returns t if it is a problem type, which is an absolute URI, and
-// not the error type of a model format.
+// problemType returns t if it is an absolute URI, and else about:blank, since the error types of the model formats are
+// not problem types.
 func problemType(t string) string {
 	if u, err := url.Parse(t); err == nil && u.IsAbs() {
 		return t

@@ -17,34 +17,34 @@ const (
 	requestIDPrefix = "req_"
 	requestIDLength = len(requestIDPrefix) + requestIDWords*lettersPerWord
 	requestIDWords  = 3 // 64 random bits each
-	lettersPerWord  = 8 // 62^8 fits 2^64 some 84,000 times, so no letter is favoured noticeably
+	lettersPerWord  = 8 // 62^8 fits into 2^64 some 84,000 times, so no letter is noticeably favoured
 	base62          = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// identify returns the id of the request, made now unless an outer handler has
-// made one.
+// identify returns the id of the request. It makes one unless an outer handler has done so.
 func identify(ctx context.Context, vars map[string]any) string {
 	if id, _ := vars[RequestIDVar].(string); id != "" {
 		return id
 	}
 	id := newRequestID()
-	boxed := any(id) // once for the variable and the placeholder
+	boxed := any(id) // boxed once for the variable and the placeholder
 	if vars != nil {
 		vars[RequestIDVar] = boxed
 	}
 	if repl, ok := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		// Not Set: it would be the first entry of a table that most requests do without.
+		// Map is used instead of Set, which would allocate a table that most requests do without.
 		repl.Map(func(key string) (any, bool) { return boxed, key == requestIDPlaceholder })
 	}
 	return id
 }
 
-// keepRequestID takes our header out of what the client's Connection names, which
-// proxies do not pass on.
+// keepRequestID removes X-Request-Id from the client's Connection header, whose names proxies do not pass on.
 func keepRequestID(header http.Header) {
 	values := header["Connection"]
 	named := func(name string) bool { return strings.EqualFold(strings.Trim(name, " \t"), requestIDHeader) }
-	if !slices.ContainsFunc(values, func(value string) bool { return slices.ContainsFunc(strings.Split(value, ","), named) }) {
+	if !slices.ContainsFunc(values, func(value string) bool {
+		return slices.ContainsFunc(strings.Split(value, ","), named)
+	}) {
 		return
 	}
 	kept := make([]string, 0, len(values))
@@ -60,7 +60,7 @@ func keepRequestID(header http.Header) {
 	header["Connection"] = kept
 }
 
-// newRequestID returns "req_" and 24 random letters of base 62.
+// newRequestID returns "req_" and 24 random base-62 letters.
 func newRequestID() string {
 	block := requestIDs.Get().(*idBlock)
 	id := block.next()
@@ -68,14 +68,14 @@ func newRequestID() string {
 	return id
 }
 
-// requestIDs spreads the cost of one read from the system and of one text over
-// the ids of a block, without a lock between processors.
+// requestIDs spreads the cost of one read from the system's random source and of one allocation over the ids of a
+// block, without a lock between processors.
 var requestIDs = sync.Pool{New: func() any { return new(idBlock) }}
 
-// idsPerBlock also bounds what one id that is kept holds on to: its block.
+// idsPerBlock also limits how much memory a retained id keeps alive, which is its block.
 const idsPerBlock = 32
 
-// idBlock is ids that nobody has yet, one after the other.
+// idBlock holds unused ids, one after the other.
 type idBlock struct{ ids string }
 
 func (b *idBlock) next() (id string) {

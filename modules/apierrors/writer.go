@@ -9,16 +9,15 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// responseWriter notes whether the response has begun and puts the request id
-// on it, last, so that no handler or upstream below can set another one. It is
-// not pooled: a hijacked connection or a late flush may outlive the handler.
+// responseWriter records whether the response has begun, and sets the request id last, so that no handler or upstream
+// below can set another one. It is not pooled, since a hijacked connection or a late flush may outlive the handler.
 type responseWriter struct {
 	caddyhttp.ResponseWriterWrapper
 
-	id    [3]string // the values of the two headers and of the request's, here to save allocations
-	both  bool      // the header Request-Id too
+	id    [3]string // the values of the two response headers and the request header, kept here to save allocations
+	both  bool      // send the header Request-Id too
 	began bool
-	// expects: the client waits to be asked for the body.
+	// expects means that the client waits for a 100 before it sends the body.
 	expects bool
 }
 
@@ -43,9 +42,8 @@ func (w *responseWriter) WriteHeader(status int) {
 	if !w.began {
 		w.stamp()
 		if w.expects && status >= http.StatusBadRequest {
-			// What net/http does for a refusal of which the body is not asked for; it
-			// cannot tell through the body that Caddy has put before it, and would
-			// read before it answers.
+			// net/http does this by itself for a refusal when the body was not asked for. It cannot detect that through
+			// the body that Caddy wraps around it, and would read the body before it answers.
 			w.Header().Set("Connection", "close")
 		}
 		w.began = status >= http.StatusOK || status == http.StatusSwitchingProtocols
@@ -53,7 +51,7 @@ func (w *responseWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// begin does what net/http does for a handler that sends no status.
+// begin sends status 200, as net/http does for a handler that sets no status.
 func (w *responseWriter) begin() {
 	if !w.began {
 		w.WriteHeader(http.StatusOK)
@@ -72,14 +70,14 @@ func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
 	return w.ResponseWriterWrapper.ReadFrom(src)
 }
 
-// FlushError is what http.ResponseController calls; a flush sends the header.
+// FlushError flushes the response, which sends the header. http.ResponseController calls it.
 func (w *responseWriter) FlushError() error {
 	w.begin()
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack is what http.ResponseController calls; on a taken connection nothing
-// can be answered any more.
+// Hijack takes over the connection. http.ResponseController calls it. No response can be sent on a hijacked connection
+// any more.
 func (w *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {

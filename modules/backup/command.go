@@ -1,5 +1,4 @@
-// Package backup has the commands that copy what a configuration keeps, and put such a
-// copy back.
+// Package backup has the commands that back up the data of a configuration, restore it, and move databases.
 package backup
 
 import (
@@ -56,18 +55,19 @@ it is cut short no server opens the databases; the same command goes on then.
 	})
 }
 
-// answer is what programs are told.
+// answer is the answer in JSON.
 type answer struct {
 	Folder string `json:"folder"`
 	*backup.Manifest
-	Files any `json:"files,omitempty"` // there may be many: they are in the manifest
+	Files any `json:"files,omitempty"` // left out, as there may be many: the manifest has them
 }
 
 func backupCommand(root *cobra.Command) {
 	o := new(cli.Flags)
 	o.Add(root)
 	root.Args = cobra.ExactArgs(1)
-	withoutKey := root.Flags().Bool("without-key", false, "Leave the files with keys out: the master key, and what the authorization server signs with")
+	withoutKey := root.Flags().Bool("without-key", false,
+		"Leave the files with keys out: the master key, and what the authorization server signs with")
 	root.RunE = o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
 		state, err := s.App.State()
 		if err == nil {
@@ -93,7 +93,7 @@ func backupCommand(root *cobra.Command) {
 	})
 }
 
-// note notes the backup for the home page of the server.
+// note records the backup for the home page of the server.
 func note(s *cli.Session, folder string, m *backup.Manifest) {
 	folder, err := filepath.Abs(folder)
 	if err == nil {
@@ -127,10 +127,10 @@ func restoreCommand(root *cobra.Command) {
 	})
 }
 
-// operation is Write or Restore.
+// operation is backup.Write or backup.Restore.
 type operation func(ctx context.Context, folder string, state backup.State, o backup.Options) (*backup.Manifest, error)
 
-// run writes a backup or puts it back, and tells of it.
+// run writes or restores a backup and reports it.
 func run(s *cli.Session, folder string, state backup.State, do operation, notes func(m *backup.Manifest)) error {
 	bar := cli.NewProgress(s.Notes, 0, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
 	m, err := do(s.Ctx, folder, state, backup.Options{Program: tollgate.Version(), Progress: bar.Step})
@@ -146,7 +146,8 @@ func run(s *cli.Session, folder string, state backup.State, do operation, notes 
 		cli.Row(w, "PART", "KIND", "SIZE")
 		for i := range m.Databases {
 			d := &m.Databases[i]
-			cli.Row(w, "database "+d.Name, d.Engine, humanize.Bytes(m.Size("databases/"+d.Name+".", "databases/"+d.Name+"/")))
+			cli.Row(w, "database "+d.Name, d.Engine,
+				humanize.Bytes(m.Size("databases/"+d.Name+".", "databases/"+d.Name+"/")))
 		}
 		for _, service := range m.Folders {
 			cli.Row(w, "files of "+service, "folder", humanize.Bytes(m.Size("files/"+service+"/")))

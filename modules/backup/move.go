@@ -55,7 +55,8 @@ func moveCommand(root *cobra.Command) {
 	root.Args = cobra.NoArgs
 	from := root.Flags().String("from", "", "Database to copy (default: that of the configuration)")
 	to := root.Flags().String("to", "", "Database to copy to, which is empty")
-	name := root.Flags().String("database", "", "Name of a service with a database of its own in the configuration, which is the one to copy")
+	name := root.Flags().String("database", "",
+		"Name of a service with a database of its own in the configuration, which is the one to copy")
 	cli.Required(root, "to")
 	root.MarkFlagsMutuallyExclusive("from", "database")
 	root.RunE = o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
@@ -73,7 +74,9 @@ func moveCommand(root *cobra.Command) {
 		}
 		defer func() { _, _ = source.Close(), target.Close() }()
 		bar := cli.NewProgress(s.Notes, 0, " rows", humanize.Comma)
-		r, err := move.Run(s.Ctx, move.Options{From: source, To: target, Schemas: state.Schemas, Progress: bar.Step, Logger: zap.NewNop()})
+		r, err := move.Run(s.Ctx, move.Options{
+			From: source, To: target, Schemas: state.Schemas, Progress: bar.Step, Logger: zap.NewNop(),
+		})
 		bar.Clear()
 		if err != nil {
 			return err
@@ -91,10 +94,10 @@ func moveCommand(root *cobra.Command) {
 	})
 }
 
-// shownDigest is how many characters of a digest people are shown.
+// shownDigest is how many characters of a digest are shown to people.
 const shownDigest = 16
 
-// sourceOf is the database that is copied.
+// sourceOf returns the database to copy.
 func sourceOf(state backup.State, from, name string) (*store.DB, error) {
 	if from != "" {
 		db, err := database(from)
@@ -119,8 +122,7 @@ func sourceOf(state backup.State, from, name string) (*store.DB, error) {
 	return nil, fmt.Errorf("--database: %q has no database of its own; there are: %s", name, strings.Join(names, ", "))
 }
 
-// database is one that is written as an argument. Errors do not repeat what may have a
-// password.
+// database opens a database that is given as an argument. Errors do not repeat the argument, which may hold a password.
 func database(written string) (*store.DB, error) {
 	resolved, err := placeholder.Resolve(written)
 	if err != nil {
@@ -129,21 +131,23 @@ func database(written string) (*store.DB, error) {
 	if path, ok := strings.CutPrefix(resolved, "sqlite:"); ok {
 		return store.NewSQLite(store.SQLiteOptions{Path: strings.TrimPrefix(path, "//")}, zap.NewNop())
 	}
-	if strings.HasPrefix(resolved, "postgres://") || strings.HasPrefix(resolved, "postgresql://") || strings.Contains(resolved, "host=") {
+	if strings.HasPrefix(resolved, "postgres://") || strings.HasPrefix(resolved, "postgresql://") ||
+		strings.Contains(resolved, "host=") {
 		return store.NewPostgres(store.PostgresOptions{DSN: resolved}, zap.NewNop())
 	}
 	return nil, errors.New("a database is sqlite:<file> or postgres://<user>:<password>@<host>/<name>")
 }
 
-// notes tell what to do now.
+// notes shows the user what to do now.
 func notes(s *cli.Session, state *backup.State, to, name string) {
 	if name != "" {
 		name += " "
 	}
 	if path, ok := strings.CutPrefix(to, "sqlite:"); ok {
-		s.Note("All is there and is equal. Write in the configuration now: database %ssqlite %s", name, strings.TrimPrefix(path, "//"))
+		s.Note("All is there and is equal. Write in the configuration now: database %ssqlite %s",
+			name, strings.TrimPrefix(path, "//"))
 	} else {
-		if strings.Contains(to, "://") { // it may have a password
+		if strings.Contains(to, "://") { // it may hold a password
 			to = "{env.TOLLGATE_DSN}"
 		}
 		s.Note("All is there and is equal. Write in the configuration now: database %spostgres %s", name, to)
@@ -157,11 +161,14 @@ func notes(s *cli.Session, state *backup.State, to, name string) {
 	}
 	for _, service := range slices.Sorted(maps.Keys(state.Folders)) {
 		if folder := state.Folders[service]; there(folder) {
-			s.Note("Files of %s stay in %s: have its configuration name that folder where it does not yet.", service, absolute(folder))
+			s.Note("Files of %s stay in %s: have its configuration name that folder where it does not yet.",
+				service, absolute(folder))
 		}
 	}
 	if there(state.KeyFile) {
-		s.Note("The master key stays in %s: secrets open with it alone. Without a database file it is looked for in the folder data.", absolute(state.KeyFile))
+		s.Note(
+			"The master key stays in %s: secrets open with it alone. Without a database file it is looked for in the folder data.",
+			absolute(state.KeyFile))
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package board serves the discussion board, checks its tokens, and has the
-// commands that manage it.
+// Package board has the Caddy modules that serve the discussion board and check its tokens, and the commands that
+// manage it.
 package board
 
 import (
@@ -32,65 +32,59 @@ func init() {
 }
 
 const (
-	// serviceName is the board among the services that a database can be given to.
+	// serviceName is the name of the board among the services.
 	serviceName = "board"
 	// actorVar is the request variable that holds the *rights.Actor.
 	actorVar = "tollgate.board.actor"
 )
 
-// Handler serves a discussion board: pages for people, and a JSON API under
-// /api/v1, whose routes are in /api/v1/openapi.json.
+// Handler serves a discussion board: pages for people, and a JSON API under /api/v1, whose routes are in
+// /api/v1/openapi.json.
 //
-// In the API `api_auth board_token` before it says who asks; without it all are
-// guests. On the pages members sign in with a password.
-// The groups, a category and a forum are made on an empty database; the
-// administrator by `tollgate board init`.
+// The API takes the user from `api_auth board_token` in front of it; without that all requests are guests'. On the
+// pages members sign in with a password. On an empty database the groups, a category and a forum are made
+// automatically; `tollgate board init` makes the administrator.
 type Handler struct {
-	// The address of the site, such as https://forum.example.com, for Location
-	// headers. It has no path, as pages are served at the root of a host, but with
-	// NoPages. Default: none, which makes them paths.
+	// The URL of the site, such as https://forum.example.com, for Location headers. It has no path, since pages are
+	// served at the root of a host, except with NoPages. Default: none; Location headers are then paths.
 	BaseURL string `json:"base_url,omitempty"`
 
-	// Offline answers 503 to all but those who may see the board nevertheless.
+	// Offline answers 503 to everybody except those who may see the board nevertheless.
 	Offline bool `json:"offline,omitempty"`
 
 	// How many of a member's first posts are held for approval. Default: 0.
 	HoldFirst int64 `json:"hold_first,omitempty"`
 
-	// NoFlood switches the flood control off.
+	// NoFlood switches flood control off.
 	NoFlood bool `json:"no_flood,omitempty"`
 
-	// NoPages leaves the pages away: every path outside of the API goes to the
-	// next handler.
+	// NoPages serves only the API: every other path goes to the next handler.
 	NoPages bool `json:"no_pages,omitempty"`
 
-	// MembersOnly shows guests no page but those to sign in and to join.
+	// MembersOnly shows guests only the pages to sign in and to join.
 	MembersOnly bool `json:"members_only,omitempty"`
 
-	// OIDC is an OpenID provider at which members may sign in, beside the password. Default: none.
+	// OIDC is an OpenID provider at which members may sign in, besides the password. Default: none.
 	OIDC *oidc.Provider `json:"oidc,omitempty"`
 
-	// Mail sends what members follow by mail. Default: mails are only logged.
-	// One handler with it is enough for all on the same database; its base_url
-	// is that of the links in mails.
+	// Mail sends notifications of what members follow by mail. Default: mails are only logged. One handler with it is
+	// enough for all handlers on the same database; the links in mails begin with its base_url.
 	Mail *mailserver.Server `json:"mail,omitempty"`
 
-	// Attachments is the folder for attached files, or "database". Default:
-	// board-attachments beside the database, where that is a file. All handlers
-	// on one database must have the same.
+	// Attachments is the folder for attached files, or "database". Default: board-attachments beside the database if
+	// that is a file. All handlers on one database must have the same setting.
 	Attachments string `json:"attachments,omitempty"`
 
 	app     *tollgate.App
 	service *board.Server
 	api     *api.API
-	site    http.Handler // nil: no pages
+	site    http.Handler // nil without pages
 
-	stopWork func() // ends what work has begun; nil before that
+	stopWork func() // leaves the background work; nil before work has been called
 }
 
-// nodes are the boards by their databases. Handlers and token providers share
-// one, and with it the tokens and views that it has in memory and the work in the
-// background, also across reloads.
+// nodes holds the boards by their databases. Handlers and token providers on a database share one node across reloads,
+// with its cached tokens, its view counts and its background work.
 var nodes = caddy.NewUsagePool()
 
 // node is the board on one database.
@@ -125,11 +119,13 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	h.service = shared.service.With(kernel.Options{
 		BaseURL: h.BaseURL, Offline: h.Offline, HoldFirst: h.HoldFirst, NoFlood: h.NoFlood,
 		Keyring: h.app.Keyring(serviceName), Attachments: attachmentsFolder(h.app, h.Attachments), Address: edge.Address,
-		Mails: func() bool { return !h.NoPages && shared.worker.mails() }, // the links in them are of pages
+		Mails: func() bool { return !h.NoPages && shared.worker.mails() }, // the links in them lead to pages
 	})
 	h.api = h.service.API()
 	if !h.NoPages {
-		options := web.Options{BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Conceal: conceal, Bar: h.app.Bar(serviceName)}
+		options := web.Options{
+			BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Conceal: conceal, Bar: h.app.Bar(serviceName),
+		}
 		if h.OIDC != nil {
 			if options.OIDC, _, err = h.OIDC.Make(h.app, h.service.Key); err != nil {
 				return err
@@ -142,10 +138,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return h.work(ctx, shared)
 }
 
-// conceal leaves a request away from the access log.
+// conceal keeps a request out of the access log.
 func conceal(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true) }
 
-// open takes the board on the database of the configuration.
+// open returns the node on the database of the configuration.
 func open(ctx caddy.Context) (*tollgate.App, *node, error) {
 	app, err := tollgate.From(ctx)
 	if err != nil {
@@ -179,7 +175,7 @@ func (h *Handler) Validate() error {
 	return h.validateMail()
 }
 
-// Cleanup takes the handler out of the work in the background.
+// Cleanup withdraws the handler from the background work.
 func (h *Handler) Cleanup() error {
 	if h.stopWork != nil {
 		h.stopWork()
@@ -217,7 +213,7 @@ func (h *Handler) Presence() tollgate.Presence {
 	return p
 }
 
-// actor is who asks.
+// actor returns the sender of a request.
 func (h *Handler) actor(r *http.Request) (*rights.Actor, error) {
 	if err := h.service.Ready(r.Context()); err != nil {
 		return nil, err
@@ -228,7 +224,7 @@ func (h *Handler) actor(r *http.Request) (*rights.Actor, error) {
 	return h.service.Rights.Guest(r.Context())
 }
 
-// httpError gives an error its status.
+// httpError gives an error its status for Caddy.
 func httpError(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)
@@ -236,7 +232,7 @@ func httpError(err error) error {
 	return err
 }
 
-// Actor returns who sent a request that passed api_auth board_token. The User of a guest is nil.
+// Actor returns the sender of a request that passed api_auth board_token. The User of a guest is nil.
 func Actor(ctx context.Context) (*rights.Actor, bool) {
 	actor, ok := caddyhttp.GetVar(ctx, actorVar).(*rights.Actor)
 	return actor, ok

@@ -21,7 +21,7 @@ var optionNames = []string{
 	"oidc", "mail",
 }
 
-// UnmarshalCaddyfile reads the directive. Syntax:
+// UnmarshalCaddyfile parses the directive. Syntax:
 //
 //	board [<matcher>] {
 //		base_url   <url>
@@ -97,7 +97,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// UnmarshalCaddyfile reads the provider. Syntax:
+// UnmarshalCaddyfile parses the provider. Syntax:
 //
 //	board_token {
 //		guest

@@ -36,7 +36,7 @@ data/tollgate.db count from the working directory.
 	CobraFunc: commands,
 }
 
-// options are the flags that every subcommand takes.
+// options has the flags that every subcommand takes.
 type options struct{ cli.Flags }
 
 func commands(root *cobra.Command) {
@@ -47,13 +47,13 @@ func commands(root *cobra.Command) {
 	cli.Group(root, initCommand(o), token, seedCommand(o), reencryptCommand(o))
 }
 
-// session is the open board with what a subcommand needs to answer.
+// session is the open board, with what a subcommand needs to answer.
 type session struct {
 	*cli.Session
 	*board.Server
 }
 
-// run makes a subcommand of a function that works on the open board.
+// run returns the RunE function of a subcommand, which opens the board and calls work.
 func (o *options) run(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
 		db, err := s.App.OpenDatabase(s.Ctx, serviceName, board.Schema())
@@ -69,7 +69,7 @@ func (o *options) run(work func(s *session, args []string) error) func(*cobra.Co
 	})
 }
 
-// answer writes value as JSON, or text and a note for people.
+// answer writes value as JSON, or else text, unless it is empty, and a note for people.
 func answer(s *cli.Session, value any, text, note string) error {
 	return s.Answer(value, func(w io.Writer) {
 		if text != "" {

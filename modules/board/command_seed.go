@@ -95,19 +95,18 @@ load, and is named with its line. With --skip-bad it is named and left out.
 	return cmd
 }
 
-// seedBar shows how far a fixture is: a bar on a terminal, else a line now and
-// then.
+// seedBar shows the progress of loading a fixture: a bar on a terminal, and otherwise a line now and then.
 type seedBar struct {
 	out      io.Writer
 	terminal bool
-	size     int64 // of the file; 0: unknown
+	size     int64 // of the file; 0 if unknown
 	read     atomic.Int64
 	began    time.Time
 	shown    time.Time
 	done     map[string]int
 }
 
-// reads counts what is read.
+// reads returns a reader that counts what is read.
 func (b *seedBar) reads(from io.Reader) io.Reader { return &countedReader{from, &b.read} }
 
 type countedReader struct {
@@ -121,7 +120,7 @@ func (r *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tell notes what is done of a part.
+// tell records how much of a part is done, and shows it at intervals.
 func (b *seedBar) tell(part string, done int) {
 	b.done[part] = done
 	pause := 5 * time.Second
@@ -150,14 +149,14 @@ func (b *seedBar) show() {
 	if n := b.done["posts"]; n > 0 {
 		fmt.Fprintf(&line, ", %.0f posts/s", float64(n)/time.Since(b.began).Seconds())
 	}
-	before, after := "", "\n"
+	prefix, suffix := "", "\n"
 	if b.terminal {
-		before, after = "\r\x1b[K", ""
+		prefix, suffix = "\r\x1b[K", ""
 	}
-	_, _ = fmt.Fprint(b.out, before, line.String(), after)
+	_, _ = fmt.Fprint(b.out, prefix, line.String(), suffix)
 }
 
-// end shows the last state.
+// end shows the final state.
 func (b *seedBar) end() {
 	b.show()
 	if b.terminal {

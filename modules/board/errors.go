@@ -12,8 +12,8 @@ func init() {
 	apierrors.Register("board_pages", pageError)
 }
 
-// pageError returns the page for what is refused before the board, by a budget above all, whose own words are
-// for programs.
+// pageError returns the page for a request that is refused in front of the board, above all by a budget, whose own
+// message is meant for programs.
 func pageError(e *apierror.Error) (http.Header, []byte) {
 	if e.Status == http.StatusTooManyRequests {
 		e = &apierror.Error{

@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// attachmentsDatabase is what the Caddyfile says to keep attachments in the database.
+// attachmentsDatabase is the value of the option attachments that keeps them in the database.
 const attachmentsDatabase = "database"
 
-// attachmentsFolder returns where attachments are kept. It is empty where that is the database.
+// attachmentsFolder returns the folder of attachments, or "" if they are kept in the database.
 func attachmentsFolder(app *tollgate.App, option string) string {
 	switch option {
 	case attachmentsDatabase:
@@ -32,7 +32,7 @@ func attachmentsFolder(app *tollgate.App, option string) string {
 // jobMetrics live for the process and are registered with each configuration.
 var jobMetrics = tollgate.NewJobMetrics("board", "deliveries, mails, rows")
 
-// work starts the board's work in the background, which goes on until Cleanup.
+// work joins the board's background work, which goes on until Cleanup.
 func (h *Handler) work(ctx caddy.Context, shared *node) error {
 	if err := jobMetrics.Register(ctx); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (h *Handler) work(ctx caddy.Context, shared *node) error {
 	return shared.worker.join(c)
 }
 
-// validateMail checks what needs no placeholder.
+// validateMail checks what does not depend on placeholders.
 func (h *Handler) validateMail() error {
 	if h.Mail.Sends() && h.Mail.From != "" && h.BaseURL == "" {
 		return errors.New("mail: base_url is missing, which the links in mails begin with")

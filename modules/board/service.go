@@ -14,7 +14,7 @@ import (
 //go:embed service.caddyfile
 var form string
 
-// The short form, beside the options of the directive:
+// The short form, besides the options of the directive:
 //
 //	tollgate [<matcher>] board {
 //		guests off                # requests need a token, and pages a member
@@ -33,7 +33,7 @@ func init() {
 	})
 }
 
-// folder returns where a handler keeps attachments.
+// folder returns the folder in which a handler keeps attachments.
 func folder(app *tollgate.App, handler json.RawMessage) (string, error) {
 	var h Handler
 	if err := json.Unmarshal(handler, &h); err != nil {
@@ -42,7 +42,7 @@ func folder(app *tollgate.App, handler json.RawMessage) (string, error) {
 	return attachmentsFolder(app, h.Attachments), nil
 }
 
-// costs returns the costs of the API, for tokens, and for guests of what they can ask for.
+// costs returns the costs of the API's routes, for tokens and, where guests are admitted, for guests.
 func costs() map[string][]tollgate.Cost {
 	all := make(map[string][]tollgate.Cost)
 	for _, r := range api.Routes() {

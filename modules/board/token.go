@@ -25,11 +25,10 @@ func init() {
 	caddy.RegisterModule(Token{})
 }
 
-// Token checks the tokens (brd_pat_…) that the board issues, sent as
-// `Authorization: Bearer brd_pat_…`. A revoked one is refused from the next
-// request on. A bad one is refused also where guests may come.
+// Token checks the tokens (brd_pat_…) that the board issues, sent as `Authorization: Bearer brd_pat_…`. A revoked token
+// is refused from the next request on. An invalid token is refused even where guests are admitted.
 //
-// Placeholders, beside {http.auth.user.id}, which is empty for guests:
+// Placeholders, besides {http.auth.user.id}, which is empty for guests:
 //
 //	{http.auth.user.name}      the member's name
 //	{http.auth.user.token_id}  id of the token, not secret
@@ -37,12 +36,11 @@ func init() {
 // Errors: 401 unauthenticated with WWW-Authenticate: Bearer realm="board"; 429
 // once the budget of bad tokens is spent.
 type Token struct {
-	// Guest lets requests without a token pass, where the operation is one that
-	// guests can ask for.
+	// Guest admits requests without a token if the operation is open to guests.
 	Guest bool `json:"guest,omitempty"`
 
-	// BadToken is what a bad token spends of a budget of the client's address,
-	// which bounds guessing. Default: nothing.
+	// BadToken is what an invalid token takes from a budget of the client's address, which limits guessing. Default:
+	// nothing.
 	BadToken *Charge `json:"bad_token,omitempty"`
 
 	app     *tollgate.App
@@ -50,15 +48,15 @@ type Token struct {
 	api     *api.API
 }
 
-// Charge is units of a budget.
+// Charge is a number of units taken from a budget.
 type Charge struct {
-	// Name of the budget, as in the directive budget, whose counts it shares.
+	// Name is the name of the budget, as in the directive budget, with which it shares counts.
 	Name string `json:"name,omitempty"`
 
-	// Units to spend.
+	// Units is how many units are taken.
 	Units int64 `json:"units,omitempty"`
 
-	// Limit and window of the budget.
+	// Limit and Window are those of the budget.
 	Limit  int64          `json:"limit,omitempty"`
 	Window caddy.Duration `json:"window,omitempty"`
 }
@@ -139,8 +137,7 @@ func (t *Token) identify(w http.ResponseWriter, r *http.Request) (*rights.Actor,
 	return actor, err
 }
 
-// charge spends what a bad token costs; cause is the refusal while there is
-// budget left.
+// charge takes the cost of an invalid token from the budget. It returns cause, or a 429 once the budget is spent.
 func (t *Token) charge(w http.ResponseWriter, r *http.Request, cause error) error {
 	c := t.BadToken
 	store := t.app.Counters()
@@ -150,7 +147,7 @@ func (t *Token) charge(w http.ResponseWriter, r *http.Request, cause error) erro
 	result, err := store.Take(r.Context(), budget.AddressKey(r.Context(), c.Name, time.Duration(c.Window)), c.Units,
 		c.Limit, time.Duration(c.Window))
 	if err != nil || result.Allowed {
-		return cause // a token that is bad stays refused while nothing can be counted
+		return cause // the token stays refused even if nothing can be counted
 	}
 	w.Header().Del("WWW-Authenticate")
 	return &apierror.Error{

@@ -12,26 +12,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// worker does the work in the background of one database once, however many
-// handlers are on it. A reload changes with what, and not when.
+// worker runs the background work of one database once, however many handlers use it. A reload changes its settings,
+// not its schedule.
 type worker struct {
 	mu     sync.Mutex
-	claims []*claim // as they came; those of the newest configuration are last
-	end    func()   // nil: it has not begun
+	claims []*claim // in the order of joining, so those of the newest configuration are last
+	end    func()   // ends the work; nil before it has begun
 }
 
-// claim is what a handler works with.
+// claim has the settings of a handler for the work.
 type claim struct {
-	app         any // the same for all handlers of a configuration
+	app         any // identifies the configuration
 	started     func() bool
-	mail        mail.SMTPOptions // without a URL mails are only logged
+	mail        mail.SMTPOptions // if it has no URL, mails are only logged
 	baseURL     string
 	attachments string
 	work        *jobs.Work
 }
 
-// join adds a handler. All of a configuration must want the same mails and the
-// same place of attachments; one without mail leaves it to the others.
+// join adds a handler and starts the work if it is the first. It returns an error if handlers of one configuration
+// differ in the mail settings or the place of attachments; a handler without mail leaves mail to the others.
 func (w *worker) join(c *claim) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,9 +39,11 @@ func (w *worker) join(c *claim) error {
 		switch {
 		case other.app != c.app:
 		case other.attachments != c.attachments:
-			return errors.New("attachments: another board on the same database has another place for them; give both the same")
+			return errors.New(
+				"attachments: another board on the same database has another place for them; give both the same")
 		case other.mail.URL != "" && c.mail.URL != "" && (other.mail != c.mail || other.baseURL != c.baseURL):
-			return errors.New("mail: another board on the same database has another mail or base_url; leave mail to one of them")
+			return errors.New(
+				"mail: another board on the same database has another mail or base_url; leave mail to one of them")
 		}
 	}
 	w.claims = append(w.claims, c)
@@ -60,7 +62,7 @@ func (w *worker) leave(c *claim) {
 	w.claims = slices.DeleteFunc(w.claims, func(other *claim) bool { return other == c })
 }
 
-// current returns what is worked with now. It is nil while nothing has started.
+// current returns the work in use now, or nil while no configuration has started.
 func (w *worker) current() *jobs.Work {
 	if c := w.chosen(); c != nil {
 		return c.work
@@ -68,7 +70,7 @@ func (w *worker) current() *jobs.Work {
 	return nil
 }
 
-// logger returns the logger of what is worked with, or was last.
+// logger returns the logger of the current work.
 func (w *worker) logger() *zap.Logger {
 	if work := w.current(); work != nil {
 		return work.Logger
@@ -82,8 +84,8 @@ func (w *worker) mails() bool {
 	return c != nil && c.mail.URL != ""
 }
 
-// chosen returns the handler of the newest configuration that has started, as by then all of its handlers
-// have joined. Of several it is the one with mail.
+// chosen returns a claim of the newest configuration that has started, all of whose handlers have joined by then. If
+// there are several it prefers one with mail.
 func (w *worker) chosen() *claim {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +101,7 @@ func (w *worker) chosen() *claim {
 	return best
 }
 
-// close ends the work, before the database is closed.
+// close ends the work. It is called before the database is closed.
 func (w *worker) close() {
 	w.mu.Lock()
 	end := w.end

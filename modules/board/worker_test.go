@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// TestWorker: of all handlers on a database one is worked with: of the newest
-// configuration that has started, the one with mail.
+// TestWorker checks which of the handlers on a database does the work: one of the newest configuration that has
+// started, and of these one with mail.
 func TestWorker(t *testing.T) {
 	t.Parallel()
 	var w worker

@@ -1,6 +1,5 @@
-// Package body is what handlers of model requests share: a body is read once, bounded in
-// size, time and memory, and decompressed; a client's own request is offered to the
-// handler behind; tokens that were counted are told.
+// Package body holds what the handlers of model requests share: reading and decompressing a body once, with limits on
+// size, time and memory; offering a client's own request to the handler behind; and writing token counts.
 package body
 
 import (
@@ -22,13 +21,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// Max is the largest body in bytes, after decompression: the 32 MB of the
-// model APIs. The request_body directive may set a smaller one.
+// Max is the largest body in bytes, after decompression: the 32 MB of the model APIs. The directive request_body may
+// set a lower limit.
 const Max = 32_000_000
 
-// Read reads the body once, decompressing gzip and zstd, as far as there is memory
-// for it in the budget, of which owner has a part; empty: it is nobody's. The memory is
-// held until the lease ends; nil: it does not count. Its errors have the status for the client: 400, 408, 413, 415 or 503.
+// Read reads the body once and decompresses gzip and zstd, as far as the budget has memory for it. The memory counts as
+// the share of owner, if that is not empty. It is held until the lease ends; a nil budget does not count it. Errors
+// have the status for the client: 400, 408, 413, 415 or 503.
 func Read(w http.ResponseWriter, r *http.Request, budget *memory.Budget, owner string) ([]byte, *wire.Lease, error) {
 	if r.ContentLength > Max {
 		return nil, nil, tooLarge()
@@ -53,13 +52,13 @@ func Read(w http.ResponseWriter, r *http.Request, budget *memory.Budget, owner s
 	return text, lease, nil
 }
 
-// windowOfZstd is the largest window that a frame of zstd may ask for. It asks by
-// its head, whatever follows.
+// windowOfZstd is the largest window that a zstd frame may ask for. The header of the frame asks for it, whatever
+// follows.
 const windowOfZstd = 8 << 20
 
-// readAll reads a body that is large, packed, or of unknown length.
+// readAll reads a body that is large, compressed, or of unknown length.
 func readAll(r *http.Request, from io.Reader, budget *memory.Budget, owner string) ([]byte, *wire.Lease, error) {
-	packed := &io.LimitedReader{R: from, N: Max + 1} // also of what unpacks to nothing
+	packed := &io.LimitedReader{R: from, N: Max + 1} // also limits a body that unpacks to nothing
 	source, size := io.Reader(packed), int64(-1)
 	switch encoding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
@@ -84,7 +83,8 @@ func readAll(r *http.Request, from io.Reader, budget *memory.Budget, owner strin
 		defer reader.Close()
 		source = reader
 	default:
-		return nil, nil, refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "the Content-Encoding is not supported, use gzip, zstd or none")
+		return nil, nil, refuse(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			"the Content-Encoding is not supported, use gzip, zstd or none")
 	}
 	share := budget.Share(owner)
 	text, err := share.ReadAll(r.Context(), source, nil, size, Max)
@@ -98,21 +98,19 @@ func readAll(r *http.Request, from io.Reader, budget *memory.Budget, owner strin
 	return text, wire.NewLease(func(bool) { held := share; held.Free() }), nil
 }
 
-// Bodies of these sizes come from a pool: smaller ones are cheap to make, larger
-// ones are rare.
+// Bodies of these sizes use pooled buffers: smaller ones are cheap to allocate and larger ones are rare.
 const (
 	leaseFrom = 1 << 9
 	leaseTo   = 1 << 20
 )
 
-// trusted is how much memory a Content-Length alone is worth; a promise of more
-// counts when that much has come.
+// trusted is how much memory is allocated for a Content-Length alone. More is allocated when that much has arrived.
 const trusted = 64 << 10
 
-// bodies holds buffers by the power of two of their size.
+// bodies has the pools of buffers, by the power of two of their size.
 var bodies [12]sync.Pool
 
-// pooled is a buffer and the pool where it belongs.
+// pooled is a buffer with the pool it belongs to.
 type pooled struct {
 	pool   *sync.Pool
 	buffer *[]byte
@@ -154,7 +152,7 @@ func readLeased(ctx context.Context, source io.Reader, size int, share memory.Sh
 		share.Free()
 		return nil, nil, err
 	}
-	buffer, held := from, share // which do not change any more
+	buffer, held := from, share // these variables do not change any more
 	return body, wire.NewLease(func(reuse bool) {
 		if reuse {
 			buffer.put()
@@ -168,10 +166,10 @@ func tooLarge() error {
 	return refuse(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than 32 MB")
 }
 
-// unreadable is the error of a body that stalls, breaks off, is not what its
-// encoding says, or finds no memory; the limit of request_body stays what it is.
+// unreadable returns the error for a body that stalls, breaks off, does not match its encoding, or finds no memory. An
+// error of the limit of request_body keeps its type.
 func unreadable(err error) error {
-	if _, told := apierror.From(err); told {
+	if _, isRefusal := apierror.From(err); isRefusal {
 		return err
 	}
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
@@ -186,7 +184,8 @@ func unreadable(err error) error {
 	case errors.Is(err, context.Canceled): // the client left while it waited
 		return err
 	case inbound.TooSlow(err):
-		e = apierror.New(http.StatusRequestTimeout, "request_timeout", "the request body took too long to arrive, send it again")
+		e = apierror.New(http.StatusRequestTimeout, "request_timeout",
+			"the request body took too long to arrive, send it again")
 		e.Cause = err
 	default:
 		e = apierror.New(http.StatusBadRequest, "invalid_json", "the request body could not be read to its end")

@@ -50,7 +50,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// stalled is a body whose rest does not come in time.
+// stalled is a body whose rest does not arrive in time.
 type stalled struct{ text io.Reader }
 
 func (s stalled) Read(p []byte) (int, error) {
@@ -137,8 +137,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadTakesMemory: a body takes what it has become, until its lease ends, and one
-// for which there is none is a 503 that says when to come again.
+// TestReadTakesMemory checks that a body takes about as much memory as it needs until its lease is given back, and that
+// a body for which there is no memory is a 503 with a Retry-After.
 func TestReadTakesMemory(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20
@@ -191,7 +191,7 @@ func TestReadTakesMemory(t *testing.T) {
 	}
 }
 
-// TestPace: a body of any size has to keep the pace, and its limit ends with it.
+// TestPace checks that a body of any size must keep the pace, and that its time limit ends with it.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{5, 5000, 2 << 20, -1} {
@@ -204,7 +204,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestWindowTakesMemory: what zstd needs to unpack counts while it does.
+// TestWindowTakesMemory checks that the window that zstd needs to decompress a body counts as taken memory.
 func TestWindowTakesMemory(t *testing.T) {
 	t.Parallel()
 	budget := memory.New(windowOfZstd)
@@ -221,7 +221,7 @@ func TestWindowTakesMemory(t *testing.T) {
 	}
 }
 
-// TestPromiseTakesLittle: a length that is only declared takes no memory of that size.
+// TestPromiseTakesLittle checks that a length that is only declared does not take memory of that size.
 func TestPromiseTakesLittle(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{1 << 20, 30 << 20} {
@@ -235,7 +235,7 @@ func TestPromiseTakesLittle(t *testing.T) {
 	}
 }
 
-// reading is a body without bytes that tells when it is read.
+// reading is a body without bytes that calls a function when it is read.
 type reading func()
 
 func (r reading) Read([]byte) (int, error) {

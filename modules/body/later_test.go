@@ -7,8 +7,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// TestLater checks that what is asked for before and behind the end is done once, with what the end
-// knows, and that a request without one has none.
+// TestLater checks that functions that were passed to Do before or after End are called once, with the context of End,
+// and that LaterOf returns nil for a request without a Later.
 func TestLater(t *testing.T) {
 	t.Parallel()
 	type key struct{}

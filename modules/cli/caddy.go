@@ -11,10 +11,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Caddy's own commands are those of this program: they speak of it, look before they
-// start, and find the server that the Caddyfile of the working directory is of. Caddy
-// registers them for good, so they are changed where they hang: below the root that our
-// commands get, too.
+// Caddy's own commands become those of this program: they use its name, check before they start, and find the server
+// whose Caddyfile is in the working directory. Caddy registers them for good, so adopt changes them in place, below the
+// root that our commands get too.
 
 func init() {
 	caddy.CustomBinaryName = "tollgate"
@@ -37,25 +36,26 @@ the example files, on localhost:2019 where the configuration has no other.
 // documentation is where the commands are described.
 const documentation = "github.com/tollgate-gateway/tollgate/blob/main/docs/reference/command-line.md"
 
-// replaced would put another binary in the place of this one, without our modules.
+// replaced would replace this binary by one without our modules.
 var replaced = []string{"upgrade", "add-package", "remove-package"}
 
-// configured take the file of a configuration, as an option alone.
+// configured take a configuration file only as an option.
 var configured = []string{"run", "start", "reload", "stop", "validate", "adapt", "trust", "untrust"}
 
-// noFile refuses arguments, which Caddy passes over in silence: "run other.caddy" would
-// run the Caddyfile of the working directory.
+// noFile refuses arguments, which Caddy would silently ignore: "run other.caddy" would run the Caddyfile of the working
+// directory.
 func noFile(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s takes no argument, not %q; a file is named so: %s --config %s", cmd.CommandPath(), args[0], cmd.CommandPath(), args[0])
+	return fmt.Errorf("%s takes no argument, not %q; a file is named so: %s --config %s",
+		cmd.CommandPath(), args[0], cmd.CommandPath(), args[0])
 }
 
-// sibling is a command of ours that was made before; its root is the one that is adopted.
+// sibling is the command of ours that was made before. Its root is the one to adopt.
 var sibling *cobra.Command
 
-// joined notes a command of ours. Caddy's are below the root when the second one comes.
+// joined records a command of ours. Caddy's commands are below the root when the second one comes.
 func joined(cmd *cobra.Command) {
 	if sibling != nil && sibling.HasParent() && sibling.Root().Annotations[adopted] == "" {
 		adopt(sibling.Root())
@@ -63,7 +63,7 @@ func joined(cmd *cobra.Command) {
 	sibling = cmd
 }
 
-// adopted marks a root.
+// adopted marks a root that adopt has changed.
 const adopted = "tollgate"
 
 func adopt(root *cobra.Command) {
@@ -73,7 +73,7 @@ func adopt(root *cobra.Command) {
 	var rename func(cmd *cobra.Command)
 	rename = func(cmd *cobra.Command) {
 		cmd.Short, cmd.Example = renamed(cmd.Short), renamed(cmd.Example)
-		if cmd != root { // whose text is ours, and speaks of Caddy
+		if cmd != root { // the text of the root is ours, and speaks of Caddy
 			cmd.Long = renamed(cmd.Long)
 		}
 		for _, c := range cmd.Commands() {
@@ -84,7 +84,7 @@ func adopt(root *cobra.Command) {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())
 	})
-	cobra.OnInitialize(func() { showUsage(root) }) // when all commands are there
+	cobra.OnInitialize(func() { showUsage(root) }) // once all commands are there
 	for _, cmd := range root.Commands() {
 		switch name := cmd.Name(); {
 		case slices.Contains(replaced, name):
@@ -107,7 +107,7 @@ func adopt(root *cobra.Command) {
 	}
 }
 
-// showUsage has a command that is given other arguments than it takes tell how it is used.
+// showUsage makes a command that gets wrong arguments print how it is used.
 func showUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -124,8 +124,7 @@ func showUsage(cmd *cobra.Command) {
 
 var theirName = regexp.MustCompile(`\bcaddy\b|\bCaddy\b('s)?|https://caddyserver\.com/\S+|xcaddy`)
 
-// renamed has a text of Caddy speak of this program, but for what is Caddy's own: its
-// formats and its pages.
+// renamed replaces Caddy's name by that of this program, except for what is Caddy's own: its formats and its pages.
 func renamed(text string) string {
 	return theirName.ReplaceAllStringFunc(text, func(found string) string {
 		switch found {
@@ -138,15 +137,15 @@ func renamed(text string) string {
 	})
 }
 
-// theirCaddyfile has a command that orders a running server read where its admin endpoint
-// is in the Caddyfile of the working directory, where nothing else is said.
+// theirCaddyfile makes a command that controls a running server take the address of the admin endpoint from the
+// Caddyfile of the working directory, unless --config or --address is given.
 func theirCaddyfile(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	if flags.Lookup("config") == nil || flags.Changed("config") || flags.Changed("address") {
 		return nil
 	}
 	if _, err := os.Stat("Caddyfile"); err != nil {
-		return nil //nolint:nilerr // then it is where it is without one
+		return nil //nolint:nilerr // the command then uses the default address
 	}
 	return flags.Set("config", "Caddyfile")
 }

@@ -1,5 +1,5 @@
-// Package cli is what the command lines of the services share: flags, the configuration
-// that a command works on, and how it answers people and programs.
+// Package cli holds what the command lines of the services share: flags, loading the configuration that a command works
+// on, and answers for people and programs.
 package cli
 
 import (
@@ -18,28 +18,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// Flags are those that every subcommand takes.
+// Flags are the flags that every subcommand takes.
 type Flags struct {
 	Config, Adapter string
 	JSON            bool
 }
 
-// AddConfig adds --config and --adapter to a command and those below it.
+// AddConfig adds --config and --adapter to a command and its subcommands.
 func (f *Flags) AddConfig(root *cobra.Command) {
 	joined(root)
 	flags := root.PersistentFlags()
 	flags.StringVarP(&f.Config, "config", "c", "", "Configuration file (default: ./Caddyfile, where there is one)")
-	flags.StringVarP(&f.Adapter, "adapter", "a", "", "Name of the adapter that reads the configuration (default: by the name of the file)")
+	flags.StringVarP(&f.Adapter, "adapter", "a", "",
+		"Name of the adapter that reads the configuration (default: by the name of the file)")
 }
 
-// Add adds --json too.
+// Add adds --json besides the flags of AddConfig.
 func (f *Flags) Add(root *cobra.Command) {
 	f.AddConfig(root)
 	root.PersistentFlags().BoolVar(&f.JSON, "json", false, "Answer in JSON, for programs")
 }
 
-// Group makes cmd one that only has subcommands: alone it explains itself, and an
-// unknown word behind it is an error.
+// Group makes cmd a command that only has subcommands: alone it prints its help, and an unknown word after it is an
+// error.
 func Group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -51,24 +52,26 @@ func Group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 func Required(cmd *cobra.Command, names ...string) {
 	for _, name := range names {
 		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag was added just now
+			panic(err) // the flag was added just before
 		}
 	}
 }
 
-// Session is one run of one command on a configuration.
+// Session is one run of a command on a configuration.
 type Session struct {
 	// Ctx ends with the first signal to stop.
 	Ctx  context.Context //nolint:containedctx // see above
 	App  *tollgate.App
 	JSON bool
-	// Out gets the answer and nothing else; Notes are for people.
+	// Out gets the answer and nothing else. Notes gets messages for people.
 	Out, Notes io.Writer
 }
 
-// Run makes a subcommand of a function that works on the configuration. A refusal of a
-// service becomes its message.
-func (f *Flags) Run(work func(s *Session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+// Run returns the RunE function of a subcommand, which loads the configuration and calls work. A refusal of a service
+// is returned as its message.
+func (f *Flags) Run(
+	work func(s *Session, cmd *cobra.Command, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
@@ -77,7 +80,9 @@ func (f *Flags) Run(work func(s *Session, cmd *cobra.Command, args []string) err
 			return err
 		}
 		defer end()
-		err = work(&Session{Ctx: ctx, App: app, JSON: f.JSON, Out: cmd.OutOrStdout(), Notes: cmd.ErrOrStderr()}, cmd, args)
+		err = work(&Session{
+			Ctx: ctx, App: app, JSON: f.JSON, Out: cmd.OutOrStdout(), Notes: cmd.ErrOrStderr(),
+		}, cmd, args)
 		if refusal, ok := apierror.From(err); ok {
 			return errors.New(refusal.Message)
 		}
@@ -85,12 +90,12 @@ func (f *Flags) Run(work func(s *Session, cmd *cobra.Command, args []string) err
 	}
 }
 
-// Note tells a person something beside the answer.
+// Note prints a message for people, apart from the answer.
 func (s *Session) Note(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.Notes, format+"\n", args...)
 }
 
-// Answer writes value as JSON, or what text writes for people.
+// Answer writes value as JSON, or else what text writes for people.
 func (s *Session) Answer(value any, text func(w io.Writer)) error {
 	if !s.JSON {
 		text(s.Out)
@@ -102,26 +107,28 @@ func (s *Session) Answer(value any, text func(w io.Writer)) error {
 	return encoder.Encode(value)
 }
 
-// Resealed tells of secrets that were sealed with the current master key. The error is of
-// those that none of the keys opens: remedy says what is to be done about them.
+// Resealed reports how many secrets were sealed again with the current master key. It returns an error if some secrets
+// could not be opened with any of the keys; remedy says what to do about them.
 func (s *Session) Resealed(resealed, unreadable int, remedy string) error {
-	err := s.Answer(map[string]int{"resealed": resealed, "unreadable": unreadable}, func(io.Writer) { s.Note("%d secrets were sealed anew.", resealed) })
+	err := s.Answer(map[string]int{"resealed": resealed, "unreadable": unreadable}, func(io.Writer) {
+		s.Note("%d secrets were sealed anew.", resealed)
+	})
 	if err == nil && unreadable > 0 {
 		err = fmt.Errorf("%d secrets open with none of the configured master keys; %s", unreadable, remedy)
 	}
 	return err
 }
 
-// Table is Answer with rows, whose columns are aligned.
+// Table works like Answer with rows whose columns are aligned.
 func (s *Session) Table(value any, rows func(w io.Writer)) error {
 	return s.Answer(value, func(out io.Writer) {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		rows(w)
-		_ = w.Flush() // nobody to tell when there is no output
+		_ = w.Flush() // without an output there is nobody to tell
 	})
 }
 
-// List is never null in JSON.
+// List returns items, or an empty slice for nil, which JSON would write as null.
 func List[T any](items []T) []T {
 	if items == nil {
 		return []T{}

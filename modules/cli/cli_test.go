@@ -34,7 +34,8 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// run is a command line in an empty folder, or that of a Caddyfile.
+// run executes a command line whose subcommand "do" does work, and returns what it wrote to stdout and stderr. The
+// command reads the Caddyfile of the current folder if there is one.
 func run(t *testing.T, work func(s *Session, cmd *cobra.Command, args []string) error, args ...string) (out, notes string, err error) {
 	t.Helper()
 	f := new(Flags)
@@ -109,7 +110,7 @@ func TestErrors(t *testing.T) { //nolint:paralleltest // see above
 	}
 }
 
-// A signal ends what a command does.
+// TestCancelled checks that a signal ends a running command.
 func TestCancelled(t *testing.T) { //nolint:paralleltest // see above
 	t.Chdir(t.TempDir())
 	_, _, err := run(t, func(s *Session, _ *cobra.Command, _ []string) error {

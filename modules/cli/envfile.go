@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// loadEnvironment loads the files of --envfile before the command itself does, which finds
-// each variable set then. Caddy reads them for its commands alone: the one that shows the
-// environment is had read them, and nobody sees what it shows.
+// loadEnvironment loads the files of --envfile before the command itself does, which then finds each variable set.
+// Caddy reads the files only within its commands, so its command environ is made to read them, with its output
+// discarded.
 func loadEnvironment(cmd *cobra.Command) error {
 	flag := cmd.Flags().Lookup("envfile")
 	if flag == nil || !flag.Changed {

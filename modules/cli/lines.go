@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
-// explained has a command of Caddy end with one sentence for people where it fails: Caddy
-// logs the error, with all that it went through.
+// explained makes a failing command of Caddy end with one sentence for people. Caddy logs the error with all its
+// wrapping.
 func explained(theirs func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := theirs(cmd, args)
@@ -24,12 +24,13 @@ func explained(theirs func(*cobra.Command, []string) error) func(*cobra.Command,
 	}
 }
 
-// explain tells which line of the Caddyfile an error is about, or that no server is there.
-// Empty: it says itself what there is to say.
+// explain says which line of the Caddyfile an error is about, or that no server is running. It returns "" if the error
+// speaks for itself.
 func explain(cmd *cobra.Command, err error) string {
 	if at := unanswered.FindStringSubmatch(err.Error()); at != nil {
-		return fmt.Sprintf("no server answers at its admin endpoint %s: run this in the folder of its Caddyfile, or name the file with --config; "+
-			"where the file says another endpoint than the server has, name that with --address", at[1])
+		return fmt.Sprintf(
+			"no server answers at its admin endpoint %s: run this in the folder of its Caddyfile, or name the file with --config; "+
+				"where the file says another endpoint than the server has, name that with --address", at[1])
 	}
 	config, _ := cmd.Flags().GetString("config")
 	adapter, _ := cmd.Flags().GetString("adapter")
@@ -46,5 +47,6 @@ func explain(cmd *cobra.Command, err error) string {
 	return directive.Explain(config, text, err)
 }
 
-// unanswered is an order to a server that is not there.
-var unanswered = regexp.MustCompile(`performing request: .*dial (?:tcp|unix) (\S+): connect: (?:connection refused|no such file or directory)`)
+// unanswered matches the error of an order to a server that is not running.
+var unanswered = regexp.MustCompile(
+	`performing request: .*dial (?:tcp|unix) (\S+): connect: (?:connection refused|no such file or directory)`)

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Progress tells a person how far a long command is: a bar in a terminal, and
-// else now and then a line.
+// Progress shows how far a long command is: as a bar in a terminal, and otherwise as a line now and then.
 type Progress struct {
 	out      io.Writer
 	terminal bool
@@ -21,19 +20,19 @@ type Progress struct {
 	mu    sync.Mutex
 	total int64
 	done  int64
-	next  time.Time // when it tells again
+	next  time.Time // when to show it again
 	shown bool
 }
 
-// How often a bar is drawn and a line written.
+// How often a bar is drawn and how often a line is written.
 const (
 	drawEvery  = 200 * time.Millisecond
 	writeEvery = 5 * time.Second
 	barWidth   = 30
 )
 
-// NewProgress is the progress of a command that has total of something to do, such as
-// " reports". count spells a number of it.
+// NewProgress returns the progress of a command that has total units of what, such as " reports", to process. count
+// formats a number of them.
 func NewProgress(out io.Writer, total int64, what string, count func(n int64) string) *Progress {
 	p := &Progress{out: out, total: total, what: what, count: count, begin: time.Now()}
 	if f, ok := out.(*os.File); ok {
@@ -51,8 +50,7 @@ func (p *Progress) pause() time.Duration {
 	return writeEvery
 }
 
-// Step counts more that is done. total is what there is to do, as far as it is known
-// now.
+// Step adds units that were processed. total is the number to process, as far as it is known now.
 func (p *Progress) Step(more, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,18 +68,20 @@ func (p *Progress) tell(now time.Time) {
 		return
 	}
 	filled := int(min(p.done, p.total) * barWidth / max(p.total, 1))
-	_, _ = fmt.Fprintf(p.out, "\r\x1b[K[%s%s] %s", strings.Repeat("=", filled), strings.Repeat(" ", barWidth-filled), p.text(now))
+	_, _ = fmt.Fprintf(p.out, "\r\x1b[K[%s%s] %s",
+		strings.Repeat("=", filled), strings.Repeat(" ", barWidth-filled), p.text(now))
 	p.shown = true
 }
 
-// text is what a line says.
+// text returns the text of a line.
 func (p *Progress) text(now time.Time) string {
 	rate := float64(p.done) / max(now.Sub(p.begin).Seconds(), 0.001)
 	left := time.Duration(float64(max(p.total-p.done, 0)) / max(rate, 0.001) * float64(time.Second)).Round(time.Second)
-	return fmt.Sprintf("%d%%, %s of %s%s, %s a second, %s left", p.done*100/max(p.total, 1), p.count(p.done), p.count(p.total), p.what, p.count(int64(rate+0.5)), left)
+	return fmt.Sprintf("%d%%, %s of %s%s, %s a second, %s left",
+		p.done*100/max(p.total, 1), p.count(p.done), p.count(p.total), p.what, p.count(int64(rate+0.5)), left)
 }
 
-// Clear makes room for other lines.
+// Clear removes the bar, to make room for other lines.
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/term"
 )
 
-// MaxSecret bounds what ReadSecret reads, in bytes.
+// MaxSecret is the limit for ReadSecret, in bytes.
 const MaxSecret = 4096
 
-// ReadSecret takes a secret, such as a provider key, from standard input, which a
-// terminal does not echo, without the end of the line. It may be empty.
+// ReadSecret reads a secret, such as a provider key, from standard input and strips the end of the line. A terminal
+// does not echo it. what names the secret in the prompt and in errors. The secret may be empty.
 func ReadSecret(cmd *cobra.Command, what string) (string, error) {
 	var text []byte
 	var err error

@@ -19,15 +19,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// What keeps a server from starting is told in one sentence, before anything is started,
-// made or logged. Two servers could share a port without knowing of each other, and each
-// would get some of the requests.
+// The functions of this file report in one sentence what keeps a server from starting, before anything is started, made
+// or logged. Without them two servers could share a port without noticing, and each would get some of the requests.
 
-// dialLimit is how long a socket is asked whether somebody listens.
+// dialLimit is how long to wait for an answer on a socket.
 const dialLimit = time.Second
 
-// lookAhead refuses to start where another process serves already, or what is needed
-// cannot be had.
+// lookAhead refuses to start if another process serves already or if something needed is not available. For the command
+// run it then waits for the databases.
 func lookAhead(cmd *cobra.Command) error {
 	if err := loadEnvironment(cmd); err != nil {
 		return err
@@ -46,7 +45,7 @@ func lookAhead(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	app, end, err := tollgate.Load(config, adapter)
 	if err != nil {
-		return nil //nolint:nilerr // loading it tells more, and is next
+		return nil //nolint:nilerr // the command loads it next and reports more
 	}
 	defer end()
 	var needed listeners
@@ -60,12 +59,12 @@ func lookAhead(cmd *cobra.Command) error {
 		return err
 	}
 	if err := app.LookAhead(ctx); err != nil || cmd.Name() != "run" {
-		return err // start calls run, in another process
+		return err // start runs the command run in another process
 	}
 	return app.AwaitDatabases(ctx)
 }
 
-// stopLine is the command that ends the server of a configuration.
+// stopLine returns the command that stops the server of a configuration.
 func stopLine(config string) string {
 	line := os.Args[0] + " stop"
 	if config != "" {
@@ -74,7 +73,7 @@ func stopLine(config string) string {
 	return line
 }
 
-// listeners are the parts of a configuration that say where it listens.
+// listeners has the parts of a configuration that say where it listens.
 type listeners struct {
 	Admin struct {
 		Disabled bool   `json:"disabled"`
@@ -95,8 +94,8 @@ type listeners struct {
 	} `json:"apps"`
 }
 
-// admin makes the folder of the admin socket, and refuses an endpoint that another
-// process has; stop would end it.
+// admin makes the folder of the admin socket, and returns an error if another process uses the endpoint. stop is the
+// command that would stop that process.
 func (l *listeners) admin(ctx context.Context, stop string) error {
 	if l.Admin.Disabled {
 		return nil
@@ -106,28 +105,29 @@ func (l *listeners) admin(ctx context.Context, stop string) error {
 	}
 	address, err := caddy.ParseNetworkAddress(caddy.NewReplacer().ReplaceKnown(l.Admin.Listen, ""))
 	if err != nil {
-		return nil //nolint:nilerr // loading it tells
+		return nil //nolint:nilerr // loading the configuration reports it
 	}
 	if !address.IsUnixNetwork() {
 		return free(ctx, "the admin endpoint", address)
 	}
-	socket, _, _ := strings.Cut(address.Host, "|") // its mode is behind it
+	socket, _, _ := strings.Cut(address.Host, "|") // the mode of the socket follows
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
 		return fmt.Errorf("the folder of the admin socket cannot be made: %w", err)
 	}
 	dialer := net.Dialer{Timeout: dialLimit}
 	conn, err := dialer.DialContext(ctx, "unix", socket)
 	if err != nil {
-		return nil //nolint:nilerr // nobody is there
+		return nil //nolint:nilerr // nobody listens
 	}
 	defer func() { _ = conn.Close() }()
 	if id := peer(conn); id > 0 {
-		return fmt.Errorf("the admin socket %s is in use by process %d: a server runs here already; end it by: %s", socket, id, stop)
+		return fmt.Errorf("the admin socket %s is in use by process %d: a server runs here already; end it by: %s",
+			socket, id, stop)
 	}
 	return fmt.Errorf("the admin socket %s is in use: a server runs here already; end it by: %s", socket, stop)
 }
 
-// ports refuses ports that somebody listens on.
+// ports returns an error if somebody listens on a port of the configuration.
 func (l *listeners) ports(ctx context.Context) error {
 	httpPort, httpsPort := max(l.Apps.HTTP.HTTPPort, 0), l.Apps.HTTP.HTTPSPort
 	if httpPort == 0 {
@@ -141,7 +141,7 @@ func (l *listeners) ports(ctx context.Context) error {
 		for _, listen := range server.Listen {
 			address, err := caddy.ParseNetworkAddress(caddy.NewReplacer().ReplaceKnown(listen, ""))
 			if err != nil {
-				return nil //nolint:nilerr // loading it tells
+				return nil //nolint:nilerr // loading the configuration reports it
 			}
 			if err := free(ctx, "", address); err != nil {
 				return err
@@ -161,11 +161,11 @@ func (l *listeners) ports(ctx context.Context) error {
 	return free(ctx, "", address)
 }
 
-// maxPorts is how many ports of a range are looked at.
+// maxPorts limits how many ports of a range are checked.
 const maxPorts = 100
 
-// free refuses an address that somebody listens on. Caddy listens so that others may do
-// so at the same time; whoever does not finds out.
+// free returns an error if somebody listens on an address. Caddy sets a socket option that lets others listen on the
+// same address; free does not, and so notices them.
 func free(ctx context.Context, what string, address caddy.NetworkAddress) error {
 	if address.Network != "" && !strings.HasPrefix(address.Network, "tcp") {
 		return nil
@@ -188,8 +188,9 @@ func free(ctx context.Context, what string, address caddy.NetworkAddress) error 
 		case errors.Is(err, syscall.EADDRNOTAVAIL):
 			return fmt.Errorf("the address %s is not one of this machine: change the configuration", at)
 		case errors.Is(err, syscall.EACCES):
-			return fmt.Errorf("the address %s may not be listened on by this user: take a port from 1024 on, or give the program the right by: "+
-				"sudo setcap cap_net_bind_service=+ep %s", at, os.Args[0])
+			return fmt.Errorf(
+				"the address %s may not be listened on by this user: take a port from 1024 on, or give the program the right by: "+
+					"sudo setcap cap_net_bind_service=+ep %s", at, os.Args[0])
 		}
 	}
 	return nil

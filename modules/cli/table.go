@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// cellWidth is how many characters a cell shows at most.
+// cellWidth is the maximum number of characters in a cell.
 const cellWidth = 80
 
-// Row writes one line of a table.
+// Row writes a line of a table.
 func Row(w io.Writer, cells ...any) {
 	for i, c := range cells {
 		if i > 0 {
@@ -22,8 +22,7 @@ func Row(w io.Writer, cells ...any) {
 	_, _ = io.WriteString(w, "\n")
 }
 
-// Cell keeps text from outside from steering the terminal or filling it; nothing is
-// a dash.
+// Cell makes text from outside safe for a terminal and cuts it to cellWidth. For an empty text it returns a dash.
 func Cell(text string) string {
 	if text == "" {
 		return "-"
@@ -35,7 +34,7 @@ func Cell(text string) string {
 	return string([]rune(text)[:cellWidth-1]) + "…"
 }
 
-// Plain keeps text from outside from steering the terminal.
+// Plain replaces unprintable characters, so that text from outside cannot control the terminal.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -45,7 +44,7 @@ func Plain(text string) string {
 	}, text)
 }
 
-// Yes is a column of a table.
+// Yes returns "yes" or "no" for a column of a table.
 func Yes(b bool) string {
 	if b {
 		return "yes"

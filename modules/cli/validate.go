@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// validate is Caddy's command, but that it leaves nothing behind: certificates, keys
-// and logs that loading a configuration makes are made elsewhere.
+// validate works like Caddy's command but leaves nothing behind: the certificates, keys and logs that loading a
+// configuration makes are made in a temporary folder.
 func validate(cmd *cobra.Command, args []string) error {
 	if err := loadEnvironment(cmd); err != nil {
 		return err
@@ -23,7 +23,8 @@ func validate(cmd *cobra.Command, args []string) error {
 		file := flags.String("config")
 		if file == "" {
 			if _, err := os.Stat("Caddyfile"); err != nil {
-				return caddy.ExitCodeFailedStartup, errors.New("there is no Caddyfile in the working directory: name one with --config")
+				return caddy.ExitCodeFailedStartup,
+					errors.New("there is no Caddyfile in the working directory: name one with --config")
 			}
 			file = "Caddyfile"
 		}
@@ -51,8 +52,8 @@ func validate(cmd *cobra.Command, args []string) error {
 	})(cmd, args)
 }
 
-// withoutTrace takes away from a configuration what makes files when it is loaded. A
-// storage that is no folder stays.
+// withoutTrace redirects to the folder elsewhere what loading a configuration would write. A storage module other than
+// file_system is left alone.
 func withoutTrace(config *caddy.Config, elsewhere string) error {
 	if config == nil {
 		return nil
@@ -80,7 +81,7 @@ func withoutTrace(config *caddy.Config, elsewhere string) error {
 		if log.WriterRaw == nil || json.Unmarshal(log.WriterRaw, &writer) != nil || writer["output"] != "file" {
 			continue
 		}
-		// It stays a log: modules look at what a log would show.
+		// The log is kept, since modules check what a log would show.
 		writer["filename"] = filepath.Join(elsewhere, url.PathEscape(name)+".log")
 		raw, err := json.Marshal(writer)
 		if err != nil {

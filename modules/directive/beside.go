@@ -7,11 +7,10 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// Beside is the path of a file or folder that a Caddyfile names: a relative one counts
-// from the folder of that Caddyfile, as with import, since the two are written and
-// moved together.
+// Beside returns the path of a file or folder that a Caddyfile names. A relative path counts from the folder of that
+// Caddyfile, as with import, since the two are written and moved together.
 func Beside(d *caddyfile.Dispenser, file string) string {
-	if file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "{") { // or a placeholder
+	if file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "{") { // a placeholder stays as it is
 		return file
 	}
 	return filepath.Join(filepath.Dir(d.File()), file)

@@ -1,5 +1,5 @@
-// Package directive registers the directives of handlers, and tells which line of a
-// Caddyfile an error of theirs is about: parsing knows lines, provisioning only JSON.
+// Package directive registers the directives of handlers, and finds the line of a Caddyfile that an error of a handler
+// is about: parsing knows lines, but provisioning only sees JSON.
 package directive
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// Register registers the directive of a handler that a dispenser is enough for.
+// Register registers the directive of a handler that only needs a dispenser to be parsed.
 func Register[H any, P interface {
 	*H
 	caddyhttp.MiddlewareHandler
@@ -26,7 +26,7 @@ func Register[H any, P interface {
 	})
 }
 
-// RegisterFunc registers the directive of a handler that parse reads.
+// RegisterFunc registers the directive of a handler that parse parses.
 func RegisterFunc(name string, parse httpcaddyfile.UnmarshalHandlerFunc) {
 	httpcaddyfile.RegisterHandlerDirective(name, func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 		noted, ok := h.Option(optionName).(*places)
@@ -42,9 +42,9 @@ func RegisterFunc(name string, parse httpcaddyfile.UnmarshalHandlerFunc) {
 	})
 }
 
-// Expand is for a directive that stands for others: call it before anything is read, and
-// what it returns after them, with the name that their file has. An error of theirs is
-// about a line of the directive then.
+// Expand supports a directive that stands for others. It is called before anything is read; the returned function is
+// called after the other directives were parsed, with the name of their generated file. Errors of those are then
+// reported for a line of this directive.
 func Expand(h httpcaddyfile.Helper) (done func(file string)) {
 	noted, ok := h.Option(optionName).(*places)
 	if !ok {
@@ -59,22 +59,22 @@ func Expand(h httpcaddyfile.Helper) (done func(file string)) {
 }
 
 const (
-	// optionName is the option of the adapter that asks directives where they are.
+	// optionName is the option with which the adapter asks directives for their places.
 	optionName = "tollgate.directive.places"
-	// memberName has the answer, in the JSON of a handler.
+	// memberName is the member in the JSON of a handler that holds its place.
 	memberName = "tollgate_place"
 )
 
-// places are directives in the order of their parsing.
+// places are directives in the order of parsing.
 type places []place
 
 type place struct {
 	tokens []caddyfile.Token
-	short  []caddyfile.Token // of the directive that stands for it; nil: none
-	long   string            // the file that only this program has
+	short  []caddyfile.Token // tokens of the directive that stands for it, or nil
+	long   string            // name of the generated file
 }
 
-// add notes the directive of a dispenser that nothing was read from yet.
+// add records the directive of a dispenser from which nothing was read yet.
 func (p *places) add(d *caddyfile.Dispenser) (index int) {
 	var tokens []caddyfile.Token
 	for d.Next() {
@@ -85,7 +85,7 @@ func (p *places) add(d *caddyfile.Dispenser) (index int) {
 	return len(*p) - 1
 }
 
-// placed is a handler whose JSON tells its place. Nobody loads that JSON.
+// placed is a handler whose JSON includes its place. That JSON is never loaded.
 type placed struct {
 	caddyhttp.MiddlewareHandler
 	at int

@@ -13,9 +13,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Explain tells of an error of loading a Caddyfile, which has the way through the JSON
-// before what went wrong, the file and line and what went wrong. Empty: it is of no
-// directive or global option that is known.
+// Explain reduces an error of loading a Caddyfile, which begins with the path through the JSON, to the file, the line
+// and the cause. It returns "" if the error does not concern a known directive or global option.
 func Explain(filename string, text []byte, err error) string {
 	message := served(err.Error())
 	if _, words, ok := strings.Cut(message, "adapting config using caddyfile: "); ok {
@@ -44,23 +43,25 @@ func Explain(filename string, text []byte, err error) string {
 }
 
 var (
-	// apps are the parts of an error at which an app begins to fail.
+	// apps matches the parts of an error at which an app begins to fail.
 	apps = regexp.MustCompile(`(?:loading |: |^)(\S+) app module: (?:start: )?`)
-	// chain is what Caddy puts before the error of a module.
-	chain = regexp.MustCompile(`(?:loading module '[^']*'|(?:loading \S+ modules|provision [a-z0-9_.]+|[a-z0-9_.]+: invalid configuration)): `)
-	// tokensFor is what Caddy puts before an error of parsing, and lines what it puts behind.
+	// chain matches what Caddy puts in front of the error of a module.
+	chain = regexp.MustCompile(
+		`(?:loading module '[^']*'|(?:loading \S+ modules|provision [a-z0-9_.]+|[a-z0-9_.]+: invalid configuration)): `)
+	// tokensFor matches what Caddy puts in front of a parse error, and lines what it appends.
 	tokensFor = regexp.MustCompile(`^(?:parsing caddyfile tokens for '[^']*': )+`)
 	lines     = regexp.MustCompile(`, at (\S+:\d+)(?: import chain:? \[[^\]]*\])?(?:, at |$)`)
-	// variable is what parsing puts the value of an environment variable in the place of.
+	// variable matches what the parser replaces by the value of an environment variable.
 	variable = regexp.MustCompile(`\{\$([^{}:]+)\}`)
-	// servers and handlers are steps through the JSON of the app http. Caddy has mixed up
-	// the two names of a named route.
-	servers  = regexp.MustCompile(`server (\S+): setting up (?:(route handlers)|(error handling routes)|named route '(\S+)' handlers): `)
-	handlers = regexp.MustCompile(`^(?:provision http\.handlers\.subroute: setting up subroutes: )?(?:route (\d+): )?loading handler modules: position (\d+): (?:loading module '[^']*': )?`)
+	// servers and handlers match steps through the JSON of the app http. Caddy's message has the two names of a named
+	// route in the wrong order.
+	servers = regexp.MustCompile(
+		`server (\S+): setting up (?:(route handlers)|(error handling routes)|named route '(\S+)' handlers): `)
+	handlers = regexp.MustCompile(
+		`^(?:provision http\.handlers\.subroute: setting up subroutes: )?(?:route (\d+): )?loading handler modules: position (\d+): (?:loading module '[^']*': )?`)
 )
 
-// parsed is an error of parsing with its line in front. The first line that it names is
-// the innermost one.
+// parsed returns a parse error with its line in front. The first line that the error names is the innermost.
 func parsed(words, filename string, text []byte) string {
 	words = tokensFor.ReplaceAllString(words, "")
 	at := lines.FindStringSubmatchIndex(words)
@@ -70,7 +71,7 @@ func parsed(words, filename string, text []byte) string {
 	return words[at[2]:at[3]] + ": " + words[:at[0]] + unset(words[at[2]:at[3]], filename, text)
 }
 
-// unset tells of a variable in a line that is not set: parsing has nothing in its place.
+// unset returns a hint if a line uses an environment variable that is not set, for which the parser inserts nothing.
 func unset(where, filename string, text []byte) string {
 	number, ok := strings.CutPrefix(where, filename+":")
 	n, err := strconv.Atoi(number)
@@ -86,24 +87,25 @@ func unset(where, filename string, text []byte) string {
 	return ""
 }
 
-// served is an error as a server tells it to `reload`.
+// served extracts the error from the response of a server to `reload`.
 func served(message string) string {
 	if _, body, ok := strings.Cut(message, `HTTP 400: {`); ok {
-		var told struct {
+		var response struct {
 			Error string `json:"error"`
 		}
-		if json.NewDecoder(strings.NewReader("{"+body)).Decode(&told) == nil {
-			return told.Error
+		if json.NewDecoder(strings.NewReader("{"+body)).Decode(&response) == nil {
+			return response.Error
 		}
 	}
 	return message
 }
 
-// ofHandler finds the directive whose handler an error is of, and what is behind the way
-// to it.
+// ofHandler returns the place of the directive whose handler an error is about, and the rest of the error after the
+// path to the handler.
 func ofHandler(filename string, text []byte, words string) (place, string) {
 	var noted places
-	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(text, map[string]any{"filename": filename, optionName: &noted})
+	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(text,
+		map[string]any{"filename": filename, optionName: &noted})
 	step := servers.FindStringSubmatchIndex(words)
 	if err != nil || step == nil {
 		return place{}, ""
@@ -141,7 +143,7 @@ func ofHandler(filename string, text []byte, words string) (place, string) {
 	return noted[at.Int()], words
 }
 
-// ofOption finds the global option of an app, whose name begins with that of the option.
+// ofOption finds the global option of an app. The name of the app begins with that of the option.
 func ofOption(filename string, text []byte, app string) place {
 	blocks, err := caddyfile.Parse(filename, text)
 	if err != nil || len(blocks) == 0 || len(blocks[0].Keys) > 0 {

@@ -10,30 +10,29 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// line finds the first word of the line that an error is about: the one whose words,
-// with those of the blocks that it is in, it has most of, by their length. The first line
-// is that of whatever is not found.
+// line finds the line that an error is about and returns its first token. It is the line whose words, with those of the
+// blocks that enclose it, occur most in the message, measured by their length. If none matches, it is the first line.
 func (p place) line(message string) caddyfile.Token {
-	best, most := p.tokens[0], 0
+	best, highest := p.tokens[0], 0
 	if p.short != nil {
 		best = p.short[0]
 	}
 	for _, tokens := range [][]caddyfile.Token{p.tokens, p.short} {
-		if found, score := match(tokens, message); score > most && (p.short == nil || found.File != p.long) {
-			best, most = found, score
+		if found, score := match(tokens, message); score > highest && (p.short == nil || found.File != p.long) {
+			best, highest = found, score
 		}
 	}
 	if dir, err := os.Getwd(); err == nil {
 		if relative, err := filepath.Rel(dir, best.File); err == nil && filepath.IsLocal(relative) {
-			best.File = relative // of an import
+			best.File = relative // a file of an import
 		}
 	}
 	return best
 }
 
-// match scores the lines behind the first one.
-func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, most int) {
-	var blocks []int // the scores of those that are open
+// match scores the lines after the first one.
+func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, highest int) {
+	var blocks []int // scores of the open blocks
 	for i := 0; i < len(tokens); {
 		first := tokens[i]
 		own, known := 0, false
@@ -57,29 +56,28 @@ func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, most
 		if known && len(blocks) > 0 {
 			score = outer + own
 		}
-		if score > most {
-			best, most = first, score
+		if score > highest {
+			best, highest = first, score
 		}
 		for range opened {
 			blocks = append(blocks, score)
 		}
 		blocks = blocks[:max(len(blocks)-closed, 0)]
 	}
-	return best, most
+	return best, highest
 }
 
-// has reports whether a message has a word, or its plural, with nothing of a word
-// around it.
+// has reports whether a message contains word, or its plural, as a whole word.
 func has(message, word string) bool {
 	for from := 0; ; {
 		i := strings.Index(message[from:], word)
 		if i < 0 || word == "" {
 			return false
 		}
-		before, _ := utf8.DecodeLastRuneInString(message[:from+i])
+		previous, _ := utf8.DecodeLastRuneInString(message[:from+i])
 		rest := message[from+i+len(word):]
-		after, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "s"))
-		if !ofWord(before) && !ofWord(after) {
+		next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "s"))
+		if !ofWord(previous) && !ofWord(next) {
 			return true
 		}
 		from += i + len(word)

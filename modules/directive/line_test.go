@@ -45,7 +45,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// Errors of parsing have their lines behind them.
+// TestExplainParsing checks that the lines that parsing errors name at their end are found.
 func TestExplainParsing(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
@@ -65,7 +65,7 @@ func TestExplainParsing(t *testing.T) {
 	}
 }
 
-// What it does not know it says nothing of.
+// TestExplainNothing checks that Explain returns "" for errors that it does not know.
 func TestExplainNothing(t *testing.T) {
 	t.Parallel()
 	text := []byte("http://localhost {\n\trespond hi\n}\n")

@@ -2,8 +2,8 @@ package directive
 
 import "github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-// NoOption is the error of a word in a block that is none of its options; format names the word first, then args. A
-// brace there opens a block behind an option that takes none.
+// NoOption returns the error for a word in a block that is not one of its options; format takes the word first and then
+// args. If the word is a brace, the line in fact opens a block for an option that takes none, and the error says so.
 func NoOption(d *caddyfile.Dispenser, format, option string, args ...any) error {
 	if option == "{" {
 		if name := lineOf(d); name != "{" {
@@ -14,7 +14,7 @@ func NoOption(d *caddyfile.Dispenser, format, option string, args ...any) error 
 	return d.Errf(format, append([]any{option}, args...)...)
 }
 
-// lineOf is the first word of the line that a dispenser is at.
+// lineOf returns the first word of the dispenser's current line.
 func lineOf(d *caddyfile.Dispenser) string {
 	file, line, back := d.File(), d.Line(), 0
 	first := d.Val()

@@ -1,5 +1,5 @@
-// Package edge tells what Caddy knows of a request: who sent it, by the trusted_proxies of the server, and whether any
-// handler has answered it.
+// Package edge returns what Caddy knows of a request: its client, according to the server's trusted_proxies, and
+// whether any handler has answered it.
 package edge
 
 import (
@@ -11,21 +11,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/origin"
 )
 
-// Address is that of the client.
+// Address returns the IP address of the client.
 func Address(r *http.Request) string { return AddressIn(r.Context()) }
 
-// AddressIn is that of the client whose request has the context.
+// AddressIn returns the IP address of the client whose request has the context.
 func AddressIn(ctx context.Context) string {
 	address, _ := caddyhttp.GetVar(ctx, caddyhttp.ClientIPVarKey).(string)
 	return address
 }
 
-// Request is a request with the scheme that the client has asked by, which a trusted proxy tells. Nobody else is
-// believed.
+// Request returns r with the scheme that the client used, which only a trusted proxy can report.
 func Request(r *http.Request) *http.Request {
-	said := r.Header["X-Forwarded-Proto"]
-	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); !trusted || len(said) == 0 {
+	reported := r.Header["X-Forwarded-Proto"]
+	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); !trusted || len(reported) == 0 {
 		return r
 	}
-	return origin.Pass(r, said[len(said)-1]) // the proxy's own line, as reverse_proxy takes it
+	return origin.Pass(r, reported[len(reported)-1]) // the last value is the proxy's own, as reverse_proxy takes it
 }

@@ -14,8 +14,8 @@ const unhandledVar = "unhandled"
 // homeVar is the request variable that Home sets.
 const homeVar = "tollgate.home"
 
-// Unhandled reports, after the next handlers have run, whether the request has passed all of them unanswered and
-// nobody before them will answer it.
+// Unhandled reports, after the next handlers have run, that none of them has answered the request and that no handler
+// in front of them will.
 func Unhandled(ctx context.Context) bool {
 	waiting, _ := caddyhttp.GetVar(ctx, homeVar).(bool)
 	return unhandled(ctx) && !waiting
@@ -26,9 +26,9 @@ func unhandled(ctx context.Context) bool {
 	return passed
 }
 
-// Root answers a request for the root of a site for a service whose pages are below the root: it leads to them where
-// no handler behind the service answers, and no home page before it does. The address is relative, for proxies that
-// take a part of the path away.
+// Root answers a request for the root of a site on behalf of a service whose pages are below the root: it redirects to
+// them if no handler behind the service answers and no home page is in front of it. The address is relative, for
+// proxies that strip a part of the path.
 func Root(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, to string) error {
 	if err := next.ServeHTTP(w, r); err != nil || !Unhandled(r.Context()) {
 		return err
@@ -39,8 +39,8 @@ func Root(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, to str
 	return nil
 }
 
-// Home serves a request for the root of a site by home where no next handler answers it. Until then Unhandled is false,
-// so that services leave the root to the home page.
+// Home answers a request for the root of a site with home if no next handler answers it. Until then Unhandled returns
+// false, so that services leave the root to the home page.
 func Home(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, home http.Handler) error {
 	ctx := r.Context()
 	caddyhttp.SetVar(ctx, homeVar, true)

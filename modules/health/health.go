@@ -1,5 +1,4 @@
-// Package health tells balancers and supervisors whether a node lives, and whether
-// it is ready for requests.
+// Package health reports to load balancers and supervisors whether a node is alive and ready for requests.
 package health
 
 import (
@@ -29,21 +28,18 @@ const (
 
 // Handler serves, to everybody and without a cost:
 //
-//	GET /livez   200 while the process serves: else start it anew
+//	GET /livez   200 while the process serves; otherwise it should be restarted
 //	GET /readyz  200, or 503 while it should get no requests: {"status","parts"}
 //
-// A node is ready while the parts that its services need are there: database,
-// keyring, counters, and the node itself, which is "unavailable" from when it is told
-// to stop. With the global option shutdown_delay it serves for that long still, so
-// that a balancer that asks meanwhile sends it nothing more. Other paths go to the
-// next handler.
+// A node is ready while the parts that its services need are available: database, keyring, counters, and the node
+// itself, which is "unavailable" once it was told to stop. With the global option shutdown_delay it goes on serving for
+// that time, so that a load balancer that checks meanwhile sends it nothing more. Other paths go to the next handler.
 //
 // In the Caddyfile:
 //
 //	health [<matcher>] [<service>...]
 type Handler struct {
-	// Services whose parts count: gateway, board, events … Default: all that the
-	// configuration has.
+	// Services are the services whose parts count: gateway, board, events … Default: all in the configuration.
 	Services []string `json:"services,omitempty"`
 
 	app *tollgate.App
@@ -57,7 +53,7 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision gets the app. Nothing is opened for it.
+// Provision gets the app. It does not make the app open anything.
 func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	h.app, err = tollgate.From(ctx)
 	return err

@@ -15,7 +15,7 @@ func init() {
 
 var optionNames = []string{"docs", "base_url", "oidc"}
 
-// UnmarshalCaddyfile reads the directive. Its syntax is in the comment of Handler.
+// UnmarshalCaddyfile parses the directive. The comment of Handler has its syntax.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) (err error) {
 	d.Next() // home
 	if d.NextArg() {
@@ -45,7 +45,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) (err error) {
 	return nil
 }
 
-// one reads the argument of an option.
+// one parses the only argument of an option.
 func one(d *caddyfile.Dispenser, text *string) error {
 	if !d.AllArgs(text) {
 		return d.ArgErr()

@@ -1,4 +1,4 @@
-// Package home serves the page at which people find the services of the process, and the documents.
+// Package home serves a page with the services of the process, and the documentation.
 package home
 
 import (
@@ -27,21 +27,21 @@ func init() {
 	caddy.RegisterModule(new(Handler))
 }
 
-// Handler serves a page with the services of the process that the one who asks may know of, and the documents of the
-// program:
+// Handler serves a page with the services of the process that the sender of the request may know of, and the
+// documentation of the program:
 //
-//	GET /_tollgate/                 the services; for administrators also how they are
+//	GET /_tollgate/                 the services, and for administrators their state
 //	GET /_tollgate/docs             the documents
-//	GET /_tollgate/docs/search?q=   what is found in them
+//	GET /_tollgate/docs/search?q=   a search in the documents
 //
-// The first page is at / as well, where no other handler has an answer; a service that has its pages below the root
-// leaves that to it. Other paths go to the next handler.
+// The first page is also served at / if no other handler answers there; a service whose pages are below the root leaves
+// the root to it. Other paths go to the next handler.
 //
-// Administrators see the health, the addresses and the database of each service, certificates and the last backup. They
-// are who is in the group administrators of the provider that the option oidc names. Without it they are the programs on
-// this machine, by direct requests for localhost or an IP address.
+// Administrators see the health, the addresses and the database of each service, the certificates and the last backup.
+// They are the members of the group administrators of the provider that the option oidc names. Without it they are the
+// programs on this machine that send direct requests to localhost or an IP address.
 //
-// A site of a Caddyfile with the lines of two services has it without a line of its own.
+// A site of a Caddyfile with the lines of two services gets this page without a line of its own.
 //
 // In the Caddyfile:
 //
@@ -56,8 +56,8 @@ type Handler struct {
 	// Docs says who may read the documents: administrators, public or off. Default: administrators.
 	Docs string `json:"docs,omitempty"`
 
-	// BaseURL is the address that people reach the site at, such as https://example.com, for a proxy that ends TLS or
-	// asks by another name. Default: as asked.
+	// BaseURL is the URL of the site for people, such as https://example.com, for a proxy that terminates TLS or uses
+	// another host name. Default: taken from the request.
 	BaseURL string `json:"base_url,omitempty"`
 
 	// OIDC is an OpenID provider at which people sign in. Default: nobody can sign in.
@@ -67,12 +67,13 @@ type Handler struct {
 	site *home.Site
 }
 
-// audiences are the values of Docs.
+// audiences has the values of Docs.
 var audiences = map[string]home.Audience{
-	"": home.ForAdministrators, "administrators": home.ForAdministrators, "public": home.ForEverybody, "off": home.ForNobody,
+	"": home.ForAdministrators, "administrators": home.ForAdministrators,
+	"public": home.ForEverybody, "off": home.ForNobody,
 }
 
-// library is the documents, read once.
+// library returns the documents, which are read once.
 var library = sync.OnceValues(func() (*documents.Library, error) {
 	return documents.New(documents.Options{Files: docs.Files, Base: home.DocumentsPath, Folders: []documents.Folder{
 		{Name: "tutorials", Title: "Tutorials"},
@@ -83,7 +84,7 @@ var library = sync.OnceValues(func() (*documents.Library, error) {
 	}})
 })
 
-// spare signs the tokens of forms where nobody can sign in, as long as the process runs.
+// spare returns a random key for the tokens of forms when nobody can sign in. It lasts as long as the process.
 var spare = sync.OnceValue(func() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
@@ -98,7 +99,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision makes the pages. A database is asked for only where people sign in.
+// Provision makes the pages. It needs a database only if people can sign in.
 func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	audience, ok := audiences[h.Docs]
 	if !ok {
@@ -108,15 +109,16 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		return err
 	}
 	o := home.Options{
-		Services: h.services, State: h.state, Local: direct, Bar: h.app.Bar(home.SchemaName), Conceal: conceal, Logger: ctx.Logger(),
-		Documents: library, DocumentsFor: audience, BaseURL: strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/"),
-		Signer: func() signed.Signer { return signed.Signer{Key: spare(), Label: "home form"} },
+		Services: h.services, State: h.state, Local: direct, Bar: h.app.Bar(home.SchemaName), Conceal: conceal,
+		Logger: ctx.Logger(), Documents: library, DocumentsFor: audience,
+		BaseURL: strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/"),
+		Signer:  func() signed.Signer { return signed.Signer{Key: spare(), Label: "home form"} },
 	}
 	if h.OIDC != nil {
 		keys := h.app.Keys(home.SchemaName)
 		key := func() []byte {
 			all, err := keys()
-			if err != nil || len(all) == 0 { // before the app has started nobody is answered
+			if err != nil || len(all) == 0 { // before the app has started no request is answered
 				return nil
 			}
 			return all[0]
@@ -129,7 +131,8 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		}
 		for theirs, ours := range h.OIDC.Groups {
 			if len(ours) != 1 || ours[0] != home.AdministratorGroup {
-				return fmt.Errorf("oidc: group %s stands for %s: the home page has only %s", theirs, strings.Join(ours, " "), home.AdministratorGroup)
+				return fmt.Errorf("oidc: group %s stands for %s: the home page has only %s",
+					theirs, strings.Join(ours, " "), home.AdministratorGroup)
 			}
 		}
 		o.OIDCLabel = h.OIDC.Called()
@@ -145,15 +148,17 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	return nil
 }
 
-// direct reports whether a program on this machine has sent a request itself.
+// direct reports whether a program on this machine sent the request without a proxy.
 func direct(r *http.Request) bool { return loopback.Direct(r, edge.Address(r)) }
 
-// conceal leaves a request away from the access log.
+// conceal keeps a request out of the access log.
 func conceal(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true) }
 
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
-	return tollgate.Presence{Service: home.SchemaName, Title: "Home", Summary: "The services of this process.", Path: home.Mount + "/"}
+	return tollgate.Presence{
+		Service: home.SchemaName, Title: "Home", Summary: "The services of this process.", Path: home.Mount + "/",
+	}
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
@@ -170,22 +175,24 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	rest.NoSniff(w.Header())
 	if r.ProtoMajor == 1 && r.Header["Expect"] != nil {
-		// A form may be refused by the length that it is said to have. net/http cannot tell through the body that Caddy
-		// has put before it that nobody has asked for it, and would wait for it before it answers.
+		// A form may be refused because of its Content-Length. Through the body that Caddy wraps around it, net/http
+		// cannot detect that nobody asked for the body yet, and would wait for it before it answers.
 		w.Header().Set("Connection", "close")
 	}
 	defer h.app.Acquire()()
 	h.site.ServeHTTP(w, edge.Request(r))
 }
 
-// services are those that the one who asks may know of.
+// services returns the services that the sender of the request may know of.
 func (h *Handler) services(r *http.Request) (all []home.Service) {
 	for _, m := range h.app.Services(r) {
 		if m.Service == home.SchemaName {
 			continue
 		}
-		s := home.Service{Name: m.Service, Title: m.Title, Summary: m.Summary, URL: m.URL(r, m.Path), API: m.URL(r, m.API)}
-		if s.URL == "" && s.API == "" && m.Path+m.API != "" { // not for one who cannot get there
+		s := home.Service{
+			Name: m.Service, Title: m.Title, Summary: m.Summary, URL: m.URL(r, m.Path), API: m.URL(r, m.API),
+		}
+		if s.URL == "" && s.API == "" && m.Path+m.API != "" { // the sender cannot get there
 			continue
 		}
 		if _, address, ok := strings.Cut(s.URL, "://"); ok {
@@ -196,7 +203,7 @@ func (h *Handler) services(r *http.Request) (all []home.Service) {
 	return all
 }
 
-// state is how the process is.
+// state returns the state of the process.
 func (h *Handler) state(ctx context.Context) home.State { return state(ctx, h.app) }
 
 // Interface guards

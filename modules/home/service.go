@@ -17,7 +17,9 @@ var form string
 //		…
 //	}
 func init() {
-	// No handler is named as one that uses the database: without the option oidc it has no need of one, and must not have
-	// a start look for one that is nowhere else used.
-	tollgate.Register(tollgate.Service{Name: home.SchemaName, Form: form, Block: optionNames, Schemas: []store.Schema{home.Schema()}})
+	// Handlers is empty although the handler may use a database: without the option oidc it does not, and a start must
+	// not check a database that nothing else uses.
+	tollgate.Register(tollgate.Service{
+		Name: home.SchemaName, Form: form, Block: optionNames, Schemas: []store.Schema{home.Schema()},
+	})
 }

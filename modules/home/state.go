@@ -16,10 +16,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// sizeTime is how long a database may take to tell its size.
+// sizeTime is the time limit for asking a database for its size.
 const sizeTime = 2 * time.Second
 
-// state is how the process is, for administrators.
+// state returns the state of the process, for administrators.
 func state(ctx context.Context, app *tollgate.App) home.State {
 	s := home.State{Version: tollgate.Version()}
 	s.Started, s.Loaded = app.Began()
@@ -51,7 +51,7 @@ func state(ctx context.Context, app *tollgate.App) home.State {
 	return s
 }
 
-// faults are those of the parts that a service needs.
+// faults returns the faults of the parts that a service needs.
 func faults(ctx context.Context, app *tollgate.App, service string) (all []home.Fault) {
 	parts := app.Parts(ctx, service)
 	for _, part := range slices.Sorted(maps.Keys(parts)) {
@@ -62,7 +62,7 @@ func faults(ctx context.Context, app *tollgate.App, service string) (all []home.
 	return all
 }
 
-// database shows a database.
+// database describes a database.
 func database(ctx context.Context, d tollgate.ServedDatabase) home.Database {
 	shown := home.Database{Engine: "PostgreSQL", Place: "on a server", Services: d.Services}
 	if d.DB.Dialect() == store.SQLite {
@@ -77,7 +77,7 @@ func database(ctx context.Context, d tollgate.ServedDatabase) home.Database {
 	return shown
 }
 
-// certificates are those that the process has for hosts, the first that ends first.
+// certificates returns the certificates that the process has for hosts, in the order in which they expire.
 func certificates(hosts []string) (all []home.Certificate) {
 	seen := make(map[string]bool)
 	for _, host := range hosts {

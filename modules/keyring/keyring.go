@@ -1,4 +1,4 @@
-// Package keyring has the commands of what the keyring has to do with the databases.
+// Package keyring has the commands that relate the keyring to the databases.
 package keyring
 
 import (
@@ -53,7 +53,7 @@ key before the old one and run: tollgate keychain re-encrypt
 	cli.Group(root, adopt, wrapCommand(o), unwrapCommand(o))
 }
 
-// far is a keyring whose master keys a key management server has encrypted.
+// far is a keyring whose master keys are encrypted by a key management server.
 type far interface {
 	Wrap(ctx context.Context, key []byte) (string, error)
 	Unwrap(ctx context.Context, dir string) ([][]byte, error)

@@ -1,4 +1,4 @@
-// Package mailserver is the option mail of services that send mails.
+// Package mailserver provides the option mail of services that send mails.
 package mailserver
 
 import (
@@ -14,24 +14,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
-// Server says which server sends mails on.
+// Server describes the server that relays mails.
 type Server struct {
-	// URL of the server: smtp://host:port, which needs STARTTLS but on this
-	// machine, or smtps://host:port. Default: mails are only logged.
+	// URL is smtp://host:port, which requires STARTTLS except on this machine, or smtps://host:port. Default: mails are
+	// only logged.
 	URL string `json:"url,omitempty"`
 
 	// From is the sender, such as: Board <board@example.com>.
 	From string `json:"from,omitempty"`
 
-	// User and Password, where the server asks for them.
+	// User and Password are the credentials, if the server asks for them.
 	User     string `json:"user,omitempty"`
 	Password string `json:"password,omitempty"`
 }
 
-// log is what the Caddyfile says for mails that are only logged.
+// log is the argument for mails that are only logged.
 const log = "log"
 
-// Unmarshal reads the option mail. Syntax:
+// Unmarshal parses the option mail. Syntax:
 //
 //	mail log
 //	mail smtp[s]://<host>[:<port>] {
@@ -64,10 +64,10 @@ func Unmarshal(d *caddyfile.Dispenser) (*Server, error) {
 	return s, nil
 }
 
-// Sends reports whether mails are sent, and not only logged. A nil receiver sends none.
+// Sends reports whether mails are sent rather than only logged. For a nil receiver it returns false.
 func (s *Server) Sends() bool { return s != nil && s.URL != "" }
 
-// Validate checks what needs no placeholder. A nil receiver is an option that is not given.
+// Validate checks what does not depend on placeholders. A nil receiver means that the option is not given.
 func (s *Server) Validate() error {
 	switch {
 	case !s.Sends():
@@ -82,11 +82,13 @@ func (s *Server) Validate() error {
 	return nil
 }
 
-// SMTP returns the options of the server, with the placeholders replaced. Sender is the name of the
-// sender where From has none.
+// SMTP returns the options of the server, with the placeholders replaced. sender is the name of the sender if From has
+// none.
 func (s *Server) SMTP(sender string) (mail.SMTPOptions, error) {
 	o := mail.SMTPOptions{URL: s.URL, From: s.From, User: s.User, Password: s.Password}
-	for option, text := range map[string]*string{"mail": &o.URL, "from": &o.From, "user": &o.User, "password": &o.Password} {
+	for option, text := range map[string]*string{
+		"mail": &o.URL, "from": &o.From, "user": &o.User, "password": &o.Password,
+	} {
 		var err error
 		if *text, err = placeholder.Resolve(*text); err != nil {
 			return o, fmt.Errorf("mail: %s: %w", option, err)

@@ -1,5 +1,4 @@
-// Package otlp is the log core caddy.logging.cores.otlp: what is logged goes to an
-// OpenTelemetry collector too.
+// Package otlp provides the log core caddy.logging.cores.otlp, which sends log lines to an OpenTelemetry collector.
 package otlp
 
 import (
@@ -23,9 +22,9 @@ func init() {
 	caddy.RegisterModule(new(Core))
 }
 
-// Core sends the lines of a log to an OpenTelemetry collector, by OTLP over gRPC, beside
-// what its output gets; with `output discard` there alone. Lines with a trace_id are of
-// that trace. Lines that the collector does not take in time are lost.
+// Core sends the lines of a log to an OpenTelemetry collector, by OTLP over gRPC, in addition to the log's output; with
+// `output discard` it sends them there only. A line with a trace_id belongs to that trace. Lines that the collector
+// does not accept in time are lost.
 //
 // In the Caddyfile, in the option log or the directive log:
 //
@@ -35,16 +34,16 @@ func init() {
 //		service <name>
 //	}
 type Core struct {
-	// Endpoint is the collector: a host with a port, or an http or https URL. Required.
+	// Endpoint is the address of the collector: a host with a port, or an http or https URL. Required.
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// Insecure sends without TLS. Default: false.
 	Insecure bool `json:"insecure,omitempty"`
 
-	// Level is the least that is sent: DEBUG, INFO, WARN or ERROR. Default: INFO.
+	// Level is the lowest level that is sent: DEBUG, INFO, WARN or ERROR. Default: INFO.
 	Level string `json:"level,omitempty"`
 
-	// Service is service.name of what is sent. Default: tollgate.
+	// Service is the service.name of what is sent. Default: tollgate.
 	Service string `json:"service,omitempty"`
 
 	zapcore.Core `json:"-"`
@@ -52,7 +51,7 @@ type Core struct {
 	key key
 }
 
-// key is what makes two logs share what sends them, which so survives reloads.
+// key identifies a sender: logs with equal keys share one, which thereby survives reloads.
 type key struct {
 	collector otlp.Collector
 	service   string
@@ -61,8 +60,7 @@ type key struct {
 
 var senders = caddy.NewUsagePool()
 
-// TellUnsent has the log of the process tell of what collectors do not take. Whoever sends
-// calls it.
+// TellUnsent makes the process log what collectors do not accept. Every sender calls it.
 var TellUnsent = sync.OnceFunc(func() {
 	otlp.OnError(func(err error) {
 		caddy.Log().Named("otlp").Warn("telemetry is not sent", zap.Error(err))
@@ -83,7 +81,7 @@ func (*Core) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision makes what sends. Nothing is reached for before the first line.
+// Provision makes the sender. It does not connect before the first line.
 func (c *Core) Provision(caddy.Context) error {
 	endpoint, err := placeholder.Resolve(c.Endpoint)
 	if err != nil {
@@ -113,7 +111,7 @@ func (c *Core) Provision(caddy.Context) error {
 	return nil
 }
 
-// Cleanup gives it back; the last one sends what was gathered.
+// Cleanup releases the sender. The last release sends what is buffered.
 func (c *Core) Cleanup() error {
 	if c.Core == nil {
 		return nil
@@ -122,7 +120,7 @@ func (c *Core) Cleanup() error {
 	return err
 }
 
-// UnmarshalCaddyfile sets up the module; see Core for the syntax.
+// UnmarshalCaddyfile parses the core; see Core for the syntax.
 func (c *Core) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // otlp
 	if !d.AllArgs(&c.Endpoint) {

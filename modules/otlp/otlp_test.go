@@ -49,7 +49,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 	}
 }
 
-// TestCore: lines of the level and above are sent when the last log that has it ends.
+// TestCore checks that entries of the level and above are sent by the time the log ends.
 func TestCore(t *testing.T) {
 	t.Parallel()
 	collector := otlptest.New(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Resolve puts the values of placeholders in their places. One that stands for nothing is
-// an error which tells what is not there.
+// Resolve replaces the placeholders in text by their values. If one has no value, the error names the missing variable
+// or file.
 func Resolve(text string) (string, error) {
 	resolved, err := caddy.NewReplacer().ReplaceOrErr(text, true, true)
 	if err == nil {

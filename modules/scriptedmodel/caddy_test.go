@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestInCaddy runs the handler in a Caddy server, whose wrapped writers the
-// faults must get through to the connection.
+// TestInCaddy runs the handler in a Caddy server, and checks that the faults reach the connection through the server's
+// wrapped writers.
 func TestInCaddy(t *testing.T) {
 	addr := "127.0.0.1:" + testenv.FreePort(t)
 	file := fmt.Sprintf(`{

@@ -19,7 +19,7 @@ import (
 
 const (
 	defaultListen = "127.0.0.1:9099"
-	grace         = 5 * time.Second // for answers that still run when it is told to stop
+	grace         = 5 * time.Second // time for running answers after the signal to stop
 )
 
 func init() {
@@ -55,17 +55,16 @@ It listens on the loopback address by default and is not meant for the public.
 	})
 }
 
-// Run serves the scripted model on a TCP address such as "127.0.0.1:9099"
-// until ctx ends, and tells out where. Answers that still run then get five
-// seconds more. It returns an error when the address cannot be had or serving
-// fails; port 0 picks a free port.
+// Run serves the scripted model on a TCP address such as "127.0.0.1:9099" until ctx ends, and prints the address to
+// out. Answers that are still running then get five more seconds. It returns an error if it cannot listen or serving
+// fails. Port 0 picks a free port.
 func Run(ctx context.Context, listen string, out io.Writer) error {
 	var config net.ListenConfig
 	ln, err := config.Listen(ctx, "tcp", listen)
 	if err != nil {
 		return fmt.Errorf("listening on %s: %w", listen, err)
 	}
-	// Requests outlive ctx for the time of grace, then they are told to end.
+	// Requests outlive ctx by the time of grace, and are then cancelled.
 	base, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	server := &http.Server{
@@ -77,7 +76,7 @@ func Run(ctx context.Context, listen string, out io.Writer) error {
 		WriteTimeout:   scriptedmodel.MaxDuration + time.Minute,
 		MaxHeaderBytes: 64 << 10,
 	}
-	// When nobody reads out any more, the server is still of use.
+	// A write error is ignored: the server is of use even if nobody reads out.
 	_, _ = fmt.Fprintf(out, "The scripted model (no language model) listens on http://%s/v1\n", ln.Addr())
 
 	served := make(chan error, 1)

@@ -1,5 +1,5 @@
-// Package scriptedmodel serves the built-in scripted model: as a handler in any
-// site, and as the command "tollgate scripted-model" on a port of its own.
+// Package scriptedmodel serves the built-in scripted model: as a handler in any site, and by the command "tollgate
+// scripted-model" on a port of its own.
 package scriptedmodel
 
 import (
@@ -19,21 +19,19 @@ func init() {
 	directive.Register[Handler]("scripted_model")
 }
 
-// Handler answers chat completions from a script that the request carries, for
-// demonstrations and tests. It is no language model, and its default answer says
-// so. It answers every request that reaches it; behind a path prefix, strip the
+// Handler answers chat completions from a script in the request, for demonstrations and tests. It is not a language
+// model, and its default answer says so. It answers every request that reaches it; behind a path prefix, strip the
 // prefix first:
 //
 //	handle_path /mock/* {
 //		scripted_model
 //	}
 //
-// The script keys are documented with the package backends/scriptedmodel. Who
-// may send a request decides what the answer is, its headers included, so put it
-// where only you and your tests reach it.
+// The package backends/scriptedmodel documents the script keys. Whoever sends a request determines the answer,
+// including its headers, so put the handler where only you and your tests reach it.
 //
-// Its errors are part of what it plays: they are always in OpenAI's form, and
-// api_errors does not see them. Counts of fail_key begin anew with each config.
+// Its errors are part of the script: they are always in OpenAI's format, and api_errors does not see them. Counts of
+// fail_key start again with each configuration.
 //
 // It has no fields and sets no placeholders.
 type Handler struct {
@@ -61,7 +59,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 	return nil
 }
 
-// UnmarshalCaddyfile reads the directive, which takes no arguments and no block:
+// UnmarshalCaddyfile parses the directive, which takes no arguments and no block:
 //
 //	scripted_model [<matcher>]
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {

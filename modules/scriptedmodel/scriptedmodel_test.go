@@ -40,7 +40,7 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
-// newHandler makes the handler as Caddy does, from the Caddyfile on.
+// newHandler creates the handler from a Caddyfile, as Caddy does.
 func newHandler(t *testing.T) *Handler {
 	t.Helper()
 	info, err := caddy.GetModule("http.handlers.scripted_model")
@@ -78,8 +78,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// running starts Run on a free port and returns where it listens, a way to stop
-// it, and how it ends.
+// running starts Run on a free port. It returns the address, a function that stops it, and the channel of its result.
 func running(t *testing.T) (base string, stop func(), ended <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -127,8 +126,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunFinishesAnswers stops in the middle of a stream, which still comes to
-// its end.
+// TestRunFinishesAnswers stops Run in the middle of a stream and checks that the stream is completed.
 func TestRunFinishesAnswers(t *testing.T) {
 	t.Parallel()
 	base, stop, ended := running(t)
@@ -144,7 +142,7 @@ func TestRunFinishesAnswers(t *testing.T) {
 	}
 }
 
-// TestRunCutsAnswers stops while an answer hangs, which ends after the grace.
+// TestRunCutsAnswers stops Run while an answer hangs and checks that the answer ends after the time of grace.
 func TestRunCutsAnswers(t *testing.T) {
 	t.Parallel()
 	base, stop, ended := running(t)

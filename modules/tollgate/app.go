@@ -1,6 +1,6 @@
-// Package tollgate is the app that Tollgate's modules share: databases, counters,
-// keyring, memory, and how long they live. It knows no service; those of the model
-// gateway, for example, share an app of their own (modules/gateway).
+// Package tollgate is the Caddy app that Tollgate's modules share: databases, counters, the keyring, the memory budget,
+// and their lifetimes. It knows nothing about single services; those of the model gateway, for example, share an app of
+// their own (modules/gateway).
 package tollgate
 
 import (
@@ -27,18 +27,17 @@ func init() {
 	caddy.RegisterModule(new(App))
 }
 
-// CounterStore is a guest of the namespace tollgate.counters.
+// CounterStore is a guest module of the namespace tollgate.counters.
 type CounterStore interface {
 	Open(logger *zap.Logger) (counters.Store, error)
 	Key() any
 }
 
-// App holds what the modules of Tollgate share. It is loaded by the first
-// module that needs it; without configuration it keeps everything in the folder
-// data of the working directory. A database is opened, and tables are made in it, for
-// modules that ask for one; the keyring is opened, and a key file made, where one of
-// them seals something or signs with it. All of it survives reloads: pools stay open,
-// budgets keep their counts, requests and streams of the configuration before go on.
+// App holds what the modules of Tollgate share. It is loaded by the first module that needs it. Without configuration
+// it keeps everything in the folder data of the working directory. A database is opened, and its tables are made, only
+// if a module asks for it; the keyring is opened, and a key file made, only if a module seals or signs something. All
+// of it survives reloads: pools stay open, budgets keep their counts, and requests and streams of the previous
+// configuration go on.
 //
 // In the Caddyfile, a global option:
 //
@@ -88,32 +87,29 @@ type App struct {
 	// Databases for single services, by the name of the service: gateway, board, events.
 	DatabasesRaw map[string]json.RawMessage `json:"databases,omitempty" caddy:"namespace=tollgate.storage inline_key=engine"`
 
-	// Where budgets are counted: tollgate.counters.memory for one node,
-	// tollgate.counters.redis for several. Default: memory.
+	// Where budgets are counted: tollgate.counters.memory for one node, tollgate.counters.redis for several. Default:
+	// memory.
 	CountersRaw json.RawMessage `json:"counters,omitempty" caddy:"namespace=tollgate.counters inline_key=store"`
 
 	// What encrypts secrets in the database. Default: aes with a key file.
 	KeyringRaw json.RawMessage `json:"keyring,omitempty" caddy:"namespace=tollgate.keyring inline_key=ring"`
 
-	// How many bytes the bodies of requests, unpacked, and whole answers of
-	// upstreams may take together; what finds no room within 2 seconds is a 503. At
-	// least 96 MiB. Default: a quarter of the memory that GOMEMLIMIT, or else the
-	// control group or the machine, leaves to the process.
+	// How many bytes the unpacked bodies of requests and whole answers of upstreams may take together. A request that
+	// finds no room within 2 seconds gets a 503. At least 96 MiB. Default: a quarter of the memory that GOMEMLIMIT, or
+	// else the control group or the machine, leaves to the process.
 	Memory int64 `json:"memory,omitempty"`
 
-	// The providers and models of the model gateway: the module tollgate.catalog.
+	// The providers and models of the model gateway, as the module tollgate.catalog.
 	CatalogRaw json.RawMessage `json:"catalog,omitempty"`
 
-	// The networks (CIDR) that the base URLs of users' own models may lead to
-	// beside public addresses, for example 127.0.0.0/8 for a server on this
-	// machine. Default: none, so that users cannot reach what is private here.
+	// The networks (CIDR) that the base URLs of users' own models may lead to besides public addresses, for example
+	// 127.0.0.0/8 for a server on this machine. Default: none, so that users cannot reach private addresses.
 	AllowNetworks []string `json:"allow_networks,omitempty"`
 
-	// For a first try on one's own machine: the module tollgate.first_run.
+	// Settings for a first try on one's own machine, as the module tollgate.first_run.
 	FirstRunRaw json.RawMessage `json:"first_run,omitempty"`
 
-	// How long a start waits for the databases before it listens without them, and
-	// answers 503. Default: 10s.
+	// How long a start waits for the databases before the server listens without them and answers 503. Default: 10s.
 	StartWait caddy.Duration `json:"start_wait,omitempty"`
 
 	// The name and the colours of all pages and mails. Default: the product's own.
@@ -122,35 +118,35 @@ type App struct {
 	logger *zap.Logger
 	ctx    caddy.Context
 	allow  []netip.Prefix
-	whole  json.RawMessage // the configuration that a command works on
+	whole  json.RawMessage // the whole configuration, when a command works on it
 
 	memory   *memory.Budget
 	counters counters.Store
 	common   Storage
 	chosen   bool                 // the configuration names common
 	named    map[string]any       // loaded storages of single services
-	opened   []opened             // what Start opens
-	served   map[string]*store.DB // by service
+	opened   []opened             // databases and schemas for Start to open
+	served   map[string]*store.DB // databases by service
 	ring     KeyringProvider
-	dir      string          // of files that ring makes
-	keyed    bool            // some module derives keys of it
-	base     keyring.Keyring // what it opened
-	sealings []*sealing      // the services with secrets
-	options  map[string]any  // loaded ones of services, by name
+	dir      string          // folder for files that ring makes
+	keyed    bool            // some module derives keys from the keyring
+	base     keyring.Keyring // the keyring that ring opened
+	sealings []*sealing      // services with secrets
+	options  map[string]any  // loaded options of services, by name
 	issuers  issuers
-	brand    *look.Brand                // what Brand says
+	brand    *look.Brand                // loaded from Brand
 	mounted  atomic.Pointer[[]*Mounted] // the services, once the app starts
-	loaded   time.Time                  // when it was provisioned
+	loaded   time.Time                  // when the app was provisioned
 
 	onSignOut []signOutListener
 	onStart   []func() error
 	onSettled []func()
 	onCut     []func()
-	leases    []lease             // references on pooled values, in the order they were taken
+	leases    []lease             // references on pooled values, in the order in which they were taken
 	begun     atomic.Bool         // Start was called
-	started   atomic.Bool         // what is shared is there
-	startOver chan struct{}       // closed when Start has returned
-	gated     []*caddyhttp.Server // those that wait for it
+	started   atomic.Bool         // the shared values are open
+	startOver chan struct{}       // closed when Start returns
+	gated     []*caddyhttp.Server // servers that wait for startOver
 	inflight  atomic.Int64
 }
 
@@ -162,7 +158,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision loads the guests. Nothing is opened, migrated or listened on.
+// Provision loads the guest modules. It opens no database, does not migrate and does not listen.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx, a.logger, a.startOver, a.loaded = ctx, ctx.Logger(), make(chan struct{}), time.Now()
 	if a.StartWait < 0 {
@@ -187,15 +183,15 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("counters: %w", err)
 	}
-	if a.counters, err = Share(a, counterStores, counting.Key(), func() (counters.Store, error) { return counting.Open(a.logger) },
+	if a.counters, err = Share(a, counterStores, counting.Key(),
+		func() (counters.Store, error) { return counting.Open(a.logger) },
 		func(s counters.Store) error { return s.Close() }); err != nil {
 		return fmt.Errorf("counters: %w", err)
 	}
 	return nil
 }
 
-// provisionStores loads the networks, the databases and the keyring. A command line
-// has need of no more.
+// provisionStores loads the networks, the databases and the keyring, which is all that a command needs.
 func (a *App) provisionStores(ctx caddy.Context) error {
 	for _, text := range a.AllowNetworks {
 		prefix, err := netip.ParsePrefix(text)
@@ -210,9 +206,9 @@ func (a *App) provisionStores(ctx caddy.Context) error {
 	return a.provisionKeyring(ctx)
 }
 
-// Start opens what the modules have asked for. A database that is down is waited
-// for in the background; requests that need it get 503 until it is there. A keyring
-// that is not that of a database is an error. New connections wait until Start returns.
+// Start opens what the modules have asked for. It waits in the background for a database that is down, and requests
+// that need it get 503 until it is up. A keyring that does not fit a database is an error. New connections wait until
+// Start returns.
 func (a *App) Start() error {
 	defer close(a.startOver)
 	a.begun.Store(true)
@@ -221,7 +217,7 @@ func (a *App) Start() error {
 	if err := a.holdFiles(); err != nil {
 		return err
 	}
-	// First what a reload finds in the pools: another app may serve requests already.
+	// First take what a reload finds in the pools, because another app may serve requests already.
 	if err := a.takeKeyrings(); err != nil {
 		return err
 	}
@@ -241,18 +237,16 @@ func (a *App) Start() error {
 	return a.checkKeyrings(a.ctx)
 }
 
-// OnStart has a function called when the app starts: the keyrings are open, and the
-// databases are about to be. A module calls it while it is provisioned.
+// OnStart registers a function that Start calls after the keyrings are open and before the databases are. A module
+// calls OnStart while it is provisioned.
 func (a *App) OnStart(do func() error) { a.onStart = append(a.onStart, do) }
 
-// settleTime is how long a configuration has to last before anything is deleted as it
-// says.
+// settleTime is how long a configuration has to last before anything is deleted according to it.
 const settleTime = 3 * time.Second
 
-// OnSettled has a function called when the configuration has lasted for some seconds:
-// one that begins to delete what is old. A reload may still be refused by another app
-// that does not start, and what it would have deleted is not its. A module calls it
-// while it is provisioned.
+// OnSettled registers a function to be called once the configuration has lasted for some seconds, for work that deletes
+// old data. Before that, a reload may still be undone because another app does not start, and its settings must not
+// have deleted anything. A module calls OnSettled while it is provisioned.
 func (a *App) OnSettled(do func()) { a.onSettled = append(a.onSettled, do) }
 
 func (a *App) settle() {
@@ -268,15 +262,15 @@ func (a *App) settle() {
 	}
 }
 
-// OnCut has a function called when the process ends and the grace period has left
-// requests of this configuration: it ends what they wait for.
+// OnCut registers a function that ends what the requests of this configuration wait for. It is called when the process
+// ends and requests are left after the grace period.
 func (a *App) OnCut(do func()) { a.onCut = append(a.onCut, do) }
 
-// Stop implements caddy.App. What is shared is given back by Cleanup.
+// Stop implements caddy.App. It does nothing; Cleanup releases what is shared.
 func (a *App) Stop() error { return nil }
 
-// Cleanup gives the references on pooled values back: when the last request of
-// this configuration is done, or was ended because the process ends.
+// Cleanup releases the references on pooled values once the last request of this configuration is done. Unless the
+// process ends it does so in the background; if the process ends it cuts the remaining requests short.
 func (a *App) Cleanup() error {
 	switch {
 	case !a.begun.Load():
@@ -284,14 +278,14 @@ func (a *App) Cleanup() error {
 	case caddy.Exiting():
 		end()
 		a.cutShort()
-		lingering.Wait() // the last reference ends a value, and its end must be seen
+		lingering.Wait() // the last reference ends a value, and its end must be awaited
 		return a.release()
 	}
 	lingering.Go(a.linger)
 	return nil
 }
 
-// release gives back what was taken, last first.
+// release releases what was taken, last first.
 func (a *App) release() error {
 	var errs []error
 	for _, give := range slices.Backward(a.leases) {
@@ -301,8 +295,8 @@ func (a *App) release() error {
 	return errors.Join(errs...)
 }
 
-// Acquire keeps what the app holds open until the returned function is called,
-// also across a reload. A request that may outlive its configuration holds it.
+// Acquire keeps what the app holds open, also across a reload, until release is called. A request that may outlive its
+// configuration calls it.
 func (a *App) Acquire() (release func()) {
 	a.inflight.Add(1)
 	return a.done
@@ -310,18 +304,17 @@ func (a *App) Acquire() (release func()) {
 
 func (a *App) done() { a.inflight.Add(-1) }
 
-// Counters are the shared counters.
+// Counters returns the shared counters.
 func (a *App) Counters() counters.Store { return a.counters }
 
 // Started reports whether the app has opened what its modules share.
 func (a *App) Started() bool { return a.started.Load() }
 
-// AllowedNetworks are those that connections to addresses of users may lead to
-// beside public ones.
+// AllowedNetworks returns the networks that connections to addresses given by users may lead to, besides public ones.
 func (a *App) AllowedNetworks() []netip.Prefix { return a.allow }
 
-// From returns the app for a module that is being provisioned. The server that the module
-// belongs to answers nothing before the app has started; see [App.Gate].
+// From returns the app for a module that is being provisioned. The server that the module belongs to answers nothing
+// before the app has started; see [App.Gate].
 func From(ctx caddy.Context) (*App, error) {
 	loaded, err := ctx.App("tollgate")
 	if err != nil {
@@ -332,8 +325,8 @@ func From(ctx caddy.Context) (*App, error) {
 	return a, nil
 }
 
-// Active is the app of the configuration that runs, for who is asked beside it, as Caddy's
-// admin endpoint is; nil: it has none.
+// Active returns the app of the running configuration, or nil if it has none. It serves callers outside the
+// configuration, such as Caddy's admin endpoint.
 func Active() *App {
 	loaded, err := caddy.ActiveContext().AppIfConfigured("tollgate")
 	if err != nil {

@@ -28,18 +28,17 @@ import (
 // logger, of which a process has one, and the default folder counts from the working
 // directory.
 
-// schema is one table of a service.
+// schema returns the schema of a service with one table.
 func schema(name string) store.Schema {
 	return store.Schema{Name: name, Migrations: fstest.MapFS{
 		"00001_first.sql": {Data: []byte("-- +goose Up\nCREATE TABLE " + name + "_things (name TEXT);\n")},
 	}}
 }
 
-// noSecrets is the sample of a service that has none yet.
+// noSecrets returns an empty sample, as that of a service that has no secrets yet.
 func noSecrets(context.Context, *store.DB) ([]sealed.Text, error) { return nil, nil }
 
-// provision makes the app of a configuration, as a server does, in the folder of the
-// test.
+// provision creates the app of a configuration as a server does, in the folder of the test.
 func provision(t *testing.T, config string) *App {
 	t.Helper()
 	app, err := tryProvision(t, config)
@@ -71,7 +70,7 @@ func tryProvision(t *testing.T, config string) (*App, error) {
 	return app, nil
 }
 
-// files are those below the working directory.
+// files returns the databases and key files below the working directory.
 func files(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -96,7 +95,7 @@ func ready(t *testing.T, dbs ...*store.DB) {
 	}
 }
 
-// tables are the schemas in a database.
+// tables returns the names of the schemas in a database.
 func tables(t *testing.T, file string) []string {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
@@ -123,7 +122,7 @@ func tables(t *testing.T, file string) []string {
 	return names
 }
 
-// What no module asks for is not there: no file, no table, no key.
+// TestWhatIsOpened checks that only files, tables and keys are created that a module asks for.
 func TestWhatIsOpened(t *testing.T) {
 	const own = `{"databases":{"board":{"engine":"sqlite","path":"own/board.db"}}}`
 	for name, c := range map[string]struct {
@@ -203,7 +202,7 @@ func TestWhatIsOpened(t *testing.T) {
 	}
 }
 
-// A database of a newer program keeps an older one from starting, and is as it was.
+// TestNewerDatabase checks that a database of a newer program keeps an older one from starting, and is not changed.
 func TestNewerDatabase(t *testing.T) {
 	t.Chdir(t.TempDir())
 	begin := func(s store.Schema) error {
@@ -235,7 +234,8 @@ func TestNewerDatabase(t *testing.T) {
 	}
 }
 
-// The key file is beside the database, that of the gateway where it has its own.
+// TestKeyringFolder checks that the key file is created beside the database, for a gateway with a database of its own
+// beside that one.
 func TestKeyringFolder(t *testing.T) {
 	for config, want := range map[string]string{
 		`{}`: "data",
@@ -268,7 +268,8 @@ func TestKeyringFolder(t *testing.T) {
 	}
 }
 
-// A key is not made beside secrets, and another one not used with them.
+// TestAnotherKey checks that no key is created if there are secrets already, and that another key is not used with
+// them.
 func TestAnotherKey(t *testing.T) {
 	t.Chdir(t.TempDir())
 	begin := func() (*App, error) {
@@ -331,7 +332,8 @@ func TestAnotherKey(t *testing.T) {
 	end(a)
 }
 
-// Before the start a service is a 503, and afterwards it has what it asked for.
+// TestKeys checks that a service is a 503 before the start, and afterwards has the keys and the keyring that it asked
+// for.
 func TestKeys(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := provision(t, `{}`)
@@ -375,8 +377,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Configurations share what has the same settings: it ends with the last of them, in
-// the reverse order, and not while requests run.
+// TestReloads checks that configurations share what has the same settings. What they share ends with the last of them,
+// in the reverse order, and not while requests run.
 func TestReloads(t *testing.T) {
 	t.Chdir(t.TempDir())
 	pool := caddy.NewUsagePool()
@@ -426,7 +428,7 @@ func TestReloads(t *testing.T) {
 	}
 }
 
-// A configuration that was only tried gives back what it took.
+// TestTried checks that a configuration that was provisioned but not started gives back what it took.
 func TestTried(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := provision(t, `{}`)
@@ -446,7 +448,7 @@ func TestTried(t *testing.T) {
 	}
 }
 
-// What a service's part does at the start can refuse the configuration.
+// TestStartRefused checks that an error of a function that was passed to OnStart refuses the configuration.
 func TestStartRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := provision(t, `{}`)

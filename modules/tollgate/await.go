@@ -24,10 +24,9 @@ func (a *App) startWait() time.Duration {
 	return time.Duration(a.StartWait)
 }
 
-// AwaitDatabases waits until every database server of the configuration can be reached,
-// for at most the time of the option start_wait. A process calls it before it listens, so
-// that a balancer finds nobody there instead of a node that answers 503. Nothing is
-// migrated: the rest of the configuration may still be refused.
+// AwaitDatabases waits until every database server of the configuration can be reached, for at most the time of the
+// option start_wait. A process calls it before it listens, so that a load balancer finds a closed port instead of a
+// node that answers 503. It migrates nothing, since the rest of the configuration may still be refused.
 func (a *App) AwaitDatabases(ctx context.Context) error {
 	databases, err := a.databases()
 	if err != nil {
@@ -37,18 +36,17 @@ func (a *App) AwaitDatabases(ctx context.Context) error {
 	defer cancel()
 	for _, d := range databases {
 		if d.DB.File() != "" || d.Name == commonDatabase && !a.usesCommon() {
-			continue // a file is there, or LookAhead has told why not
+			continue // the file exists, or LookAhead has reported why not
 		}
 		d.DB.Start(ctx)
-		_ = d.DB.WaitReady(ctx) // a server that is down has been logged, and is tried again once the app has started
+		_ = d.DB.WaitReady(ctx) // a failure has been logged; the app tries again once it has started
 	}
 	return nil
 }
 
-// openDatabases opens and migrates the databases that the modules have asked for. Each is
-// waited for while its first attempt lasts, all together for at most the time of the option
-// start_wait. The error is that of a database which a newer version has made: to wait
-// longer does not help there.
+// openDatabases opens and migrates the databases that the modules have asked for. It waits for the first attempt on
+// each, all together for at most the time of the option start_wait. It returns an error only for a database that a
+// newer version has made, because waiting longer does not help there.
 func (a *App) openDatabases() error {
 	ctx, cancel := context.WithTimeout(a.ctx, a.startWait())
 	defer cancel()
@@ -67,10 +65,9 @@ func (a *App) openDatabases() error {
 	return nil
 }
 
-// Gate has the server that a module belongs to keep new connections waiting until Start has
-// returned. Apps start in no fixed order, so the server may listen before the databases are
-// open and the keyring is there. Connections of HTTP/3 do not wait; their requests get 503 in
-// that moment. A module that does not call From calls Gate while it is provisioned.
+// Gate makes the server that a module belongs to hold new connections until Start has returned. Apps start in no fixed
+// order, so the server may listen before the databases and the keyring are open. HTTP/3 connections are not held; their
+// requests get 503 during that time. A module that does not call From calls Gate while it is provisioned.
 func (a *App) Gate(ctx caddy.Context) {
 	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	if !ok || slices.Contains(a.gated, server) {
@@ -80,7 +77,7 @@ func (a *App) Gate(ctx caddy.Context) {
 	server.RegisterConnContext(func(conn context.Context, _ net.Conn) context.Context {
 		select {
 		case <-a.startOver:
-		case <-a.ctx.Done(): // another app did not start
+		case <-a.ctx.Done(): // the configuration was given up, as another app did not start
 		}
 		return conn
 	})

@@ -14,31 +14,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
-// Brand says how the pages and mails of all services look. {env.*} and {file.*} are resolved in all of it.
+// Brand describes the look of the pages and mails of all services. {env.*} and {file.*} are resolved in all fields.
 type Brand struct {
-	// Name stands in the bar of pages, in their titles and in mails. Default: Tollgate. A service with a name of its
+	// Name is shown in the bar of pages, in their titles and in mails. Default: Tollgate. A service with a name of its
 	// own keeps it.
 	Name string `json:"name,omitempty"`
 
-	// Logo is a file with a picture, SVG or PNG, that takes the place of the product's. Default: none.
+	// Logo is an SVG or PNG file that replaces the product's logo. Default: none.
 	Logo string `json:"logo,omitempty"`
 
-	// Accent colours links, buttons and marks on light ground, AccentDark on dark ground, as #0b6159. Default: the
-	// product's green; AccentDark: Accent.
+	// Accent is the colour of links, buttons and marks on a light background, AccentDark on a dark one, such as
+	// #0b6159. Default: the product's green for Accent, and Accent for AccentDark.
 	Accent     string `json:"accent,omitempty"`
 	AccentDark string `json:"accent_dark,omitempty"`
 
 	// Footer is text at the end of every page and mail. Default: none.
 	Footer string `json:"footer,omitempty"`
 
-	// CSS is a file with rules that come behind those of the product. Default: none.
+	// CSS is a file with rules that follow those of the product. Default: none.
 	CSS string `json:"css,omitempty"`
 }
 
-// maxBrandFile bounds a logo or a sheet, in bytes.
+// maxBrandFile is the limit for a logo or a style sheet, in bytes.
 const maxBrandFile = 64 << 10
 
-// brandOption reads the option brand.
+// brandOption parses the option brand.
 func (a *App) brandOption(d *caddyfile.Dispenser) error {
 	if a.Brand != nil {
 		return d.Err("brand is given twice")
@@ -55,7 +55,9 @@ func (a *App) brandOption(d *caddyfile.Dispenser) error {
 			return d.Errf("%s is given twice", option)
 		}
 		seen[option] = true
-		text, ok := map[string]*string{"name": &b.Name, "logo": &b.Logo, "accent": &b.Accent, "footer": &b.Footer, "css": &b.CSS}[option]
+		text, ok := map[string]*string{
+			"name": &b.Name, "logo": &b.Logo, "accent": &b.Accent, "footer": &b.Footer, "css": &b.CSS,
+		}[option]
 		switch {
 		case !ok:
 			return directive.NoOption(d, "brand has no option %q; there are: name, logo, accent, footer, css", option)
@@ -74,19 +76,23 @@ func (a *App) brandOption(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// load reads the files. A nil Brand is that of the product.
+// load resolves placeholders and reads the files. It returns nil for a nil Brand, which means that of the product.
 func (b *Brand) load() (*look.Brand, error) {
 	if b == nil {
 		return nil, nil
 	}
 	resolved := *b
-	for _, text := range []*string{&resolved.Name, &resolved.Logo, &resolved.Accent, &resolved.AccentDark, &resolved.Footer, &resolved.CSS} {
+	for _, text := range []*string{
+		&resolved.Name, &resolved.Logo, &resolved.Accent, &resolved.AccentDark, &resolved.Footer, &resolved.CSS,
+	} {
 		var err error
 		if *text, err = placeholder.Resolve(*text); err != nil {
 			return nil, err
 		}
 	}
-	made := &look.Brand{Name: resolved.Name, Accent: resolved.Accent, AccentDark: resolved.AccentDark, Footer: resolved.Footer}
+	made := &look.Brand{
+		Name: resolved.Name, Accent: resolved.Accent, AccentDark: resolved.AccentDark, Footer: resolved.Footer,
+	}
 	for option, text := range map[string]string{"name": made.Name, "footer": made.Footer} {
 		if strings.ContainsFunc(text, unicode.IsControl) {
 			return nil, fmt.Errorf("%s: must be one line of text", option)
@@ -105,7 +111,7 @@ func (b *Brand) load() (*look.Brand, error) {
 	return made, nil
 }
 
-// brandFile reads a file; there may be none.
+// brandFile reads a file. It returns nil for an empty name.
 func brandFile(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil
@@ -127,5 +133,5 @@ func brandFile(name string) ([]byte, error) {
 	return text, nil
 }
 
-// BrandOfPages returns the brand of the operator; nil where the pages are the product's own.
+// BrandOfPages returns the brand of the operator, or nil if the pages have the product's own.
 func (a *App) BrandOfPages() *look.Brand { return a.brand }

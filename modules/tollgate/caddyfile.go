@@ -21,7 +21,7 @@ func init() {
 
 func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 	if existing != nil {
-		d.Next() // so that the error has its line
+		d.Next() // gives the error its line number
 		return nil, d.Err("the option tollgate is given twice")
 	}
 	app := new(App)
@@ -31,7 +31,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 	return httpcaddyfile.App{Name: "tollgate", Value: caddyconfig.JSON(app, nil)}, nil
 }
 
-// UnmarshalCaddyfile sets up the app from its Caddyfile form; see App.
+// UnmarshalCaddyfile parses the global option tollgate; see App for its syntax.
 func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // tollgate
 	if d.NextArg() {
@@ -63,8 +63,9 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "brand":
 			err = a.brandOption(d)
 		default:
-			return directive.NoOption(d, "unknown option %q; there are: database, counters, keyring, memory, catalog, allow_networks, "+
-				"first_run, start_wait, brand", d.Val())
+			return directive.NoOption(d,
+				"unknown option %q; there are: database, counters, keyring, memory, catalog, allow_networks, "+
+					"first_run, start_wait, brand", d.Val())
 		}
 		if err != nil {
 			return err
@@ -73,7 +74,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// memoryOption reads `memory <size>`.
+// memoryOption parses `memory <size>`.
 func (a *App) memoryOption(d *caddyfile.Dispenser) error {
 	if a.Memory != 0 {
 		return d.Err("memory is given twice")
@@ -90,7 +91,7 @@ func (a *App) memoryOption(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// startWaitOption reads `start_wait <duration>`.
+// startWaitOption parses `start_wait <duration>`.
 func (a *App) startWaitOption(d *caddyfile.Dispenser) error {
 	if a.StartWait != 0 {
 		return d.Err("start_wait is given twice")
@@ -107,7 +108,7 @@ func (a *App) startWaitOption(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// database reads `database [<service>] <engine> …`.
+// database parses `database [<service>] <engine> …`.
 func (a *App) database(d *caddyfile.Dispenser) error {
 	if !d.NextArg() {
 		return d.ArgErr()
@@ -131,8 +132,8 @@ func (a *App) database(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// engineFollows tells whether the next argument is an engine, as it is behind
-// the name of a service, be that misspelt.
+// engineFollows reports whether the next argument is an engine, which shows that the current one is meant as the name
+// of a service, even if it is misspelt.
 func engineFollows(d *caddyfile.Dispenser) bool {
 	if !d.NextArg() {
 		return false
@@ -142,7 +143,7 @@ func engineFollows(d *caddyfile.Dispenser) bool {
 	return err == nil
 }
 
-// Guests lists the modules of a namespace that a Caddyfile can name, for errors.
+// Guests lists the modules of a namespace that can be named in a Caddyfile, for error messages.
 func Guests(namespace string) string {
 	var names []string
 	for _, module := range caddy.GetModules(namespace) {
@@ -153,7 +154,7 @@ func Guests(namespace string) string {
 	return strings.Join(names, ", ")
 }
 
-// oneGuest reads the guest module named by the next argument.
+// oneGuest parses the guest module named by the next argument.
 func oneGuest(d *caddyfile.Dispenser, namespace, key string, raw *json.RawMessage) error {
 	option := d.Val()
 	if !d.NextArg() {
@@ -167,7 +168,8 @@ func oneGuest(d *caddyfile.Dispenser, namespace, key string, raw *json.RawMessag
 	if err != nil {
 		if strings.Contains(err.Error(), "module not registered") {
 			namespace = strings.TrimSuffix(namespace, ".")
-			return d.Errf("there is no %s %q; there are: %s", strings.TrimPrefix(namespace, "tollgate."), name, Guests(namespace))
+			return d.Errf("there is no %s %q; there are: %s",
+				strings.TrimPrefix(namespace, "tollgate."), name, Guests(namespace))
 		}
 		return err
 	}
@@ -175,7 +177,7 @@ func oneGuest(d *caddyfile.Dispenser, namespace, key string, raw *json.RawMessag
 	return nil
 }
 
-// serviceOption reads an option that belongs to a service: the module tollgate.<option>.
+// serviceOption parses an option that belongs to a service, as the module tollgate.<option>.
 func serviceOption(d *caddyfile.Dispenser, raw *json.RawMessage) error {
 	option := d.Val()
 	if *raw != nil {

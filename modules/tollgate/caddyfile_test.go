@@ -13,7 +13,7 @@ func init() {
 	caddy.RegisterModule(new(firstRun))
 }
 
-// firstRun stands in for an option that another package has.
+// firstRun stands for an option of another package.
 type firstRun struct {
 	URL string `json:"url"`
 }
@@ -79,7 +79,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 	}
 }
 
-// An option of another package is the module that it loads.
+// TestOption checks that an option of another package becomes the module that it loads.
 func TestOption(t *testing.T) { //nolint:paralleltest // see app_test.go
 	t.Chdir(t.TempDir())
 	a := provision(t, `{"first_run":{"url":"https://x"}}`)

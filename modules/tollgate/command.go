@@ -24,14 +24,14 @@ import (
 // databaseWait is how long a command waits for the database.
 const databaseWait = 5 * time.Second
 
-// migrationWait is how long it waits for one that is being migrated.
+// migrationWait is how long a command waits for a database that is being migrated.
 const migrationWait = 15 * time.Minute
 
-// maxConfig bounds a configuration file, in bytes.
+// maxConfig is the limit for a configuration file, in bytes.
 const maxConfig = 64 << 20
 
-// OpenDatabase opens the database of a service, with its schema, for a command. One
-// that cannot be used within five seconds is an error.
+// OpenDatabase opens the database of a service, with its schema, for a command. It returns an error if the database
+// cannot be used within five seconds, or within 15 minutes if it is still being opened.
 func (a *App) OpenDatabase(ctx context.Context, service string, schema store.Schema) (*store.DB, error) {
 	db, err := a.ServiceDatabase(service, schema)
 	if err == nil {
@@ -40,9 +40,11 @@ func (a *App) OpenDatabase(ctx context.Context, service string, schema store.Sch
 	return db, err
 }
 
-// OpenSealed is OpenDatabase for a service that keeps secrets, with its keyring: one
-// that is not that of the database is an error.
-func (a *App) OpenSealed(ctx context.Context, service string, schema store.Schema, sample sealed.Sample) (*store.DB, *sealed.Ring, error) {
+// OpenSealed works like OpenDatabase for a service that keeps secrets, and also returns its keyring. A keyring that
+// does not fit the database is an error.
+func (a *App) OpenSealed(
+	ctx context.Context, service string, schema store.Schema, sample sealed.Sample,
+) (*store.DB, *sealed.Ring, error) {
 	db, err := a.SealedDatabase(service, schema, sample)
 	if err == nil {
 		err = a.register()
@@ -61,11 +63,13 @@ func (a *App) OpenSealed(ctx context.Context, service string, schema store.Schem
 	return db, ring, ring.Check(ctx)
 }
 
-// DeriveKeys is what Keys tells, for a command: of a keyring that exists, since no
-// server would know one that is made now. No database is opened.
+// DeriveKeys returns, for a command, the same keys as Keys. It opens no database. It returns an error if the key file
+// does not exist, since no server would know a key that is made now.
 func (a *App) DeriveKeys(ctx context.Context, label string) ([][]byte, error) {
 	if file := a.missingKey(); file != "" {
-		return nil, fmt.Errorf("there is no key file at %s: run it in the folder of the server or give --config; the server makes the file when it starts", file)
+		return nil, fmt.Errorf(
+			"there is no key file at %s: run it in the folder of the server or give --config; the server makes the file when it starts",
+			file)
 	}
 	ring, err := a.ring.Open(a.dir, a.logger)
 	if err != nil {
@@ -74,7 +78,7 @@ func (a *App) DeriveKeys(ctx context.Context, label string) ([][]byte, error) {
 	return ring.Derive(ctx, label)
 }
 
-// AdoptKeyring makes the keyring of the configuration that of a service's database.
+// AdoptKeyring makes the database of a service accept the keyring of the configuration.
 func (a *App) AdoptKeyring(ctx context.Context, service string) error {
 	if err := Known(service); err != nil {
 		return err
@@ -96,8 +100,8 @@ func (a *App) AdoptKeyring(ctx context.Context, service string) error {
 	return sealed.New(db, service, base, nil, a.logger).Adopt(ctx)
 }
 
-// Exists is an error where the database of a service would be a new file: a command
-// that has no use for an empty one is in the wrong folder.
+// Exists returns an error if the database of a service would be a new file. A command that has no use for an empty
+// database was then run in the wrong folder.
 func (a *App) Exists(service string) error {
 	local, ok := a.Storage(service).(interface{ File() string })
 	if !ok || local.File() == "" {
@@ -113,20 +117,17 @@ func noDatabase(file string) error {
 	return fmt.Errorf("there is no database at %s: run it in the folder of the server or give --config", file)
 }
 
-// Load makes the app of a configuration file without starting it, for a command of
-// another process than the server. It works while the server runs and while it does
-// not; nothing is opened yet.
+// Load makes the app of a configuration file without starting it, for a command in another process than the server. It
+// works whether or not the server runs, and opens nothing yet.
 //
-// configFile "" is ./Caddyfile when there is one, else the defaults of App;
-// adapter "" goes by the name of the file as Caddy's own commands do. end gives
-// everything back.
+// An empty configFile means ./Caddyfile if it exists, and else the defaults of App. An empty adapter is chosen by the
+// name of the file, as Caddy's own commands do. The caller calls end to release everything.
 func Load(configFile, adapter string) (a *App, end func(), err error) {
 	whole, raw, err := appConfig(configFile, adapter)
 	if err != nil {
 		return nil, nil, err
 	}
-	// An empty configuration gives the guests a place to live in. Only what a
-	// person has to know is logged.
+	// The guest modules live in an empty configuration, which logs only what a person has to know.
 	base, err := caddy.ProvisionContext(&caddy.Config{Logging: &caddy.Logging{
 		Logs: map[string]*caddy.CustomLog{caddy.DefaultLoggerName: {BaseLog: caddy.BaseLog{Level: "WARN"}}},
 	}})
@@ -157,14 +158,14 @@ func Load(configFile, adapter string) (a *App, end func(), err error) {
 	return a, end, nil
 }
 
-// commandKey marks the context of what Load loads.
+// commandKey marks the context of modules loaded by Load.
 type commandKey struct{}
 
-// ForCommand reports whether a module is loaded for a command, which sends nothing to
-// providers: what only requests need may be missing.
+// ForCommand reports whether a module is loaded for a command, which sends nothing to providers, so that what only
+// requests need may be missing.
 func ForCommand(ctx caddy.Context) bool { return ctx.Value(commandKey{}) != nil }
 
-// waitFor opens a database for a command.
+// waitFor registers a schema and opens the database for a command.
 func waitFor(ctx context.Context, db *store.DB, schema store.Schema) error {
 	if err := db.Register(schema); err != nil {
 		return fmt.Errorf("database: %w", err)
@@ -172,14 +173,14 @@ func waitFor(ctx context.Context, db *store.DB, schema store.Schema) error {
 	return await(ctx, db)
 }
 
-// await is waitFor when the schemas are registered.
+// await opens a database whose schemas are registered, and waits until it is ready.
 func await(ctx context.Context, db *store.DB) error {
 	wait, cancel := context.WithTimeout(ctx, databaseWait)
 	defer cancel()
 	db.Start(wait)
 	err := db.WaitReady(wait)
 	if err != nil && ctx.Err() == nil && errors.Is(db.Ready(), store.ErrOpening) {
-		// Nothing has failed: it migrates, or the machine is slow.
+		// Nothing has failed yet: the database is being migrated, or the machine is slow.
 		patient, cancel := context.WithTimeout(ctx, migrationWait)
 		defer cancel()
 		err = db.WaitReady(patient)
@@ -193,14 +194,15 @@ func await(ctx context.Context, db *store.DB) error {
 	return nil
 }
 
-// appConfig is the configuration in a file, and that of the app in it; nil: there is none.
+// appConfig returns the configuration in a file, and the part of the app in it. Either is nil if there is none.
 func appConfig(file, adapter string) (whole, app json.RawMessage, err error) {
 	text, name, err := readConfig(file)
 	if err != nil || text == nil {
 		return nil, nil, err
 	}
 	base := strings.ToLower(filepath.Base(name))
-	if adapter == "" && filepath.Ext(base) != ".json" && (strings.HasPrefix(base, "caddyfile") || strings.HasSuffix(base, ".caddyfile")) {
+	if adapter == "" && filepath.Ext(base) != ".json" &&
+		(strings.HasPrefix(base, "caddyfile") || strings.HasSuffix(base, ".caddyfile")) {
 		adapter = "caddyfile"
 	}
 	if adapter != "" {
@@ -226,8 +228,8 @@ func appConfig(file, adapter string) (whole, app json.RawMessage, err error) {
 	return text, config.Apps.Tollgate, nil
 }
 
-// readConfig reads the file, or the Caddyfile of the working directory; nil:
-// there is neither.
+// readConfig reads the file or, if file is empty, the Caddyfile of the working directory. It returns a nil text if that
+// does not exist.
 func readConfig(file string) (text []byte, name string, err error) {
 	name = file
 	if name == "" {

@@ -10,21 +10,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Storage is a guest of the namespace tollgate.storage.
+// Storage is a guest module of the namespace tollgate.storage.
 type Storage interface {
-	// Open makes the database; it touches nothing yet.
+	// Open makes the database without any I/O.
 	Open(logger *zap.Logger) (*store.DB, error)
-	// Key is comparable and identifies the database and its settings.
+	// Key returns a comparable value that identifies the database and its settings.
 	Key() any
 }
 
-// opened is a database and a schema that Start puts into it.
+// opened is a database with a schema that Start applies to it.
 type opened struct {
 	db     *store.DB
 	schema store.Schema
 }
 
-// provisionStorages loads all storages. No module has asked for a database yet.
+// provisionStorages loads all storages. It does not open a database.
 func (a *App) provisionStorages(ctx caddy.Context) error {
 	for name := range a.DatabasesRaw {
 		if err := Known(name); err != nil {
@@ -39,15 +39,16 @@ func (a *App) provisionStorages(ctx caddy.Context) error {
 		a.named = loaded.(map[string]any)
 	}
 	var err error
-	a.chosen = a.DatabaseRaw != nil // which loading it clears
-	a.common, err = guest[Storage](ctx, a, "DatabaseRaw", a.DatabaseRaw, "tollgate.storage.sqlite", json.RawMessage(`{"path":"data/tollgate.db"}`))
+	a.chosen = a.DatabaseRaw != nil // loading clears DatabaseRaw
+	a.common, err = guest[Storage](ctx, a, "DatabaseRaw", a.DatabaseRaw, "tollgate.storage.sqlite",
+		json.RawMessage(`{"path":"data/tollgate.db"}`))
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
 	return nil
 }
 
-// Storage is a service's database, or the one of all services.
+// Storage returns a service's own database, or else the common one.
 func (a *App) Storage(service string) Storage {
 	if named, ok := a.named[service].(Storage); ok {
 		return named
@@ -55,7 +56,7 @@ func (a *App) Storage(service string) Storage {
 	return a.common
 }
 
-// open takes a database, for Start to open with a schema in it.
+// open returns a database that Start opens with a schema.
 func (a *App) open(storage Storage, schema store.Schema) (*store.DB, error) {
 	db, err := Share(a, databases, storage.Key(), func() (*store.DB, error) { return storage.Open(a.logger) },
 		func(db *store.DB) error { return db.Close() })
@@ -66,10 +67,9 @@ func (a *App) open(storage Storage, schema store.Schema) (*store.DB, error) {
 	return db, nil
 }
 
-// ServiceDatabase is the database of a service: its own where the configuration
-// names one, else that of all services. A module calls it while it is
-// provisioned; Start migrates the schema and opens the database, which is
-// waited for in the background where it is down.
+// ServiceDatabase returns the database of a service: its own if the configuration names one, and else the common one. A
+// module calls it while it is provisioned. Start migrates the schema and opens the database, and waits in the
+// background while it is down.
 func (a *App) ServiceDatabase(service string, schema store.Schema) (*store.DB, error) {
 	db, err := a.open(a.Storage(service), schema)
 	if err != nil {
@@ -82,8 +82,8 @@ func (a *App) ServiceDatabase(service string, schema store.Schema) (*store.DB, e
 	return db, nil
 }
 
-// ServiceFolder is where a service keeps files: beside its database. It is empty
-// where the database is not a file, so that several nodes may share it.
+// ServiceFolder returns the folder for the files of a service, which is that of its database. It is empty if the
+// database is not a file, since several nodes may then share it.
 func (a *App) ServiceFolder(service string) string {
 	if local, ok := a.Storage(service).(interface{ Dir() string }); ok {
 		return local.Dir()
@@ -91,8 +91,8 @@ func (a *App) ServiceFolder(service string) string {
 	return ""
 }
 
-// register puts the schemas into the databases. None is started before: it would
-// seem ready without the rest.
+// register registers the schemas with the databases. No database is started before all its schemas are registered,
+// because it would become ready without the rest.
 func (a *App) register() error {
 	for _, o := range a.opened {
 		if err := o.db.Register(o.schema); err != nil {

@@ -10,20 +10,19 @@ import (
 )
 
 const (
-	// lingerTime is how long the values of an old configuration outlive its last
-	// request: what runs behind a request, such as a charge, may still need them.
+	// lingerTime is how long the values of an old configuration outlive its last request: work that follows a request,
+	// such as a charge, may still need them.
 	lingerTime = 5 * time.Second
 	lingerStep = 100 * time.Millisecond
-	// cutTime is how long requests have to end when the process does.
+	// cutTime is how long requests have to end when the process ends.
 	cutTime = 2 * time.Second
 	cutStep = 5 * time.Millisecond
-	// afterCut is for what is behind them: a charge, the last bytes of an answer.
+	// afterCut is the time for what follows them: a charge, the last bytes of an answer.
 	afterCut = 250 * time.Millisecond
 )
 
 var (
-	// lingering counts the configurations that are over but hold on to their
-	// values.
+	// lingering counts the configurations that have been replaced but still hold their values.
 	lingering sync.WaitGroup
 	// ending is closed when the process ends and the grace period is over.
 	ending = make(chan struct{})
@@ -31,15 +30,14 @@ var (
 )
 
 func init() {
-	// The last configuration may be one without this app.
+	// The last configuration may not have this app, so its Cleanup cannot do this.
 	caddy.OnExit(func(context.Context) {
 		end()
 		lingering.Wait()
 	})
 }
 
-// linger gives the values of a configuration that was replaced back when its last
-// request is done.
+// linger releases the values of a configuration that was replaced when its last request is done.
 func (a *App) linger() {
 	a.awaitQuiet()
 	if err := a.release(); err != nil {
@@ -61,9 +59,9 @@ func (a *App) awaitQuiet() {
 	}
 }
 
-// cutShort ends the requests that the grace period has left, so that their
-// clients are told and what they used is in the log. What OnCut was given cuts their
-// upstreams, which they take for the end of the answer.
+// cutShort ends the requests that are left after the grace period, so that their clients are told and their usage is
+// logged. The functions given to OnCut cut the requests' upstream connections, which the requests take for the end of
+// the answer.
 func (a *App) cutShort() {
 	if a.inflight.Load() == 0 {
 		return
@@ -75,7 +73,8 @@ func (a *App) cutShort() {
 		time.Sleep(cutStep)
 	}
 	if n := a.inflight.Load(); n > 0 {
-		a.logger.Error("requests did not end with the process; the usage of model requests among them is not in the log", zap.Int64("requests", n))
+		a.logger.Error("requests did not end with the process; the usage of model requests among them is not in the log",
+			zap.Int64("requests", n))
 	}
 	time.Sleep(afterCut)
 }

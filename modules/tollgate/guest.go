@@ -8,8 +8,10 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// guest loads a guest module, or the default one when none is configured.
-func guest[T any](ctx caddy.Context, app *App, field string, raw json.RawMessage, byDefault string, config json.RawMessage) (T, error) {
+// guest loads a guest module, or the default one with the given config if none is configured.
+func guest[T any](
+	ctx caddy.Context, app *App, field string, raw json.RawMessage, byDefault string, config json.RawMessage,
+) (T, error) {
 	var none T
 	var loaded any
 	var err error
@@ -28,16 +30,15 @@ func guest[T any](ctx caddy.Context, app *App, field string, raw json.RawMessage
 	return module, nil
 }
 
-// optionsRaw are the options that belong to services: each is a module
-// tollgate.<name>.
+// optionsRaw returns the configured options that belong to services. Each is a module tollgate.<name>.
 func (a *App) optionsRaw() map[string]json.RawMessage {
 	given := map[string]json.RawMessage{"catalog": a.CatalogRaw, "first_run": a.FirstRunRaw}
 	maps.DeleteFunc(given, func(_ string, raw json.RawMessage) bool { return raw == nil })
 	return given
 }
 
-// Option is an option of a service, catalog or first_run, as the module tollgate.<name>
-// that was loaded of it; nil: it is not given.
+// Option returns an option of a service, catalog or first_run, as the loaded module tollgate.<name>. It returns nil if
+// the option is not given.
 func (a *App) Option(name string) (any, error) {
 	raw, given := a.optionsRaw()[name]
 	if loaded, ok := a.options[name]; ok || !given {

@@ -12,10 +12,9 @@ import (
 
 var errStopping = errors.New("this node is about to stop")
 
-// Parts tells the errors of what services need on this node, by name: database (of a
-// service that has one of its own: database/board), keyring, counters, and node,
-// which is about to stop where it has an error. Without services it is what the whole
-// configuration needs. ctx is that of a request.
+// Parts returns the state of what services need on this node, as errors by name: database (database/board for a service
+// with a database of its own), keyring, counters, and node, whose error means that the node is about to stop. A nil
+// error means healthy. Without services it covers the whole configuration. ctx is that of a request.
 func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 	parts := map[string]error{"node": nil, "counters": a.counters.Ready(ctx)}
 	if Stopping(ctx) {
@@ -49,9 +48,8 @@ func (a *App) databaseReady(db *store.DB) error {
 	return db.Ready()
 }
 
-// Stopping reports whether the process is about to end, or the server of the request
-// to close: the option shutdown_delay gives balancers the time to notice. ctx is that
-// of a request.
+// Stopping reports whether the process is about to end, or the server of the request to close; the option
+// shutdown_delay gives load balancers the time to notice. ctx is that of a request.
 func Stopping(ctx context.Context) bool {
 	if caddy.Exiting() {
 		return true

@@ -13,21 +13,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// held are the database files that this process serves. Its configurations share them:
-// no other process may.
+// held has the database files that this process serves. Its configurations share them, but no other process may serve
+// them.
 var held = caddy.NewUsagePool()
 
-// holdFiles takes the database files for this process.
+// holdFiles locks the database files for this process.
 func (a *App) holdFiles() error {
 	for i, o := range a.opened {
 		file := o.db.File()
 		if file == "" || slices.ContainsFunc(a.opened[:i], func(before opened) bool { return before.db == o.db }) {
 			continue
 		}
-		_, err := Share(a, held, file, func() (func(), error) { return store.HoldSQLite(a.ctx, file) }, func(release func()) error {
-			release()
-			return nil
-		})
+		_, err := Share(a, held, file,
+			func() (func(), error) { return store.HoldSQLite(a.ctx, file) },
+			func(release func()) error {
+				release()
+				return nil
+			})
 		if err != nil {
 			return err
 		}
@@ -35,8 +37,8 @@ func (a *App) holdFiles() error {
 	return nil
 }
 
-// LookAhead tells why a server could not use the database files of the configuration: it
-// is in another process's hands, its folder cannot be made, or it cannot be read.
+// LookAhead returns an error if a server could not use the database files of the configuration, because another process
+// holds one, its folder cannot be made, or it cannot be read.
 func (a *App) LookAhead(ctx context.Context) error {
 	databases, err := a.databases()
 	if err != nil {
@@ -63,7 +65,7 @@ func (a *App) LookAhead(ctx context.Context) error {
 	return nil
 }
 
-// usesCommon reports whether a service of the configuration has no database of its own.
+// usesCommon reports whether some service of the configuration has no database of its own.
 func (a *App) usesCommon() (used bool) {
 	for _, name := range Services() {
 		if _, own := a.named[name]; own {

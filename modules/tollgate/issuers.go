@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// TokenIssuer is an authorization server in this process: what checks its access tokens
-// asks it, and sees what was revoked at once.
+// TokenIssuer is an authorization server in this process. Checks of its access tokens ask it directly and so see
+// revocations at once.
 type TokenIssuer interface {
-	// CheckToken returns the claims of an access token that is good now, and its end; ok
-	// is false for one that is not. An error tells that it is not known.
+	// CheckToken returns the claims and the end of an access token that is valid now. It returns ok as false for one
+	// that is not, and an error if that cannot be determined.
 	CheckToken(ctx context.Context, token string) (claims map[string]any, expires time.Time, ok bool, err error)
 }
 
-// issuers are those of a configuration, by the claim iss.
+// issuers are the authorization servers of a configuration, by the claim iss.
 type issuers struct {
 	mu  sync.RWMutex
 	all map[string]TokenIssuer
 }
 
-// OfferIssuer tells of an authorization server. A module calls it while it is
-// provisioned.
+// OfferIssuer registers an authorization server under its issuer name. A module calls it while it is provisioned.
 func (a *App) OfferIssuer(name string, issuer TokenIssuer) {
 	a.issuers.mu.Lock()
 	defer a.issuers.mu.Unlock()
@@ -31,8 +30,8 @@ func (a *App) OfferIssuer(name string, issuer TokenIssuer) {
 	a.issuers.all[name] = issuer
 }
 
-// Issuer is the authorization server of this configuration that has a name; nil: there
-// is none. It is known when requests are served, not before.
+// Issuer returns the authorization server of this configuration with a name, or nil. All are known once requests are
+// served, but not before.
 func (a *App) Issuer(name string) TokenIssuer {
 	a.issuers.mu.RLock()
 	defer a.issuers.mu.RUnlock()

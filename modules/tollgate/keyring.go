@@ -19,41 +19,42 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// KeyringProvider is a guest of the namespace tollgate.keyring.
+// KeyringProvider is a guest module of the namespace tollgate.keyring.
 type KeyringProvider interface {
-	// Open makes the keyring; dir is the folder for files that it makes.
+	// Open opens the keyring. dir is the folder for files that it makes.
 	Open(dir string, logger *zap.Logger) (keyring.Keyring, error)
 	Key() any
 }
 
-// keyService is the service beside whose database the key file is, where the
-// configuration names no other place.
+// keyService is the service in whose folder the key file is, unless the configuration names another place.
 const keyService = "gateway"
 
-// provisionKeyring loads the keyring; see takeKeyrings.
+// provisionKeyring loads the keyring module; takeKeyrings opens the keyring.
 func (a *App) provisionKeyring(ctx caddy.Context) (err error) {
 	a.dir = cmp.Or(a.ServiceFolder(keyService), "data")
-	if a.ring, err = guest[KeyringProvider](ctx, a, "KeyringRaw", a.KeyringRaw, "tollgate.keyring.aes", nil); err != nil {
+	if a.ring, err = guest[KeyringProvider](
+		ctx, a, "KeyringRaw", a.KeyringRaw, "tollgate.keyring.aes", nil,
+	); err != nil {
 		return fmt.Errorf("keyring: %w", err)
 	}
 	return nil
 }
 
-// KeyringModule is the guest that opens the keyring.
+// KeyringModule returns the guest module that opens the keyring.
 func (a *App) KeyringModule() KeyringProvider { return a.ring }
 
-// KeyringFolder is the folder for files of the keyring.
+// KeyringFolder returns the folder for files of the keyring.
 func (a *App) KeyringFolder() string { return a.dir }
 
-// keyMaker is a KeyringProvider that makes a key file where there is none.
+// keyMaker is a KeyringProvider that makes a key file if there is none.
 type keyMaker interface {
-	// Missing is the key file that Open would make; empty: it makes none.
+	// Missing returns the key file that Open would make, or "" if it would make none.
 	Missing(dir string) string
-	// KeyFile is where the key is; empty: it is in no file.
+	// KeyFile returns the file that holds the key, or "" if no file does.
 	KeyFile(dir string) string
 }
 
-// missingKey is the key file that opening the keyring would make.
+// missingKey returns the key file that opening the keyring would make, or "".
 func (a *App) missingKey() string {
 	if maker, ok := a.ring.(keyMaker); ok {
 		return maker.Missing(a.dir)
@@ -65,13 +66,13 @@ func (a *App) missingKey() string {
 type sealing struct {
 	service string
 	db      *store.DB
-	key     any // of the database
+	key     any // the key of the database's Storage
 	sample  sealed.Sample
-	ring    *sealed.Ring // once the app has started
+	ring    *sealed.Ring // set once the app has started
 }
 
-// SealedDatabase is ServiceDatabase for a service that keeps secrets there. sample
-// reads some of them.
+// SealedDatabase works like ServiceDatabase for a service that keeps secrets there. sample reads some of them, to check
+// the keyring.
 func (a *App) SealedDatabase(service string, schema store.Schema, sample sealed.Sample) (*store.DB, error) {
 	db, err := a.ServiceDatabase(service, schema)
 	if err != nil || slices.ContainsFunc(a.sealings, func(s *sealing) bool { return s.service == service }) {
@@ -82,9 +83,8 @@ func (a *App) SealedDatabase(service string, schema store.Schema, sample sealed.
 	return db, nil
 }
 
-// Keyring returns what asks for the keyring of a service that has SealedDatabase: a
-// 503 before the app has started, and while the keyring is not that of the
-// database.
+// Keyring returns a function that returns the keyring of a service which has called SealedDatabase. The function fails
+// with a 503 before the app has started, and while the keyring does not fit the database.
 func (a *App) Keyring(service string) func() (keyring.Keyring, error) {
 	return func() (keyring.Keyring, error) {
 		ring, err := a.Ring(service)
@@ -98,8 +98,8 @@ func (a *App) Keyring(service string) func() (keyring.Keyring, error) {
 	}
 }
 
-// Ring is the keyring of a service that has SealedDatabase, whether it may be used yet
-// or not: a 503 before the app has started.
+// Ring returns the keyring of a service which has called SealedDatabase, even if it may not be used yet. Before the app
+// has started it returns a 503.
 func (a *App) Ring(service string) (*sealed.Ring, error) {
 	if a.started.Load() {
 		for _, s := range a.sealings {
@@ -116,7 +116,7 @@ var errNotStarted = errors.New("the app tollgate has not started yet")
 // keyrings and sealedRings survive reloads.
 var keyrings, sealedRings = caddy.NewUsagePool(), caddy.NewUsagePool()
 
-// keyringKey is what makes two configurations share a keyring.
+// keyringKey identifies a keyring: configurations with equal keys share it.
 type keyringKey struct {
 	ring any
 	dir  string
@@ -128,9 +128,9 @@ type sealedKey struct {
 	database any
 }
 
-// Keys returns what asks for the keys that the keyring derives for a label; the first
-// one signs, the others still verify. It is a 503 before the app has started, and while
-// the keyring is not that of a database. A module calls it while it is provisioned.
+// Keys returns a function that returns the keys which the keyring derives for a label. The first key signs; the others
+// still verify. The function fails with a 503 before the app has started, and while the keyring does not fit a
+// database. A module calls Keys while it is provisioned.
 func (a *App) Keys(label string) func() ([][]byte, error) {
 	a.keyed = true
 	var known atomic.Pointer[[][]byte]
@@ -155,14 +155,16 @@ func (a *App) Keys(label string) func() ([][]byte, error) {
 	}
 }
 
-// takeKeyrings opens the keyring, where it is needed, and holds it to the database of
-// each service. What is in them is not looked at yet.
+// takeKeyrings opens the keyring if it is needed, and makes the sealed ring of each service. It does not look at the
+// content of the databases yet.
 func (a *App) takeKeyrings() error {
 	if len(a.sealings) == 0 && !a.keyed {
 		return nil
 	}
 	key := keyringKey{a.ring.Key(), a.dir}
-	base, err := Share(a, keyrings, key, func() (keyring.Keyring, error) { return a.openKeyring(a.ctx) }, func(keyring.Keyring) error { return nil })
+	base, err := Share(a, keyrings, key,
+		func() (keyring.Keyring, error) { return a.openKeyring(a.ctx) },
+		func(keyring.Keyring) error { return nil })
 	if err != nil {
 		return fmt.Errorf("keyring: %w", err)
 	}
@@ -179,7 +181,7 @@ func (a *App) takeKeyrings() error {
 	return nil
 }
 
-// watched is a Ring with what checks it in the background.
+// watched is a Ring with the goroutine that checks it in the background.
 type watched struct {
 	*sealed.Ring
 	cancel  context.CancelFunc
@@ -199,8 +201,8 @@ func (w *watched) close() error {
 	return nil
 }
 
-// checkKeyrings refuses a keyring that is not that of a database. One that cannot be
-// asked now is asked later; until then secrets are neither sealed nor opened.
+// checkKeyrings returns an error if the keyring does not fit a database. A database that cannot be read now is checked
+// later; until then secrets are neither sealed nor opened.
 func (a *App) checkKeyrings(ctx context.Context) error {
 	for _, s := range a.sealings {
 		if err := s.ring.Check(ctx); errors.Is(err, sealed.ErrUnfit) {
@@ -210,13 +212,13 @@ func (a *App) checkKeyrings(ctx context.Context) error {
 	return nil
 }
 
-// missingKeyWait is how long a database that is being opened is waited for, to see
-// whether a missing key has sealed what is in it.
+// missingKeyWait is how long openKeyring waits for a database that is being opened, to see whether a missing key has
+// sealed its content.
 const missingKeyWait = time.Minute
 
-// openKeyring opens the keyring. It makes no key beside secrets that another one
-// has sealed: the file of that was lost, or is looked for in another folder. Of
-// a database that is down it does not know; see checkKeyrings.
+// openKeyring opens the keyring. It does not make a key if a database has secrets that another key has sealed, since
+// the file of that key was lost or is looked for in the wrong folder. A database that is down is not checked here; see
+// checkKeyrings.
 func (a *App) openKeyring(ctx context.Context) (keyring.Keyring, error) {
 	file := a.missingKey()
 	if file == "" {
@@ -237,8 +239,9 @@ func (a *App) openKeyring(ctx context.Context) (keyring.Keyring, error) {
 			return nil, err
 		}
 		if held {
-			return nil, fmt.Errorf("the database has secrets, but the key file %s that opens them is gone: put it back from its copy; "+
-				"if it is lost: tollgate keyring adopt --service %s, then store them again", file, s.service)
+			return nil, fmt.Errorf(
+				"the database has secrets, but the key file %s that opens them is gone: put it back from its copy; "+
+					"if it is lost: tollgate keyring adopt --service %s, then store them again", file, s.service)
 		}
 	}
 	return a.ring.Open(a.dir, a.logger)

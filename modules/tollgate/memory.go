@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// budgets has the memory of the process for bodies and answers: one, which all
-// configurations take from that run at a time.
+// budgets holds the process's memory budget for bodies and answers. There is one, which all running configurations
+// share.
 var budgets = caddy.NewUsagePool()
 
 const budgetKey = "memory"
@@ -44,11 +44,11 @@ func ofBudget(number func(*memory.Budget) int64) func() float64 {
 	}
 }
 
-// provisionMemory takes the budget. Its size is set by Start, since a configuration
-// that is only tried must not change it.
+// provisionMemory takes the budget. Start sets its size, since a configuration that is only tried must not change it.
 func (a *App) provisionMemory(ctx caddy.Context) error {
 	if a.Memory != 0 && a.Memory < memory.Least {
-		return fmt.Errorf("memory: must be at least %d MiB, which one large request and its answer may take", memory.Least>>20)
+		return fmt.Errorf("memory: must be at least %d MiB, which one large request and its answer may take",
+			memory.Least>>20)
 	}
 	if err := a.takeMemory(a.MemorySize()); err != nil {
 		return fmt.Errorf("memory: %w", err)
@@ -56,8 +56,7 @@ func (a *App) provisionMemory(ctx caddy.Context) error {
 	return RegisterMetrics(ctx, memoryTaken, memorySize, memoryRefused)
 }
 
-// TakeMemory gives the budget to a module that needs nothing else of the app,
-// until release.
+// TakeMemory returns the budget for a module that needs nothing else of the app, until it calls release.
 func TakeMemory() (budget *memory.Budget, release func() error, err error) {
 	var alone App
 	if err := alone.takeMemory(memory.Default()); err != nil {
@@ -72,7 +71,7 @@ func (a *App) takeMemory(size int64) (err error) {
 	return err
 }
 
-// MemorySize is how many bytes the budget has by this configuration.
+// MemorySize returns the size of the budget in bytes, according to this configuration.
 func (a *App) MemorySize() int64 {
 	if a.Memory == 0 {
 		return memory.Default()
@@ -80,6 +79,5 @@ func (a *App) MemorySize() int64 {
 	return a.Memory
 }
 
-// MemoryBudget is what bodies of requests and answers of upstreams take from
-// before they grow.
+// MemoryBudget returns the budget from which bodies of requests and answers of upstreams are taken before they grow.
 func (a *App) MemoryBudget() *memory.Budget { return a.memory }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The metrics tell what of the memory is taken and what there is, and count those who found
-// none.
+// TestMemoryMetrics checks that the metrics report the size of the memory, how much of it is taken, and how many
+// requests found none.
 func TestMemoryMetrics(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := provision(t, `{"memory":200000000}`)

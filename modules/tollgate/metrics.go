@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// RegisterMetrics shows collectors that live for the process in the metrics of a
-// configuration. Several modules of one configuration may register the same.
+// RegisterMetrics registers collectors that live for the process with the metrics of a configuration. Several modules
+// of one configuration may register the same collectors.
 func RegisterMetrics(ctx caddy.Context, collectors ...prometheus.Collector) error {
 	registry := ctx.GetMetricsRegistry()
 	for _, collector := range collectors {
@@ -21,12 +21,11 @@ func RegisterMetrics(ctx caddy.Context, collectors ...prometheus.Collector) erro
 	return nil
 }
 
-// JobMetrics count the work in the background of a service. They live for the
-// process.
+// JobMetrics counts the runs of background jobs of a service. The metrics live for the process.
 type JobMetrics struct{ runs, done *prometheus.CounterVec }
 
-// NewJobMetrics makes tollgate_<service>_job_runs_total and
-// tollgate_<service>_job_done_total; did names what the runs did.
+// NewJobMetrics makes the metrics tollgate_<service>_job_runs_total and tollgate_<service>_job_done_total. did says in
+// their help what the runs did.
 func NewJobMetrics(service, did string) *JobMetrics {
 	return &JobMetrics{
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -40,10 +39,10 @@ func NewJobMetrics(service, did string) *JobMetrics {
 	}
 }
 
-// Register shows them in the metrics of a configuration.
+// Register registers the metrics with a configuration.
 func (m *JobMetrics) Register(ctx caddy.Context) error { return RegisterMetrics(ctx, m.runs, m.done) }
 
-// Observe counts a run; it is the Observe of a runner of jobs.
+// Observe counts a run. It is meant for the Observe field of a jobs runner.
 func (m *JobMetrics) Observe(job, outcome string, done int) {
 	m.runs.WithLabelValues(job, outcome).Inc()
 	m.done.WithLabelValues(job).Add(float64(done))

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// Newest is the app of the newest configuration that has started, for what outlives configurations.
+// Newest holds the app of the newest configuration that has started, for values that outlive configurations.
 type Newest struct{ app atomic.Pointer[App] }
 
 // Follow makes an app the newest one when it starts. A module calls it while it is provisioned.
@@ -22,14 +22,14 @@ func (n *Newest) Follow(a *App) {
 // App returns the newest app, nil before one has started.
 func (n *Newest) App() *App { return n.app.Load() }
 
-// SignedOut is that of the newest app.
+// SignedOut calls SignedOut of the newest app.
 func (n *Newest) SignedOut(ctx context.Context, service, issuer, subject string) {
 	if app := n.app.Load(); app != nil {
 		app.SignedOut(ctx, service, issuer, subject)
 	}
 }
 
-// Bar is that of the newest app for the pages of a service.
+// Bar returns a function that calls Bar of the newest app for the pages of a service.
 func (n *Newest) Bar(service string) func(*http.Request) look.Bar {
 	return func(r *http.Request) look.Bar {
 		if app := n.app.Load(); app != nil {

@@ -19,37 +19,37 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
-// Presence is what a handler tells of its service to those who look for one.
+// Presence describes a service to other parts of the configuration that look for it.
 type Presence struct {
-	Service string // its name, as in the configuration
+	Service string // its name in the configuration
 	Title   string // for people, such as Forum
-	Summary string // one line, what it is
-	Path    string // of its first page for people; empty: it has none
-	API     string // path of the reference of its API; empty: there is none
-	// Visible reports whether who asks may know of the service. Default: everybody may.
+	Summary string // one line about what it is
+	Path    string // of its first page for people; empty if it has none
+	API     string // path of its API reference; empty if there is none
+	// Visible reports whether the sender of the request may know of the service. Default: everybody may.
 	Visible func(*http.Request) bool
 }
 
-// Present is a handler that is a service.
+// Present is implemented by handlers that are a service.
 type Present interface{ Presence() Presence }
 
-// Mounted is a service of the process, and where it is.
+// Mounted is a service of the process with its addresses.
 type Mounted struct {
 	Presence
-	Addresses []Address // where the handlers are that told the same
+	Addresses []Address // of the handlers that returned the same Presence
 }
 
-// Address is where a handler is, as the configuration says it.
+// Address is where a handler can be reached according to the configuration.
 type Address struct {
 	Scheme string
-	Host   string // of the site; empty: any. It may begin with *.
-	Port   string // empty: that of the scheme
-	Prefix string // what handle_path and the like take from the path before the handler sees it
-	Here   bool   // the server listens for this machine alone, or the host is a name of this machine
+	Host   string // of the site; empty for any; may begin with *.
+	Port   string // empty for the scheme's default
+	Prefix string // path prefix that handle_path and the like strip before the handler sees the path
+	Here   bool   // the server listens for this machine only, or the host is a name of this machine
 	paths  caddyhttp.MatchPath
 }
 
-// String returns the address as a browser shows it, without a path.
+// String returns the address as a browser shows it, with the prefix but without a path.
 func (a Address) String() string {
 	host := cmp.Or(a.Host, "*")
 	if a.Port != "" {
@@ -60,8 +60,8 @@ func (a Address) String() string {
 	return a.Scheme + "://" + host + a.Prefix
 }
 
-// from returns what stands before a path of the handler in a link on a page that a request asks for: nothing but the
-// prefix on the same site. ok is false where the one who asks cannot get there.
+// from returns what precedes a path of the handler in a link on a page that r asks for: only the prefix if it is on the
+// same site. near is smaller for nearer addresses. ok is false if the sender of r cannot get there.
 func (a Address) from(r *http.Request) (base string, near int, ok bool) {
 	name, port := splitHost(r.Host)
 	scheme := origin.Scheme(r)
@@ -94,7 +94,7 @@ func (a Address) covers(name string) bool {
 	return a.Host == "" || strings.EqualFold(a.Host, name)
 }
 
-// has reports whether the matchers before the handler let a path pass.
+// has reports whether the matchers in front of the handler let a path pass.
 func (a Address) has(path string) bool {
 	return len(a.paths) == 0 || slices.ContainsFunc(a.paths, func(pattern string) bool {
 		if prefix, open := strings.CutSuffix(pattern, "*"); open {
@@ -104,8 +104,8 @@ func (a Address) has(path string) bool {
 	})
 }
 
-// URL returns the address of a path of the service for who asks: a path on the same site, and else a whole address.
-// It is empty where there is no such path or who asks cannot get there.
+// URL returns the URL of a path of the service for the sender of r: a path if it is on the same site, and else an
+// absolute URL. It returns "" if there is no such path or the sender cannot get there.
 func (m *Mounted) URL(r *http.Request, path string) string {
 	found, nearest := "", 0
 	for _, a := range m.Addresses {
@@ -119,7 +119,7 @@ func (m *Mounted) URL(r *http.Request, path string) string {
 	return found
 }
 
-// Services returns the services of the process that who asks may know of. Those of the home page are the first.
+// Services returns the services of the process that the sender of r may know of. Those of the home page come first.
 func (a *App) Services(r *http.Request) []*Mounted {
 	return slices.DeleteFunc(a.AllServices(), func(m *Mounted) bool { return m.Visible != nil && !m.Visible(r) })
 }
@@ -132,7 +132,7 @@ func (a *App) AllServices() []*Mounted {
 	return nil
 }
 
-// Bar returns what the bar at the top of the pages of a service shows.
+// Bar returns a function that returns what the bar at the top of the pages of a service shows.
 func (a *App) Bar(service string) func(*http.Request) look.Bar {
 	return func(r *http.Request) look.Bar {
 		bar := look.Bar{Brand: a.BrandOfPages(), Current: service}
@@ -145,11 +145,12 @@ func (a *App) Bar(service string) func(*http.Request) look.Bar {
 	}
 }
 
-// findServices walks the servers of the configuration. It is called when all apps are provisioned.
+// findServices collects the services by walking the servers of the configuration. It runs once all apps are
+// provisioned.
 func (a *App) findServices() {
 	loaded, err := a.ctx.AppIfConfigured("http")
 	servers, ok := loaded.(*caddyhttp.App)
-	if err != nil || !ok { // it has no servers
+	if err != nil || !ok { // the configuration has no servers
 		return
 	}
 	var all []*Mounted
@@ -166,7 +167,7 @@ func (a *App) findServices() {
 	a.mounted.Store(&all)
 }
 
-// homeService is the name of the service whose page shows the others.
+// homeService is the name of the service whose page lists the others.
 const homeService = "home"
 
 func boolCompare(x, y bool) int {
@@ -179,12 +180,12 @@ func boolCompare(x, y bool) int {
 	return -1
 }
 
-// listening are the addresses of a server without a host.
+// listening returns the addresses on which a server listens, without hosts.
 func listening(app *caddyhttp.App, server *caddyhttp.Server) (all []Address) {
 	plain := cmp.Or(app.HTTPPort, caddyhttp.DefaultHTTPPort)
 	for _, text := range server.Listen {
 		at, err := caddy.ParseNetworkAddress(text)
-		if err != nil || at.IsUnixNetwork() || at.IsFdNetwork() { // whose clients have no address of it
+		if err != nil || at.IsUnixNetwork() || at.IsFdNetwork() { // no URL leads there
 			continue
 		}
 		a := Address{Scheme: "http", Here: ofMachine(at.Host)}
@@ -214,19 +215,20 @@ func splitHost(host string) (name, port string) {
 	return strings.Trim(host, "[]"), ""
 }
 
-// ofMachine reports whether a host is a name or an address of this machine alone.
+// ofMachine reports whether a host is a name or an address of this machine only.
 func ofMachine(host string) bool {
 	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") || ip != nil && ip.IsLoopback()
+	return strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") ||
+		ip != nil && ip.IsLoopback()
 }
 
-// walk goes through the routes of a server.
+// walk collects the services from the routes of a server.
 type walk struct {
 	server *caddyhttp.Server
 	all    *[]*Mounted
 }
 
-// maxDepth bounds how deep routes are in each other: a named route may invoke itself.
+// maxDepth limits how deep routes nest, since a named route may invoke itself.
 const maxDepth = 50
 
 func (w *walk) routes(routes caddyhttp.RouteList, at Address, depth int) {
@@ -234,7 +236,7 @@ func (w *walk) routes(routes caddyhttp.RouteList, at Address, depth int) {
 		return
 	}
 	for _, route := range routes {
-		if len(route.MatcherSets) == 0 { // what it strips from the path, later routes do not see either
+		if len(route.MatcherSets) == 0 { // later routes do not see what it strips from the path either
 			at = w.handlers(route.Handlers, at, depth)
 			continue
 		}
@@ -244,7 +246,7 @@ func (w *walk) routes(routes caddyhttp.RouteList, at Address, depth int) {
 	}
 }
 
-// handlers goes through the handlers of a route, and returns the address of what comes behind them.
+// handlers walks the handlers of a route and returns the address that applies to what follows them.
 func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, at Address, depth int) Address {
 	for _, handler := range handlers {
 		switch handler := handler.(type) {
@@ -265,7 +267,7 @@ func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, at Address, dept
 	return at
 }
 
-// narrowed are the addresses that sets of matchers leave of one.
+// narrowed returns the addresses that are left of one behind sets of matchers.
 func narrowed(at Address, sets caddyhttp.MatcherSets) []Address {
 	all := make([]Address, 0, len(sets))
 	for _, set := range sets {
@@ -284,15 +286,15 @@ func narrowed(at Address, sets caddyhttp.MatcherSets) []Address {
 			}
 		}
 		for _, host := range hosts {
-			of := one
-			of.Host, of.Here = host, at.Here || ofMachine(host)
-			all = append(all, of)
+			address := one
+			address.Host, address.Here = host, at.Here || ofMachine(host)
+			all = append(all, address)
 		}
 	}
 	return all
 }
 
-// known are hosts with the values of their placeholders. A host that only a request tells has no address.
+// known resolves the placeholders of hosts. It leaves out hosts that depend on the request, since they have no address.
 func known(hosts []string) (all []string) {
 	for _, host := range hosts {
 		if host = caddy.NewReplacer().ReplaceKnown(host, ""); !strings.Contains(host, "{") && host != "" {
@@ -302,18 +304,19 @@ func known(hosts []string) (all []string) {
 	return all
 }
 
-// add adds a handler to the service that it is of.
+// add adds a handler to the service it belongs to.
 func (w *walk) add(p Presence, at Address) {
 	i := slices.IndexFunc(*w.all, func(m *Mounted) bool {
-		return m.Service == p.Service && m.Title == p.Title && m.Path == p.Path && m.API == p.API && (m.Visible == nil) == (p.Visible == nil)
+		return m.Service == p.Service && m.Title == p.Title && m.Path == p.Path && m.API == p.API &&
+			(m.Visible == nil) == (p.Visible == nil)
 	})
 	if i < 0 {
 		*w.all = append(*w.all, &Mounted{Presence: p, Addresses: []Address{at}})
 		return
 	}
 	m := (*w.all)[i]
-	if before := m.Visible; before != nil {
-		m.Visible = func(r *http.Request) bool { return before(r) || p.Visible(r) }
+	if previous := m.Visible; previous != nil {
+		m.Visible = func(r *http.Request) bool { return previous(r) || p.Visible(r) }
 	}
 	m.Addresses = append(m.Addresses, at)
 }

@@ -18,7 +18,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/caddytls"
 )
 
-// place is a service at which nothing is, to be found: place <title> <path> [hidden].
+// place is a handler that is found as a service but serves nothing: place <title> <path> [hidden].
 type place struct {
 	Title  string `json:"title,omitempty"`
 	Path   string `json:"path,omitempty"`
@@ -86,7 +86,7 @@ http://localhost:9001 {
 }
 `
 
-// found is the app of a Caddyfile whose services were looked for.
+// found provisions a Caddyfile and returns its app after it has looked for the services.
 func found(t *testing.T, text string) *App {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -113,7 +113,7 @@ func found(t *testing.T, text string) *App {
 	return app
 }
 
-// asked is a request for a page from somewhere.
+// asked returns a request for a page from an address.
 func asked(url, from string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, url, http.NoBody)
 	r.RemoteAddr = from + ":1234"

@@ -22,65 +22,64 @@ func init() {
 	httpcaddyfile.RegisterDirective("tollgate", parseService)
 }
 
-// Service is what a module tells of the service it has, once.
+// Service describes a service to this package. The service's module registers it once.
 type Service struct {
-	// Name is that of the one line `tollgate <name>`, of a database of its own, and in
-	// the directive health.
+	// Name is the name in the line `tollgate <name>`, for a database of the service's own, and in the directive health.
 	Name string
 
-	// Form is the long form that the line stands for, as one would write it by hand: a
-	// route in a text/template. Of the options that were given {{.name}} is what
-	// stands behind one that has Read, and one that has not as a whole. {{.block}} are the
-	// lines for the block of the service's own directive, and {{.costs.x}} the
-	// costs of Costs, each for a line of budget.
+	// Form is the long form that the line stands for, as it would be written by hand: a route in a text/template.
+	// {{.name}} is the option with that name: the words that its Read returned, or the whole option if it has no Read.
+	// {{.block}} has the lines for the block of the service's own directive, and {{.costs.x}} has the costs of Costs,
+	// each for a line of the directive budget.
 	Form string
 
-	// Options are those of the line alone.
+	// Options are the options that only the line has.
 	Options []Option
 
-	// Block are the options of the service's own directive, which reads them.
+	// Block names the options of the service's own directive, which parses them.
 	Block []string
 
-	// Costs are those of the route table that are not 1, by the name of a budget.
+	// Costs returns the costs of the route table that are not 1, by the name of a budget.
 	Costs func() map[string][]Cost
 
-	// Schemas are the tables that it may have, in its own database or that of all.
+	// Schemas are the tables that the service may have, in its own database or the common one.
 	Schemas []store.Schema
 
-	// Handlers are the names of those that use its database. Folder tells of the JSON of one
-	// which folder has files that are not in the database; empty: there is none. Default: it
-	// keeps no files. Keys: those files are secret keys, which a backup may be without.
+	// Handlers names the handlers that use the service's database. Folder returns, for the JSON of such a handler, the
+	// folder with files that are not in the database, or "" if there is none; a nil Folder means that the service keeps
+	// no files. Keys means that those files are secret keys, which a backup may omit.
 	Handlers []string
 	Folder   func(a *App, handler json.RawMessage) (string, error)
 	Keys     bool
 
-	// Command is the service's own, tollgate <command>.
+	// Command is the service's own command, tollgate <command>.
 	Command caddycmd.Command
 }
 
-// Option is one of a service's line.
+// Option is an option of a service's line.
 type Option struct {
 	Name string
-	// Read checks the words behind the name and returns those that count. Default: the
-	// option is taken as it was written, with its block.
+	// Read checks the words after the name and returns those to use. Default: the option is taken as it was written,
+	// with its block.
 	Read func(d *caddyfile.Dispenser) ([]caddyfile.Token, error)
-	// Instead is another option, which this one excludes. Default: none.
+	// Instead names another option that excludes this one. Default: none.
 	Instead string
 }
 
 // Cost is what a request takes from a budget.
 type Cost struct {
 	Units        int64
-	Method, Path string // as budget has them
+	Method, Path string // in the spelling of the directive budget
 }
 
-// String is the argument of the option cost of budget.
+// String returns the argument of the option cost of budget.
 func (c Cost) String() string { return fmt.Sprintf("%d %s %s", c.Units, c.Method, c.Path) }
 
-// registered are the services by name.
+// registered has the services by name.
 var registered = make(map[string]*Service)
 
-// Register adds a service, from the init of its module.
+// Register adds a service and its command. It is called from the init function of the service's module and panics if
+// the name is taken.
 func Register(s Service) {
 	if registered[s.Name] != nil {
 		panic("the service " + s.Name + " is registered twice")
@@ -91,10 +90,10 @@ func Register(s Service) {
 	}
 }
 
-// Services are the names of all services, sorted.
+// Services returns the sorted names of all services.
 func Services() []string { return slices.Sorted(maps.Keys(registered)) }
 
-// Known is an error where there is no such service.
+// Known returns an error if there is no such service.
 func Known(service string) error {
 	if registered[service] == nil {
 		return fmt.Errorf("there is no service %q; there are: %s", service, strings.Join(Services(), ", "))
@@ -102,7 +101,7 @@ func Known(service string) error {
 	return nil
 }
 
-// Word reads an option with one argument.
+// Word parses an option with one argument. It is a Read function of Option.
 func Word(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	words := d.RemainingArgsAsTokens()
 	if len(words) != 1 {
@@ -111,7 +110,7 @@ func Word(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	return words, nil
 }
 
-// Off reads an option that can only be switched off.
+// Off parses an option that can only be switched off. It is a Read function of Option.
 func Off(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	option := d.Val()
 	words := d.RemainingArgsAsTokens()
@@ -121,13 +120,13 @@ func Off(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	return words, nil
 }
 
-// words are what stands behind an option; as text, what a line has.
+// words are the arguments of an option. Their String is what a line of the long form has.
 type words []string
 
 func (w words) String() string { return strings.Join(w, " ") }
 
-// LongForm is the long form of a service, as text. options are words behind options of
-// its line that have Read.
+// LongForm returns the long form of a service as formatted text. options has the arguments of those options of its line
+// that have a Read.
 func LongForm(service string, options map[string][]string) (string, error) {
 	if err := Known(service); err != nil {
 		return "", err
@@ -140,7 +139,7 @@ func LongForm(service string, options map[string][]string) (string, error) {
 	return string(caddyfile.Format([]byte(text))), err
 }
 
-// expand makes the long form with values in their places.
+// expand executes the template of the long form.
 func (s *Service) expand(values map[string]any) (string, error) {
 	form, err := template.New(s.Name).Parse(s.Form)
 	if err != nil {
@@ -154,8 +153,8 @@ func (s *Service) expand(values map[string]any) (string, error) {
 	return text.String(), err
 }
 
-// needsService is the error of a line that names none. Some mean the global option, which
-// has a block.
+// needsService returns the error for a line that names no service. A line with a block may be meant as the global
+// option.
 func needsService(h httpcaddyfile.Helper) error {
 	hint := ""
 	if h.NextBlock(0) {
@@ -176,7 +175,7 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.Next() // tollgate again: ExtractMatcherSet has rewound
+	h.Next() // tollgate again, as ExtractMatcherSet has rewound
 	if !h.NextArg() {
 		return nil, needsService(h)
 	}
@@ -208,9 +207,9 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	return withHome(h, name, route)
 }
 
-// expanded returns the route of a long form, with the pieces of w in the places of their marks.
+// expanded parses a long form to a route, with the pieces of w in the places of their marks.
 func expanded(h httpcaddyfile.Helper, service, long string, w written) (route caddyhttp.Route, err error) {
-	// A block around the text makes it a segment that Caddy can parse.
+	// The block around the text makes it a segment that Caddy can parse.
 	tokens, err := caddyfile.Tokenize([]byte("tollgate {\n"+long+"}\n"), "tollgate "+service)
 	if err != nil {
 		return route, err
@@ -222,8 +221,7 @@ func expanded(h httpcaddyfile.Helper, service, long string, w written) (route ca
 	return handler.(*caddyhttp.Subroute).Routes[0], nil
 }
 
-// read reads the block of the line. The values have marks of w in the places of what
-// the user wrote.
+// read parses the block of the line. The values that it returns have marks of w in place of what the user wrote.
 func (s *Service) read(d *caddyfile.Dispenser, w *written) (map[string]any, error) {
 	values := make(map[string]any)
 	var block []string
@@ -231,10 +229,11 @@ func (s *Service) read(d *caddyfile.Dispenser, w *written) (map[string]any, erro
 		name := d.Val()
 		i := slices.IndexFunc(s.Options, func(o Option) bool { return o.Name == name })
 		switch {
-		case i < 0 && slices.Contains(s.Block, name): // its directive tells what is given twice
+		case i < 0 && slices.Contains(s.Block, name): // its directive reports options that are given twice
 			block = append(block, w.add(d.NextSegment()...))
 		case i < 0:
-			return nil, directive.NoOption(d, "unknown option %q; there are: %s", name, strings.Join(s.optionNames(), ", "))
+			return nil, directive.NoOption(d, "unknown option %q; there are: %s",
+				name, strings.Join(s.optionNames(), ", "))
 		case values[name] != nil:
 			return nil, d.Errf("%s is given twice", name)
 		case s.Options[i].Read == nil:
@@ -270,26 +269,24 @@ func (s *Service) optionNames() []string {
 	return append(names, s.Block...)
 }
 
-// written are pieces of what the user wrote. The text of the long form has marks
-// in their places, so that they need not become text, keep their quotes, and
-// errors have their file and line.
+// written holds pieces of what the user wrote. The text of the long form has marks in their places, so that the pieces
+// are not converted to text, keep their quotes, and errors have their file and line.
 type written [][]caddyfile.Token
 
-// add keeps a piece and returns its mark.
+// add adds a piece and returns its mark.
 func (w *written) add(tokens ...caddyfile.Token) string {
 	*w = append(*w, tokens)
 	return writtenMark + strconv.Itoa(len(*w)-1)
 }
 
-// writtenMark begins a mark; the long forms do not have it.
+// writtenMark begins a mark. The long forms do not contain it.
 const writtenMark = "…"
 
-// putInto puts the pieces in the places of their marks. The words on the same
-// line before a mark become copies of the user's first one but for the text: what
-// is in another file is on another line to Caddy.
+// putInto replaces the marks by the pieces. The words before a mark on the same line become copies of the user's first
+// token with their own text, because Caddy takes tokens of different files to be on different lines.
 func (w *written) putInto(long []caddyfile.Token) []caddyfile.Token {
 	tokens := make([]caddyfile.Token, 0, len(long))
-	line := 0 // where the line begins
+	line := 0 // index of the first token of the line
 	for i, t := range long {
 		if i > 0 && t.Line != long[i-1].Line {
 			line = len(tokens)
@@ -299,7 +296,7 @@ func (w *written) putInto(long []caddyfile.Token) []caddyfile.Token {
 			tokens = append(tokens, t)
 			continue
 		}
-		n, _ := strconv.Atoi(number) // it is one of add
+		n, _ := strconv.Atoi(number) // it was made by add
 		piece := (*w)[n]
 		for j := line; j < len(tokens); j++ {
 			text := tokens[j].Text

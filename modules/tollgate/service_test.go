@@ -93,7 +93,7 @@ func adapt(body string) (string, error) {
 	return string(text), err
 }
 
-// One line mounts a service that is registered, with its errors, costs and options.
+// TestNewService checks that one line mounts a registered service, with its errors, costs and options.
 func TestNewService(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	config, err := adapt("tollgate hello {\n\tname Ada\n\tlimit 15\n}")
 	if err != nil {
@@ -130,7 +130,7 @@ func TestNewService(t *testing.T) { //nolint:paralleltest // Caddy runs one conf
 	}
 }
 
-// The line and the long form adapt to the same.
+// TestForms checks that the line and the long form adapt to the same configuration.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	long := func(options map[string][]string) string {

@@ -14,11 +14,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// commonDatabase is the name of the database of all services in a backup.
+// commonDatabase is the name of the common database in a backup.
 const commonDatabase = "common"
 
-// State is what the configuration keeps, for a backup: the databases, the key file, and
-// the folders that its services tell.
+// State returns what the configuration stores, for a backup: the databases, the key file, and the folders of its
+// services.
 func (a *App) State() (s backup.State, err error) {
 	if s.Databases, err = a.databases(); err != nil {
 		return s, err
@@ -34,7 +34,7 @@ func (a *App) State() (s backup.State, err error) {
 	return s, err
 }
 
-// databases are all of the configuration; two names of one are one.
+// databases returns all databases of the configuration. A database with two names is returned once.
 func (a *App) databases() (all []backup.Database, err error) {
 	seen := make(map[any]bool)
 	take := func(name string, storage Storage) error {
@@ -59,9 +59,8 @@ func (a *App) databases() (all []backup.Database, err error) {
 	return all, err
 }
 
-// Existing leaves of a state what there is to be copied. A database file that the
-// configuration names must be there; the one of all services need not where services have
-// their own and it is not named.
+// Existing removes what does not exist from a state. A missing database file is an error, except for the common
+// database if it is the default and there are others.
 func (a *App) Existing(s backup.State) (backup.State, error) {
 	var there []backup.Database
 	for _, d := range s.Databases {
@@ -83,7 +82,7 @@ func (a *App) Existing(s backup.State) (backup.State, error) {
 	return s, nil
 }
 
-// folders are those with files, by service.
+// folders returns the folders with files, by service.
 func (a *App) folders() (map[string]string, error) {
 	folders := make(map[string]string)
 	for _, name := range Services() {
@@ -96,8 +95,8 @@ func (a *App) folders() (map[string]string, error) {
 			if err != nil || folder == "" {
 				return err
 			}
-			if before := folders[name]; before != "" && before != folder {
-				return fmt.Errorf("the service %s keeps files in two folders, %s and %s", name, before, folder)
+			if previous := folders[name]; previous != "" && previous != folder {
+				return fmt.Errorf("the service %s keeps files in two folders, %s and %s", name, previous, folder)
 			}
 			folders[name] = folder
 			return nil
@@ -109,15 +108,14 @@ func (a *App) folders() (map[string]string, error) {
 	return folders, nil
 }
 
-// WithoutKeys is a state without the master key and the folders that have keys of
-// services.
+// WithoutKeys returns a state without the master key and the folders that hold keys of services.
 func WithoutKeys(s backup.State) backup.State {
 	s.KeyFile, s.Folders = "", maps.Clone(s.Folders)
 	maps.DeleteFunc(s.Folders, func(service, _ string) bool { return registered[service].Keys })
 	return s
 }
 
-// Whole is the configuration that a command works on, as JSON.
+// Whole returns the configuration that a command works on, as JSON.
 func (a *App) Whole() json.RawMessage {
 	if a.whole == nil {
 		return json.RawMessage("{}")
@@ -125,8 +123,7 @@ func (a *App) Whole() json.RawMessage {
 	return a.whole
 }
 
-// Handlers calls do for the handlers of a service, wherever they are in the configuration
-// that a command works on.
+// Handlers calls do for each handler of a service, wherever it is in the configuration that a command works on.
 func (a *App) Handlers(service string, do func(handler json.RawMessage) error) error {
 	return a.handlers(registered[service], do)
 }

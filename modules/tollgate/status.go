@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// began is when the process did.
+// began is when the process began.
 var began = time.Now()
 
 // Began returns when the process began, and when the configuration was loaded.
@@ -37,16 +37,16 @@ func (a *App) ServedDatabases() (all []ServedDatabase) {
 	return all
 }
 
-// backupFile has the note of the last backup, in the folder for files of the keyring.
+// backupFile is the file with the record of the last backup, in the folder for files of the keyring.
 const backupFile = "last-backup.json"
 
-// Backup is the note of a backup.
+// Backup is the record of a backup.
 type Backup struct {
-	At     time.Time `json:"at"` // what was acknowledged before is in it
+	At     time.Time `json:"at"` // everything that was acknowledged before is included
 	Folder string    `json:"folder"`
 }
 
-// NoteBackup notes that a backup was made on this machine.
+// NoteBackup records that a backup was made on this machine.
 func (a *App) NoteBackup(b Backup) error {
 	text, err := json.Marshal(b)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *App) NoteBackup(b Backup) error {
 	return os.Rename(file+".new", file)
 }
 
-// LastBackup returns the note of the last backup; ok is false where there is none.
+// LastBackup returns the record of the last backup, or ok as false if there is none.
 func (a *App) LastBackup() (b Backup, ok bool) {
 	text, err := os.ReadFile(filepath.Join(a.dir, backupFile))
 	return b, err == nil && json.Unmarshal(text, &b) == nil

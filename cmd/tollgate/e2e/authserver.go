@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// NewAuthserver runs the authorization server on a file of keys alone. The text has
-// PORT and ADMIN in the places of two free ports.
+// NewAuthserver runs the authorization server from a settings file alone. The words PORT and ADMIN in text are replaced
+// by two free ports.
 func NewAuthserver(t *testing.T, text string, env ...string) (n *Node, public, admin string) {
 	t.Helper()
 	n, public, admin = PrepareAuthserver(t, text, env...)
@@ -16,7 +16,7 @@ func NewAuthserver(t *testing.T, text string, env ...string) (n *Node, public, a
 	return n, public, admin
 }
 
-// PrepareAuthserver is NewAuthserver before the start.
+// PrepareAuthserver works like NewAuthserver but does not start the node.
 func PrepareAuthserver(t *testing.T, text string, env ...string) (n *Node, public, admin string) {
 	t.Helper()
 	ports := []string{FreePort(t), FreePort(t)}
@@ -28,20 +28,21 @@ func PrepareAuthserver(t *testing.T, text string, env ...string) (n *Node, publi
 	return n, "http://localhost:" + ports[0], "http://localhost:" + ports[1]
 }
 
-// ShippedAuthserver is a node with an example that has keys beside it, on a port of its own.
+// ShippedAuthserver returns a node with a shipped example that has a settings file beside it, on a port of its own.
 func ShippedAuthserver(t *testing.T, name, port, admin string) *Node {
 	t.Helper()
 	keys, err := os.ReadFile(Repo("caddyfiles", name, "config.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := Shipped(t, name, "skip_install_trust", "skip_install_trust\n\tauto_https disable_redirects", ":9001", ":"+admin)
+	config := Shipped(t, name, "skip_install_trust", "skip_install_trust\n\tauto_https disable_redirects",
+		":9001", ":"+admin)
 	n := NewNode(t, config, "TOLLGATE_DOMAIN=localhost:"+port)
 	n.WriteKeys(string(keys))
 	return n
 }
 
-// WriteKeys writes the file of keys of an authorization server.
+// WriteKeys writes the settings file of an authorization server.
 func (n *Node) WriteKeys(text string) {
 	n.T.Helper()
 	if err := os.WriteFile(n.Path("config.yaml"), []byte(text), 0o600); err != nil {
@@ -49,7 +50,7 @@ func (n *Node) WriteKeys(text string) {
 	}
 }
 
-// AnswersWith waits for a status of a path.
+// AnswersWith waits until a URL answers with a status.
 func AnswersWith(t *testing.T, target string, status int) *Answer {
 	t.Helper()
 	var a *Answer

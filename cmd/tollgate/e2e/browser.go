@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// CheckConsole checks the document of a console, with what its policy must say of
-// requests, and the files below root, which is relative to it. It returns the text
-// of the document.
+// CheckConsole checks the document of a console, the part connect of its Content-Security-Policy, and the files below
+// root, which is relative to the document. It returns the text of the document.
 func CheckConsole(t *testing.T, document, root, connect string) string {
 	t.Helper()
 	page := Get(t, Client, document, "")
 	policy := page.Header.Get("Content-Security-Policy")
 	for _, part := range []string{
-		"default-src 'none';", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none';", "base-uri 'none';", "form-action 'none';",
+		"default-src 'none';", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none';",
+		"base-uri 'none';", "form-action 'none';",
 		"require-trusted-types-for 'script'; trusted-types 'none'", connect,
 	} {
 		if !strings.Contains(policy, part) {
@@ -29,28 +29,32 @@ func CheckConsole(t *testing.T, document, root, connect string) string {
 		page.Header.Get("Referrer-Policy") != "no-referrer" || page.Header.Get("Cache-Control") != "no-cache" {
 		t.Errorf("status %d, headers %v", page.Status, page.Header)
 	}
-	if strings.Contains(page.Body, "<style") || strings.Contains(page.Body, "style=") || strings.Contains(page.Body, "onclick") {
+	if strings.Contains(page.Body, "<style") || strings.Contains(page.Body, "style=") ||
+		strings.Contains(page.Body, "onclick") {
 		t.Errorf("something inline in %s", page.Body)
 	}
 	if a := Get(t, Client, document, "", "If-None-Match", tag); a.Status != http.StatusNotModified || a.Body != "" {
 		t.Errorf("unchanged: status %d, %q", a.Status, a.Body)
 	}
 	for path, kind := range map[string]string{
-		"app.js": "text/javascript; charset=utf-8", "pages/overview.js": "text/javascript; charset=utf-8", "parts/dom.js": "text/javascript; charset=utf-8",
-		"app.css": "text/css; charset=utf-8", "parts/look.css": "text/css; charset=utf-8", "parts/logo.svg": "image/svg+xml", "parts/icons.svg": "image/svg+xml",
+		"app.js": "text/javascript; charset=utf-8", "pages/overview.js": "text/javascript; charset=utf-8",
+		"parts/dom.js": "text/javascript; charset=utf-8", "app.css": "text/css; charset=utf-8",
+		"parts/look.css": "text/css; charset=utf-8", "parts/logo.svg": "image/svg+xml",
+		"parts/icons.svg": "image/svg+xml",
 	} {
 		a := Get(t, Client, document+root+path, "")
-		if a.Status != http.StatusOK || a.Header.Get("Content-Type") != kind || a.Header.Get("ETag") == "" || a.Header.Get("Content-Security-Policy") != policy {
+		if a.Status != http.StatusOK || a.Header.Get("Content-Type") != kind || a.Header.Get("ETag") == "" ||
+			a.Header.Get("Content-Security-Policy") != policy {
 			t.Errorf("%s: status %d, %v", path, a.Status, a.Header)
 		}
 	}
 	return page.Body
 }
 
-// browsers lets one test use a browser at a time: each takes a processor or two.
+// browsers lets one test at a time use a browser, since each takes a processor or two.
 var browsers sync.Mutex
 
-// RunBrowser runs one file of cases in a browser.
+// RunBrowser runs a file of cases in a browser.
 func RunBrowser(t *testing.T, file string, env ...string) {
 	t.Helper()
 	browsers.Lock()
@@ -58,16 +62,14 @@ func RunBrowser(t *testing.T, file string, env ...string) {
 	RunBrowserBeside(t, file, env...)
 }
 
-// RunBrowserBeside is RunBrowser for cases that mostly wait for something else: they take
-// no turn.
+// RunBrowserBeside works like RunBrowser for cases that mostly wait for something else, and does not wait for its turn.
 func RunBrowserBeside(t *testing.T, file string, env ...string) {
 	t.Helper()
 	program, browser := NodeProgram(t), chromium(t)
 	RunNode(t, program, file, append(env, "CHROMIUM="+browser, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))...)
 }
 
-// chromium finds the browser, the one without windows first: it takes half of the
-// processor's time.
+// chromium finds the browser. It prefers the one without windows, which takes half of the processor time.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {

@@ -31,8 +31,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Shipped is a file of caddyfiles with some of its text replaced, each once:
-// pairs of old and new.
+// Shipped returns a file of caddyfiles with some texts replaced. replace has pairs of old and new texts; each old text
+// must occur exactly once.
 func Shipped(t *testing.T, name string, replace ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(Repo("caddyfiles", name, "Caddyfile"))
@@ -46,9 +46,8 @@ func Shipped(t *testing.T, name string, replace ...string) string {
 	return config
 }
 
-// Gateway is a node with the shipped gateway Caddyfile: without TLS, on a port
-// of its own, users' models on this machine allowed. options are more lines of
-// the global option tollgate.
+// Gateway is a node with the shipped gateway Caddyfile, without TLS, on a port of its own, and with users' models on
+// this machine allowed. options has further lines for the global option tollgate.
 type Gateway struct {
 	*Node
 	*keychain.Service
@@ -64,7 +63,7 @@ func NewGateway(t *testing.T, options string, replace ...string) *Gateway {
 	return g
 }
 
-// Prepare is NewGateway before the start.
+// Prepare works like NewGateway but does not start the node.
 func Prepare(t *testing.T, options string, replace ...string) *Gateway {
 	t.Helper()
 	port := FreePort(t)
@@ -85,7 +84,7 @@ func Prepare(t *testing.T, options string, replace ...string) *Gateway {
 	return g
 }
 
-// OpenKeychain is the keychain as another process has it: the command line.
+// OpenKeychain opens the keychain as another process does, such as the command line.
 func OpenKeychain(t *testing.T, db *store.DB, master []byte) *keychain.Service {
 	t.Helper()
 	t.Cleanup(func() { _ = db.Close() })
@@ -133,8 +132,8 @@ func healthy(t *testing.T, base string) {
 	})
 }
 
-// User makes a user with these entries, the first tried first, and returns the
-// gateway key. An entry is the model name that the upstream gets.
+// User makes a user with an entry for each model, tried in this order, and returns the gateway key. A model is the name
+// that the upstream receives.
 func (g *Gateway) User(name string, up *Upstream, models ...string) string {
 	g.T.Helper()
 	return AddUser(g.T, g.Service, name, up, models...)
@@ -157,13 +156,13 @@ func AddUser(t *testing.T, service *keychain.Service, name string, up *Upstream,
 	return key.Key
 }
 
-// Upstream is a scripted model server. Its base URLs lead to the same server,
-// but the gateway takes each for a provider of its own.
+// Upstream is a scripted model server. All its base URLs lead to the same server, but the gateway takes each for a
+// separate provider.
 type Upstream struct {
 	*scriptedmodel.Server
 	URL   string
 	bases atomic.Int64
-	// answer is asked first; true: it has answered.
+	// Answer is called first. If it returns true it has answered the request.
 	Answer func(w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -189,17 +188,17 @@ func NewUpstream(t *testing.T) *Upstream {
 
 func (u *Upstream) Base() string { return fmt.Sprintf("%s/%d/v1", u.URL, u.bases.Add(1)) }
 
-// AwaitRequests waits until so many requests have begun.
+// AwaitRequests waits until n requests have begun.
 func (u *Upstream) AwaitRequests(ctx context.Context, n int64) error {
 	return u.Wait(ctx, func(s scriptedmodel.Stats) bool { return s.Requests >= n })
 }
 
-// AwaitCancelled waits until so many clients have left.
+// AwaitCancelled waits until n clients have left.
 func (u *Upstream) AwaitCancelled(ctx context.Context, n int64) error {
 	return u.Wait(ctx, func(s scriptedmodel.Stats) bool { return s.Cancelled >= n })
 }
 
-// Models lists the model names that were asked for, in order.
+// Models returns the model names that were asked for, in order.
 func (u *Upstream) Models() []string {
 	var names []string
 	for _, r := range u.Requests() {
@@ -211,24 +210,24 @@ func (u *Upstream) Models() []string {
 	return names
 }
 
-// Script is a model name that asks the scripted model for an answer.
+// Script returns a model name that asks the scripted model for an answer. pairs has names and values.
 func Script(pairs ...string) string {
 	var b strings.Builder
 	b.WriteString("scripted")
-	before := "?"
+	separator := "?"
 	for pair := range slices.Chunk(pairs, 2) {
-		b.WriteString(before + pair[0] + "=" + url.QueryEscape(pair[1]))
-		before = "&"
+		b.WriteString(separator + pair[0] + "=" + url.QueryEscape(pair[1]))
+		separator = "&"
 	}
 	return b.String()
 }
 
-// Answer is a whole answer of the gateway.
+// Answer is a complete response of the gateway.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   string
-	Err    error // of the exchange
+	Err    error // error of the exchange
 }
 
 // failure is the error body of the chat format.
@@ -257,7 +256,7 @@ func (a *Answer) Failure(t *testing.T) failure {
 	return f
 }
 
-// Refused checks status and code of an error answer.
+// Refused checks the status and the code of an error response.
 func (a *Answer) Refused(t *testing.T, status int, code string) failure {
 	t.Helper()
 	if a.Err != nil {
@@ -277,7 +276,7 @@ func (a *Answer) Refused(t *testing.T, status int, code string) failure {
 	return f
 }
 
-// Text is the content of a chat completion, streamed or not.
+// Text returns the content of a chat completion, streamed or not.
 func (a *Answer) Text(t *testing.T) string {
 	t.Helper()
 	if a.Err != nil {
@@ -303,7 +302,7 @@ func (a *Answer) Text(t *testing.T) string {
 	return reply.Choices[0].Message.Content
 }
 
-// Streamed is the text of a stream and its last event.
+// Streamed returns the text of a stream and its last event.
 func Streamed(t *testing.T, body string) (text, last string) {
 	t.Helper()
 	var b strings.Builder
@@ -329,20 +328,21 @@ func Streamed(t *testing.T, body string) (text, last string) {
 	return b.String(), last
 }
 
-// Prompt is the body of a request.
+// Prompt returns the body of a request.
 func Prompt(model string, stream bool) string {
 	return fmt.Sprintf(`{"model":%q,"stream":%t,"messages":[{"role":"user","content":"Hi"}]}`, model, stream)
 }
 
 var Client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: time.Minute}
 
-// Open sends a chat request and returns the answer with its body unread.
+// Open sends a chat request and returns the response with its body unread.
 func Open(ctx context.Context, base, key, body string) (*http.Response, error) {
 	return openVia(ctx, Client, base, key, body)
 }
 
 func openVia(ctx context.Context, c *http.Client, base, key, body string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/chat/completions", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/chat/completions",
+		strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -350,13 +350,13 @@ func openVia(ctx context.Context, c *http.Client, base, key, body string) (*http
 	if key != "" {
 		request.Header.Set("Authorization", "Bearer "+key)
 	}
-	// Empty, it is not sent, but tells net/http that the request may be repeated
-	// when a connection turns out to be closed.
+	// An empty header is not sent, but tells net/http that the request may be repeated if a connection turns out to be
+	// closed.
 	request.Header["X-Idempotency-Key"] = nil
 	return c.Do(request)
 }
 
-// Ask sends a chat request and reads the answer.
+// Ask sends a chat request and reads the response.
 func Ask(ctx context.Context, base, key, body string) *Answer {
 	resp, err := Open(ctx, base, key, body) //nolint:bodyclose // read does
 	return Read(resp, err)
@@ -371,7 +371,7 @@ func Read(resp *http.Response, err error) *Answer {
 	return &Answer{resp.StatusCode, resp.Header, string(text), err}
 }
 
-// Get sends a GET with a gateway key; empty: none.
+// Get sends a GET request with a gateway key, unless the key is empty.
 func Get(t *testing.T, c *http.Client, target, key string, header ...string) *Answer {
 	t.Helper()
 	return Do(t, c, http.MethodGet, target, key, "", header...)
@@ -413,7 +413,7 @@ func FirstEvent(t *testing.T, resp *http.Response) (*bufio.Reader, string) {
 	}
 }
 
-// Usage is what the log of a request has.
+// Usage is the log record of a request.
 type Usage struct {
 	requestID, User, asked, Tier, Provider, Model, Code, Source string
 	Stream                                                      bool
@@ -421,7 +421,7 @@ type Usage struct {
 	Failed                                                      string
 }
 
-// UsageLog reads the records of the database file, by request id.
+// UsageLog reads the records in the database file, by request id.
 func (n *Node) UsageLog() map[string]Usage {
 	n.T.Helper()
 	db, err := sql.Open("sqlite", "file:"+n.Path("data", "tollgate.db")+"?mode=ro&_pragma=busy_timeout(5000)")
@@ -467,7 +467,7 @@ func (n *Node) AwaitUsage(requestID string) Usage {
 	return found
 }
 
-// Ready waits until the node says so.
+// Ready waits until the node reports that it is ready.
 func (g *Gateway) Ready() {
 	g.T.Helper()
 	Eventually(g.T, StartLimit, "the node is ready", func() error {
@@ -478,9 +478,8 @@ func (g *Gateway) Ready() {
 	})
 }
 
-// ForNode adds two things to the scripted model: /stats, and an answer to tool
-// results, which is the request itself. The script of a conversation asks for
-// tools in the first turn, and would so in every other.
+// ForNode adds two things to the scripted model: /stats, and an answer to tool results, which is the request itself.
+// The script of a conversation asks for tools in the first turn, and would otherwise do so in every turn.
 func (u *Upstream) ForNode(w http.ResponseWriter, r *http.Request) bool {
 	if r.URL.Path == "/stats" {
 		u.statsForNode(w, r)
@@ -491,15 +490,15 @@ func (u *Upstream) ForNode(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	if gjson.GetBytes(body, "messages.@reverse.0.role").String() == "tool" {
-		body = fmt.Appendf(nil, `{"model":%q,"stream":%t,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"Hi"}]}`,
+		body = fmt.Appendf(nil,
+			`{"model":%q,"stream":%t,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"Hi"}]}`,
 			Script("words", "100000", "text", string(body)), gjson.GetBytes(body, "stream").Bool())
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return false
 }
 
-// statsForNode answers the counts of the upstream, as soon as they have
-// reached those that the query names.
+// statsForNode answers with the counts of the upstream as soon as they have reached those in the query.
 func (u *Upstream) statsForNode(w http.ResponseWriter, r *http.Request) {
 	atLeast := func(name string) int64 {
 		n, _ := strconv.ParseInt(r.URL.Query().Get(name), 10, 64)
@@ -516,7 +515,7 @@ func (u *Upstream) statsForNode(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"requests":%d,"cancelled":%d}`, s.Requests, s.Cancelled)
 }
 
-// CliKey makes a key with the command line, in a process of its own.
+// CliKey makes a key with the command line, in a separate process.
 func (g *Gateway) CliKey() string {
 	out := g.Tool("keychain", "keys", "create", "--user", "ada", "--json")
 	var made struct{ Key string }

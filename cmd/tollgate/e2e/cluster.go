@@ -11,8 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// BackgroundContext is that of clients which outlive the moment in which a
-// test decides to stop them.
+// BackgroundContext is the context of clients that continue after a test has decided to stop them.
 var BackgroundContext = context.Background()
 
 const MasterKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
@@ -26,17 +25,19 @@ func Master(t *testing.T) []byte {
 	return key
 }
 
-// Clustered is a node of several: the lines of the shipped gateway Caddyfile
-// for that are uncommented. dsn or redis may be empty: SQLite, memory.
+// Clustered returns one node of several: the lines for that in the shipped gateway Caddyfile are uncommented. An empty
+// dsn means SQLite, an empty redis means memory.
 func Clustered(t *testing.T, dsn, redis string) *Gateway {
 	t.Helper()
 	var replace []string
 	if dsn != "" {
-		replace = append(replace, "\t\tdatabase sqlite data/tollgate.db\n", "\t\tdatabase postgres {env.TOLLGATE_DSN}\n")
+		replace = append(replace, "\t\tdatabase sqlite data/tollgate.db\n",
+			"\t\tdatabase postgres {env.TOLLGATE_DSN}\n")
 	}
 	replace = append(replace, "\t\t# keyring aes", "\t\tkeyring aes")
 	if redis != "" {
-		replace = append(replace, "\t\tcounters memory\n", "\t\tcounters redis {env.TOLLGATE_REDIS_URL}\n\t\tallow_networks 127.0.0.0/8\n")
+		replace = append(replace, "\t\tcounters memory\n",
+			"\t\tcounters redis {env.TOLLGATE_REDIS_URL}\n\t\tallow_networks 127.0.0.0/8\n")
 	} else {
 		replace = append(replace, "\t\tcounters memory\n", "\t\tcounters memory\n\t\tallow_networks 127.0.0.0/8\n")
 	}
@@ -49,8 +50,7 @@ func Clustered(t *testing.T, dsn, redis string) *Gateway {
 	}
 }
 
-// Administration is the keychain of a PostgreSQL database, as the command
-// line of a third machine has it.
+// Administration opens the keychain in a PostgreSQL database, as the command line on a third machine does.
 func Administration(t *testing.T, dsn string) *keychain.Service {
 	t.Helper()
 	db, err := store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop())

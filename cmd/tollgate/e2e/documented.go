@@ -11,8 +11,7 @@ import (
 	validator "github.com/pb33f/libopenapi-validator"
 )
 
-// documented calls an API and holds every exchange against the OpenAPI document
-// that the API serves.
+// documented calls an API and checks every exchange against the OpenAPI document that the API serves.
 type documented struct {
 	t     *testing.T
 	base  string
@@ -45,8 +44,8 @@ func (d *documented) As(token string) *documented {
 	return &other
 }
 
-// Call sends a request, wants a status, and checks that the answer is as the
-// document says; so must the request be, where it is not refused.
+// Call sends a request, expects a status, and checks the response against the document. A request that is not refused
+// must match the document too.
 func (d *documented) Call(method, path, body string, status int) *Answer {
 	d.t.Helper()
 	build := func() *http.Request {
@@ -76,13 +75,15 @@ func (d *documented) Call(method, path, body string, status int) *Answer {
 	resp.Body = io.NopCloser(strings.NewReader(a.Body))
 	if ok, errs := d.check.ValidateHttpResponse(build(), resp); !ok {
 		for _, e := range errs {
-			d.t.Errorf("%s %s answered %d %.600s\nagainst the document: %s: %s %v", method, path, a.Status, a.Body, e.Message, e.Reason, e.SchemaValidationErrors)
+			d.t.Errorf("%s %s answered %d %.600s\nagainst the document: %s: %s %v",
+				method, path, a.Status, a.Body, e.Message, e.Reason, e.SchemaValidationErrors)
 		}
 	}
 	if status < 400 {
 		if ok, errs := d.check.ValidateHttpRequest(build()); !ok {
 			for _, e := range errs {
-				d.t.Errorf("%s %s %s is accepted, against the document: %s: %s %v", method, path, body, e.Message, e.Reason, e.SchemaValidationErrors)
+				d.t.Errorf("%s %s %s is accepted, against the document: %s: %s %v",
+					method, path, body, e.Message, e.Reason, e.SchemaValidationErrors)
 			}
 		}
 	}

@@ -14,14 +14,15 @@ import (
 	"time"
 )
 
-// AwayFromMinuteEnd keeps a count out of two windows.
+// AwayFromMinuteEnd sleeps until the next minute if this one is about to end, so that a count is not split over two
+// windows.
 func AwayFromMinuteEnd() {
 	if now := time.Now(); now.Second() >= 54 {
 		time.Sleep(now.Truncate(time.Minute).Add(time.Minute).Sub(now))
 	}
 }
 
-// load is a number of clients that ask without a pause.
+// load is a number of clients that send requests without a pause.
 type load struct {
 	done    chan struct{}
 	clients sync.WaitGroup
@@ -32,27 +33,25 @@ type load struct {
 func (o Outcome) String() string { return fmt.Sprintf("%d %s %v", o.Status, o.Code, o.Err) }
 
 type Outcome struct {
-	At     time.Time // of the end
+	At     time.Time // when the response ended
 	ID     string
 	Status int
 	Code   string
 	Err    error
 }
 
-// oneShot opens a connection for each request.
+// oneShot opens a new connection for each request.
 var oneShot = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 
-// Unanswered reports whether a request ended with its connection, before any answer. A
-// reload does that to what is new in that moment: a server of net/http that is told to shut
-// down closes those that it has not begun to handle, and the kernel resets connections which
-// it has not accepted, unless net.ipv4.tcp_migrate_req moves them. SDKs send it again.
+// Unanswered reports whether a request failed with its connection before any response. A reload can do that to new
+// requests: a server of net/http that is shut down closes connections that it has not begun to handle, and the kernel
+// resets connections that were not accepted yet, unless net.ipv4.tcp_migrate_req moves them. SDKs repeat such requests.
 func Unanswered(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF)
 }
 
-// StartLoad asks for keychain-high, every other time streamed. Every other
-// client opens a connection for each request. As SDKs do, all of them send a
-// request again that has no answer.
+// StartLoad starts clients that ask for keychain-high, with every other request streamed. Every other client opens a
+// connection for each request. Like SDKs, all of them repeat a request that gets no response.
 func StartLoad(base, key string, clients int, pause time.Duration) *load {
 	l := &load{done: make(chan struct{})}
 	for c := range clients {
@@ -101,7 +100,7 @@ func (l *load) Stop() {
 	l.clients.Wait()
 }
 
-// Outcomes are those that pass want, as they came.
+// Outcomes returns the outcomes for which want returns true, in order.
 func (l *load) Outcomes(want func(Outcome) bool) []Outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +120,7 @@ func (l *load) Succeeded() []string {
 	return ids
 }
 
-// Await waits until an answer that came after since passes want.
+// Await waits until an outcome after since for which want returns true.
 func (l *load) Await(t *testing.T, limit time.Duration, what string, since time.Time, want func(Outcome) bool) {
 	t.Helper()
 	Eventually(t, limit, what, func() error {

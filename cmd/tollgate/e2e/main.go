@@ -1,6 +1,5 @@
-// Package e2e is what tests of the running binary share: processes with a folder of their
-// own, a gateway, clients and upstreams. The packages below are the tests, by subject;
-// each has a TestMain that calls Run.
+// Package e2e has what the tests of the running binary share: processes with a folder of their own, a gateway, clients
+// and upstreams. The packages below it are the tests, by subject; each has a TestMain that calls Run.
 package e2e
 
 import (
@@ -16,13 +15,13 @@ import (
 	"testing"
 )
 
-// Binary is the program under test: that of TOLLGATE_BIN, or one built here.
+// Binary is the program under test: the one in TOLLGATE_BIN, or one built by Run.
 var Binary string
 
-// Run runs the tests of a package. The result is its exit code.
+// Run runs the tests of a package and returns the exit code.
 func Run(m *testing.M) int {
 	flag.Parse()
-	// Most of the time is spent in waiting for processes, not in work.
+	// The tests mostly wait for processes.
 	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		if err := flag.Set("test.parallel", "8"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -35,8 +34,8 @@ func Run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	// What the configurations of testdata/adapt ask the environment for, and a
-	// place for what Caddy may write while it validates them.
+	// The configurations of testdata/adapt use these environment variables, and Caddy may write to these folders while
+	// it validates them.
 	for name, value := range map[string]string{
 		"XDG_DATA_HOME": dir, "XDG_CONFIG_HOME": dir,
 		"TOLLGATE_DSN":        "postgres://tollgate@127.0.0.1/tollgate",
@@ -55,7 +54,7 @@ func Run(m *testing.M) int {
 	return m.Run()
 }
 
-// program is the path of the binary; without TOLLGATE_BIN it is built.
+// program returns the path of the binary. It builds it unless TOLLGATE_BIN is set.
 func program(dir string) (string, error) {
 	if path := os.Getenv("TOLLGATE_BIN"); path != "" {
 		return filepath.Abs(path)
@@ -83,5 +82,5 @@ var root = sync.OnceValue(func() string {
 	panic("the tests run outside of the repository")
 })
 
-// Repo is the path of a file of the repository.
+// Repo returns the path of a file of the repository.
 func Repo(parts ...string) string { return filepath.Join(append([]string{root()}, parts...)...) }

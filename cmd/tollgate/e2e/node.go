@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// RefusesToStart runs the gateway, which ends at once, and returns what it said.
+// RefusesToStart runs the gateway, expects that it ends at once with an error, and returns its output.
 func (n *Node) RefusesToStart() string {
 	n.T.Helper()
 	ctx, cancel := context.WithTimeout(n.T.Context(), StartLimit)
@@ -37,7 +37,7 @@ func (n *Node) RefusesToStart() string {
 	return string(out)
 }
 
-// AwaitLogTimes waits until a log line is there so many times.
+// AwaitLogTimes waits until a message was logged so many times.
 func (n *Node) AwaitLogTimes(times int, line string) {
 	n.T.Helper()
 	Eventually(n.T, WaitLimit, fmt.Sprintf("%d times %q in the log", times, line), func() error {
@@ -48,7 +48,7 @@ func (n *Node) AwaitLogTimes(times int, line string) {
 	})
 }
 
-// Integrity is what SQLite says of the whole database.
+// Integrity returns the result of SQLite's integrity check.
 func (n *Node) Integrity() string {
 	n.T.Helper()
 	db, err := sql.Open("sqlite", "file:"+n.Path("data", "tollgate.db")+"?mode=ro&_pragma=busy_timeout(5000)")
@@ -66,29 +66,29 @@ func (n *Node) Integrity() string {
 const (
 	StartLimit = 2 * time.Minute // until a process serves; machines under load are slow
 	StopLimit  = 2 * time.Minute
-	WaitLimit  = 2 * time.Minute // for what must come by itself
+	WaitLimit  = 2 * time.Minute // for what happens by itself
 	poll       = 10 * time.Millisecond
 )
 
-// Node is one running gateway with a working directory of its own.
+// Node is a gateway process with a working directory of its own.
 type Node struct {
 	T    *testing.T
 	Dir  string
 	Env  []string
-	Args []string // behind run; nil: --config Caddyfile
+	Args []string // after run; nil for --config Caddyfile
 	Logs *Output  // standard error
 	Out  *Output  // standard output
 
 	Cmd     *exec.Cmd
 	exited  chan struct{}
-	clients []*http.Client // of Trusting
+	clients []*http.Client // made by Trusting
 }
 
-// NewNode makes the working directory with config as its Caddyfile. env adds
-// to the variables of the process, which inherits none of ours.
+// NewNode makes the working directory with config as its Caddyfile. env is added to the environment of the process,
+// which inherits none of ours except PATH and TMPDIR.
 func NewNode(t *testing.T, config string, env ...string) *Node {
 	t.Helper()
-	// Short, because the path of a socket may have 104 characters at most.
+	// The path is short, because that of a socket may have at most 104 characters.
 	dir, err := os.MkdirTemp("", "tg-")
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func NewNode(t *testing.T, config string, env ...string) *Node {
 	return n
 }
 
-// Environment is that of every program started here.
+// Environment returns the environment of the programs that are started.
 func Environment(dir string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir(),
@@ -135,7 +135,7 @@ func (n *Node) Configure(config string) {
 // Start runs the gateway and waits until its configuration is loaded.
 func (n *Node) Start() *Node {
 	n.T.Helper()
-	_ = os.Remove(n.Path("data", "admin.sock")) // of a process that was killed
+	_ = os.Remove(n.Path("data", "admin.sock")) // left by a process that was killed
 	args := n.Args
 	if args == nil {
 		args = []string{"--config", "Caddyfile"}
@@ -167,9 +167,9 @@ func (n *Node) Start() *Node {
 	return n
 }
 
-// Admin uses the admin API on its socket. After a reload the API's server before shares the
-// socket for a moment, and closes a connection that it accepted in its last one without an answer:
-// such a request has done nothing, and is sent again.
+// Admin sends a request to the admin API on its socket. After a reload the previous API server shares the socket for a
+// moment, and may close a connection that it accepted last without an answer. Such a request had no effect and is
+// repeated.
 func (n *Node) Admin(method, path, contentType, body string) (text string, err error) {
 	client := &http.Client{Timeout: StartLimit, Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -186,13 +186,14 @@ func (n *Node) Admin(method, path, contentType, body string) (text string, err e
 }
 
 func admin(client *http.Client, method, path, contentType, body string) (string, error) {
-	request, err := http.NewRequestWithContext(context.Background(), method, "http://admin"+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(context.Background(), method, "http://admin"+path,
+		strings.NewReader(body))
 	if err != nil {
 		return "", err
 	}
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
-		request.Header.Set("Cache-Control", "must-revalidate") // load it also when it is the same
+		request.Header.Set("Cache-Control", "must-revalidate") // load it even if it is unchanged
 	}
 	resp, err := client.Do(request)
 	if err != nil {
@@ -217,18 +218,18 @@ func (n *Node) Load(config string) {
 	}
 }
 
-// Change does what gives the gateway another configuration, and waits until the servers
-// before take no more connections, where that went well.
+// Change calls how, which changes the gateway's configuration, and waits until the previous servers accept no more
+// connections, unless how fails.
 func (n *Node) Change(how func() error) error {
-	before := n.sentinels()
+	previous := n.sentinels()
 	if err := how(); err != nil {
-		for _, c := range before {
+		for _, c := range previous {
 			_ = c.Close()
 		}
 		return err
 	}
-	awaitEnd(before)
-	// Those to the servers before end with them, perhaps under a request.
+	awaitEnd(previous)
+	// Connections to the previous servers end with them, perhaps during a request.
 	Client.CloseIdleConnections()
 	for _, client := range n.clients {
 		client.CloseIdleConnections()
@@ -236,8 +237,7 @@ func (n *Node) Change(how func() error) error {
 	return nil
 }
 
-// Tool runs a command of the binary in the working directory and returns what
-// it prints.
+// Tool runs a command of the binary in the working directory and returns its output.
 func (n *Node) Tool(args ...string) string {
 	n.T.Helper()
 	ctx, cancel := context.WithTimeout(n.T.Context(), StartLimit)
@@ -253,7 +253,7 @@ func (n *Node) Tool(args ...string) string {
 	return string(out)
 }
 
-// Stop ends the gateway as an operator does, and expects exit code 0.
+// Stop stops the gateway as an operator does, and expects exit code 0.
 func (n *Node) Stop() {
 	n.T.Helper()
 	if err := n.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -274,7 +274,7 @@ func (n *Node) AwaitExit() {
 	}
 }
 
-// Runs reports whether the gateway has not ended.
+// Runs reports whether the gateway is running.
 func (n *Node) Runs() bool {
 	select {
 	case <-n.exited:
@@ -284,7 +284,7 @@ func (n *Node) Runs() bool {
 	}
 }
 
-// Kill ends the gateway at once, as a crash does. One that has ended stays so.
+// Kill ends the gateway at once, like a crash. It does nothing if the gateway has ended.
 func (n *Node) Kill() {
 	if n.Cmd == nil {
 		return
@@ -293,7 +293,7 @@ func (n *Node) Kill() {
 	<-n.exited
 }
 
-// AwaitLog waits for a log line that holds all parts.
+// AwaitLog waits for a log line that contains all parts.
 func (n *Node) AwaitLog(parts ...string) {
 	n.T.Helper()
 	Eventually(n.T, WaitLimit, fmt.Sprintf("a log line with %q", parts), func() error {
@@ -317,7 +317,7 @@ func (n *Node) Logged(parts ...string) bool {
 	return false
 }
 
-// Trusting is a client that trusts the node's own authority and speaks HTTP/2.
+// Trusting returns a client that trusts the node's own certificate authority and uses HTTP/2.
 func (n *Node) Trusting() *http.Client {
 	n.T.Helper()
 	pool := x509.NewCertPool()
@@ -328,14 +328,16 @@ func (n *Node) Trusting() *http.Client {
 		}
 		return err
 	})
-	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+	transport := &http.Transport{
+		ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+	}
 	n.T.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{Transport: transport, Timeout: time.Minute}
 	n.clients = append(n.clients, client)
 	return client
 }
 
-// Output collects what a process writes.
+// Output collects the output of a process.
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -358,7 +360,7 @@ func (o *Output) Tail(n int) string {
 	return text[max(0, len(text)-n):]
 }
 
-// Eventually calls try until it returns nil.
+// Eventually calls try until it returns nil, and fails the test after limit.
 func Eventually(t *testing.T, limit time.Duration, what string, try func() error) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
@@ -380,8 +382,8 @@ func FreePort(t *testing.T) string {
 	return testenv.FreePort(t)
 }
 
-// supervise kills what was started and not ended when its input ends, which it
-// does with this process, in whatever way.
+// supervise kills the processes that were started and have not ended when its input ends, which it does with this
+// process, however that ends.
 const supervise = `
 trap '' INT TERM HUP
 pids=' '
@@ -408,7 +410,7 @@ var guard = sync.OnceValue(func() io.Writer {
 
 var guardMu sync.Mutex
 
-// Watch tells the guard that a process runs or has ended.
+// Watch informs the guard that a process was started or has ended.
 func Watch(pid int, runs bool) {
 	guardMu.Lock()
 	defer guardMu.Unlock()

@@ -13,10 +13,11 @@ import (
 
 const nodeLimit = 5 * time.Minute // for all cases of one client
 
-// NodeClients is the folder of the clients in Node.js.
+// NodeClients returns the folder of the Node.js clients.
 func NodeClients() string { return Repo("cmd/tollgate/testdata/npm") }
 
-// NodeProgram finds node, and the packages in the versions of package.json.
+// NodeProgram returns the path of node. It fails the test unless the packages are installed in the versions of
+// package.json.
 func NodeProgram(t *testing.T) string {
 	t.Helper()
 	program, err := exec.LookPath("node")
@@ -51,8 +52,8 @@ func readJSON(t *testing.T, path string, into any) {
 	}
 }
 
-// RunNode runs one file. It is no "node --test", which would start another
-// process for the file: one is all that has to end here.
+// RunNode runs one file. It does not use "node --test", which would start another process for the file: only one
+// process has to be ended here.
 func RunNode(t *testing.T, program, file string, env ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), nodeLimit)

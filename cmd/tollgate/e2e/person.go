@@ -10,15 +10,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 )
 
-// Person is a browser without script in which somebody goes from an application to the
-// authorization server, signs in, and goes back.
+// Person is a browser without scripts in which somebody goes from an application to the authorization server, signs in,
+// and returns.
 type Person struct {
 	*http.Client
 	t              *testing.T
 	mail, password string
 }
 
-// NewPerson is one with an account. back is the redirect URI, where the way ends.
+// NewPerson returns a person with an account. back is the redirect URI, at which the browser stops.
 func NewPerson(t *testing.T, mail, password, back string) *Person {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -26,7 +26,9 @@ func NewPerson(t *testing.T, mail, password, back string) *Person {
 		t.Fatal(err)
 	}
 	p := &Person{t: t, mail: mail, password: password}
-	p.Client = &http.Client{Jar: jar, Timeout: StartLimit, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+	p.Client = &http.Client{Jar: jar, Timeout: StartLimit, CheckRedirect: func(
+		r *http.Request, _ []*http.Request,
+	) error {
 		if strings.HasPrefix(r.URL.String(), back) {
 			return http.ErrUseLastResponse
 		}
@@ -40,8 +42,8 @@ func (p *Person) Browser(site string) *pagestest.Browser {
 	return &pagestest.Browser{T: p.t, URL: site, Always: make(http.Header), Client: p.Client}
 }
 
-// Approve goes the whole way from an authorization request: sign in, allow. It returns
-// where it ends, which has a code.
+// Approve follows an authorization request, signs in and consents. It returns the URL at which it ends, which has a
+// code.
 func (p *Person) Approve(authorize string) *url.URL {
 	p.t.Helper()
 	at, err := url.Parse(authorize)

@@ -7,14 +7,16 @@ import (
 
 const Submission = "/store/cmd/v1?command=store_report&version=8&certname=x"
 
-// AgentRunAt is that of a later run, by so many minutes.
+// AgentRunAt returns the report of an agent's run that began some minutes after the hour.
 func AgentRunAt(certname string, minutes int) []byte {
 	begin := time.Date(2026, 3, 2, 10, minutes, 0, 0, time.UTC)
 	at := func(second int) string {
 		return begin.Add(time.Duration(second) * time.Second).Format("2006-01-02T15:04:05.000Z")
 	}
 	event := func(second int) string {
-		return fmt.Sprintf(`{"status":"success","timestamp":%q,"property":"ensure","name":null,"new_value":"file","old_value":"absent","message":"created %s","corrective_change":null}`, at(second), certname)
+		return fmt.Sprintf(
+			`{"status":"success","timestamp":%q,"property":"ensure","name":null,"new_value":"file","old_value":"absent","message":"created %s","corrective_change":null}`,
+			at(second), certname)
 	}
 	return fmt.Appendf(nil, `{"certname":%q,"puppet_version":"7.23.0","report_format":12,"configuration_version":"v1","start_time":%q,`+
 		`"end_time":%q,"producer_timestamp":%q,"producer":null,"environment":"production","transaction_uuid":null,`+

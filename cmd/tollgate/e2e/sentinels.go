@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// sentinels are idle connections to the servers that run now. Such a server closes its
-// listeners first and then what is idle, so their end tells that the next connection
-// belongs to the servers that came after: one that is opened before may be reset, see
-// docs/known-limits.md.
+// sentinels opens idle connections to the servers that run now. A server that shuts down first closes its listeners and
+// then idle connections, so their end shows that a new connection belongs to the next servers; one that is opened
+// earlier may be reset, see docs/known-limits.md.
 func (n *Node) sentinels() (opened []net.Conn) {
 	text, err := n.Admin(http.MethodGet, "/config/apps/http/servers", "", "")
 	var servers map[string]struct {
@@ -26,7 +25,7 @@ func (n *Node) sentinels() (opened []net.Conn) {
 	}
 	for _, server := range servers {
 		for _, address := range server.Listen {
-			// What speaks to none but those with a certificate has no sentinel.
+			// A server that requires client certificates has no sentinel.
 			if c, err := sentinel(n.T.Context(), address, len(server.Policies) > 0); err == nil {
 				opened = append(opened, c)
 			}
@@ -35,7 +34,7 @@ func (n *Node) sentinels() (opened []net.Conn) {
 	return opened
 }
 
-// sentinel opens a connection and makes it an idle one by a request that no handler sees.
+// sentinel opens a connection and makes it idle by a request that no handler sees.
 func sentinel(ctx context.Context, address string, secure bool) (_ net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, StartLimit)
 	defer cancel()
@@ -71,7 +70,7 @@ func sentinel(ctx context.Context, address string, secure bool) (_ net.Conn, err
 	return c, answer.Body.Close()
 }
 
-// awaitEnd reads each connection to its end, whatever that is.
+// awaitEnd reads each connection to its end or error.
 func awaitEnd(opened []net.Conn) {
 	for _, c := range opened {
 		_, _ = io.Copy(io.Discard, c)

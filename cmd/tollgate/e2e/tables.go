@@ -10,10 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// Tables are the database of an authorization server that a test looks into, beside the
-// server.
+// Tables is the database of an authorization server that a test reads beside the server.
 type Tables struct {
-	Storage string // the key of the configuration
+	Storage string // Storage is the setting for the server's configuration.
 	Open    func(t *testing.T, n *Node) *store.DB
 }
 

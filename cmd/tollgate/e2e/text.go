@@ -14,7 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// LongForm is the text of a file in docs/reference/services.
+// LongForm returns the text of a file in docs/reference/services.
 func LongForm(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(Repo("docs/reference/services", name+".caddyfile"))
@@ -24,7 +24,7 @@ func LongForm(t *testing.T, name string) string {
 	return string(text)
 }
 
-// Services are the names of all services: each has its long form there.
+// Services returns the names of all services, each of which has its long form there.
 func Services(t *testing.T) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob(Repo("docs/reference/services", "*.caddyfile"))
@@ -39,7 +39,7 @@ func Services(t *testing.T) (names []string) {
 	return names
 }
 
-// Swap replaces what must be there once.
+// Swap replaces a text that must occur exactly once.
 func Swap(t *testing.T, text, old, by string) string {
 	t.Helper()
 	if n := strings.Count(text, old); n != 1 {
@@ -75,12 +75,12 @@ func CostLines(text string) (lines []string) {
 	return lines
 }
 
-// Surface is one of the APIs that clients of the gateway speak.
+// Surface is one of the APIs that clients of the gateway use.
 type Surface struct{ Name, Path string }
 
 var Surfaces = []Surface{{"chat", "/v1/chat/completions"}, {"messages", "/v1/messages"}, {"responses", "/v1/responses"}}
 
-// Body is a request that says text.
+// Body returns a request with a text.
 func (s Surface) Body(model string, stream bool, text string) string {
 	head := fmt.Sprintf(`{"model":%q,"stream":%t,`, model, stream)
 	switch s.Name {
@@ -92,7 +92,7 @@ func (s Surface) Body(model string, stream bool, text string) string {
 	return head + fmt.Sprintf(`"messages":[{"role":"user","content":%q}]}`, text)
 }
 
-// Says is the text of a good answer.
+// Says returns the text of a successful response.
 func (s Surface) Says(t *testing.T, a *Answer, stream bool) string {
 	t.Helper()
 	if kind := a.Header.Get("Content-Type"); a.Status != 200 || strings.HasPrefix(kind, "text/event-stream") != stream {
@@ -100,10 +100,15 @@ func (s Surface) Says(t *testing.T, a *Answer, stream bool) string {
 		return ""
 	}
 	if !stream {
-		path := map[string]string{"chat": "choices.0.message.content", "messages": "content.0.text", "responses": `output.#(type=="message").content.0.text`}[s.Name]
+		path := map[string]string{
+			"chat": "choices.0.message.content", "messages": "content.0.text",
+			"responses": `output.#(type=="message").content.0.text`,
+		}[s.Name]
 		return gjson.Get(a.Body, path).Str
 	}
-	ends := map[string]string{"chat": "data: [DONE]", "messages": "event: message_stop\n", "responses": "event: response.completed\n"}
+	ends := map[string]string{
+		"chat": "data: [DONE]", "messages": "event: message_stop\n", "responses": "event: response.completed\n",
+	}
 	if strings.Count(a.Body, ends[s.Name]) != 1 {
 		t.Errorf("the stream has no end:\n%s", a.Body)
 	}
@@ -127,7 +132,8 @@ func (s Surface) Says(t *testing.T, a *Answer, stream bool) string {
 // Open begins a stream.
 func (s Surface) Open(t *testing.T, base, key string) *http.Response {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+s.Path, strings.NewReader(s.Body("keychain-high", true, "Hi")))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+s.Path,
+		strings.NewReader(s.Body("keychain-high", true, "Hi")))
 	if err != nil {
 		t.Fatal(err)
 	}

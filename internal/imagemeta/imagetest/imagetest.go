@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Picture is an image of a size in a format.
+// Picture returns an image of a size in a format: png, jpeg or gif.
 func Picture(tb testing.TB, format string, width, height int) string {
 	tb.Helper()
 	var out bytes.Buffer
@@ -28,7 +28,7 @@ func Picture(tb testing.TB, format string, width, height int) string {
 	return out.String()
 }
 
-// WebPs are an image of 3 by 2 in each kind of WebP.
+// WebPs returns an image of 3 by 2 pixels in each kind of WebP.
 func WebPs() map[string]string {
 	header := func(kind, body string) string {
 		return "RIFF\x30\x00\x00\x00WEBP" + kind + "\x20\x00\x00\x00" + body + strings.Repeat("\x00", 30)

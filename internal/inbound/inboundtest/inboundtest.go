@@ -1,4 +1,4 @@
-// Package inboundtest looks whether the body of a request has to keep a pace.
+// Package inboundtest checks whether the body of a request has to keep a pace.
 package inboundtest
 
 import (
@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Recorder is an answer that notes the limits that are set to the reading of its request.
+// Recorder is a ResponseWriter that records the read deadlines that are set.
 type Recorder struct {
 	*httptest.ResponseRecorder
 	set []time.Time
 }
 
-// New makes a recorder.
+// New returns a recorder.
 func New() *Recorder { return &Recorder{ResponseRecorder: httptest.NewRecorder()} }
 
-// SetReadDeadline is called by http.ResponseController.
+// SetReadDeadline records a deadline. http.ResponseController calls it.
 func (r *Recorder) SetReadDeadline(at time.Time) error {
 	r.set = append(r.set, at)
 	return nil
 }
 
-// Paced reports whether there was a limit, and none is left.
+// Paced reports whether a deadline was set and then removed.
 func (r *Recorder) Paced() bool {
 	n := len(r.set)
 	return n > 1 && !r.set[0].IsZero() && r.set[n-1].IsZero()

@@ -1,4 +1,4 @@
-// Package jwkstest is an identity provider for tests.
+// Package jwkstest provides an identity provider for tests.
 package jwkstest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/MicahParks/jwkset"
 )
 
-// JWK is a public key as an identity provider publishes it. more is text of members before
-// its own, such as "use":"enc".
+// JWK returns a public key as an identity provider publishes it. more is text with further members, such as
+// "use":"enc", which are put in front.
 func JWK(kid string, key crypto.Signer, more ...string) string {
 	parsed, err := jwkset.NewJWKFromKey(key.Public(), jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: kid}})
 	if err != nil {
@@ -32,23 +32,23 @@ func JWK(kid string, key crypto.Signer, more ...string) string {
 	return string(text)
 }
 
-// Keys is a JWK set.
+// Keys returns a JWK set.
 func Keys(keys ...string) string { return `{"keys":[` + strings.Join(keys, ",") + `]}` }
 
-// Provider is an identity provider. Set changes what it answers.
+// Provider is an identity provider. Set changes its answers.
 type Provider struct {
 	*httptest.Server
 	mu        sync.Mutex
 	JWKS      string
-	Discovery string // "" is a good one
+	Discovery string // empty for a valid document
 	Status    int
 	Header    http.Header
 	fetches   int
-	Arrived   chan struct{} // gets a value at each fetch, where there is room
-	Hold      chan struct{} // not nil: fetches wait for its end
+	Arrived   chan struct{} // receives a value at each fetch, if there is room
+	Hold      chan struct{} // if it is not nil, fetches wait until it is closed
 }
 
-// New starts one that publishes keys.
+// New starts a provider that publishes keys and ends with the test.
 func New(tb testing.TB, keys ...string) *Provider {
 	tb.Helper()
 	p := &Provider{JWKS: Keys(keys...), Status: 200, Header: http.Header{}, Arrived: make(chan struct{}, 1000)}
@@ -88,14 +88,14 @@ func New(tb testing.TB, keys ...string) *Provider {
 	return p
 }
 
-// Set changes what the provider answers.
+// Set changes the answers of the provider.
 func (p *Provider) Set(change func(p *Provider)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(p)
 }
 
-// Count is how often the keys were fetched.
+// Count returns how often the keys were fetched.
 func (p *Provider) Count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

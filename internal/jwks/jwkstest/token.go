@@ -14,7 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// NewRSA makes a key.
+// NewRSA makes an RSA key.
 func NewRSA(bits int) *rsa.PrivateKey {
 	key, err := rsa.GenerateKey(rand.Reader, bits)
 	if err != nil {
@@ -23,7 +23,7 @@ func NewRSA(bits int) *rsa.PrivateKey {
 	return key
 }
 
-// NewEC makes a key.
+// NewEC makes an EC key.
 func NewEC(curve elliptic.Curve) *ecdsa.PrivateKey {
 	key, err := ecdsa.GenerateKey(curve, rand.Reader)
 	if err != nil {
@@ -32,30 +32,30 @@ func NewEC(curve elliptic.Curve) *ecdsa.PrivateKey {
 	return key
 }
 
-// Clock stands still until it is told to go on.
+// Clock is a clock that stands still until Advance is called.
 type Clock struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-// Now is its time.
+// Now returns the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
-// Advance lets it go on.
+// Advance advances the clock.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
 }
 
-// NewClock stands at now, to the second.
+// NewClock returns a clock that shows the current time in whole seconds.
 func NewClock() *Clock { return &Clock{at: time.Now().Truncate(time.Second)} }
 
-// Sign makes a token; header overrides, with nil for taking away.
+// Sign makes a token. header overrides parameters of the header; a nil value removes one.
 func Sign(tb testing.TB, algorithm string, key any, header map[string]any, claims map[string]any) string {
 	tb.Helper()
 	token := jwt.NewWithClaims(jwt.GetSigningMethod(algorithm), jwt.MapClaims(claims))
@@ -72,7 +72,7 @@ func Sign(tb testing.TB, algorithm string, key any, header map[string]any, claim
 	return text
 }
 
-// PEM is a public key as a file has it.
+// PEM encodes a public key in PEM.
 func PEM(tb testing.TB, key any) []byte {
 	tb.Helper()
 	der, err := x509.MarshalPKIXPublicKey(key)

@@ -1,4 +1,4 @@
-// Package oidclogintest is an OpenID provider for tests, at which everybody is who the test says.
+// Package oidclogintest provides an OpenID provider for tests, at which everybody is signed in as the test says.
 package oidclogintest
 
 import (
@@ -19,27 +19,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
-// ClientID and Secret are of the one client.
+// ClientID and Secret are the credentials of the only client.
 const (
 	ClientID = "pages"
 	Secret   = "not-a-guess"
 )
 
-// Provider is an OpenID provider. Its fields are for one goroutine, between sign-ins.
+// Provider is an OpenID provider. Its fields may be changed by one goroutine between sign-ins.
 type Provider struct {
 	URL string
-	// Claims are those of the ID token, over the ones that it always has; nil as a value takes one away.
+	// Claims are added to the standard claims of the ID token. A nil value removes a claim.
 	Claims map[string]any
-	// UserInfo are the claims that the userinfo endpoint has; nil: there is no such endpoint.
+	// UserInfo has the claims of the userinfo endpoint. If it is nil there is no such endpoint.
 	UserInfo map[string]any
-	// Answer is added to what comes back to the browser.
+	// Answer is added to the parameters that come back to the browser.
 	Answer url.Values
-	// Down fails whatever is asked, Lost what is asked at one path.
+	// Down makes every request fail, and Lost those for one path.
 	Down bool
 	Lost string
-	// Sign makes the ID token of claims. Default: ES256 with Key.
+	// Sign makes the ID token from claims. Default: ES256 with Key.
 	Sign func(claims map[string]any) string
-	// Key is what the provider signs with, and KeyID its name: who gives it others rotates.
+	// Key signs ID tokens, and KeyID is its id. Replacing both simulates a key rotation.
 	Key   *ecdsa.PrivateKey
 	KeyID string
 
@@ -50,32 +50,36 @@ type Provider struct {
 	held  <-chan struct{}
 }
 
-// Asked counts the requests for a path.
+// Asked returns the number of requests for a path.
 func (p *Provider) Asked(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.asked[path]
 }
 
-// Hold keeps answers back until done is closed.
+// Hold delays answers until done is closed.
 func (p *Provider) Hold(done <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held = done
 }
 
-// Discovery is the path of what the provider says of itself.
+// Discovery is the path of the metadata.
 const Discovery = "/.well-known/openid-configuration"
 
-// New starts a provider, which ends with the test.
+// New starts a provider that ends with the test.
 func New(tb testing.TB) *Provider {
 	tb.Helper()
-	p := &Provider{tb: tb, codes: make(map[string]url.Values), asked: make(map[string]int), Key: jwkstest.NewEC(elliptic.P256()), KeyID: "k1"}
+	p := &Provider{
+		tb: tb, codes: make(map[string]url.Values), asked: make(map[string]int),
+		Key: jwkstest.NewEC(elliptic.P256()), KeyID: "k1",
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Discovery, func(w http.ResponseWriter, _ *http.Request) {
 		document := map[string]any{
-			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
-			"id_token_signing_alg_values_supported": []string{"ES256"}, "authorization_response_iss_parameter_supported": true,
+			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token",
+			"jwks_uri": p.URL + "/keys", "id_token_signing_alg_values_supported": []string{"ES256"},
+			"authorization_response_iss_parameter_supported": true,
 		}
 		if p.UserInfo != nil {
 			document["userinfo_endpoint"] = p.URL + "/userinfo"
@@ -93,13 +97,17 @@ func New(tb testing.TB) *Provider {
 		delete(p.codes, r.FormValue("code"))
 		p.mu.Unlock()
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
-		if !known || id != ClientID || secret != Secret || asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
+		if !known || id != ClientID || secret != Secret ||
+			asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
 			asked.Get("code_challenge_method") != "S256" || asked.Get("redirect_uri") != r.FormValue("redirect_uri") {
 			w.WriteHeader(http.StatusBadRequest)
 			answer(w, map[string]any{"error": "invalid_grant"})
 			return
 		}
-		claims := map[string]any{"iss": p.URL, "aud": ClientID, "sub": "s-1", "nonce": asked.Get("nonce"), "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()}
+		claims := map[string]any{
+			"iss": p.URL, "aud": ClientID, "sub": "s-1", "nonce": asked.Get("nonce"),
+			"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+		}
 		maps.Copy(claims, p.Claims)
 		maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
 		sign := p.Sign
@@ -134,11 +142,12 @@ func answer(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// Visit is what a browser does that is led to the provider: the query with which it comes back.
+// Visit acts as a browser that is redirected to the provider, and returns the query with which it comes back.
 func (p *Provider) Visit(location string) url.Values {
 	p.tb.Helper()
 	u, err := url.Parse(location)
-	if err != nil || u.Scheme+"://"+u.Host != p.URL || u.Path != "/authorize" || u.Query().Get("client_id") != ClientID || u.Query().Get("response_type") != "code" {
+	if err != nil || u.Scheme+"://"+u.Host != p.URL || u.Path != "/authorize" ||
+		u.Query().Get("client_id") != ClientID || u.Query().Get("response_type") != "code" {
 		p.tb.Fatalf("led to %q, not to the provider", location)
 	}
 	p.mu.Lock()

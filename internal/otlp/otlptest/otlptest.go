@@ -1,4 +1,4 @@
-// Package otlptest is a collector for tests: it takes what is sent by OTLP over gRPC.
+// Package otlptest provides a collector for tests, which receives OTLP over gRPC.
 package otlptest
 
 import (
@@ -17,9 +17,9 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Collector has what came.
+// Collector holds what it has received.
 type Collector struct {
-	// Endpoint is its address.
+	// Endpoint is the address of the collector.
 	Endpoint string
 
 	mu      sync.Mutex
@@ -28,7 +28,7 @@ type Collector struct {
 	logs    []*logsv1.ResourceLogs
 }
 
-// New starts one that ends with the test.
+// New starts a collector that ends with the test.
 func New(tb testing.TB) *Collector {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -54,7 +54,9 @@ type traceServer struct {
 	c *Collector
 }
 
-func (s traceServer) Export(_ context.Context, r *traces.ExportTraceServiceRequest) (*traces.ExportTraceServiceResponse, error) {
+func (s traceServer) Export(
+	_ context.Context, r *traces.ExportTraceServiceRequest,
+) (*traces.ExportTraceServiceResponse, error) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	s.c.spans = append(s.c.spans, r.GetResourceSpans()...)
@@ -66,7 +68,9 @@ type metricsServer struct {
 	c *Collector
 }
 
-func (s metricsServer) Export(_ context.Context, r *metrics.ExportMetricsServiceRequest) (*metrics.ExportMetricsServiceResponse, error) {
+func (s metricsServer) Export(
+	_ context.Context, r *metrics.ExportMetricsServiceRequest,
+) (*metrics.ExportMetricsServiceResponse, error) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	s.c.metrics = append(s.c.metrics, r.GetResourceMetrics()...)
@@ -78,14 +82,16 @@ type logsServer struct {
 	c *Collector
 }
 
-func (s logsServer) Export(_ context.Context, r *logs.ExportLogsServiceRequest) (*logs.ExportLogsServiceResponse, error) {
+func (s logsServer) Export(
+	_ context.Context, r *logs.ExportLogsServiceRequest,
+) (*logs.ExportLogsServiceResponse, error) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	s.c.logs = append(s.c.logs, r.GetResourceLogs()...)
 	return new(logs.ExportLogsServiceResponse), nil
 }
 
-// Spans are those that came.
+// Spans returns the spans that were received.
 func (c *Collector) Spans() []*tracesv1.Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +104,7 @@ func (c *Collector) Spans() []*tracesv1.Span {
 	return all
 }
 
-// Metrics are those that came, the last of a name.
+// Metrics returns the metrics that were received by name, the last one for each.
 func (c *Collector) Metrics() map[string]*metricsv1.Metric {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +119,7 @@ func (c *Collector) Metrics() map[string]*metricsv1.Metric {
 	return all
 }
 
-// Logs are the lines that came.
+// Logs returns the log records that were received.
 func (c *Collector) Logs() []*logsv1.LogRecord {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +132,7 @@ func (c *Collector) Logs() []*logsv1.LogRecord {
 	return all
 }
 
-// Services are the names of those who sent.
+// Services returns the names of the services that have sent spans.
 func (c *Collector) Services() map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +147,7 @@ func (c *Collector) Services() map[string]bool {
 	return all
 }
 
-// Wait waits until there is what ready looks for.
+// Wait waits until ready returns true, and fails the test after 20 seconds.
 func Wait(tb testing.TB, ready func() bool) {
 	tb.Helper()
 	for end := time.Now().Add(20 * time.Second); !ready(); time.Sleep(5 * time.Millisecond) {

@@ -1,5 +1,5 @@
-// Package pagestest uses pages in tests as a browser without script does: it keeps the
-// cookies of one person, sends the forms of what is shown, and checks what is there.
+// Package pagestest uses pages in tests as a browser without scripts does: it keeps the cookies of one person, sends
+// the forms of the pages, and checks their content.
 package pagestest
 
 import (
@@ -13,55 +13,57 @@ import (
 	"testing"
 )
 
-// Browser is that of one person.
+// Browser is the browser of one person.
 type Browser struct {
 	T testing.TB
-	// URL is the site, without a slash at its end.
+	// URL is that of the site, without a slash at its end.
 	URL string
-	// Always are headers that go with each request.
+	// Always are headers that are sent with each request.
 	Always http.Header
 	Client *http.Client
 }
 
-// connections are kept as browsers keep them: people who ask at the same time would have
-// the default ones closed, and opened for each request.
+// connections keeps more idle connections than the default transport, as browsers do. With the default, people who send
+// requests at the same time would have connections closed and opened for each request.
 var connections = func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 16
 	return t
 }()
 
-// New opens a browser. One that follows goes where an answer leads, as long as that is on
-// the site.
+// New opens a browser. If follows is set it follows redirects within the site.
 func New(t testing.TB, site string, follows bool) *Browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Browser{T: t, URL: site, Always: make(http.Header), Client: &http.Client{Transport: connections, Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if follows && r.URL.Scheme+"://"+r.URL.Host == site {
-			return nil
-		}
-		return http.ErrUseLastResponse
-	}}}
+	return &Browser{T: t, URL: site, Always: make(http.Header), Client: &http.Client{Transport: connections, Jar: jar,
+		CheckRedirect: func(
+			r *http.Request, _ []*http.Request,
+		) error {
+			if follows && r.URL.Scheme+"://"+r.URL.Host == site {
+				return nil
+			}
+			return http.ErrUseLastResponse
+		}}}
 }
 
-// In is the same browser in a part of the test.
+// In returns the same browser for a part of the test.
 func (b *Browser) In(t testing.TB) *Browser {
 	part := *b
 	part.T = t
 	return &part
 }
 
-// Page is what a request was answered by; its body is read.
+// Page is the answer to a request, with its body in Text.
 type Page struct {
 	*http.Response
 	*Browser
 	Text string
 }
 
-// Get opens a path of the site, or an address that begins with the site's.
+// Get opens a path of the site, or a URL that begins with the site's.
 func (b *Browser) Get(path string) *Page {
 	b.T.Helper()
 	return b.Do(http.MethodGet, path, "")
@@ -73,11 +75,11 @@ func (b *Browser) Post(path string, fields url.Values, header ...string) *Page {
 	return b.Do(http.MethodPost, path, fields.Encode(), header...)
 }
 
-// Do sends a request; header are names and values. What is posted is a form where they say
-// nothing else.
+// Do sends a request. header has names and values. A body that is posted is a form unless they say otherwise.
 func (b *Browser) Do(method, path, body string, header ...string) *Page {
 	b.T.Helper()
-	r, err := http.NewRequestWithContext(b.T.Context(), method, b.URL+strings.TrimPrefix(path, b.URL), strings.NewReader(body))
+	r, err := http.NewRequestWithContext(b.T.Context(), method, b.URL+strings.TrimPrefix(path, b.URL),
+		strings.NewReader(body))
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -106,7 +108,7 @@ func (b *Browser) Ask(r *http.Request) *Page {
 	return &Page{response, b, string(text)}
 }
 
-// Where is the path of the page, with its query.
+// Where returns the path of the page, with its query.
 func (p *Page) Where() string { return p.Request.URL.RequestURI() }
 
 var (
@@ -114,8 +116,7 @@ var (
 	ticked = regexp.MustCompile(`<input type="checkbox" name="([^"]*)" value="([^"]*)" checked`)
 )
 
-// Fields are what the forms of the page send when nobody changes anything: its hidden
-// fields, and the boxes that are ticked.
+// Fields returns what the forms of the page send if nobody changes anything: the hidden fields and the ticked boxes.
 func (p *Page) Fields() url.Values {
 	v := make(url.Values)
 	for _, field := range hidden.FindAllStringSubmatch(p.Text, -1) {
@@ -127,7 +128,7 @@ func (p *Page) Fields() url.Values {
 	return v
 }
 
-// Hidden is the first hidden field of a name; empty: there is none.
+// Hidden returns the first hidden field with a name, or "".
 func (p *Page) Hidden(name string) string {
 	for _, field := range hidden.FindAllStringSubmatch(p.Text, -1) {
 		if field[1] == name {
@@ -137,7 +138,7 @@ func (p *Page) Hidden(name string) string {
 	return ""
 }
 
-// Send sends a form with the token of the page; fields are names and values.
+// Send sends a form with the token of the page. fields has names and values.
 func (p *Page) Send(path string, fields ...string) *Page {
 	p.T.Helper()
 	values := url.Values{"token": {p.Hidden("token")}}
@@ -147,7 +148,7 @@ func (p *Page) Send(path string, fields ...string) *Page {
 	return p.Post(path, values)
 }
 
-// Want checks the status, and texts that the page has.
+// Want checks the status, and that the page contains texts.
 func (p *Page) Want(status int, texts ...string) *Page {
 	p.T.Helper()
 	if p.StatusCode != status {
@@ -161,7 +162,7 @@ func (p *Page) Want(status int, texts ...string) *Page {
 	return p
 }
 
-// Lacks checks texts that the page must not have.
+// Lacks checks that the page does not contain texts.
 func (p *Page) Lacks(texts ...string) *Page {
 	p.T.Helper()
 	for _, text := range texts {
@@ -172,7 +173,7 @@ func (p *Page) Lacks(texts ...string) *Page {
 	return p
 }
 
-// Leads is where the page leads, which begins with prefix.
+// Leads checks that the page redirects to a URL that begins with prefix, and returns the URL.
 func (p *Page) Leads(prefix string) string {
 	p.T.Helper()
 	to := p.Header.Get("Location")

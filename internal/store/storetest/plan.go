@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Plan is how the engine would run a statement. On PostgreSQL, where a small table is
-// scanned whatever there is, indexed asks whether an index can give the rows in order:
-// what would scan or gather first is off.
+// Plan returns the engine's query plan for a statement. PostgreSQL scans small tables whatever their indexes; with
+// indexed set, sequential and bitmap scans are off, so that the plan shows whether an index can return the rows in
+// order.
 func Plan(tb testing.TB, db *store.DB, indexed bool, statement string, args ...any) (string, error) {
 	tb.Helper()
 	onPostgres := db.Dialect() == store.Postgres

@@ -1,6 +1,5 @@
-// Package storetest gives the tests of a service a database on each engine. What it
-// begins with, the tables above all, is made once for all tests of a process, and
-// each test has a copy of its own.
+// Package storetest gives the tests of a service a database on each engine. The initial content, above all the tables,
+// is made once per process, and each test gets a copy of its own.
 package storetest
 
 import (
@@ -16,11 +15,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// Fixture is what databases begin with.
+// Fixture describes the initial content of databases.
 type Fixture struct {
-	// Schemas are the tables.
+	// Schemas are registered with each database.
 	Schemas []store.Schema
-	// Fill adds to them, once for each engine. Default: nothing.
+	// Fill adds rows. It is called once per engine. Default: nothing.
 	Fill func(ctx context.Context, db *store.DB) error
 
 	sqlite struct {
@@ -30,7 +29,7 @@ type Fixture struct {
 	postgres testenv.PostgresTemplate
 }
 
-// OnBoth runs a test on a database of each engine.
+// OnBoth runs a test in parallel subtests on a database of each engine.
 func (f *Fixture) OnBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	t.Helper()
 	for engine, database := range map[string]func(testing.TB) *store.DB{"sqlite": f.SQLite, "postgres": f.Postgres} {
@@ -41,7 +40,7 @@ func (f *Fixture) OnBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	}
 }
 
-// SQLite is a database that ends with the test.
+// SQLite returns a database that is closed and removed at the end of the test.
 func (f *Fixture) SQLite(tb testing.TB) *store.DB {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "test.db")
@@ -74,7 +73,7 @@ func (f *Fixture) SQLite(tb testing.TB) *store.DB {
 	return f.Start(tb, db)
 }
 
-// Postgres is a database that ends with the test.
+// Postgres returns a database that is closed and removed at the end of the test.
 func (f *Fixture) Postgres(tb testing.TB) *store.DB {
 	tb.Helper()
 	open := func(dsn string) (*store.DB, error) {
@@ -94,7 +93,7 @@ func (f *Fixture) Postgres(tb testing.TB) *store.DB {
 	return f.Start(tb, db)
 }
 
-// fill makes a template, and closes it.
+// fill fills a template and closes it.
 func (f *Fixture) fill(tb testing.TB, db *store.DB) error {
 	err := f.register(db)
 	if err == nil {
@@ -118,8 +117,7 @@ func (f *Fixture) register(db *store.DB) error {
 	return nil
 }
 
-// Start opens a database with the schemas, whatever is in it, and closes it at the
-// end of the test.
+// Start registers the schemas, opens the database, whatever it contains, and closes it at the end of the test.
 func (f *Fixture) Start(tb testing.TB, db *store.DB) *store.DB {
 	tb.Helper()
 	tb.Cleanup(func() {

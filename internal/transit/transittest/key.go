@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// key is one with its versions, the first of which is 1.
+// key is a key with its versions, the first of which is version 1.
 type key struct {
 	kind     string
 	oldest   int
@@ -29,7 +29,7 @@ type key struct {
 
 type version struct {
 	made   time.Time
-	signer crypto.Signer // nil: it encrypts
+	signer crypto.Signer // nil for a key that encrypts
 	secret []byte
 }
 
@@ -72,10 +72,12 @@ func (k *key) info() map[string]any {
 			}
 		}
 	}
-	return map[string]any{"type": k.kind, "latest_version": len(k.versions), "min_decryption_version": k.oldest, "keys": versions}
+	return map[string]any{
+		"type": k.kind, "latest_version": len(k.versions), "min_decryption_version": k.oldest, "keys": versions,
+	}
 }
 
-// text is a member of a body that is base64.
+// text decodes a base64 member of a body.
 func text(body map[string]any, name string) ([]byte, error) {
 	value, _ := body[name].(string)
 	raw, err := base64.StdEncoding.DecodeString(value)
@@ -152,7 +154,8 @@ func (k *key) encrypt(body map[string]any) (string, error) {
 	}
 	nonce := make([]byte, aead.NonceSize())
 	_, _ = rand.Read(nonce)
-	return fmt.Sprintf("vault:v%d:%s", len(k.versions), base64.StdEncoding.EncodeToString(aead.Seal(nonce, nonce, plaintext, associated))), nil
+	return fmt.Sprintf("vault:v%d:%s", len(k.versions),
+		base64.StdEncoding.EncodeToString(aead.Seal(nonce, nonce, plaintext, associated))), nil
 }
 
 func (k *key) decrypt(body map[string]any) (string, error) {

@@ -1,5 +1,5 @@
-// Package transittest is a key management server for tests: the part of its protocol
-// that package transit speaks, with real keys, and with faults that a test asks for.
+// Package transittest provides a key management server for tests. It implements the part of the protocol that package
+// transit uses, with real keys and with faults on demand.
 package transittest
 
 import (
@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// What the server knows from the beginning.
+// Credentials that the server accepts from the beginning.
 const (
 	Root     = "s.root-token-of-tests"
 	RoleID   = "role-of-tests"
 	SecretID = "secret-of-tests"
-	// Lease is that of a login.
+	// Lease is the lease of a login.
 	Lease = time.Hour
 )
 
-// Server is one. Its fields are set before or between requests, by Set.
+// Server is a key management server for tests.
 type Server struct {
 	URL string
 
@@ -33,28 +33,28 @@ type Server struct {
 	tokens map[string]bool
 	keys   map[string]*key // by mount and name
 	asked  map[string]int
-	held   chan struct{} // closed: requests are answered
+	held   chan struct{} // closed while requests are answered
 }
 
-// Faults are what goes wrong; the zero value is nothing.
+// Faults are faults of the server. The zero value has none.
 type Faults struct {
-	// Sealed answers 503.
+	// Sealed answers every request with 503.
 	Sealed bool
-	// Busy is answered so many times, with BusyStatus (default 429).
+	// Busy is how many requests are answered with BusyStatus, which defaults to 429.
 	Busy, BusyStatus int
-	// Denied is a path whose calls are answered 403.
+	// Denied is a path prefix for which requests are answered with 403.
 	Denied string
-	// RefuseLogin answers 400 to every login.
+	// RefuseLogin answers every login with 400.
 	RefuseLogin bool
-	// Signature makes another one of a signature, which is vault:v<n>:… in full.
+	// Signature replaces a signature, which is given as vault:v<n>:….
 	Signature func(text string) string
-	// Answer, when it is not empty, is the body of all that succeed.
+	// Answer replaces the body of every successful answer, unless it is empty.
 	Answer string
-	// Redirect is where every request is sent, with 307.
+	// Redirect is a URL to which every request is redirected with 307.
 	Redirect string
-	// DER, and Standard base64 with padding, are other spellings of signatures.
+	// DER encodes signatures in ASN.1, and Standard in standard base64 with padding.
 	DER, Standard bool
-	// NoRenewal is of tokens that end with their lease.
+	// NoRenewal makes tokens that cannot be renewed.
 	NoRenewal bool
 }
 
@@ -69,7 +69,7 @@ func New(tb testing.TB) *Server {
 	return s
 }
 
-// NewTLS starts one with https, and the http.Client of its certificate.
+// NewTLS starts a server with https, and also returns the httptest.Server with its certificate.
 func NewTLS(tb testing.TB) (*Server, *httptest.Server) {
 	tb.Helper()
 	s := bare()
@@ -80,19 +80,22 @@ func NewTLS(tb testing.TB) (*Server, *httptest.Server) {
 }
 
 func bare() *Server {
-	s := &Server{tokens: map[string]bool{Root: true}, keys: make(map[string]*key), asked: make(map[string]int), held: make(chan struct{})}
+	s := &Server{
+		tokens: map[string]bool{Root: true}, keys: make(map[string]*key), asked: make(map[string]int),
+		held: make(chan struct{}),
+	}
 	close(s.held)
 	return s
 }
 
-// Set sets what goes wrong from now on.
+// Set sets the faults from now on.
 func (s *Server) Set(f Faults) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = f
 }
 
-// Hold has requests wait until Release.
+// Hold makes requests wait until Release.
 func (s *Server) Hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,14 +113,14 @@ func (s *Server) Release() {
 	}
 }
 
-// Revoke ends all tokens of logins.
+// Revoke revokes the tokens of all logins.
 func (s *Server) Revoke() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens = map[string]bool{Root: true}
 }
 
-// Rotate makes another version of a key, as an operator may.
+// Rotate makes another version of a key, as an operator may do.
 func (s *Server) Rotate(mount, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,15 +134,14 @@ func (s *Server) Oldest(mount, name string, version int) {
 	s.keys[mount+"/"+name].oldest = version
 }
 
-// Asked is how often something was asked for: login, renew, keys, create, rotate, sign,
-// encrypt, decrypt.
+// Asked returns how often an operation was requested: login, renew, keys, create, rotate, sign, encrypt or decrypt.
 func (s *Server) Asked(op string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked[op]
 }
 
-// refusal is an answer with errors.
+// refusal is an error that is answered with a status and messages.
 type refusal struct {
 	status   int
 	messages []string
@@ -227,7 +229,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 }
 
 func (s *Server) route(method, path, token string, body map[string]any) (any, error) {
-	if mount, ok := strings.CutPrefix(path, "auth/"); ok && method == http.MethodPost && strings.HasSuffix(mount, "/login") {
+	if mount, ok := strings.CutPrefix(path, "auth/"); ok && method == http.MethodPost &&
+		strings.HasSuffix(mount, "/login") {
 		s.asked["login"]++
 		if s.faults.RefuseLogin || body["role_id"] != RoleID || body["secret_id"] != SecretID {
 			return nil, refuse(http.StatusBadRequest, "invalid role or secret ID")
@@ -265,7 +268,7 @@ func (s *Server) route(method, path, token string, body map[string]any) (any, er
 		s.asked["create"]++
 		kind, _ := body["type"].(string)
 		if k != nil {
-			return nil, nil // which is left as it is
+			return nil, nil // an existing key is left as it is
 		}
 		made, err := newKey(kind)
 		if err != nil {
@@ -300,10 +303,12 @@ func (s *Server) route(method, path, token string, body map[string]any) (any, er
 func data(d map[string]any) map[string]any { return map[string]any{"data": d} }
 
 func (s *Server) auth(token string) any {
-	return map[string]any{"auth": map[string]any{"client_token": token, "lease_duration": int64(Lease / time.Second), "renewable": !s.faults.NoRenewal}}
+	return map[string]any{"auth": map[string]any{
+		"client_token": token, "lease_duration": int64(Lease / time.Second), "renewable": !s.faults.NoRenewal,
+	}}
 }
 
-// parts of <mount>/<op>/<name>, or of <mount>/keys/<name>/rotate.
+// parts splits <mount>/<op>/<name>, or <mount>/keys/<name>/rotate.
 func parts(path string) (mount, op, name string, ok bool) {
 	words := strings.Split(path, "/")
 	if n := len(words); n >= 4 && words[n-1] == "rotate" && words[n-3] == "keys" {

@@ -1,5 +1,5 @@
-// Package authserver is the configuration adapter authserver: it makes a server of the
-// file of keys of the authorization server alone, without a Caddyfile.
+// Package authserver provides the configuration adapter authserver, which makes a server from the settings file of the
+// authorization server alone, without a Caddyfile.
 package authserver
 
 import (
@@ -24,14 +24,12 @@ func init() {
 	caddyconfig.RegisterAdapter("authserver", Adapter{})
 }
 
-// Adapter makes of a file of keys the configuration that the Caddyfile in form stands
-// for: plain HTTP at server.address and, where admin is enabled, at admin.address.
-// Without admin.api_key an admin.address without a host is that of localhost. TLS is a
-// matter of a Caddyfile, or of what is in front.
+// Adapter converts a settings file to the configuration that form.caddyfile stands for: plain HTTP at server.address
+// and, if admin is enabled, at admin.address. Without admin.api_key an admin.address without a host listens on
+// localhost only. TLS needs a Caddyfile or a proxy in front.
 //
-// The modules of that configuration read the file again, so it holds no secret; the file
-// must have a name. The environment that counts for listeners, time limits and logs is
-// that of the process that adapts.
+// The modules of that configuration read the file again, so the configuration holds no secret, and the file must have a
+// name. Listeners, time limits and logs follow the environment of the process that adapts.
 type Adapter struct{}
 
 //go:embed form.caddyfile
@@ -39,7 +37,7 @@ var text string
 
 var form = template.Must(template.New("form").Funcs(template.FuncMap{"quote": quote}).Parse(text))
 
-// site is a listener as a Caddyfile has it.
+// site is a listener in the form of a Caddyfile.
 type site struct{ Port, Host, Listener string }
 
 // Adapt implements caddyconfig.Adapter. The option filename is the name of the file.
@@ -54,7 +52,7 @@ func (Adapter) Adapt(body []byte, options map[string]any) ([]byte, []caddyconfig
 	}
 	var sites []site
 	add := func(address, listener string, alone bool) {
-		host, port, _ := net.SplitHostPort(address) // config has looked
+		host, port, _ := net.SplitHostPort(address) // config.Parse has checked the address
 		if host == "" && alone {
 			host = "localhost"
 		}
@@ -65,17 +63,21 @@ func (Adapter) Adapt(body []byte, options map[string]any) ([]byte, []caddyconfig
 		add(keys.Admin.Address, "admin", keys.Admin.APIKey == "")
 	}
 	var filled bytes.Buffer
-	if err := form.Execute(&filled, map[string]any{"file": filepath.Base(file), "keys": keys, "sites": sites, "level": strings.ToUpper(keys.Observability.Logging.Level)}); err != nil {
+	if err := form.Execute(&filled, map[string]any{
+		"file": filepath.Base(file), "keys": keys, "sites": sites,
+		"level": strings.ToUpper(keys.Observability.Logging.Level),
+	}); err != nil {
 		return nil, nil, err
 	}
-	adapted, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt(caddyfile.Format(filled.Bytes()), map[string]any{"filename": file})
-	if err == nil && keys.Observability.Logging.AddSource { // a Caddyfile has no word for it
+	adapted, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt(caddyfile.Format(filled.Bytes()),
+		map[string]any{"filename": file})
+	if err == nil && keys.Observability.Logging.AddSource { // a Caddyfile has no option for it
 		adapted, err = sjson.SetBytes(adapted, "logging.logs.default.with_caller", true)
 	}
 	return adapted, warnings, err
 }
 
-// quote is a word of a Caddyfile.
+// quote quotes a word for a Caddyfile.
 func quote(word string) string {
 	return `"` + strings.ReplaceAll(word, `"`, `\"`) + `"`
 }

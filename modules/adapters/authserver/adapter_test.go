@@ -15,7 +15,7 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules"
 )
 
-// adapt makes a configuration of a text, which is a file meanwhile.
+// adapt writes a text to a file and adapts it to a configuration.
 func adapt(t *testing.T, text string) (gjson.Result, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keys.yaml")
@@ -42,15 +42,15 @@ func adapt(t *testing.T, text string) (gjson.Result, error) {
 // The tests are not parallel: a configuration that is validated has the logger of the
 // process.
 
-// TestAdapt: each key of the listeners, their time limits and the logs is where Caddy
-// looks for it, and what comes out is a configuration that holds.
+// TestAdapt checks that each key of the listeners, their time limits and the logs is where Caddy looks for it, and that
+// the result is a valid configuration.
 func TestAdapt(t *testing.T) {
 	t.Setenv("TEST_COUNTERS", "redis://127.0.0.1:6379/0")
 	t.Setenv("OTEL_BLRP_EXPORT_TIMEOUT", "10") // ms: there is no collector
 	const servers, log = "apps.http.servers.", "logging.logs.default."
 	for name, test := range map[string]struct {
 		text string
-		want map[string]string // by the path in the JSON; empty: nothing is there
+		want map[string]string // by the path in the JSON; an empty text means that nothing is there
 	}{
 		"nothing": {"", map[string]string{
 			"apps.http.grace_period": "10000000000", servers + "srv0.listen": `[":9000"]`, servers + "srv1.listen": `["localhost:9001"]`, servers + "srv0.protocols": `["h1"]`,
@@ -93,7 +93,7 @@ observability: {logging: {level: debug, format: text, add_source: true, outputs:
 	}
 }
 
-// TestAdaptSecrets: no secret of the file is in the configuration, which is stored.
+// TestAdaptSecrets checks that no secret of the file is in the configuration, which Caddy stores.
 func TestAdaptSecrets(t *testing.T) {
 	adapted, err := adapt(t, `
 server: {issuer: "https://as.example"}
@@ -110,7 +110,7 @@ client_secret_pepper: hunter2
 	}
 }
 
-// TestAdaptRefuses: a text without a name, and all faults of one.
+// TestAdaptRefuses checks that a text without a file name is refused, and that all faults of a file are reported.
 func TestAdaptRefuses(t *testing.T) {
 	if _, _, err := caddyconfig.GetAdapter("authserver").Adapt(nil, nil); err == nil || !strings.Contains(err.Error(), "must have a name") {
 		t.Errorf("without a name: %v", err)
@@ -121,7 +121,7 @@ func TestAdaptRefuses(t *testing.T) {
 	}
 }
 
-// TestAdaptQuotes: a file may have any name.
+// TestAdaptQuotes checks that a file may have any name.
 func TestAdaptQuotes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), `a "b" {c} \d.yaml`)
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

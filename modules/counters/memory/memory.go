@@ -13,13 +13,12 @@ func init() {
 	caddy.RegisterModule(Memory{})
 }
 
-// Memory keeps the counters of the app tollgate in the memory of this process.
-// It is the default and right for a single node: nothing is stored, so a
-// restart (not a reload) begins every window anew. Several nodes need
+// Memory keeps the counters of the app tollgate in the memory of this process. It is the default and suits a single
+// node: nothing is stored, so a restart (but not a reload) begins every window anew. Several nodes need
 // tollgate.counters.redis, or each admits the whole budget. It has no options.
 //
-// It keeps 1,048,576 keys at most, about 200 MB. Beyond that a new key takes the
-// place of an old one, those first whose window ends first.
+// It keeps at most 1,048,576 keys, about 200 MB. Beyond that a new key replaces an old one, beginning with those whose
+// window ends first.
 //
 // In the Caddyfile, inside the tollgate option: counters memory
 type Memory struct{}
@@ -40,7 +39,7 @@ func (Memory) Open(*zap.Logger) (counters.Store, error) {
 // key makes the key of Memory's pool entry distinct from those of other modules.
 type key struct{}
 
-// Key is the same for every Memory: windows are kept over reloads.
+// Key returns the same key for every Memory, so that windows are kept over reloads.
 func (Memory) Key() any { return key{} }
 
 // UnmarshalCaddyfile sets up the module from Caddyfile tokens:

@@ -19,15 +19,13 @@ func init() {
 	caddy.RegisterModule(Redis{})
 }
 
-// Redis keeps the counters of the app tollgate on a Redis (7 or later) or Valkey
-// server, so that any number of nodes together admit exactly one budget. The
-// server's clock counts; those of the nodes need not agree.
+// Redis keeps the counters of the app tollgate on a Redis (7 or later) or Valkey server, so that any number of nodes
+// together admit exactly one budget. Only the server's clock counts; those of the nodes need not agree.
 //
-// The server need not be there when Tollgate starts. While it is away each use
-// of the counters fails, at first after the timeout and then at once, and the
-// connection comes back by itself; what a request is told meanwhile is a
-// setting of whoever counts it, such as on_error of the budget. One server is
-// used: no Redis Cluster and no Sentinel.
+// The server need not be up when Tollgate starts. While it is down each use of the counters fails, at first after the
+// timeout and then at once, and the connection is restored automatically. How a request is treated meanwhile is a
+// setting of the module that counts it, such as on_error of the budget. A single server is used: Redis Cluster and
+// Sentinel are not supported.
 //
 // In the Caddyfile, inside the tollgate option:
 //
@@ -36,22 +34,19 @@ func init() {
 //		prefix  tollgate:
 //	}
 type Redis struct {
-	// The address, redis://[user[:password]@]host[:port][/db], or rediss:// for
-	// TLS with a certificate that the system trusts. Write it as {env.NAME} or
-	// {file./path}: it holds the password, and what stands in the config can be
-	// read through the admin API. Special characters of the password are
-	// percent-encoded. Required.
+	// The URL of the server, redis://[user[:password]@]host[:port][/db], or rediss:// for TLS with a certificate that
+	// the system trusts. Write it as {env.NAME} or {file./path}: it holds the password, and the configuration can be
+	// read through the admin API. Special characters of the password are percent-encoded. Required.
 	URL string `json:"url,omitempty"`
 
-	// The time limit of one operation, connecting included; 1ms to 10s.
-	// Default: 500ms.
+	// The time limit of one operation, including connecting; 1ms to 10s. Default: 500ms.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 
-	// The beginning of every key, for a server that others use too. Nodes that
-	// share budgets have the same. Default: "tollgate:".
+	// The prefix of every key, for a server that others use too. Nodes that share budgets have the same prefix.
+	// Default: "tollgate:".
 	Prefix string `json:"prefix,omitempty"`
 
-	url string // URL without placeholders; a secret
+	url string // URL with its placeholders replaced; a secret
 }
 
 const maxTimeout = 10 * time.Second
@@ -94,8 +89,8 @@ func (r *Redis) Validate() error {
 	return nil
 }
 
-// Open returns a store that connects when it is first used. logger is told
-// when the server is lost and when it is back.
+// Open returns a store that connects when it is first used. logger gets a message when the server is lost and when it
+// is back.
 func (r *Redis) Open(logger *zap.Logger) (counters.Store, error) {
 	return counters.NewRedis(r.url, counters.RedisOptions{
 		Timeout: time.Duration(r.Timeout),
@@ -104,15 +99,14 @@ func (r *Redis) Open(logger *zap.Logger) (counters.Store, error) {
 	})
 }
 
-// key is what makes two configurations the same store. The URL holds a
-// password, so its hash stands for it.
+// key identifies a store: equal keys mean the same store. It has a hash of the URL, which holds a password.
 type key struct {
 	url     [sha256.Size]byte
 	timeout caddy.Duration
 	prefix  string
 }
 
-// Key is equal for equal settings.
+// Key returns a value that is equal for equal settings.
 func (r *Redis) Key() any {
 	return key{sha256.Sum256([]byte(r.url)), r.Timeout, r.Prefix}
 }

@@ -1,5 +1,4 @@
-// Package aes is the guest module tollgate.keyring.aes: master keys of the
-// configuration or of a file.
+// Package aes provides the guest module tollgate.keyring.aes, whose master keys come from the configuration or a file.
 package aes
 
 import (
@@ -24,21 +23,17 @@ func init() {
 	caddy.RegisterModule(AES{})
 }
 
-// AES encrypts provider keys and other secrets of the database with
-// AES-256-GCM.
+// AES encrypts provider keys and other secrets of the database with AES-256-GCM.
 //
-// Without keys a key file is made when there is none: tollgate.key beside the
-// SQLite database, or in the folder data. Whoever has the database and this
-// file can read the provider keys: keep a copy of it, apart from the backups of
-// the database. No file is made beside a database that has secrets already.
+// Without keys in the configuration it uses a key file, and makes it if it does not exist: tollgate.key beside the
+// SQLite database, or in the folder data. Whoever has the database and this file can read the provider keys, so keep a
+// copy of the file apart from the backups of the database. No file is made for a database that has secrets already.
 type AES struct {
-	// Keys are the master keys, each 32 bytes as base64 or hex, usually
-	// {env.TOLLGATE_MASTER_KEY} or {file./path}. The first seals; all of them open, so that
-	// the old key stays behind the new one until everything is sealed anew.
+	// Keys are the master keys, each 32 bytes as base64 or hex, usually {env.TOLLGATE_MASTER_KEY} or {file./path}. The
+	// first one seals and all of them open, so the old key follows the new one until everything is sealed again.
 	Keys []string `json:"keys,omitempty"`
 
-	// File is the key file used when there are no keys. Default: tollgate.key
-	// beside the database.
+	// File is the key file to use when there are no keys. Default: tollgate.key beside the database.
 	File string `json:"file,omitempty"`
 
 	keys [][]byte
@@ -81,7 +76,7 @@ func (a *AES) Validate() error {
 	return nil
 }
 
-// KeyFile is where the key is; empty: the configuration has keys.
+// KeyFile returns the file that holds the key, or "" if the configuration has keys.
 func (a *AES) KeyFile(dir string) string {
 	switch {
 	case len(a.keys) > 0:
@@ -92,7 +87,7 @@ func (a *AES) KeyFile(dir string) string {
 	return filepath.Join(dir, "tollgate.key")
 }
 
-// Missing is the key file that Open would make; empty: it makes none.
+// Missing returns the key file that Open would make, or "" if it would make none.
 func (a *AES) Missing(dir string) string {
 	file := a.KeyFile(dir)
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +96,7 @@ func (a *AES) Missing(dir string) string {
 	return ""
 }
 
-// Open makes the keyring; dir is where the default key file lies.
+// Open opens the keyring. dir is the folder of the default key file.
 func (a *AES) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
 	if len(a.keys) > 0 {
 		return keyring.NewAES(a.keys...)
@@ -112,13 +107,14 @@ func (a *AES) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
 		return nil, err
 	}
 	if created {
-		logger.Warn("made a master key file; keep a copy of it apart from the database, without it the stored secrets cannot be read",
+		logger.Warn(
+			"made a master key file; keep a copy of it apart from the database, without it the stored secrets cannot be read",
 			zap.String("file", file))
 	}
 	return keyring.NewAES(key)
 }
 
-// key is what makes two configurations the same keyring; it holds no secret.
+// key identifies a keyring: equal keys mean the same keyring. It holds no secret.
 type key struct {
 	digest [sha256.Size]byte
 	file   string

@@ -39,7 +39,9 @@ func (t *Transit) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 }
 
 func (t *Transit) option(d *caddyfile.Dispenser, option string) error {
-	if at := map[string]*string{"address": &t.Address, "token": &t.Token, "key": &t.Name, "mount": &t.Mount, "ca": &t.CA, "file": &t.File}[option]; at != nil {
+	if at := map[string]*string{
+		"address": &t.Address, "token": &t.Token, "key": &t.Name, "mount": &t.Mount, "ca": &t.CA, "file": &t.File,
+	}[option]; at != nil {
 		if !d.AllArgs(at) {
 			return d.ArgErr()
 		}
@@ -70,7 +72,8 @@ func (t *Transit) option(d *caddyfile.Dispenser, option string) error {
 		}
 		t.Timeout = caddy.Duration(took)
 	default:
-		return directive.NoOption(d, "unknown option %q; there are: address, token, approle, key, mount, ca, timeout, file, aes", option)
+		return directive.NoOption(d,
+			"unknown option %q; there are: address, token, approle, key, mount, ca, timeout, file, aes", option)
 	}
 	return nil
 }

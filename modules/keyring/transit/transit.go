@@ -1,5 +1,5 @@
-// Package transit is the guest module tollgate.keyring.transit: master keys that a key
-// management server has encrypted.
+// Package transit provides the guest module tollgate.keyring.transit, whose master keys are encrypted by a key
+// management server.
 package transit
 
 import (
@@ -28,50 +28,47 @@ func init() {
 	caddy.RegisterModule(new(Transit))
 }
 
-// Transit encrypts as the keyring aes does, with master keys that a key management server
-// with a transit engine (OpenBao and others) has encrypted, each a text vault:v1:… (envelope
-// encryption). The server opens them once, when the process starts: no request waits for it,
-// and none fails when it is away. They are in memory for as long as a configuration that
-// has this keyring runs, whatever becomes of the server and of its key meanwhile.
+// Transit encrypts like the keyring aes, with master keys that a key management server with a transit engine (OpenBao
+// and others) has encrypted, each a text vault:v1:… (envelope encryption). The server decrypts them once, when the
+// process starts: no request waits for the server, and none fails when it is down. The keys stay in memory for as long
+// as a configuration with this keyring runs, whatever happens to the server and its key meanwhile.
 //
 // A start waits half a minute for a server that does not answer, and then fails.
 //
-// Without keys a file with one is made when there is none: tollgate.wrapped beside the
-// SQLite database, or in the folder data. It is of no use without the server, and the
-// database is of no use without it: back it up, and give all nodes the same. No file is
-// made beside a database that has secrets already.
+// Without keys in the configuration Transit uses a file, and makes it with a new key if it does not exist:
+// tollgate.wrapped beside the SQLite database, or in the folder data. The file is of no use without the server, and the
+// database is of no use without the file: back it up, and give all nodes the same file. No file is made for a database
+// that has secrets already.
 type Transit struct {
-	// Keys are the master keys, encrypted by the server; see: tollgate keyring wrap. The first
-	// seals; all of them open.
+	// Keys are the master keys, encrypted by the server; see: tollgate keyring wrap. The first one seals; all of them
+	// open.
 	Keys []string `json:"keys,omitempty"`
 
-	// File has the keys, one a line, where there are none here. Default: tollgate.wrapped
-	// beside the database.
+	// File has the keys, one per line, if Keys is empty. Default: tollgate.wrapped beside the database.
 	File string `json:"file,omitempty"`
 
-	// AES are master keys of the keyring aes that was there before. They open, until all is
-	// sealed anew.
+	// AES has the master keys of a keyring aes that was used before. They only open, until everything is sealed again.
 	AES []string `json:"aes,omitempty"`
 
-	// Address is the server's, such as https://kms.example.com:8200. Required.
+	// Address is the URL of the server, such as https://kms.example.com:8200. Required.
 	Address string `json:"address,omitempty"`
 
 	// Mount is the path of the engine. Default: transit.
 	Mount string `json:"mount,omitempty"`
 
-	// Name of the key, which is of the type aes256-gcm96. Default: tollgate.
+	// Name is the name of the key, which has the type aes256-gcm96. Default: tollgate.
 	Name string `json:"key,omitempty"`
 
-	// Token to log in with. Either it or the AppRole is there.
+	// Token is the token to log in with. Either Token or AppRole is required.
 	Token string `json:"token,omitempty"`
 
-	// AppRole to log in with.
+	// AppRole is the role to log in with.
 	AppRole *AppRole `json:"approle,omitempty"`
 
-	// CA is a file with the root certificates of the server. Default: those of the system.
+	// CA is a file with the root certificates for the server. Default: those of the system.
 	CA string `json:"ca,omitempty"`
 
-	// Timeout bounds one request to the server. Default: 10s.
+	// Timeout limits one request to the server. Default: 10s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 
 	aes     [][]byte
@@ -80,27 +77,27 @@ type Transit struct {
 	patient time.Duration // how long Open waits
 }
 
-// AppRole is what a program logs in with.
+// AppRole is a role with which a program logs in.
 type AppRole struct {
-	// RoleID of the role.
+	// RoleID is the id of the role.
 	RoleID string `json:"role_id,omitempty"`
-	// SecretID of the role.
+	// SecretID is the secret of the role.
 	SecretID string `json:"secret_id,omitempty"`
-	// Mount is the path of the method. Default: approle.
+	// Mount is the path of the authentication method. Default: approle.
 	Mount string `json:"mount,omitempty"`
 }
 
 const (
 	defaultMount, defaultKey = "transit", "tollgate"
 	defaultFile              = "tollgate.wrapped"
-	// maxFile bounds the file, in bytes.
+	// maxFile is the limit for the file, in bytes.
 	maxFile = 64 << 10
-	// patience is how long a start waits for the server, which is asked every askEvery.
+	// patience is how long a start waits for the server, which is asked at intervals of askEvery.
 	patience = 30 * time.Second
 	askEvery = time.Second
 )
 
-// place is what the master keys are bound to at the server.
+// place is the associated data that binds the encrypted master keys to their purpose.
 var place = []byte("tollgate keyring")
 
 // CaddyModule returns the Caddy module information.
@@ -111,7 +108,7 @@ func (*Transit) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision resolves the placeholders. Nothing is reached for.
+// Provision resolves the placeholders. It does not contact the server.
 func (t *Transit) Provision(caddy.Context) error {
 	t.patient = patience
 	if t.AppRole == nil {
@@ -119,7 +116,8 @@ func (t *Transit) Provision(caddy.Context) error {
 	}
 	for name, at := range map[string]*string{
 		"file": &t.File, "address": &t.Address, "mount": &t.Mount, "key": &t.Name, "ca": &t.CA, "token": &t.Token,
-		"approle.role_id": &t.AppRole.RoleID, "approle.secret_id": &t.AppRole.SecretID, "approle.mount": &t.AppRole.Mount,
+		"approle.role_id": &t.AppRole.RoleID, "approle.secret_id": &t.AppRole.SecretID,
+		"approle.mount": &t.AppRole.Mount,
 	} {
 		resolved, err := placeholder.Resolve(*at)
 		if err != nil {
@@ -144,7 +142,9 @@ func (t *Transit) Provision(caddy.Context) error {
 			return fmt.Errorf("keys[%d]: %w", i, err)
 		}
 		if t.Keys[i] = strings.TrimSpace(resolved); transit.CipherVersion(t.Keys[i]) == 0 {
-			return fmt.Errorf("keys[%d]: this is no text vault:v1:… that a key management server has encrypted; make one with: tollgate keyring wrap", i)
+			return fmt.Errorf(
+				"keys[%d]: this is no text vault:v1:… that a key management server has encrypted; make one with: tollgate keyring wrap",
+				i)
 		}
 	}
 	if len(t.Keys) > 0 && t.File != "" {
@@ -159,7 +159,7 @@ func (t *Transit) Provision(caddy.Context) error {
 	return t.connect()
 }
 
-// connect makes the client.
+// connect makes the client. It does not contact the server.
 func (t *Transit) connect() error {
 	o := transit.Options{
 		Address: t.Address, Token: t.Token, Timeout: time.Duration(t.Timeout),
@@ -186,7 +186,7 @@ func (t *Transit) connect() error {
 	return err
 }
 
-// KeyFile is where the keys are; empty: the configuration has them.
+// KeyFile returns the file that holds the keys, or "" if the configuration has them.
 func (t *Transit) KeyFile(dir string) string {
 	switch {
 	case len(t.Keys) > 0:
@@ -197,7 +197,7 @@ func (t *Transit) KeyFile(dir string) string {
 	return filepath.Join(dir, defaultFile)
 }
 
-// Missing is the key file that Open would make; empty: it makes none.
+// Missing returns the key file that Open would make, or "" if it would make none.
 func (t *Transit) Missing(dir string) string {
 	file := t.KeyFile(dir)
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
@@ -206,17 +206,18 @@ func (t *Transit) Missing(dir string) string {
 	return ""
 }
 
-// identity is what makes two configurations the same keyring; it holds no secret.
+// identity identifies a keyring: equal values mean the same keyring. It holds no secret.
 type identity [sha256.Size]byte
 
 // Key identifies the keyring among the configurations of this process.
 func (t *Transit) Key() any { return identity(t.digest) }
 
-// Open has the server open the master keys; dir is where the default file is.
+// Open lets the server decrypt the master keys. It repeats the attempt while the server is unavailable, for at most
+// half a minute. dir is the folder of the default file.
 func (t *Transit) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), t.patient)
 	defer cancel()
-	for said := false; ; said = true {
+	for warned := false; ; warned = true {
 		keys, err := t.open(ctx, dir, logger)
 		if err == nil {
 			return keyring.NewAES(append(keys, t.aes...)...)
@@ -224,7 +225,7 @@ func (t *Transit) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) 
 		if !errors.Is(err, transit.ErrUnavailable) || ctx.Err() != nil {
 			return nil, err
 		}
-		if !said {
+		if !warned {
 			logger.Warn("the key management server does not answer yet", zap.Error(err))
 		}
 		select {
@@ -235,7 +236,7 @@ func (t *Transit) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) 
 	}
 }
 
-// open is Open, once.
+// open makes one attempt of Open.
 func (t *Transit) open(ctx context.Context, dir string, logger *zap.Logger) ([][]byte, error) {
 	if file := t.Missing(dir); file != "" && len(t.Keys) == 0 {
 		wrapped, err := t.Wrap(ctx, keyring.NewMasterKey())
@@ -251,12 +252,12 @@ func (t *Transit) open(ctx context.Context, dir string, logger *zap.Logger) ([][
 	return t.Unwrap(ctx, dir)
 }
 
-// Wrap has the server encrypt a master key.
+// Wrap lets the server encrypt a master key.
 func (t *Transit) Wrap(ctx context.Context, key []byte) (string, error) {
 	return t.key.Encrypt(ctx, key, place)
 }
 
-// Unwrap has the server open the master keys, the one that seals first.
+// Unwrap lets the server decrypt the master keys. The key that seals comes first.
 func (t *Transit) Unwrap(ctx context.Context, dir string) ([][]byte, error) {
 	wrapped := t.Keys
 	if len(wrapped) == 0 {

@@ -60,7 +60,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 	}
 }
 
-// server is one with the key.
+// server starts a server that has the key.
 func server(tb testing.TB) *transittest.Server {
 	tb.Helper()
 	s := transittest.New(tb)
@@ -74,7 +74,7 @@ func server(tb testing.TB) *transittest.Server {
 	return s
 }
 
-// module is one of a server, as it is provisioned.
+// module returns a provisioned module that uses a server. change may change its options before; nil changes none.
 func module(tb testing.TB, s *transittest.Server, change func(t *Transit)) *Transit {
 	tb.Helper()
 	m := &Transit{Address: s.URL, AppRole: &AppRole{RoleID: transittest.RoleID, SecretID: transittest.SecretID}}
@@ -162,7 +162,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestMove: what aes has sealed opens until it is sealed anew, and the way back is open.
+// TestMove checks that values that aes has sealed open until they are sealed again, and that the way back is possible.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	s, dir := server(t), t.TempDir()

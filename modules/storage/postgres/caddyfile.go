@@ -16,7 +16,7 @@ import (
 func (p *Postgres) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the name of the module
 	if !d.AllArgs(&p.DSN) {
-		// Not d.ArgErr: it quotes the argument, which may be a password.
+		// d.ArgErr is not used, as it quotes the argument, which may be a password.
 		return d.Err("postgres takes one argument, the dsn; put one that holds spaces in quotes")
 	}
 	for d.NextBlock(0) {

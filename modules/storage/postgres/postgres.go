@@ -1,5 +1,5 @@
-// Package postgres is the guest module tollgate.storage.postgres: a database
-// on a PostgreSQL server, which any number of nodes share.
+// Package postgres provides the guest module tollgate.storage.postgres: a database on a PostgreSQL server, which any
+// number of nodes share.
 package postgres
 
 import (
@@ -19,18 +19,15 @@ func init() {
 	caddy.RegisterModule(new(Postgres))
 }
 
-// Postgres keeps a database on a PostgreSQL server, for one node or many. While
-// the server is away requests that need it are answered 503; they work again
-// when it is back, without a reload.
+// Postgres keeps a database on a PostgreSQL server, for one node or many. While the server is down, requests that need
+// it get 503; they work again when it is back, without a reload.
 type Postgres struct {
-	// DSN is where and as whom to connect: a URL such as
-	// postgres://user:password@host:5432/name?sslmode=verify-full or the
-	// key=value words that libpq understands. It holds a password, so write it
-	// as {env.NAME} or {file.PATH}; it is never logged. Required.
+	// DSN says where and as which user to connect: a URL such as
+	// postgres://user:password@host:5432/name?sslmode=verify-full, or key=value words as libpq understands them. It
+	// holds a password, so write it as {env.NAME} or {file.PATH}; it is never logged. Required.
 	DSN string `json:"dsn,omitempty"`
 
-	// MaxConns bounds the connections of this node, from 1 to 1000.
-	// Default: 16.
+	// MaxConns limits the connections of this node, from 1 to 1000. Default: 16.
 	MaxConns int `json:"max_conns,omitempty"`
 
 	dsn string // DSN with the placeholders replaced
@@ -44,7 +41,7 @@ func (*Postgres) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision resolves the placeholders. It does not reach for the server.
+// Provision resolves the placeholders. It does not contact the server.
 func (p *Postgres) Provision(caddy.Context) error {
 	if p.DSN == "" {
 		return errors.New("dsn is required")
@@ -56,26 +53,25 @@ func (p *Postgres) Provision(caddy.Context) error {
 	return nil
 }
 
-// Validate checks the options; its errors do not repeat the DSN.
+// Validate checks the options. Its errors do not repeat the DSN.
 func (p *Postgres) Validate() error {
 	_, err := p.Open(zap.NewNop())
 	return err
 }
 
-// Open returns the database, not started; nothing is reached for yet.
+// Open returns the database, not started. It does not contact the server.
 func (p *Postgres) Open(logger *zap.Logger) (*store.DB, error) {
 	return store.NewPostgres(store.PostgresOptions{DSN: p.dsn, MaxConns: p.MaxConns}, logger)
 }
 
-// key is what makes two configurations the same database. It holds a digest
-// of the DSN, so that printing it gives no password away.
+// key identifies a database: equal keys mean the same database and settings. It holds a digest of the DSN, so that
+// printing it does not reveal the password.
 type key struct {
 	dsn      [sha256.Size]byte
 	maxConns int
 }
 
-// Key identifies the database and its settings, in a caddy.UsagePool, among
-// the configurations of this process. It is comparable.
+// Key returns a comparable value that identifies the database and its settings in a caddy.UsagePool.
 func (p *Postgres) Key() any {
 	return key{sha256.Sum256([]byte(p.dsn)), p.MaxConns}
 }

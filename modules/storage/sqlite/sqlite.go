@@ -1,5 +1,4 @@
-// Package sqlite is the guest module tollgate.storage.sqlite: a database in
-// one file, for one node.
+// Package sqlite provides the guest module tollgate.storage.sqlite: a database in one file, for one node.
 package sqlite
 
 import (
@@ -20,30 +19,27 @@ func init() {
 	caddy.RegisterModule(new(SQLite))
 }
 
-// SQLite keeps a database in one file of this machine. It needs no server and
-// serves one node; use PostgreSQL where several share the work. Other processes
-// of the same machine, such as the command line, may use the file meanwhile.
+// SQLite keeps a database in one file of this machine. It needs no server and serves one node; use PostgreSQL if
+// several nodes share the work. Other processes on the same machine, such as the command line, may use the file
+// meanwhile.
 type SQLite struct {
-	// Path is the database file, for example "data/tollgate.db". It is made
-	// when missing, with its folder, readable by the user of the process only.
-	// A relative path counts from the working directory. May hold the
+	// Path is the database file, for example "data/tollgate.db". If it is missing it is made, with its folder, readable
+	// only by the user of the process. A relative path counts from the working directory. It may contain the
 	// placeholders {env.*} and {file.*}. Required.
 	Path string `json:"path,omitempty"`
 
-	// Readers is how many queries read at the same time, from 1 to 256.
-	// Default: one a CPU, at least 4.
+	// Readers is how many queries read at the same time, from 1 to 256. Default: the number of CPUs, at least 4.
 	Readers int `json:"readers,omitempty"`
 
-	// Synchronous is "full", where an acknowledged write survives the loss of
-	// power, or "normal", where the last ones may be lost then but not when the
-	// process is killed. Default: full.
+	// Synchronous is "full" (an acknowledged write survives the loss of power) or "normal" (the last writes may be lost
+	// then, but not when the process is killed). Default: full.
 	Synchronous string `json:"synchronous,omitempty"`
 
 	// BusyTimeout is how long a write waits for another process that writes.
 	// Default: 5s.
 	BusyTimeout caddy.Duration `json:"busy_timeout,omitempty"`
 
-	path string // Path made absolute, placeholders replaced
+	path string // Path made absolute, with its placeholders replaced
 }
 
 // CaddyModule returns the Caddy module information.
@@ -54,8 +50,7 @@ func (*SQLite) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision resolves the placeholders. It touches no file but those that a
-// {file.*} placeholder names.
+// Provision resolves the placeholders. It touches no file except those that a {file.*} placeholder names.
 func (s *SQLite) Provision(caddy.Context) error {
 	if s.Path == "" {
 		return errors.New("path is required")
@@ -76,7 +71,7 @@ func (s *SQLite) Validate() error {
 	return err
 }
 
-// Open returns the database, not started; nothing is touched yet.
+// Open returns the database, not started. It does not touch the file.
 func (s *SQLite) Open(logger *zap.Logger) (*store.DB, error) {
 	return store.NewSQLite(store.SQLiteOptions{
 		Path:        s.path,
@@ -86,7 +81,7 @@ func (s *SQLite) Open(logger *zap.Logger) (*store.DB, error) {
 	}, logger)
 }
 
-// key is what makes two configurations the same database.
+// key identifies a database: equal keys mean the same database and settings.
 type key struct {
 	path        string
 	readers     int
@@ -94,8 +89,7 @@ type key struct {
 	busyTimeout caddy.Duration
 }
 
-// Key identifies the database and its settings, in a caddy.UsagePool, among
-// the configurations of this process. It is comparable.
+// Key returns a comparable value that identifies the database and its settings in a caddy.UsagePool.
 func (s *SQLite) Key() any {
 	return key{s.path, s.Readers, s.Synchronous, s.BusyTimeout}
 }

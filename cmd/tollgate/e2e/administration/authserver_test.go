@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestAdminUI is the administration as people use it: the cases of
-// testdata/npm/authserver_admin.mjs run in a headless Chromium.
+// TestAdminUI runs the cases of testdata/npm/authserver_admin.mjs in a headless Chromium: the administration as people
+// use it.
 func TestAdminUI(t *testing.T) {
 	t.Parallel()
 	const key = "an administration key of at least 32 letters"
@@ -29,8 +29,8 @@ resources:
 	n.Stop()
 }
 
-// TestAdminUIMany is the administration of 100,000 clients and users: the cases of
-// testdata/npm/authserver_admin_many.mjs.
+// TestAdminUIMany runs the cases of testdata/npm/authserver_admin_many.mjs: the administration of 100,000 clients and
+// users.
 func TestAdminUIMany(t *testing.T) {
 	t.Parallel()
 	const key = "an administration key of at least 32 letters"

@@ -37,8 +37,8 @@ func times(n int, question string) []string {
 	return list
 }
 
-// TestAnswersRate: 5 of 50 questions at once are accepted, and charged once; the sixth
-// as soon as a minute is over.
+// TestAnswersRate checks that 5 of 50 simultaneous questions are accepted and charged once, and that the sixth is
+// accepted after a minute.
 func TestAnswersRate(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {
@@ -55,8 +55,8 @@ func TestAnswersRate(t *testing.T) {
 	})
 }
 
-// TestAnswersQuota: of 200 questions at once that have an answer, or are free, no more are
-// answered than the quota has; in the end it is used to the last one.
+// TestAnswersQuota checks that of 200 simultaneous questions, some of them free, no more are answered than the quota
+// allows, and that the whole quota can be used.
 func TestAnswersQuota(t *testing.T) {
 	t.Parallel()
 	const limit = 7
@@ -97,8 +97,7 @@ func TestAnswersQuota(t *testing.T) {
 	})
 }
 
-// TestAnswersOnce: a question with an Idempotency-Key is answered and charged once, however
-// it is asked for again.
+// TestAnswersOnce checks that a question with an Idempotency-Key is answered and charged once, however it is repeated.
 func TestAnswersOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {

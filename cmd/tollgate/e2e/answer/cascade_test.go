@@ -11,8 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// usage is how many requests for models the log has of a user, and how many of them have
-// failed.
+// usage returns how many requests for models the log has of a user, and how many of them failed.
 func (d *desk) usage(user string) (all, failed int) {
 	d.T.Helper()
 	for _, u := range d.UsageLog() {
@@ -39,9 +38,9 @@ func (d *desk) written() {
 	})
 }
 
-// TestAnswersCascade: a reload lets the gateway of the same server write, as a user who is
-// charged for it, each request by a name of its own. Another provider writes where one is
-// down, and rules, if that is wanted, where nobody can.
+// TestAnswersCascade checks that after a reload the gateway of the same server writes the answers, as a user who is
+// charged for it, with a name of its own for each request. Another provider writes while one is down and, if
+// configured, rules do when no provider can.
 func TestAnswersCascade(t *testing.T) {
 	t.Parallel()
 	first, second := newOracle(t, honest), newOracle(t, honest)
@@ -84,8 +83,8 @@ func TestAnswersCascade(t *testing.T) {
 	}
 }
 
-// TestAnswersCascadeUnderWay: a question that waits for a model while the configuration
-// changes is answered by the gateway that it asked, and charged there.
+// TestAnswersCascadeUnderWay checks that a question that waits for a model while the configuration changes is answered
+// by the gateway that it asked, and charged there.
 func TestAnswersCascadeUnderWay(t *testing.T) {
 	t.Parallel()
 	old, young := newOracle(t, honest), newOracle(t, honest)

@@ -13,9 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAnswersKilled: a server that is killed while it answers has charged what it has
-// stored and nothing else, and has stored what it has answered; what was under way is
-// given back when its lease is over.
+// TestAnswersKilled checks that a server that is killed while it answers has charged exactly the answers that it
+// stored, and has stored all that it sent. Reservations of unfinished questions end with their lease.
 func TestAnswersKilled(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {
@@ -80,9 +79,8 @@ func TestAnswersKilled(t *testing.T) {
 	})
 }
 
-// TestAnswersKilledAtStages: whatever stage a question was at when the server was killed,
-// it is charged nothing, holds its reservation for as long as its lease, and can be asked
-// again.
+// TestAnswersKilledAtStages checks that a question is not charged when the server is killed at any of its stages, that
+// it holds its reservation until the end of its lease, and that it can be asked again.
 func TestAnswersKilledAtStages(t *testing.T) {
 	t.Parallel()
 	stages := []struct{ step, question string }{
@@ -138,7 +136,7 @@ func TestAnswersKilledAtStages(t *testing.T) {
 	})
 }
 
-// TestAnswersReload: reloads lose no question, and charge each answer once.
+// TestAnswersReload checks that reloads lose no question and charge each answer once.
 func TestAnswersReload(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "", strings.Replace(quick, "quota 1000", "quota 100000", 1))

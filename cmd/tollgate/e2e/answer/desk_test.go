@@ -24,11 +24,11 @@ type desk struct {
 	db        *sql.DB // as another process sees it
 }
 
-// quick are the options of a desk whose rate is no limit, and that works each answer out.
+// quick has the options of a desk whose rate is no limit, and that generates each answer anew.
 const quick = "\t\tquota 1000 month\n\t\trate 100000\n\t\tcache off\n"
 
-// newDesk is a desk on SQLite, or on the database with the shipped corpus that dsn names, with
-// options in the place of the shipped ones.
+// newDesk starts a desk on SQLite, or on the PostgreSQL database with the shipped corpus that dsn names. options
+// replace the options of the shipped Caddyfile.
 func newDesk(t *testing.T, dsn, options string) *desk {
 	t.Helper()
 	port := e2e.FreePort(t)
@@ -85,7 +85,7 @@ var (
 	corpusTemplate testenv.PostgresTemplate
 )
 
-// fill takes the shipped corpus in.
+// fill ingests the shipped corpus.
 func fill(n *e2e.Node) {
 	n.T.Helper()
 	n.Tool("answer", "sample", "documents")
@@ -109,8 +109,8 @@ func (d *desk) begin() {
 	})
 }
 
-// reload loads another configuration. What the server before kept alive it closes a moment
-// later, under the next question if that came in on such a connection.
+// reload loads another configuration. It closes the idle connections of the client, since the server closes those of
+// the previous configuration a moment later, perhaps while the next question arrives on one.
 func (d *desk) reload(config string) {
 	d.T.Helper()
 	d.Load(config)
@@ -141,7 +141,7 @@ func (d *desk) ask(query string, header ...string) *e2e.Answer {
 // asked is a question of the shipped set that has an answer.
 const asked = "What was the revenue of Quillmarsh Instruments in fiscal 2025?"
 
-// outcome is what became of a question: its reason, Answered for an answer.
+// outcome returns the reason why a question has no answer, or "Answered" if it has one.
 func outcome(a *e2e.Answer) string {
 	switch reason := gjson.Get(a.Body, "error").Str; {
 	case a.Err != nil:
@@ -153,7 +153,7 @@ func outcome(a *e2e.Answer) string {
 	}
 }
 
-// used is how many answers were charged, and how many are under way.
+// used returns how many answers were charged and how many are under way.
 func (d *desk) used() (used, pending int) {
 	d.T.Helper()
 	a := d.do(http.MethodGet, "/v1/quota", "")
@@ -167,8 +167,8 @@ func (d *desk) used() (used, pending int) {
 	return int(result.Get("used").Int()), int(result.Get("pending").Int())
 }
 
-// settled wants a quota that is settled: so many answers charged, each of them stored, and
-// nothing reserved, as it is told and as it is in the database.
+// settled fails the test unless the quota is settled: so many answers are charged, each is stored, and nothing is
+// reserved, according to the API and to the database.
 func (d *desk) settled(used int) {
 	d.T.Helper()
 	got, pending := d.used()
@@ -180,7 +180,7 @@ func (d *desk) settled(used int) {
 	}
 }
 
-// count is the number that a statement tells.
+// count returns the number that an SQL statement selects.
 func (d *desk) count(statement string) (n int) {
 	d.T.Helper()
 	if err := d.db.QueryRowContext(d.T.Context(), statement).Scan(&n); err != nil {

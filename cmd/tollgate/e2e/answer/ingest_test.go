@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAnswersIngested: who holds the admin endpoint's socket takes documents in, while
-// questions are answered, sees how far it is and what there is, and takes documents away.
+// TestAnswersIngested checks that a client of the admin endpoint's socket can ingest documents while questions are
+// answered, see the progress and the documents, and remove documents.
 func TestAnswersIngested(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {

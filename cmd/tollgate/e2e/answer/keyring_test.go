@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAnswersReencrypted: stored answers and traces are sealed; with a new master key they
-// are sealed anew, and the old one can go.
+// TestAnswersReencrypted checks that stored answers and traces are sealed, that they are sealed again with a new master
+// key, and that the old key can then be removed.
 func TestAnswersReencrypted(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// TestAnswersLies: what a model invents, or was told by a document to say, reaches nobody,
-// whatever it thinks of its own answer: the answer is an honest no, or what is left is true.
+// TestAnswersLies checks that nothing reaches a client that a model invents or that a document told it to say, whatever
+// the model thinks of its own answer. The question is refused, or only true sentences are left of the answer.
 func TestAnswersLies(t *testing.T) {
 	t.Parallel()
 	o := newOracle(t, honest)

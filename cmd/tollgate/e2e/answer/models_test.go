@@ -16,8 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// provider is a model server: it writes as [eval.Scripted] does, and makes vectors of how
-// often letters occur.
+// provider is a model server. It writes as [eval.Scripted] does, and computes vectors from the frequencies of letters.
 type provider struct {
 	*httptest.Server
 	chats, texts atomic.Int64
@@ -85,9 +84,9 @@ func answer(w http.ResponseWriter, what any) {
 	_ = json.NewEncoder(w).Encode(what)
 }
 
-// TestAnswersByCascade: the models of a user of the gateway beside it write the answers and
-// make the vectors, without a connection to it: with rows of usage, and across reloads. An
-// answer that none can write is not charged.
+// TestAnswersByCascade checks that the models of a user of the gateway on the same server write the answers and compute
+// the vectors, without a connection, with rows of usage, and across reloads. An answer that no model can write is not
+// charged.
 func TestAnswersByCascade(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAnswersOperated: who holds the admin endpoint's socket sees how an answer came about,
-// and makes and ends keys; a question that is asked again is remembered.
+// TestAnswersOperated checks that a client of the admin endpoint's socket can see how an answer came about, and create
+// and revoke keys. A repeated question is answered from memory.
 func TestAnswersOperated(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "", "\t\tquota 1000 month\n")
@@ -64,8 +64,7 @@ func TestAnswersOperated(t *testing.T) {
 	d.Stop()
 }
 
-// TestPage is the page as people use it: the cases of testdata/npm/answer.mjs run in a
-// headless Chromium.
+// TestPage runs the cases of testdata/npm/answer.mjs in a headless Chromium: the page as people use it.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "", "\t\tquota 1000 month\n")

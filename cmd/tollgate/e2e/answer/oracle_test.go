@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// oracle is an endpoint for chat completions that says what a test has it say, at each step
-// of a question: verdict, plan, draft, judge.
+// oracle is an endpoint for chat completions that answers each step of a question (verdict, plan, draft, judge) as the
+// test wants.
 type oracle struct {
 	*httptest.Server
 	hanging chan string // the step at which a question has begun to hang
@@ -74,24 +74,24 @@ func newOracle(t *testing.T, says func(step, prompt string) string) *oracle {
 	return o
 }
 
-// say changes what it says.
+// say changes what the oracle says.
 func (o *oracle) say(says func(step, prompt string) string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.says = says
 }
 
-// answer is what it says now.
+// answer returns what the oracle says to a prompt now, and the channel that release closes.
 func (o *oracle) answer(step, prompt string) (text string, wake <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.says(step, prompt), o.wake
 }
 
-// release answers what hangs by what it says now.
+// release answers the requests that hang with what the oracle says now.
 func (o *oracle) release() { close(o.wake) }
 
-// option is the option of the Caddyfile that leads to it.
+// option returns the line of the Caddyfile that makes the oracle the model.
 func (o *oracle) option() string { return "\t\tmodel " + o.URL + "/v1\n" }
 
 // await waits until a question is at a step.
@@ -110,8 +110,7 @@ func (o *oracle) await(t *testing.T, at <-chan string, step string) {
 	}
 }
 
-// writing is what an oracle says that writes a draft of a prompt, and is content with
-// everything.
+// writing returns the function of an oracle that writes the draft of a prompt and approves of everything.
 func writing(draft func(prompt string) string) func(step, prompt string) string {
 	return func(step, prompt string) string {
 		switch step {
@@ -126,7 +125,7 @@ func writing(draft func(prompt string) string) func(step, prompt string) string 
 	}
 }
 
-// but is what an oracle says that says something else at one step.
+// but returns the function of an oracle that says instead at one step and what says returns at all others.
 func but(step, instead string, says func(step, prompt string) string) func(step, prompt string) string {
 	return func(now, prompt string) string {
 		if now == step {
@@ -136,7 +135,7 @@ func but(step, instead string, says func(step, prompt string) string) func(step,
 	}
 }
 
-// passage is the mark of the first passage of a prompt that has a text; empty: none has.
+// passage returns the mark of the first passage of a prompt that contains a text, or "" if none does.
 func passage(prompt, text string) string {
 	for part := range strings.SplitSeq(prompt, "<passage id=\"") {
 		if id, rest, ok := strings.Cut(part, "\""); ok && strings.Contains(rest, text) {
@@ -146,7 +145,7 @@ func passage(prompt, text string) string {
 	return ""
 }
 
-// honest is what an oracle says that knows the answer to what is asked.
+// honest is what an oracle says that knows the answer to the question.
 var honest = writing(func(prompt string) string {
 	if mark := passage(prompt, "501,103"); mark != "" {
 		return "Quillmarsh Instruments had revenue of $501,103 thousand in fiscal 2025 " + mark + "."

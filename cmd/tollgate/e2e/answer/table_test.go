@@ -16,8 +16,8 @@ import (
 
 var answerID = regexp.MustCompile(`^ans_[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
 
-// enveloped holds an answer against the envelope: success, error and result, always; a
-// result whole for what was understood, and null for what was refused.
+// enveloped checks an answer against the envelope. It must have success, error and result. The result is an object if
+// the question was understood, and null if it was refused.
 func enveloped(t *testing.T, a *e2e.Answer, status int, reason string) {
 	t.Helper()
 	body := gjson.Parse(a.Body)
@@ -43,8 +43,8 @@ func enveloped(t *testing.T, a *e2e.Answer, status int, reason string) {
 	}
 }
 
-// TestAnswersTable: each row of the contract's table that can be had from outside. What
-// failed, and was refused, is charged nothing.
+// TestAnswersTable checks each row of the contract's table that can be produced from outside. Questions that failed or
+// were refused are not charged.
 func TestAnswersTable(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {
@@ -162,8 +162,8 @@ func TestAnswersTable(t *testing.T) {
 	})
 }
 
-// TestAnswersOutage: while the database is away every request is a 503 with a hint when to
-// come back; when it is there again it goes on, and nothing stays reserved.
+// TestAnswersOutage checks that while the database is down every request is a 503 with a Retry-After, that the service
+// recovers, and that nothing stays reserved.
 func TestAnswersOutage(t *testing.T) {
 	t.Parallel()
 	t.Run("postgres", func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestAnswersOutage(t *testing.T) {
 	})
 }
 
-// recovers wants an answer, the second one of a desk.
+// recovers waits until a desk answers again, for the second time in all.
 func (d *desk) recovers() {
 	d.T.Helper()
 	e2e.Eventually(d.T, e2e.WaitLimit, "questions are answered again", func() error {
@@ -226,8 +226,8 @@ func (d *desk) ready(status int, database string) {
 	})
 }
 
-// TestAnswersReloadUnderWay: a question that is under way when the configuration changes is
-// answered by the one that took it, and operators are not told that there are two services.
+// TestAnswersReloadUnderWay checks that a question that runs while the configuration changes is answered by the
+// configuration that accepted it, and that operators do not see two services.
 func TestAnswersReloadUnderWay(t *testing.T) {
 	t.Parallel()
 	o := newOracle(t, but("draft", hang, honest))

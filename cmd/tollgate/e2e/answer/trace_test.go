@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestTracePage is the page of a trace as operators see it: the cases of
-// testdata/npm/answer_trace.mjs run in a headless Chromium.
+// TestTracePage runs the cases of testdata/npm/answer_trace.mjs in a headless Chromium: the page of a trace as
+// operators see it.
 func TestTracePage(t *testing.T) {
 	t.Parallel()
 	o := newOracle(t, honest)

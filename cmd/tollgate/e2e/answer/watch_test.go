@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAnswersWatched: a file that is dropped into the watched folder is answered from, another
-// one in its place too, and after its end nothing is.
+// TestAnswersWatched checks that questions are answered from a file in the watched folder and from one that replaces
+// it, and not from a file that was removed.
 func TestAnswersWatched(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {

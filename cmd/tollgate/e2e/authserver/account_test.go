@@ -12,15 +12,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// accountKeys are those of a server at which people register and delete their accounts.
+// accountKeys has the settings of a server at which people register and delete their accounts.
 const accountKeys = `
 server: {issuer: 'ISSUER'}
 mail: {url: 'smtp://MAIL', from: 'Accounts <accounts@example.com>'}
 accounts: {registration: open, deletion_grace: 336h}
 `
 
-// TestAccount walks from registration to deletion: the case of testdata/npm/authserver_account.mjs
-// in a headless Chromium without script.
+// TestAccount runs the case of testdata/npm/authserver_account.mjs in a headless Chromium without script: from
+// registration to deletion.
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	server := testenv.SMTP(t)

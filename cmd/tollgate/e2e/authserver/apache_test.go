@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// apacheConfig is that of an Apache whose pages are for who has signed in at the issuer.
+// apacheConfig is the configuration of an Apache whose pages are only for people who are signed in at the issuer.
 const apacheConfig = `ServerRoot "DIR"
 ServerName 127.0.0.1
 Listen 127.0.0.1:PORT
@@ -44,8 +44,8 @@ OIDCSessionType server-cache
 </Location>
 `
 
-// TestApache has mod_auth_openidc sign somebody in, and out when they sign out at the issuer:
-// back-channel logout.
+// TestApache checks that mod_auth_openidc signs somebody in, and that it signs them out when they sign out at the
+// issuer, by back-channel logout.
 func TestApache(t *testing.T) {
 	t.Parallel()
 	const modules = "/usr/lib/apache2/modules"

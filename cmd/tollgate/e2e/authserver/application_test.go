@@ -48,7 +48,7 @@ func create(t *testing.T, admin, name string, ann *e2e.Person) *application {
 	return createFor(t, admin, name, ann, notes, "notes:read")
 }
 
-// createFor is create of a client that asks for a scope of a resource.
+// createFor creates a client with a secret that asks for a scope of a resource.
 func createFor(t *testing.T, admin, name string, ann *e2e.Person, resource, scope string) *application {
 	t.Helper()
 	var made struct {
@@ -92,13 +92,13 @@ func (c *application) post(base, path string, pairs ...string) *e2e.Answer {
 	return e2e.Read(e2e.Client.Do(request)) //nolint:bodyclose // Read does
 }
 
-// exchange narrows a token of the client.
+// exchange requests a token for less than a token of the client grants.
 func (c *application) exchange(base, token string) *e2e.Answer {
 	return c.post(base, "/oauth/token", "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange", "resource", cmp.Or(c.resource, notes),
 		"subject_token", token, "subject_token_type", "urn:ietf:params:oauth:token-type:access_token")
 }
 
-// authorize is where a browser begins.
+// authorize returns the URL at which a browser begins an authorization.
 func (c *application) authorize(base string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base + "/oauth/authorize?" + url.Values{
@@ -107,14 +107,13 @@ func (c *application) authorize(base string) string {
 	}.Encode()
 }
 
-// code is one that the person has the client get, who signs in and allows it where that
-// is asked.
+// code returns an authorization code for the client. The person signs in and consents if asked to.
 func (c *application) code(base string) string {
 	c.t.Helper()
 	return c.ann.Approve(c.authorize(base)).Query().Get("code")
 }
 
-// codeAtOnce is one of a person of whom nothing is asked any more.
+// codeAtOnce returns an authorization code for a person who is not asked for anything any more.
 func (c *application) codeAtOnce(base string) (string, error) {
 	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.authorize(base), nil)
 	if err != nil {
@@ -142,7 +141,7 @@ func (c *application) refresh(base, token string) *e2e.Answer {
 	return c.post(base, "/oauth/token", "grant_type", "refresh_token", "refresh_token", token)
 }
 
-// machine is a token for the client itself.
+// machine requests a token for the client itself.
 func (c *application) machine(base string) *e2e.Answer {
 	return c.post(base, "/oauth/token", "grant_type", "client_credentials", "scope", "notes:read", "resource", notes)
 }
@@ -162,13 +161,13 @@ func (c *application) active(base, token string) bool {
 	return answer.Active
 }
 
-// granted are the tokens of an answer.
+// granted has the tokens of an answer.
 type granted struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
 }
 
-// read is what an answer of the token endpoint grants; an error: nothing.
+// read returns what an answer of the token endpoint grants, or an error if it grants nothing.
 func read(a *e2e.Answer) (g granted, err error) {
 	if a.Err != nil {
 		return g, a.Err
@@ -181,7 +180,7 @@ func read(a *e2e.Answer) (g granted, err error) {
 
 var errNoToken = errors.New("there is no token")
 
-// grants is read of an answer that must grant something.
+// grants calls read and fails the test if the answer grants nothing.
 func (c *application) grants(a *e2e.Answer) granted {
 	c.t.Helper()
 	g, err := read(a)

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// reloadKeys has a server take its file of keys anew.
+// reloadKeys makes a server load its configuration file again.
 func reloadKeys(n *e2e.Node) error {
 	return n.Change(func() error {
 		cmd := exec.CommandContext(n.T.Context(), e2e.Binary, "reload", "--config", "config.yaml", "--adapter", "authserver", "--address", "unix/"+n.Path("data", "admin.sock"))
@@ -25,8 +25,7 @@ func reloadKeys(n *e2e.Node) error {
 	})
 }
 
-// TestAuthserverLocked: who is locked out stays so when a key changes that is no rule of
-// the lockout.
+// TestAuthserverLocked checks that a lockout survives the change of a setting that is not a rule of the lockout.
 func TestAuthserverLocked(t *testing.T) {
 	t.Parallel()
 	n, public, _ := e2e.NewAuthserver(t, "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\nrate_limit: {auth_fail_max: 2}\n")
@@ -53,8 +52,8 @@ func TestAuthserverLocked(t *testing.T) {
 	n.Stop()
 }
 
-// TestAuthserverAlone: a file of keys is all that a server needs; a changed one is taken
-// by a reload, and what is wrong with it changes nothing.
+// TestAuthserverAlone checks that a server needs nothing but its configuration file, that a reload applies a changed
+// file, and that an invalid file changes nothing.
 func TestAuthserverAlone(t *testing.T) {
 	t.Parallel()
 	const text = "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\n"
@@ -100,8 +99,8 @@ func TestAuthserverAlone(t *testing.T) {
 	n.Stop()
 }
 
-// TestAuthserverCheck: all that is wrong at once with exit status 1, or what is in effect
-// without a secret.
+// TestAuthserverCheck checks that the command prints all faults at once with exit status 1, or the effective settings
+// without secrets.
 func TestAuthserverCheck(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, "", "AUTHSERVER_SESSION_SECRET=hunter2", "AUTHSERVER_SERVER_READ_TIMEOUT=30")
@@ -144,7 +143,7 @@ what: there is no such key (line 2)
 	}
 }
 
-// TestAuthserverShipped: the example serves, with its administration beside it.
+// TestAuthserverShipped checks that the shipped example serves, with its administration.
 func TestAuthserverShipped(t *testing.T) {
 	t.Parallel()
 	port, admin := e2e.FreePort(t), e2e.FreePort(t)

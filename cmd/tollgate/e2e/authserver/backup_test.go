@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAuthserverBackup: signing keys are in a backup, so that tokens stay good elsewhere;
-// without them the other server makes new ones, and refresh tokens stay good.
+// TestAuthserverBackup checks that a backup contains the signing keys, so that tokens stay valid on another server.
+// Without them the other server makes new keys, and refresh tokens stay valid.
 func TestAuthserverBackup(t *testing.T) {
 	t.Parallel()
 	const text = `

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// rotating is a provider whose refresh tokens are good once. As providers do whose answers
-// may be lost, it takes the one before, too, as long as nobody has used the newest.
+// rotating is a provider whose refresh tokens can be used once. Like providers that allow for lost answers, it also
+// accepts the previous token as long as the newest has not been used.
 type rotating struct {
 	*httptest.Server
 
@@ -62,7 +62,7 @@ func (p *rotating) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(answer))
 }
 
-// grant is what a request gets; empty: nothing.
+// grant returns the answer to a token request, or "" if the request is refused.
 func (p *rotating) grant(kind, token string) (answer string, hold chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,9 +80,9 @@ func (p *rotating) grant(kind, token string) (answer string, hold chan struct{})
 	return fmt.Sprintf(`{"access_token":"access-%d","refresh_token":"refresh-%d","expires_in":%d,"token_type":"Bearer"}`, next, next, p.life), p.hold
 }
 
-// TestBrokerKilled: two processes on one PostgreSQL hand out the tokens of another provider.
-// However many ask, it is asked once. A process that is killed while it renews loses nothing
-// that anybody was answered with, and another goes on where it was.
+// TestBrokerKilled checks two processes on one PostgreSQL that hand out tokens of another provider. However many
+// clients ask, the provider is asked once. If a process is killed while it renews, no token that was handed out is
+// lost, and the other process continues.
 func TestBrokerKilled(t *testing.T) {
 	t.Parallel()
 	provider := newRotating(t)

@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAuthserverKilled: what was answered before a crash amid traffic holds after it: the
-// newest refresh tokens, unused codes and tokens of clients are good, codes and refresh
-// tokens that were used are not, nor is what was revoked.
+// TestAuthserverKilled checks that after a crash under load everything holds that was answered before: the newest
+// refresh tokens, unused codes and tokens of clients are valid; used codes, used refresh tokens and revoked tokens are
+// not.
 func TestAuthserverKilled(t *testing.T) {
 	t.Parallel()
 	n, base, admin := e2e.NewAuthserver(t, `

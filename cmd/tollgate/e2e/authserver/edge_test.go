@@ -14,9 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAuthserverEdge: a client that knows only the address of a service finds the
-// authorization server, registers, and signs a person in; its token opens the service, in
-// this process and in another, until it is revoked.
+// TestAuthserverEdge checks that a client that knows only the address of a service finds the authorization server,
+// registers, and signs a person in. Its token opens the service, in this process and in another, until it is revoked.
 func TestAuthserverEdge(t *testing.T) {
 	t.Parallel()
 	as, here, there := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// hold has whoever changes the connection of a user wait until release.
+// hold makes every write to the connection of a user wait until release is called.
 func hold(t *testing.T, db *store.DB, user string) (release func()) {
 	t.Helper()
 	if db.Dialect() == store.Postgres {
@@ -15,8 +15,8 @@ func hold(t *testing.T, db *store.DB, user string) (release func()) {
 	return holdSQLite(t, db, user)
 }
 
-// holdSQLite is a trigger that counts without an end: a lock of SQLite is one of all rows.
-// Release it when the process that waits is gone.
+// holdSQLite creates a trigger that counts without end, since SQLite cannot lock a single row. Call release when the
+// process that waits is gone.
 func holdSQLite(t *testing.T, db *store.DB, user string) (release func()) {
 	t.Helper()
 	exec := func(statement string) {
@@ -36,7 +36,7 @@ func holdSQLite(t *testing.T, db *store.DB, user string) (release func()) {
 	}
 }
 
-// holdPostgres is a lock of the row.
+// holdPostgres locks the row of the connection.
 func holdPostgres(t *testing.T, db *store.DB, user string) (release func()) {
 	t.Helper()
 	held, leave, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)

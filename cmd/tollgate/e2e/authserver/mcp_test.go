@@ -27,8 +27,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
-// newMCPServer is an MCP server that knows nothing of tokens. Its one tool tells who the
-// request is from, and what else came with it.
+// newMCPServer starts an MCP server that knows nothing of tokens. Its only tool returns who the request is from and
+// what else came with it.
 func newMCPServer(t *testing.T) *httptest.Server {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1.0.0"}, nil)
@@ -60,9 +60,8 @@ func (f forging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(r)
 }
 
-// TestMCP: a client of the MCP SDK that knows the address of a server alone finds the
-// authorization server, registers, has somebody sign in and calls a tool, until the
-// account is disabled.
+// TestMCP checks that a client of the MCP SDK that knows only the address of a server finds the authorization server,
+// registers, signs somebody in and calls a tool, until the account is disabled.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	upstream := newMCPServer(t)
@@ -136,8 +135,8 @@ func TestMCP(t *testing.T) {
 	n.Stop()
 }
 
-// TestMCPDocument: a client of the MCP SDK that is known by the URL of its metadata
-// document calls a tool, and is registered nowhere.
+// TestMCPDocument checks that a client of the MCP SDK that is identified by the URL of its metadata document can call a
+// tool without being registered.
 func TestMCPDocument(t *testing.T) {
 	t.Parallel()
 	upstream := newMCPServer(t)
@@ -193,8 +192,7 @@ func TestMCPDocument(t *testing.T) {
 	n.Stop()
 }
 
-// newIdP is an identity provider that gives an ID-JAG for alice to whoever asks, for the
-// client that it is told.
+// newIdP starts an identity provider that gives everybody an ID-JAG for alice, for the client that *client names.
 func newIdP(t *testing.T, client *string) *httptest.Server {
 	t.Helper()
 	key := jwkstest.NewEC(elliptic.P256())
@@ -220,8 +218,8 @@ func newIdP(t *testing.T, client *string) *httptest.Server {
 	return idp
 }
 
-// TestMCPEnterprise: a client of the MCP SDK calls a tool for somebody whom the company's
-// identity provider vouches for; nobody is asked.
+// TestMCPEnterprise checks that a client of the MCP SDK can call a tool for somebody for whom the company's identity
+// provider vouches, without asking them.
 func TestMCPEnterprise(t *testing.T) {
 	t.Parallel()
 	upstream := newMCPServer(t)

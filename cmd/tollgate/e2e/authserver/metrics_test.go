@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// scraped are the metrics of the administration's listener, by their names with labels.
+// scraped returns the metrics of the administration's listener by their names, with their labels and without the prefix
+// authserver_.
 func scraped(t *testing.T, admin string) map[string]float64 {
 	t.Helper()
 	all := make(map[string]float64)
@@ -25,7 +26,7 @@ func scraped(t *testing.T, admin string) map[string]float64 {
 	return all
 }
 
-// TestAuthserverMetrics: what happens is counted, each thing once.
+// TestAuthserverMetrics checks that each event is counted once.
 func TestAuthserverMetrics(t *testing.T) {
 	t.Parallel()
 	n, base, admin := e2e.NewAuthserver(t, `

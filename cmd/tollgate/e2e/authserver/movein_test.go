@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestMoveIn takes users and clients over with the built program: the old password signs in, and the
-// old secret gets a token, also after the first time, when both are hashed anew.
+// TestMoveIn imports users and clients with the binary. The old password signs in, and the old secret gets a token,
+// also after the first use, when both are hashed again.
 func TestMoveIn(t *testing.T) {
 	t.Parallel()
 	issuer := "http://localhost:" + e2e.FreePort(t)
@@ -81,7 +81,7 @@ func TestMoveIn(t *testing.T) {
 	}
 }
 
-// challengeOf is the S256 challenge of a verifier.
+// challengeOf returns the S256 challenge of a verifier.
 func challengeOf(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

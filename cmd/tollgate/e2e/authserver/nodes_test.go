@@ -21,12 +21,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// elsewhere is how long what is taken back on one node may still hold on another.
+// elsewhere is how long what was revoked on one node may still be valid on another.
 const elsewhere = 5 * time.Second
 
-// TestAuthserverNodes: two processes on one PostgreSQL are one server. A code, a refresh
-// token and, with a Redis, an assertion and a proof are good once, whoever is asked; what
-// is revoked, suspended, disabled or rotated on one is so on the other.
+// TestAuthserverNodes checks that two processes on one PostgreSQL act as one server. A code, a refresh token and, with
+// a Redis, an assertion and a proof can be used once, at whichever node. What is revoked, suspended, disabled or
+// rotated on one node is so on the other.
 func TestAuthserverNodes(t *testing.T) {
 	t.Parallel()
 	issuer := "http://localhost:" + e2e.FreePort(t) // of a balancer that is not asked
@@ -206,7 +206,7 @@ resources:
 	one.Stop()
 }
 
-// assertOnce has a client with a key send one assertion to all nodes at once.
+// assertOnce sends one client assertion to all nodes at once and checks that it is accepted exactly once.
 func assertOnce(t *testing.T, admin, issuer string, nodes []string) {
 	t.Helper()
 	key := jwkstest.NewEC(elliptic.P256())
@@ -225,7 +225,7 @@ func assertOnce(t *testing.T, admin, issuer string, nodes []string) {
 	})
 }
 
-// proveOnce has a client send one proof (RFC 9449) to all nodes at once.
+// proveOnce sends one DPoP proof (RFC 9449) to all nodes at once and checks that it is accepted exactly once.
 func proveOnce(c *application, issuer string, nodes []string) {
 	c.t.Helper()
 	key := jwkstest.NewEC(elliptic.P256())
@@ -238,7 +238,7 @@ func proveOnce(c *application, issuer string, nodes []string) {
 	})
 }
 
-// once asks all nodes at once: one of the answers is good, and the others refuse.
+// once sends requests to all nodes at once and checks that exactly one succeeds and all others get the refusal.
 func once(t *testing.T, what string, refusal int, nodes []string, ask func(base string) *e2e.Answer) {
 	t.Helper()
 	answers := make([]*e2e.Answer, 12)
@@ -262,7 +262,7 @@ func once(t *testing.T, what string, refusal int, nodes []string, ask func(base 
 	}
 }
 
-// keyOf is the kid of a JWT.
+// keyOf returns the kid of a JWT.
 func keyOf(t *testing.T, token string) string {
 	t.Helper()
 	head, _, _ := strings.Cut(token, ".")

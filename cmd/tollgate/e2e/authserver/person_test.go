@@ -16,7 +16,7 @@ const (
 	back        = "http://127.0.0.1:1/back"
 )
 
-// addAnn adds Ann by the command, and returns what it prints.
+// addAnn adds Ann with the command and returns its output.
 func addAnn(n *e2e.Node, args ...string) string {
 	n.T.Helper()
 	cmd := exec.CommandContext(n.T.Context(), e2e.Binary, append([]string{"authserver", "user", "add", annMail}, args...)...)
@@ -36,7 +36,7 @@ func newAnn(t *testing.T) *e2e.Person {
 	return e2e.NewPerson(t, annMail, annPassword, back)
 }
 
-// guess signs in as Ann with a wrong password; the status is what that is answered with.
+// guess signs in as Ann with a wrong password and returns the status of the answer.
 func guess(t *testing.T, base string) (status int) {
 	t.Helper()
 	b := pagestest.New(t, base, true)

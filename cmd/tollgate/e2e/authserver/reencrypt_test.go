@@ -19,10 +19,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestReencryptKilled: data moves from one master key to another while the server serves,
-// and what does it is killed at several moments, the command and the server itself. All
-// rows can be read all the time, none is lost, what was told to be done stays done, another
-// run goes on, and in the end the old key can be taken away.
+// TestReencryptKilled moves data from one master key to another while the server serves, and kills the command and the
+// server at several moments. All rows stay readable, none is lost, what was reported as done stays done, another run
+// continues, and in the end the old key can be removed.
 func TestReencryptKilled(t *testing.T) {
 	t.Parallel()
 	e2e.OnBoth(t, func(t *testing.T, d e2e.Tables) {
@@ -227,7 +226,7 @@ func masterKey(t *testing.T, current, old string) *encryption.Master {
 	return m
 }
 
-// bound is what a connection's credential is sealed for.
+// bound returns the associated data with which the credential of a connection is sealed.
 func bound(user, provider string) []byte {
 	return encryption.Place("authserver_connections", user+" "+provider, "credential")
 }
@@ -256,8 +255,8 @@ func seal(t *testing.T, db *store.DB, key, provider string, rows int) {
 	}
 }
 
-// openAll is how many rows open to what they hold, and how many of those are sealed with
-// the newest key of m. What the first ones hold changes.
+// openAll returns how many rows open to their expected content, and how many are sealed with the newest key of m. The
+// content of the first rows, as many as changing says, may be any.
 func openAll(t *testing.T, db *store.DB, m *encryption.Master, provider string, changing int) (good, current int) {
 	t.Helper()
 	type row struct{ user, sealed string }
@@ -280,7 +279,7 @@ func openAll(t *testing.T, db *store.DB, m *encryption.Master, provider string, 
 	return good, current
 }
 
-// credential is what the connection of a user holds.
+// credential returns the credential that the connection of a user holds.
 func credential(t *testing.T, db *store.DB, m *encryption.Master, user int, provider string) string {
 	t.Helper()
 	name, sealed := fmt.Sprintf("user-%06d", user), ""

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestStrictClient: the cases of testdata/npm/oauth.mjs, a client of Node.js, with a
-// server, a service behind the edge beside it, and a server that wants nonces.
+// TestStrictClient runs the cases of testdata/npm/oauth.mjs, a strict client for Node.js, against a server, a service
+// behind the edge beside it, and a server that requires nonces.
 func TestStrictClient(t *testing.T) {
 	t.Parallel()
 	program := e2e.NodeProgram(t)

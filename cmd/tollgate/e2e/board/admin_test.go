@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// boardPeople can sign in, and left posts to decide on.
+// boardPeople are members who can sign in, and whose posts are to be moderated.
 const boardPeople = `{
 "users": [
 	{"name": "ada", "password": "correct horse", "groups": ["registered", "administrators"]},
@@ -26,9 +26,8 @@ const boardPeople = `{
 "tokens": [{"user": "bob", "name": "laptop"}]
 }`
 
-// TestBoardAdministration is the administration and moderation of the board in a
-// headless Chromium that runs no script: the cases of
-// testdata/npm/board_admin.mjs.
+// TestBoardAdministration runs the cases of testdata/npm/board_admin.mjs in a headless Chromium without script: the
+// administration and moderation of the board.
 func TestBoardAdministration(t *testing.T) {
 	t.Parallel()
 	port := e2e.FreePort(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// boardNode is a node with the shipped board Caddyfile, without TLS, seeded.
+// boardNode is a node with the shipped board Caddyfile, without TLS, with sample data.
 type boardNode struct {
 	*e2e.Node
 	config string
@@ -34,7 +34,7 @@ func newBoard(t *testing.T, replace ...string) *boardNode {
 	return b
 }
 
-// seed loads a fixture, and keeps its tokens by their names.
+// seed loads a fixture and stores its tokens by their names.
 func (b *boardNode) seed(fixture string) {
 	b.T.Helper()
 	var made struct {
@@ -57,8 +57,7 @@ func (b *boardNode) do(as, method, path, body string) *e2e.Answer {
 	return e2e.Do(b.T, e2e.Client, method, b.api+path, token, body)
 }
 
-// TestBoard: the shipped board serves its API with its errors, rates and
-// commands.
+// TestBoard checks that the shipped board serves its API with its errors, rates and commands.
 func TestBoard(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)
@@ -103,8 +102,8 @@ func TestBoard(t *testing.T) {
 	b.Stop()
 }
 
-// TestBoardBudget: 60 threads of cost 10 fit into the window of a token, 120
-// requests into that of a guest, and bad tokens are bounded.
+// TestBoardBudget checks that 60 threads of cost 10 fit into the window of a token and 120 requests into that of a
+// guest, and that invalid tokens are limited.
 func TestBoardBudget(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t, "\ttollgate board\n", "\ttollgate board {\n\t\tno_flood\n\t}\n")
@@ -136,7 +135,7 @@ func TestBoardBudget(t *testing.T) {
 	}
 }
 
-// TestBoardCosts: the costs of the short form are those of the route table.
+// TestBoardCosts checks that the costs of the short form are those of the route table.
 func TestBoardCosts(t *testing.T) {
 	t.Parallel()
 	token, guest, _ := strings.Cut(e2e.LongForm(t, "board"), "\tbudget @guest")
@@ -158,8 +157,8 @@ func TestBoardCosts(t *testing.T) {
 	}
 }
 
-// TestBoardKill: what was acknowledged before a kill -9 is there after it, and
-// the counters are those of a recount.
+// TestBoardKill checks that everything that was acknowledged before a kill -9 is there after it, and that the counters
+// equal a recount.
 func TestBoardKill(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t, "\ttollgate board\n", "\ttollgate board {\n\t\tno_flood\n\t\ttoken_limit 100000\n\t}\n")

@@ -18,8 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// boardJobsPeople are one who can sign in to make a webhook, and one with a mail
-// address.
+// boardJobsPeople are a member who can sign in to create a webhook, and one with a mail address.
 const boardJobsPeople = `{
 "users": [
 	{"name": "root", "password": "correct horse", "groups": ["registered", "administrators"]},
@@ -28,10 +27,10 @@ const boardJobsPeople = `{
 "tokens": [{"user": "mia", "name": "mia"}]
 }`
 
-// background is how long work in the background may take here.
+// background is how long work in the background may take in these tests.
 const background = 90 * time.Second
 
-// webhook signs in as root and makes a webhook for new posts; it returns the secret.
+// webhook signs in as root, creates a webhook for new posts and returns its secret.
 func (b *boardNode) webhook(address string) string {
 	b.T.Helper()
 	jar, err := cookiejar.New(nil)
@@ -61,8 +60,8 @@ func (b *boardNode) webhook(address string) string {
 	return secret
 }
 
-// TestBoardJobs: a webhook hears of a post after a kill -9 right behind it, a
-// member is mailed of it, and attachments are as visible as their posts.
+// TestBoardJobs checks that a webhook receives a post although the server is killed right after it, that a member gets
+// a mail about it, and that attachments are as visible as their posts.
 func TestBoardJobs(t *testing.T) {
 	t.Parallel()
 	server := testenv.SMTP(t)

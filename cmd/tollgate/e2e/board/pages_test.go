@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestBoardPages is the board as people see it: the cases of
-// testdata/npm/board_pages.mjs run in a headless Chromium without script.
+// TestBoardPages runs the cases of testdata/npm/board_pages.mjs in a headless Chromium without script: the board as
+// people see it.
 func TestBoardPages(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)
@@ -25,8 +25,8 @@ func TestBoardPages(t *testing.T) {
 	e2e.RunBrowser(t, "board_pages.mjs", "BOARD_URL="+strings.TrimSuffix(b.api, "/api/v1"))
 }
 
-// TestBoardPagesAndOthers: where pages are off, what is not the API goes to the
-// next handler, and without guests nobody reads a page who is not signed in.
+// TestBoardPagesAndOthers checks that without pages all requests but those of the API go to the next handler, and that
+// without guests a page can only be read after signing in.
 func TestBoardPagesAndOthers(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t, "\ttollgate board\n", "\troute {\n\t\ttollgate board {\n\t\t\tno_pages\n\t\t}\n\t\trespond \"next\"\n\t}\n")
@@ -44,8 +44,7 @@ func TestBoardPagesAndOthers(t *testing.T) {
 	}
 }
 
-// TestBoardReload: views that were counted before a reload, while it ran and
-// after it are all written.
+// TestBoardReload checks that views that were counted before, during and after a reload are all written.
 func TestBoardReload(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)

@@ -13,15 +13,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// boardForgetful have forgotten their passwords.
+// boardForgetful are members who have forgotten their passwords.
 const boardForgetful = `{"users": [
 	{"name": "frank", "email": "frank@example.com", "password": "forgotten horse"},
 	{"name": "greta", "email": "greta@example.com", "emailConfirmed": true, "password": "correct horse"}
 ]}`
 
-// TestBoardRecovery: people join, and members get a new password and another mail
-// address, by links in mails: the cases of testdata/npm/board_recovery.mjs in a headless Chromium
-// without script.
+// TestBoardRecovery runs the cases of testdata/npm/board_recovery.mjs in a headless Chromium without script: people
+// join, and members get a new password and another mail address, by links in mails.
 func TestBoardRecovery(t *testing.T) {
 	t.Parallel()
 	server := testenv.SMTP(t)
@@ -59,8 +58,8 @@ func TestBoardRecovery(t *testing.T) {
 	}
 }
 
-// TestBoardPagesBudget: pages that are asked for too fast are refused by a page,
-// and operations of the API by an object.
+// TestBoardPagesBudget checks that pages that are requested too fast are refused with a page, and operations of the API
+// with an object.
 func TestBoardPagesBudget(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)

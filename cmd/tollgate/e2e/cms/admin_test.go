@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAdminPages is the administration as people use it: the cases of testdata/npm/cms_admin.mjs run in a headless
-// Chromium without script.
+// TestAdminPages runs the cases of testdata/npm/cms_admin.mjs in a headless Chromium without script: the administration
+// as people use it.
 func TestAdminPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

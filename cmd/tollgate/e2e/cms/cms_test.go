@@ -80,8 +80,8 @@ func (s *site) begin() {
 	})
 }
 
-// TestCMS: a fresh install answers at once, in each mode as it says; what is edited is live, what is broken is not; and
-// nothing of it is lost to kill -9.
+// TestCMS checks that a fresh installation answers at once, and in each mode as documented, that edited files are live
+// and broken ones are not, and that nothing is lost by a kill -9.
 func TestCMS(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestCommands: the commands work before the server runs, and tell programs what they did.
+// TestCommands checks that the commands work before the server runs, and report what they did to programs.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestContent: pages change over the API, webhooks hear of it with secrets that the keyring has sealed, the sitemap and
-// moved pages are served beside the endpoint.
+// TestContent checks that pages can be changed with the API, that webhooks with secrets sealed by the keyring report
+// it, and that the sitemap and moved pages are served beside the endpoint.
 func TestContent(t *testing.T) {
 	t.Parallel()
 	heard := make(chan string, 10)

@@ -13,15 +13,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// attacked is a class in which nothing looks wrong, but a client chooses how much work its methods are.
+// attacked is a class that looks harmless, but whose methods do as much work as a client wants.
 const attacked = `exports.Attacked = class Attacked {
   static sparse(data) { const a = []; a[Number(data.i)] = 1; return { n: [...a].length } }
   static digits(data) { return String(data.n).replace(/\B(?=(\d{3})+(?!\d))/g, ',') }
   static good(data) { return { id: data.id } }
 }`
 
-// TestHostileClients: clients who make handlers take all time and memory that there is get 504 or 500, everybody else
-// the answers, and the gateway ends when it is told to, in the middle of it.
+// TestHostileClients checks that clients that make handlers take all time and memory get 504 or 500, that all others
+// get their answers, and that the gateway can be stopped meanwhile.
 func TestHostileClients(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -78,7 +78,7 @@ $routes = [
 	}
 }
 
-// handlers are the processes for handlers that a gateway has started.
+// handlers returns the IDs of the handler processes that a gateway has started.
 func handlers(gateway int) (pids []string) {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range lines {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestReloadUnderLoad: no request is dropped, and none is answered by half of a site, while its files are
-// loaded anew under 100 clients.
+// TestReloadUnderLoad checks that while files are reloaded under 100 clients no request is dropped, and none is
+// answered by half of a site.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

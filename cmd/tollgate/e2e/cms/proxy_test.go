@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestBehindProxy: a proxy that ends TLS is believed where trusted_proxies names it, and nobody else is: by the CMS and
-// by the board alike.
+// TestBehindProxy checks that the CMS and the board trust a proxy that terminates TLS if trusted_proxies names it, and
+// nobody else.
 func TestBehindProxy(t *testing.T) {
 	t.Parallel()
 	trusting, wary := e2e.FreePort(t), e2e.FreePort(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAll: the console of the gateway needs the authorization server beside it, and
-// nothing else. The cases of testdata/npm/all.mjs run in a headless Chromium.
+// TestAll runs the cases of testdata/npm/all.mjs in a headless Chromium: the console of the gateway needs the
+// authorization server beside it, and nothing else.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	port, admin := e2e.FreePort(t), e2e.FreePort(t)

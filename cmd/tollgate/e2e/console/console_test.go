@@ -21,9 +21,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestConsole is the console as the users of a browser see it: the cases of
-// testdata/npm/console.mjs run in a headless Chromium, on a gateway where users
-// paste tokens and on one where they sign in with an OpenID provider.
+// TestConsole runs the cases of testdata/npm/console.mjs in a headless Chromium: the console as its users see it, on a
+// gateway where users paste tokens and on one where they sign in with an OpenID provider.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -41,7 +40,7 @@ func TestConsole(t *testing.T) {
 		"TOLLGATE_OIDC_URL="+signIn.Base, "TOLLGATE_OIDC_TOKEN="+token(signIn, "carla"), "IDENTITY_PROVIDER="+id.url)
 }
 
-// TestConsoleFiles is the console as a browser without script sees it.
+// TestConsoleFiles checks the files of the console as a browser without script sees them.
 func TestConsoleFiles(t *testing.T) {
 	t.Parallel()
 	g := e2e.NewGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tconsole {\n\t\t\toidc https://id.example.com/realm console\n"+
@@ -72,9 +71,8 @@ func TestConsoleFiles(t *testing.T) {
 	}
 }
 
-// identityProvider is an OpenID provider at which everybody is signed in already
-// and agrees. It insists on PKCE and gives every code and refresh token out for
-// one use.
+// identityProvider is an OpenID provider at which everybody is already signed in and consents. It requires PKCE, and
+// each code and refresh token can be used once.
 type identityProvider struct {
 	t       *testing.T
 	url     string

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestOperators has an operator, an auditor and a member use the console: the cases of
-// testdata/npm/operators.mjs run in a headless Chromium.
+// TestOperators runs the cases of testdata/npm/operators.mjs in a headless Chromium: the console as an operator, an
+// auditor and members use it.
 func TestOperators(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

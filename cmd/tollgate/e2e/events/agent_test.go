@@ -17,8 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// agent is Puppet with the report processor and the queries of its own store,
-// in folders of the test alone.
+// agent is Puppet with the report processor and the queries of its own store, in folders of the test.
 type agent struct {
 	t   *testing.T
 	dir string
@@ -109,9 +108,9 @@ class demo::files {
 class { 'demo::files': }
 `
 
-// TestEventsAgent: a real agent submits its runs by the client code of its own
-// store, at the path that is built into it, with its certificate. The events,
-// reports and logs are those of its runs; so are the answers to its queries.
+// TestEventsAgent checks that a real agent can submit its runs with the client code of its own store, at the path that
+// is built into it, with its certificate. The stored events, reports and logs, and the answers to its queries, are
+// those of its runs.
 func TestEventsAgent(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t, "Agents")

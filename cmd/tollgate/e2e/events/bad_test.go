@@ -29,9 +29,8 @@ func gzipped(t *testing.T, text []byte) string {
 	return out.String()
 }
 
-// TestEventsBadCommands: whatever is wrong with a submission, its sender is told
-// what, and nothing is stored. What can only be seen in the payload is kept on
-// the list of rejected commands.
+// TestEventsBadCommands checks that the sender of an invalid submission learns what is wrong, and that nothing is
+// stored. Faults that only the payload shows are kept in the list of rejected commands.
 func TestEventsBadCommands(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -161,8 +160,8 @@ func (n *eventsNode) halfClosed(target, body string, length int) (status int, te
 	return a.Status, a.Body
 }
 
-// TestEventsBadQueries: what is wrong with a query is told by status and text,
-// and never ends in a failure of the server.
+// TestEventsBadQueries checks that an invalid query is answered with a status and a text, and never with a failure of
+// the server.
 func TestEventsBadQueries(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")

@@ -14,11 +14,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// systemPython is the one that Debian's libraries are for.
+// systemPython is the Python interpreter that Debian's libraries are for.
 const systemPython = "/usr/bin/python3"
 
-// TestEventsDashboard: the library by which dashboards ask their store is answered as it
-// asks, with a certificate. It sends a password beside that whether it has one or not.
+// TestEventsDashboard checks the answers for the library that dashboards use to query their store, with a certificate.
+// The library sends a password beside it whether it has one or not.
 func TestEventsDashboard(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t, "Agents")

@@ -77,7 +77,7 @@ func (n *eventsNode) request(method, path string, body []byte, header ...string)
 	return resp.StatusCode, string(read), err
 }
 
-// rows are the answer to a query.
+// rows returns the rows that answer a query.
 func (n *eventsNode) rows(path, query string) []map[string]any {
 	n.T.Helper()
 	if query != "" {
@@ -91,7 +91,7 @@ func (n *eventsNode) rows(path, query string) []map[string]any {
 	return rows
 }
 
-// agentRun is a report of a node with three events.
+// agentRun returns a report of a node with three events.
 func agentRun(certname string) []byte { return e2e.AgentRunAt(certname, 0) }
 
 // sent is a run that was submitted.
@@ -102,8 +102,7 @@ type sent struct {
 
 func (s sent) report() []byte { return e2e.AgentRunAt(s.certname, s.minutes) }
 
-// submitters send reports of ever new runs until told to stop. What was
-// acknowledged and what was refused is noted.
+// submitters send reports of new runs until told to stop, and record which were acknowledged and which refused.
 type submitters struct {
 	again        bool // what is unanswered is sent a second time, as over a reload
 	stop         chan struct{}
@@ -165,16 +164,15 @@ func (s *submitters) await(t *testing.T, n int) {
 	})
 }
 
-// count is how many reports are acknowledged by now.
+// count returns how many reports have been acknowledged.
 func (s *submitters) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.acknowledged)
 }
 
-// verify holds what is stored against what was acknowledged: each report once
-// and whole, and of each node the youngest that is stored as the latest. It
-// returns how many reports are stored.
+// verify compares what is stored with what was acknowledged: each report is stored once and whole, and the latest
+// report of each node is the youngest that is stored. It returns how many reports are stored.
 func (n *eventsNode) verify(acknowledged []sent) int {
 	n.T.Helper()
 	type stored struct {
@@ -218,8 +216,8 @@ func (n *eventsNode) verify(acknowledged []sent) int {
 	return len(byHash)
 }
 
-// TestEventsKilled: a server that is killed while reports come in has every
-// report that it acknowledged, whole, and takes those again that it has not.
+// TestEventsKilled checks that a server that is killed while reports come in has every report that it acknowledged,
+// whole, and accepts the others again.
 func TestEventsKilled(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -260,8 +258,8 @@ func TestEventsKilled(t *testing.T) {
 	}
 }
 
-// TestEventsStopped: a server that is told to end answers what it has begun:
-// after it, what is stored is what was acknowledged, no less and no more.
+// TestEventsStopped checks that a server that is told to stop completes the requests that it has begun, so that
+// afterwards exactly the acknowledged reports are stored.
 func TestEventsStopped(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -279,8 +277,7 @@ func TestEventsStopped(t *testing.T) {
 	}
 }
 
-// TestEventsReload: reloads in the middle of submissions, with the same and with
-// other settings, refuse nothing.
+// TestEventsReload checks that reloads during submissions, with the same and with other settings, cause no refusals.
 func TestEventsReload(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -305,8 +302,8 @@ func TestEventsReload(t *testing.T) {
 	n.Stop()
 }
 
-// TestEventsAreCut: what is older than a reload says is deleted, and nothing by one that
-// is refused.
+// TestEventsAreCut checks that a reload with a shorter retention deletes what is older, and that a refused one deletes
+// nothing.
 func TestEventsAreCut(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -348,7 +345,7 @@ func TestEventsAreCut(t *testing.T) {
 	})
 }
 
-// TestEventsAccess: who is let in, as the file is shipped, by default and by the rules of each right.
+// TestEventsAccess checks who has access with the shipped file, by default, and by the rules of each right.
 func TestEventsAccess(t *testing.T) {
 	t.Parallel()
 	const (
@@ -406,7 +403,7 @@ func (n *eventsNode) attempt(args ...string) (stdout, stderr string, err error) 
 	return out.String(), errs.String(), err
 }
 
-// TestEventsCommands: reports from files, made-up nodes, and the rejected.
+// TestEventsCommands checks the commands for reports from files, generated nodes, and rejected commands.
 func TestEventsCommands(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")

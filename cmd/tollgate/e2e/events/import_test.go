@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestEventsImportKilled: an import that is killed has stored whole reports, and
-// a second one stores the rest, each once, while the server runs.
+// TestEventsImportKilled checks that an import that is killed has stored only whole reports, and that a second one
+// stores the rest, each once, while the server runs.
 func TestEventsImportKilled(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {

@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestEventsDocument: the answers of every route, and the refusals, are as the
-// OpenAPI document says.
+// TestEventsDocument compares the answers and refusals of every route with the OpenAPI document.
 func TestEventsDocument(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -102,8 +101,7 @@ func TestEventsDocument(t *testing.T) {
 	}
 }
 
-// TestEventsBudget: the option charges the costs of the route table to a user,
-// or else to an address.
+// TestEventsBudget checks that the option charges the costs of the route table to a user, or else to an address.
 func TestEventsBudget(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -151,8 +149,8 @@ func TestEventsBudget(t *testing.T) {
 	}
 }
 
-// TestEventsMetrics: commands, queries and what is stored are counted, and the
-// access log tells which command it was.
+// TestEventsMetrics checks that commands, queries and stored rows are counted, and that the access log names the
+// command.
 func TestEventsMetrics(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")

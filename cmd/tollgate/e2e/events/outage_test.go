@@ -13,9 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestEventsOutage: while PostgreSQL is away reports and queries get a 503 with
-// a hint when to come back. The service recovers by itself; nothing that was
-// acknowledged is lost, and what was refused can be sent again.
+// TestEventsOutage checks that while PostgreSQL is down reports and queries get a 503 with a Retry-After. The service
+// recovers by itself, nothing that was acknowledged is lost, and what was refused can be sent again.
 func TestEventsOutage(t *testing.T) {
 	t.Parallel()
 	pg := testenv.NewPostgres(t)
@@ -94,7 +93,7 @@ func TestEventsOutage(t *testing.T) {
 	n.Stop()
 }
 
-// readers ask until told to stop and count how they are answered.
+// readers send queries until told to stop and count the answers by status.
 type readers struct {
 	stop chan struct{}
 	work sync.WaitGroup
@@ -141,7 +140,7 @@ func (r *readers) end() {
 	r.work.Wait()
 }
 
-// count is how many answers had a status.
+// count returns how many answers had a status.
 func (r *readers) count(status int) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

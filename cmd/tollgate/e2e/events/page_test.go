@@ -15,9 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestEventsPage is the dashboard as people see it: the cases of
-// testdata/npm/events.mjs run in a headless Chromium on real reports, on a node
-// that this machine may read and on one whose queries need a token.
+// TestEventsPage runs the cases of testdata/npm/events.mjs in a headless Chromium: the dashboard with real reports, on
+// a node that this machine may read and on one whose queries need a token.
 func TestEventsPage(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -75,8 +74,8 @@ func (n *eventsNode) unpack(archive, folder string) {
 	}
 }
 
-// TestEventsPageFiles is the dashboard as a browser without script sees it, and
-// that it stands in the way of no path of the API.
+// TestEventsPageFiles checks the files of the dashboard as a browser without script sees them, and that the dashboard
+// hides no path of the API.
 func TestEventsPageFiles(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")

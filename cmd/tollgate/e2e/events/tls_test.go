@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// authority is a certificate authority of one test.
+// authority is the certificate authority of one test.
 type authority struct {
 	t    *testing.T
 	cert *x509.Certificate
@@ -81,7 +81,8 @@ func (a *authority) issue(name string) (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: text})
 }
 
-// client trusts the authority and shows a certificate; an empty name: none.
+// client returns an HTTP client that trusts the authority and presents a certificate of of for name. With an empty name
+// it presents none.
 func (a *authority) client(name string, of *authority) *http.Client {
 	a.t.Helper()
 	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
@@ -99,8 +100,8 @@ func (a *authority) client(name string, of *authority) *http.Client {
 	return &http.Client{Transport: transport, Timeout: time.Minute}
 }
 
-// newSecureEvents is a node with the shipped Caddyfile for agents' servers: the
-// lines for certificates are uncommented. options take the place of the rights.
+// newSecureEvents starts a node with the shipped Caddyfile for agents' servers, in which the lines for certificates are
+// uncommented. options replace the rights.
 func newSecureEvents(t *testing.T, ca *authority, options ...string) *eventsNode {
 	t.Helper()
 	port := e2e.FreePort(t)
@@ -144,8 +145,8 @@ func newSecureEvents(t *testing.T, ca *authority, options ...string) *eventsNode
 	return n
 }
 
-// TestEventsCertificates: reading and submitting are rights apart, given to the
-// names of verified certificates; what holds no data is for everybody.
+// TestEventsCertificates checks that reading and submitting are separate rights, given to the names of verified
+// certificates, and that everybody may read what holds no data.
 func TestEventsCertificates(t *testing.T) {
 	t.Parallel()
 	ca, other := newAuthority(t, "Agents"), newAuthority(t, "Strangers")

@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestBadInput: whatever is wrong with a request, its sender gets a clear error
-// in the format of the API, and nothing is sent to a provider.
+// TestBadInput checks that the sender of an invalid request gets a clear error in the format of the API, and that
+// nothing is sent to a provider.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -114,8 +114,8 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// TestLargeBody: more than 32 MB are refused, without reading what the length
-// already tells, and without reading a chunked body to its end.
+// TestLargeBody checks that a body of more than 32 MB is refused, unread if its length is declared, and before its end
+// if it is chunked.
 func TestLargeBody(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -165,8 +165,8 @@ func TestLargeBody(t *testing.T) {
 	})
 }
 
-// TestSmuggling: requests whose bounds or credentials can be read in two ways
-// are refused, and what follows them on the connection is never a request.
+// TestSmuggling checks that requests with ambiguous boundaries or credentials are refused, and that what follows them
+// on the connection is never taken for a request.
 func TestSmuggling(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

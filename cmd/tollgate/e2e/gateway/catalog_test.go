@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestCatalogFile: a newer data file brings a new model without a new binary,
-// is picked up while the gateway runs, and a broken one changes nothing.
+// TestCatalogFile checks that a newer data file adds a model without a new binary while the gateway runs, and that a
+// broken file changes nothing.
 func TestCatalogFile(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(e2e.Repo("backends/gateway/catalog/catalog.json"))
@@ -80,7 +80,7 @@ func TestCatalogFile(t *testing.T) {
 	e2e.Eventually(t, e2e.WaitLimit, "the newest model serves", func() error { return served("gpt-of-the-day-after") })
 }
 
-// TestAlternateProvider: an alternate provider is there only when it is enabled.
+// TestAlternateProvider checks that an alternate provider is used only if it is enabled.
 func TestAlternateProvider(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -116,8 +116,8 @@ func TestAlternateProvider(t *testing.T) {
 	}
 }
 
-// TestCustomEntries: models of a user's own, with and without a key, are asked
-// at their own base URL with their own key, and only by that user.
+// TestCustomEntries checks that a user's own models, with and without a key, are requested at their own base URL with
+// their own key, and only for that user.
 func TestCustomEntries(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -149,8 +149,8 @@ func TestCustomEntries(t *testing.T) {
 	}
 }
 
-// TestForbiddenNetworks: a user's base URL reaches no private address of the
-// gateway's machine unless the operator allows it, however it is written.
+// TestForbiddenNetworks checks that a user's base URL reaches no private address of the gateway's machine, however it
+// is written, unless the operator allows it.
 func TestForbiddenNetworks(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

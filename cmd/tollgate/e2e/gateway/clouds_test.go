@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAzure: a deployment of the configuration is asked with a token, which the key of the
-// organisation, an application, was exchanged for once.
+// TestAzure checks that requests to a deployment of the configuration carry a token, for which the key of the
+// organisation, an application, was exchanged once.
 func TestAzure(t *testing.T) {
 	t.Parallel()
 	var fetched atomic.Int32

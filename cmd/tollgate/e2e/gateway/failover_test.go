@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestFailover: whatever a candidate does before its first content, the next
-// one answers, and the client learns who did and why the first did not.
+// TestFailover checks that whatever a candidate does before its first content, the next one answers, and that the
+// client learns which one answered and why the first did not.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -89,7 +89,7 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestAllFail: the error of a cascade without success says what was tried.
+// TestAllFail checks that the error of a cascade in which all candidates fail names what was tried.
 func TestAllFail(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -157,8 +157,8 @@ func TestAllFail(t *testing.T) {
 	}
 }
 
-// TestBehindCommit: once text has been sent, an error is an event of the
-// stream, and no other model's text follows.
+// TestBehindCommit checks that once text has been sent, an error is an event of the stream, and no text of another
+// model follows.
 func TestBehindCommit(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -194,8 +194,8 @@ func TestBehindCommit(t *testing.T) {
 	}
 }
 
-// TestKeyRotation: a key that is limited is left alone until its reset, first
-// for the other key of the provider, then for the next provider.
+// TestKeyRotation checks that a rate-limited key is not used until its reset. The other key of the provider is used
+// first, then the next provider.
 func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -264,8 +264,8 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
-// TestDisconnect: a client that leaves takes the upstream request with it, and
-// is still in the usage log.
+// TestDisconnect checks that the upstream request ends when its client leaves, and that the request is still in the
+// usage log.
 func TestDisconnect(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

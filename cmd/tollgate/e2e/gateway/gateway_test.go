@@ -19,9 +19,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// secureGateway is the shipped gateway Caddyfile with TLS of Caddy's own
-// authority on localhost: the domain has a port, plain HTTP a port of its own,
-// and users' models may be on this machine.
+// secureGateway starts the shipped gateway Caddyfile on localhost, with TLS by Caddy's internal CA. The domain has a
+// port, plain HTTP has a port of its own, and users' models may be on this machine.
 func secureGateway(t *testing.T) (g *e2e.Gateway, c *http.Client) {
 	t.Helper()
 	port := e2e.FreePort(t)
@@ -47,7 +46,7 @@ func secureGateway(t *testing.T) (g *e2e.Gateway, c *http.Client) {
 	return g, c
 }
 
-// TestGateway is the gateway over HTTPS as its clients see it.
+// TestGateway checks the gateway over HTTPS as its clients see it.
 func TestGateway(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -331,11 +330,11 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// keyFilter is what keeps gateway keys out of the logs in the shipped files.
+// keyFilter is the part of the shipped files that keeps gateway keys out of the logs.
 const keyFilter = "\t\t# Clients may send their key in this header.\n\t\tformat filter {\n\t\t\trequest>headers>X-Api-Key delete\n\t\t}\n"
 
-// TestKeysNotLogged: no log has a gateway key, whichever header it came in and
-// whatever became of the request, not even at the lowest level.
+// TestKeysNotLogged checks that no log contains a gateway key, whichever header it came in and whatever the result of
+// the request, not even at the lowest level.
 func TestKeysNotLogged(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -369,7 +368,7 @@ func TestKeysNotLogged(t *testing.T) {
 	}
 }
 
-// TestShownKeysWarning: who has an access log that shows gateway keys is told.
+// TestShownKeysWarning checks that an access log that shows gateway keys causes a warning.
 func TestShownKeysWarning(t *testing.T) {
 	t.Parallel()
 	const (
@@ -409,8 +408,7 @@ func TestShownKeysWarning(t *testing.T) {
 	}
 }
 
-// TestExistingService is the shipped Caddyfile in front of a service that knows
-// nothing of keys and budgets.
+// TestExistingService checks the shipped Caddyfile in front of a service that knows nothing of keys and budgets.
 func TestExistingService(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

@@ -30,7 +30,7 @@ func forms(t *testing.T, do func(t *testing.T, s e2e.Surface, stream bool)) {
 	}
 }
 
-// wrong is an error as each surface is to tell it (specification 12.2).
+// wrong is an error as each surface must report it (specification 12.2).
 type wrong struct {
 	status       int
 	kind, code   string // of chat and Responses
@@ -81,8 +81,7 @@ func (w wrong) check(t *testing.T, s e2e.Surface, a *e2e.Answer) {
 	}
 }
 
-// TestErrorsOnSurfaces: every row of the table of errors (specification 12.2), on
-// every surface, streamed and not.
+// TestErrorsOnSurfaces checks every row of the table of errors (specification 12.2) on every surface, streamed and not.
 func TestErrorsOnSurfaces(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -291,8 +290,8 @@ func TestErrorsOnSurfaces(t *testing.T) {
 	})
 }
 
-// TestVersions: what the messages API of 2026-10-21 refuses is refused from clients
-// that ask for it, and from no other.
+// TestVersions checks that what the Messages API of 2026-10-21 refuses is refused to clients that ask for that version,
+// and to no others.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -332,8 +331,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestDatabaseDownOnSurfaces: a gateway whose database is away is overloaded, in
-// the words of each surface.
+// TestDatabaseDownOnSurfaces checks that a gateway whose database is down reports that it is overloaded in the format
+// of each surface.
 func TestDatabaseDownOnSurfaces(t *testing.T) {
 	t.Parallel()
 	g := e2e.Clustered(t, "postgres://tollgate@127.0.0.1:"+e2e.FreePort(t)+"/tollgate?sslmode=disable", "")
@@ -344,8 +343,8 @@ func TestDatabaseDownOnSurfaces(t *testing.T) {
 	})
 }
 
-// TestNativeProvider: a provider that speaks the messages API natively serves the
-// clients of all three, and its failures lead to the next model.
+// TestNativeProvider checks that a provider that implements the Messages API natively serves the clients of all three
+// surfaces, and that its failures lead to the next model.
 func TestNativeProvider(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -441,7 +440,7 @@ func TestNativeProvider(t *testing.T) {
 	}
 }
 
-// TestModels: the list in both shapes, and its pages.
+// TestModels checks the list of models in both shapes, and its pages.
 func TestModels(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -529,7 +528,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestTranslateCaddyfile is the shipped Caddyfile in front of a chat server.
+// TestTranslateCaddyfile checks the shipped Caddyfile in front of a chat server.
 func TestTranslateCaddyfile(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -565,8 +564,8 @@ func TestTranslateCaddyfile(t *testing.T) {
 	}
 }
 
-// TestTranslateWithoutServer: a server that is away is told of in the form of each
-// surface, and nothing of the inside.
+// TestTranslateWithoutServer checks that an unreachable server is reported in the format of each surface, without
+// internal details.
 func TestTranslateWithoutServer(t *testing.T) {
 	t.Parallel()
 	base := "http://127.0.0.1:" + e2e.FreePort(t)

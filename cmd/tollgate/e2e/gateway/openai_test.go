@@ -16,11 +16,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// openAI answers as OpenAI does and holds clients to its rules: nothing is stored, so no
-// item can be referred to and reasoning needs its state; tools with an effort are taken by
-// Responses only; ids of calls have a limit; a reasoning model takes no temperature. Its
-// model thinks, calls the first tool that it knows twice, and then says what the tools have
-// told it.
+// openAI answers as OpenAI does and enforces its rules: nothing is stored, so that no item can be referred to and
+// reasoning needs its state; tools with an effort are accepted by Responses only; ids of calls have a maximum length; a
+// reasoning model accepts no temperature. Its model reasons, calls the first tool that it knows twice, and then says
+// what the tools returned.
 type openAI struct {
 	mu      sync.Mutex
 	asked   []string // the path of each request that was answered, and its effort
@@ -100,7 +99,7 @@ func (o *openAI) takesChat(w http.ResponseWriter, request gjson.Result) bool {
 	return true
 }
 
-// responsesMembers are those that it knows of a request.
+// responsesMembers are the members of a request that it knows.
 const responsesMembers = " model input instructions max_output_tokens top_p stream stream_options tools tool_choice parallel_tool_calls text reasoning include store " +
 	"previous_response_id truncation metadata user safety_identifier prompt_cache_key prompt_cache_retention service_tier max_tool_calls background conversation prompt "
 
@@ -132,7 +131,7 @@ func (o *openAI) takesResponses(w http.ResponseWriter, request gjson.Result) boo
 	return true
 }
 
-// usable are the tools that the model calls, with the arguments that it gives.
+// usable has the tools that the model calls, with the arguments that it passes.
 var usable = []struct{ name, arguments string }{{"weather", `{"city":"Oslo"}`}, {"Bash", `{"command":"echo told $((40+2))","description":"Says a number"}`}}
 
 // step decides what comes next: a call, or a text.
@@ -236,7 +235,8 @@ func (o *openAI) answer(w http.ResponseWriter, request gjson.Result, chat bool) 
 	event("response.completed", map[string]any{"response": response})
 }
 
-// answerChat says a text; what has tools and an effort does not come here.
+// answerChat answers a chat completion with a text, as JSON or as a stream. A request with tools and an effort does not
+// come here.
 func (o *openAI) answerChat(w http.ResponseWriter, request gjson.Result, text string) {
 	if text == "" {
 		text = "hello"

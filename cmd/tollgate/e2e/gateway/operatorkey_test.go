@@ -10,9 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestOperatorKeys: where the configuration says so, the operator's provider keys
-// serve users who have none; they see that it is so, and nothing of the key. A reload
-// takes a changed one.
+// TestOperatorKeys checks that, if the configuration says so, the operator's provider keys serve users who have none.
+// The users see that it is so, and nothing of the key. A reload applies a changed key.
 func TestOperatorKeys(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -86,7 +85,7 @@ func TestOperatorKeys(t *testing.T) {
 	}
 }
 
-// TestNoOperatorKeys: without a word in the configuration the environment serves nobody.
+// TestNoOperatorKeys checks that keys of the environment serve nobody unless the configuration says so.
 func TestNoOperatorKeys(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

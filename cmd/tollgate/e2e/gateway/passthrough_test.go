@@ -20,8 +20,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// everything answers at the endpoints of OpenAI that are not those of chats, and tells what it was
-// asked for. Everybody who has its key sees every file.
+// everything answers at the endpoints of OpenAI other than those of chats, and records the requests. Everybody who has
+// its key sees every file.
 type everything struct {
 	mu    sync.Mutex
 	t     *testing.T

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestRequestLogIsCut: requests older than the option says are deleted from the
-// start on, and by a reload that says less; sums of days stay.
+// TestRequestLogIsCut checks that requests older than the retention are deleted from the start on, and by a reload with
+// a shorter one, while the sums of days stay.
 func TestRequestLogIsCut(t *testing.T) {
 	t.Parallel()
 	g := e2e.Prepare(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\trequest_log 200d\n\t}\n")

@@ -19,13 +19,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// storing has the shipped Caddyfile store responses.
+// storing returns a text of the shipped Caddyfile and its replacement, which stores responses within bounds.
 func storing(bounds string) (old, with string) {
 	return "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tstore_responses 7d {\n" + bounds + "\t\t\t}\n\t\t}\n\t}\n"
 }
 
-// TestStoredResponses is stored responses and conversations as the client of OpenAI for Node.js sees
-// them.
+// TestStoredResponses checks stored responses and conversations as OpenAI's client for Node.js sees them.
 func TestStoredResponses(t *testing.T) {
 	t.Parallel()
 	program := e2e.NodeProgram(t)
@@ -76,7 +75,7 @@ func awaitStatus(t *testing.T, url, key, status string) (answer gjson.Result) {
 	return answer
 }
 
-// background is a request that is worked on for so long.
+// background returns a request that is answered in the background after a delay.
 func background(delay string) string {
 	text, _ := json.Marshal("scripted?text=ONE&delay=" + delay)
 	return `{"model":"own/1","background":true,"input":` + string(text) + `}`

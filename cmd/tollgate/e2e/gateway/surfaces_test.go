@@ -20,7 +20,7 @@ import (
 // onePixel is a PNG picture.
 const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
-// TestMessages is the gateway as a client of the messages API sees it.
+// TestMessages checks the gateway as a client of the Messages API sees it.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -161,7 +161,7 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// TestResponses is the gateway as a client of the Responses API sees it.
+// TestResponses checks the gateway as a client of the Responses API sees it.
 func TestResponses(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

@@ -52,8 +52,8 @@ func lacks(t *testing.T, where, body string, texts ...string) {
 	}
 }
 
-// TestHome: one process has several services. Its home pages show a visitor those that are public, and an administrator
-// how all of them are; a site with two services has one without a line.
+// TestHome checks the home pages of a process with several services. They show a visitor the public services, and an
+// administrator the state of all. A site with two services has a home page without a line.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	gateway, forum, both, admin := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)

@@ -21,11 +21,10 @@ type (
 	settings = authtest.Settings
 )
 
-// soon is how long something is waited for that may not come.
+// soon is how long to wait for something that may not come.
 const soon = 3 * time.Second
 
-// TestKeys flips every key that acts outside the rooms; the test of the rooms flips the
-// others.
+// TestKeys changes every setting that acts outside the rooms. The test of the rooms changes the others.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	authtest.Flips(t, true, flipsOfListeners, flipsOfStorage, flipsOfTelemetry)
@@ -38,7 +37,7 @@ type server struct {
 	publicPort, adminPort string
 }
 
-// run starts one.
+// run starts a server with settings, and waits until it is ready unless they change its address.
 func run(t *testing.T, s settings, env ...string) *server {
 	t.Helper()
 	n := &server{t: t, publicPort: e2e.FreePort(t), adminPort: e2e.FreePort(t)}
@@ -96,7 +95,7 @@ func (n *server) file(parts ...string) string {
 	return strconv.FormatBool(err == nil)
 }
 
-// dial connects to the public port, and sends something.
+// dial connects to the public port and sends a text.
 func (n *server) dial(text string) net.Conn {
 	n.t.Helper()
 	c, err := new(net.Dialer).DialContext(n.t.Context(), "tcp", "127.0.0.1:"+n.publicPort)
@@ -124,8 +123,7 @@ func left(t *testing.T, c net.Conn) string {
 	}
 }
 
-// held is a request that the server cannot answer before something else has answered it, for
-// so long.
+// held sends a request that the server cannot answer until another server has answered, which takes long.
 func (n *server) held(long time.Duration) (answer chan *e2e.Answer, arrived chan struct{}) {
 	n.t.Helper()
 	arrived = make(chan struct{}, 10)
@@ -152,7 +150,7 @@ func (n *server) held(long time.Duration) (answer chan *e2e.Answer, arrived chan
 	return answer, arrived
 }
 
-// flipsOfListeners are of where the server listens, and how long it waits.
+// flipsOfListeners has the settings of where the server listens and how long it waits.
 var flipsOfListeners = map[string]flip{
 	"server.address": {First: "one", Other: "two", Want: [2]string{"true false", "false true"}, See: func(t *testing.T, s settings) string {
 		one, two := e2e.FreePort(t), e2e.FreePort(t)

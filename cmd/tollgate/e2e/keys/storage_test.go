@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// postgres are the keys for a database there.
+// postgres returns the settings for a PostgreSQL database, and a pool of connections to it.
 func postgres(t *testing.T, s settings) (settings, *sql.DB) {
 	t.Helper()
 	dsn := testenv.Postgres(t).DSN()
@@ -34,7 +34,7 @@ func postgres(t *testing.T, s settings) (settings, *sql.DB) {
 	return s.And(settings{"storage.driver": "postgres", "storage.postgres.dsn": dsn}), db
 }
 
-// processes are the connections of others to a database.
+// processes returns the process IDs of the connections that others have to a database.
 func processes(t *testing.T, db *sql.DB) (list []int) {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY pid")
@@ -65,7 +65,7 @@ func within(happens func() bool) string {
 	return "false"
 }
 
-// crowd has so many connections be used at once: a table is locked, and all wait for it.
+// crowd calls during while many requests each use a connection: they wait for a table that is locked.
 func (n *server) crowd(db *sql.DB, many int, during func()) {
 	n.t.Helper()
 	tx, err := db.BeginTx(n.t.Context(), nil)
@@ -91,7 +91,7 @@ func (n *server) crowd(db *sql.DB, many int, during func()) {
 	}
 }
 
-// flipsOfStorage are of where the data are, and what may be used once.
+// flipsOfStorage has the settings of where data are stored, and of what can be used once.
 var flipsOfStorage = map[string]flip{
 	"storage.driver": {Other: "postgres", Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
 		with, _ := postgres(t, nil)

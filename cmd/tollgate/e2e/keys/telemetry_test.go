@@ -18,7 +18,7 @@ func lines(text string) func(t *testing.T, s settings) string {
 	}
 }
 
-// quick has what is sent to a collector be sent at once.
+// quick makes the server send to a collector at once.
 var quick = []string{"OTEL_BSP_SCHEDULE_DELAY=10", "OTEL_METRIC_EXPORT_INTERVAL=10", "OTEL_BLRP_SCHEDULE_DELAY=10"}
 
 // sent reports whether something comes to a collector, whose address is in the place of
@@ -45,7 +45,7 @@ func hasSpans(c *otlptest.Collector) bool   { return len(c.Spans()) > 0 }
 
 const nowhere = "127.0.0.1:1"
 
-// flipsOfTelemetry are of what the server tells of itself.
+// flipsOfTelemetry has the settings of logs, metrics and traces.
 var flipsOfTelemetry = map[string]flip{
 	"observability.logging.add_source": {Other: "true", Want: [2]string{"false", "true"}, See: lines(`"caller":"`)},
 	"observability.logging.format":     {Other: "text", Want: [2]string{"true", "false"}, See: lines(`"level":"info"`)},

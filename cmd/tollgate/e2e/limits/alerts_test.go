@@ -21,7 +21,7 @@ import (
 
 const alertSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// pager is a receiver of webhooks that answers nothing until it is opened.
+// pager is a receiver of webhooks that does not answer until it is opened.
 type pager struct {
 	*httptest.Server
 	opened     chan struct{}
@@ -62,8 +62,8 @@ func newPager(t *testing.T) *pager {
 	return p
 }
 
-// TestAlerts: of two nodes one tells that a budget is spent, also when both are killed while they
-// tell it, and operators see what was told.
+// TestAlerts checks that one of two nodes reports that a budget is spent, even if both are killed while they report it,
+// and that operators see what was reported.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	up, hook := e2e.NewUpstream(t), newPager(t)

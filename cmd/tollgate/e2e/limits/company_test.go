@@ -20,7 +20,7 @@ const (
 // call sends a request in the name of a user, and wants a status.
 type call func(method, path, body string, status int) *e2e.Answer
 
-// company is a gateway whose provider keys pay, with an operator.
+// company is a gateway with an operator, whose provider keys pay.
 type company struct {
 	*e2e.Gateway
 	t        *testing.T
@@ -82,7 +82,7 @@ func (c *company) passes(key string) *e2e.Answer {
 	return a
 }
 
-// refusal is what a limit answers.
+// refusal is the answer of a limit.
 type refusal struct {
 	status int
 	text   string // a part of the message

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestDeclared: what a file says binds people while the server runs, a second gateway gets the
-// same of it, and what is taken out of it binds no more.
+// TestDeclared checks that limits of a file apply while the server runs, that a second gateway gets the same from the
+// file, and that limits that are removed from it no longer apply.
 func TestDeclared(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// holder is who has limits, and how refusals name it.
+// holder is the kind of owner of a limit, and how refusals name it.
 type holder struct {
 	name    string
 	path    func(user, team string) string // below /operator
@@ -27,7 +27,7 @@ var holders = []holder{
 	{"organisation", func(_, _ string) string { return "organisation" }, "the organisation", "operator-organisation", "allows everybody"},
 }
 
-// kind is a kind of limit with the least that it may be.
+// kind is a kind of limit with its lowest value.
 type kind struct {
 	name, limits string
 	refusal      func(h holder) refusal
@@ -68,19 +68,18 @@ func (c *company) member(id string) *member {
 	return m
 }
 
-// key makes a key with what the member says, and returns its text and its id.
+// key creates a key with the options that the member wants, and returns its text and its id.
 func (m *member) key(body string) (key, id string) {
 	m.t.Helper()
 	made := gjson.Parse(m.call("POST", "/users/"+m.id+"/keychain-keys", body, 201).Body)
 	return made.Get("key").Str, made.Get("id").Str
 }
 
-// much is what a member would like to have.
+// much has the limits that a member would like to have.
 const much = `"tokens_per_minute":1000000,"parallel_requests":1000000,"rate_limit_per_minute":1000000,"expires_at":"2199-01-01T00:00:00Z","allowed_models":["openai/*","groq/*","own/*"],
 	"budgets":{"tokens_per_day":1000000000,"tokens_per_month":1000000000,"usd_per_day":1000000,"usd_per_month":1000000}`
 
-// lift tries all routes that would give the member more, and calls try with the keys that they
-// have then.
+// lift tries all routes that could give the member more, and calls try with the keys that the member then has.
 func (m *member) lift(team, foreign string, try func(key string)) {
 	m.t.Helper()
 	list := "/users/" + m.id + "/keychain-keys"
@@ -131,9 +130,9 @@ func (m *member) refused(t *testing.T, key string, want refusal) {
 	want.want(t, "a model of their own", m.ask(key, "own/1"))
 }
 
-// TestEvasion has a member try every way around each kind of limit on the user, the team and
-// the organisation: more keys, other limits of their own, other surfaces, a model of their own,
-// another team, and the routes of operators. Each refusal names whose limit it was.
+// TestEvasion checks that a member cannot get around any kind of limit on the user, the team or the organisation by
+// more keys, other limits of their own, other surfaces, a model of their own, another team, or the routes of operators.
+// Each refusal names whose limit it was.
 func TestEvasion(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")
@@ -200,8 +199,7 @@ func (m *member) stay(t *testing.T) (leave func()) {
 	}
 }
 
-// TestSecondTeam: a member may use a team that they are in instead of another, and what they
-// use counts for it.
+// TestSecondTeam checks that a member may use another team that they are in, and that the usage counts for that team.
 func TestSecondTeam(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")
@@ -232,7 +230,7 @@ func TestSecondTeam(t *testing.T) {
 	c.Stop()
 }
 
-// TestNewUsers: who signs in under another name has what new users have, and the team and the
+// TestNewUsers checks that somebody who signs in under another name has the limits of new users, while the team and the
 // organisation are bound as before.
 func TestNewUsers(t *testing.T) {
 	t.Parallel()
@@ -263,8 +261,8 @@ func TestNewUsers(t *testing.T) {
 	c.Stop()
 }
 
-// TestSuspended: who is suspended is refused by all that they have, whatever they try, until the
-// operator lets them go on.
+// TestSuspended checks that all keys of a suspended user are refused, whatever they try, until the operator ends the
+// suspension.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")
@@ -294,7 +292,8 @@ func TestSuspended(t *testing.T) {
 	c.Stop()
 }
 
-// TestLeavingCounts: who leaves a stream early has used what came until then.
+// TestLeavingCounts checks that a client that leaves a stream early is charged for the prompt and for what was
+// generated until then.
 func TestLeavingCounts(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// gate keeps the requests to a provider until it is opened.
+// gate delays the requests to a provider until it is opened.
 type gate struct {
 	now, most atomic.Int64
 	mu        sync.Mutex

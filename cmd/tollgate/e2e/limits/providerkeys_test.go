@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// payers is a gateway on which the user ada, in the team red that mia administers, has a key of
-// her own, and so have the team, the organisation and the operator.
+// payers is a gateway on which the user ada is in the team red, which mia administers. Ada has a provider key unless
+// the policy forbids it; the team, the organisation and the operator may have one each.
 type payers struct {
 	*company
 	key, team string
@@ -50,7 +50,7 @@ func newPayers(t *testing.T, policy string) *payers {
 	return p
 }
 
-// add stores a key by a call and returns its id.
+// add stores a key with a request and returns its id.
 func (p *payers) add(as call, path, text string) (id string) {
 	p.t.Helper()
 	return gjson.Get(as("POST", path, fmt.Sprintf(`{"provider":"openai","api_key":%q}`, text), 201).Body, "id").Str
@@ -68,7 +68,7 @@ func (p *payers) ofTeam() string { return "/operator/teams/" + p.team + "/provid
 
 const ofOrganisation = "/operator/organisation/provider-keys"
 
-// TestWhoPays takes the keys that pay away one after the other, under each policy.
+// TestWhoPays removes the keys that pay one after the other, under each policy.
 func TestWhoPays(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -127,8 +127,8 @@ func (p *payers) seesNoKeys() {
 	}
 }
 
-// TestSpentKeyIsPassedOver spends the budget of the key of the team by a request: the next ones
-// go through that of the organisation, until that is spent, too.
+// TestSpentKeyIsPassedOver spends the budget of the team's key with a request, and checks that the next requests use
+// the key of the organisation, until its budget is spent too.
 func TestSpentKeyIsPassedOver(t *testing.T) {
 	t.Parallel()
 	p := newPayers(t, "never")
@@ -170,7 +170,7 @@ func TestSpentKeyIsPassedOver(t *testing.T) {
 	})
 }
 
-// TestNothingLeftToPay says that provider keys have spent their budgets, and not whose.
+// TestNothingLeftToPay checks that a refusal says that provider keys have spent their budgets, but not whose keys.
 func TestNothingLeftToPay(t *testing.T) {
 	t.Parallel()
 	p := newPayers(t, "only")

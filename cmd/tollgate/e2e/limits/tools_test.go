@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAllowedTools: no surface and no way to write a tool leads around a limit of the tools that
-// providers run; function tools and requests without tools go on.
+// TestAllowedTools checks that no surface and no spelling of a tool evades a limit of the tools that providers run,
+// while function tools and requests without tools pass.
 func TestAllowedTools(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// boardPeople can sign in, and left posts to decide on.
+// boardPeople are members who can sign in, and whose posts are to be moderated.
 const boardPeople = `{
 "users": [
 	{"name": "ada", "password": "correct horse", "groups": ["registered", "administrators"]},
@@ -28,7 +28,7 @@ const boardPeople = `{
 "tokens": [{"user": "bob", "name": "laptop"}]
 }`
 
-// keys are those of an authorization server at which applications register themselves.
+// keys has the settings of an authorization server at which applications register themselves.
 const keys = `
 server: {issuer: 'ISSUER'}
 rate_limit: {enabled: false}
@@ -109,7 +109,7 @@ func TestLook(t *testing.T) {
 	n.Stop()
 }
 
-// trace leads a browser to the pages of the socket of the administration.
+// trace serves the pages of the socket of the administration to a browser, and returns the address of the traces.
 func trace(t *testing.T, n *e2e.Node) string {
 	t.Helper()
 	proxy := &http.Server{ReadHeaderTimeout: e2e.StartLimit, Handler: &httputil.ReverseProxy{

@@ -27,8 +27,8 @@ func refused(n *e2e.Node, args ...string) string {
 	return string(out)
 }
 
-// TestBackup: what is copied while a node serves is of use elsewhere: every row of every
-// service is there, members sign in, keys and tokens work, secrets open.
+// TestBackup checks that a backup that is made while a node serves works elsewhere: every row of every service is
+// there, members can sign in, keys and tokens are valid, and secrets open.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -93,8 +93,8 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestBackupFiles: files beside the database and the master key are in a backup, of each
-// database that the configuration names; where one is missing there is none.
+// TestBackupFiles checks that a backup contains the files beside each database that the configuration names, and the
+// master key. If one is missing, no backup is made.
 func TestBackupFiles(t *testing.T) {
 	t.Parallel()
 	config := `{

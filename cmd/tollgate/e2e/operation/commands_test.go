@@ -14,8 +14,8 @@ import (
 
 var theirName = regexp.MustCompile(`\bcaddy\b`)
 
-// TestHelp: the program speaks of itself, in the help of every command, and offers none
-// that would replace it.
+// TestHelp checks that the help of every command speaks of tollgate, and that there is no command that would replace
+// the binary.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, "")
@@ -64,8 +64,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestCommandsFindServer: stop, reload and trust read in the Caddyfile of the working
-// directory, or in that of --config, where the server listens for them.
+// TestCommandsFindServer checks that stop, reload and trust read the admin address from the Caddyfile of the working
+// directory, or from that of --config.
 func TestCommandsFindServer(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, second("data/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t))).Start()
@@ -81,7 +81,7 @@ func TestCommandsFindServer(t *testing.T) {
 	}
 }
 
-// TestUsage: a command with arguments that it does not take tells those that it does.
+// TestUsage checks that a command with arguments that it does not accept names those that it does.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, "")
@@ -101,8 +101,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestValidateMakesNothing: a configuration is loaded, with certificates, logs and
-// databases, and there are no more files than before.
+// TestValidateMakesNothing checks that validating a configuration with certificates, logs and databases creates no
+// files.
 func TestValidateMakesNothing(t *testing.T) {
 	t.Parallel()
 	temporary := t.TempDir()
@@ -146,8 +146,8 @@ https://localhost:`+e2e.FreePort(t)+` {
 	}
 }
 
-// TestErrorsTellTheLine: whoever loads a Caddyfile whose modules refuse it is told the line,
-// also by a server that runs.
+// TestErrorsTellTheLine checks that the error about a Caddyfile that a module refuses names the line, also at a running
+// server.
 func TestErrorsTellTheLine(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, second("data/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t))).Start()

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestDatabaseRemoved: a database file that is removed is missed within seconds,
-// and one that takes its place is used, by the server and the command line alike.
+// TestDatabaseRemoved checks that the server and the command line notice within seconds that a database file was
+// removed, and use one that takes its place.
 func TestDatabaseRemoved(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -49,8 +49,8 @@ func TestDatabaseRemoved(t *testing.T) {
 	g.Stop()
 }
 
-// TestKeyLost: without the master key that sealed the secrets in the database the
-// gateway says so when it starts, not when the first request needs one.
+// TestKeyLost checks that the gateway reports at its start, and not with the first request that needs a secret, that
+// the master key of the database is missing.
 func TestKeyLost(t *testing.T) {
 	t.Parallel()
 	g := e2e.NewGateway(t, "")
@@ -106,7 +106,7 @@ func TestKeyLost(t *testing.T) {
 	g.Stop()
 }
 
-// TestBudgetAlone: a site that only counts needs neither database nor key.
+// TestBudgetAlone checks that a site that only counts needs neither a database nor a key.
 func TestBudgetAlone(t *testing.T) {
 	t.Parallel()
 	port := e2e.FreePort(t)

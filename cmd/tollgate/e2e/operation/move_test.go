@@ -80,7 +80,8 @@ func newMoved(t *testing.T) *moved {
 	return m
 }
 
-// sends has a report acknowledged that may be in no table yet in which queries look.
+// sends submits a report and returns when it is acknowledged. The report may not be in the tables yet that queries
+// read.
 func (m *moved) sends() {
 	m.T.Helper()
 	a := e2e.Do(m.T, e2e.Client, http.MethodPost, m.base["events"]+e2e.Submission, "", string(e2e.AgentRunAt("late.example.com", 50)), "Content-Type", "application/json")
@@ -89,7 +90,7 @@ func (m *moved) sends() {
 	}
 }
 
-// on has the node serve a database.
+// on makes the node serve a database.
 func (m *moved) on(database string) {
 	m.T.Helper()
 	text, err := os.ReadFile(m.Path("Caddyfile"))
@@ -99,10 +100,10 @@ func (m *moved) on(database string) {
 	m.Configure(regexp.MustCompile(`(?m)^database .*$`).ReplaceAllLiteralString(string(text), "database "+database))
 }
 
-// volatile is what a service makes anew for each answer.
+// volatile matches what a service generates anew for each answer.
 var volatile = regexp.MustCompile(`"(id|created|elapsed_ms|request_id|trace_id|last_used_at|expires_at)":("[^"]*"|[0-9.]+)`)
 
-// answers are what the services tell of what they keep, by what was asked.
+// answers returns the answers of the services about what they store, by request.
 func (m *moved) answers() map[string]string {
 	m.T.Helper()
 	m.begin()
@@ -151,7 +152,7 @@ func (m *moved) answers() map[string]string {
 	return all
 }
 
-// unordered is a list of JSON in an order and a spelling that engines do not differ in.
+// unordered returns the elements of a JSON list in an order and spelling that do not depend on the engine.
 func unordered(t *testing.T, body string) string {
 	t.Helper()
 	var list []any
@@ -179,7 +180,7 @@ func (m *moved) same(what string, got, want map[string]string) {
 	}
 }
 
-// report is what a move tells.
+// report is the report of a move.
 type report struct {
 	Resumed bool
 	Tables  []struct {
@@ -210,8 +211,8 @@ func (m *moved) settled() (answers map[string]string) {
 	return answers
 }
 
-// TestMove: what every service keeps is the same on SQLite, moved to PostgreSQL, and moved
-// back, and each answers as before; a process that is killed in the midst loses nothing.
+// TestMove checks that the data of every service is the same on SQLite, after a move to PostgreSQL, and after the move
+// back, and that each service answers as before. A process that is killed during a move loses nothing.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	m := newMoved(t)
@@ -280,9 +281,8 @@ func (m *moved) killed(after time.Duration, args ...string) bool {
 	return done
 }
 
-// TestMoveEarlier: a database that an earlier release has filled is of use on the other
-// engine: members sign in, keys and tokens work, secrets open, threads, usage and reports
-// are there and new ones are stored.
+// TestMoveEarlier checks that a database that an earlier release has filled works on the other engine: members can sign
+// in, keys and tokens are valid, secrets open, and threads, usage and reports are there and new ones are stored.
 func TestMoveEarlier(t *testing.T) {
 	t.Parallel()
 	for from, to := range map[string]string{"sqlite": "postgres", "postgres": "sqlite"} {

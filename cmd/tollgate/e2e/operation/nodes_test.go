@@ -14,8 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// clusterNode is a node with the shipped file of the cluster. It may reach models on
-// this machine.
+// clusterNode returns a node with the shipped Caddyfile of a cluster, which may reach models on this machine.
 func clusterNode(t *testing.T, dsn, redis string) *e2e.Gateway {
 	t.Helper()
 	text, err := os.ReadFile(e2e.Repo("caddyfiles/cluster/node.caddyfile"))
@@ -31,8 +30,7 @@ func clusterNode(t *testing.T, dsn, redis string) *e2e.Gateway {
 	}
 }
 
-// TestRollingRestart restarts three nodes behind a balancer, one after the other,
-// while requests come: none fails.
+// TestRollingRestart restarts three nodes behind a load balancer, one after the other, under load. No request fails.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -91,9 +89,8 @@ func TestRollingRestart(t *testing.T) {
 	}
 }
 
-// TestNodeWithAnotherKey: a node with another master key does not start, and one that
-// could not ask the database at its start does nothing once it can. The others do not
-// notice.
+// TestNodeWithAnotherKey checks that a node with another master key does not start, and that one that could not reach
+// the database at its start refuses to work once it can. The other nodes are not affected.
 func TestNodeWithAnotherKey(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

@@ -19,9 +19,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestDatabaseOutage: while PostgreSQL is away requests get a 503 that says so
-// and a hint when to come back; the gateway recovers by itself, and the usage
-// of the time in between is written.
+// TestDatabaseOutage checks that while PostgreSQL is down requests get a 503 that says so, with a Retry-After. The
+// gateway recovers by itself and then writes the usage of the time in between.
 func TestDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -103,8 +102,8 @@ func TestDatabaseOutage(t *testing.T) {
 	g.Stop()
 }
 
-// TestDatabaseDownAtStart: the gateway starts without its database, answers
-// 503, and serves as soon as the database is there.
+// TestDatabaseDownAtStart checks that the gateway starts without its database, answers 503, and serves as soon as the
+// database is available.
 func TestDatabaseDownAtStart(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -134,8 +133,8 @@ func TestDatabaseDownAtStart(t *testing.T) {
 	pg.Start()
 }
 
-// TestCountersOutage: while Redis is away what has a budget is refused with a
-// 503, what has none is served, and all is well when Redis is back.
+// TestCountersOutage checks that while Redis is down requests with a budget are refused with a 503 and others are
+// served, and that all are served when Redis is back.
 func TestCountersOutage(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -183,8 +182,8 @@ func TestCountersOutage(t *testing.T) {
 	g.Stop()
 }
 
-// TestTwoNodes: two processes that share PostgreSQL and Redis admit one budget
-// together, and a key that is revoked ends on both within five seconds.
+// TestTwoNodes checks that two processes that share PostgreSQL and Redis admit one budget together, and that a key that
+// is revoked ends on both within five seconds.
 func TestTwoNodes(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

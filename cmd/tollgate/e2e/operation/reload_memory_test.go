@@ -70,7 +70,7 @@ func example(t *testing.T, name string) *e2e.Node {
 	return n.Start()
 }
 
-// reloaded reloads the configuration of a node and fails where memory is not given back.
+// reloaded reloads the configuration of a node and fails the test if its memory is not released.
 func reloaded(t *testing.T, n *e2e.Node) {
 	t.Helper()
 	reload := func(times int) {
@@ -99,14 +99,14 @@ func reloaded(t *testing.T, n *e2e.Node) {
 	}
 }
 
-// holding is what a process has in memory.
+// holding is the memory use of a process.
 type holding struct{ heap, objects, goroutines int }
 
 func (h holding) String() string {
 	return fmt.Sprintf("%d KB in %d objects and %d goroutines", h.heap>>10, h.objects, h.goroutines)
 }
 
-// held collects the garbage of a node and returns what is left.
+// held runs the garbage collector of a node and returns what is left.
 func held(t *testing.T, n *e2e.Node) holding {
 	t.Helper()
 	number := func(path, pattern string) int {

@@ -26,8 +26,8 @@ import (
 // long is a model whose answer takes about two seconds.
 var long = e2e.Script("text", "word ", "repeat", "40", "chunk_delay", "50ms")
 
-// TestReload: a stream goes on to its end over reloads with the same and with
-// other settings, is in the usage log, and budgets keep their counts.
+// TestReload checks that a stream continues to its end across reloads with the same and with other settings, that it is
+// in the usage log, and that budgets keep their counts.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -94,8 +94,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestReloadUnderLoad: over twenty reloads, half of them with other settings,
-// every request that reaches the gateway is answered to its end and recorded.
+// TestReloadUnderLoad checks that during twenty reloads, half of them with other settings, every request that reaches
+// the gateway is answered completely and recorded.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -138,8 +138,8 @@ func missing(log map[string]e2e.Usage, ids []string) error {
 	return nil
 }
 
-// TestDrain: told to end, the gateway lets a running stream end, takes no new
-// connections, writes what was used and exits with 0.
+// TestDrain checks that a gateway that is told to stop completes a running stream, accepts no new connections, writes
+// the usage and exits with 0.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -183,8 +183,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainLimit: streams that do not end are cut when grace_period is over: their
-// clients are told in the stream, and what they used is in the log and charged.
+// TestDrainLimit checks that streams that do not end are cut when grace_period is over. Their clients get an error in
+// the stream, and their usage is logged and charged.
 func TestDrainLimit(t *testing.T) {
 	t.Parallel()
 	const words = 20 // that a client has got before the end
@@ -271,7 +271,7 @@ func TestDrainLimit(t *testing.T) {
 	g.Stop()
 }
 
-// lastEvent is the data of the last event of a stream that is not [DONE].
+// lastEvent returns the data of the last event of a stream before [DONE].
 func lastEvent(body string) (last string) {
 	for line := range strings.Lines(body) {
 		if data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: "); ok && data != "[DONE]" {
@@ -281,8 +281,8 @@ func lastEvent(body string) (last string) {
 	return last
 }
 
-// TestDrainAfterReload: a stream of a configuration that was replaced, with
-// another database, has all of the grace period, and what it used is in its log.
+// TestDrainAfterReload checks that a stream of a replaced configuration with another database has all of the grace
+// period, and that its usage is in the log of that database.
 func TestDrainAfterReload(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -311,9 +311,8 @@ func TestDrainAfterReload(t *testing.T) {
 	}
 }
 
-// TestCrash: killed in the middle of writes, the gateway starts again, and
-// what it had acknowledged is there: keys always, usage but for the records
-// that may wait in memory.
+// TestCrash checks that a gateway that was killed during writes starts again with all that it had acknowledged: keys
+// always, and usage except for the records that may wait in memory.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// second is the configuration of a server of one service on a port.
+// second returns the configuration of a server of one service on a port.
 func second(socket, database, port string) string {
 	return fmt.Sprintf(`{
 	admin unix/%s
@@ -28,8 +28,8 @@ http://127.0.0.1:%s {
 `, socket, database, port)
 }
 
-// TestSecond: a server does not start beside another one on its admin socket, its database
-// file or its port, and says in one sentence which process has them. Nothing is logged.
+// TestSecond checks that a server does not start beside another one on its admin socket, its database file or its port,
+// and says in one sentence which process has them. Nothing is logged.
 func TestSecond(t *testing.T) {
 	t.Parallel()
 	const socket, database = "data/admin.sock", "sqlite data/tollgate.db"
@@ -60,7 +60,8 @@ func TestSecond(t *testing.T) {
 	first.Stop()
 }
 
-// TestUnusable: what a server cannot use is one sentence; a folder that it lacks is made.
+// TestUnusable checks that something that a server cannot use is reported in one sentence, and that a missing folder is
+// created.
 func TestUnusable(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, "")
@@ -87,8 +88,8 @@ func TestUnusable(t *testing.T) {
 	n.Stop()
 }
 
-// TestNodesBesideEachOther: nodes on PostgreSQL run on one machine, in one folder even, on
-// other ports.
+// TestNodesBesideEachOther checks that nodes on PostgreSQL can run on one machine, even in one folder, on different
+// ports.
 func TestNodesBesideEachOther(t *testing.T) {
 	t.Parallel()
 	dsn := testenv.Postgres(t).DSN()
@@ -106,8 +107,7 @@ func TestNodesBesideEachOther(t *testing.T) {
 	first.Stop()
 }
 
-// TestForeignPort: a port that another program has is refused too, also that of an admin
-// endpoint.
+// TestForeignPort checks that a port that another program uses is reported too, also that of an admin endpoint.
 func TestForeignPort(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -134,8 +134,8 @@ func TestForeignPort(t *testing.T) {
 	}
 }
 
-// TestEnvironmentFile: what a file of --envfile sets is there when the start looks ahead, and
-// when a configuration is validated.
+// TestEnvironmentFile checks that the variables of --envfile are set when the start looks ahead, and when a
+// configuration is validated.
 func TestEnvironmentFile(t *testing.T) {
 	t.Parallel()
 	port := e2e.FreePort(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// services is a node with every service there is, each on a port of its own.
+// services is a node with all services, each on a port of its own.
 type services struct {
 	*e2e.Node
 	base map[string]string // URLs, by service
@@ -69,7 +69,7 @@ func (s *services) await(service, path string, status int, parts ...string) {
 	})
 }
 
-// credentials are headers that somebody sends who may ask a service for something.
+// credentials returns, by service, the headers of somebody who may send requests to it.
 func (s *services) credentials() map[string][]string {
 	s.T.Helper()
 	bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
@@ -86,7 +86,7 @@ func (s *services) credentials() map[string][]string {
 	return all
 }
 
-// offline are those that are made before the node starts.
+// offline returns the credentials that are created before the node starts.
 func (s *services) offline() map[string][]string {
 	s.T.Helper()
 	all := map[string][]string{"answer": {"X-Api-Key", strings.TrimSpace(s.Tool("answer", "key", "create", "--label", "desk"))}}
@@ -98,7 +98,7 @@ func (s *services) offline() map[string][]string {
 	return all
 }
 
-// documents are where services describe their APIs.
+// documents has the places where services describe their APIs.
 var documents = map[string]string{"board": "/api/v1/openapi.json", "events": "/store/openapi.json", "gateway": "/openapi.json"}
 
 // documented calls do with every operation that a service describes.
@@ -133,7 +133,7 @@ func (s *services) documented(do func(service, method, path string, body bool)) 
 	}
 }
 
-// covers fails where a service has none of what a test looks at.
+// covers fails the test if a service has none of the things that a test looks at.
 func covers[T any](t *testing.T, table map[string][]T) {
 	t.Helper()
 	for _, service := range e2e.Services(t) {
@@ -143,8 +143,8 @@ func covers[T any](t *testing.T, table map[string][]T) {
 	}
 }
 
-// TestDeclaredTooLarge: a body that is said to be larger than a service takes is
-// refused before it comes: nobody asks for it.
+// TestDeclaredTooLarge checks that a body whose declared length exceeds the limit of a service is refused before it is
+// sent: the server sends no 100 Continue.
 func TestDeclaredTooLarge(t *testing.T) {
 	t.Parallel()
 	s := newServices(t, "", "")
@@ -206,7 +206,7 @@ func TestDeclaredTooLarge(t *testing.T) {
 	})
 }
 
-// TestNoSniff: no answer of a service lets a browser guess what it is.
+// TestNoSniff checks that no answer of a service lets a browser guess its type.
 func TestNoSniff(t *testing.T) {
 	t.Parallel()
 	s := newServices(t, "", "")
@@ -265,8 +265,8 @@ func TestNoSniff(t *testing.T) {
 // withoutHealth is the service whose site has the health of the services beside it.
 const withoutHealth = "home"
 
-// TestHealthOfServices: each service says that it lives and when it is ready, and one that
-// is told to stop is ready no more, but serves on.
+// TestHealthOfServices checks that each service reports that it is alive and when it is ready, and that one that is
+// told to stop is no longer ready, but still serves.
 func TestHealthOfServices(t *testing.T) {
 	t.Parallel()
 	redis := testenv.NewRedis(t)

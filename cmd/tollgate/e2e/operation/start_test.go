@@ -57,8 +57,8 @@ func throughDoor(t *testing.T, dsn string, admit func() bool) string {
 	return target.String()
 }
 
-// asked is what a balancer that does not check the health of its nodes sees: it asks one
-// after the other and goes on to the next one where nobody listens.
+// asked sends requests as a load balancer does that does not check the health of its nodes: to one after the other, and
+// to the next one if nobody listens.
 type asked struct {
 	ok, refused, unavailable, others atomic.Int64
 	last                             atomic.Value // what an unexpected answer was
@@ -159,9 +159,8 @@ func TestStartWithoutDatabase(t *testing.T) {
 	n.Stop()
 }
 
-// TestRollingRestartWithoutChecks restarts three nodes behind a balancer that does not
-// check their health. Their database takes its time for each connection. No node that
-// starts answers 503.
+// TestRollingRestartWithoutChecks restarts three nodes behind a load balancer that does not check their health.
+// Connections to their database are slow to open. No node that starts answers 503.
 func TestRollingRestartWithoutChecks(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

@@ -18,13 +18,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// masterOfUpgrade is the master key of the databases in testdata/upgrade: of
-// nothing else.
+// masterOfUpgrade is the master key of the databases in testdata/upgrade, and of nothing else.
 const masterOfUpgrade = "dXBncmFkZS11cGdyYWRlLXVwZ3JhZGUtdXBncmFkZSE="
 
-// earlier is a node on a database that an earlier release has filled: see
-// testdata/upgrade/README.md. What that release told once, keys and tokens, is
-// noted.
+// earlier is a node on a database that an earlier release has filled; see testdata/upgrade/README.md. It has the keys
+// and tokens that the release showed once.
 type earlier struct {
 	*e2e.Node
 	gateway, board, events string // base URLs
@@ -94,7 +92,7 @@ func newEarlier(t *testing.T, engine string, up *e2e.Upstream) *earlier {
 	return e
 }
 
-// load fills the database with a dump, whose first lines note what was told.
+// load restores the database from a dump, whose first lines contain the keys and tokens.
 func (e *earlier) load(file string) {
 	e.T.Helper()
 	dump, err := os.ReadFile(file)
@@ -113,7 +111,7 @@ func (e *earlier) load(file string) {
 	}
 }
 
-// counts is how many rows each table has.
+// counts returns how many rows each table has.
 func (e *earlier) counts(engine string) map[string]int {
 	e.T.Helper()
 	query := "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
@@ -164,9 +162,8 @@ func (e *earlier) serving() {
 	}
 }
 
-// TestUpgrade: a database that an earlier release has filled keeps every row, and
-// what is in it is of use: members sign in, keys and tokens work, secrets open,
-// threads, usage and reports are there.
+// TestUpgrade checks that a database that an earlier release has filled keeps every row and works: members can sign in,
+// keys and tokens are valid, secrets open, and threads, usage and reports are there.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -202,7 +199,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// sends fails where a request has another status.
+// sends fails the test if a request gets another status.
 func (e *earlier) sends(status int, address, key, body string, header ...string) string {
 	e.T.Helper()
 	a := e2e.Do(e.T, e2e.Client, http.MethodPost, address, key, body, header...)
@@ -212,7 +209,7 @@ func (e *earlier) sends(status int, address, key, body string, header ...string)
 	return a.Body
 }
 
-// has fails where the answer to a GET lacks one of the parts.
+// has fails the test if the answer to a GET lacks one of the parts.
 func (e *earlier) has(address, key string, parts ...string) {
 	e.T.Helper()
 	a := e2e.Get(e.T, e2e.Client, address, key)
@@ -223,7 +220,7 @@ func (e *earlier) has(address, key string, parts ...string) {
 	}
 }
 
-// lookAtBoard: members, threads and what is around them.
+// lookAtBoard checks members, threads and what belongs to them.
 func (e *earlier) lookAtBoard() {
 	e.T.Helper()
 	api, ada := e.board+"/api/v1", e.noted["ada"]
@@ -254,7 +251,7 @@ func (e *earlier) lookAtBoard() {
 	}
 }
 
-// signIn is a browser in which a member has signed in.
+// signIn returns an HTTP client whose cookies are those of a member who has signed in.
 func (e *earlier) signIn(name string) *http.Client {
 	e.T.Helper()
 	jar, err := cookiejar.New(nil)
@@ -281,7 +278,7 @@ func (e *earlier) form(c *http.Client, path string, values url.Values) *e2e.Answ
 	return a
 }
 
-// lookAtGateway: keys, models and usage; the key of the provider opens.
+// lookAtGateway checks keys, models and usage, and that the key of the provider opens.
 func (e *earlier) lookAtGateway(up *e2e.Upstream) {
 	e.T.Helper()
 	user := strings.TrimSpace(e.Tool("keychain", "token", "ada"))
@@ -302,7 +299,7 @@ func (e *earlier) lookAtGateway(up *e2e.Upstream) {
 	}
 }
 
-// lookAtEvents: reports, events, nodes and counts.
+// lookAtEvents checks reports, events, nodes and counts.
 func (e *earlier) lookAtEvents() {
 	e.T.Helper()
 	query := func(path string) (rows []map[string]any) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestSecondFactors: the cases of testdata/npm/factors.mjs, with an authenticator that Chromium
-// has in it, and codes of an app.
+// TestSecondFactors runs the cases of testdata/npm/factors.mjs, with Chromium's virtual authenticator and codes of an
+// app.
 func TestSecondFactors(t *testing.T) {
 	t.Parallel()
 	n, base, _ := e2e.NewAuthserver(t, `

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAuthserverPages is the authorization server as people see it: the cases of
-// testdata/npm/authserver_pages.mjs run in a headless Chromium without script.
+// TestAuthserverPages runs the cases of testdata/npm/authserver_pages.mjs in a headless Chromium without script: the
+// authorization server as people see it.
 func TestAuthserverPages(t *testing.T) {
 	t.Parallel()
 	site := "http://127.0.0.1:" + e2e.FreePort(t)

@@ -8,8 +8,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestSingleSignOn: people of the board, of the administration of the CMS and of the home page sign in at the
-// authorization server beside them, and one sign-out ends all. The cases of testdata/npm/signon.mjs run in a headless Chromium.
+// TestSingleSignOn runs the cases of testdata/npm/signon.mjs in a headless Chromium: people of the board, of the
+// administration of the CMS and of the home page sign in at the authorization server beside them, and one sign-out ends
+// all.
 func TestSingleSignOn(t *testing.T) {
 	t.Parallel()
 	issuer, forum, www, home := "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t)
