@@ -151,6 +151,7 @@ func (s *Server) wire() error {
 	r.openid.Tokens = r.tokens
 	r.xaa = s.enterprise()
 	r.users.Gone = []func(c store.Conn, user string) error{r.tokens.EndUser, device.EndUser, account.EndUser}
+	r.users.Flush = r.tokens.Flush
 
 	if r.factors, err = factors.New(k, factors.Options{Encryptor: r.encryptor}); err != nil {
 		return err

@@ -161,6 +161,24 @@ func TestAssertion(t *testing.T) {
 	})
 }
 
+// TestAssertionEndsAtOnce checks that a token which was issued for an assertion a moment before its user gets a new
+// password ends too, although its issuance waits to be stored.
+func TestAssertionEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		e := newEnterprise(t, db)
+		e.admin("POST", "/xaa/subject-mappings", map[string]any{"idp_id": e.id, "idp_subject": "u1", "local_user_id": e.ann.ID}, 201)
+		for i := range 5 {
+			text, _ := e.redeem(e.sign(nil), 200)["access_token"].(string)
+			e.admin("PATCH", "/users/"+e.ann.ID, map[string]any{"password": fmt.Sprint("another horse ", i)}, 200)
+			about := url.Values{"token": {text}, "client_id": {e.client}, "client_secret": {e.secret}}
+			if answer := e.do("POST", "/oauth/introspect", about.Encode(), 200); answer["active"] != false {
+				t.Fatalf("the token lives on: %v", answer)
+			}
+		}
+	})
+}
+
 // TestAssertionAttacks checks that each attack is refused, and that none uses up its jti.
 func TestAssertionAttacks(t *testing.T) {
 	t.Parallel()

@@ -162,8 +162,9 @@ func (t *Tokens) revokeFamilies(
 	return ids, t.end(c, until, ids...)
 }
 
-// EndUser revokes what was issued for a user, in a transaction of the caller. After the commit the caller notifies the
-// topic users, which makes every node read the denied ids again.
+// EndUser revokes what was issued for a user, in a transaction of the caller. Before the transaction the caller calls
+// Flush, since a token whose issuance is not stored yet is not found. After the commit it notifies the topic users, which
+// makes every node read the denied ids again.
 func (t *Tokens) EndUser(c store.Conn, user string) error {
 	ids, err := t.endUser(c, user)
 	t.countRevoked("user", len(ids)) // counted twice if the transaction is retried

@@ -29,7 +29,7 @@ func (s *Users) CancelDeletion(ctx context.Context, id string) error {
 }
 
 func (s *Users) setDeletion(ctx context.Context, id string, at any, then func(c store.Conn, id string) error) error {
-	return s.Change(ctx, Topic, id, func(c store.Conn) error {
+	return s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_users SET delete_at = ? WHERE id = ?", at, id)
 		if err != nil {
 			return err

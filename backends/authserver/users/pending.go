@@ -74,7 +74,7 @@ func (s *Users) Choose(ctx context.Context, p Proof, pass string, displayName *s
 		status, action = Pending, "user.activated"
 	}
 	var u *User
-	err = s.Change(ctx, Topic, p.User, func(c store.Conn) error {
+	err = s.changeAndEnd(ctx, p.User, func(c store.Conn) error {
 		if err := p.Take(c); err != nil {
 			return err
 		}

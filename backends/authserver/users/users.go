@@ -70,6 +70,9 @@ type Users struct {
 	// Gone are functions that are called, in the transaction, with a user who is disabled, deleted, signed out everywhere
 	// or has a new password, to end what was issued for them. Users itself ends the sessions.
 	Gone []func(c store.Conn, user string) error
+	// Flush is called before a transaction with Gone. It stores what those functions have to find and what is still
+	// queued. Default: nothing is queued.
+	Flush func(ctx context.Context) error
 }
 
 // Topic is the topic under which changes of users are notified; see kernel.Server.Watch.
@@ -308,7 +311,7 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*U
 		}
 	}
 	var u *User
-	err = s.Change(ctx, Topic, id, func(c store.Conn) (err error) {
+	err = s.changeAndEnd(ctx, id, func(c store.Conn) (err error) {
 		if u, err = In(c, id); err != nil {
 			return err
 		}
@@ -393,7 +396,7 @@ func allowed(c store.Conn, id string, may []func(u *User) error) error {
 func (s *Users) setStatus(
 	ctx context.Context, id, status, action, by string, may []func(u *User) error,
 ) (u *User, err error) {
-	err = s.Change(ctx, Topic, id, func(c store.Conn) (err error) {
+	err = s.changeAndEnd(ctx, id, func(c store.Conn) (err error) {
 		if err := allowed(c, id, may); err != nil {
 			return err
 		}
@@ -420,7 +423,7 @@ func (s *Users) Delete(ctx context.Context, id, by string, may ...func(u *User) 
 
 // remove deletes a user unless may returns an error.
 func (s *Users) remove(ctx context.Context, id, by string, may func(c store.Conn) error) error {
-	err := s.Change(ctx, Topic, id, func(c store.Conn) error {
+	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		if err := may(c); err != nil {
 			return err
 		}
@@ -442,7 +445,7 @@ func (s *Users) remove(ctx context.Context, id, by string, may func(c store.Conn
 
 // SignOut ends the sessions of a user and all that was issued for them.
 func (s *Users) SignOut(ctx context.Context, id, by string) error {
-	err := s.Change(ctx, Topic, id, func(c store.Conn) error {
+	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		if _, err := In(c, id); err != nil {
 			return err
 		}
@@ -454,6 +457,17 @@ func (s *Users) SignOut(ctx context.Context, id, by string) error {
 	return err
 }
 
+// changeAndEnd is Server.Change for a transaction that calls end.
+func (s *Users) changeAndEnd(ctx context.Context, id string, fn func(c store.Conn) error) error {
+	if s.Flush != nil {
+		if err := s.Flush(ctx); err != nil {
+			return err
+		}
+	}
+	return s.Change(ctx, Topic, id, fn)
+}
+
+// end ends the sessions of a user and what was issued for them. Its caller uses changeAndEnd.
 func (s *Users) end(c store.Conn, id string) error {
 	for _, gone := range s.Gone {
 		if err := gone(c, id); err != nil {
