@@ -199,7 +199,13 @@ func (e *Endpoint) at(path string, into *door) (string, *http.Client) {
 	if e.URL == Cascade {
 		return "http://cascade/v1" + path, &http.Client{Transport: into}
 	}
-	return strings.TrimSuffix(e.URL, "/") + path, http.DefaultClient
+	return strings.TrimSuffix(e.URL, "/") + path, configured
+}
+
+// configured is the client for endpoints whose URLs the operator sets, so that they may be private. It follows no
+// redirects, which would take the key elsewhere.
+var configured = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
 // bearer returns the token to send. It is empty for the cascade, which gets the key when it is entered.

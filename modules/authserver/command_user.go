@@ -91,8 +91,8 @@ func userAddCommand(o *options) *cobra.Command {
 		Long: `
 Adds a user and prints the id, which tokens have as sub. The password is read
 from standard input, where a terminal does not show it; --generate makes one and
-prints it instead. --hash takes over the hash of another program: argon2id, or
-bcrypt with a cost of 10 or more.
+prints it instead. --hash takes over the hash of another program: argon2id,
+bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 `,
 	}
 	var n users.New

@@ -177,6 +177,8 @@ func (s *Service) deleteUser(c store.Conn, id string) error {
 	for _, query := range []string{
 		`DELETE FROM gateway_limits WHERE kind = 'key' AND holder IN (SELECT id FROM gateway_keys WHERE user_id = ?)`,
 		`DELETE FROM gateway_limits WHERE kind = 'user' AND holder = ?`,
+		`DELETE FROM gateway_answer_items WHERE owner IN (SELECT id FROM gateway_keys WHERE user_id = ?)`,
+		`DELETE FROM gateway_answer_items WHERE owner = 'user ' || ?`,
 		`DELETE FROM gateway_keys WHERE user_id = ?`,
 		`DELETE FROM gateway_limits WHERE kind = 'provider_key' AND holder IN
 			(SELECT id FROM gateway_provider_keys WHERE owner_kind = 'user' AND owner = ?)`,

@@ -2,11 +2,14 @@ package keychain
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // TestSuspend ends everything of a user at once, on both nodes, and gives it back.
@@ -92,12 +95,23 @@ func TestRemoveUser(t *testing.T) {
 		if err := log.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		for _, owner := range []string{key.ID, "user alice", "user bob"} {
+			n.sql(t, `INSERT INTO gateway_answer_items (id, owner, sealed, size, expires_at) VALUES (?, ?, '', 1, 0)`, owner+"/item", owner)
+		}
 		if err := n.RemoveUser(t.Context(), "alice"); err != nil {
 			t.Fatal(err)
 		}
 		wantUnknownKey(t, n, key.Key)
 		_, err := n.User(t.Context(), "alice")
 		wantRefusal(t, err, http.StatusNotFound, "not_found", "")
+		var left []string
+		err = n.db.Read(t.Context(), func(c store.Conn) error {
+			left, err = store.List(c, schema.Text, `SELECT owner FROM gateway_answer_items`)
+			return err
+		})
+		if err != nil || !slices.Equal(left, []string{"user bob"}) {
+			t.Errorf("items are left of %q, error %v", left, err)
+		}
 		if report, err := n.ledger.Usage(t.Context(), "alice", spending.UsageQuery{}); err != nil || report.Totals.Requests != 1 {
 			t.Errorf("the usage is %+v, error %v", report, err)
 		}

@@ -59,13 +59,13 @@ func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	req, model, err := readRequest(&in)
-	if err != nil {
-		return nil, err
-	}
-	req.User = user
+	req := &cascade.Request{ID: wire.NewID("req_"), User: user}
 	ctx, cat := c.R.Context(), s.Catalog()
 	if err := s.asKey(c, user, in.KeyID, req); err != nil {
+		return nil, err
+	}
+	model, err := readRequest(&in, req)
+	if err != nil {
 		return nil, err
 	}
 	if req.Account, err = s.Keychain.Account(ctx, user); err != nil {
@@ -185,39 +185,41 @@ func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) 
 	if identity.Restricted() {
 		req.Forbids = identity.Forbids
 	}
+	if identity.RestrictsTools() {
+		req.AdmitTools = identity.AdmitTools
+	}
 	return nil
 }
 
-// readRequest parses the given request, or makes a short one to the given model.
-func readRequest(in *dryRunInput) (*cascade.Request, string, error) {
+// readRequest parses the given request, or makes a short one to the given model, and returns the model that it asks for.
+func readRequest(in *dryRunInput, req *cascade.Request) (model string, err error) {
 	if in.Request == nil {
 		if in.Model == "" || in.Surface != "" {
-			return nil, "", apierror.New(http.StatusBadRequest, "missing_required_parameter",
+			return "", apierror.New(http.StatusBadRequest, "missing_required_parameter",
 				"give a model, or a surface and a request").With("model")
 		}
 		text, err := sjson.SetBytes([]byte(`{"messages":[{"role":"user","content":"Hi"}]}`), "model", in.Model)
 		if err != nil {
-			return nil, "", err
+			return "", err
 		}
 		in.Surface, in.Request = formats.Chat().Facts().Surface, text
 	} else if in.Model != "" {
-		return nil, "", apierror.New(http.StatusBadRequest, "invalid_value",
+		return "", apierror.New(http.StatusBadRequest, "invalid_value",
 			"model and request exclude each other: the request has a model of its own").With("model")
 	}
 	format, ok := formats.OfSurface(in.Surface)
 	if !ok {
-		return nil, "", apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of %s",
+		return "", apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of %s",
 			surfaces).With("surface")
 	}
-	req := &cascade.Request{ID: wire.NewID("req_")}
 	if err := req.Read(format, in.Request, ""); err != nil {
 		if e, ok := apierror.From(err); ok && e.Param != "" {
 			e.Param = "request." + e.Param
 		}
-		return nil, "", err
+		return "", err
 	}
-	_, model, _ := req.Asked()
-	return req, model, nil
+	_, model, _ = req.Asked()
+	return model, nil
 }
 
 var surfaces = formats.Names(formats.All(), func(f *hub.Facts) string { return f.Surface })

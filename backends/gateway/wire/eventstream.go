@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // EventStreamType is the media type of the streams that EventStream reads.
@@ -101,8 +103,9 @@ func (e *EventStream) decode() (ok bool, err error) {
 		name = header(&message, ":exception-type")
 	case "error":
 		name = "error"
-		message.Payload = fmt.Appendf(nil, `{"code":%q,"message":%q}`, header(&message, ":error-code"),
-			header(&message, ":error-message"))
+		message.Payload = jsontext.AppendQuoted([]byte(`{"code":`), header(&message, ":error-code"))
+		message.Payload = append(message.Payload, `,"message":`...)
+		message.Payload = append(jsontext.AppendQuoted(message.Payload, header(&message, ":error-message")), '}')
 	}
 	OneLine(message.Payload)
 	e.out = append(append(e.out[:0], "event: "...), name...)
