@@ -2,6 +2,7 @@ package limits
 
 import (
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 
@@ -62,7 +63,15 @@ func TestAllowedTools(t *testing.T) {
 	}
 	key, _ := m.key(`{"team_id":"` + gjson.Get(c.operator("GET", "/operator/teams", "", 200).Body, `data.#(name=="of team").id`).Str + `"}`)
 	try(key, "allows its team")
-	own, _ := m.key(`{"allowed_tools":["file_search"]}`)
+	own, id := m.key(`{"allowed_tools":["file_search"]}`)
 	try(own, "the key's allowed_tools")
+	// A dry run refuses what the request itself would be refused for.
+	for _, request := range requests {
+		surface, status := map[string]string{"completions": "chat_completions", "messages": "messages", "responses": "responses"}[path.Base(request.path)], 200
+		if request.refused != "" {
+			status = http.StatusForbidden
+		}
+		m.call("POST", "/users/ada/route", `{"surface":"`+surface+`","key_id":"`+id+`","request":`+request.body+`}`, status)
+	}
 	c.Stop()
 }
