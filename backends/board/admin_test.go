@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// actor is a member by name as of now; empty: the guest.
+// actor returns a member by name, as of now. An empty name means the guest.
 func (s *site) actor(name string) *rights.Actor {
 	s.t.Helper()
 	if name == "" {
@@ -61,7 +61,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// lastLog is the newest entry of the log.
+// lastLog returns the newest entry of the log.
 func (s *site) lastLog() admin.LogEntry {
 	s.t.Helper()
 	list, _, err := s.service.Admin.Log(s.t.Context(), s.actor("admin"), admin.LogQuery{Limit: 10})
@@ -323,7 +323,7 @@ func TestLastAdministrator(t *testing.T) {
 	})
 }
 
-// tree is how the forums stand, as text.
+// tree returns the tree of forums as text.
 func (s *site) tree() string {
 	s.t.Helper()
 	list, err := s.service.Admin.ForumTree(s.t.Context(), s.actor("admin"))
@@ -718,7 +718,7 @@ func TestPrefixesAndWords(t *testing.T) {
 	})
 }
 
-// bareAdministrator is an administrator who would have no other right.
+// bareAdministrator returns an administrator without any other right.
 func (s *site) bareAdministrator() *rights.Actor {
 	s.t.Helper()
 	ctx := s.t.Context()

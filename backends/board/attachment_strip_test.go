@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta/imagetest"
 )
 
-// photos are images that tell a secret, by the names of their files.
+// photos returns images with a secret in their metadata, by the names of their files.
 func photos(t *testing.T) map[string]string {
 	t.Helper()
 	jpeg, gif := imagetest.Picture(t, "jpeg", 3, 2), imagetest.Picture(t, "gif", 3, 2)

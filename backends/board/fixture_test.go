@@ -43,7 +43,7 @@ func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 // cheap hashes passwords at no cost.
 var cheap = password.Params{Memory: 8, Passes: 1, Lanes: 1}
 
-// hashed is a password as the board would store it.
+// hashed returns a password as the board would store it.
 func hashed(t *testing.T, typed string) string {
 	t.Helper()
 	stored, err := password.Hasher{Params: cheap}.Hash(t.Context(), typed)
@@ -270,19 +270,19 @@ func data[T any](a *answer) T {
 	return envelope.Data
 }
 
-// forum is the id of a forum by its slug.
+// forum returns the id of a forum by its slug.
 func (s *site) forum(slug string) int64 {
 	s.t.Helper()
 	return s.number("SELECT id FROM board_forums WHERE slug = ?", slug)
 }
 
-// threadOf is the id of a thread by its title.
+// threadOf returns the id of a thread by its title.
 func (s *site) threadOf(title string) int64 {
 	s.t.Helper()
 	return s.number("SELECT id FROM board_threads WHERE title = ?", title)
 }
 
-// postOf is the id of a post by its text.
+// postOf returns the id of a post by its text.
 func (s *site) postOf(message string) int64 {
 	s.t.Helper()
 	return s.number("SELECT id FROM board_posts WHERE message = ?", message)
@@ -338,14 +338,14 @@ func (s *site) exact() {
 	}
 }
 
-// joinForm is a form to join that was shown a minute ago.
+// joinForm returns a form to join that was shown a minute ago.
 func (s *site) joinForm() accounts.JoinForm {
 	return accounts.JoinForm{Browser: "browser", Stamp: formguard.Stamp(s.service.kernel.Signer("formguard"), accounts.FormToJoin, "browser", s.clock.now().Add(-time.Minute))}
 }
 
 func path(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
-// quoted is a text as JSON.
+// quoted returns a text as JSON.
 func quoted(text string) string {
 	out, err := json.Marshal(text)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 const clientAddress = "192.0.2.1"
 
-// newLinkSite is a board that sends mails, with two who have an address.
+// newLinkSite returns a board that sends mails, with members who have an address.
 func newLinkSite(t *testing.T, db *store.DB) *site {
 	t.Helper()
 	s := newSite(t, db, kernel.Options{Mails: func() bool { return true }})
@@ -45,7 +45,7 @@ func (s *site) mailed() map[string]*mails.Mailing {
 	return all
 }
 
-// resetLink is the secret of a link that bob asks for now.
+// resetLink returns the secret of a link to reset the password that bob asks for now.
 func (s *site) resetLink() string {
 	s.t.Helper()
 	must(s.t, s.service.Accounts.AskReset(s.t.Context(), "bob@Example.com", clientAddress))

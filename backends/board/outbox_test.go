@@ -17,7 +17,7 @@ import (
 // told is the body of a delivery.
 type told struct{ Data any }
 
-// written are the topics of all deliveries, oldest first.
+// written returns the topics and bodies of all deliveries, oldest first.
 func (s *site) written() (topics []string, bodies []told) {
 	s.t.Helper()
 	err := s.service.kernel.Read(s.t.Context(), func(c store.Conn) error {

@@ -80,7 +80,7 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// badPlan are the words of a plan that reads more than its rows.
+// badPlan returns the words of a plan that reads more than its rows.
 func badPlan(d store.Dialect) []string {
 	if d == store.Postgres {
 		return []string{"Seq Scan", `"Sort"`, "Bitmap"}

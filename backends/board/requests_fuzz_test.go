@@ -225,7 +225,7 @@ func (m *requestMaker) request(op operation) madeRequest {
 	return made
 }
 
-// place is a thread and a post of it, as they are now.
+// place returns a thread and a post of it, as they are now.
 func (m *requestMaker) place() (thread, post int64) {
 	id := 1 + m.random.Int64N(m.s.number("SELECT max(id) FROM board_post_ids"))
 	if m.chance(40) { // one that is held or deleted
@@ -234,7 +234,7 @@ func (m *requestMaker) place() (thread, post int64) {
 	return m.s.number("SELECT COALESCE((SELECT thread_id FROM board_post_ids WHERE id = ?), 1)", id), id
 }
 
-// parameter is a good value.
+// parameter returns a valid value for a parameter.
 func (m *requestMaker) parameter(p requestParameter, thread, post int64) string {
 	switch {
 	case p.Name == "threadId":

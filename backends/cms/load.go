@@ -166,7 +166,7 @@ var defaultMethods = map[string]handler.Func{
 	auth.Login: calledByAPI, auth.Logout: calledByAPI, auth.Access: calledByAPI,
 }
 
-// calledByAPI is a placeholder for the methods of /auth, which the API calls itself. It always returns an error.
+// calledByAPI always returns an error. It stands in for the methods of /auth, which the API calls itself.
 func calledByAPI(context.Context, *handler.Call) (any, error) {
 	return nil, errors.New("cms: a method of /auth is called as others are")
 }

@@ -121,7 +121,8 @@ var memberNames = [...]string{
 // The members that every report must have, and those that each version may have. A member that may be null may also
 // be missing.
 const (
-	required = memberCertname | memberPuppetVersion | memberFormat | memberConfiguration | memberStart | memberEnd | memberProducerTimestamp |
+	required = memberCertname | memberPuppetVersion | memberFormat | memberConfiguration | memberStart | memberEnd |
+		memberProducerTimestamp |
 		memberEnvironment | memberResources | memberMetrics | memberLogs
 	since6 = memberCatalog - 1
 	since7 = memberProducer - 1

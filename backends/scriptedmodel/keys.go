@@ -156,7 +156,8 @@ func applyHeader(s *script, v string) error {
 
 // isTokenChar reports whether r is allowed in a header name (RFC 9110, section 5.6.2).
 func isTokenChar(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+		strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
 // isHeaderValue reports whether s has no control characters except tabs.

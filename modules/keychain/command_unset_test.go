@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What is set in the environment of the server alone keeps no command from its work that
-// has no use for it.
+// TestEnvironmentUnset checks that a command works without variables that are set for the server alone and that it
+// does not use.
 func TestEnvironmentUnset(t *testing.T) { //nolint:paralleltest // commands set Caddy's default logger
 	for provider, option := range map[string]string{
 		"openai":  "api_key {env.TOLLGATE_TEST_NOT_SET}",

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/question"
 )
 
-// TestSentences has a sentence that fails for each check, and one that passes all of them.
+// TestSentences checks a sentence that fails each check, and one that passes all of them.
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	c := New(Material{

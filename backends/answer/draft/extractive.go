@@ -566,7 +566,8 @@ func quotesOf(passages []kernel.Passage) []quote {
 					words = setOf(s)
 				}
 				before = words
-				if len(s) < leastQuote || len(s) > mostQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") || pointing.MatchString(s) || broken.MatchString(s) {
+				if len(s) < leastQuote || len(s) > mostQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") ||
+					pointing.MatchString(s) || broken.MatchString(s) {
 					continue
 				}
 				if !strings.ContainsAny(s[len(s)-1:], ".!?:;)") && len(s) < 80 { // a heading

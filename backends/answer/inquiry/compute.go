@@ -343,7 +343,8 @@ func (b *Book) signed(key string, p Period, value float64) float64 {
 	}
 	before, ok := b.find(Need{"pretax_income", p})
 	after, ok2 := b.find(Need{"net_income", p})
-	if ok && ok2 && math.Abs(before.Figure.Value+value-after.Figure.Value) < math.Abs(before.Figure.Value-value-after.Figure.Value) {
+	if ok && ok2 && math.Abs(before.Figure.Value+value-after.Figure.Value) <
+		math.Abs(before.Figure.Value-value-after.Figure.Value) {
 		return -value
 	}
 	return value

@@ -284,8 +284,8 @@ func choose(all []*candidate, limit, mostTokens int) []kernel.Passage {
 		if len(chosen) == limit {
 			break
 		}
-		if tokens+one.Tokens > mostTokens ||
-			slices.ContainsFunc(vectors, func(other *candidate) bool { return one.vector.Overlap(other.vector) >= nearDuplicate }) {
+		repeats := func(other *candidate) bool { return one.vector.Overlap(other.vector) >= nearDuplicate }
+		if tokens+one.Tokens > mostTokens || slices.ContainsFunc(vectors, repeats) {
 			continue
 		}
 		tokens += one.Tokens

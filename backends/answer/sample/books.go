@@ -95,8 +95,10 @@ func (c *issuer) years() [4]books {
 			b.goodwill, b.intangible = last.goodwill+part(b.acquired, 700),
 				last.intangible-amortized+b.acquired-part(b.acquired, 700)
 			b.borrowed = b.longDebt + b.shortDebt - last.longDebt - last.shortDebt
-			b.operatingCash = b.net + b.depreciation + b.stock - (b.receivables - last.receivables) - (b.inventories - last.inventories) - (b.otherCurrent - last.otherCurrent) +
-				(b.payables - last.payables) + (b.accrued - last.accrued) + (b.deferred - last.deferred) + (b.otherLong - last.otherLong)
+			b.operatingCash = b.net + b.depreciation + b.stock - (b.receivables - last.receivables) -
+				(b.inventories - last.inventories) - (b.otherCurrent - last.otherCurrent) +
+				(b.payables - last.payables) + (b.accrued - last.accrued) + (b.deferred - last.deferred) +
+				(b.otherLong - last.otherLong)
 			b.cash = last.cash + b.operatingCash - b.capex - b.acquired - b.dividends - b.buybacks + b.borrowed
 			b.equity = last.equity + b.net + b.stock - b.dividends - b.buybacks
 		}

@@ -35,7 +35,8 @@ const firstYear = 2023
 var issuers = []issuer{
 	{
 		name: "Quillmarsh Instruments Inc.", short: "Quillmarsh", ticker: "QLMI", key: "quillmarsh", sign: "$", endMonth: time.September, long: true,
-		base: 412300, growth: [3]int{64, 91, 47}, cost: 563, town: "Dunmere", auditor: "Harrowfield & Partners LLP", founded: 1968,
+		base: 412300, growth: [3]int{64, 91, 47}, cost: 563,
+		town: "Dunmere", auditor: "Harrowfield & Partners LLP", founded: 1968,
 		business: "makes pressure gauges, flow meters and calibration benches for plants that process liquids and gases",
 		segments: [3]string{"Field Instruments", "Laboratory Systems", "Calibration Services"}, regions: [3]string{"Americas", "Europe", "Asia-Pacific"},
 		why: [3]string{
@@ -58,7 +59,8 @@ var issuers = []issuer{
 	},
 	{
 		name: "Tarnwick Foods plc", short: "Tarnwick", ticker: "TRNF", key: "tarnwick", sign: "£", millions: true, endMonth: time.March,
-		base: 1284000, growth: [3]int{38, 52, -21}, cost: 688, town: "Hexleigh", auditor: "Brackwater Audit LLP", founded: 1921,
+		base: 1284000, growth: [3]int{38, 52, -21}, cost: 688,
+		town: "Hexleigh", auditor: "Brackwater Audit LLP", founded: 1921,
 		business: "bakes biscuits, oat bars and frozen pastry for supermarkets under its own brands and those of retailers",
 		segments: [3]string{"Branded Bakery", "Private Label", "Food Service"}, regions: [3]string{"United Kingdom", "Ireland", "Continental Europe"},
 		why: [3]string{
@@ -81,7 +83,8 @@ var issuers = []issuer{
 	},
 	{
 		name: "Ostrelle Pharma AG", short: "Ostrelle", ticker: "OSTP", key: "ostrelle", sign: "€", millions: true, endMonth: time.December, long: true,
-		base: 2317000, growth: [3]int{112, 84, 133}, cost: 291, town: "Linderau", auditor: "Wessmar Treuhand GmbH", founded: 1949,
+		base: 2317000, growth: [3]int{112, 84, 133}, cost: 291,
+		town: "Linderau", auditor: "Wessmar Treuhand GmbH", founded: 1949,
 		business: "develops and sells medicines for rheumatic diseases, asthma and rare disorders of the blood",
 		segments: [3]string{"Immunology", "Respiratory", "Rare Blood Disorders"}, regions: [3]string{"Europe", "North America", "Rest of World"},
 		why: [3]string{
@@ -104,7 +107,8 @@ var issuers = []issuer{
 	},
 	{
 		name: "Havenmoor Utilities Corp.", short: "Havenmoor", ticker: "HVMU", key: "havenmoor", sign: "$", millions: true, endMonth: time.December, html: true,
-		base: 3106000, growth: [3]int{24, 31, 58}, cost: 604, town: "Port Ansley", auditor: "Harrowfield & Partners LLP", founded: 1937,
+		base: 3106000, growth: [3]int{24, 31, 58}, cost: 604,
+		town: "Port Ansley", auditor: "Harrowfield & Partners LLP", founded: 1937,
 		business: "distributes electricity and natural gas to 1.9 million customers and owns four hydroelectric stations",
 		segments: [3]string{"Electric Distribution", "Gas Distribution", "Generation"}, regions: [3]string{"Coastal District", "Valley District", "Highland District"},
 		why: [3]string{
@@ -127,7 +131,8 @@ var issuers = []issuer{
 	},
 	{
 		name: "Brindlecote Retail Group Ltd.", short: "Brindlecote", ticker: "BRCG", key: "brindlecote", sign: "$", endMonth: time.June,
-		base: 956400, growth: [3]int{17, 43, 66}, cost: 641, town: "Ashby Vale", auditor: "Brackwater Audit LLP", founded: 1984,
+		base: 956400, growth: [3]int{17, 43, 66}, cost: 641,
+		town: "Ashby Vale", auditor: "Brackwater Audit LLP", founded: 1984,
 		business: "runs home and garden stores and an online shop",
 		segments: [3]string{"Garden", "Home", "Online"}, regions: [3]string{"North", "Central", "South"},
 		why: [3]string{
@@ -150,7 +155,8 @@ var issuers = []issuer{
 	},
 	{
 		name: "Cobaltine Semiconductors Ltd.", short: "Cobaltine", ticker: "CBLS", key: "cobaltine", sign: "$", endMonth: time.December, long: true,
-		base: 688200, growth: [3]int{-83, 146, 212}, cost: 498, town: "Verrin", auditor: "Northgate Assurance LLP", founded: 1997,
+		base: 688200, growth: [3]int{-83, 146, 212}, cost: 498,
+		town: "Verrin", auditor: "Northgate Assurance LLP", founded: 1997,
 		business: "designs and makes power semiconductors for chargers, drives and data centers",
 		segments: [3]string{"Automotive", "Industrial", "Data Center"}, regions: [3]string{"Asia", "Europe", "Americas"},
 		why: [3]string{
@@ -173,7 +179,8 @@ var issuers = []issuer{
 	},
 	{
 		name: "Merrowgate Logistics SE", short: "Merrowgate", ticker: "MRWL", key: "merrowgate", sign: "€", millions: true, endMonth: time.December,
-		base: 1742000, growth: [3]int{-46, 22, 37}, cost: 742, town: "Norderhaven", auditor: "Wessmar Treuhand GmbH", founded: 1956,
+		base: 1742000, growth: [3]int{-46, 22, 37}, cost: 742,
+		town: "Norderhaven", auditor: "Wessmar Treuhand GmbH", founded: 1956,
 		business: "moves containers by rail and barge and runs 26 inland terminals",
 		segments: [3]string{"Rail", "Barge", "Terminals"}, regions: [3]string{"Benelux", "Germany", "Alpine Region"},
 		why: [3]string{
@@ -196,7 +203,8 @@ var issuers = []issuer{
 	},
 	{
 		name: "Pellarune Software Inc.", short: "Pellarune", ticker: "PLRN", key: "pellarune", sign: "$", endMonth: time.January,
-		base: 231700, growth: [3]int{286, 241, 198}, cost: 244, town: "Larkspur Hill", auditor: "Northgate Assurance LLP", founded: 2009,
+		base: 231700, growth: [3]int{286, 241, 198}, cost: 244,
+		town: "Larkspur Hill", auditor: "Northgate Assurance LLP", founded: 2009,
 		business: "sells software by subscription that plans the shifts of hospitals and care homes",
 		segments: [3]string{"Subscription", "Payments", "Services"}, regions: [3]string{"North America", "Europe", "Oceania"},
 		why: [3]string{
@@ -219,7 +227,8 @@ var issuers = []issuer{
 	},
 	{
 		name: "Sundrift Solar Holdings", short: "Sundrift", ticker: "SDFT", key: "sundrift", sign: "$", endMonth: time.December, html: true,
-		base: 347900, growth: [3]int{203, -127, 88}, cost: 773, town: "Calder Mesa", auditor: "Brackwater Audit LLP", founded: 2004,
+		base: 347900, growth: [3]int{203, -127, 88}, cost: 773,
+		town: "Calder Mesa", auditor: "Brackwater Audit LLP", founded: 2004,
 		business: "builds and operates solar parks and leases rooftop systems to households",
 		segments: [3]string{"Solar Parks", "Rooftop Leasing", "Storage"}, regions: [3]string{"Southwest", "Mountain", "Gulf Coast"},
 		why: [3]string{
@@ -242,7 +251,8 @@ var issuers = []issuer{
 	},
 	{
 		name: "Varnholt Chemicals NV", short: "Varnholt", ticker: "VRNC", key: "varnholt", sign: "€", endMonth: time.December,
-		base: 803600, growth: [3]int{-94, -36, 51}, cost: 707, town: "Zeldermonde", auditor: "Wessmar Treuhand GmbH", founded: 1912,
+		base: 803600, growth: [3]int{-94, -36, 51}, cost: 707,
+		town: "Zeldermonde", auditor: "Wessmar Treuhand GmbH", founded: 1912,
 		business: "makes resins, coatings and additives for packaging and construction",
 		segments: [3]string{"Resins", "Coatings", "Additives"}, regions: [3]string{"Europe", "Americas", "Asia"},
 		why: [3]string{
@@ -265,7 +275,8 @@ var issuers = []issuer{
 	},
 	{
 		name: "Yarrowind Airways Corp.", short: "Yarrowind", ticker: "YRWA", key: "yarrowind", sign: "$", millions: true, endMonth: time.December,
-		base: 1968000, growth: [3]int{187, 73, 29}, cost: 781, town: "Strand Field", auditor: "Northgate Assurance LLP", founded: 1991,
+		base: 1968000, growth: [3]int{187, 73, 29}, cost: 781,
+		town: "Strand Field", auditor: "Northgate Assurance LLP", founded: 1991,
 		business: "flies passengers and cargo between 64 airports with a fleet of narrow-body aircraft",
 		segments: [3]string{"Passenger", "Cargo", "Maintenance"}, regions: [3]string{"Domestic", "Caribbean", "Transborder"},
 		why: [3]string{
@@ -288,7 +299,8 @@ var issuers = []issuer{
 	},
 	{
 		name: "Zephyrine Medical Devices Inc.", short: "Zephyrine", ticker: "ZPHR", key: "zephyrine", sign: "$", endMonth: time.September,
-		base: 529300, growth: [3]int{79, 96, 104}, cost: 412, town: "Glenhaven", auditor: "Harrowfield & Partners LLP", founded: 1976,
+		base: 529300, growth: [3]int{79, 96, 104}, cost: 412,
+		town: "Glenhaven", auditor: "Harrowfield & Partners LLP", founded: 1976,
 		business: "makes ventilators, oxygen concentrators and masks for hospitals and for use at home",
 		segments: [3]string{"Hospital", "Home Care", "Consumables"}, regions: [3]string{"United States", "Europe", "Other Countries"},
 		why: [3]string{

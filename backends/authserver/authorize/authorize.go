@@ -109,7 +109,9 @@ const (
 
 // Next returns what a request needs next from the user who is signed in; session is nil if nobody is. location is
 // the redirect of the response if the step is Done. The error is a *RefusalError.
-func (s *Authorize) Next(ctx context.Context, r *Request, session *login.Session) (step Step, location string, err error) {
+func (s *Authorize) Next(
+	ctx context.Context, r *Request, session *login.Session,
+) (step Step, location string, err error) {
 	signedIn, err := s.SignedIn(r, session)
 	if err != nil || !signedIn {
 		return SignIn, "", err

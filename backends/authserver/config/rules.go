@@ -385,7 +385,8 @@ func upstreamScopes(c *Config, value any) string {
 
 func scrapePath(_ *Config, value any) string {
 	path := *value.(*string)
-	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?#{} ") || path == "/" || path == "/admin" || strings.HasPrefix(path, "/admin/") {
+	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?#{} ") || path == "/" || path == "/admin" ||
+		strings.HasPrefix(path, "/admin/") {
 		return fmt.Sprintf("%q is not a path such as /metrics outside of /admin", path)
 	}
 	return ""

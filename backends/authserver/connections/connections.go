@@ -162,7 +162,9 @@ func (x *Connections) open(ctx context.Context, c *Connection) (credential broke
 }
 
 // put stores a credential. It replaces an earlier connection of the user to the provider.
-func (x *Connections) put(ctx context.Context, user, provider string, credential brokers.Credential, scope []string) error {
+func (x *Connections) put(
+	ctx context.Context, user, provider string, credential brokers.Credential, scope []string,
+) error {
 	sealed, err := x.seal(ctx, user, provider, credential)
 	if err != nil {
 		return err

@@ -257,7 +257,9 @@ func (ks *Keys) Rotate(ctx context.Context, by string) (Info, error) {
 	if err == nil {
 		rotated = ks.set.Load().signer.Info
 	}
-	ks.Audit(ctx, kernel.Event{Action: "key.rotated", Actor: by, Detail: []string{"kid", rotated.ID, "alg", rotated.Algorithm}})
+	ks.Audit(ctx, kernel.Event{
+		Action: "key.rotated", Actor: by, Detail: []string{"kid", rotated.ID, "alg", rotated.Algorithm},
+	})
 	return rotated, err
 }
 

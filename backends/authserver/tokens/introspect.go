@@ -41,7 +41,9 @@ func (t *Tokens) Introspect(ctx context.Context, client *clients.Client, text, a
 // looked records that a client has introspected a token. kind names the kind of the id.
 func (t *Tokens) looked(ctx context.Context, action string, client *clients.Client, address, kind, id string) {
 	if t.looks.Allow(client.ID + " " + id) {
-		t.Audit(ctx, kernel.Event{Action: action, Actor: client.ID, Client: client.ID, Address: address, Detail: []string{kind, id}})
+		t.Audit(ctx, kernel.Event{
+			Action: action, Actor: client.ID, Client: client.ID, Address: address, Detail: []string{kind, id},
+		})
 	}
 }
 

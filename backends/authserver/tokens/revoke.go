@@ -110,7 +110,9 @@ func (t *Tokens) Revoke(ctx context.Context, client *clients.Client, text, addre
 	return nil
 }
 
-func (t *Tokens) revokeRefresh(ctx context.Context, client *clients.Client, id string, raw []byte, address string) error {
+func (t *Tokens) revokeRefresh(
+	ctx context.Context, client *clients.Client, id string, raw []byte, address string,
+) error {
 	f, err := t.findFamily(ctx, id)
 	if errors.Is(err, errNoFamily) || err == nil && !f.made(raw) {
 		return nil
@@ -163,8 +165,8 @@ func (t *Tokens) revokeFamilies(
 }
 
 // EndUser revokes what was issued for a user, in a transaction of the caller. Before the transaction the caller calls
-// Flush, since a token whose issuance is not stored yet is not found. After the commit it notifies the topic users, which
-// makes every node read the denied ids again.
+// Flush, since a token whose issuance is not stored yet is not found. After the commit it notifies the topic users,
+// which makes every node read the denied ids again.
 func (t *Tokens) EndUser(c store.Conn, user string) error {
 	ids, err := t.endUser(c, user)
 	t.countRevoked("user", len(ids)) // counted twice if the transaction is retried

@@ -457,7 +457,7 @@ func (s *Users) SignOut(ctx context.Context, id, by string) error {
 	return err
 }
 
-// changeAndEnd is Server.Change for a transaction that calls end.
+// changeAndEnd does what Server.Change does, for a transaction that calls end: it first stores what is queued.
 func (s *Users) changeAndEnd(ctx context.Context, id string, fn func(c store.Conn) error) error {
 	if s.Flush != nil {
 		if err := s.Flush(ctx); err != nil {

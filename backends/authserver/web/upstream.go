@@ -169,7 +169,8 @@ func (c *call) finishUpstream() error {
 		}
 	}
 	u, err := c.Users.Known(c.Context(), users.Person{
-		Issuer: person.Issuer, Subject: person.Subject, Email: person.Email, EmailVerified: person.Confirmed, Name: displayName,
+		Issuer: person.Issuer, Subject: person.Subject, Email: person.Email, EmailVerified: person.Confirmed,
+		Name:   displayName,
 		Groups: person.Claimed,
 	})
 	if err != nil {

@@ -63,7 +63,8 @@ func Rights() []Right {
 }
 
 // forumMask are the rights that forums may allow or deny.
-const forumMask = rights.ForumSubscribe<<1 - 1 | rights.FloodBypass | rights.ModerationBypass | rights.EditWindowBypass | rights.LockBypass
+const forumMask = rights.ForumSubscribe<<1 - 1 | rights.FloodBypass | rights.ModerationBypass |
+	rights.EditWindowBypass | rights.LockBypass
 
 // Restrictions returns the restrictions of groups, by their bits.
 func Restrictions() []Right {

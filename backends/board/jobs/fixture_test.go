@@ -60,7 +60,7 @@ func newSite(t *testing.T, db *store.DB) *site {
 	return s
 }
 
-// node is one more board on the same database.
+// node returns one more board on the same database.
 func (s *site) node() *board.Server {
 	s.t.Helper()
 	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
@@ -82,7 +82,7 @@ func (s *site) as(name string) *rights.Actor {
 	return a
 }
 
-// reply has bob answer in the first thread, which all may read.
+// reply posts an answer of bob in the first thread, which all may read.
 func (s *site) reply(message string) posts.Posted {
 	s.t.Helper()
 	done, err := s.service.Posts.Reply(s.t.Context(), s.as("bob"), 1, posts.NewReply{Message: message}, posts.Once{})
@@ -92,7 +92,7 @@ func (s *site) reply(message string) posts.Posted {
 	return done
 }
 
-// follow has members follow the first thread, with a mail address.
+// follow subscribes members, who have a mail address, to the first thread.
 func (s *site) follow(names ...string) {
 	s.t.Helper()
 	for _, name := range names {

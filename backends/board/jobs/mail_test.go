@@ -271,7 +271,7 @@ func TestLinkMails(t *testing.T) {
 	})
 }
 
-// linkMailing is one of a link.
+// linkMailing returns the mail with a link of a kind.
 func linkMailing(kind, secret string) *mails.Mailing {
 	ends := time.Date(2026, 1, 31, 23, 30, 0, 0, time.UTC).In(time.FixedZone("CET", 3600))
 	return &mails.Mailing{

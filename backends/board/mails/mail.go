@@ -237,8 +237,8 @@ func subscribed(c store.Conn, a *rights.Actor, m MailThread) (mode string, err e
 // lateMost bounds how many posts that were held are told of in one mail.
 const lateMost = 500
 
-// latePosts are, by thread, those before the last one that a member has read of which the member
-// was told only after that: they were held until then.
+// latePosts returns, by thread, the posts before the last one that a member has read which were held until after that,
+// so that the member was notified of them only then.
 func latePosts(c store.Conn, user int64) (map[int64][]any, error) {
 	late := make(map[int64][]any)
 	return late, c.All("SELECT n.thread_id, n.post_id FROM board_notifications n"+

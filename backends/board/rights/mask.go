@@ -59,7 +59,8 @@ const (
 	GuestMask      = ForumView | ThreadView | ThreadViewOthers | ForumSearch | AttachmentDownload | ProfileView
 	RegisteredMask = GuestMask | ThreadPost | ReplyPost | PostEditOwn | PostDeleteOwn | AttachmentUpload | ForumSubscribe |
 		MemberlistView | TokenIssue | ReportCreate
-	ModeratorMask = RegisteredMask | PostEditOthers | PostDeleteOthers | PostRestore | ContentViewUnapproved | ContentViewDeleted |
+	ModeratorMask = RegisteredMask | PostEditOthers | PostDeleteOthers | PostRestore | ContentViewUnapproved |
+		ContentViewDeleted |
 		ContentApprove | ThreadLock | ThreadStick | ThreadMove | ThreadEditTitle |
 		FloodBypass | ModerationBypass | EditWindowBypass | BoardViewOffline | LockBypass
 )

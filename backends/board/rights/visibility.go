@@ -1,7 +1,7 @@
 package rights
 
-// Sees is the one rule of what an actor sees. It reports whether the actor sees something in a thread: owner
-// wrote the thread, and author wrote what is asked for, which is the thread itself or a post of it.
+// Sees reports whether the actor sees something in a thread. owner wrote the thread, and author wrote what is asked
+// for, which is the thread itself or a post of it. All decisions about what an actor sees go through it.
 func (a *Actor) Sees(forum, owner, author, visibility int64) bool {
 	f := a.In(forum)
 	if !a.Admits(f.Visible, f.Mask, owner, author, visibility) {

@@ -123,7 +123,7 @@ func newSite(t *testing.T, db *store.DB, options web.Options) *site {
 	return s
 }
 
-// in is the site for a part of the test.
+// in returns the site for a part of the test.
 func (s *site) in(t *testing.T) *site {
 	return &site{t: t, db: s.db, service: s.service, clock: s.clock, server: s.server}
 }

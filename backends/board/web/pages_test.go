@@ -133,7 +133,7 @@ func TestHidden(t *testing.T) {
 	})
 }
 
-// everyPage are the GET routes with every id that there is, and one that is not.
+// everyPage returns the GET routes with every id that exists, and one that does not.
 func (s *site) everyPage() (list []string) {
 	s.t.Helper()
 	ids := func(table string) (all []string) {
@@ -178,7 +178,7 @@ func (s *site) everyPage() (list []string) {
 	return append(list, "/feed.atom", "/sitemap.xml?part=0", "/sitemap.xml?part=1", "/search?q=secretstaff", "/threads/1?after=1", "/threads/1?post=3", "/threads/1/reply?quote=3")
 }
 
-// postsByThread are the paths of all posts, and of one that is not in its thread.
+// postsByThread returns the paths of all posts, and of one that is not in its thread.
 func (s *site) postsByThread() []string {
 	s.t.Helper()
 	paths := []string{"/threads/1/posts/5"}
@@ -423,7 +423,7 @@ func (s *site) reply(a *rights.Actor, thread int64, message string) {
 	}
 }
 
-// values are parameters of an address.
+// values returns the parameters of an address.
 func values(pairs ...string) string {
 	v := make(url.Values)
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// mailed is the mail of a kind that a member gets now; nil: none.
+// mailed returns the mail of a kind that a member gets now, or nil.
 func (s *site) mailed(name, kind string) *mails.Mailing {
 	s.t.Helper()
 	ctx := s.t.Context()

@@ -54,7 +54,7 @@ func TestRobots(t *testing.T) {
 	}
 }
 
-// addresses are what a sitemap has, with when they changed.
+// addresses returns the addresses of a sitemap, with the times of their last changes.
 func addresses(t *testing.T, b *browser, path string) (list []string) {
 	t.Helper()
 	p := b.Get(path).Want(200)

@@ -12,7 +12,7 @@ import (
 
 var versionField = regexp.MustCompile(`name="version" value="([^"]+)"`)
 
-// version is what the form of the page was made of.
+// version returns the version of what the form of a page shows.
 func version(p *pagestest.Page) string {
 	p.T.Helper()
 	match := versionField.FindStringSubmatch(p.Text)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// plainly is what the filters do, one after the other and letter by letter.
+// plainly applies the filters one after the other and letter by letter.
 func plainly(filters []Filter, text string) (replaced string, holds bool) {
 	replaced = text
 	for _, f := range filters {
@@ -115,7 +115,7 @@ func FuzzFilters(f *testing.F) {
 	})
 }
 
-// BenchmarkFilters has as many filters as a board may have, and a text as long as it may be.
+// BenchmarkFilters applies as many filters as a board may have to the longest text that it may have.
 func BenchmarkFilters(b *testing.B) {
 	const letters = "etaoinshrdlucmfwygpbvk"
 	random := rand.New(rand.NewPCG(1, 2))

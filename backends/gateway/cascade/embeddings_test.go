@@ -30,7 +30,7 @@ func (r *rig) embed(model string, more ...string) *ended {
 	return r.answered(req)
 }
 
-// Vectors are made by the model that was named, through any key and provider that has it,
+// TestEmbeddings checks that vectors are made by the model that was named, through any key and provider that has it,
 // and by no other model.
 func TestEmbeddings(t *testing.T) {
 	t.Parallel()

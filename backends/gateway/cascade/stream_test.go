@@ -518,7 +518,7 @@ func (b *brokenWriter) FlushError() error {
 	return nil
 }
 
-// Connections are used again, also behind streams and errors.
+// TestConnectionsAreReused checks that connections are used again, also after streams and errors.
 func TestConnectionsAreReused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

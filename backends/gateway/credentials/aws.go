@@ -31,8 +31,9 @@ func signs(p *catalog.Provider, secret string) bool {
 }
 
 // Sign signs a request with Signature Version 4 if the key is an access key of AWS, and otherwise does nothing. open
-// returns the body from its start; Sign reads and closes it. Beside the fields that a signature needs, only Content-Type
-// is signed, because proxies may change other fields. The error is an *Error or an error of reading the body.
+// returns the body from its start; Sign reads and closes it. Beside the fields that a signature needs, only
+// Content-Type is signed, because proxies may change other fields. The error is an *Error or an error of reading the
+// body.
 func Sign(r *http.Request, p *catalog.Provider, secret string, open func() io.ReadCloser, now time.Time) error {
 	if !signs(p, secret) {
 		return nil

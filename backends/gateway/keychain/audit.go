@@ -75,7 +75,8 @@ func (s *Service) Audit(ctx context.Context, before int64, limit int) ([]AuditEn
 // year's review.
 const auditKept = 400 * 24 * time.Hour
 
-// ExpiredAudit is a spending.Expiry that deletes entries of the audit log that are older than 400 days.
+// ExpiredAudit returns a statement that deletes entries of the audit log that are older than 400 days; see
+// spending.Expiry.
 func ExpiredAudit(now time.Time, limit int) (statement string, args []any) {
 	return `DELETE FROM gateway_audit WHERE id IN (SELECT id FROM gateway_audit WHERE at < ? ORDER BY id LIMIT ?)`,
 		[]any{schema.Micros(now.Add(-auditKept)), limit}

@@ -281,7 +281,7 @@ func (i *Items) Close(ctx context.Context) error {
 	return i.Flush(ctx)
 }
 
-// ExpiredItems is a spending.Expiry that deletes the items of answers that have expired.
+// ExpiredItems returns a statement that deletes the items of answers that have expired; see spending.Expiry.
 func ExpiredItems(now time.Time, limit int) (statement string, args []any) {
 	return `DELETE FROM gateway_answer_items WHERE id IN (
 		SELECT id FROM gateway_answer_items WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,

@@ -191,7 +191,8 @@ func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) 
 	return nil
 }
 
-// readRequest parses the given request, or makes a short one to the given model, and returns the model that it asks for.
+// readRequest parses the given request, or makes a short one to the given model, and returns the model that it asks
+// for.
 func readRequest(in *dryRunInput, req *cascade.Request) (model string, err error) {
 	if in.Request == nil {
 		if in.Model == "" || in.Surface != "" {

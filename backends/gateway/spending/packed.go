@@ -66,7 +66,7 @@ func appendPacked(dst []byte, r *Record) ([]byte, error) {
 	return p, nil
 }
 
-// parsePacked is the inverse of appendPacked. Values that an older row does not have are zero.
+// parsePacked reads what appendPacked has written. Values that an older row does not have are zero.
 func parsePacked(text string) (r Record, err error) {
 	values := gjson.Parse(text).Array()
 	next := func() (v gjson.Result) {

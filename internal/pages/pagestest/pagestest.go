@@ -38,7 +38,8 @@ func New(t testing.TB, site string, follows bool) *Browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Browser{T: t, URL: site, Always: make(http.Header), Client: &http.Client{Transport: connections, Jar: jar,
+	return &Browser{T: t, URL: site, Always: make(http.Header), Client: &http.Client{
+		Transport: connections, Jar: jar,
 		CheckRedirect: func(
 			r *http.Request, _ []*http.Request,
 		) error {
@@ -46,7 +47,8 @@ func New(t testing.TB, site string, follows bool) *Browser {
 				return nil
 			}
 			return http.ErrUseLastResponse
-		}}}
+		},
+	}}
 }
 
 // In returns the same browser for a part of the test.

@@ -461,7 +461,9 @@ func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
 	_ = made.Set("status", status)
 	_ = made.Set("ok", status >= 200 && status <= 299)
 	_ = made.Set("headers", all)
-	_ = made.Set("text", func(goja.FunctionCall) goja.Value { return rt.vm.ToValue(strings.ToValidUTF8(responseBody, "\uFFFD")) })
+	_ = made.Set("text", func(goja.FunctionCall) goja.Value {
+		return rt.vm.ToValue(strings.ToValidUTF8(responseBody, "\uFFFD"))
+	})
 	_ = made.Set("json", func(goja.FunctionCall) goja.Value {
 		value, err := rt.parse(responseBody)
 		rt.check(err)

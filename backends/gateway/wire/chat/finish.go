@@ -25,7 +25,7 @@ func (f *finish) of(calls bool) hub.Finish {
 	return hub.FinishStop
 }
 
-// finishReason is the inverse of finish.of.
+// finishReason returns the finish_reason of chat completions for a reason. It reverses finish.of.
 func finishReason(f hub.Finish) string {
 	switch f {
 	case hub.FinishCalls:

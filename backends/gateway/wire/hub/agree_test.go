@@ -526,7 +526,7 @@ func (s *spoken) responsesStream(r *rand.Rand) string {
 
 // What clients make of a stream.
 
-// chatMessage is the first choice's message of a stream and what stands beside it.
+// collectChat returns the message of the first choice of a stream and what stands beside it.
 func collectChat(t *testing.T, stream []byte) map[string]any {
 	t.Helper()
 	events, err := sentEvents(stream, false)

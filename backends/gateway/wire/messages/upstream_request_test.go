@@ -381,7 +381,7 @@ func BenchmarkUpstreamWrite75KB(b *testing.B) {
 	}
 }
 
-// What is written is a request of the format: Read takes it.
+// FuzzUpstreamRequest checks that what is written is a request of the format: Read accepts it.
 func FuzzUpstreamRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","max_tokens":5000,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"},{"type":"text","text":"b"}]}],"tools":[{"name":"f","input_schema":{}}],"thinking":{"type":"adaptive"}}`))
 	f.Add([]byte(`{"model":"m","max_tokens":5000,"messages":[{"role":"user","content":"a"}],"output_config":{"format":{"type":"json_schema","schema":{"type":"object","properties":{"a":{"oneOf":[{"type":"string","maxLength":3},{"$ref":"#/$defs/x"}],"enum":[1,{}]}},"$defs":{"x":{"items":{"type":"array","minItems":2}}}}}},"tools":[{"name":"f","strict":true,"input_schema":{"properties":{"a":{"const":1,"x":"y"}}}}]}`))

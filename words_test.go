@@ -1,0 +1,99 @@
+package tollgate_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// nounOpening matches the comment of a function that describes it as a thing. "X is like Y", which refers to another
+// comment, is not matched.
+var nounOpening = regexp.MustCompile(`^\S+ (?:is|are|has|have|was|were)\b(?: like\b)?`)
+
+// maxLine is the number of characters of a line, with a tab counted as one.
+const maxLine = 120
+
+// TestWords checks the form of comments and lines in the code that is not generated: the comment of a function says
+// what it does and does not begin with "X is", and a line is longer than maxLine only if literals, struct
+// tags or directives, which cannot be divided, make up a third of it.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	functions := 0
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != "." || entry.Name() == "node_modules"):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, source, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil || ast.IsGenerated(file) {
+			return err
+		}
+		for _, declaration := range file.Decls {
+			f, ok := declaration.(*ast.FuncDecl)
+			if !ok || f.Doc == nil {
+				continue
+			}
+			functions++
+			if opening := nounOpening.FindString(f.Doc.Text()); opening != "" && !strings.HasSuffix(opening, " like") {
+				t.Errorf("%s: the comment begins with %q: say what the function does", files.Position(f.Pos()), opening)
+			}
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			longLines(t, path, source)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if functions < 10_000 {
+		t.Errorf("only %d functions with a comment were found", functions)
+	}
+}
+
+// longLines reports the lines of a file that are too long and could be divided.
+func longLines(t *testing.T, path string, source []byte) {
+	t.Helper()
+	lines := strings.Split(string(source), "\n")
+	quoted := make(map[int]int) // how many bytes of a line are in literals
+	files := token.NewFileSet()
+	file := files.AddFile(path, files.Base(), len(source))
+	var s scanner.Scanner
+	s.Init(file, source, nil, scanner.ScanComments)
+	for {
+		pos, kind, text := s.Scan()
+		if kind == token.EOF {
+			break
+		}
+		place := files.Position(pos).Line
+		switch {
+		case kind == token.STRING && !strings.Contains(text, "\n"):
+			quoted[place] += len(text)
+		case kind == token.STRING, kind == token.COMMENT && (strings.HasPrefix(text, "//nolint") || strings.HasPrefix(text, "//go:")):
+			for line := place; line <= place+strings.Count(text, "\n"); line++ {
+				quoted[line] = maxLine
+			}
+		}
+	}
+	for i, line := range lines {
+		if len([]rune(line)) > maxLine && quoted[i+1] < maxLine/3 && !strings.Contains(line, "://") {
+			t.Errorf("%s:%d: the line has more than %d characters", path, i+1, maxLine)
+		}
+	}
+}
