@@ -28,6 +28,7 @@ func TestHead(t *testing.T) {
 		}
 		for path, allow := range map[string]string{
 			"/oauth/authorize": "GET, POST", "/consent": "GET, POST", "/oauth/logout": "GET, POST", "/oidc/start": "GET", "/oidc/callback": "GET", "/connect/x": "GET", "/connect/x/callback": "GET",
+			"/oidc/x/start": "GET", "/oidc/x/callback": "GET",
 		} {
 			if w := head(path); w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != allow {
 				t.Errorf("%s: %d %v", path, w.Code, w.Header())

@@ -36,6 +36,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/protocol"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
@@ -68,6 +69,8 @@ type rooms struct {
 	encryptor encryption.Encryptor // of data_encryption; nil if nothing can be sealed
 	sealed    []sealing
 	accounts  *account.Accounts
+	upstreams *upstreams.Upstreams
+	allUp     []*upstreams.Upstream // with the provider of the section oidc
 	audit     *audit.Feed
 	pages     http.Handler
 }
@@ -183,6 +186,10 @@ func (s *Server) wire() error {
 	if err != nil {
 		return err
 	}
+	if r.upstreams, err = s.furtherUpstreams(); err != nil {
+		return err
+	}
+	r.allUp = s.allUpstreams(upstream)
 	r.accounts = &account.Accounts{
 		Server: k, Users: r.users, Login: r.login, Consents: r.consents, Tokens: r.tokens, Catalog: r.catalog, Feed: r.audit,
 		Mail: s.mail, Site: s.host(), Grace: c.Accounts.DeletionGrace,
@@ -195,7 +202,7 @@ func (s *Server) wire() error {
 		Login: r.login, Factors: r.factors, Accounts: r.accounts, Authorize: r.authorize, OpenID: r.openid, Device: r.devices,
 		Brokers: r.brokers, Connections: r.connected, Mount: path,
 		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure,
-		NoPassword: !c.OIDC.ShowLocalLogin, Users: r.users, Upstream: upstream,
+		NoPassword: !c.OIDC.ShowLocalLogin, Users: r.users, Upstream: upstream, Upstreams: r.upstreams,
 		Brand: s.brand(), Bar: s.bar, SignedOut: s.tellSignedOut(),
 	}); err != nil {
 		return err
@@ -353,8 +360,8 @@ func (s *Server) administration() *admin.API {
 	o := admin.Options{
 		Clients: r.clients, Catalog: r.catalog, Users: r.users, Factors: r.factors, Accounts: r.accounts,
 		Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers,
-		Connections: r.connected,
-		APIKey:      c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
+		Connections: r.connected, SignsIn: r.upstreams, Upstreams: r.allUp,
+		APIKey: c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
 		Version: s.version, Begun: s.begun, Config: s.effective, Notices: s.notices,
 		Bar: s.bar,
 	}

@@ -154,5 +154,5 @@ func (p *Provider) fetch(now time.Time) (*known, error) {
 		return nil, errors.New("the authorization endpoint of the identity provider is not https")
 	}
 	keys := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), p.client), more.Keys)
-	return &known{provider, keys, more.Methods, more.Scopes, more.TellsIss, now.Add(knownFor)}, nil
+	return &known{provider, keys, more.Keys, more.Methods, more.Scopes, more.TellsIss, now.Add(knownFor)}, nil
 }

@@ -60,6 +60,10 @@ type Options struct {
 	Lasts time.Duration
 	// GroupsClaim is the name of the claim with the groups of a person. Default: groups.
 	GroupsClaim string
+	// Claims are the names of the claims with the names and the mail address of a person.
+	Claims Claims
+	// TrustEmail treats every mail address as confirmed.
+	TrustEmail bool
 	// Groups maps a group of the provider to groups of the service. Default: none.
 	Groups map[string][]string
 	// Networks are the non-public networks in which endpoints on other hosts than the issuer's may be.
@@ -85,6 +89,7 @@ type Provider struct {
 type known struct {
 	provider *oidc.Provider
 	keys     oidc.KeySet // caches the keys
+	keysAt   string      // jwks_uri
 	methods  []string
 	scopes   []string
 	tellsIss bool // the provider sends iss (RFC 9207)
@@ -144,6 +149,8 @@ type Ask struct {
 	Next string
 	// Again makes the provider authenticate the person again, even if signed in there.
 	Again bool
+	// Hint is sent as login_hint, such as a mail address. Finish does not return it.
+	Hint string
 }
 
 // state is an Ask on its way through the provider.
@@ -209,6 +216,9 @@ func (p *Provider) Begin(ctx context.Context, from Browser, ask Ask) (location s
 		// With max_age the token has the time of the authentication.
 		options = append(options, oauth2.SetAuthURLParam("max_age", "0"))
 	}
+	if ask.Hint != "" {
+		options = append(options, oauth2.SetAuthURLParam("login_hint", ask.Hint))
+	}
 	for name, value := range p.o.Parameters {
 		options = append(options, oauth2.SetAuthURLParam(name, value))
 	}
@@ -257,8 +267,8 @@ func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (
 	if iss, good := one(query, "iss"); !good || iss != "" && iss != p.o.Issuer || iss == "" && k.tellsIss {
 		return nil, refused(errors.New("the answer is of another issuer"))
 	}
-	if query.Get("error") != "" {
-		return nil, errDenied
+	if code := query.Get("error"); code != "" {
+		return nil, denied(code)
 	}
 	code, good := one(query, "code")
 	if !good || code == "" || len(code) > codeMost {
@@ -295,6 +305,16 @@ func one(query url.Values, name string) (value string, ok bool) {
 func refused(cause error) error {
 	e := *errRefused
 	e.Cause = cause
+	return &e
+}
+
+// errorMost is the maximum length of a quoted error code, in bytes.
+const errorMost = 100
+
+// denied returns errDenied with the error code of the response (RFC 6749, section 4.1.2.1) as its cause.
+func denied(code string) error {
+	e := *errDenied
+	e.Cause = fmt.Errorf("it answered the error %q", code[:min(len(code), errorMost)])
 	return &e
 }
 

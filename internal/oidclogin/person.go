@@ -36,6 +36,8 @@ type Person struct {
 	Confirmed bool
 	// Names are names for the person, best first. There may be none that the service accepts.
 	Names []string
+	// Username and Name are the values of Options.Claims; each may be empty.
+	Username, Name string
 	// Groups are the sorted groups of the service to which the person's groups are mapped.
 	Groups []string
 	// Claimed are the person's groups in the provider's names, or nil if the provider returns none.
@@ -101,9 +103,12 @@ func (p *Provider) verify(
 
 // lacks reports whether an ID token lacks claims that userinfo may have.
 func (p *Provider) lacks(claims map[string]any) bool {
-	_, email := claims["email"]
-	_, groups := claims[p.o.GroupsClaim]
-	return !email || !groups && (len(p.o.Groups) > 0 || slices.Contains(p.o.Wishes, p.o.GroupsClaim))
+	for _, name := range []string{p.o.Claims.email(), p.o.Claims.Username, p.o.Claims.Name} {
+		if name != "" && claim(claims, name) == nil {
+			return true
+		}
+	}
+	return claim(claims, p.o.GroupsClaim) == nil && (len(p.o.Groups) > 0 || slices.Contains(p.o.Wishes, p.o.GroupsClaim))
 }
 
 func authTime(claims map[string]any) time.Time {
@@ -115,13 +120,8 @@ func authTime(claims map[string]any) time.Time {
 
 func (p *Provider) person(claims map[string]any) *Person {
 	text := func(name string) string { value, _ := claims[name].(string); return value }
-	person := &Person{Issuer: p.o.Issuer, Subject: text("sub"), Email: text("email"), AuthTime: authTime(claims)}
-	switch confirmed := claims["email_verified"].(type) {
-	case bool:
-		person.Confirmed = confirmed
-	case string: // some providers send a text
-		person.Confirmed = confirmed == "true"
-	}
+	person := &Person{Issuer: p.o.Issuer, Subject: text("sub"), AuthTime: authTime(claims)}
+	p.called(person, claims)
 	for _, name := range []string{"preferred_username", "nickname", "name", "given_name"} {
 		if value := text(name); value != "" {
 			person.Names = append(person.Names, value)
@@ -132,11 +132,11 @@ func (p *Provider) person(claims map[string]any) *Person {
 		return cmp.Compare(strings.Count(a, "@"), strings.Count(b, "@"))
 	})
 	var theirs []any
-	switch claim := claims[p.o.GroupsClaim].(type) {
+	switch told := claim(claims, p.o.GroupsClaim).(type) {
 	case string:
-		theirs = []any{claim}
+		theirs = []any{told}
 	case []any:
-		theirs, person.Claimed = claim[:min(len(claim), groupsMost)], []string{}
+		theirs, person.Claimed = told[:min(len(told), groupsMost)], []string{}
 	}
 	for _, group := range theirs {
 		if name, ok := group.(string); ok {

@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/protocol"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -53,6 +54,9 @@ type Options struct {
 	// there.
 	Brokers     *brokers.Brokers
 	Connections *connections.Connections
+	// SignsIn has the connected accounts at Upstreams, which include the provider of the section oidc.
+	SignsIn   *upstreams.Upstreams
+	Upstreams []*upstreams.Upstream
 
 	// APIKey is admin.api_key. If it is empty, programs on this machine are let in that send requests directly; see
 	// loopback.Direct.

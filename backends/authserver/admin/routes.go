@@ -36,6 +36,8 @@ func (a *API) Routes() []kernel.Route {
 		a.route(del, "/users/{id}/tokens", a.signOut),
 		a.route(get, "/users/{id}/factors", a.userFactors),
 		a.route(del, "/users/{id}/factors", a.resetFactors),
+		a.route(get, "/users/{id}/identities", a.userIdentities),
+		a.route(del, "/users/{id}/identities/{identity}", a.removeIdentity),
 		a.route(get, "/users/{id}/grants", a.userGrants),
 		a.route(del, "/grants/consent/{id}", a.revokeConsent),
 
@@ -51,6 +53,7 @@ func (a *API) Routes() []kernel.Route {
 		a.route(get, "/issuances/{id}", a.issuance),
 		a.route(del, "/issuances/{id}", a.revokeIssuance),
 
+		a.route(get, "/upstreams", a.upstreams),
 		a.route(get, "/keys", a.keys),
 		a.route(post, "/keys/rotate", a.rotateKey),
 		a.route(post, "/encryption/re-encrypt", a.reseal),

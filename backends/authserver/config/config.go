@@ -45,6 +45,9 @@ type Config struct {
 	Resources       []Resource
 	BrokerProviders []BrokerProvider
 
+	// Upstreams are further OpenID providers at which people may sign in.
+	Upstreams []Upstream
+
 	issuer *url.URL
 	given  map[string]bool // the keys that are set by the file or the environment
 }

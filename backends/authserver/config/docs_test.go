@@ -98,6 +98,26 @@ A list of resources to make where the database has none with their slug. A later
 ## ` + "`broker_providers`" + `
 
 A list of upstream providers, made in the same way: ` + "`slug`, `display_name`, `protocol` (`oauth`, `api_key` or `service_account`), `config_data`" + ` by protocol, read at first use.
+
+## ` + "`upstreams`" + `
+
+A list of further OpenID providers that [people sign in with](../how-to/upstream-providers.md), beside that of ` + "`oidc`" + `. It is in effect as it is in the file: an entry that is taken away signs nobody in any more.
+
+| Member | |
+|---|---|
+| ` + "`slug`" + ` | its name, unique: lower-case letters, digits, hyphens. The provider sends people back to ` + "`<server.issuer>/oidc/<slug>/callback`" + ` |
+| ` + "`issuer`" + ` | as its tokens have it (` + "`iss`" + `): https, or http on this machine; unique, and not that of ` + "`oidc`" + ` |
+| ` + "`client_id`, `client_secret_env`" + ` | what this server is there, and the name of the variable with its secret; default: a public client |
+| ` + "`display_name`" + ` | what the button says; default: the host of the issuer |
+| ` + "`scopes`" + ` | what is asked for; default: ` + "`openid`, `email`, `profile`" + ` |
+| ` + "`parameters`" + ` | what is added to the address there, such as ` + "`hd: example.com`" + `; none of the flow itself |
+| ` + "`domains`" + ` | those of mail addresses whose people sign in there, in lower case; each of one provider alone |
+| ` + "`hidden`" + ` | true: no button, so that it is found by ` + "`domains`" + ` alone. Default: false |
+| ` + "`claims`" + ` | ` + "`username`, `email`, `name`, `groups`" + `: the claims that are read, ` + "`preferred_username`, `email`, `name`, `groups`" + ` by default; ` + "`realm_access.roles`" + ` leads into an object |
+| ` + "`trust_email`" + ` | true: its mail addresses are confirmed, although it does not say so (` + "`email_verified`" + `). Default: false |
+| ` + "`groups`" + ` | by group of the provider, the group or groups here that it stands for; others are not taken over |
+| ` + "`registration`" + ` | ` + "`open`" + `: who comes for the first time gets an account; ` + "`off`" + ` (default): nobody does |
+| ` + "`registration_domains`" + ` | those that the mail address must have for that, in lower case; default: all |
 `)
 	return w.String()
 }

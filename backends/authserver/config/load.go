@@ -170,9 +170,7 @@ func (l *loader) key(k *Key) {
 	}
 	if ref, is := at.(*Ref); is && ref.Name != "" && err == nil {
 		if ref.Secret = l.env(ref.Name); ref.Secret == "" {
-			if err = errors.New("names a variable that is not set; it takes the name of one, not what is in it"); nameOfVariable.MatchString(ref.Name) {
-				err = fmt.Errorf("names the variable %s, which is not set", ref.Name)
-			}
+			err = errors.New(unset(ref.Name))
 		}
 	}
 	if err != nil {

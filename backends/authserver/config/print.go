@@ -70,6 +70,10 @@ func (c *Config) Digest() [sha256.Size]byte {
 	_ = text.Encode(c.Clients)
 	_ = text.Encode(c.Resources)
 	_ = text.Encode(c.BrokerProviders)
+	for i := range c.Upstreams {
+		_ = text.Encode(c.Upstreams[i])
+		_ = text.Encode(c.Upstreams[i].secret)
+	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
@@ -87,6 +91,13 @@ func (c *Config) Print(w io.Writer) error {
 	}
 	for _, r := range c.Resources {
 		if _, err := fmt.Fprintf(w, "resources: %s (%s)\n", r.Slug, r.URI); err != nil {
+			return err
+		}
+	}
+	for i := range c.Upstreams {
+		u := &c.Upstreams[i]
+		_, err := fmt.Fprintf(w, "upstreams: %s (%s), which leads back to %s\n", u.Slug, u.Issuer, c.UpstreamRedirect(u.Slug))
+		if err != nil {
 			return err
 		}
 	}

@@ -94,7 +94,7 @@ const (
 )
 
 // seedNodes are the lists of the file as YAML nodes.
-type seedNodes struct{ clients, resources, providers *yaml.Node }
+type seedNodes struct{ clients, resources, providers, upstreams *yaml.Node }
 
 // of returns a pointer to the node of a list, or nil if there is no list of that name.
 func (s *seedNodes) of(name string) **yaml.Node {
@@ -105,12 +105,15 @@ func (s *seedNodes) of(name string) **yaml.Node {
 		return &s.resources
 	case "broker_providers":
 		return &s.providers
+	case "upstreams":
+		return &s.upstreams
 	}
 	return nil
 }
 
 // seeds reads the lists.
 func (l *loader) seeds() {
+	l.upstreams()
 	providers := make(map[string]bool)
 	l.BrokerProviders = entries(l, "broker_providers", l.lists.providers, func(p *BrokerProvider) error {
 		if providers[p.Slug] {

@@ -151,7 +151,7 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 		u, err = l.users.Verify(ctx, a.Email, a.Password)
 	}
 	if err == nil {
-		if waiting, err = l.waits(ctx, u, a.Browser); waiting != "" {
+		if waiting, err = l.waits(ctx, u, a.Browser, ""); waiting != "" {
 			// Locked in the meantime: an attacker must not learn which guess was right.
 			if wait := l.Lockout.Locked(key); wait > 0 {
 				return "", "", l.locked(wait)
@@ -189,9 +189,9 @@ func (l *Login) entered(ctx context.Context, key lockout.Key, u *users.User, coo
 
 // Enter begins a session for a user whom another server has authenticated, and returns its cookie. at is when that
 // happened; a zero or future time means now. The session of the former cookie ends. It returns an error with status 403
-// for a disabled user, which the caller has to record.
+// for a disabled user, which the caller has to record. detail is added to the audit event.
 func (l *Login) Enter(
-	ctx context.Context, u *users.User, at time.Time, address, former string,
+	ctx context.Context, u *users.User, at time.Time, address, former string, detail ...string,
 ) (cookie string, err error) {
 	if now := l.Now(); at.IsZero() || at.After(now) {
 		at = now
@@ -206,7 +206,7 @@ func (l *Login) Enter(
 		return "", err
 	}
 	l.Count(Attempts, "success")
-	l.Audit(ctx, kernel.Event{Action: "user.oidc_login", Actor: u.ID, Address: address})
+	l.Audit(ctx, kernel.Event{Action: "user.oidc_login", Actor: u.ID, Address: address, Detail: detail})
 	return cookie, nil
 }
 

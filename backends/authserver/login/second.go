@@ -21,6 +21,8 @@ const secondLasts = 10 * time.Minute
 type Waiting struct {
 	User  *users.User
 	Kinds factors.Kinds
+	// Upstream is the slug of the provider at which the user has signed in, or empty for a password.
+	Upstream string
 }
 
 // passed is what the signed text of the form contains.
@@ -28,10 +30,13 @@ type passed struct {
 	User    string `json:"user"`
 	Changed int64  `json:"changed"` // User.UpdatedAt, to notice a change of the user
 	At      int64  `json:"at"`
+	// Upstream is Waiting.Upstream.
+	Upstream string `json:"upstream,omitempty"`
 }
 
-// waits returns the signed text for the form that asks for a second factor, or "" if the user has none.
-func (l *Login) waits(ctx context.Context, u *users.User, browser string) (waiting string, err error) {
+// waits returns the signed text for the form that asks for a second factor, or "" if the user has none. upstream
+// is Waiting.Upstream.
+func (l *Login) waits(ctx context.Context, u *users.User, browser, upstream string) (waiting string, err error) {
 	if l.options.Factors == nil {
 		return "", nil
 	}
@@ -39,7 +44,7 @@ func (l *Login) waits(ctx context.Context, u *users.User, browser string) (waiti
 	if err != nil || len(list) == 0 {
 		return "", err
 	}
-	raw, err := json.Marshal(passed{u.ID, u.UpdatedAt, l.Micros()})
+	raw, err := json.Marshal(passed{u.ID, u.UpdatedAt, l.Micros(), upstream})
 	return l.Signer("second").Sign(raw, browser), err
 }
 
@@ -63,7 +68,7 @@ func (l *Login) Waiting(ctx context.Context, waiting, browser string) (*Waiting,
 		return nil, err
 	}
 	list, err := l.options.Factors.Of(ctx, u.ID)
-	return &Waiting{User: u, Kinds: factors.KindsOf(list)}, err
+	return &Waiting{User: u, Kinds: factors.KindsOf(list), Upstream: p.Upstream}, err
 }
 
 // Second checks the second factor of a waiting user and begins a session, whose cookie it returns. A refusal has status
@@ -77,7 +82,11 @@ func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a A
 	if err != nil {
 		return "", err
 	}
-	cookie, err = l.begin(ctx, w.User, a.Former, l.Now(), factors.ByPassword, method, factors.ByTwo)
+	methods := []string{factors.ByPassword, method, factors.ByTwo}
+	if w.Upstream != "" {
+		methods = methods[1:]
+	}
+	cookie, err = l.begin(ctx, w.User, a.Former, l.Now(), methods...)
 	if errors.Is(err, users.ErrCredentials) {
 		return "", errWaited
 	}

@@ -56,6 +56,12 @@ func (l *Login) EndOtherBrowsers(ctx context.Context, user string, but int64) er
 	return l.endBrowsers(ctx, user, "id <> ?", but)
 }
 
+// EndOthers is EndOtherBrowsers in a transaction of the caller, which records why.
+func (l *Login) EndOthers(c store.Conn, user string, but int64) error {
+	_, err := c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND id <> ?", user, but)
+	return err
+}
+
 func (l *Login) endBrowsers(ctx context.Context, user, condition string, id int64) error {
 	var n int64
 	err := l.Write(ctx, func(c store.Conn) (err error) {

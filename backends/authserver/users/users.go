@@ -482,8 +482,8 @@ func endSessions(c store.Conn, id string) error {
 	return err
 }
 
-func (s *Users) note(ctx context.Context, action, by, id string) {
-	s.Audit(ctx, kernel.Event{Action: action, Actor: by, Detail: []string{"user", id}})
+func (s *Users) note(ctx context.Context, action, by, id string, detail ...string) {
+	s.Audit(ctx, kernel.Event{Action: action, Actor: by, Detail: append([]string{"user", id}, detail...)})
 }
 
 // check returns an error for a role or groups that a user cannot have.

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
@@ -20,9 +21,11 @@ type accountPage struct {
 	User         *users.User
 	Local        bool // the user has a password here
 	Mails        bool
-	Deletes      bool      // the account can be deleted
-	DeletedAt    time.Time // when the account will be deleted; zero if it will not
-	Move         string    // the new address that the user has typed
+	Deletes      bool           // the account can be deleted
+	DeletedAt    time.Time      // when the account will be deleted; zero if it will not
+	Move         string         // the new address that the user has typed
+	Connected    []connected    // the connected accounts at other providers
+	Connects     []providerLink // the providers that can be connected
 	Browsers     []browser
 	Applications []account.Application
 	Activity     []audit.Record
@@ -69,6 +72,9 @@ func (c *call) accountPage() (*accountPage, error) {
 		page.Browsers = append(page.Browsers, browser{s, browserName(s.Agent), s.ID == c.session.ID})
 	}
 	if page.Applications, err = c.Accounts.Applications(ctx, user.ID); err != nil {
+		return nil, err
+	}
+	if page.Connected, page.Connects, err = c.providersOf(user); err != nil {
 		return nil, err
 	}
 	if page.DeletedAt, err = c.Users.DeletionOf(ctx, user.ID); err != nil {
@@ -180,5 +186,7 @@ var sampleAccount = &accountPage{
 	Applications: []account.Application{{Client: "sample", Name: "Sample", Access: []account.Access{
 		{Resource: "Files", Scopes: []resources.Scope{{Name: "read", Description: "See your files"}, {Name: "write"}}},
 	}}},
-	Activity: []audit.Record{{Action: "user.login", Address: "192.0.2.1"}},
+	Connected: []connected{{upstreams.Identity{ID: 1, Username: "ann"}, "Example"}},
+	Connects:  []providerLink{{"Company", "/oidc/company/start?join=1"}},
+	Activity:  []audit.Record{{Action: "user.login", Address: "192.0.2.1"}},
 }

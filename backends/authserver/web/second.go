@@ -34,7 +34,7 @@ func (c *call) askSecond(refusal error, form *loginForm, waiting string) error {
 
 // second handles the form with the second factor.
 func (c *call) second() error {
-	if c.NoPassword {
+	if c.NoPassword && len(c.Upstreams.List) == 0 {
 		return c.leave(c.At("/login"))
 	}
 	form, waiting := c.loginForm(&c.Form), c.Form.Text("waiting")
@@ -57,7 +57,7 @@ func (c *call) second() error {
 // secondMeanwhile handles a form for a second factor that was shown before somebody signed in or out in another tab, as
 // loginMeanwhile does.
 func (c *call) secondMeanwhile() error {
-	if c.session == nil || c.NoPassword {
+	if c.session == nil || c.NoPassword && len(c.Upstreams.List) == 0 {
 		return c.second()
 	}
 	w, err := c.Login.Waiting(c.Context(), c.Form.Text("waiting"), c.Browser())

@@ -29,16 +29,23 @@ type loginForm struct {
 	Meanwhile string
 	// Upstream is the link to another provider, whose name is UpstreamName. Both are empty if there is none.
 	Upstream, UpstreamName string
+	// Providers are links to further providers, and ByAddress reports whether some are found by the mail address.
+	Providers []providerLink
+	ByAddress bool
+	// Joins is the provider whose account is connected with that of the user who signs in, or empty.
+	Joins string
 	// Forgot and Register are links to pages that send mails. They are empty if these are not available.
 	Forgot, Register string
 }
 
 // loginForm returns the data of the login form for the fields of a request.
 func (c *call) loginForm(fields *pages.Fields) *loginForm {
-	form := &loginForm{
-		Redirect: pages.LocalUpTo(maxRedirect, fields.Text("redirect")), NoPassword: c.NoPassword,
-		Again: fields.Flag("again"),
-	}
+	return c.loginFormTo(fields.Text("redirect"), fields.Flag("again"))
+}
+
+// loginFormTo returns the data of a login form that leads to a path.
+func (c *call) loginFormTo(to string, again bool) *loginForm {
+	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, to), NoPassword: c.NoPassword, Again: again}
 	if c.forgets() {
 		form.Forgot = c.At(withOnward(forgotPath, form.Redirect))
 	}
@@ -48,6 +55,7 @@ func (c *call) loginForm(fields *pages.Fields) *loginForm {
 	if form.Upstream = c.upstreamLink(form); form.Upstream != "" {
 		form.UpstreamName = c.Upstream.Name
 	}
+	c.addProviders(form)
 	path, query, _ := strings.Cut(form.Redirect, "?")
 	values, err := url.ParseQuery(query)
 	switch {

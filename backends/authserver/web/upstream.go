@@ -48,8 +48,13 @@ func (c *call) startUpstream() error {
 		return pages.NotFound()
 	}
 	to := pages.LocalUpTo(maxRedirect, c.Query.Text("redirect"))
-	from := oidclogin.Browser{Secret: secret.New(), Redirect: c.Upstream.Redirect}
-	location, err := c.Upstream.Provider.Begin(c.Context(), from, oidclogin.Ask{Again: c.Query.Flag("again")})
+	return c.leadUpstream(c.Upstream, oidclogin.Ask{Again: c.Query.Flag("again")}, to)
+}
+
+// leadUpstream redirects to a provider and keeps the path that follows the sign-in in a cookie.
+func (c *call) leadUpstream(up *Upstream, ask oidclogin.Ask, to string) error {
+	from := oidclogin.Browser{Secret: secret.New(), Redirect: up.Redirect}
+	location, err := up.Provider.Begin(c.Context(), from, ask)
 	if err != nil {
 		return err
 	}
@@ -63,7 +68,7 @@ func (c *call) startUpstream() error {
 		return apierror.New(http.StatusBadRequest, kernel.InvalidRequest,
 			"The application asks for more than can be kept while you sign in elsewhere. Sign in first, and then begin there again.")
 	}
-	c.keepUpstream(mark, kept, c.Upstream.Lasts)
+	c.keepUpstream(mark, kept, up.Lasts)
 	return c.leave(location)
 }
 
@@ -143,19 +148,8 @@ func (c *call) finishUpstream() error {
 	if c.Upstream == nil {
 		return pages.NotFound()
 	}
-	from := oidclogin.Browser{Redirect: c.Upstream.Redirect}
-	var to string
-	from.Secret, to = c.keptUpstream(c.Query.Text("state"))
-	began := time.Now()
-	person, err := c.Upstream.Provider.Finish(c.Context(), from, c.R.URL.Query())
-	c.Took("oidc_exchange_duration_seconds", "", began)
+	person, to, err := c.backFromUpstream(c.Upstream)
 	if err != nil {
-		// The status is about the response, not about the user.
-		if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
-			answer := *e
-			answer.Status = http.StatusBadRequest
-			err = &answer
-		}
 		return c.refusedUpstream(err, "")
 	}
 	displayName := ""
@@ -188,12 +182,28 @@ func (c *call) finishUpstream() error {
 	return c.leave(c.At(to))
 }
 
+// backFromUpstream returns the user who comes back from a provider, and the path that follows.
+func (c *call) backFromUpstream(up *Upstream) (person *oidclogin.Person, to string, err error) {
+	from := oidclogin.Browser{Redirect: up.Redirect}
+	from.Secret, to = c.keptUpstream(c.Query.Text("state"))
+	began := time.Now()
+	person, err = up.Provider.Finish(c.Context(), from, c.R.URL.Query())
+	c.Took("oidc_exchange_duration_seconds", "", began)
+	// The status is about the response, not about the user.
+	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
+		answer := *e
+		answer.Status = http.StatusBadRequest
+		err = &answer
+	}
+	return person, to, err
+}
+
 // causeMost bounds the length of the cause in the audit feed, which may quote the response.
 const causeMost = 200
 
 // refusedUpstream records a failed sign-in, with the user if that is known. The page does not show what the provider
-// has sent.
-func (c *call) refusedUpstream(err error, user string) error {
+// has sent. more is added to the audit event.
+func (c *call) refusedUpstream(err error, user string, more ...string) error {
 	e, ok := apierror.From(err)
 	if !ok {
 		return err
@@ -201,7 +211,7 @@ func (c *call) refusedUpstream(err error, user string) error {
 	if e.Status < http.StatusInternalServerError {
 		c.Count(login.Attempts, "failure")
 	}
-	detail := []string{"reason", e.Code}
+	detail := append(more, "reason", e.Code)
 	if e.Cause != nil {
 		cause := e.Cause.Error()
 		detail = append(detail, "cause", strings.ToValidUTF8(cause[:min(len(cause), causeMost)], ""))
@@ -218,9 +228,5 @@ func (c *call) upstreamLink(form *loginForm) string {
 	if c.Upstream == nil {
 		return ""
 	}
-	q := url.Values{"redirect": {form.Redirect}}
-	if form.Again {
-		q.Set("again", "1")
-	}
-	return c.At(upstreamStart) + "?" + q.Encode()
+	return c.At(upstreamStart) + "?" + form.query().Encode()
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/look"
@@ -61,6 +62,8 @@ type Options struct {
 	// Users stores the users, and Upstream is another provider at which they may sign in; it may be nil.
 	Users    *users.Users
 	Upstream *Upstream
+	// Upstreams are the further providers. Default: none.
+	Upstreams *upstreams.Upstreams
 	// NoPassword hides the password form; see oidc.show_local_login.
 	NoPassword bool
 	// Bar returns the bar at the top of the pages; see pages.Options.
@@ -79,6 +82,9 @@ type web struct {
 
 // New returns the handler of the pages. It returns an error if a template of the brand is invalid.
 func New(s *kernel.Server, o Options) (http.Handler, error) {
+	if o.Upstreams == nil {
+		o.Upstreams = upstreams.New(s, upstreams.Options{Users: o.Users})
+	}
 	w := &web{s, o}
 	if issuer, err := url.Parse(s.Issuer); err == nil && w.Name == "" {
 		w.Name = issuer.Host
@@ -126,7 +132,7 @@ const (
 type route = pages.Page[*call]
 
 // routes are all pages.
-var routes = slices.Concat(signInRoutes, accountRoutes, linkRoutes)
+var routes = slices.Concat(signInRoutes, accountRoutes, linkRoutes, providerRoutes)
 
 // signInRoutes are the routes of signing in and of the requests of applications.
 var signInRoutes = []route{
@@ -163,7 +169,8 @@ var signInRoutes = []route{
 // issue a code, sign in or out. They do not answer HEAD, which must be safe (RFC 9110 section 9.2.1) and is sent by
 // link scanners.
 var acting = []string{
-	"/oauth/authorize", "/consent", openid.LogoutPath, upstreamStart, upstreamCallback, connections.Path + "{provider}",
+	"/oauth/authorize", "/consent", openid.LogoutPath, upstreamStart, upstreamCallback, providerStart, providerCallback,
+	connections.Path + "{provider}",
 	connections.Path + "{provider}/callback",
 }
 
@@ -227,7 +234,9 @@ var samples = map[string]any{
 	"home": nil,
 	"login": &loginForm{
 		Email: "ann@example.com", Redirect: "/", Application: "Sample",
-		Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example", Meanwhile: "bob@example.com",
+		Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example",
+		Providers: []providerLink{{"Company", "/oidc/company/start"}}, ByAddress: true, Joins: "Company",
+		Meanwhile: "bob@example.com",
 	},
 	"second": &secondForm{
 		&loginForm{Redirect: "/", Application: "Sample"}, "waiting",
@@ -239,6 +248,7 @@ var samples = map[string]any{
 		Required: true,
 	},
 	"account":  sampleAccount,
+	"join":     &joinForm{"Example", "ann", "ann@example.com", "/"},
 	"password": &passwordForm{"ann@example.com"},
 	"forgot":   &mailForm{Email: "ann@example.com"},
 	"register": &mailForm{Email: "ann@example.com", Name: "Ann"},

@@ -10,6 +10,7 @@ import * as providers from './pages/providers.js';
 import * as resources from './pages/resources.js';
 import * as system from './pages/system.js';
 import * as tokens from './pages/tokens.js';
+import * as upstreams from './pages/upstreams.js';
 import * as users from './pages/users.js';
 import { announce, entitle, errorBox, h, notice } from './parts/dom.js';
 import { field, form, mistake } from './parts/form.js';
@@ -18,7 +19,7 @@ import { frame } from './parts/frame.js';
 const groups = [
   [null, { '': overview }],
   ['Directory', { clients, users, resources }],
-  ['Federation', { providers, idps }],
+  ['Federation', { upstreams, providers, idps }],
   ['Grants and tokens', { grants, tokens, audit }],
   ['Server', { keys, system }],
 ];

@@ -1,5 +1,6 @@
 import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
+import { identityCard } from '../identities.js';
 import { code, copyButton, h, load, table } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 import { state } from '../tones.js';
@@ -122,7 +123,7 @@ function one({ body, actions, heading, id, signal }) {
       ['Id', code(u.id), true], ['Name', u.name], ['Role', u.role], ['Status', state(u.status)], ['Sign-in method', u.provider], ['Created', stamp(u.created_at)],
     ]));
   });
-  body.append(place, factorList(path, signal), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, more('user', id, 'Audit log', 'actor'));
+  body.append(place, identityCard(path, signal), factorList(path, signal), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, more('user', id, 'Audit log', 'actor'));
   return refresh();
 }
 

@@ -1,0 +1,35 @@
+import { call } from '../api.js';
+import { code, h, load, notice, tag } from '../parts/dom.js';
+import { number } from '../parts/look.js';
+import { act, card, facts } from '../view.js';
+
+export const title = 'Sign-in providers';
+export const about = 'OpenID providers at which people sign in, and whether they answer.';
+
+const where = (u) => (u.slug ? `upstreams: ${u.slug}` : 'oidc');
+const registration = (u) => (u.registration ? ['open', u.registration_domains.length > 0 && ` for ${u.registration_domains.join(', ')}`] : 'off');
+
+export function show({ body, actions, signal }) {
+  const place = h('div.flow');
+  body.append(place);
+  const refresh = () => load(place, async () => {
+    const { upstreams } = await call('GET', 'upstreams', { signal });
+    if (!upstreams.length) return notice('info', h('p', null, 'People sign in here alone. Providers are in the configuration: the section oidc, and the list upstreams.'));
+    return upstreams.map((u) => card(u.display_name, facts([
+      ['Discovery', u.discovery === 'ok' ? tag('good', 'works') : [tag('bad', 'fails'), h('p.small', { role: 'status' }, u.error)], u.discovery !== 'ok'],
+      ['Issuer', code(u.issuer)],
+      ['Configuration', code(where(u))],
+      ['Client id', code(u.client_id)],
+      ['Redirect address to register there', code(u.redirect_uri), true],
+      ['Button', u.hidden ? 'none' : 'shown'],
+      ['Mail domains', u.domains.join(', ')],
+      ['New accounts', registration(u)],
+      ['People connected', number(u.users)],
+      ['Signing keys', u.keys > 0 && number(u.keys)],
+      ['Authorization endpoint', u.authorization_endpoint && code(u.authorization_endpoint), true],
+      ['Sends iss (RFC 9207)', u.discovery === 'ok' && (u.tells_issuer ? 'yes' : 'no')],
+    ])));
+  });
+  actions.append(act('Check again', refresh));
+  return refresh();
+}

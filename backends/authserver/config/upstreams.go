@@ -1,0 +1,201 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Upstream is an entry of upstreams: an OpenID provider at which people may sign in, beside that of the section oidc.
+type Upstream struct {
+	Slug            string   `json:"slug"`                   // part of the redirect URI
+	DisplayName     string   `json:"display_name,omitempty"` // default: the host of the issuer
+	Issuer          string   `json:"issuer"`
+	ClientID        string   `json:"client_id"`
+	ClientSecretEnv string   `json:"client_secret_env,omitempty"` // the name of a variable; empty for a public client
+	Scopes          []string `json:"scopes,omitempty"`            // default: openid, email, profile
+	// Parameters are added to the authorization request.
+	Parameters map[string]string `json:"parameters,omitempty"`
+	// Domains are the mail domains whose users sign in at the provider.
+	Domains []string `json:"domains,omitempty"`
+	// Hidden omits the button on the sign-in page.
+	Hidden bool `json:"hidden,omitempty"`
+	// Claims are the names of the claims that are read.
+	Claims UpstreamClaims `json:"claims,omitzero"`
+	// TrustEmail treats every mail address of the provider as confirmed.
+	TrustEmail bool `json:"trust_email,omitempty"`
+	// Groups maps groups of the provider to groups here.
+	Groups map[string]Words `json:"groups,omitempty"`
+	// Registration is RegistrationOff (default) or RegistrationOpen. The latter creates users for unknown people whose
+	// mail address is in one of RegistrationDomains; an empty list means all domains.
+	Registration        string   `json:"registration,omitempty"`
+	RegistrationDomains []string `json:"registration_domains,omitempty"`
+
+	secret string
+}
+
+// UpstreamClaims are names of claims. A point leads into an object.
+type UpstreamClaims struct {
+	Username string `json:"username,omitempty"` // default: preferred_username
+	Email    string `json:"email,omitempty"`    // default: email
+	Name     string `json:"name,omitempty"`     // default: name
+	Groups   string `json:"groups,omitempty"`   // default: groups
+}
+
+// Secret returns the client secret, or "" for a public client.
+func (u *Upstream) Secret() string { return u.secret }
+
+// Limits of the list upstreams and of its entries.
+const (
+	upstreamsMost = 50
+	wordsMost     = 1000
+	wordMost      = 255
+)
+
+// upstreams reads the list upstreams.
+func (l *loader) upstreams() {
+	seen := make(map[string]string)
+	once := func(kind, value, slug string) error {
+		if other, ok := seen[kind+" "+value]; ok {
+			return fmt.Errorf("%s: %q is that of %s already", kind, value, other)
+		}
+		seen[kind+" "+value] = slug
+		return nil
+	}
+	if l.OIDC.Enabled {
+		seen["issuer "+l.OIDC.Issuer] = "oidc"
+	}
+	l.Upstreams = entries(l, "upstreams", l.lists.upstreams, func(u *Upstream) error {
+		err := u.check()
+		if err == nil {
+			err = cmp.Or(once("slug", u.Slug, u.Slug), once("issuer", u.Issuer, u.Slug))
+		}
+		for _, domain := range u.Domains {
+			if err == nil {
+				err = once("domains", domain, u.Slug)
+			}
+		}
+		if err != nil || u.ClientSecretEnv == "" {
+			return err
+		}
+		if u.secret = l.env(u.ClientSecretEnv); u.secret == "" {
+			return errors.New("client_secret_env: " + unset(u.ClientSecretEnv))
+		}
+		return nil
+	})
+	if n := len(l.Upstreams); n > upstreamsMost {
+		l.at("upstreams", l.lists.upstreams, "has %d entries, which are more than %d", n, upstreamsMost)
+	}
+}
+
+// unset returns the fault of a key that names a variable that is not set. It omits a text that is no name of a
+// variable, since that may be the secret itself.
+func unset(name string) string {
+	if nameOfVariable.MatchString(name) {
+		return fmt.Sprintf("names the variable %s, which is not set", name)
+	}
+	return "names a variable that is not set; it takes the name of one, not what is in it"
+}
+
+// reserved are the parameters that the authorization request has anyway.
+var reserved = []string{
+	"client_id", "client_secret", "code_challenge", "code_challenge_method", "login_hint", "max_age", "nonce",
+	"redirect_uri", "request",
+	"request_uri", "response_mode", "response_type", "scope", "state",
+}
+
+// upstreamSlug matches the slug of a provider, which is part of a redirect URI.
+var upstreamSlug = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,49}$`)
+
+// check returns the first fault of an entry, and sets the defaults.
+func (u *Upstream) check() error {
+	issuer, ok := absolute(u.Issuer)
+	switch {
+	case !upstreamSlug.MatchString(u.Slug):
+		return fmt.Errorf("slug: %q is not 1 to 50 lower-case letters, digits and hyphens", u.Slug)
+	case !ok || issuer.RawQuery != "" || issuer.Scheme == "http" && !localhost(issuer.Hostname()):
+		return fmt.Errorf("issuer: %q is not an https URL without a query", u.Issuer)
+	case u.ClientID == "":
+		return errors.New("client_id: required")
+	}
+	if u.DisplayName == "" {
+		u.DisplayName = issuer.Host
+	}
+	if len(u.Scopes) == 0 {
+		u.Scopes = []string{"openid", "email", "profile"}
+	}
+	if !slices.Contains(u.Scopes, "openid") {
+		return errors.New("scopes: must hold openid")
+	}
+	c := &u.Claims
+	c.Username, c.Email = cmp.Or(c.Username, "preferred_username"), cmp.Or(c.Email, "email")
+	c.Name, c.Groups = cmp.Or(c.Name, "name"), cmp.Or(c.Groups, "groups")
+	for name := range u.Parameters {
+		if slices.Contains(reserved, name) {
+			return fmt.Errorf("parameters: %s is one of the flow itself", name)
+		}
+	}
+	for theirs, ours := range u.Groups {
+		if theirs == "" || len(ours) == 0 || slices.Contains(ours, "") {
+			return fmt.Errorf("groups: %q must have a group, or a list of groups, that it stands for here", theirs)
+		}
+	}
+	return cmp.Or(u.checkRegistration(), u.bounded())
+}
+
+// checkRegistration checks the registration and the domains.
+func (u *Upstream) checkRegistration() error {
+	u.Registration = cmp.Or(u.Registration, RegistrationOff)
+	if fault := oneOf(RegistrationOff, RegistrationOpen)(nil, &u.Registration); fault != "" {
+		return errors.New("registration: " + fault)
+	}
+	if u.Registration == RegistrationOff && len(u.RegistrationDomains) > 0 {
+		return errors.New("registration_domains: nobody registers while registration is off")
+	}
+	for name, domains := range map[string]*[]string{
+		"domains":              &u.Domains,
+		"registration_domains": &u.RegistrationDomains,
+	} {
+		if fault := mailDomains(nil, domains); fault != "" {
+			return fmt.Errorf("%s: %s", name, fault)
+		}
+	}
+	return nil
+}
+
+// bounded returns an error if a list or a word is too long.
+func (u *Upstream) bounded() error {
+	lists := map[string][]string{
+		"domains": u.Domains, "registration_domains": u.RegistrationDomains, "scopes": u.Scopes,
+		"display_name": {u.DisplayName}, "client_id": {u.ClientID},
+		"claims": {u.Claims.Username, u.Claims.Email, u.Claims.Name, u.Claims.Groups},
+	}
+	for name, value := range u.Parameters {
+		lists["parameters"] = append(lists["parameters"], name, value)
+	}
+	for theirs, ours := range u.Groups {
+		lists["groups"] = append(append(lists["groups"], theirs), ours...)
+	}
+	for name, words := range lists {
+		long := slices.ContainsFunc(words, func(word string) bool {
+			return len(word) > wordMost || strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7F })
+		})
+		if long || len(words) > wordsMost {
+			return fmt.Errorf("%s: more than %d, or one that has more than %d bytes or a control character",
+				name, wordsMost, wordMost)
+		}
+	}
+	return nil
+}
+
+// UpstreamRedirect returns the redirect URI for a provider, as it is registered there.
+func (c *Config) UpstreamRedirect(slug string) string {
+	return c.Server.Issuer + UpstreamPath(slug) + "/callback"
+}
+
+// UpstreamPath returns the path of a provider on the public site.
+func UpstreamPath(slug string) string { return "/oidc/" + url.PathEscape(slug) }

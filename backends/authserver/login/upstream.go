@@ -1,0 +1,24 @@
+package login
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+)
+
+// EnterOrWait is like Enter for a user who may have second factors here, which are required after a sign-in at a
+// provider, too. For such a user it returns the signed text for the form that asks for one instead of a cookie; see
+// Waiting. upstream is the slug of the provider, for the audit feed.
+func (l *Login) EnterOrWait(
+	ctx context.Context, u *users.User, at time.Time, upstream string, a Attempt,
+) (cookie, waiting string, err error) {
+	if !u.Active() {
+		return "", "", errDisabled
+	}
+	if waiting, err = l.waits(ctx, u, a.Browser, upstream); err != nil || waiting != "" {
+		return "", waiting, err
+	}
+	cookie, err = l.Enter(ctx, u, at, a.Address, a.Former, "upstream", upstream)
+	return cookie, "", err
+}

@@ -1,0 +1,689 @@
+package authserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// several is a server at which people of two further providers sign in. The first gives accounts to people of
+// example.com and maps groups, the second is for people of corp.example, who are known already.
+type several struct {
+	*lab
+	first, second *oidclogintest.Provider
+}
+
+func newSeveral(t *testing.T, db *store.DB, more settings) *several {
+	t.Helper()
+	s := &several{first: oidclogintest.New(t), second: oidclogintest.New(t)}
+	entry := func(slug string, p *oidclogintest.Provider, more map[string]any) map[string]any {
+		one := map[string]any{
+			"slug": slug, "issuer": p.URL, "client_id": oidclogintest.ClientID,
+			"client_secret_env": "RIGHT",
+		}
+		maps.Copy(one, more)
+		return one
+	}
+	list, err := json.Marshal([]any{
+		entry("first", s.first, map[string]any{
+			"display_name": "First & Co", "registration": "open", "registration_domains": []string{"example.com"},
+			"parameters": map[string]string{"hd": "example.com"},
+			"claims":     map[string]string{"username": "login", "name": "profile.full", "groups": "realm.roles"},
+			"groups":     map[string]any{"admins": []string{"ops", "staff"}, "people": "staff"},
+		}),
+		entry("second", s.second, map[string]any{
+			"display_name": "Second", "domains": []string{"corp.example"},
+			"hidden": true, "scopes": []string{"openid", "groups"},
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := settings{
+		"upstreams": string(list), "data_encryption.driver": "aes_master",
+		"data_encryption.aes_master.key_env": "MASTER",
+	}
+	maps.Copy(all, more)
+	s.lab = newLabOn(t, db, all)
+	return s
+}
+
+// visit goes to a provider and comes back with a query.
+func (s *several) visit(slug string, p *oidclogintest.Provider, more string) url.Values {
+	s.t.Helper()
+	to, text := s.page("/oidc/" + slug + "/start?" + more)
+	if !strings.HasPrefix(to, "http") {
+		s.t.Fatalf("%s leads to %s: %s", slug, to, text)
+	}
+	return p.Visit(to)
+}
+
+// back is where the browser is led that comes back from a provider, or the status of the page.
+func (s *several) back(slug string, q url.Values) string {
+	s.t.Helper()
+	to, _ := s.page("/oidc/" + slug + "/callback?" + q.Encode())
+	return to
+}
+
+var forms = regexp.MustCompile(`(?s)<form.*?</form>`)
+
+// sends fills in the form of a page that goes to an address and has a text, and sends it. It returns where
+// that leads, or the status, and the page.
+func (s *several) sends(page, action, has string, fields url.Values) (to, text string) {
+	s.t.Helper()
+	for _, form := range forms.FindAllString(page, -1) {
+		if !strings.Contains(form, `action="`+action+`"`) || !strings.Contains(form, has) {
+			continue
+		}
+		all := maps.Clone(fields)
+		if all == nil {
+			all = url.Values{}
+		}
+		for _, match := range field.FindAllStringSubmatch(form, -1) {
+			all.Add(match[1], html.UnescapeString(match[2]))
+		}
+		return s.posts(action, all)
+	}
+	s.t.Fatalf("there is no form to %s with %q in\n%s", action, has, page)
+	return "", ""
+}
+
+func (s *several) posts(path string, fields url.Values) (to, text string) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(fields.Encode()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := s.people.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if to = response.Header.Get("Location"); to == "" {
+		to = strconv.Itoa(response.StatusCode)
+	}
+	return to, string(raw)
+}
+
+// asAnn signs Ann in by her password, from a page on.
+func (s *several) asAnn(path string) string {
+	s.t.Helper()
+	_, page := s.page(path)
+	to, _ := s.sends(page, "/login", `name="password"`,
+		url.Values{"email": {"ann@example.com"}, "password": {"correct horse"}})
+	return to
+}
+
+// who is the mail address of who is signed in; empty: nobody.
+func (s *several) who() string {
+	s.t.Helper()
+	_, page := s.page("/")
+	if found := regexp.MustCompile(`class="who" href="/account">([^<]*)<`).FindStringSubmatch(page); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// TestProviders has people choose a provider by its button or by their mail address, and get an account by
+// the rules of each.
+func TestProviders(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSeveral(t, db, nil)
+		_, page := s.page("/login?redirect=%2Fdevice")
+		if !strings.Contains(page, `href="/oidc/first/start?redirect=%2Fdevice">Sign in with First &amp; Co<`) ||
+			strings.Contains(page, "Second") || !strings.Contains(page, `name="password"`) {
+			t.Errorf("%s", page)
+		}
+		to, _ := s.page("/oidc/first/start?redirect=%2Fdevice&again=1")
+		at, err := url.Parse(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{
+			"redirect_uri": s.url + "/oidc/first/callback", "code_challenge_method": "S256", "scope": "openid email profile",
+			"hd": "example.com", "max_age": "0", "login_hint": "",
+		} {
+			if got := at.Query().Get(name); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+		s.first.Claims = map[string]any{
+			"email": "bob@example.com", "email_verified": true, "login": "bobby", "profile": map[string]any{"full": "Bob Stone"},
+			"realm": map[string]any{"roles": []string{"people", "others"}},
+		}
+		if to := s.back("first", s.visit("first", s.first, "redirect=%2Fdevice")); to != "/device" ||
+			s.who() != "bob@example.com" {
+			t.Errorf("leads to %q, %q is signed in", to, s.who())
+		}
+		bob, err := s.users.FindEmail(t.Context(), "bob@example.com")
+		if err != nil || bob.Name != "Bob Stone" || bob.Provider != users.Upstream || !bob.EmailVerified ||
+			fmt.Sprint(bob.Groups) != "[staff]" {
+			t.Fatalf("%+v, error %v", bob, err)
+		}
+		if _, page := s.page("/account"); !strings.Contains(page, "<strong>First &amp; Co</strong> bobby") ||
+			strings.Contains(page, "Connect First") || strings.Contains(page, "Second") {
+			t.Errorf("%s", page)
+		}
+
+		// The address leads to the second one, which fills it in.
+		s.browser()
+		_, page = s.page("/login?redirect=%2Fdevice")
+		fields := url.Values{"email": {"Carol@Corp.example"}}
+		if to, _ := s.posts("/login/provider", fields); to != "403" {
+			t.Errorf("without the token of the form: %s", to)
+		}
+		to, _ = s.sends(strings.ReplaceAll(page, `action="/login"`, `action="/login/provider"`), "/login/provider",
+			"my organization", fields)
+		if to != "/oidc/second/start?hint=Carol%40Corp.example&redirect=%2Fdevice" {
+			t.Errorf("leads to %q", to)
+		}
+		to, _ = s.page(to)
+		if !strings.HasPrefix(to, s.second.URL) || !strings.Contains(to, "login_hint=Carol%40Corp.example") ||
+			!strings.Contains(to, "scope=openid+groups") {
+			t.Errorf("leads to %q", to)
+		}
+		for _, email := range []string{"carol@other.example", "carol", ""} {
+			to, text := s.sends(strings.ReplaceAll(page, `action="/login"`, `action="/login/provider"`), "/login/provider",
+				"my organization", url.Values{"email": {email}})
+			if to != "422" || !strings.Contains(text, "No organization is known") {
+				t.Errorf("%q: %s %s", email, to, text)
+			}
+		}
+
+		// Who gets no account is asked to sign in to the one that they have, whoever there is.
+		for name, test := range map[string]struct {
+			slug   string
+			claims map[string]any
+			reason string
+		}{
+			"not confirmed": {"first", map[string]any{"sub": "x", "email": "new@example.com"}, "address_not_confirmed"},
+			"another domain": {
+				"first",
+				map[string]any{"sub": "x", "email": "new@other.example", "email_verified": true},
+				"address_of_another_domain",
+			},
+			"an address of ours": {
+				"first",
+				map[string]any{"sub": "x", "email": "ann@example.com", "email_verified": true},
+				"address_taken",
+			},
+			"no address": {"first", map[string]any{"sub": "x"}, "no_address"},
+			"no accounts there": {
+				"second",
+				map[string]any{"sub": "x", "email": "new@corp.example", "email_verified": true},
+				"registration_off",
+			},
+		} {
+			s.browser()
+			p := map[string]*oidclogintest.Provider{"first": s.first, "second": s.second}[test.slug]
+			p.Claims = test.claims
+			if to := s.back(test.slug, s.visit(test.slug, p, "redirect=%2Fdevice")); to != "/account/join?redirect=%2Fdevice" ||
+				s.who() != "" {
+				t.Errorf("%s: leads to %q, %q is signed in", name, to, s.who())
+			}
+			events := s.ask(http.MethodGet, "/admin/audit?action=user.oidc_login_failed", "").Body.String()
+			if !strings.Contains(events, test.reason) || !strings.Contains(events, test.slug) {
+				t.Errorf("%s: the audit has %s", name, events)
+			}
+		}
+	})
+}
+
+// TestProviderAttacks: none of these is let in, and what one provider answers is never good at the address of another.
+func TestProviderAttacks(t *testing.T) {
+	t.Parallel()
+	s := newSeveral(t, databases.SQLite(t), nil)
+	base := map[string]any{"email": "bob@example.com", "email_verified": true}
+	for name, test := range map[string]struct {
+		claims map[string]any
+		change func(q url.Values)
+		at     string // the callback
+		want   string
+	}{
+		"good":                    {want: "/"},
+		"callback of another":     {at: "second", want: "400"},
+		"names another":           {change: func(q url.Values) { q.Set("iss", s.second.URL) }, want: "400"},
+		"names another there":     {change: func(q url.Values) { q.Set("iss", s.second.URL) }, at: "second", want: "400"},
+		"names nobody":            {change: func(q url.Values) { q.Del("iss") }, want: "400"},
+		"names two":               {change: func(q url.Values) { q.Add("iss", s.second.URL) }, want: "400"},
+		"token of another":        {claims: map[string]any{"iss": s.second.URL}, want: "400"},
+		"token for another":       {claims: map[string]any{"aud": "other"}, want: "400"},
+		"token for another party": {claims: map[string]any{"azp": "other"}, want: "400"},
+		"another nonce":           {claims: map[string]any{"nonce": "x"}, want: "400"},
+		"no nonce":                {claims: map[string]any{"nonce": nil}, want: "400"},
+		"expired":                 {claims: map[string]any{"exp": time.Now().Add(-time.Hour).Unix()}, want: "400"},
+		"no subject":              {claims: map[string]any{"sub": ""}, want: "400"},
+		"another state":           {change: func(q url.Values) { q.Set("state", q.Get("state")+"x") }, want: "400"},
+		"no state":                {change: func(q url.Values) { q.Del("state") }, want: "400"},
+		"another code":            {change: func(q url.Values) { q.Set("code", "x") }, want: "400"},
+		"an error": {
+			change: func(q url.Values) { q.Set("error", "<script>alert(1)</script>") },
+			want:   "400",
+		},
+		"a provider that there not": {at: "third", want: "404"},
+	} {
+		s.browser()
+		s.first.Claims = maps.Clone(base)
+		maps.Copy(s.first.Claims, test.claims)
+		q := s.visit("first", s.first, "redirect=/")
+		if test.change != nil {
+			test.change(q)
+		}
+		to, text := s.page("/oidc/" + map[string]string{"": "first"}[test.at] + test.at + "/callback?" + q.Encode())
+		if to != test.want || strings.Contains(text, "script>alert") || strings.Contains(text, s.second.URL) {
+			t.Errorf("%s: leads to %q, want %q: %s", name, to, test.want, text)
+		}
+	}
+	s.first.Claims = base
+
+	// What is under way is good in its browser, once, and for a time.
+	s.browser()
+	q := s.visit("first", s.first, "redirect=/")
+	mine := s.people
+	s.browser()
+	if to := s.back("first", q); to != "400" {
+		t.Errorf("another browser: %q", to)
+	}
+	s.people = mine
+	if to := s.back("first", q); to != "/" {
+		t.Errorf("its own: %q", to)
+	}
+	if to := s.back("first", q); to != "400" {
+		t.Errorf("again: %q", to)
+	}
+	for _, redirect := range []string{"//evil.example", "https://evil.example", "/\\evil.example"} {
+		s.browser()
+		if to := s.back("first", s.visit("first", s.first, "redirect="+url.QueryEscape(redirect))); strings.Contains(to,
+			"evil") {
+			t.Errorf("%s leads to %q", redirect, to)
+		}
+	}
+
+	// Who is disabled stays out.
+	bob, err := s.users.FindEmail(t.Context(), "bob@example.com")
+	if err == nil {
+		_, err = s.users.Disable(t.Context(), bob.ID, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.browser()
+	if to := s.back("first", s.visit("first", s.first, "")); to != "403" || s.who() != "" {
+		t.Errorf("disabled: %q", to)
+	}
+
+	// Why is in the log and in the audit, with the provider's name.
+	s.browser()
+	q = s.visit("first", s.first, "")
+	q.Set("error", "unauthorized_client")
+	s.back("first", q)
+	s.first.Lost = "/token"
+	if to := s.back("first", s.visit("first", s.first, "")); to != "503" {
+		t.Errorf("the token endpoint is lost: %q", to)
+	}
+	events := s.ask(http.MethodGet, "/admin/audit?action=user.oidc_login_failed", "").Body.String()
+	for _, want := range []string{"unauthorized_client", "upstream=first", "502 Bad Gateway"} {
+		if !strings.Contains(events, want) {
+			t.Errorf("the audit has no %s: %s", want, events)
+		}
+	}
+	logged := s.logs.FilterMessage("a sign-in at an upstream provider failed").All()
+	if !slices.ContainsFunc(logged, func(e observer.LoggedEntry) bool {
+		return e.ContextMap()["upstream"] == "first" && strings.Contains(fmt.Sprint(e.ContextMap()["error"]),
+			"unauthorized_client")
+	}) {
+		t.Errorf("the log has %v", logged)
+	}
+	s.first.Lost = ""
+
+	// A provider that is down stops neither the server nor the others.
+	s.second.Down = true
+	if to, _ := s.page("/oidc/second/start"); to != "503" {
+		t.Errorf("down: %q", to)
+	}
+	if to := s.asAnn("/login"); to != "/" {
+		t.Errorf("by password: %q", to)
+	}
+}
+
+// TestJoin connects accounts: by who has signed in to both alone, whatever mail addresses say.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSeveral(t, db, nil)
+		s.second.Claims = map[string]any{
+			"sub": "s-ann", "email": "ann@example.com", "email_verified": true,
+			"preferred_username": "ann.stone",
+		}
+
+		// From the provider: they sign in here, and confirm it.
+		if to := s.back("second", s.visit("second",
+			s.second, "redirect=%2Fdevice")); to != "/account/join?redirect=%2Fdevice" {
+			t.Fatalf("leads to %q", to)
+		}
+		to, _ := s.page("/account/join?redirect=%2Fdevice")
+		if !strings.HasPrefix(to, "/login?redirect=%2Faccount%2Fjoin") {
+			t.Fatalf("leads to %q", to)
+		}
+		if _, page := s.page(to); !strings.Contains(page, "Your account at <strong>Second</strong> is not connected") {
+			t.Errorf("%s", page)
+		}
+		back := s.asAnn(to)
+		_, page := s.page(back)
+		if !strings.Contains(page, "<strong>Second</strong> as <strong>ann.stone</strong>") || !strings.Contains(page,
+			"<strong>ann@example.com</strong>") {
+			t.Fatalf("%s", page)
+		}
+		if to, text := s.posts("/account/join", url.Values{}); to == "/account" || strings.Contains(text, "from now on</p>") {
+			t.Errorf("connected without the form: %q", to)
+		}
+		if to, _ := s.sends(page, "/account/join", "Connect", nil); to != "/device" {
+			t.Errorf("leads to %q", to)
+		}
+		s.browser()
+		if to := s.back("second", s.visit("second", s.second, "redirect=%2F")); to != "/" || s.who() != "ann@example.com" {
+			t.Errorf("leads to %q, %q is signed in", to, s.who())
+		}
+
+		// They disconnect it, which ends the session that it has begun.
+		other := s.people
+		s.browser()
+		s.asAnn("/login")
+		_, page = s.page("/account")
+		if to, _ := s.sends(page, "/account/providers/remove", "Second", nil); !strings.HasPrefix(to, "/account") {
+			t.Errorf("leads to %q", to)
+		}
+		mine := s.people
+		if s.people = other; s.who() != "" {
+			t.Errorf("%q is signed in still", s.who())
+		}
+
+		// From the account: the sign-in there signs nobody else in here.
+		s.people = mine
+		s.second.Claims["sub"] = "s-other"
+		if to := s.back("second", s.visit("second", s.second, "join=1")); to != "/account/join" {
+			t.Fatalf("leads to %q", to)
+		}
+		kept := s.joinCookie()
+		_, page = s.page("/account/join")
+		if to, _ := s.sends(page, "/account/join", "Connect", nil); !strings.HasPrefix(to, "/account") ||
+			s.joinCookie() != "" {
+			t.Errorf("leads to %q", to)
+		}
+		if _, page := s.page("/account"); strings.Count(page, "Disconnect Second") != 1 {
+			t.Errorf("%s", page)
+		}
+		// Nor does it where the account is connected already.
+		s.browser()
+		if to := s.back("second", s.visit("second", s.second, "join=1")); to != "/account/join" || s.who() != "" {
+			t.Errorf("leads to %q, %q is signed in", to, s.who())
+		}
+
+		// What one browser has is nothing in another, and ends.
+		s.browser()
+		s.asAnn("/login")
+		s.page("/login")
+		at, err := url.Parse(s.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.people.Jar.SetCookies(at, []*http.Cookie{{Name: "authserver_join", Value: kept, Path: "/"}}) //nolint:gosec // G124: of a test
+		if to, _ := s.page("/account/join"); to != "400" {
+			t.Errorf("another browser: %q", to)
+		}
+		s.second.Claims["sub"] = "s-third"
+		s.back("second", s.visit("second", s.second, "join=1"))
+		_, page = s.page("/account/join")
+		s.clock.Pass(16 * time.Minute)
+		if to, _ := s.sends(page, "/account/join", "Connect", nil); to != "400" {
+			t.Errorf("late: %q", to)
+		}
+		// Who has signed in long ago does so once more.
+		s.back("second", s.visit("second", s.second, "join=1"))
+		if to, _ := s.page("/account/join"); to != "/login?again=1&redirect=%2Faccount%2Fjoin" {
+			t.Errorf("leads to %q", to)
+		}
+		s.asAnn("/login?again=1&redirect=%2Faccount%2Fjoin")
+
+		// Whom the address leads to one without a button may connect it.
+		carol, err := s.users.Create(t.Context(), users.New{Email: "carol@corp.example", Password: "battery staple"}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.browser()
+		_, page = s.page("/login")
+		s.sends(page, "/login", `name="password"`, url.Values{"email": {carol.Email}, "password": {"battery staple"}})
+		if _, page := s.page("/account"); !strings.Contains(page,
+			`href="/oidc/second/start?join=1&amp;redirect=%2F">Connect Second<`) {
+			t.Errorf("%s", page)
+		}
+
+		// Somebody else's account is not taken.
+		bob, err := s.users.Create(t.Context(), users.New{Email: "bob@example.com", Password: "battery staple"}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.browser()
+		_, page = s.page("/login")
+		s.sends(page, "/login", `name="password"`, url.Values{"email": {bob.Email}, "password": {"battery staple"}})
+		s.second.Claims["sub"] = "s-other"
+		s.back("second", s.visit("second", s.second, "join=1"))
+		_, page = s.page("/account/join")
+		if to, text := s.sends(page, "/account/join", "Connect", nil); to != "409" || strings.Contains(text, "ann@") {
+			t.Errorf("%s %s", to, text)
+		}
+	})
+}
+
+// joinCookie is what the browser has of a sign-in that is to be connected; empty: nothing.
+func (s *several) joinCookie() string {
+	s.t.Helper()
+	at, err := url.Parse(s.url)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, c := range s.people.Jar.Cookies(at) {
+		if c.Name == "authserver_join" {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+// TestProviderAlone keeps the only way to sign in, and the page to sign in without passwords.
+func TestProviderAlone(t *testing.T) {
+	t.Parallel()
+	s := newSeveral(t, databases.SQLite(t), settings{"oidc.show_local_login": "false"})
+	_, page := s.page("/login")
+	if strings.Contains(page, `name="password"`) || !strings.Contains(page, "Sign in with First") {
+		t.Errorf("%s", page)
+	}
+	if to, _ := s.sends(page, "/login/provider",
+		`name="email"`, url.Values{"email": {"x@corp.example"}}); !strings.HasPrefix(to, "/oidc/second/start?") {
+		t.Errorf("leads to %q", to)
+	}
+	s.first.Claims = map[string]any{"email": "bob@example.com", "email_verified": true}
+	s.back("first", s.visit("first", s.first, ""))
+	_, page = s.page("/account")
+	to, text := s.sends(page, "/account/providers/remove", "First", nil)
+	if to != "409" || !strings.Contains(text, "the only way that you have") || !strings.Contains(text,
+		"Disconnect First") {
+		t.Errorf("%s %s", to, text)
+	}
+}
+
+// TestProviderSecond asks who has a second factor here for it, wherever they have signed in first.
+func TestProviderSecond(t *testing.T) {
+	t.Parallel()
+	for _, alone := range []string{"true", "false"} {
+		db := databases.SQLite(t)
+		s := newSeveral(t, db, nil)
+		s.asAnn("/login")
+		_, page := s.page("/security/app")
+		secret := strings.ReplaceAll(regexp.MustCompile(`<code class="secret">([A-Z2-7 ]+)</code>`).FindStringSubmatch(page)[1], " ", "")
+		code := func() string {
+			s.clock.Pass(time.Minute)
+			text, err := totp.GenerateCode(secret, s.clock.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+		s.sends(page, "/security/app", `name="code"`, url.Values{"code": {code()}, "name": {"Telephone"}})
+		s.second.Claims = map[string]any{"sub": "s-ann"}
+		s.back("second", s.visit("second", s.second, "join=1"))
+		_, page = s.page("/account/join")
+		if to, text := s.sends(page, "/account/join", "Connect", nil); !strings.HasPrefix(to, "/account") {
+			t.Fatalf("%s %s", to, text)
+		}
+
+		other := newSeveral(t, db, settings{"oidc.show_local_login": alone})
+		s = other
+		s.clock.Pass(5 * time.Minute) // no code is good twice
+		s.second.Claims = map[string]any{"sub": "s-ann"}
+		if err := db.Write(t.Context(), func(c store.Conn) error {
+			_, err := c.Exec("UPDATE authserver_identities SET issuer = ?", s.second.URL)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		to, page := s.page("/oidc/second/callback?" + s.visit("second", s.second, "redirect=%2Fdevice").Encode())
+		if to != "200" || !strings.Contains(page, "Two-step verification") || s.who() != "" {
+			t.Fatalf("%s %s", to, page)
+		}
+		if to, _ := s.sends(page, "/login/second", `name="code"`, url.Values{"code": {"000000"}}); to != "422" ||
+			s.who() != "" {
+			t.Errorf("a wrong code: %s", to)
+		}
+		if to, text := s.sends(page, "/login/second", `name="code"`, url.Values{"code": {code()}}); to != "/device" ||
+			s.who() != "ann@example.com" {
+			t.Errorf("%s %s", to, text)
+		}
+		if methods := s.row("SELECT methods FROM authserver_sessions WHERE methods NOT LIKE 'pwd%'" +
+			" ORDER BY id DESC LIMIT 1"); methods != "otp mfa" {
+			t.Errorf("signed in by %q", methods)
+		}
+	}
+}
+
+// TestUpstreamsForOperator: the administration tells which providers there are, and whether they answer.
+func TestUpstreamsForOperator(t *testing.T) {
+	t.Parallel()
+	first := newProvider(t)
+	s := newSeveral(t, databases.SQLite(t),
+		elsewhere.And(settings{"oidc.issuer": first.URL, "oidc.display_name": "Contract"}))
+	s.first.Claims = map[string]any{"email": "bob@example.com", "email_verified": true}
+	s.back("first", s.visit("first", s.first, ""))
+	s.second.Down = true
+	var told struct {
+		Upstreams []struct {
+			Slug, Issuer, Discovery, Error string
+			Redirect                       string `json:"redirect_uri"`
+			Users, Keys                    int
+			TellsIssuer                    bool `json:"tells_issuer"`
+		}
+	}
+	text := s.ask(http.MethodGet, "/admin/upstreams", "").Body.Bytes()
+	if err := json.Unmarshal(text, &told); err != nil || len(told.Upstreams) != 3 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if strings.Contains(string(text), oidclogintest.Secret) {
+		t.Errorf("a secret is told: %s", text)
+	}
+	contract, up, down := told.Upstreams[0], told.Upstreams[1], told.Upstreams[2]
+	// it answers everything with one document
+	if contract.Slug != "" || contract.Issuer != first.URL || contract.Discovery != "failed" ||
+		!strings.Contains(contract.Error, "keys") {
+		t.Errorf("%+v", contract)
+	}
+	if up.Slug != "first" || up.Discovery != "ok" || up.Users != 1 || up.Keys != 1 || !up.TellsIssuer ||
+		up.Redirect != s.url+"/oidc/first/callback" {
+		t.Errorf("%+v", up)
+	}
+	if down.Discovery != "failed" || down.Error == "" || down.Keys != 0 {
+		t.Errorf("%+v", down)
+	}
+	s.second.Down = false
+	if text := s.ask(http.MethodGet, "/admin/upstreams", "").Body.String(); strings.Count(text, `"discovery":"ok"`) != 2 {
+		t.Errorf("%s", text)
+	}
+	// What it has learned serves sign-ins from then on.
+	s.second.Lost = oidclogintest.Discovery
+	s.browser()
+	s.second.Claims = map[string]any{"sub": "x"}
+	if to := s.back("second", s.visit("second", s.second, "")); to != "/account/join" {
+		t.Errorf("leads to %q", to)
+	}
+
+	// It tells whom a user is elsewhere, and the operator disconnects them, even from the only way to sign in.
+	bob, err := s.users.FindEmail(t.Context(), "bob@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.browser()
+	s.back("first", s.visit("first", s.first, ""))
+	path := "/admin/users/" + bob.ID + "/identities"
+	var of struct {
+		Identities []struct {
+			ID, Upstream, Issuer string
+			UsedAt               *string `json:"used_at"`
+		}
+	}
+	text = s.ask(http.MethodGet, path, "").Body.Bytes()
+	if err := json.Unmarshal(text, &of); err != nil || len(of.Identities) != 1 || of.Identities[0].Upstream != "first" ||
+		of.Identities[0].Issuer != s.first.URL || of.Identities[0].UsedAt == nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for at, want := range map[string]string{
+		path + "/x": "404", path + "/0": "404", "/admin/users/" + s.ann.ID + "/identities/" + of.Identities[0].ID: "404",
+		"/admin/users/x/identities/1": "404",
+	} {
+		if got := s.status(http.MethodDelete, at, ""); got != want {
+			t.Errorf("DELETE %s: %s, want %s", at, got, want)
+		}
+	}
+	if got := s.status(http.MethodGet, "/admin/users/x/identities", ""); got != "404" {
+		t.Errorf("of nobody: %s", got)
+	}
+	if got := s.status(http.MethodDelete, path+"/"+of.Identities[0].ID, ""); got != "204" || s.who() != "" {
+		t.Errorf("%s, %q is signed in still", got, s.who())
+	}
+	if to := s.back("first", s.visit("first", s.first, "")); to != "/account/join" {
+		t.Errorf("leads to %q", to)
+	}
+
+	bare := newLab(t, settings{})
+	if w := bare.ask(http.MethodGet, "/admin/upstreams", ""); w.Code != http.StatusOK ||
+		strings.TrimSpace(w.Body.String()) != `{"upstreams":[]}` {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/admin/upstreams", nil)
+	w := httptest.NewRecorder()
+	if s.server.Admin().ServeHTTP(w, r); w.Code != http.StatusUnauthorized {
+		t.Errorf("without the key: %d", w.Code)
+	}
+}

@@ -1,0 +1,72 @@
+package authserver
+
+import (
+	"fmt"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// furtherUpstreams creates the providers of the list upstreams.
+func (s *Server) furtherUpstreams() (*upstreams.Upstreams, error) {
+	c := s.config
+	o := upstreams.Options{Users: s.rooms.users, Lasts: c.OAuth.StateMaxAge}
+	for i := range c.Upstreams {
+		up, err := s.furtherUpstream(&c.Upstreams[i])
+		if err != nil {
+			return nil, fmt.Errorf("upstreams[%d] (%s): %w", i, c.Upstreams[i].Slug, err)
+		}
+		o.List = append(o.List, up)
+	}
+	if c.OIDC.ShowLocalLogin {
+		o.Ways = append(o.Ways, users.HasPassword)
+	}
+	if c.OIDC.Enabled {
+		o.Ways = append(o.Ways, func(conn store.Conn, user string) (bool,
+			error,
+		) {
+			return users.IsOf(conn, user, c.OIDC.Issuer)
+		})
+	}
+	return upstreams.New(s.kernel, o), nil
+}
+
+func (s *Server) furtherUpstream(u *config.Upstream) (*upstreams.Upstream, error) {
+	groups := make(map[string][]string, len(u.Groups))
+	for theirs, ours := range u.Groups {
+		groups[theirs] = ours
+	}
+	p, err := oidclogin.New(oidclogin.Options{
+		Issuer: u.Issuer, ClientID: u.ClientID, Secret: u.Secret(), Scopes: u.Scopes, Parameters: u.Parameters,
+		Lasts:       s.config.OAuth.StateMaxAge,
+		GroupsClaim: u.Claims.Groups, Groups: groups, TrustEmail: u.TrustEmail,
+		Claims:   oidclogin.Claims{Username: u.Claims.Username, Email: u.Claims.Email, Name: u.Claims.Name},
+		Networks: s.networks, Key: func() []byte { return s.kernel.Key },
+		Counters: func() counters.Store { return s.kernel.Counters }, Now: s.kernel.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &upstreams.Upstream{
+		Slug: u.Slug, Name: u.DisplayName, ClientID: u.ClientID, Redirect: s.config.UpstreamRedirect(u.Slug), Provider: p,
+		Hidden: u.Hidden, Domains: u.Domains, Registers: u.Registration == config.RegistrationOpen,
+		RegistrationDomains: u.RegistrationDomains,
+	}, nil
+}
+
+// allUpstreams returns the provider of the section oidc, if it is not nil, and those of the list upstreams.
+func (s *Server) allUpstreams(first *web.Upstream) []*upstreams.Upstream {
+	list := s.rooms.upstreams.List
+	if first == nil {
+		return list
+	}
+	c := &s.config.OIDC
+	return append([]*upstreams.Upstream{{
+		Name: first.Name, ClientID: c.ClientID, Redirect: c.RedirectURI, Provider: first.Provider, Registers: true,
+	}}, list...)
+}

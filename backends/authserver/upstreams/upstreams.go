@@ -1,0 +1,99 @@
+// Package upstreams implements sign-in at further OpenID providers, beside the one of the section oidc: it selects the
+// provider, maps its users to users of this server, and connects and disconnects their accounts.
+package upstreams
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Upstream is an OpenID provider.
+type Upstream struct {
+	// Slug is the name of the provider in URLs. It is empty for the provider of the section oidc.
+	Slug string
+	// Name is the display name.
+	Name string
+	// ClientID identifies this server at the provider, and Redirect is its redirect URI there.
+	ClientID, Redirect string
+	Provider           *oidclogin.Provider
+	// Hidden omits the button on the sign-in page. Domains are the mail domains whose users sign in at the provider.
+	Hidden  bool
+	Domains []string
+	// Registers creates users for unknown people, whose mail address must be in one of RegistrationDomains. An empty
+	// list means all domains.
+	Registers           bool
+	RegistrationDomains []string
+}
+
+// Issuer returns the issuer identifier of the provider, the iss claim of its tokens.
+func (u *Upstream) Issuer() string { return u.Provider.Issuer() }
+
+// Options configure the providers. All fields but List and Ways are required.
+type Options struct {
+	Users *users.Users
+	List  []*Upstream
+	// Ways report whether a user can sign in without any provider of the list, for example with a password. They are
+	// asked before the last connection of a user is removed.
+	Ways []func(c store.Conn, user string) (bool, error)
+	// Lasts limits the time between leaving for a provider and coming back.
+	Lasts time.Duration
+}
+
+// Upstreams are the configured providers and the connected accounts. They are safe for concurrent use.
+type Upstreams struct {
+	*kernel.Server
+	Options
+}
+
+// New returns the providers of the options.
+func New(s *kernel.Server, o Options) *Upstreams { return &Upstreams{s, o} }
+
+// Find returns the provider with a slug, or nil.
+func (s *Upstreams) Find(slug string) *Upstream {
+	return s.first(func(u *Upstream) bool { return u.Slug == slug })
+}
+
+// At returns the provider with an issuer, or nil.
+func (s *Upstreams) At(issuer string) *Upstream {
+	return s.first(func(u *Upstream) bool { return u.Issuer() == issuer })
+}
+
+// OfAddress returns the provider for the domain of a mail address, or nil.
+func (s *Upstreams) OfAddress(email string) *Upstream {
+	domain := domainOf(email)
+	return s.first(func(u *Upstream) bool { return domain != "" && slices.Contains(u.Domains, domain) })
+}
+
+// ByAddress reports whether any provider has mail domains.
+func (s *Upstreams) ByAddress() bool {
+	return s.first(func(u *Upstream) bool { return len(u.Domains) > 0 }) != nil
+}
+
+// Shown returns the providers that are not hidden.
+func (s *Upstreams) Shown() []*Upstream {
+	return slices.DeleteFunc(slices.Clone(s.List), func(u *Upstream) bool { return u.Hidden })
+}
+
+func (s *Upstreams) first(is func(u *Upstream) bool) *Upstream {
+	if i := slices.IndexFunc(s.List, is); i >= 0 {
+		return s.List[i]
+	}
+	return nil
+}
+
+// domainOf returns the domain of a mail address in its normal form, or "" if the text is not an address.
+func domainOf(email string) string {
+	email, err := mailaddress.Parse(email)
+	if err != nil {
+		return ""
+	}
+	_, domain, _ := strings.Cut(mailaddress.Key(email), "@")
+	return domain
+}

@@ -1,0 +1,90 @@
+package users
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Arrive creates a user for a person who has signed in at another provider. The caller stores the account at the
+// provider in the same transaction. made is false if another user has the mail address. Arrive returns an error with
+// status 422 if the address is invalid.
+func (s *Users) Arrive(c store.Conn, p Person) (u *User, made bool, err error) {
+	email, err := Address(p.Email)
+	if err != nil {
+		return nil, false, err
+	}
+	var n int
+	if err := c.Row("SELECT count(*) FROM authserver_users WHERE email_key = ?",
+		mailaddress.Key(email)).Scan(&n); err != nil || n > 0 {
+		return nil, false, err
+	}
+	p.Issuer, p.Subject = "", ""
+	u, err = s.arrived(c, p, email)
+	return u, err == nil, err
+}
+
+// SwapGroups removes the groups in less from a user and adds those in more, up to the maximum number of groups. It must
+// run in a transaction.
+func (s *Users) SwapGroups(c store.Conn, u *User, less, more []string) error {
+	groups := slices.DeleteFunc(slices.Clone(u.Groups), func(group string) bool {
+		return slices.Contains(less, group) && !slices.Contains(more, group)
+	})
+	for _, group := range (&Person{Groups: more}).groups() {
+		if !slices.Contains(groups, group) && len(groups) < groupMost {
+			groups = append(groups, group)
+		}
+	}
+	if slices.Equal(groups, u.Groups) {
+		return nil
+	}
+	raw, err := json.Marshal(append([]string{}, groups...))
+	if err != nil {
+		return err
+	}
+	u.Groups, u.UpdatedAt = groups, s.Micros()
+	if _, err = c.Exec("UPDATE authserver_users SET user_groups = ?, updated_at = ? WHERE id = ?",
+		string(raw), u.UpdatedAt, u.ID); err != nil {
+		return err
+	}
+	return c.Notify("authserver_"+Topic, u.ID)
+}
+
+// Note adds an event about a user to the audit feed, and makes this node drop what it has cached of the user.
+func (s *Users) Note(ctx context.Context, action, by, id string, detail ...string) {
+	s.Tell(Topic, id)
+	s.note(ctx, action, by, id, detail...)
+}
+
+// EndAll ends all sessions and tokens of a user. It must run in a transaction.
+func (s *Users) EndAll(c store.Conn, id string) error { return s.end(c, id) }
+
+// HasPassword reports whether a user has a password.
+func HasPassword(c store.Conn, id string) (has bool, err error) {
+	err = c.Row("SELECT password <> '' FROM authserver_users WHERE id = ?", id).Scan(&has)
+	return has, err
+}
+
+// IsOf reports whether a user is known by an issuer of the section oidc.
+func IsOf(c store.Conn, id, issuer string) (is bool, err error) {
+	err = c.Row("SELECT subject <> '' AND issuer = ? FROM authserver_users WHERE id = ?", issuer, id).Scan(&is)
+	return is, err
+}
+
+// ByUpstream returns the user with an issuer and subject of the section oidc. IsNone reports whether the error means
+// that there is none.
+func ByUpstream(c store.Conn, issuer, subject string) (*User, error) {
+	return scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE issuer = ? AND subject = ?"+
+		c.Lock(), text.Storable(issuer), text.Storable(subject)))
+}
+
+// Leave removes an issuer and subject of the section oidc from a user.
+func Leave(c store.Conn, id, issuer, subject string) error {
+	_, err := c.Exec("UPDATE authserver_users SET issuer = '', subject = '' WHERE id = ? AND issuer = ? AND subject = ?",
+		id, issuer, subject)
+	return err
+}

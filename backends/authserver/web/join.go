@@ -1,0 +1,198 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// A user connects an account at a provider with the account here by a sign-in to both. A short-lived cookie, which is
+// bound to the browser, proves the sign-in at the provider, and the session proves the one here. The user confirms the
+// connection in a form, so that a link alone cannot make one.
+
+const (
+	joinPath   = accountPath + "/join"
+	joinCookie = "authserver_join"
+	// joinLasts limits the time between the sign-in at the provider and the confirmation.
+	joinLasts = 15 * time.Minute
+	// joinMost is the maximum length of the cookie; browsers keep about 4 KB.
+	joinMost = 3500
+)
+
+// joins is the content of the cookie: the account at the provider.
+type joins struct {
+	Upstream string `json:"upstream"`
+	Subject  string `json:"subject"`
+	Username string `json:"username"`
+	At       int64  `json:"at"`
+}
+
+// joinForm is the data of the page that asks for confirmation.
+type joinForm struct {
+	Upstream string // the display name of the provider
+	Username string // the user name at the provider, or empty
+	User     string // the mail address of the account here
+	Redirect string
+}
+
+var errJoin = apierror.New(http.StatusBadRequest, "bad_request",
+	"This took too long, or began in another browser. Begin again at your account.")
+
+// offer sets the cookie for a person who has signed in at a provider, and redirects to the page that connects the
+// accounts, which asks for a sign-in here first.
+func (c *call) offer(up *upstreams.Upstream, person *oidclogin.Person, to string) error {
+	called := person.Username
+	if called == "" {
+		called = person.Email
+	}
+	raw, err := json.Marshal(joins{up.Slug, person.Subject, called, c.Micros()})
+	if err != nil {
+		return err
+	}
+	kept := c.Signer("join").Sign(raw, c.Browser())
+	if len(kept) > joinMost { // the name is too long
+		if raw, err = json.Marshal(joins{up.Slug, person.Subject, "", c.Micros()}); err != nil {
+			return err
+		}
+		kept = c.Signer("join").Sign(raw, c.Browser())
+	}
+	c.setJoin(kept, int(joinLasts/time.Second))
+	return c.leave(c.At(withOnward(joinPath, to)))
+}
+
+func (c *call) setJoin(value string, age int) {
+	http.SetCookie(c.W, &http.Cookie{ //nolint:gosec // G124: Secure wherever the site is https
+		Name: joinCookie, Value: value, Path: c.At("/"), MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: c.Options.Secure || strings.HasPrefix(c.Issuer, "https://"),
+	})
+}
+
+// joined returns the provider and the content of the cookie. The provider is nil if there is no valid cookie of this
+// browser.
+func (c *call) joined() (*upstreams.Upstream, *joins) {
+	cookie, err := c.R.Cookie(joinCookie)
+	if err != nil {
+		return nil, nil
+	}
+	raw, ok := c.Signer("join").Open(cookie.Value, c.Browser())
+	j := new(joins)
+	if !ok || json.Unmarshal(raw, j) != nil {
+		return nil, nil
+	}
+	if age := c.Now().Sub(time.UnixMicro(j.At)); age < 0 || age >= joinLasts {
+		return nil, nil
+	}
+	return c.Upstreams.Find(j.Upstream), j
+}
+
+// joinHere returns the path of the page that connects accounts, with the path that follows it.
+func (c *call) joinHere() string { return withOnward(joinPath, c.onward()) }
+
+// toJoin redirects to that page if the form was made for another user than the one who is signed in now.
+func (c *call) toJoin() error { return c.leave(c.At(c.joinHere())) }
+
+// mayJoin returns the account at the provider if the user has signed in to both accounts a short time ago. Otherwise it
+// redirects to the login or returns an error, and done is true.
+func (c *call) mayJoin() (up *upstreams.Upstream, j *joins, done bool, err error) {
+	if up, j = c.joined(); up == nil {
+		return nil, nil, true, errJoin
+	}
+	if c.session == nil || c.session.ID == 0 {
+		return nil, nil, true, c.leave(c.At("/login?" + url.Values{"redirect": {c.joinHere()}}.Encode()))
+	}
+	list, err := c.Factors.Of(c.Context(), c.session.User.ID)
+	if err != nil {
+		return nil, nil, true, err
+	}
+	if !c.Login.Fresh(c.session, factors.KindsOf(list)) {
+		return nil, nil, true, c.leave(c.At("/login?" + url.Values{"again": {"1"}, "redirect": {c.joinHere()}}.Encode()))
+	}
+	return up, j, false, nil
+}
+
+func (c *call) askJoin() error {
+	up, j, done, err := c.mayJoin()
+	if done {
+		return err
+	}
+	return c.showJoin(nil, up, j)
+}
+
+func (c *call) showJoin(refusal error, up *upstreams.Upstream, j *joins) error {
+	to := c.onward()
+	c.loginFormTo(to, false) // allows the redirects after this form in the Content-Security-Policy
+	return c.ShowForm(refusal, "join", "Connect an account", &joinForm{up.Name, j.Username, c.session.User.Email, to})
+}
+
+func (c *call) join() error {
+	up, j, done, err := c.mayJoin()
+	if done {
+		return err
+	}
+	if err := c.Upstreams.Link(c.Context(), c.session.User.ID, up, j.Subject, j.Username); err != nil {
+		return c.showJoin(err, up, j)
+	}
+	c.setJoin("", -1)
+	if to := c.onward(); to != "" {
+		return c.leave(c.At(to))
+	}
+	return c.Redirect(accountPath, "You can sign in with "+up.Name+" from now on.")
+}
+
+// connected is a connected account on the account page.
+type connected struct {
+	upstreams.Identity
+	Name string
+}
+
+// providersOf returns the connected accounts of a user, and links to the providers that the user can connect. A hidden
+// provider is included only if the mail address of the user belongs to it, since others need not know of it.
+func (c *call) providersOf(u *users.User) (list []connected, more []providerLink, err error) {
+	identities, err := c.Upstreams.Of(c.Context(), u.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, one := range identities {
+		list = append(list, connected{one, one.Name()})
+	}
+	for _, up := range c.Upstreams.List {
+		has := slices.ContainsFunc(identities, func(one upstreams.Identity) bool { return one.Upstream == up })
+		if !has && (!up.Hidden || c.Upstreams.OfAddress(u.Email) == up) {
+			more = append(more, providerLink{up.Name, c.startAt(up, url.Values{"join": {"1"}, "redirect": {"/"}})})
+		}
+	}
+	return list, more, nil
+}
+
+func (c *call) removeProvider() error {
+	if done, err := c.signedIn(); done {
+		return err
+	}
+	id, err := strconv.ParseInt(c.Form.Text("id"), 10, 64)
+	if err != nil {
+		return c.toAccount()
+	}
+	session := c.session
+	err = c.Upstreams.Unlink(c.Context(), session.User.ID, id, func(conn store.Conn) error {
+		return c.Login.EndOthers(conn, session.User.ID, session.ID)
+	})
+	if e, ok := apierror.From(err); ok && e.Status == http.StatusConflict {
+		page, old := c.accountPage()
+		if old != nil {
+			return old
+		}
+		return c.ShowForm(err, "account", "Your account", page)
+	}
+	return c.Then(err, accountPath, "The account is disconnected, and all other sessions are ended.")
+}

@@ -1,0 +1,75 @@
+package oidclogin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+)
+
+// Facts are parts of the discovery document and the key set of a provider.
+type Facts struct {
+	// Authorization and Token are URLs of endpoints.
+	Authorization, Token string
+	// Keys is the number of keys that verify tokens.
+	Keys int
+	// TellsIssuer reports whether authorization responses have the parameter iss (RFC 9207).
+	TellsIssuer bool
+}
+
+// Check fetches the discovery document and the keys of the provider, even if they are cached, and caches the document.
+// The error is for the operator: it says what does not work and may quote the provider.
+func (p *Provider) Check(ctx context.Context) (Facts, error) {
+	asked := p.asking.DoChan("", func() (any, error) {
+		k, err := p.fetch(p.o.Now())
+		if err == nil {
+			p.known.Store(k)
+		}
+		return k, err
+	})
+	var k *known
+	select {
+	case answer := <-asked:
+		if answer.Err != nil {
+			return Facts{}, answer.Err
+		}
+		k = answer.Val.(*known)
+	case <-ctx.Done():
+		return Facts{}, ctx.Err()
+	}
+	endpoint := k.provider.Endpoint()
+	facts := Facts{Authorization: endpoint.AuthURL, Token: endpoint.TokenURL, TellsIssuer: k.tellsIss}
+	var err error
+	if facts.Keys, err = p.countKeys(ctx, k.keysAt); err != nil {
+		return facts, fmt.Errorf("its keys: %w", err)
+	}
+	return facts, nil
+}
+
+// countKeys fetches a key set and returns the number of keys that verify signatures.
+func (p *Provider) countKeys(ctx context.Context, address string) (int, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := p.client.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return 0, errors.New("it answered " + response.Status)
+	}
+	text, err := io.ReadAll(response.Body) // which is bounded
+	if err != nil {
+		return 0, err
+	}
+	set, err := jwks.ParseSet(text)
+	if err != nil {
+		return 0, err
+	}
+	return len(set), nil
+}

@@ -1,0 +1,62 @@
+package oidclogin
+
+import "strings"
+
+// Claims are names of claims about a person. If no claim has the whole name, points lead into objects, as in
+// realm_access.roles.
+type Claims struct {
+	// Username is the user name at the provider, and Name the full name. Default: neither is read.
+	Username, Name string
+	// Email is the mail address. Default: email, the only claim that email_verified is about.
+	Email string
+}
+
+const emailClaim = "email"
+
+// email returns the name of the claim with the mail address.
+func (c *Claims) email() string {
+	if c.Email == "" {
+		return emailClaim
+	}
+	return c.Email
+}
+
+// called sets the names and the mail address of a person.
+func (p *Provider) called(person *Person, claims map[string]any) {
+	text := func(name string) string {
+		if name == "" {
+			return ""
+		}
+		value, _ := claim(claims, name).(string)
+		return value
+	}
+	person.Username, person.Name, person.Email = text(p.o.Claims.Username), text(p.o.Claims.Name), text(p.o.Claims.email())
+	if p.o.Claims.email() == emailClaim {
+		switch confirmed := claims["email_verified"].(type) {
+		case bool:
+			person.Confirmed = confirmed
+		case string: // some providers
+			person.Confirmed = confirmed == "true"
+		}
+	}
+	person.Confirmed = person.Confirmed || p.o.TrustEmail
+}
+
+// pathMost is the maximum number of words in the name of a claim.
+const pathMost = 10
+
+// claim returns the value of a claim, or nil.
+func claim(claims map[string]any, name string) any {
+	if value, ok := claims[name]; ok {
+		return value
+	}
+	path := strings.SplitN(name, ".", pathMost)
+	for _, word := range path[:len(path)-1] {
+		inner, ok := claims[word].(map[string]any)
+		if !ok {
+			return nil
+		}
+		claims = inner
+	}
+	return claims[path[len(path)-1]]
+}
