@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
@@ -31,6 +32,8 @@ type loginForm struct {
 	Upstream, UpstreamName string
 	// Forgot and Register are links to pages that send mails. They are empty if these are not available.
 	Forgot, Register string
+	// Passkey asks the browser for a passkey that signs in alone; nil: there is no such sign-in.
+	Passkey *factors.Challenge
 }
 
 // loginForm returns the data of the login form for the fields of a request.
@@ -62,6 +65,7 @@ func (c *call) loginForm(fields *pages.Fields) *loginForm {
 		c.AllowForms("https:")
 		c.AllowForms("http:")
 	}
+	form.Passkey = c.anyPasskey()
 	return form
 }
 

@@ -135,6 +135,8 @@ var signInRoutes = []route{
 	{Method: post, Path: "/login", Serve: (*call).login, Else: (*call).loginMeanwhile},
 	{Method: get, Path: "/login/second", Serve: (*call).againFirst},
 	{Method: post, Path: "/login/second", Serve: (*call).second, Else: (*call).secondMeanwhile},
+	{Method: get, Path: passkeyPath, Serve: (*call).againFirst},
+	{Method: post, Path: passkeyPath, Serve: (*call).byPasskey, Else: (*call).byPasskeyMeanwhile},
 	{Method: get, Path: securityPath, Serve: (*call).security},
 	{Method: get, Path: securityPath + "/app", Serve: (*call).askApp},
 	{Method: post, Path: securityPath + "/app", Serve: (*call).addApp, Else: (*call).toSecurity},
@@ -227,6 +229,7 @@ var samples = map[string]any{
 	"home": nil,
 	"login": &loginForm{
 		Email: "ann@example.com", Redirect: "/", Application: "Sample",
+		Passkey:  &factors.Challenge{Options: "{}", Signed: "challenge"},
 		Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example", Meanwhile: "bob@example.com",
 	},
 	"second": &secondForm{
@@ -235,8 +238,8 @@ var samples = map[string]any{
 	},
 	"security": &security{
 		Redirect: "/consent",
-		Factors:  []*factors.Factor{{ID: "id", Kind: factors.App, Name: "Telephone"}}, Left: 10, Apps: true, Passkeys: true,
-		Required: true,
+		Factors:  []*factors.Factor{{ID: "id", Kind: factors.App, Name: "Telephone"}}, Left: 10, Apps: true,
+		Passkeys: true, Alone: true, Required: true,
 	},
 	"account":  sampleAccount,
 	"password": &passwordForm{"ann@example.com"},
@@ -249,7 +252,7 @@ var samples = map[string]any{
 		Secret: "ABCD EFGH", QR: factors.QR{Size: 9, Path: "M4 4h1v1h-1z"},
 		Signed: "draft",
 	}, "/consent", "Telephone"},
-	"passkey":       &passkeyForm{&factors.Challenge{Options: "{}", Signed: "challenge"}, "/consent", "Telephone"},
+	"passkey":       &passkeyForm{&factors.Challenge{Options: "{}", Signed: "challenge"}, "/consent", "Telephone", true},
 	"recovery":      &recoveryCodes{[]string{"abcd-efgh-ijkl-mnop"}, "/consent"},
 	"logout":        &logoutForm{Application: "Sample"},
 	"signedout":     "Sample",
