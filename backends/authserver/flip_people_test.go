@@ -97,6 +97,13 @@ var flipsOfPeople = map[string]flip{
 		cookie := one.signsIn()
 		return newLabOn(t, one.db, settings{"session.secret": "a secret that two servers share"}).knows(cookie)
 	}},
+	"session.passkey_login": {
+		Other: "false", With: settings{"server.issuer": "http://localhost:9000"}, Want: [2]string{"true", "false"},
+		See: func(t *testing.T, s settings) string {
+			page := newLab(t, s).ask(http.MethodGet, "/login", "").Body.String()
+			return strconv.FormatBool(strings.Contains(page, "/login/passkey"))
+		},
+	},
 	"session.second_factor": {Other: "required", Want: [2]string{"/consent", "/security"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		app := l.app()

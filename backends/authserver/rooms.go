@@ -148,6 +148,7 @@ func (s *Server) wire() error {
 	}
 	r.tokens = tokens.New(k, tokens.Options{
 		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, User: s.tokenUser, IDToken: r.openid.IDToken,
+		Facts:    r.users.Facts,
 		CodeLife: c.OAuth.CodeExpiry, AccessLife: c.DCR.DefaultTokenExpiry, RefreshLife: c.DCR.DefaultRefreshExpiry,
 		ClientLife: c.ClientCredentials.TokenExpiry, LongestLife: longest, Grace: c.OAuth.RefreshReuseGrace,
 	})
@@ -156,7 +157,8 @@ func (s *Server) wire() error {
 	r.users.Gone = []func(c store.Conn, user string) error{r.tokens.EndUser, device.EndUser, account.EndUser}
 	r.users.Flush = r.tokens.Flush
 
-	if r.factors, err = factors.New(k, factors.Options{Encryptor: r.encryptor}); err != nil {
+	r.factors, err = factors.New(k, factors.Options{Encryptor: r.encryptor, Alone: c.Session.PasskeyLogin})
+	if err != nil {
 		return err
 	}
 	rules := loginRules(c)

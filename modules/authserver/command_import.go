@@ -26,8 +26,8 @@ func importCommand(o *options) *cobra.Command {
 		Short: "Takes over clients and users from Keycloak, Ory Hydra, a file of values or another Tollgate",
 		Long: `
 Takes over clients with their ids and secrets, and users with their ids, the
-hashes of their passwords, groups and authenticator apps. What is there already
-stays as it is, so that it can be run again after an interruption. A record that
+hashes of their passwords, groups, roles, attributes and authenticator apps. What
+is there already stays as it is, so that it can be run again. A record that
 cannot be taken is told and holds no others. A - stands for standard input.
 
 Passwords and secrets are hashed anew when they are used the first time.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
@@ -29,6 +30,7 @@ type client struct {
 	JWKSURI string          `json:"jwks_uri,omitempty"`
 	Logout  []string        `json:"post_logout_redirect_uris,omitempty"`
 	Told    string          `json:"backchannel_logout_uri,omitempty"`
+	Claims  []claims.Rule   `json:"claim_rules,omitempty"`
 
 	Status     string `json:"status"`
 	Source     string `json:"registration_source"`
@@ -111,6 +113,7 @@ func tellWhole(c *clients.Client) client {
 	response := tellClient(c)
 	response.JWKS, response.JWKSURI, response.Logout, response.Told = c.Metadata.JWKS, c.Metadata.JWKSURI,
 		c.Metadata.Logout, c.Metadata.BackchannelLogout
+	response.Claims = c.ClaimRules()
 	return response
 }
 
@@ -134,6 +137,7 @@ func (a *API) createClient(c *call) (any, error) {
 		Logout     []string        `json:"post_logout_redirect_uris"`
 		Told       string          `json:"backchannel_logout_uri"`
 		FirstParty bool            `json:"first_party"`
+		Claims     []claims.Rule   `json:"claim_rules"`
 	}
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -143,7 +147,7 @@ func (a *API) createClient(c *call) (any, error) {
 		AuthMethod: body.AuthMethod, Agent: body.Agent, AgentText: body.AgentText,
 		Metadata: clients.Metadata{
 			JWKS: body.JWKS, JWKSURI: body.JWKSURI, Logout: body.Logout, BackchannelLogout: body.Told,
-			FirstParty: body.FirstParty,
+			FirstParty: body.FirstParty, Claims: body.Claims,
 		},
 	}, clients.Admin)
 	if err == nil {
@@ -177,12 +181,13 @@ func (a *API) createClient(c *call) (any, error) {
 
 func (a *API) patchClient(c *call) (any, error) {
 	var body struct {
-		Name       *string   `json:"client_name"`
-		Redirects  *[]string `json:"redirect_uris"`
-		Grants     *[]string `json:"grant_types"`
-		Scope      *string   `json:"scope"`
-		Told       *string   `json:"backchannel_logout_uri"`
-		FirstParty *bool     `json:"first_party"`
+		Name       *string        `json:"client_name"`
+		Redirects  *[]string      `json:"redirect_uris"`
+		Grants     *[]string      `json:"grant_types"`
+		Scope      *string        `json:"scope"`
+		Told       *string        `json:"backchannel_logout_uri"`
+		FirstParty *bool          `json:"first_party"`
+		Claims     *[]claims.Rule `json:"claim_rules"`
 	}
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -221,6 +226,13 @@ func (a *API) patchClient(c *call) (any, error) {
 					"first_party is for clients that an administrator made; this one registered itself or is known by its metadata document")
 			}
 			one.Metadata.FirstParty = *body.FirstParty
+		}
+		if body.Claims != nil {
+			if len(*body.Claims) > 0 && one.SelfDeclared() {
+				return apierror.New(http.StatusConflict, "self_declared",
+					"claim_rules is for clients that an administrator made; give the rules to the resource that this one asks for")
+			}
+			one.Metadata.Claims = *body.Claims
 		}
 		if body.Scope != nil {
 			if one.Scope, err = resources.ParseScope(*body.Scope); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
@@ -69,6 +70,7 @@ type fields struct {
 	Provider    *string            `json:"broker_provider_id"`
 	Named       *string            `json:"broker_provider_slug"`
 	Policy      *resources.Policy  `json:"policy"`
+	Claims      *[]claims.Rule     `json:"claim_rules"`
 }
 
 func (f fields) apply(r *resources.Resource) {
@@ -79,6 +81,7 @@ func (f fields) apply(r *resources.Resource) {
 	set(&r.Scopes, f.Scopes)
 	set(&r.Provider, f.Provider)
 	set(&r.Policy, f.Policy)
+	set(&r.Claims, f.Claims)
 }
 
 // broker resolves the provider, which is named by its slug or its id.

@@ -66,6 +66,7 @@ func (a *API) Routes() []kernel.Route {
 		a.route(get, "/system/config", a.config),
 		a.route(get, "/notices", a.notices),
 	}
+	routes = append(routes, a.factRoutes()...)
 	routes = append(routes, a.ui()...)
 	routes = append(routes, a.brokerRoutes()...)
 	if a.XAA != nil {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/documents"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -108,6 +109,9 @@ type Metadata struct {
 	// FirstParty marks an application of the operator. Clients.Client clears it for a client that describes itself; use
 	// Client.FirstParty to read it.
 	FirstParty bool `json:"first_party,omitempty"`
+	// Claims are the rules for claims of users. Like FirstParty they are cleared for a client that describes itself; use
+	// Client.ClaimRules to read them.
+	Claims []claims.Rule `json:"claim_rules,omitempty"`
 }
 
 // Public reports whether the client does not authenticate itself.
@@ -120,6 +124,15 @@ func (c *Client) SelfDeclared() bool { return c.Source != Admin }
 // FirstParty reports whether an administrator has created the client and marked it as the operator's own application.
 // Users are not asked for consent to such a client.
 func (c *Client) FirstParty() bool { return c.Metadata.FirstParty && !c.SelfDeclared() }
+
+// ClaimRules returns the rules for the claims of users that the client receives. A client that describes itself has
+// none.
+func (c *Client) ClaimRules() []claims.Rule {
+	if c.SelfDeclared() {
+		return nil
+	}
+	return c.Metadata.Claims
+}
 
 // Active reports whether the client may be used.
 func (c *Client) Active() bool { return c.Status == Active }

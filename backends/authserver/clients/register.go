@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
@@ -70,7 +71,7 @@ func (cs *Clients) Client(r *Registration, source string) (*Client, error) {
 		Agent: r.Agent, AgentText: r.AgentText, Metadata: r.Metadata, Source: source,
 	}
 	if c.SelfDeclared() {
-		c.Metadata.FirstParty = false
+		c.Metadata.FirstParty, c.Metadata.Claims = false, nil
 	}
 	if c.Grants == nil {
 		c.Grants = []string{GrantCode}
@@ -141,7 +142,7 @@ func (cs *Clients) Check(c *Client) error {
 	if err := checkRedirects("redirect_uris", c.Redirects); err != nil {
 		return err
 	}
-	return errors.Join(c.Metadata.check(c), checkTexts(c))
+	return errors.Join(c.Metadata.check(c), checkTexts(c), claims.Check(c.Metadata.Claims, false))
 }
 
 func checkRedirects(member string, uris []string) error {

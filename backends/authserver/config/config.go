@@ -148,7 +148,9 @@ type Session struct {
 	CookieName string
 	FailClosed bool
 	MaxAge     time.Duration
-	SameSite   string // lax, strict or none
+	// PasskeyLogin lets passkeys sign in without a password.
+	PasskeyLogin bool
+	SameSite     string // lax, strict or none
 	// SecondFactor is Optional or Required.
 	SecondFactor string
 	Secret       string

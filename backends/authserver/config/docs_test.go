@@ -79,6 +79,7 @@ of the file does not change what is there. They have no secret: clients that hav
 | ` + "`token_endpoint_auth_method`" + ` | ` + "`none`" + ` (default) or ` + "`private_key_jwt`, with `jwks`" + ` |
 | ` + "`scope`" + ` | what it may ask for at most; default: what the resources declare |
 | ` + "`first_party`" + ` | true: an application of your own, such as a console of Tollgate; people are not asked what it may do. Default: false |
+| ` + "`claim_rules`" + ` | [claims of users](../how-to/claims.md) that it is told |
 | ` + "`agent`, `agent_description`" + ` | true: it acts on its own, which its tokens tell by ` + "`agent_id`" + ` |
 
 ## ` + "`resources`" + `
@@ -93,6 +94,7 @@ A list of resources to make where the database has none with their slug. A later
 | ` + "`display_name`" + ` | what people read |
 | ` + "`scopes`" + ` | a list of ` + "`name`, `description`" + ` and, of ` + "`broker`, `upstream`" + ` (a word or a list) |
 | ` + "`broker_provider_slug`" + ` | of ` + "`broker`" + `: the provider; also written ` + "`BrokerProviderSlug`" + `, or by its ` + "`broker_provider_id`" + ` |
+| ` + "`claim_rules`" + ` | of ` + "`mint`" + `: [claims of users](../how-to/claims.md) in its access tokens |
 | ` + "`policy`" + ` | ` + "`exchange.allowed_client_ids`, `runtime.client_ids`, `connect.allowed_return_urls`" + ` |
 
 ## ` + "`broker_providers`" + `

@@ -258,6 +258,11 @@ var keys = []Key{
 		Rule: "how long a login lasts",
 	},
 	{
+		Name: "session.passkey_login", Default: "true", Own: true,
+		at:   func(c *Config) any { return &c.Session.PasskeyLogin },
+		Rule: "whoever has set up a passkey may sign in with it alone, which counts as two factors; `false`: passkeys are second factors only",
+	},
+	{
 		Name: "session.same_site", Default: "lax", at: func(c *Config) any { return &c.Session.SameSite },
 		check: oneOf("lax", "strict", "none"),
 		Rule:  "`lax`, `strict`, `none`",

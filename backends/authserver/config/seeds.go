@@ -28,6 +28,7 @@ type Client struct {
 	Logout     []string        `json:"post_logout_redirect_uris,omitempty"`
 	Told       string          `json:"backchannel_logout_uri,omitempty"`
 	FirstParty bool            `json:"first_party,omitempty"`
+	Claims     []ClaimRule     `json:"claim_rules,omitempty"`
 	Agent      bool            `json:"agent,omitempty"`
 	AgentText  string          `json:"agent_description,omitempty"`
 }
@@ -43,7 +44,19 @@ type Resource struct {
 	BrokerProviderID   string `json:"broker_provider_id,omitempty"`
 	BrokerProviderSlug string `json:"broker_provider_slug,omitempty"`
 
-	Policy Policy `json:"policy,omitzero"`
+	Policy Policy      `json:"policy,omitzero"`
+	Claims []ClaimRule `json:"claim_rules,omitempty"`
+}
+
+// ClaimRule has a claim of users told; see package claims, which checks it.
+type ClaimRule struct {
+	Claim  string   `json:"claim"`
+	From   string   `json:"from"`
+	Prefix string   `json:"prefix,omitempty"`
+	Strip  bool     `json:"strip_prefix,omitempty"`
+	Type   string   `json:"type,omitempty"`
+	Scope  string   `json:"scope,omitempty"`
+	In     []string `json:"in,omitempty"`
 }
 
 // Scope is a scope that a resource declares.

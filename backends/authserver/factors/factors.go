@@ -6,6 +6,7 @@ package factors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -67,6 +68,7 @@ type Factors struct {
 	encryptor encryption.Encryptor
 	party     *webauthn.WebAuthn // nil if browsers do not support passkeys for the address of the server
 	name      string
+	alone     bool // passkeys sign in without a password
 }
 
 // Options are the settings of Factors.
@@ -75,6 +77,8 @@ type Options struct {
 	Encryptor encryption.Encryptor
 	// Name is the name of the server in apps and browsers. Default: the host of the issuer.
 	Name string
+	// Alone lets passkeys sign in without a password (session.passkey_login).
+	Alone bool
 }
 
 // Sealed is the column of the secrets of apps.
@@ -89,7 +93,7 @@ func New(s *kernel.Server, o Options) (*Factors, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Factors{Server: s, encryptor: o.Encryptor, name: o.Name}
+	f := &Factors{Server: s, encryptor: o.Encryptor, name: o.Name, alone: o.Alone}
 	if f.name == "" {
 		f.name = issuer.Host
 	}
@@ -274,6 +278,9 @@ func (f *Factors) note(ctx context.Context, action, by, user, kind string) {
 
 // ErrWrong is the error for every code or passkey that is not accepted.
 var ErrWrong = errors.New("the code or the passkey is not right")
+
+// ErrCopied is the ErrWrong for a passkey whose counter went back, which means that there is a copy.
+var ErrCopied = fmt.Errorf("the counter of the passkey went back: %w", ErrWrong)
 
 // Proof is what a user sends to prove a second factor: a code of an app or for recovery, or the response of the browser
 // for a passkey, with the challenge that it answers.

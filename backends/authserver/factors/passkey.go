@@ -41,7 +41,7 @@ type holder struct {
 	credentials []webauthn.Credential
 }
 
-func (h *holder) WebAuthnID() []byte                         { return []byte(h.ID) }
+func (h *holder) WebAuthnID() []byte                         { return userHandle(h.ID) }
 func (h *holder) WebAuthnName() string                       { return h.Email }
 func (h *holder) WebAuthnCredentials() []webauthn.Credential { return h.credentials }
 func (h *holder) WebAuthnDisplayName() string {
@@ -96,14 +96,16 @@ func (f *Factors) sign(
 	return &Challenge{string(raw), f.Signer(label).Sign(kept, browser, user)}, nil
 }
 
-// opened returns the session of a signed text, which can be used once, on all nodes.
-func (f *Factors) opened(ctx context.Context, label, signed, user, browser string) (*webauthn.SessionData, error) {
+// opened returns the session of a signed text, which can be used once, on all nodes, and for a time.
+func (f *Factors) opened(
+	ctx context.Context, label, signed, user, browser string, life time.Duration,
+) (*webauthn.SessionData, error) {
 	raw, ok := f.Signer(label).Open(signed, browser, user)
 	var a asked
-	if !ok || json.Unmarshal(raw, &a) != nil || f.Now().Sub(time.UnixMicro(a.Begun)) >= lasts {
+	if !ok || json.Unmarshal(raw, &a) != nil || f.Now().Sub(time.UnixMicro(a.Begun)) >= life {
 		return nil, errOldForm
 	}
-	first, err := f.Counters.SetNX(ctx, "authserver:passkey:"+a.Session.Challenge, lasts)
+	first, err := f.Counters.SetNX(ctx, "authserver:passkey:"+a.Session.Challenge, life)
 	if err != nil {
 		return nil, apierror.Unavailable("the server", err)
 	}
@@ -126,7 +128,7 @@ func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string)
 	for i := range h.credentials {
 		has[i] = h.credentials[i].Descriptor()
 	}
-	options, session, err := f.party.BeginRegistration(h, webauthn.WithExclusions(has))
+	options, session, err := f.party.BeginRegistration(h, append(f.forAlone(), webauthn.WithExclusions(has))...)
 	if err != nil {
 		return nil, fmt.Errorf("asking for a passkey: %w", err)
 	}
@@ -140,7 +142,7 @@ func (f *Factors) AddPasskey(
 	if f.party == nil {
 		return nil, errNoPasskeys
 	}
-	session, err := f.opened(ctx, making, signed, u.ID, browser)
+	session, err := f.opened(ctx, making, signed, u.ID, browser, lasts)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +194,7 @@ func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p P
 	if f.party == nil {
 		return errNoPasskeys
 	}
-	session, err := f.opened(ctx, using, p.Challenge, u.ID, browser)
+	session, err := f.opened(ctx, using, p.Challenge, u.ID, browser, lasts)
 	if err != nil {
 		return err
 	}
@@ -208,9 +210,14 @@ func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p P
 	if err != nil {
 		return ErrWrong
 	}
-	// The counter has gone back, so the authenticator may have been cloned (section 6.1.1).
-	if used.Authenticator.CloneWarning {
-		return ErrWrong
+	return f.used(ctx, h, keys, used)
+}
+
+// used stores the state of a passkey of a holder after it was used. The error is ErrCopied if its counter has gone
+// back, and ErrWrong if the passkey was removed or used in the meantime.
+func (f *Factors) used(ctx context.Context, h *holder, keys []*Factor, used *webauthn.Credential) error {
+	if used.Authenticator.CloneWarning { // the authenticator may have been cloned (section 6.1.1)
+		return ErrCopied
 	}
 	raw, err := json.Marshal(used)
 	if err != nil {

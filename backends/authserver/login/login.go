@@ -176,14 +176,16 @@ func (l *Login) key(email, address string) lockout.Key {
 	return l.Lockout.Of(mailaddress.Key(email), kernel.Network(address))
 }
 
-// entered records a successful sign-in. If the key was locked in the meantime, it ends the session and returns the
-// refusal.
-func (l *Login) entered(ctx context.Context, key lockout.Key, u *users.User, cookie, address string) error {
+// entered records a successful sign-in, in the audit with the detail. If the key was locked in the meantime, it ends
+// the session and returns the refusal.
+func (l *Login) entered(
+	ctx context.Context, key lockout.Key, u *users.User, cookie, address string, detail ...string,
+) error {
 	if wait := l.Lockout.Succeed(key); wait > 0 {
 		return errors.Join(l.locked(wait), l.end(ctx, cookie))
 	}
 	l.Count(Attempts, "success")
-	l.Audit(ctx, kernel.Event{Action: "user.login", Actor: u.ID, Address: address})
+	l.Audit(ctx, kernel.Event{Action: "user.login", Actor: u.ID, Address: address, Detail: detail})
 	return nil
 }
 
@@ -214,15 +216,22 @@ var errDisabled = apierror.New(http.StatusForbidden, "forbidden", "Your account 
 
 // failed counts a failed sign-in and returns the refusal.
 func (l *Login) failed(ctx context.Context, key lockout.Key, email, address string) error {
+	var detail []string
+	if typed, err := mailaddress.Parse(email); err == nil { // otherwise it may be a password in the wrong field
+		detail = []string{"email", typed}
+	}
+	return l.refuse(ctx, key, address, errCredentials(), detail...)
+}
+
+// refuse records a failed sign-in, in the audit with the detail, and returns the refusal, or an error with status 429
+// while the key is locked.
+func (l *Login) refuse(ctx context.Context, key lockout.Key, address string, refusal error, detail ...string) error {
 	wait, locks := l.Lockout.Fail(key)
 	if wait > 0 {
 		return l.locked(wait)
 	}
 	l.Count(Attempts, "failure")
-	e := kernel.Event{Action: "user.login_failed", Address: address}
-	if typed, err := mailaddress.Parse(email); err == nil { // otherwise it may be a password in the wrong field
-		e.Detail = []string{"email", typed}
-	}
+	e := kernel.Event{Action: "user.login_failed", Address: address, Detail: detail}
 	l.Audit(ctx, e)
 	if locks {
 		l.Count("lockout_engaged_total", "")
@@ -232,7 +241,7 @@ func (l *Login) failed(ctx context.Context, key lockout.Key, email, address stri
 		}
 		l.Audit(ctx, e)
 	}
-	return errCredentials()
+	return refusal
 }
 
 // begin makes a session. It returns users.ErrCredentials if the user has changed since the password was checked, since

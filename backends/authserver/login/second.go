@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,8 +97,12 @@ func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a A
 	return cookie, l.entered(ctx, l.key(w.User.Email, a.Address), w.User, cookie, a.Address)
 }
 
-// Proved records that the user of a session has proved a second factor, which they have just set up.
+// Proved records that the user of a session has proved a second factor, which they have just set up. A session that was
+// begun by a passkey alone stays as it is.
 func (l *Login) Proved(ctx context.Context, s *Session, method string) error {
+	if !slices.Contains(s.Methods, factors.ByPassword) { // a passkey has proved two already
+		return nil
+	}
 	return l.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("UPDATE authserver_sessions SET methods = ? WHERE id = ? AND methods <> ''",
 			strings.Join([]string{factors.ByPassword, method, factors.ByTwo}, " "), s.ID)

@@ -11,12 +11,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// csvColumns are the columns that a file of users may have, in any order. The column email is required.
-var csvColumns = []string{"email", "id", "name", "email_verified", "password_hash", "groups", "totp", "disabled"}
+// csvAttribute begins the name of a column of an attribute, whose name follows.
+const csvAttribute = "attributes."
+
+// csvColumns are the columns that a file of users may have, in any order, beside those of attributes. The column email
+// is required.
+var csvColumns = []string{
+	"email", "id", "name", "email_verified", "password_hash", "groups", "roles", "totp", "disabled",
+}
 
 // CSV reads users from comma-separated values (RFC 4180). The first line names the columns: email, and any of id (the
 // sub of tokens), name, email_verified and disabled (true or false), password_hash (see password.Known), groups
-// (separated by semicolons) and totp (the secret of an authenticator app in base32).
+// and roles (separated by semicolons), totp (the secret of an authenticator app in base32), and attributes. followed by
+// the name of an attribute, whose values are separated by semicolons.
 func CSV(file io.Reader, each func(Record) error) error {
 	limited := &io.LimitedReader{R: file}
 	r := csv.NewReader(limited)
@@ -36,8 +43,9 @@ func CSV(file io.Reader, each func(Record) error) error {
 	names := slices.Clone(head)
 	for i, name := range names {
 		names[i] = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
-		if !slices.Contains(csvColumns, names[i]) {
-			return fmt.Errorf("there is no column %q; there are: %s", names[i], strings.Join(csvColumns, ", "))
+		if !slices.Contains(csvColumns, names[i]) && !strings.HasPrefix(names[i], csvAttribute) {
+			return fmt.Errorf("there is no column %q; there are: %s, and attributes. with the name of one", names[i],
+				strings.Join(csvColumns, ", "))
 		}
 	}
 	if !slices.Contains(names, "email") {
@@ -75,10 +83,24 @@ func csvRecord(line int, row map[string]string) Record {
 		Disabled: row["disabled"] == "true", ID: row["id"], Email: row["email"], Name: row["name"],
 		EmailVerified: row["email_verified"] == "true", Hash: row["password_hash"],
 	}
-	u.Groups = strings.FieldsFunc(row["groups"], func(r rune) bool { return r == ';' })
+	u.Groups, u.Given.Roles = several(row["groups"]), several(row["roles"])
+	for column, cell := range row {
+		name, ok := strings.CutPrefix(column, csvAttribute)
+		if values := several(cell); ok && len(values) > 0 {
+			if u.Given.Attributes == nil {
+				u.Given.Attributes = make(map[string][]string)
+			}
+			u.Given.Attributes[name] = values
+		}
+	}
 	if secret := row["totp"]; secret != "" {
 		u.Apps = []string{secret}
 	}
 	r.User = u
 	return r
+}
+
+// several returns the values of a cell, which are separated by semicolons.
+func several(cell string) []string {
+	return strings.FieldsFunc(cell, func(r rune) bool { return r == ';' })
 }

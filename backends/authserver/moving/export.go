@@ -16,6 +16,12 @@ import (
 type exported struct {
 	Client *exportedClient `json:"client,omitempty"`
 	User   *exportedUser   `json:"user,omitempty"`
+	Group  *exportedGroup  `json:"group,omitempty"`
+}
+
+type exportedGroup struct {
+	Name  string   `json:"name"`
+	Roles []string `json:"roles"`
 }
 
 type exportedClient struct {
@@ -37,6 +43,9 @@ type exportedUser struct {
 	Hash     string   `json:"password_hash,omitempty"`
 	Disabled bool     `json:"disabled,omitempty"`
 	Apps     []string `json:"totp,omitempty"`
+
+	Roles      []string            `json:"roles,omitempty"`
+	Attributes map[string][]string `json:"attributes,omitempty"`
 }
 
 // Exported counts what was written and what was left out.
@@ -49,9 +58,9 @@ type Exported struct {
 	WithoutPassword int
 }
 
-// Export writes all clients, and all users who sign in with a password, as one JSON object per line, in the form that
-// Tollgate reads. The file contains the hashes of secrets and passwords, and the secrets of authenticator apps in
-// clear.
+// Export writes all clients, the roles of groups, and all users who sign in with a password, as one JSON object per
+// line, in the form that Tollgate reads. The file contains the hashes of secrets and passwords, and the secrets of
+// authenticator apps in clear.
 //
 // Clients with a metadata document are left out, since their documents are fetched when needed. So are users of other
 // identity providers, who sign in there again, and passkeys, which are bound to the host. A user whose only second
@@ -73,6 +82,15 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 	})
 	if err != nil {
 		return n, err
+	}
+	groups, err := t.Users.GroupRoles(ctx)
+	if err != nil {
+		return n, err
+	}
+	for _, g := range groups {
+		if err := lines.Encode(exported{Group: &exportedGroup{g.Group, g.Roles}}); err != nil {
+			return n, err
+		}
 	}
 	err = t.Users.Each(ctx, func(u *users.User, hash string) error {
 		switch {
@@ -98,7 +116,12 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 				n.WithoutPassword++
 			}
 		}
+		given, err := t.Users.Given(ctx, u.ID)
+		if err != nil {
+			return fmt.Errorf("user %s: %w", u.ID, err)
+		}
 		return lines.Encode(exported{User: &exportedUser{
+			Roles: given.Roles, Attributes: given.Attributes,
 			ID: u.ID, Email: u.Email, Verified: u.EmailVerified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: hash,
 			Disabled: !u.Active(), Apps: apps,
 		}})
@@ -143,13 +166,16 @@ func exportedRecord(i int, raw json.RawMessage) Record {
 	case line.User != nil:
 		u := line.User
 		r.Where += " " + u.Email
-		r.User = &User{Apps: u.Apps, New: users.New{
+		r.User = &User{Apps: u.Apps, Given: users.Given{Roles: u.Roles, Attributes: u.Attributes}, New: users.New{
 			Disabled: u.Disabled,
 			ID:       u.ID, Email: u.Email, EmailVerified: u.Verified, Name: u.Name, Role: u.Role, Groups: u.Groups,
 			Hash: u.Hash,
 		}}
+	case line.Group != nil:
+		r.Where += " group " + line.Group.Name
+		r.Group = &users.GroupRoles{Group: line.Group.Name, Roles: line.Group.Roles}
 	default:
-		r.Refused = "it has neither a client nor a user"
+		r.Refused = "it has neither a client, a user nor a group"
 	}
 	return r
 }

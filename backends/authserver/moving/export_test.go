@@ -47,13 +47,14 @@ func TestExport(t *testing.T) {
 				t.Errorf("%+v", l)
 			}
 		}
-		if len(lines) != 4 {
-			t.Errorf("%d records, want 4", len(lines))
+		if len(lines) != 6 {
+			t.Errorf("%d records, want 6", len(lines))
 		}
 		ann, shop := to.signsIn("ann@example.com"), to.authenticates()
 		if ann.ID != "8a2f7b3e-0000-4000-8000-000000000001" || len(ann.Groups) != 2 || shop.Metadata.BackchannelLogout == "" || shop.SelfDeclared() {
 			t.Errorf("%+v, %+v", ann, shop)
 		}
+		to.takenOver(ann.ID, shop)
 		code, err := totp.GenerateCode(base32.StdEncoding.EncodeToString([]byte("sixteen of bytes")), to.Clock.Now())
 		if err != nil {
 			t.Fatal(err)

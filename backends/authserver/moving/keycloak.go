@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -21,8 +23,9 @@ var keycloakOwn = []string{
 	"security-admin-console",
 }
 
-// Keycloak reads the export of a realm (kc.sh export, or the realm's partial export with secrets): the arrays "clients"
-// and "users" of one object. Other files of an export, such as realm-users-0.json, contain only the array "users".
+// Keycloak reads the export of a realm (kc.sh export, or the realm's partial export with secrets): the arrays
+// "clients", "groups" and "users" of one object. Other files of an export, such as realm-users-0.json, contain only the
+// array "users".
 func Keycloak(file io.Reader, each func(Record) error) error {
 	return members(file, map[string]func(i int, raw json.RawMessage) error{
 		"clients": func(i int, raw json.RawMessage) error {
@@ -34,6 +37,7 @@ func Keycloak(file io.Reader, each func(Record) error) error {
 			r.Where = fmt.Sprintf("clients[%d] %s", i, c.ID)
 			return each(r)
 		},
+		"groups": func(_ int, raw json.RawMessage) error { return keycloakGroups(raw, each) },
 		"users": func(i int, raw json.RawMessage) error {
 			var u keycloakUser
 			if err := json.Unmarshal(raw, &u); err != nil {
@@ -63,6 +67,8 @@ type keycloakClient struct {
 	Direct        bool              `json:"directAccessGrantsEnabled"`
 	Implicit      bool              `json:"implicitFlowEnabled"`
 	Attributes    map[string]string `json:"attributes"`
+	Scopes        []string          `json:"defaultClientScopes"`
+	Mappers       []keycloakMapper  `json:"protocolMappers"`
 }
 
 func (c *keycloakClient) record() (r Record) {
@@ -126,6 +132,9 @@ func (c *keycloakClient) record() (r Record) {
 		}
 	}
 	one.Metadata.BackchannelLogout = c.Attributes["backchannel.logout.url"]
+	var notes []string
+	one.Metadata.Claims, notes = c.claims()
+	r.Notes = append(r.Notes, notes...)
 	r.Client = one
 	return r
 }
@@ -153,6 +162,7 @@ type keycloakUser struct {
 	Service     string               `json:"serviceAccountClientId"`
 	Groups      []string             `json:"groups"`
 	Roles       []string             `json:"realmRoles"`
+	ClientRoles map[string][]string  `json:"clientRoles"`
 	Attributes  map[string][]string  `json:"attributes"`
 	Credentials []keycloakCredential `json:"credentials"`
 	Links       []struct {
@@ -190,11 +200,16 @@ func (u *keycloakUser) record() (r Record) {
 	for _, group := range u.Groups {
 		one.Groups = append(one.Groups, strings.TrimPrefix(group, "/"))
 	}
-	if len(u.Roles) > 0 {
-		r.Notes = append(r.Notes, "left out the roles "+strings.Join(u.Roles, ", "))
-	}
-	if len(u.Attributes) > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("left out %d attributes", len(u.Attributes)))
+	one.Given.Roles = keycloakRoles(u.Roles, u.ClientRoles)
+	for _, name := range slices.Sorted(maps.Keys(u.Attributes)) {
+		if fault := claims.AttributeFault(name, u.Attributes[name]); fault != "" {
+			r.Notes = append(r.Notes, "left out an attribute: "+fault)
+			continue
+		}
+		if one.Given.Attributes == nil {
+			one.Given.Attributes = make(map[string][]string)
+		}
+		one.Given.Attributes[name] = u.Attributes[name]
 	}
 	for _, link := range u.Links {
 		r.Notes = append(r.Notes, "left out the link to "+link.Provider+": the user signs in there once more")

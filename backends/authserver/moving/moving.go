@@ -19,14 +19,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Record is a client or a user of a file.
+// Record is a client, a user, or a group with roles of a file.
 type Record struct {
 	// Where identifies the entry of the file, such as "users[3] ann@example.com".
 	Where  string
 	Client *Client
 	User   *User
-	// Skip is the reason why the entry is not for this server, such as a built-in client of the other one. Client and
-	// User are nil then.
+	Group  *users.GroupRoles
+	// Skip is the reason why the entry is not for this server, such as a built-in client of the other one. Client, User
+	// and Group are nil then.
 	Skip string
 	// Refused is the reason why the reader found that the entry cannot be imported.
 	Refused string
@@ -49,6 +50,8 @@ type User struct {
 	users.New
 	// Apps are the secrets of authenticator apps, in base32.
 	Apps []string
+	// Given are the roles and attributes.
+	Given users.Given
 }
 
 // Reader reads a file and calls each with its records, until that returns an error.
@@ -70,7 +73,7 @@ const (
 // Line is the result of one record.
 type Line struct {
 	Where   string   `json:"where"`
-	Kind    string   `json:"kind,omitempty"` // client or user
+	Kind    string   `json:"kind,omitempty"` // client, user or group
 	ID      string   `json:"id,omitempty"`
 	Outcome string   `json:"outcome"`
 	Why     string   `json:"why,omitempty"`
@@ -123,6 +126,9 @@ func (t *Target) take(ctx context.Context, r *Record, o Options) (line Line, err
 	case r.Client != nil:
 		line.Kind, line.ID = "client", r.Client.ID
 		line.Outcome, err = t.client(ctx, r.Client, o)
+	case r.Group != nil:
+		line.Kind, line.ID = "group", r.Group.Group
+		line.Outcome, err = t.group(ctx, r.Group, o)
 	default:
 		line.Kind, line.ID = "user", r.User.ID
 		line.Outcome, err = t.user(ctx, r.User, o, &line)
@@ -165,10 +171,27 @@ func (t *Target) client(ctx context.Context, c *Client, o Options) (outcome stri
 	return Taken, err
 }
 
+// group gives a group its roles, unless it has some.
+func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options) (outcome string, err error) {
+	if err := g.Check(); err != nil {
+		return "", err
+	}
+	has, err := t.Users.RolesOfGroup(ctx, g.Group)
+	switch {
+	case err != nil:
+		return "", err
+	case len(has) > 0:
+		return There, nil
+	case o.DryRun:
+		return Taken, nil
+	}
+	return Taken, t.Users.SetGroupRoles(ctx, *g, o.By)
+}
+
 // user stores a user with their factors and their status in one transaction, so that an interruption does not leave a
 // user who can sign in with less than before.
 func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outcome string, err error) {
-	if err := t.Users.Check(u.New); err != nil {
+	if err := errors.Join(t.Users.Check(u.New), u.Given.Check()); err != nil {
 		return "", err
 	}
 	found, err := t.Users.FindEmail(ctx, u.Email)
@@ -206,7 +229,7 @@ func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outc
 				return err
 			}
 		}
-		return nil
+		return u.Given.Put(c, id)
 	}
 	made, err := t.Users.Create(ctx, n, o.By)
 	if err != nil {

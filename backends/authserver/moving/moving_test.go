@@ -21,6 +21,7 @@ import (
 	"golang.org/x/crypto/scrypt"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
@@ -154,20 +155,24 @@ func realm(t testing.TB) string {
 		`{"hashIterations":2,"algorithm":"argon2","additionalParameters":{"hashLength":["32"],"memory":["64"],"type":["id"],"version":["1.3"],"parallelism":["1"]}}`)
 	otp := credential("otp", `{"value":"sixteen of bytes"}`, `{"subType":"totp","digits":6,"counter":0,"period":30,"algorithm":"HmacSHA1"}`)
 	strange := credential("password", `{"value":"AAAA","salt":"AAAA"}`, `{"hashIterations":1,"algorithm":"md5"}`)
-	return `{"id": "shop", "realm": "shop", "roles": {"realm": [{"name": "admin"}]}, "groups": [{"name": "staff", "subGroups": []}],
+	return `{"id": "shop", "realm": "shop", "roles": {"realm": [{"name": "admin"}]}, "groups": [{"name": "staff", "path": "/staff", "realmRoles": ["reader"], "subGroups": [{"name": "night", "path": "/staff/night", "clientRoles": {"shop": ["guard"]}}]}, {"name": "others", "path": "/others"}],
 "clients": [
 	{"clientId": "account", "enabled": true},
 	{"clientId": "saml", "protocol": "saml"},
 	{"clientId": "shop", "name": "The shop", "secret": "` + secret + `", "protocol": "openid-connect", "rootUrl": "https://shop.example",
 		"redirectUris": ["/cb", "https://shop.example/*"], "standardFlowEnabled": true, "serviceAccountsEnabled": true, "directAccessGrantsEnabled": true,
-		"attributes": {"post.logout.redirect.uris": "https://shop.example/##+", "backchannel.logout.url": "https://shop.example/told"}},
+		"attributes": {"post.logout.redirect.uris": "https://shop.example/##+", "backchannel.logout.url": "https://shop.example/told"},
+		"defaultClientScopes": ["web-origins", "roles", "email"], "protocolMappers": [
+			{"name": "shoe", "protocolMapper": "oidc-usermodel-attribute-mapper", "config": {"claim.name": "https://shop\\.example/shoe", "user.attribute": "shoe", "jsonType.label": "int", "id.token.claim": "true", "access.token.claim": "false"}},
+			{"name": "issuer", "protocolMapper": "oidc-usermodel-attribute-mapper", "config": {"claim.name": "iss", "user.attribute": "shoe", "id.token.claim": "true"}},
+			{"name": "fixed", "protocolMapper": "oidc-hardcoded-claim-mapper", "config": {"claim.name": "x", "id.token.claim": "true"}}]},
 	{"clientId": "app", "publicClient": true, "redirectUris": ["com.example.app:/cb"], "standardFlowEnabled": true},
 	{"clientId": "bare", "redirectUris": ["https://bare.example/cb"]},
 	{"clientId": "masked", "secret": "**********", "redirectUris": ["https://masked.example/cb"]}
 ],
 "users": [
 	{"id": "8a2f7b3e-0000-4000-8000-000000000001", "username": "ann", "email": "ann@example.com", "emailVerified": true, "firstName": "Ann", "lastName": "Other",
-		"enabled": true, "groups": ["/staff", "/staff/night"], "attributes": {"shoe": ["42"]}, "credentials": [` + old + `, ` + otp + `]},
+		"enabled": true, "groups": ["/staff", "/staff/night"], "attributes": {"shoe": ["42"], "a b": ["c"]}, "realmRoles": ["default-roles-shop", "offline_access", "admin"], "clientRoles": {"account": ["view-profile"], "shop": ["buyer"]}, "credentials": [` + old + `, ` + otp + `]},
 	{"id": "8a2f7b3e-0000-4000-8000-000000000002", "username": "bob@example.com", "enabled": false, "credentials": [` + current + `]},
 	{"username": "service-account-shop", "serviceAccountClientId": "shop"},
 	{"username": "nobody"},
@@ -187,6 +192,8 @@ clients[2] shop: taken
 clients[3] app: taken
 clients[4] bare: refused
 clients[5] masked: refused
+group /staff/night: taken
+group /staff: taken
 users[0] ann: taken
 users[1] bob@example.com: taken
 users[2] service-account-shop: skipped
@@ -202,7 +209,8 @@ users[4] eve: refused`
 		if got := outcomes(lines); got != want {
 			t.Errorf("%s\nwant\n%s", got, want)
 		}
-		if notes := lines["clients[2] shop"].Notes; len(notes) != 2 || !strings.Contains(notes[1], "https://shop.example/*") {
+		if notes := lines["clients[2] shop"].Notes; len(notes) != 4 || !strings.Contains(notes[1], "https://shop.example/*") ||
+			!strings.Contains(notes[2], "the mapper issuer") || !strings.Contains(notes[3], "hardcoded") {
 			t.Errorf("%q", notes)
 		}
 		if got := outcomes(g.applies(moving.Keycloak, file, false)); got != strings.ReplaceAll(want, "taken", "there") {
@@ -218,6 +226,10 @@ users[4] eve: refused`
 		if ann.ID != "8a2f7b3e-0000-4000-8000-000000000001" || ann.Name != "Ann Other" || !ann.EmailVerified || !slices.Equal(ann.Groups, []string{"staff", "staff/night"}) {
 			t.Errorf("%+v", ann)
 		}
+		if notes := lines["users[0] ann"].Notes; len(notes) != 1 || !strings.Contains(notes[0], "a b") {
+			t.Errorf("%q", notes)
+		}
+		g.takenOver(ann.ID, shop)
 		code, err := totp.GenerateCode(base32.StdEncoding.EncodeToString([]byte("sixteen of bytes")), g.Clock.Now())
 		if err != nil {
 			t.Fatal(err)
@@ -233,6 +245,25 @@ users[4] eve: refused`
 		}
 		g.signsIn("bob@example.com")
 	})
+}
+
+// takenOver checks the roles and attributes of Ann, and the rules of the shop.
+func (g *target) takenOver(ann string, shop *clients.Client) {
+	g.t.Helper()
+	f, err := g.Users.Facts(g.t.Context(), ann)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if strings.Join(f.Roles, " ") != "admin reader shop:buyer shop:guard" || len(f.Attributes) != 1 ||
+		f.Attributes["shoe"][0] != "42" {
+		g.t.Errorf("%+v", f)
+	}
+	const want = `{"":0,"https://shop.example/shoe":42,` +
+		`"realm_access":{"roles":["admin","reader","shop:buyer","shop:guard"]},` +
+		`"resource_access":{"shop":{"roles":["buyer","guard"]}}}`
+	if text := claims.Make(shop.ClaimRules(), f).Append([]byte(`{"":0}`)); string(text) != want {
+		g.t.Errorf("the shop is told %s, want %s", text, want)
+	}
 }
 
 // TestHydra imports clients in each of the supported forms.
@@ -305,10 +336,10 @@ func TestCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow := "$scrypt$ln=4,r=8,p=1$" + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(sum)
-	file := "\ufeffid,email,name,email_verified,password_hash,groups,totp,disabled\r\n" +
-		fmt.Sprintf("1,ann@example.com,\"Other, Ann\",true,%s,staff;night,%s,\r\n", quick, "JBSWY3DPEHPK3PXP") +
-		fmt.Sprintf(",bob@example.com,,,\"%s\",,,false\r\n", slow) +
-		",no address,,,,,,\r\n,eve@example.com,,yes,,,,\r\n,mallory@example.com,,,$2b$04$short,,,\r\n"
+	file := "\ufeffid,email,name,email_verified,password_hash,groups,totp,disabled,roles,attributes.shoe\r\n" +
+		fmt.Sprintf("1,ann@example.com,\"Other, Ann\",true,%s,staff;night,%s,,admin;reader,42;43\r\n", quick, "JBSWY3DPEHPK3PXP") +
+		fmt.Sprintf(",bob@example.com,,,\"%s\",,,false,,\r\n", slow) +
+		",no address,,,,,,,,\r\n,eve@example.com,,yes,,,,,,\r\n,mallory@example.com,,,$2b$04$short,,,,,\r\n"
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		g := newTarget(t, k)
 		lines := g.applies(moving.CSV, file, false)
@@ -318,6 +349,11 @@ func TestCSV(t *testing.T) {
 		}
 		if ann := g.signsIn("ann@example.com"); ann.ID != "1" || ann.Name != "Other, Ann" || !slices.Equal(ann.Groups, []string{"staff", "night"}) {
 			t.Errorf("%+v", ann)
+		}
+		f, err := g.Users.Facts(t.Context(), "1")
+		if err != nil || !slices.Equal(f.Roles, []string{"admin", "reader"}) ||
+			!slices.Equal(f.Attributes["shoe"], []string{"42", "43"}) {
+			t.Errorf("%+v, error %v", f, err)
 		}
 		g.signsIn("bob@example.com")
 	})

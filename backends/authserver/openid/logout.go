@@ -87,7 +87,7 @@ func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, e
 
 // hinted returns the claims of an ID token that this server issued, even if it has expired. They are nil if the text is
 // no such token, or its key no longer exists.
-func (s *OpenID) hinted(ctx context.Context, text string) (*claims, error) {
+func (s *OpenID) hinted(ctx context.Context, text string) (*idClaims, error) {
 	if len(text) > maxHint {
 		return nil, refuse("id_token_hint is too long")
 	}
@@ -98,7 +98,7 @@ func (s *OpenID) hinted(ctx context.Context, text string) (*claims, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := new(claims)
+	c := new(idClaims)
 	if err := json.Unmarshal(raw, c); err != nil || c.Issuer != s.Issuer {
 		return nil, nil //nolint:nilerr // not an ID token of this server
 	}

@@ -7,11 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
@@ -110,8 +112,35 @@ func person(u *users.User, scope []string) Person {
 	return p
 }
 
-// claims are the claims of an ID token.
-type claims struct {
+// tell returns what a client is told of a user in a place: what the scope contains, and the claims that the rules of
+// the client make. A rule for groups replaces the groups of the scope.
+func (s *OpenID) tell(
+	ctx context.Context, u *users.User, client, place string, scope []string,
+) (p Person, made *claims.Members, err error) {
+	p = person(u, scope)
+	c, err := s.Clients.Find(ctx, client)
+	if errors.Is(err, clients.ErrUnknown) { // a client that was deleted has no rules
+		return p, nil, nil
+	}
+	if err != nil {
+		return p, nil, err
+	}
+	rules := claims.Wanted(place, scope, c.ClaimRules())
+	if len(rules) == 0 {
+		return p, nil, nil
+	}
+	facts, err := s.Users.Facts(ctx, u.ID)
+	if err != nil {
+		return p, nil, err
+	}
+	if slices.ContainsFunc(rules, func(r claims.Rule) bool { return r.Outside() == "groups" }) {
+		p.Groups = nil
+	}
+	return p, claims.Make(rules, facts), nil
+}
+
+// idClaims are the claims of an ID token.
+type idClaims struct {
 	Person
 	Issuer   string `json:"iss"`
 	Audience string `json:"aud"`
@@ -138,16 +167,20 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
 	now := s.Now()
-	raw, err := json.Marshal(claims{
+	told, made, err := s.tell(ctx, u, g.Client, claims.IDToken, g.Scope)
+	if err != nil {
+		return "", fmt.Errorf("making an ID token: %w", err)
+	}
+	raw, err := json.Marshal(idClaims{
 		Session: sid,
-		Person:  person(u, g.Scope), Issuer: s.Issuer, Audience: g.Client, Party: g.Client,
+		Person:  told, Issuer: s.Issuer, Audience: g.Client, Party: g.Client,
 		Expires: now.Add(idLife).Unix(), IssuedAt: now.Unix(), AuthTime: g.AuthTime.Unix(), ACR: tokens.ClassOf(g.Methods),
 		Methods: g.Methods, Nonce: g.Nonce, Token: half(accessToken),
 	})
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
-	return s.Keys.Sign(ctx, keys.Plain, raw)
+	return s.Keys.Sign(ctx, keys.Plain, made.Append(raw))
 }
 
 // half returns the claim at_hash: the left half of the hash of an access token.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/proofs"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
@@ -46,37 +47,42 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusUnauthorized)
 		return nil
 	}
-	claims, _, ok, err := s.Tokens.Live(r.Context(), token)
+	tokenClaims, _, ok, err := s.Tokens.Live(r.Context(), token)
 	if err != nil {
 		return err
 	}
 	// A bound token is not accepted as a bearer token.
-	if !ok || claims.User() == "" || !bound && claims.Confirm.JKT != "" {
+	if !ok || tokenClaims.User() == "" || !bound && tokenClaims.Confirm.JKT != "" {
 		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not good here", "")
 	}
 	if bound {
-		if err := s.proven(w, r, token, claims.Confirm.JKT); err != nil {
+		if err := s.proven(w, r, token, tokenClaims.Confirm.JKT); err != nil {
 			return err
 		}
 	}
-	scope := strings.Fields(claims.Scope)
+	scope := strings.Fields(tokenClaims.Scope)
 	if !slices.Contains(scope, "openid") {
 		return challenge(http.StatusForbidden, "insufficient_scope", "the access token has not the scope openid",
 			`, scope="openid"`)
 	}
-	u, err := s.Users.Find(r.Context(), claims.User())
+	u, err := s.Users.Find(r.Context(), tokenClaims.User())
 	if users.IsNone(err) || err == nil && !u.Active() {
 		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not good here", "")
 	}
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(person(u, scope))
+	told, made, err := s.tell(r.Context(), u, tokenClaims.Client, claims.UserInfo, scope)
 	if err != nil {
 		return err
 	}
+	text, err := json.Marshal(told)
+	if err != nil {
+		return err
+	}
+	text = made.Append(text)
 	h.Set("Content-Type", "application/json")
-	_, _ = w.Write(text) // an error means that the client is gone
+	_, _ = w.Write(text) //nolint:gosec // G705: it is JSON; an error means that the client is gone
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -35,10 +36,12 @@ type Resource struct {
 	DisplayName string  `json:"display_name"`
 	Scopes      []Scope `json:"scopes"`
 	// Provider is the id of the provider of a broker resource.
-	Provider  string    `json:"broker_provider_id,omitempty"`
-	Policy    Policy    `json:"policy"`
-	CreatedAt time.Time `json:"-"`
-	UpdatedAt time.Time `json:"-"`
+	Provider string `json:"broker_provider_id,omitempty"`
+	Policy   Policy `json:"policy"`
+	// Claims are the rules for claims of users in the access tokens for this resource.
+	Claims    []claims.Rule `json:"claim_rules,omitempty"`
+	CreatedAt time.Time     `json:"-"`
+	UpdatedAt time.Time     `json:"-"`
 }
 
 // Scope is a scope that a resource declares.
@@ -140,23 +143,26 @@ func (r *Resource) Check() error {
 			return refuse(fmt.Sprintf("scopes[%d].upstream", i), "is for broker resources alone")
 		}
 	}
-	return nil
+	if r.Kind != Mint && len(r.Claims) > 0 {
+		return refuse("claim_rules", "are for mint resources alone, whose tokens are made here")
+	}
+	return claims.Check(r.Claims, true)
 }
 
-const columns = "id, slug, uri, kind, display_name, scopes, provider_id, policy, created_at, updated_at"
+const columns = "id, slug, uri, kind, display_name, scopes, provider_id, policy, claim_rules, created_at, updated_at"
 
 func scan(row store.Row) (*Resource, error) {
 	r := new(Resource)
 	var uri sql.NullString
-	var scopes, policy string
+	var scopes, policy, rules string
 	var created, updated int64
-	if err := row.Scan(&r.ID, &r.Slug, &uri, &r.Kind, &r.DisplayName, &scopes, &r.Provider, &policy, &created,
+	if err := row.Scan(&r.ID, &r.Slug, &uri, &r.Kind, &r.DisplayName, &scopes, &r.Provider, &policy, &rules, &created,
 		&updated); err != nil {
 		return nil, err
 	}
 	r.URI = uri.String
-	if err := errors.Join(json.Unmarshal([]byte(scopes), &r.Scopes), json.Unmarshal([]byte(policy),
-		&r.Policy)); err != nil {
+	if err := errors.Join(json.Unmarshal([]byte(scopes), &r.Scopes), json.Unmarshal([]byte(policy), &r.Policy),
+		json.Unmarshal([]byte(rules), &r.Claims)); err != nil {
 		return nil, fmt.Errorf("reading resource %q: %w", r.Slug, err)
 	}
 	r.CreatedAt, r.UpdatedAt = time.UnixMicro(created), time.UnixMicro(updated)
@@ -179,7 +185,8 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 			return err
 		}
 		values := append([]any{r.ID, r.Slug}, r.values(now)...)
-		_, err := c.Exec("INSERT INTO authserver_resources (id, slug, uri, kind, display_name, scopes, provider_id, policy, updated_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		_, err := c.Exec("INSERT INTO authserver_resources (id, slug, uri, kind, display_name, scopes, provider_id, policy,"+
+			" claim_rules, updated_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			append(values, now.UnixMicro())...)
 		return err
 	}))
@@ -212,7 +219,8 @@ func (r *Resource) alone(c store.Conn) error {
 func (r *Resource) values(now time.Time) []any {
 	scopes, err := json.Marshal(r.Scopes)
 	policy, err2 := json.Marshal(r.Policy)
-	if errors.Join(err, err2) != nil {
+	rules, err3 := json.Marshal(append([]claims.Rule{}, r.Claims...))
+	if errors.Join(err, err2, err3) != nil {
 		panic(err) // texts can be encoded
 	}
 	if r.Scopes == nil {
@@ -221,7 +229,7 @@ func (r *Resource) values(now time.Time) []any {
 	return []any{
 		sql.NullString{String: r.URI, Valid: r.URI != ""},
 		r.Kind, r.DisplayName, string(scopes), r.Provider,
-		string(policy), now.UnixMicro(),
+		string(policy), string(rules), now.UnixMicro(),
 	}
 }
 
@@ -256,7 +264,8 @@ func (cat *Catalog) Edit(
 		}
 		r.UpdatedAt = cat.Now().Truncate(time.Microsecond)
 		edited = r
-		_, err = c.Exec("UPDATE authserver_resources SET slug = ?, uri = ?, kind = ?, display_name = ?, scopes = ?, provider_id = ?, policy = ?, updated_at = ? WHERE id = ?",
+		_, err = c.Exec("UPDATE authserver_resources SET slug = ?, uri = ?, kind = ?, display_name = ?, scopes = ?,"+
+			" provider_id = ?, policy = ?, claim_rules = ?, updated_at = ? WHERE id = ?",
 			append(append([]any{r.Slug}, r.values(r.UpdatedAt)...), r.ID)...)
 		return err
 	}))

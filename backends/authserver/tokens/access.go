@@ -69,6 +69,8 @@ type Claims struct {
 	Machine bool     `json:"sub_client"`
 	Agent   string   `json:"agent_id"`
 	Chain   []string `json:"agent_chain"`
+
+	custom []byte // the claims that rules have made, as JSON members that begin with a comma
 }
 
 // Family returns the id of the token family that a token belongs to, or "" if there is none.
@@ -229,7 +231,11 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 	if c.Audience == nil {
 		c.Audience = Audience{t.Issuer}
 	}
-	signed, err := t.options.Keys.Sign(ctx, keys.AccessToken, c.append(make([]byte, 0, 512)))
+	made, err := t.custom(ctx, &c, o)
+	if err != nil {
+		return Answer{}, Issuance{}, fmt.Errorf("making the claims of an access token: %w", err)
+	}
+	signed, err := t.options.Keys.Sign(ctx, keys.AccessToken, made.Append(c.append(make([]byte, 0, 512))))
 	if err != nil {
 		return Answer{}, Issuance{}, fmt.Errorf("signing an access token: %w", err)
 	}
@@ -304,7 +310,8 @@ func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.
 	if !t.Now().Before(until) {
 		return nil, 0, time.Time{}, keys.ErrToken
 	}
-	return c, int64(len(raw)) + 400, until, nil
+	c.custom = c.beyond(raw)
+	return c, int64(len(raw)+len(c.custom)) + 400, until, nil
 }
 
 // Live returns the claims of an access token that this server issued and that is valid now: neither expired nor
@@ -375,7 +382,7 @@ func (c *Claims) appendIntrospection(out []byte, username string) []byte {
 	if username != "" {
 		out = jsontext.AppendQuoted(append(out, `,"username":`...), username)
 	}
-	return append(out, '}')
+	return append(append(out, c.custom...), '}')
 }
 
 // appendRefresh appends the introspection response of a refresh token, for its own client.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
@@ -27,6 +28,10 @@ type Options struct {
 	// IDToken makes the ID token that is returned with an access token whose scope contains openid. Default: none is
 	// returned.
 	IDToken func(ctx context.Context, g Grant, accessToken string) (string, error)
+
+	// Facts returns the facts about a user of which rules of clients and resources make claims. Default: there are no
+	// such claims.
+	Facts func(ctx context.Context, user string) (*claims.Facts, error)
 
 	// CodeLife is how long an authorization code is valid. Default: 60 s. At most 10 min.
 	CodeLife time.Duration

@@ -48,8 +48,9 @@ type options struct {
 	User struct {
 		ID string `json:"id"`
 	} `json:"user"`
-	Exclude []descriptor `json:"excludeCredentials"`
-	Allow   []descriptor `json:"allowCredentials"`
+	Verification string       `json:"userVerification"`
+	Exclude      []descriptor `json:"excludeCredentials"`
+	Allow        []descriptor `json:"allowCredentials"`
 }
 
 type descriptor struct {
@@ -97,7 +98,10 @@ func (a *authenticator) makes(asked string) string {
 	if o.RP.ID != a.host {
 		a.t.Errorf("the relying party is %q", o.RP.ID)
 	}
-	a.handle = []byte(o.User.ID)
+	var err error
+	if a.handle, err = base64.RawURLEncoding.DecodeString(o.User.ID); err != nil {
+		a.t.Fatal(err)
+	}
 	client := a.client("webauthn.create", o.Challenge)
 	point, err := a.key.PublicKey.Bytes()
 	if err != nil {
@@ -119,8 +123,24 @@ func (a *authenticator) signs(asked string) string {
 	if o.RPID != "as.example" || len(o.Allow) == 0 {
 		a.t.Errorf("asked is %q", asked)
 	}
+	return a.says(o.Challenge, nil)
+}
+
+// signsAlone answers a page that asks anybody for a passkey.
+func (a *authenticator) signsAlone(asked string) string {
+	a.t.Helper()
+	o := a.read(asked)
+	if o.RPID != "as.example" || len(o.Allow) != 0 || o.Verification != "required" {
+		a.t.Errorf("asked is %q", asked)
+	}
+	return a.says(o.Challenge, a.handle)
+}
+
+// says answers a challenge. Without a handle it tells of no user.
+func (a *authenticator) says(challenge string, handle []byte) string {
+	a.t.Helper()
 	a.count++
-	client := a.client("webauthn.get", o.Challenge)
+	client := a.client("webauthn.get", challenge)
 	sum := sha256.Sum256(client)
 	data := a.data(0)
 	digest := sha256.Sum256(append(bytes.Clone(data), sum[:]...))
@@ -128,7 +148,13 @@ func (a *authenticator) signs(asked string) string {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return a.answer(map[string]any{"clientDataJSON": coded(client), "authenticatorData": coded(data), "signature": coded(signature)})
+	response := map[string]any{
+		"clientDataJSON": coded(client), "authenticatorData": coded(data), "signature": coded(signature),
+	}
+	if handle != nil {
+		response["userHandle"] = coded(handle)
+	}
+	return a.answer(response)
 }
 
 func (a *authenticator) answer(response map[string]any) string {

@@ -74,6 +74,7 @@ type settings struct {
 	login    login.Options
 	web      web.Options
 	required bool // a second factor
+	alone    bool // passkeys sign in without a password
 }
 
 // sealer returns the encryptor of data_encryption.
@@ -95,7 +96,7 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 		o.login = login.Options{MaxAge: 24 * time.Hour, FailClosed: true, Failures: 3, Window: 10 * time.Minute, Lock: 15 * time.Minute, Identities: 1000}
 	}
 	var err error
-	if s.factors, err = factors.New(k.Server, factors.Options{Encryptor: sealer(t)}); err != nil {
+	if s.factors, err = factors.New(k.Server, factors.Options{Encryptor: sealer(t), Alone: o.alone}); err != nil {
 		t.Fatal(err)
 	}
 	o.login.Factors, o.web.Factors = s.factors, s.factors

@@ -17,6 +17,7 @@ type security struct {
 	Left      int64 // the number of unused recovery codes
 	Apps      bool  // apps can be set up
 	Passkeys  bool
+	Alone     bool // a passkey also signs in without the password
 	Required  bool // a second factor is required for everything
 	Wanted    bool // the request to continue with needs a second factor
 	Elsewhere bool // the user signs in at another provider
@@ -79,6 +80,7 @@ func (c *call) security() error {
 	}
 	return c.Show("security", "Sign-in and security", &security{
 		Redirect: c.onward(), Factors: list, Left: left, Apps: c.Factors.Apps(), Passkeys: c.Factors.Passkeys(),
+		Alone:    c.Factors.Alone(),
 		Required: c.Authorize.SecondFactor,
 		Wanted:   strings.HasPrefix(c.onward(), "/consent?"),
 	})
@@ -121,6 +123,7 @@ func (c *call) addApp() error {
 type passkeyForm struct {
 	*factors.Challenge
 	Redirect, Called string
+	Alone            bool // it signs in without the password, too
 }
 
 func (c *call) askPasskey() error {
@@ -135,7 +138,8 @@ func (c *call) newPasskey(refusal error, label string) error {
 	if err != nil {
 		return err
 	}
-	return c.ShowForm(refusal, "passkey", "Set up a passkey", &passkeyForm{challenge, c.onward(), label})
+	return c.ShowForm(refusal, "passkey", "Set up a passkey",
+		&passkeyForm{challenge, c.onward(), label, c.Factors.Alone()})
 }
 
 func (c *call) addPasskey() error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
@@ -36,6 +37,8 @@ type loginForm struct {
 	Joins string
 	// Forgot and Register are links to pages that send mails. They are empty if these are not available.
 	Forgot, Register string
+	// Passkey asks the browser for a passkey that signs in alone; nil: there is no such sign-in.
+	Passkey *factors.Challenge
 }
 
 // loginForm returns the data of the login form for the fields of a request.
@@ -70,6 +73,7 @@ func (c *call) loginFormTo(to string, again bool) *loginForm {
 		c.AllowForms("https:")
 		c.AllowForms("http:")
 	}
+	form.Passkey = c.anyPasskey()
 	return form
 }
 

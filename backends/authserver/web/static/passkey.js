@@ -1,6 +1,7 @@
 // A form with data-passkey asks the browser for a passkey (Web Authentication Level 3,
 // section 5.1) before it is sent: create makes one, get uses one. data-options are the
-// options, and what the browser says goes into the field answer.
+// options, and what the browser says goes into the field answer. Where data-mediation is conditional
+// the browser offers passkeys among what it fills in, too, while nobody is asked.
 
 const bytes = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
 
@@ -34,18 +35,36 @@ function answer(made) {
   });
 }
 
+const send = (form, made) => {
+  form.elements.answer.value = answer(made);
+  form.submit();
+};
+
+// offer waits until somebody chooses a passkey among what the browser fills in, and returns what ends
+// that: a browser answers one question at a time.
+function offer(form) {
+  const end = new AbortController();
+  (async () => {
+    if (!(await window.PublicKeyCredential?.isConditionalMediationAvailable?.()) || end.signal.aborted) return;
+    const made = await navigator.credentials.get({ ...asked(JSON.parse(form.dataset.options)), mediation: 'conditional', signal: end.signal });
+    if (made) send(form, made);
+  })().catch(() => {}); // nobody chose one, and the page is there as before
+  return end;
+}
+
 for (const form of document.querySelectorAll('form[data-passkey]')) {
-  form.hidden = !navigator.credentials;
+  form.hidden = !navigator.credentials || (form.dataset.mediation && !window.PublicKeyCredential);
   const problem = form.querySelector('[role=alert][hidden]');
   const button = form.querySelector('button');
+  const offered = form.dataset.mediation === 'conditional' && !form.hidden ? offer(form) : undefined;
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     button.disabled = true;
     problem.hidden = true;
+    offered?.abort();
     try {
       const made = await navigator.credentials[form.dataset.passkey](asked(JSON.parse(form.dataset.options)));
-      form.elements.answer.value = answer(made);
-      form.submit();
+      send(form, made);
     } catch {
       problem.hidden = false;
       button.disabled = false;

@@ -199,6 +199,52 @@ inBrowser('a user is made and disabled', {}, async (tab) => {
   await tab.getByText('This user has given no consent.').waitFor();
 });
 
+inBrowser('a user has groups, roles and attributes, of which clients and resources are told', {}, async (tab) => {
+  const { users: [ann] } = await ask('GET', 'users?q=ann@example.com');
+  await enter(tab, 'users');
+  await button(tab, 'Roles of groups').click();
+  await dialog(tab).getByLabel('Groups').fill('staff');
+  await button(dialog(tab), 'Save').click();
+  await dialog(tab).getByText('This line is no group with its roles: staff').waitFor();
+  await dialog(tab).getByLabel('Groups').fill('staff: writer, reader');
+  await sound(tab, 'authserver-admin-group-roles');
+  await button(dialog(tab), 'Save').click();
+  await dialog(tab).waitFor({ state: 'detached' });
+  await tab.getByRole('link', { name: 'ann@example.com' }).click();
+  await at(tab, 'ann@example.com');
+  const facts = tab.locator('section', { has: tab.getByRole('heading', { name: 'Groups, roles and attributes' }) });
+  await button(facts, 'Change').click();
+  await dialog(tab).getByLabel('Groups').fill('staff/night');
+  await dialog(tab).getByLabel('Roles').fill('shop:buyer\n\n admin');
+  await dialog(tab).getByLabel('Attributes').fill('department');
+  await button(dialog(tab), 'Save').click();
+  await dialog(tab).getByText('This line is no attribute: department').waitFor();
+  await dialog(tab).getByLabel('Attributes').fill('department = Sales = more\ndepartment = Support');
+  await button(dialog(tab), 'Save').click();
+  await facts.getByText('reader, writer').waitFor();
+  await sound(tab, 'authserver-admin-facts');
+  const told = await ask('GET', `users/${ann.id}/attributes`);
+  assert.deepEqual(told, { groups: ['staff/night'], roles: ['shop:buyer', 'admin'], attributes: { department: ['Sales = more', 'Support'] }, effective_roles: ['admin', 'reader', 'shop:buyer', 'writer'] });
+
+  const { client_id: id } = await ask('POST', 'clients', { client_name: 'Shop', redirect_uris: ['https://shop.example/cb'] });
+  for (const [page, heading] of [[`clients/${id}`, 'Shop'], [`resources/${(await ask('GET', 'resources/files')).id}`, 'Files']]) {
+    await tab.goto(`${admin}/admin/ui/#/${page}`);
+    await at(tab, heading);
+    const rules = tab.locator('section', { has: tab.getByRole('heading', { name: 'Claims of users' }) });
+    await button(rules, 'Change').click();
+    await dialog(tab).getByLabel('Rules').fill('iss roles');
+    await button(dialog(tab), 'Save').click();
+    await dialog(tab).getByText('is a claim of the server’s own').or(dialog(tab).getByText("is a claim of the server's own")).waitFor();
+    await dialog(tab).getByLabel('Rules').fill('roles roles prefix=shop: strip_prefix in=access_token\ndepartment attributes.department type=list scope=read');
+    await button(dialog(tab), 'Save').click();
+    await rules.getByText('attributes.department').waitFor();
+    await sound(tab, `authserver-admin-rules-${heading}`);
+    assert.deepEqual((await ask('GET', page)).claim_rules, [
+      { claim: 'roles', from: 'roles', prefix: 'shop:', strip_prefix: true, in: ['access_token'] }, { claim: 'department', from: 'attributes.department', type: 'list', scope: 'read' },
+    ]);
+  }
+});
+
 inBrowser('a resource has scopes and a policy', {}, async (tab) => {
   await enter(tab, 'resources');
   await button(tab, 'Create resource').click();

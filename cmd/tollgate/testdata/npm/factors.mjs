@@ -56,10 +56,21 @@ async function register() {
 
 const back = (tab) => tab.getByRole('heading', { level: 1, name: 'Back' }).waitFor();
 
-inBrowser('a passkey is set up on the way to an application, and used from then on', {}, async (tab, context) => {
+// device puts an authenticator into the browser, which answers at once. quiet has it answer nothing, as where nobody
+// touches it, while a page offers to fill a passkey in.
+async function device(tab, context) {
   const cdp = await context.newCDPSession(tab);
   await cdp.send('WebAuthn.enable');
-  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', { options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true } });
+  const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true };
+  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', { options });
+  const quiet = (yes) => cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: !yes });
+  const remove = () => cdp.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId });
+  const verifies = (yes) => cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: yes });
+  return { quiet, remove, verifies };
+}
+
+inBrowser('a passkey is set up on the way to an application, and used from then on', {}, async (tab, context) => {
+  const key = await device(tab, context);
   const app = await register();
   await tab.goto(app.ask());
   await signIn(tab, 'ann@example.com', process.env.PASSWORD);
@@ -78,12 +89,12 @@ inBrowser('a passkey is set up on the way to an application, and used from then 
   await back(tab);
   assert.deepEqual((await app.claims(tab)).amr, ['pwd', 'pop', 'mfa']);
 
+  await key.quiet(true);
   await tab.goto(app.ask({ prompt: 'login' }));
   await signIn(tab, 'ann@example.com', process.env.PASSWORD);
   await sound(tab, 'Two-step verification', 'second-passkey');
-  await cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: false });
-  await cdp.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId });
-  await cdp.send('WebAuthn.addVirtualAuthenticator', { options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true } });
+  await key.remove();
+  await device(tab, context);
   await button(tab, 'Use a passkey').click(); // of a device that has none
   await tab.getByRole('alert').getByText('The passkey could not be used').waitFor();
   await tab.getByLabel('Recovery code').fill(codes[7]);
@@ -96,21 +107,48 @@ inBrowser('a passkey is set up on the way to an application, and used from then 
 });
 
 inBrowser('a passkey signs in', {}, async (tab, context) => {
-  const cdp = await context.newCDPSession(tab);
-  await cdp.send('WebAuthn.enable');
-  await cdp.send('WebAuthn.addVirtualAuthenticator', { options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true } });
+  const key = await device(tab, context);
   await tab.goto(`${base}/login?redirect=/security`);
   await signIn(tab, 'bob@example.com', process.env.OTHER);
   await tab.getByRole('link', { name: 'Set up a passkey' }).click();
   await button(tab, 'Set up').click();
   await tab.getByRole('link', { name: 'I have saved them' }).click();
   await tab.getByRole('heading', { name: 'Sign-in and security' }).waitFor();
+  await key.quiet(true);
   await tab.goto(`${base}/`);
   await button(tab, 'Sign out').click();
   await tab.getByText('You are signed out.').first().waitFor(); // on the page and in a notice
   await signIn(tab, 'bob@example.com', process.env.OTHER);
+  await key.quiet(false);
   await button(tab, 'Use a passkey').click();
   await tab.getByRole('heading', { name: 'You are signed in' }).waitFor();
+
+  // Without the password, as the page offers it and by the button, on the way to an application.
+  const app = await register();
+  await key.quiet(true);
+  await tab.goto(app.ask({ prompt: 'login', acr_values: '2' }));
+  await sound(tab, 'Sign in', 'alone');
+  assert.equal(await tab.getByLabel('Mail address').getAttribute('autocomplete'), 'username webauthn');
+  await tab.goto('about:blank');
+  await key.quiet(false); // somebody chooses what is offered
+  await tab.goto(app.ask({ prompt: 'login', acr_values: '2' }), { waitUntil: 'commit' }); // the page sends itself on
+  await tab.getByRole('heading', { name: 'Photo Album' }).waitFor();
+  await button(tab, 'Allow').click();
+  await back(tab);
+  const claims = await app.claims(tab);
+  assert.deepEqual([claims.amr, claims.acr], [['pop', 'mfa'], '2']);
+  await key.verifies(false);
+  await tab.goto(app.ask({ prompt: 'login' }));
+  await button(tab, 'Sign in with a passkey').click(); // which does not verify its user
+  await tab.getByRole('alert').getByText('No passkey was used').waitFor();
+  await tab.addInitScript(() => { // as a browser that fills no passkeys in
+    if (window.PublicKeyCredential) window.PublicKeyCredential.isConditionalMediationAvailable = async () => false;
+  });
+  await tab.goto('about:blank');
+  await key.verifies(true);
+  await tab.goto(app.ask({ prompt: 'login' }));
+  await button(tab, 'Sign in with a passkey').click();
+  await back(tab);
   // Removed, and an app instead: one has to be there.
   await tab.goto(`${base}/security`);
   await tab.getByRole('button', { name: 'Remove Passkey' }).click();

@@ -2,6 +2,7 @@ import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
 import { tag, code, copyButton, h, load, notice } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
+import { rulesCard } from '../rules.js';
 import { state } from '../tones.js';
 import { act, area, ask, card, done, facts, lines, link, list, moment, more, order, stamp, words } from '../view.js';
 import { tokenList } from './tokens.js';
@@ -154,6 +155,7 @@ function one({ body, actions, heading, id, signal }) {
         ['Told of sign-outs at', c.backchannel_logout_uri && code(c.backchannel_logout_uri), true],
         ['Scope ceiling', c.scope || 'none: whatever its resources have', true], ['First party', c.first_party && 'yes: people are not asked what it may do'], ['Agent', c.agent && (c.agent_description || 'yes')],
       ])),
+      c.registration_source === 'admin' && rulesCard(c.claim_rules, path, () => call('GET', path, { signal }), 'It is told what its scopes have, and what its resources say.', refresh),
     ].filter(Boolean);
   });
   body.append(place, h('h2', null, 'Live tokens'), tokenList(signal, { client: id }), more('client', id, 'Audit log'));

@@ -2,6 +2,7 @@ import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
 import { busy, code, h, load, table } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
+import { rulesCard } from '../rules.js';
 import { act, ask, card, done, facts, link, list, stamp } from '../view.js';
 
 export const title = 'Resources';
@@ -105,8 +106,9 @@ function one({ body, actions, heading, id, signal }) {
         { title: 'What users read', cell: (s) => s.description },
         r.backend_kind === 'broker' && { title: 'At the provider', cell: (s) => [s.upstream].flat().filter(Boolean).join(' ') },
       ].filter(Boolean), r.scopes, 'It has no scopes.')),
+      r.backend_kind === 'mint' && rulesCard(r.claim_rules, path, () => call('GET', path, { signal }), 'Its access tokens have none.', refresh),
       ...policies.map((p) => policy(r, p, path, refresh)),
-    ];
+    ].filter(Boolean);
   });
   body.append(place);
   return refresh();

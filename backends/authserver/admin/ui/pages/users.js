@@ -4,6 +4,7 @@ import { identityCard } from '../identities.js';
 import { code, copyButton, h, load, table } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 import { state } from '../tones.js';
+import { factCard, groupRoles } from '../userfacts.js';
 import { act, ask, card, done, facts, link, list, moment, more, order, stamp } from '../view.js';
 import { grantList } from './grants.js';
 import { tokenList } from './tokens.js';
@@ -37,6 +38,7 @@ function all({ body, actions, signal, query }) {
     fetch: (q, stop) => call('GET', 'users', { query: q, signal: stop }),
   });
   actions.append(
+    act('Roles of groups', groupRoles),
     h('button.quiet', { type: 'button', onclick: () => invite(found.show) }, 'Invite'),
     h('button', { type: 'button', onclick: () => edit(null, found.show) }, 'Create user'),
   );
@@ -123,7 +125,7 @@ function one({ body, actions, heading, id, signal }) {
       ['Id', code(u.id), true], ['Name', u.name], ['Role', u.role], ['Status', state(u.status)], ['Sign-in method', u.provider], ['Created', stamp(u.created_at)],
     ]));
   });
-  body.append(place, identityCard(path, signal), factorList(path, signal), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, more('user', id, 'Audit log', 'actor'));
+  body.append(place, factCard(path, signal), identityCard(path, signal), factorList(path, signal), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, more('user', id, 'Audit log', 'actor'));
   return refresh();
 }
 

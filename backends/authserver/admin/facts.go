@@ -1,0 +1,109 @@
+package admin
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// factRoutes are about what claims of users are made of.
+func (a *API) factRoutes() []kernel.Route {
+	return []kernel.Route{
+		a.route(http.MethodGet, "/users/{id}/attributes", a.userFacts),
+		a.route(http.MethodPatch, "/users/{id}/attributes", a.patchUserFacts),
+		a.route(http.MethodGet, "/group-roles", a.groupRoles),
+		a.route(http.MethodPut, "/group-roles", a.setGroupRoles),
+	}
+}
+
+// facts are the groups, roles and attributes of a user as they are told.
+type facts struct {
+	Groups     []string            `json:"groups"`
+	Roles      []string            `json:"roles"`
+	Attributes map[string][]string `json:"attributes"`
+	// Effective are the roles with those of the groups.
+	Effective []string `json:"effective_roles"`
+}
+
+func (a *API) userFacts(c *call) (any, error) {
+	u, err := a.Users.Find(c.R.Context(), c.Path("id"))
+	if err != nil {
+		return nil, err
+	}
+	given, err := a.Users.Given(c.R.Context(), u.ID)
+	if err != nil {
+		return nil, err
+	}
+	return a.tellFacts(c, u, given)
+}
+
+func (a *API) tellFacts(c *call, u *users.User, given users.Given) (any, error) {
+	all, err := a.Users.Facts(c.R.Context(), u.ID)
+	if err != nil {
+		return nil, err
+	}
+	told := facts{words(u.Groups), words(given.Roles), given.Attributes, words(all.Roles)}
+	if told.Attributes == nil {
+		told.Attributes = map[string][]string{}
+	}
+	return told, nil
+}
+
+func (a *API) patchUserFacts(c *call) (any, error) {
+	var body struct {
+		Groups     *[]string            `json:"groups"`
+		Roles      *[]string            `json:"roles"`
+		Attributes *map[string][]string `json:"attributes"`
+	}
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	u, given, err := a.Users.Regroup(c.R.Context(), c.Path("id"), body.Groups, body.Roles, body.Attributes, by)
+	if err != nil {
+		return nil, err
+	}
+	return a.tellFacts(c, u, given)
+}
+
+// groupRole is a group with its roles as it is told.
+type groupRole struct {
+	Group string   `json:"group"`
+	Roles []string `json:"roles"`
+}
+
+func (a *API) groupRoles(c *call) (any, error) {
+	limit, offset, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.Users.GroupRoles(c.R.Context())
+	if err != nil {
+		return nil, err
+	}
+	rest := all[min(offset, len(all)):]
+	told := make([]groupRole, min(limit, len(rest)))
+	for i := range told {
+		told[i] = groupRole{rest[i].Group, words(rest[i].Roles)}
+	}
+	return list("group_roles", told, limit, offset, len(rest) > limit), nil
+}
+
+func (a *API) setGroupRoles(c *call) (any, error) {
+	var body groupRole
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	if body.Roles == nil {
+		return nil, apierror.New(http.StatusBadRequest, "invalid_value",
+			"roles is required; an empty list takes them away").With("roles")
+	}
+	slices.Sort(body.Roles)
+	if err := a.Users.SetGroupRoles(c.R.Context(), users.GroupRoles{Group: body.Group, Roles: body.Roles},
+		by); err != nil {
+		return nil, err
+	}
+	return body, nil
+}

@@ -1,0 +1,61 @@
+// Rules for claims of users, of clients and resources.
+import { call } from './api.js';
+import { dialog } from './parts/dialog.js';
+import { code, h, table } from './parts/dom.js';
+import { field, form, mistake } from './parts/form.js';
+import { act, card, done } from './view.js';
+
+// Rules are written a line each: the claim, what it is made of, and options.
+const written = (rules) => (rules ?? []).map((r) => [
+  r.claim, r.from, r.prefix && `prefix=${r.prefix}`, r.strip_prefix && 'strip_prefix', r.type && `type=${r.type}`, r.scope && `scope=${r.scope}`, r.in?.length && `in=${r.in.join(',')}`,
+].filter(Boolean).join(' ')).join('\n');
+
+function read(text) {
+  return text.split('\n').map((line) => line.trim()).filter(Boolean).map((line) => {
+    const [claim, from, ...options] = line.split(/\s+/);
+    if (!from) throw mistake('claim_rules', `This line has not what the claim is made of: ${line}`);
+    const rule = { claim, from };
+    for (const option of options) {
+      const [name, ...rest] = option.split('=');
+      const value = rest.join('=');
+      if (name === 'strip_prefix' && !value) rule.strip_prefix = true;
+      else if (name === 'in' && value) rule.in = value.split(',');
+      else if (['prefix', 'type', 'scope'].includes(name) && value) rule[name] = value;
+      else throw mistake('claim_rules', `There is no option ${option}.`);
+    }
+    return rule;
+  });
+}
+
+function edit(rules, save) {
+  const text = h('textarea.code', { rows: 6, spellcheck: 'false', value: written(rules), autofocus: true });
+  dialog('Claims of users', (close) => form([
+    field('Rules', text, {
+      name: 'claim_rules', wide: true,
+      hint: 'One a line: the claim, and roles, groups or attributes.<name>; then, where wanted, prefix=…, strip_prefix, type=list, scope=… and in=access_token,id_token,userinfo.',
+    }),
+  ], [
+    h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+    h('button', { type: 'submit' }, 'Save'),
+  ], async () => {
+    await save(read(text.value));
+    close();
+  }));
+}
+
+// rulesCard shows the rules of a client or a resource, whose path in the API is given. fetch gets what
+// they are of, and none is said where there are none.
+export function rulesCard(rules, path, fetch, none, refresh) {
+  return card('Claims of users', table('Claims of users', [
+    { title: 'Claim', class: 'name', cell: (r) => code(r.claim) },
+    { title: 'Made of', cell: (r) => [code(r.from), r.prefix && ` that begin with ${r.prefix}`, r.strip_prefix && ', which is taken away'] },
+    { title: 'With the scope', cell: (r) => r.scope && code(r.scope) },
+    { title: 'In', cell: (r) => r.in?.join(', ') },
+  ], rules ?? [], none), act('Change', async () => {
+    const of = await fetch();
+    edit(of.claim_rules, async (body) => {
+      await call('PATCH', path, { body: { claim_rules: body }, of });
+      await done('The rules are changed', refresh);
+    });
+  }));
+}

@@ -1,0 +1,68 @@
+package claims
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+const (
+	rolesMost      = 100 // of a user, and of a group
+	roleMost       = 100 // characters
+	attributesMost = 50
+	valuesMost     = 20  // of one attribute
+	valueMost      = 500 // characters
+)
+
+// RolesFault describes what is wrong with the roles of a user or a group. It is empty if they are valid.
+func RolesFault(roles []string) string {
+	if len(roles) > rolesMost {
+		return fmt.Sprintf("there are more than %d roles", rolesMost)
+	}
+	for i, role := range roles {
+		switch {
+		case role == "" || utf8.RuneCountInString(role) > roleMost || !line(role):
+			return fmt.Sprintf("a role must be one line of 1 to %d characters", roleMost)
+		case slices.Contains(roles[:i], role):
+			return fmt.Sprintf("the role %q is there twice", role)
+		}
+	}
+	return ""
+}
+
+// AttributesFault describes what is wrong with the attributes of a user. It is empty if they are valid.
+func AttributesFault(attributes map[string][]string) string {
+	if len(attributes) > attributesMost {
+		return fmt.Sprintf("there are more than %d attributes", attributesMost)
+	}
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if fault := AttributeFault(name, attributes[name]); fault != "" {
+			return fault
+		}
+	}
+	return ""
+}
+
+// AttributeFault describes what is wrong with one attribute. It is empty if the attribute is valid.
+func AttributeFault(name string, values []string) string {
+	switch {
+	case !attributeName.MatchString(name):
+		return fmt.Sprintf("the name of an attribute, %.100q, must be 1 to 64 letters, digits, underscores, points, colons"+
+			" and hyphens", name)
+	case len(values) == 0 || len(values) > valuesMost:
+		return fmt.Sprintf("the attribute %s must have 1 to %d values", name, valuesMost)
+	case slices.ContainsFunc(values, func(value string) bool {
+		return value == "" || utf8.RuneCountInString(value) > valueMost || !line(value)
+	}):
+		return fmt.Sprintf("a value of the attribute %s must be one line of 1 to %d characters", name, valueMost)
+	}
+	return ""
+}
+
+// line reports whether a text is one line that both databases can store.
+func line(one string) bool {
+	return utf8.ValidString(one) && text.IsLine(one) && text.Storable(one) == one
+}

@@ -1,0 +1,181 @@
+package claims
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Facts are the data of a user of which rules make claims.
+type Facts struct {
+	// Roles are the roles of the user and of the user's groups.
+	Roles, Groups []string
+	Attributes    map[string][]string
+}
+
+// plainNumber matches a number without an exponent that every JSON parser represents.
+var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,10})?$`)
+
+// membersMost bounds the claims of rules in a token, in bytes of JSON, since tokens are sent in a header of each
+// request.
+const membersMost = 8 << 10
+
+// Members are the claims that rules have made. A nil *Members has none.
+type Members struct {
+	// Left are the names of claims that were left out because the token would have become too large.
+	Left []string
+
+	object map[string]any
+	size   int
+}
+
+// Wanted returns the rules of the lists that apply to a place and the scope of a token. It does not allocate if there
+// are none.
+func Wanted(place string, scope []string, lists ...[]Rule) (rules []Rule) {
+	for _, list := range lists {
+		for i := range list {
+			if list[i].acts(place, scope) {
+				rules = append(rules, list[i])
+			}
+		}
+	}
+	return rules
+}
+
+// Make makes the claims of rules. A claim without a value is left out. If several rules make lists of the
+// same name, the claim has the values of all of them; otherwise the first rule wins.
+func Make(rules []Rule, facts *Facts) *Members {
+	m := &Members{object: make(map[string]any)}
+	for i := range rules {
+		if value := rules[i].value(facts); value != nil && !m.put(rules[i].Claim, value) {
+			m.Left = append(m.Left, rules[i].Claim)
+		}
+	}
+	return m
+}
+
+// put adds a claim, and reports whether there was room for it.
+func (m *Members) put(claim string, value any) bool {
+	path := steps(claim)
+	at := m.object
+	for _, step := range path[:len(path)-1] {
+		next, ok := at[step].(map[string]any)
+		if !ok {
+			if at[step] != nil { // a rule of another list has made a value here
+				return true
+			}
+			next = make(map[string]any)
+		}
+		at[step], at = next, next
+	}
+	last := path[len(path)-1]
+	if before, there := at[last]; there {
+		list, ok := before.([]string)
+		more, too := value.([]string)
+		if !ok || !too {
+			return true
+		}
+		value = union(list, more)
+	}
+	text, err := json.Marshal(value)
+	if err != nil || m.size+len(claim)+len(text) > membersMost {
+		return false
+	}
+	m.size += len(claim) + len(text)
+	at[last] = value
+	return true
+}
+
+func union(list, more []string) []string {
+	list = slices.Clone(list)
+	for _, one := range more {
+		if !slices.Contains(list, one) {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// Append adds the claims to the text of a JSON object, which must have a member, and returns it.
+func (m *Members) Append(object []byte) []byte {
+	if m == nil {
+		return object
+	}
+	m.prune(m.object)
+	if len(m.object) == 0 {
+		return object
+	}
+	text, err := json.Marshal(m.object)
+	if err != nil {
+		panic(err) // texts, numbers and truths
+	}
+	object = append(object[:len(object)-1], ',')
+	return append(object, text[1:]...)
+}
+
+// prune removes empty objects.
+func (m *Members) prune(object map[string]any) {
+	for name, value := range object {
+		if inner, ok := value.(map[string]any); ok {
+			if m.prune(inner); len(inner) == 0 {
+				delete(object, name)
+			}
+		}
+	}
+}
+
+// value returns the value of a rule, or nil if there is none.
+func (r *Rule) value(f *Facts) any {
+	name, ok := strings.CutPrefix(r.From, Attribute)
+	if !ok {
+		list := f.Roles
+		if r.From == Groups {
+			list = f.Groups
+		}
+		return r.filter(list)
+	}
+	values := f.Attributes[name]
+	if len(values) == 0 {
+		return nil
+	}
+	switch r.Type {
+	case List:
+		return slices.Clone(values)
+	case Number:
+		if plainNumber.MatchString(values[0]) {
+			return json.Number(values[0])
+		}
+		return nil
+	case Boolean:
+		switch values[0] {
+		case "true":
+			return true
+		case "false":
+			return false
+		}
+		return nil
+	}
+	return values[0]
+}
+
+// filter returns the roles or groups that a rule selects, or nil if there are none.
+func (r *Rule) filter(list []string) any {
+	var through []string
+	for _, one := range list {
+		rest, ok := strings.CutPrefix(one, r.Prefix)
+		if !ok {
+			continue
+		}
+		if !r.Strip {
+			rest = one
+		}
+		if rest != "" && !slices.Contains(through, rest) {
+			through = append(through, rest)
+		}
+	}
+	if through == nil {
+		return nil
+	}
+	return through
+}

@@ -1,0 +1,190 @@
+// Package claims makes claims of the roles, groups and attributes of users. Rules of a client or a resource define
+// which claims there are, under which names, and in which tokens.
+package claims
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// The places that contain claims.
+const (
+	AccessToken = "access_token"
+	IDToken     = "id_token"
+	UserInfo    = "userinfo"
+)
+
+// The sources of claims: all roles or groups of a user, or the attribute whose name follows.
+const (
+	Roles     = "roles"
+	Groups    = "groups"
+	Attribute = "attributes."
+)
+
+// The types of a claim of an attribute. A list has all values of the attribute, the others the first one. A claim of
+// roles or groups is always a list.
+const (
+	Text    = "string"
+	List    = "list"
+	Number  = "number"
+	Boolean = "boolean"
+)
+
+// Rule makes one claim.
+type Rule struct {
+	// Claim is the name of the claim. Points separate the names of nested objects, such as realm_access.roles, except in
+	// a URL.
+	Claim string `json:"claim"`
+	// From is Roles, Groups, or Attribute with the name of one.
+	From string `json:"from"`
+	// Prefix selects the roles or groups that begin with it, and Strip removes it from their names.
+	Prefix string `json:"prefix,omitempty"`
+	Strip  bool   `json:"strip_prefix,omitempty"`
+	// Type is the type of a claim of an attribute. Default: Text.
+	Type string `json:"type,omitempty"`
+	// Scope is a scope that the token must have. Default: every token has the claim.
+	Scope string `json:"scope,omitempty"`
+	// In are the places of the claim. Default: all for a rule of a client, and access tokens for a rule of a resource.
+	In []string `json:"in,omitempty"`
+}
+
+const (
+	rulesMost  = 30
+	claimMost  = 100 // bytes of a name
+	prefixMost = 100 // bytes
+	levelsMost = 3
+)
+
+// own are the claims that the server itself makes, or that decide whether a token is valid. No rule can make one of
+// them, in upper or lower case: encoding/json ignores the case of names.
+var own = []string{
+	"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "typ", "alg", "kid", "cnf", "act", "may_act", "nonce", "azp", "acr",
+	"amr", "auth_time", "at_hash", "c_hash", "s_hash", "sid", "sub_id",
+	"events", "toe", "txn", "client_id", "scope", "scp", "authorization_details", "active", "username", "token_type",
+	"error", "error_description",
+	"rests_on", "consent_client_id", "sub_client", "agent_id", "agent_chain",
+	"name", "preferred_username", "updated_at", "email", "email_verified", "_claim_names", "_claim_sources", "_sd",
+	"_sd_alg", "vct",
+}
+
+var (
+	claimName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:/?&=%~#+-]*$`)
+	attributeName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$`)
+	scopeWord     = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]{1,255}$`)
+)
+
+// steps returns the names of the nested objects of a claim, from the outermost one.
+func steps(claim string) []string {
+	if strings.Contains(claim, "://") {
+		return []string{claim}
+	}
+	return strings.Split(claim, ".")
+}
+
+// Check returns an error with status 400 for rules that are not valid. Rules of a resource must be for access tokens
+// only.
+func Check(rules []Rule, resource bool) error {
+	if len(rules) > rulesMost {
+		return refuse("claim_rules", fmt.Sprintf("must be at most %d", rulesMost))
+	}
+	for i := range rules {
+		r := &rules[i]
+		for member, fault := range map[string]string{
+			"claim": r.claimFault(rules[:i]), "from": r.fromFault(), "prefix": r.prefixFault(), "type": r.typeFault(),
+			"scope": r.scopeFault(), "in": r.inFault(resource),
+		} {
+			if fault != "" {
+				return refuse(fmt.Sprintf("claim_rules[%d].%s", i, member), fault)
+			}
+		}
+	}
+	return nil
+}
+
+func refuse(param, message string) error {
+	return apierror.New(http.StatusBadRequest, "invalid_value", "%s %s", param, message).With(param)
+}
+
+func (r *Rule) claimFault(before []Rule) string {
+	path := steps(r.Claim)
+	switch {
+	case len(r.Claim) > claimMost || !claimName.MatchString(r.Claim) || slices.Contains(path, "") ||
+		len(path) > levelsMost:
+		return fmt.Sprintf("must be a name of at most %d letters, digits and characters of URLs, with at most %d names"+
+			" between points", claimMost, levelsMost)
+	case slices.ContainsFunc(own, func(name string) bool { return strings.EqualFold(name, path[0]) }):
+		return "is a claim of the server's own, which no rule makes"
+	}
+	for i := range before {
+		other := steps(before[i].Claim)
+		if n := min(len(path), len(other)); slices.Equal(path[:n], other[:n]) && (len(path) != len(other) ||
+			r.From == before[i].From && r.Prefix == before[i].Prefix) {
+			return "is made by another rule, or lies within what another one makes"
+		}
+	}
+	return ""
+}
+
+func (r *Rule) fromFault() string {
+	name, attribute := strings.CutPrefix(r.From, Attribute)
+	if r.From == Roles || r.From == Groups || attribute && attributeName.MatchString(name) {
+		return ""
+	}
+	return "must be roles, groups, or attributes. with the name of one"
+}
+
+func (r *Rule) prefixFault() string {
+	switch {
+	case r.Prefix == "" && r.Strip:
+		return "is required with strip_prefix"
+	case r.Prefix != "" && r.From != Roles && r.From != Groups:
+		return "is for roles and groups alone"
+	case len(r.Prefix) > prefixMost:
+		return fmt.Sprintf("must have at most %d bytes", prefixMost)
+	}
+	return ""
+}
+
+func (r *Rule) typeFault() string {
+	switch {
+	case (r.From == Roles || r.From == Groups) && r.Type != "" && r.Type != List:
+		return "must be list, as roles and groups are"
+	case !slices.Contains([]string{"", Text, List, Number, Boolean}, r.Type):
+		return "must be string, list, number or boolean"
+	}
+	return ""
+}
+
+func (r *Rule) scopeFault() string {
+	if r.Scope != "" && !scopeWord.MatchString(r.Scope) {
+		return "must be one scope"
+	}
+	return ""
+}
+
+func (r *Rule) inFault(resource bool) string {
+	for i, place := range r.In {
+		switch {
+		case !slices.Contains([]string{AccessToken, IDToken, UserInfo}, place):
+			return "must name access_token, id_token and userinfo alone"
+		case resource && place != AccessToken:
+			return "must be access_token: a resource reads nothing else"
+		case slices.Contains(r.In[:i], place):
+			return "names a place twice"
+		}
+	}
+	return ""
+}
+
+// Outside returns the name of the outermost member of the claim.
+func (r *Rule) Outside() string { return steps(r.Claim)[0] }
+
+// acts reports whether the rule applies to a place and the scope of a token.
+func (r *Rule) acts(place string, scope []string) bool {
+	return (len(r.In) == 0 || slices.Contains(r.In, place)) && (r.Scope == "" || slices.Contains(scope, r.Scope))
+}

@@ -1,0 +1,140 @@
+package factors
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// alone is the label of the signed texts of sign-ins by a passkey alone.
+	alone = "passkey-alone"
+	// aloneLasts limits how long a challenge of the sign-in page can be answered. The page may be open in a tab long
+	// before somebody signs in.
+	aloneLasts = time.Hour
+	// handleMost bounds a user handle, in bytes (Web Authentication Level 3, section 5.4.3).
+	handleMost = 64
+)
+
+// errOldPage is the error for the challenge of a page that was open for too long or was answered before.
+var errOldPage = apierror.New(http.StatusUnprocessableEntity, "invalid_credentials",
+	"This page was open for too long. Use the passkey once more.")
+
+// userHandle returns the user handle of a user, by which authenticators identify the account (Web Authentication Level
+// 3, section 5.4.3). It is the id, or a digest of an imported id that is too long or may be a mail address.
+func userHandle(id string) []byte {
+	if len(id) > handleMost || strings.Contains(id, "@") {
+		sum := sha256.Sum256([]byte("user handle\n" + id))
+		return sum[:]
+	}
+	return []byte(id)
+}
+
+// Alone reports whether a passkey can be used to sign in without a password.
+func (f *Factors) Alone() bool { return f.alone && f.party != nil }
+
+// forAlone returns the options of a registration that let the passkey sign in alone: the authenticator verifies the
+// user if it can. The passkey of one that cannot is a second factor only.
+func (f *Factors) forAlone() []webauthn.RegistrationOption {
+	if !f.alone {
+		return nil
+	}
+	return []webauthn.RegistrationOption{webauthn.WithAuthenticatorSelection(protocol.AuthenticatorSelection{
+		ResidentKey: protocol.ResidentKeyRequirementPreferred, UserVerification: protocol.VerificationPreferred,
+	})}
+}
+
+// AskAnyone returns the challenge for a discoverable passkey of any user. It is nil if passkeys cannot sign in alone.
+// Nothing is stored for it.
+func (f *Factors) AskAnyone(browser string) (*Challenge, error) {
+	if !f.Alone() {
+		return nil, nil //nolint:nilnil // see above
+	}
+	options, session, err := f.party.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
+	if err != nil {
+		return nil, fmt.Errorf("asking for a passkey: %w", err)
+	}
+	return f.sign(alone, options.Response, session, "", browser)
+}
+
+// Claim is the response of a browser for a passkey that is to sign in alone. It proves nothing until Prove has checked
+// it.
+type Claim struct {
+	// User is the owner of the passkey. It is nil if the passkey is not known.
+	User *users.User
+	// Credential is the credential ID of the passkey, in base64url.
+	Credential string
+
+	parsed *protocol.ParsedCredentialAssertionData
+}
+
+// Claim parses the response of a browser for a passkey and finds the owner of the passkey. The error is ErrWrong if the
+// response is malformed, and an *apierror.Error if passkeys cannot sign in alone.
+func (f *Factors) Claim(ctx context.Context, said string) (*Claim, error) {
+	if !f.Alone() {
+		return nil, errNoPasskeys
+	}
+	parsed, err := parse(said, protocol.ParseCredentialRequestResponseBytes)
+	if err != nil {
+		return nil, ErrWrong
+	}
+	claim := &Claim{Credential: base64.RawURLEncoding.EncodeToString(parsed.RawID), parsed: parsed}
+	err = f.Read(ctx, func(c store.Conn) error {
+		var user string
+		err := c.Row("SELECT user_id FROM authserver_factors WHERE handle = ? AND kind = ?",
+			claim.Credential, Passkey).Scan(&user)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		claim.User, err = users.In(c, user)
+		if users.IsNone(err) {
+			return nil
+		}
+		return err
+	})
+	return claim, err
+}
+
+// Prove checks the response of a claim against the signed challenge of the page. The response must come from this site,
+// contain the user handle of the owner, and tell that the authenticator has verified the user.
+//
+// The error is ErrWrong if the response is not accepted, ErrCopied if the signature counter has gone back, and an
+// *apierror.Error if the challenge is too old, belongs to another browser, or was answered before.
+func (f *Factors) Prove(ctx context.Context, claim *Claim, browser, challenge string) error {
+	if claim.User == nil {
+		return ErrWrong
+	}
+	session, err := f.opened(ctx, alone, challenge, "", browser, aloneLasts)
+	if errors.Is(err, errOldForm) {
+		return errOldPage
+	}
+	if err != nil {
+		return err
+	}
+	h, keys, err := f.holder(ctx, claim.User)
+	if err != nil {
+		return err
+	}
+	used, err := f.party.ValidateDiscoverableLogin(func([]byte, []byte) (webauthn.User, error) { return h, nil }, *session,
+		claim.parsed)
+	if err != nil {
+		return ErrWrong
+	}
+	return f.used(ctx, h, keys, used)
+}

@@ -1,0 +1,67 @@
+package login
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// errPasskey is the error for every passkey that is refused, whatever the reason.
+var errPasskey = apierror.New(http.StatusUnprocessableEntity, "invalid_credentials",
+	"this passkey does not sign in here; use your password")
+
+// ByPasskey signs a user in with a passkey alone, and returns the cookie of the new session. response is the
+// response of the browser for the passkey, and challenge the signed text of the page that asked for it. The
+// session counts as one with two factors: the possession of the passkey, and the verification of the user by
+// the authenticator.
+//
+// It returns an error with status 422 if the passkey is refused, and with 429 while the sign-in is locked. The lockout
+// counts failures of a known passkey together with wrong passwords of its owner, and those of an unknown passkey by its
+// credential ID.
+func (l *Login) ByPasskey(ctx context.Context, response, challenge string, a Attempt) (cookie string, err error) {
+	claim, err := l.options.Factors.Claim(ctx, response)
+	if errors.Is(err, factors.ErrWrong) {
+		claim = new(factors.Claim)
+	} else if err != nil {
+		return "", err
+	}
+	identity, detail := claim.Credential, []string{"method", "passkey"}
+	if claim.User != nil {
+		identity, detail = cmp.Or(claim.User.Email, claim.User.ID), append(detail, "user", claim.User.ID)
+	}
+	key := l.key(identity, a.Address)
+	if wait := l.Lockout.Locked(key); wait > 0 {
+		return "", l.locked(wait)
+	}
+	err = l.options.Factors.Prove(ctx, claim, a.Browser, challenge)
+	if err == nil {
+		cookie, err = l.begin(ctx, claim.User, a.Former, l.Now(), factors.ByKey, factors.ByTwo)
+	}
+	if reason := refusal(claim, err); reason != "" {
+		return "", l.refuse(ctx, key, a.Address, errPasskey, append(detail, "reason", reason)...)
+	}
+	if err != nil {
+		return "", err
+	}
+	return cookie, l.entered(ctx, key, claim.User, cookie, a.Address, "method", "passkey")
+}
+
+// refusal returns the reason of the audit for which a passkey is refused. It is empty if err is nil or any other error.
+func refusal(claim *factors.Claim, err error) string {
+	switch {
+	case errors.Is(err, factors.ErrCopied):
+		return "copied"
+	case errors.Is(err, factors.ErrWrong) && claim.User == nil:
+		return "unknown"
+	case errors.Is(err, factors.ErrWrong):
+		return "wrong"
+	case errors.Is(err, users.ErrCredentials):
+		return "disabled"
+	}
+	return ""
+}

@@ -1,0 +1,153 @@
+package moving
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+)
+
+// keycloakOwnRoles are built-in roles of a realm that every user has. Another one is default-roles- with the
+// name of the realm.
+var keycloakOwnRoles = []string{"offline_access", "uma_authorization"}
+
+// keycloakRoles returns the roles of a realm, and those of its clients with the id of the client and a colon in front.
+func keycloakRoles(realm []string, ofClients map[string][]string) (roles []string) {
+	for _, role := range realm {
+		if !slices.Contains(keycloakOwnRoles, role) && !strings.HasPrefix(role, "default-roles-") {
+			roles = append(roles, role)
+		}
+	}
+	for client, list := range ofClients {
+		if slices.Contains(keycloakOwn, client) {
+			continue
+		}
+		for _, role := range list {
+			roles = append(roles, client+":"+role)
+		}
+	}
+	slices.Sort(roles)
+	return slices.Compact(roles)
+}
+
+// keycloakGroup is Keycloak's GroupRepresentation.
+type keycloakGroup struct {
+	Path        string              `json:"path"`
+	Name        string              `json:"name"`
+	Roles       []string            `json:"realmRoles"`
+	ClientRoles map[string][]string `json:"clientRoles"`
+	Groups      []keycloakGroup     `json:"subGroups"`
+}
+
+// keycloakDepth bounds the depth of nested groups.
+const keycloakDepth = 20
+
+// keycloakGroups reads a group of a realm and the groups in it, and calls each with those that have roles.
+func keycloakGroups(raw json.RawMessage, each func(Record) error) error {
+	var g keycloakGroup
+	if err := json.Unmarshal(raw, &g); err != nil {
+		return each(Record{Where: "groups", Refused: err.Error()})
+	}
+	return g.records(keycloakDepth, each)
+}
+
+func (g *keycloakGroup) records(depth int, each func(Record) error) error {
+	where := "group " + g.Path
+	if depth == 0 {
+		return each(Record{Where: where, Refused: "it lies too deep in other groups"})
+	}
+	if roles := keycloakRoles(g.Roles, g.ClientRoles); len(roles) > 0 {
+		if err := each(Record{
+			Where: where,
+			Group: &users.GroupRoles{Group: strings.TrimPrefix(g.Path, "/"), Roles: roles},
+		}); err != nil {
+			return err
+		}
+	}
+	for i := range g.Groups {
+		if err := g.Groups[i].records(depth-1, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keycloakMapper is Keycloak's ProtocolMapperRepresentation.
+type keycloakMapper struct {
+	Name   string            `json:"name"`
+	Kind   string            `json:"protocolMapper"`
+	Config map[string]string `json:"config"`
+}
+
+// claims returns the rules for the claims of a client, and notes about what is left out.
+func (c *keycloakClient) claims() (rules []claims.Rule, notes []string) {
+	add := func(what string, rule claims.Rule) {
+		if err := claims.Check(append(slices.Clone(rules), rule), false); err != nil {
+			notes = append(notes, "left out "+what+": "+err.Error())
+			return
+		}
+		rules = append(rules, rule)
+	}
+	if slices.Contains(c.Scopes, "roles") { // where applications of Keycloak look for them
+		token := []string{claims.AccessToken}
+		add("the claim realm_access.roles", claims.Rule{Claim: "realm_access.roles", From: claims.Roles, In: token})
+		add("the claim resource_access", claims.Rule{
+			Claim: "resource_access." + c.ID + ".roles", From: claims.Roles,
+			Prefix: c.ID + ":", Strip: true, In: token,
+		})
+	}
+	for _, m := range c.Mappers {
+		rule := m.rule()
+		if rule == nil {
+			notes = append(notes, "left out the mapper "+m.Name+" of the kind "+m.Kind)
+			continue
+		}
+		add("the mapper "+m.Name, *rule)
+	}
+	return rules, notes
+}
+
+// rule returns the rule of a mapper, or nil if there is no such rule here.
+func (m *keycloakMapper) rule() *claims.Rule {
+	r := &claims.Rule{Claim: m.Config["claim.name"]}
+	if strings.Contains(r.Claim, "://") { // a URL, whose points lead nowhere
+		r.Claim = strings.ReplaceAll(r.Claim, `\.`, ".")
+	}
+	switch m.Kind {
+	case "oidc-usermodel-attribute-mapper":
+		r.From = claims.Attribute + m.Config["user.attribute"]
+		switch {
+		case m.Config["multivalued"] == "true":
+			r.Type = claims.List
+		case m.Config["jsonType.label"] == "boolean":
+			r.Type = claims.Boolean
+		case m.Config["jsonType.label"] == "int" || m.Config["jsonType.label"] == "long":
+			r.Type = claims.Number
+		}
+	case "oidc-usermodel-realm-role-mapper":
+		r.From = claims.Roles
+	case "oidc-usermodel-client-role-mapper":
+		if r.From = claims.Roles; m.Config["usermodel.clientRoleMapping.clientId"] != "" {
+			r.Prefix, r.Strip = m.Config["usermodel.clientRoleMapping.clientId"]+":", true
+		}
+	case "oidc-group-membership-mapper":
+		r.From = claims.Groups
+	default:
+		return nil
+	}
+	for _, place := range []struct{ key, in string }{
+		{"access.token.claim", claims.AccessToken},
+		{"id.token.claim", claims.IDToken},
+		{"userinfo.token.claim", claims.UserInfo},
+	} {
+		if m.Config[place.key] == "true" {
+			r.In = append(r.In, place.in)
+		}
+	}
+	if len(r.In) == 0 {
+		return nil
+	}
+	return r
+}

@@ -1,0 +1,47 @@
+package tokens
+
+import (
+	"bytes"
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
+)
+
+// custom makes the claims of the rules of the client and the resources for an access token of a user. It is nil for the
+// token of a client, and if no rule applies; the database is not read then.
+func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Members, error) {
+	user := c.User()
+	if user == "" || t.options.Facts == nil {
+		return nil, nil //nolint:nilnil // see above
+	}
+	rules := claims.Wanted(claims.AccessToken, o.Scope, o.Client.ClaimRules())
+	for _, r := range o.Resources {
+		rules = append(rules, claims.Wanted(claims.AccessToken, o.Scope, r.Claims)...)
+	}
+	if len(rules) == 0 {
+		return nil, nil //nolint:nilnil // see above
+	}
+	facts, err := t.options.Facts(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	made := claims.Make(rules, facts)
+	if len(made.Left) > 0 {
+		t.Logger().Warn("claims were left out, since the token would be too large",
+			zap.String("client_id", c.Client), zap.String("user", user), zap.Strings("claims", made.Left))
+	}
+	return made, nil
+}
+
+// beyond returns the claims that rules have made in a token with the claims c, as JSON members that begin with a comma.
+// They follow the claims that append writes. It is nil if there are none.
+func (c *Claims) beyond(raw []byte) []byte {
+	known := c.append(make([]byte, 0, len(raw)))
+	n := len(known) - 1 // without the bracket at the end
+	if len(raw) <= len(known) || !bytes.HasPrefix(raw, known[:n]) || raw[n] != ',' {
+		return nil
+	}
+	return bytes.Clone(raw[n : len(raw)-1])
+}

@@ -1,0 +1,175 @@
+package users
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Given are the roles and attributes that the operator has given to a user.
+type Given struct {
+	Roles      []string
+	Attributes map[string][]string
+}
+
+// Check returns an error with status 422 for roles and attributes that a user cannot have.
+func (g *Given) Check() error {
+	if fault := claims.RolesFault(g.Roles); fault != "" {
+		return Invalid("roles", fault)
+	}
+	if fault := claims.AttributesFault(g.Attributes); fault != "" {
+		return Invalid("attributes", fault)
+	}
+	return nil
+}
+
+// Given returns the roles and attributes of a user. It is empty if the user has none.
+func (s *Users) Given(ctx context.Context, id string) (g Given, err error) {
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		g, err = given(c, id)
+		return err
+	})
+	return g, err
+}
+
+func given(c store.Conn, id string) (g Given, err error) {
+	var roles, attributes string
+	err = c.Row("SELECT roles, attributes FROM authserver_user_facts WHERE user_id = ?",
+		text.Storable(id)).Scan(&roles, &attributes)
+	if errors.Is(err, sql.ErrNoRows) {
+		return g, nil
+	}
+	if err != nil {
+		return g, err
+	}
+	return g, errors.Join(json.Unmarshal([]byte(roles), &g.Roles), json.Unmarshal([]byte(attributes), &g.Attributes))
+}
+
+// Regroup replaces the groups, roles and attributes of a user; those that are nil stay. Tokens contain the
+// new ones from the next refresh on. by is the actor of the audit event. IsNone reports true for the error if
+// there is no such user; the error has status 422 if a value is not valid.
+func (s *Users) Regroup(
+	ctx context.Context, id string, groups, roles *[]string, attributes *map[string][]string, by string,
+) (*User, Given, error) {
+	var u *User
+	var g Given
+	err := s.Change(ctx, Topic, id, func(c store.Conn) (err error) {
+		var there string
+		// one at a time
+		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), text.Storable(id)).Scan(&there); err != nil {
+			if errors.Is(err, sql.ErrNoRows) {
+				return errNone()
+			}
+			return err
+		}
+		if u, err = In(c, id); err != nil {
+			return err
+		}
+		if g, err = given(c, id); err != nil {
+			return err
+		}
+		set(&u.Groups, groups)
+		set(&g.Roles, roles)
+		set(&g.Attributes, attributes)
+		if err := errors.Join(u.check(), g.Check()); err != nil {
+			return err
+		}
+		u.UpdatedAt = s.Micros()
+		told, err := json.Marshal(append([]string{}, u.Groups...))
+		if err != nil {
+			return err
+		}
+		if _, err := c.Exec("UPDATE authserver_users SET user_groups = ?, updated_at = ? WHERE id = ?",
+			string(told), u.UpdatedAt, u.ID); err != nil {
+			return err
+		}
+		return g.put(c, id)
+	})
+	if err != nil {
+		return nil, g, err
+	}
+	s.Audit(ctx, kernel.Event{
+		Action: "user.updated", Actor: by,
+		Detail: []string{"user", id, "of", "groups, roles and attributes"},
+	})
+	return u, g, nil
+}
+
+// Put stores the roles and attributes of a user who was created in the same transaction. Call Check before.
+func (g *Given) Put(c store.Conn, id string) error {
+	if len(g.Roles)+len(g.Attributes) == 0 {
+		return nil
+	}
+	return g.put(c, id)
+}
+
+func (g *Given) put(c store.Conn, id string) error {
+	roles, err := json.Marshal(append([]string{}, g.Roles...))
+	if err != nil {
+		return err
+	}
+	attributes := []byte("{}")
+	if len(g.Attributes) > 0 {
+		if attributes, err = json.Marshal(g.Attributes); err != nil {
+			return err
+		}
+	}
+	_, err = c.Exec("INSERT INTO authserver_user_facts (user_id, roles, attributes) VALUES (?, ?, ?)"+
+		" ON CONFLICT (user_id) DO UPDATE SET roles = excluded.roles, attributes = excluded.attributes",
+		id, string(roles), string(attributes))
+	return err
+}
+
+// Facts returns the groups and attributes of a user, and the roles of the user and of these groups. It is
+// empty if there is no such user.
+func (s *Users) Facts(ctx context.Context, id string) (*claims.Facts, error) {
+	f := new(claims.Facts)
+	err := s.Read(ctx, func(c store.Conn) error {
+		*f = claims.Facts{}
+		u, err := In(c, id)
+		if IsNone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		g, err := given(c, id)
+		if err != nil {
+			return err
+		}
+		f.Groups, f.Attributes, f.Roles = u.Groups, g.Attributes, g.Roles
+		more, err := rolesOf(c, above(u.Groups))
+		for _, role := range more {
+			if !slices.Contains(f.Roles, role) {
+				f.Roles = append(f.Roles, role)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(f.Roles)
+	return f, nil
+}
+
+// above returns the groups and the groups that contain them. The name of a group begins with the name of the group that
+// contains it and a slash.
+func above(groups []string) (all []string) {
+	for _, group := range groups {
+		for at := len(group); at > 0; at = strings.LastIndexByte(group[:at], '/') {
+			if !slices.Contains(all, group[:at]) {
+				all = append(all, group[:at])
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,122 @@
+package users
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// groupRolesMost bounds the number of groups that have roles.
+const groupRolesMost = 1000
+
+// GroupRoles are the roles that a group gives to its members.
+type GroupRoles struct {
+	Group string
+	Roles []string
+}
+
+// GroupRoles returns the groups that have roles, by name.
+func (s *Users) GroupRoles(ctx context.Context) (list []GroupRoles, err error) {
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		list, err = store.List(c, scanGroup, "SELECT group_name, roles FROM authserver_group_roles"+
+			" ORDER BY group_name LIMIT ?", groupRolesMost)
+		return err
+	})
+	return list, err
+}
+
+// RolesOfGroup returns the roles of a group, without those of the groups that contain it.
+func (s *Users) RolesOfGroup(ctx context.Context, group string) (roles []string, err error) {
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		roles, err = rolesOf(c, []string{group})
+		return err
+	})
+	return roles, err
+}
+
+func scanGroup(r store.Row) (g GroupRoles, err error) {
+	var roles string
+	if err = r.Scan(&g.Group, &roles); err != nil {
+		return g, err
+	}
+	return g, json.Unmarshal([]byte(roles), &g.Roles)
+}
+
+// Check returns an error with status 422 for a name or roles that a group cannot have.
+func (g *GroupRoles) Check() error {
+	u := User{Role: RoleUser, Groups: []string{g.Group}}
+	if u.check() != nil {
+		return Invalid("group", "a group must be one line of 1 to 100 characters")
+	}
+	if fault := claims.RolesFault(g.Roles); fault != "" {
+		return Invalid("roles", fault)
+	}
+	return nil
+}
+
+// SetGroupRoles replaces the roles of a group; an empty list removes them. by is the actor of the audit
+// event. The error has status 422 if a value is not valid, and 409 if too many groups have roles.
+func (s *Users) SetGroupRoles(ctx context.Context, g GroupRoles, by string) error {
+	if err := g.Check(); err != nil {
+		return err
+	}
+	roles, err := json.Marshal(append([]string{}, g.Roles...))
+	if err != nil {
+		return err
+	}
+	err = s.Write(ctx, func(c store.Conn) error {
+		if len(g.Roles) == 0 {
+			_, err := c.Exec("DELETE FROM authserver_group_roles WHERE group_name = ?", g.Group)
+			return err
+		}
+		var others int
+		if err := c.Row("SELECT count(*) FROM authserver_group_roles WHERE group_name <> ?",
+			g.Group).Scan(&others); err != nil {
+			return err
+		}
+		if others >= groupRolesMost {
+			return apierror.New(http.StatusConflict, "conflict",
+				"%d groups have roles already; take those of another group away first", groupRolesMost)
+		}
+		_, err := c.Exec("INSERT INTO authserver_group_roles (group_name, roles) VALUES (?, ?) ON CONFLICT (group_name)"+
+			" DO UPDATE SET roles = excluded.roles", g.Group, string(roles))
+		return err
+	})
+	if err == nil {
+		s.Audit(ctx, kernel.Event{
+			Action: "group.roles_set", Actor: by,
+			Detail: []string{"group", g.Group, "roles", strings.Join(g.Roles, ", ")},
+		})
+	}
+	return err
+}
+
+// rolesOf returns the roles of groups, each once.
+func rolesOf(c store.Conn, groups []string) (roles []string, err error) {
+	for part := range slices.Chunk(groups, 200) {
+		args := make([]any, len(part))
+		for i, group := range part {
+			args[i] = group
+		}
+		list, err := store.List(c, scanGroup, "SELECT group_name, roles FROM authserver_group_roles WHERE group_name IN (?"+
+			strings.Repeat(", ?", len(part)-1)+") ORDER BY group_name", args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range list {
+			for _, role := range g.Roles {
+				if !slices.Contains(roles, role) {
+					roles = append(roles, role)
+				}
+			}
+		}
+	}
+	return roles, nil
+}

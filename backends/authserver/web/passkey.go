@@ -1,0 +1,52 @@
+package web
+
+import (
+	"cmp"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// passkeyPath is the path of the form that signs in with a passkey alone.
+const passkeyPath = "/login/passkey"
+
+// anyPasskey returns the challenge for a passkey of any user. It is nil if passkeys cannot sign in alone, and if the
+// local sign-in is hidden.
+func (c *call) anyPasskey() *factors.Challenge {
+	if c.NoPassword {
+		return nil
+	}
+	challenge, err := c.Factors.AskAnyone(c.Browser())
+	if err != nil { // the password form can still be used
+		return nil
+	}
+	return challenge
+}
+
+// byPasskey signs a user in with a passkey alone.
+func (c *call) byPasskey() error {
+	if c.NoPassword || !c.Factors.Alone() {
+		return pages.NotFound()
+	}
+	cookie, err := c.Login.ByPasskey(c.Context(), c.Form.Text("answer"), c.Form.Text("challenge"), c.attempt())
+	if err != nil {
+		return c.ShowForm(err, "login", "Sign in", c.loginForm(&c.Form))
+	}
+	c.SignIn(cookie, c.Login.MaxAge())
+	return c.leave(c.At(pages.LocalUpTo(maxRedirect, c.Form.Text("redirect"))))
+}
+
+// byPasskeyMeanwhile answers a form that was shown before somebody signed in or out in another tab, as loginMeanwhile
+// does. It never replaces the session of the user who is signed in.
+func (c *call) byPasskeyMeanwhile() error {
+	if c.session == nil || c.NoPassword || !c.Factors.Alone() {
+		return c.byPasskey()
+	}
+	form := c.loginForm(&c.Form)
+	if claim, err := c.Factors.Claim(c.Context(), c.Form.Text("answer")); err == nil && claim.User != nil &&
+		claim.User.ID == c.session.User.ID {
+		return c.leave(c.At(form.Redirect)) // the session of the same user goes on
+	}
+	form.Again, form.Meanwhile = true, cmp.Or(c.session.User.Email, c.session.User.ID)
+	return c.ShowForm(errMeanwhile, "login", "Sign in", form)
+}
