@@ -76,7 +76,7 @@ func (s *several) visit(slug string, p *oidclogintest.Provider, more string) url
 	return p.Visit(to)
 }
 
-// back is where the browser is led that comes back from a provider, or the status of the page.
+// back returns where the browser is led that comes back from a provider, or the status of the page.
 func (s *several) back(slug string, q url.Values) string {
 	s.t.Helper()
 	to, _ := s.page("/oidc/" + slug + "/callback?" + q.Encode())
@@ -137,7 +137,7 @@ func (s *several) asAnn(path string) string {
 	return to
 }
 
-// who is the mail address of who is signed in; empty: nobody.
+// who returns the mail address of the person who is signed in. It is empty if nobody is.
 func (s *several) who() string {
 	s.t.Helper()
 	_, page := s.page("/")
@@ -147,7 +147,7 @@ func (s *several) who() string {
 	return ""
 }
 
-// TestProviders has people choose a provider by its button or by their mail address, and get an account by
+// TestProviders checks that people choose a provider by its button or by their mail address, and get an account by
 // the rules of each.
 func TestProviders(t *testing.T) {
 	t.Parallel()
@@ -499,7 +499,7 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-// joinCookie is what the browser has of a sign-in that is to be connected; empty: nothing.
+// joinCookie returns the cookie of a sign-in that is to be connected. It is empty if there is none.
 func (s *several) joinCookie() string {
 	s.t.Helper()
 	at, err := url.Parse(s.url)

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// factRoutes are about what claims of users are made of.
+// factRoutes returns the routes about what claims of users are made of.
 func (a *API) factRoutes() []kernel.Route {
 	return []kernel.Route{
 		a.route(http.MethodGet, "/users/{id}/attributes", a.userFacts),

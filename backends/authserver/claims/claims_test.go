@@ -18,7 +18,7 @@ var ann = &Facts{
 	},
 }
 
-// made is the object that rules make of Ann, behind a claim of the server's own.
+// made returns the object that rules make of Ann, after a claim of the server's own.
 func made(t *testing.T, rules []Rule, facts *Facts) map[string]any {
 	t.Helper()
 	text := Make(rules, facts).Append([]byte(`{"iss":"us"}`))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// withUpstreams is a file with a list of providers.
+// withUpstreams returns a file with a list of providers.
 func withUpstreams(list string) []byte {
 	return []byte("server: {issuer: 'https://auth.example'}\nstorage: {driver: sqlite}\nadmin: {enabled: false}\nconnect:" +
 		" {state_secret: '" + strings.Repeat("s", 32) + "'}\nsession: {secret: '" + strings.Repeat("s", 32) +

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestUserHandle has handles that fit an authenticator and tell no mail address.
+// TestUserHandle checks that handles fit an authenticator and contain no mail address.
 func TestUserHandle(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]string)

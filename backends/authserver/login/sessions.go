@@ -56,7 +56,7 @@ func (l *Login) EndOtherBrowsers(ctx context.Context, user string, but int64) er
 	return l.endBrowsers(ctx, user, "id <> ?", but)
 }
 
-// EndOthers is EndOtherBrowsers in a transaction of the caller, which records why.
+// EndOthers does what EndOtherBrowsers does in a transaction of the caller, who records why.
 func (l *Login) EndOthers(c store.Conn, user string, but int64) error {
 	_, err := c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND id <> ?", user, but)
 	return err

@@ -44,7 +44,7 @@ func (l *layer) asks(token string) (all map[string]any) {
 	return all
 }
 
-// TestClaimRules has a client told more of a user, in ID tokens and by userinfo.
+// TestClaimRules checks that rules tell a client more of a user, in ID tokens and by userinfo.
 func TestClaimRules(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

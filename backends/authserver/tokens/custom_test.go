@@ -15,8 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// ruled is a server whose client and resource mail have rules, and what counts how often somebody asks
-// for facts.
+// ruled returns a server whose client and resource mail have rules, the facts that it reads, and how often it does.
 func ruled(t *testing.T, k authtest.Kernel) (s *server, facts *atomic.Pointer[rules.Facts], asked *atomic.Int64) {
 	t.Helper()
 	facts, asked = new(atomic.Pointer[rules.Facts]), new(atomic.Int64)
@@ -53,7 +52,7 @@ func ruled(t *testing.T, k authtest.Kernel) (s *server, facts *atomic.Pointer[ru
 	return s, facts, asked
 }
 
-// custom is what of a token rules have made.
+// custom returns the claims of a token that rules have made.
 func custom(t *testing.T, text string) string {
 	t.Helper()
 	all := claims(t, text)

@@ -62,7 +62,7 @@ func newDesk(t *testing.T, k authtest.Kernel) *desk {
 	return d
 }
 
-// person is one of a provider, with a confirmed address.
+// person returns a person of a provider, with a confirmed address.
 func person(up *upstreams.Upstream, subject, email string, groups ...string) *oidclogin.Person {
 	return &oidclogin.Person{
 		Issuer: up.Issuer(), Subject: subject, Email: email, Confirmed: true,
@@ -119,7 +119,7 @@ func (d *desk) links(user string, up *upstreams.Upstream, subject string, status
 	}
 }
 
-// TestSignIn has people come for the first time. Nobody gets into an account by its mail address.
+// TestSignIn checks the first sign-ins of people. Nobody gets into an account by its mail address.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -172,7 +172,7 @@ func TestSignIn(t *testing.T) {
 	})
 }
 
-// TestSignInAtOnce has one person come in several tabs for the first time.
+// TestSignInAtOnce checks the first sign-in of one person in several tabs at once.
 func TestSignInAtOnce(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -196,7 +196,7 @@ func TestSignInAtOnce(t *testing.T) {
 	})
 }
 
-// TestGroups has groups come and go with what each provider tells. Those of the operator stay.
+// TestGroups checks that groups come and go with what each provider tells, and that those of the operator stay.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -332,7 +332,7 @@ func TestUnlinkedAtOnce(t *testing.T) {
 	})
 }
 
-// TestMoved has somebody be known by a provider of the section oidc that is one of the list now.
+// TestMoved checks that a person is recognised whose provider moved from the section oidc to the list.
 func TestMoved(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

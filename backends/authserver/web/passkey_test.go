@@ -42,7 +42,7 @@ func (b *browser) passkey() *authenticator {
 	return a
 }
 
-// offers is the form of a page that asks anybody for a passkey.
+// offers returns the form of a page that asks anybody for a passkey.
 func (p page) offers(t *testing.T) url.Values {
 	t.Helper()
 	return p.is(t, http.StatusOK, `autocomplete="username webauthn"`, `data-mediation="conditional"`,
@@ -280,7 +280,7 @@ func TestPasskeyAloneMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPasskeyAloneOff has no such sign-in.
+// TestPasskeyAloneOff checks that there is no such sign-in if it is switched off.
 func TestPasskeyAloneOff(t *testing.T) {
 	t.Parallel()
 	for name, settings := range map[string]settings{
