@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/stored"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/timings"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
@@ -83,14 +84,13 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 		return nil, err
 	}
 	g := &Gateway{
-		ring:     ring,
-		Sealer:   sealer,
-		Keychain: service,
-		Spending: ledger,
-		Usage:    spending.NewLog(ledger, service.KeyUses(), logger).Start(),
-		Items:    keychain.NewItems(service, logger),
-		retention: spending.NewRetention(ledger, logger, jobMetrics.Observe, keychain.ExpiredItems, keychain.ExpiredAudit,
-			stored.Expired, stored.ExpiredConversations, stored.ExpiredEvents),
+		ring:      ring,
+		Sealer:    sealer,
+		Keychain:  service,
+		Spending:  ledger,
+		Usage:     spending.NewLog(ledger, service.KeyUses(), logger).Start(),
+		Items:     keychain.NewItems(service, logger),
+		retention: newRetention(ledger, logger),
 		Stored:    stored.New(db, ring, logger, jobMetrics.Observe, time.Now),
 		Memory:    cascade.NewMemory(time.Now),
 		Mark:      cascade.NewMark(marks...),
@@ -104,6 +104,17 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 	g.connections.Watch(g.Providers)
 	g.connections.Watch(g.Custom)
 	return g, nil
+}
+
+// newRetention deletes what the gateway keeps for a time.
+func newRetention(ledger *spending.Ledger, logger *zap.Logger) *spending.Retention {
+	expired := timings.Expired()
+	also := make([]spending.Expiry, 0, 5+len(expired))
+	also = append(also, keychain.ExpiredItems, keychain.ExpiredAudit, stored.Expired, stored.ExpiredConversations, stored.ExpiredEvents)
+	for _, expiry := range expired {
+		also = append(also, expiry)
+	}
+	return spending.NewRetention(ledger, logger, jobMetrics.Observe, also...)
 }
 
 // newKeychain creates the keychain and the ledger that it uses. Users' own models may be at public addresses and in the

@@ -265,7 +265,7 @@ func (l *Log) done(batch []Record, last int64) {
 
 // write writes a batch and its sums. The number of its last record is last.
 func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[string]int64) error {
-	sums := rollUp(batch)
+	sums, times := rollUp(batch), timingsOf(batch)
 	return l.ledger.db.Write(ctx, func(c store.Conn) error {
 		if err := l.ledger.insertUsage(c, batch); err != nil {
 			return err
@@ -282,6 +282,9 @@ func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[st
 			return err
 		}
 		if err := l.ledger.addKeyDays(c, batch); err != nil {
+			return err
+		}
+		if err := times.Write(c); err != nil {
 			return err
 		}
 		if len(batch) > 0 {
