@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
-// Alerts configures who is notified when a set percentage of an imposed budget has been spent, and when a provider
-// refuses one of the operator's keys.
+// Alerts configures who is notified when a set percentage of an imposed budget has been spent, when a provider refuses
+// one of the operator's keys, and when too many requests fail or answers take too long.
 type Alerts struct {
 	// Thresholds are the percentages of a budget at which an alert is sent. Default: 50, 80, 95, 100.
 	Thresholds []int `json:"thresholds,omitempty"`
@@ -33,6 +33,8 @@ type Alerts struct {
 	// MembersOff sends alerts to the operator only. Default: mails also go to the administrators of a team about its
 	// budgets, and to users about their own budgets and those of their keys.
 	MembersOff bool `json:"members_off,omitempty"`
+
+	Watch
 }
 
 // AlertWebhook is an address to which alerts are posted.
@@ -87,8 +89,12 @@ func (a *Alerts) unmarshal(d *caddyfile.Dispenser) error {
 				return d.ArgErr()
 			}
 			a.MembersOff = true
+		case "errors", "latency", "window", "requests":
+			if err := a.Watch.unmarshal(d, option, args); err != nil {
+				return err
+			}
 		default:
-			return directive.NoOption(d, "unknown option %q; there are: thresholds, mail, webhook, members", option)
+			return directive.NoOption(d, "unknown option %q; there are: thresholds, mail, webhook, members, errors, latency, window, requests", option)
 		}
 	}
 	return nil
@@ -105,6 +111,10 @@ func (a *Alerts) options() (*alerts.Options, error) {
 		len(slices.Compact(slices.Clone(o.Thresholds))) < len(o.Thresholds) {
 		return nil, fmt.Errorf("thresholds: up to %d different numbers of percent from 1 to 100, such as 50 80 95 100",
 			maxThresholds)
+	}
+	var err error
+	if o.Watch, err = a.Watch.options(); err != nil {
+		return nil, err
 	}
 	if len(a.Mail) > maxAlertTargets || len(a.Webhooks) > maxAlertTargets {
 		return nil, fmt.Errorf("at most %d addresses and %d webhooks can be told", maxAlertTargets, maxAlertTargets)

@@ -53,6 +53,10 @@ var optionNames = []string{"console", "new_users", "teams", "operators", "audito
 //			mail       <address>...
 //			webhook    <url> <secret>
 //			members    off
+//			errors     <percent>|off # default: 20
+//			latency    <duration>    # default: off
+//			window     <duration>    # default: 10m
+//			requests   <number>      # in the window; default: 20
 //		}
 //		request_log <duration>|forever   # default: 90d
 //	}

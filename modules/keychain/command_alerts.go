@@ -36,17 +36,22 @@ func showAlerts(w io.Writer, list []alerts.Sent) {
 	cli.Row(w, "AT", "ON", "HOLDER", "BUDGET", "PERCENT", "SPENT", "OF", "TOLD")
 	for i := range list {
 		a := &list[i]
-		holder, percent, spent, amount := a.Holder, "", "", ""
+		holder, budget, percent, spent, amount := a.Holder, a.Budget, "", "", ""
 		if a.Name != "" {
 			holder = a.Name
 		}
-		if a.Kind == alerts.KindBudget {
+		switch a.Kind {
+		case alerts.KindBudget:
 			percent, spent, amount = fmt.Sprint(a.Threshold), fmt.Sprint(a.Spent), fmt.Sprint(a.Amount)
+		case alerts.KindErrors, alerts.KindErrorsEnd:
+			budget, percent, spent, amount = a.Kind, fmt.Sprint(a.Threshold), fmt.Sprint(*a.Errors), fmt.Sprint(*a.Requests)
+		case alerts.KindLatency, alerts.KindLatencyEnd:
+			budget, spent, amount = a.Kind, fmt.Sprint(*a.LatencyMS, "ms"), fmt.Sprint(*a.LimitMS, "ms")
 		}
 		messages := make([]string, 0, len(a.Messages))
 		for _, m := range a.Messages {
 			messages = append(messages, m.Target+" "+m.State)
 		}
-		cli.Row(w, when(&a.At), a.On, holder, a.Budget, percent, spent, amount, strings.Join(messages, ", "))
+		cli.Row(w, when(&a.At), a.On, holder, budget, percent, spent, amount, strings.Join(messages, ", "))
 	}
 }

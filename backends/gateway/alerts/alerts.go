@@ -1,7 +1,7 @@
 // Package alerts notifies the operator of the model gateway, and the others concerned, when a set percentage of a
-// budget has been spent, and when a provider refuses one of the operator's keys. An alert is first written to the
-// database together with one message for each recipient. The messages are then sent in the background, by mail and by
-// webhook; each is sent by one of the nodes that share the database.
+// budget has been spent, when a provider refuses one of the operator's keys, and when too many requests fail or answers
+// take too long. An alert is first written to the database together with one message for each recipient. The messages
+// are then sent in the background, by mail and by webhook; each is sent by one of the nodes that share the database.
 package alerts
 
 import (
@@ -30,7 +30,8 @@ const (
 	KindTest        = "test"
 )
 
-// OnProvider is the subject of alerts of KindProviderKey. The subjects of budget alerts are those of keychain.Imposed.
+// OnProvider is the subject of alerts of KindProviderKey. The subjects of budget alerts are those of keychain.Imposed,
+// and the subjects of the alerts of a Watch are OnModel and keychain.OnOrganisation.
 const OnProvider = "provider"
 
 // DefaultThresholds are the percentages of a budget at which an alert is raised by default.
@@ -66,6 +67,8 @@ type Options struct {
 	// Failing returns the operator's keys that providers currently refuse, as far as this node knows. If it is nil,
 	// keys are not checked.
 	Failing func() []FailingKey
+	// Watch sets the error rate and the latency from which alerts are raised.
+	Watch Watch
 }
 
 // Webhook is an address to which alerts are posted as Standard Webhooks specifies.
@@ -209,6 +212,11 @@ func (s *Service) check(ctx context.Context, o *Options) (raised int, err error)
 			ends: day.AddDate(0, 0, 1).UnixMicro(),
 		})
 	}
+	if err == nil {
+		var n int
+		n, err = s.watch(ctx, o)
+		told += n
+	}
 	if err == nil && whole {
 		s.full = now
 		err = s.purge(ctx)
@@ -268,12 +276,7 @@ func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (made bool, e
 		made, err = s.insert(c, o, a, addresses)
 		return err
 	})
-	if err == nil && made {
-		s.logger.Info("alert", zap.String("kind", a.Kind), zap.String("on", a.On), zap.String("holder", a.Holder),
-			zap.String("budget", a.Budget), zap.Int("threshold", a.Threshold))
-		s.rouse(jobMail)
-		s.rouse(jobWebhook)
-	}
+	s.raised(a, made && err == nil)
 	return made, err
 }
 

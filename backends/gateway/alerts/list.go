@@ -13,7 +13,7 @@ import (
 type Alert struct {
 	id    int64
 	Event string `json:"id"`
-	// Kind is KindBudget, KindProviderKey or KindTest.
+	// Kind is KindBudget, KindProviderKey, KindTest, or one of those of a Watch.
 	Kind string    `json:"type"`
 	At   time.Time `json:"at"`
 	// On and Holder are those of a keychain.ImposedBudget, or OnProvider and the code of the provider. Name is the name
@@ -23,13 +23,20 @@ type Alert struct {
 	Name   string `json:"name,omitempty"`
 	// Budget is the name of a budget, or the state of a key.
 	Budget string `json:"budget,omitempty"`
-	// Threshold is a percentage. It is 0 for alerts that do not concern a budget, which have no Amount and no Spent
-	// either.
+	// Threshold is a percentage, of a budget or of requests. It is 0 for all other alerts. Alerts that do not concern
+	// a budget have no Amount and no Spent.
 	Threshold int `json:"threshold,omitempty"`
 	// Amount and Spent count tokens, or US dollars if the name of the budget begins with "usd".
 	Amount any `json:"amount,omitempty"`
 	Spent  any `json:"spent,omitempty"`
-	// Begins and Ends bound the period of the budget. They are nil for a total budget.
+	// Requests and Errors count the requests in the window of a Watch. They are set for KindErrors and KindErrorsEnd.
+	Requests *int64 `json:"requests,omitempty"`
+	Errors   *int64 `json:"errors,omitempty"`
+	// LatencyMS is the percentile that was compared with LimitMS. Both are set for KindLatency and KindLatencyEnd.
+	LatencyMS *int64 `json:"latency_ms,omitempty"`
+	LimitMS   *int64 `json:"limit_ms,omitempty"`
+	// Begins and Ends bound the period of the budget. They are nil for a total budget. For a Watch they bound the
+	// window, and in the alert that ends an episode they bound the episode.
 	Begins *time.Time `json:"begins_at"`
 	Ends   *time.Time `json:"ends_at"`
 
@@ -84,7 +91,15 @@ func (a *Alert) complete(at int64) {
 			**t.into = time.UnixMicro(t.at).UTC()
 		}
 	}
-	if a.Kind != KindBudget {
+	switch a.Kind {
+	case KindBudget:
+	case KindErrors, KindErrorsEnd:
+		a.Requests, a.Errors = new(a.amount), new(a.spent)
+		return
+	case KindLatency, KindLatencyEnd:
+		a.LimitMS, a.LatencyMS = new(a.amount/1000), new(a.spent/1000)
+		return
+	default:
 		return
 	}
 	a.money = strings.HasPrefix(a.Budget, "usd")

@@ -76,11 +76,49 @@ func (a *Alert) text() (subject, body string) {
 		body = "The operator's key of the provider " + a.Holder + " is refused: " + strings.ReplaceAll(a.Budget, "_", " ") +
 			".\n\n" +
 			"Requests go to other providers, where there are any, and the key is tried again after an hour.\n"
+	case KindErrors, KindErrorsEnd, KindLatency, KindLatencyEnd:
+		subject, body = a.watched()
 	default:
 		subject = "A test of the alerts of the model gateway"
 		body = "This mail tests that alerts of the model gateway come here. There is nothing to do.\n"
 	}
 	return subject, body + "\n" + a.At.Format(time.RFC3339) + " " + a.Event + "\n"
+}
+
+// watched returns the subject and the body of a mail of a Watch.
+func (a *Alert) watched() (subject, body string) {
+	of, where := "all requests", ""
+	if a.On == OnModel {
+		of = "the requests to " + text.Short(a.Holder, nameMost)
+		where = " to " + text.Short(a.Holder, nameMost)
+	}
+	begins, ends := a.Begins.Format(time.RFC3339), a.Ends.Format(time.RFC3339)
+	seconds := func(micros int64) string { return time.Duration(micros * 1000).Round(10 * time.Millisecond).String() }
+	switch a.Kind {
+	case KindErrors:
+		subject = fmt.Sprintf("%d %% of %s fail", a.spent*100/max(a.amount, 1), of)
+		body = fmt.Sprintf("%d of %d requests%s failed from %s to %s. That is told from %d %% on.\n", a.spent, a.amount, where, begins, ends, a.Threshold)
+	case KindLatency:
+		subject = fmt.Sprintf("Answers to %s come late", of)
+		body = fmt.Sprintf("The 95th percentile of how long answers to %s took from %s to %s is %s. That is told from %s on.\n",
+			of, begins, ends, seconds(a.spent), seconds(a.amount))
+	case KindErrorsEnd:
+		subject = fmt.Sprintf("Less than %d %% of %s fail again", a.Threshold, of)
+		body = fmt.Sprintf("Too many of %s failed from %s to %s.", of, begins, ends)
+		if a.amount > 0 {
+			return subject, body + fmt.Sprintf(" At the end %d of %d did.\n", a.spent, a.amount)
+		}
+	default:
+		subject = fmt.Sprintf("Answers to %s come in time again", of)
+		body = fmt.Sprintf("Answers to %s came too late from %s to %s.", of, begins, ends)
+		if a.spent > 0 {
+			return subject, body + fmt.Sprintf(" At the end the 95th percentile was %s.\n", seconds(a.spent))
+		}
+	}
+	if a.Kind == KindErrors || a.Kind == KindLatency {
+		return subject, body + "\nYou are told when it is over.\n"
+	}
+	return subject, body + " At the end there were none.\n"
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

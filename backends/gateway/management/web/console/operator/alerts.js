@@ -5,19 +5,29 @@ import { exact, number } from '../parts/look.js';
 import { act, at, link, operates, paged } from './view.js';
 
 export const title = 'Alerts';
-export const about = 'Who was told of what: parts of budgets that are spent, and provider keys that fail. Newest first.';
+export const about = 'Who was told of what: parts of budgets that are spent, provider keys that fail, and requests that fail or take long. Newest first.';
 
 const pages = { user: 'people', team: 'teams' };
 
 // whose leads to what an alert is on.
 function whose(alert) {
   if (pages[alert.on]) return link(pages[alert.on], alert.holder, alert.name);
-  return alert.on === 'organisation' ? 'all users' : code(alert.holder);
+  if (alert.on === 'organisation') return alert.type.startsWith('budget') ? 'all users' : 'all requests';
+  return code(alert.holder);
 }
 
 // said tells what an alert is about.
 function said(alert) {
   if (alert.type === 'test') return 'A test';
+  const share = `${number(alert.errors)} of ${number(alert.requests)} requests`;
+  const seconds = (ms) => `${number(Math.round(ms / 100) / 10)} s`;
+  switch (alert.type) {
+    case 'errors.over': return `${share} failed: ${alert.threshold} % or more`;
+    case 'errors.normal': return `Less than ${alert.threshold} % fail again: ${share}`;
+    case 'latency.over': return `95 % of the answers take up to ${seconds(alert.latency_ms)}: ${seconds(alert.limit_ms)} or more`;
+    case 'latency.normal': return `95 % of the answers come within ${seconds(alert.limit_ms)} again`;
+    default:
+  }
   if (alert.type === 'provider_key.failing') return `The provider refuses the key: ${alert.budget.replaceAll('_', ' ')}`;
   const write = alert.budget.startsWith('usd') ? usd : (n) => `${number(n)} tokens`;
   return `${alert.threshold} % of ${alert.budget}: ${write(alert.spent)} of ${write(alert.amount)}`;

@@ -1,0 +1,247 @@
+package alerts
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/timings"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Kinds of alerts of how the gateway answers. Each that begins an episode has one that ends it.
+const (
+	KindErrors     = "errors.over"
+	KindErrorsEnd  = "errors.normal"
+	KindLatency    = "latency.over"
+	KindLatencyEnd = "latency.normal"
+)
+
+// OnModel is the subject of alerts of a model of a provider. The holder is provider/model.
+const OnModel = "model"
+
+// Watch says from when on a part of requests that fail, or a latency, is told of: of all requests
+// together, and of what is sent to each model of a provider.
+type Watch struct {
+	// Errors is the part of requests in percent; 0 has nobody told of it.
+	Errors int
+	// Latency is what the 95th percentile of the answers is compared with; 0 has nobody told of it.
+	Latency time.Duration
+	// Window is the time that is looked at, and for which it must be over no more until that is told.
+	// At most timings.MaxWindow.
+	Window time.Duration
+	// Least is how many requests there must be in the window.
+	Least int64
+}
+
+// latencyPart is the part of answers that come within what a threshold is compared with.
+const latencyPart = 0.95
+
+// seenEvery is how often an episode that lasts is noted.
+const seenEvery = 30 * time.Second
+
+// episode is a time in which something is over its threshold.
+type episode struct {
+	kind, on, holder string
+	began, seen      int64 // Unix microseconds
+}
+
+func (e *episode) key() [3]string { return [3]string{e.kind, e.on, e.holder} }
+
+// rule is a threshold of a Watch.
+type rule struct {
+	begins, ends string // the kinds of its alerts
+	on           func(w *Watch) bool
+	over         func(w *Watch, c *timings.Counts) bool
+	fill         func(w *Watch, c *timings.Counts, a *Alert)
+}
+
+var rules = []rule{
+	{
+		KindErrors, KindErrorsEnd,
+		func(w *Watch) bool { return w.Errors > 0 },
+		func(w *Watch, c *timings.Counts) bool {
+			return c.Total() >= w.Least && c.Failed > 0 && c.Failed*100 >= c.Total()*int64(w.Errors)
+		},
+		func(w *Watch, c *timings.Counts, a *Alert) {
+			a.Threshold, a.amount, a.spent = w.Errors, c.Total(), c.Failed
+		},
+	},
+	{
+		KindLatency, KindLatencyEnd,
+		func(w *Watch) bool { return w.Latency > 0 },
+		func(w *Watch, c *timings.Counts) bool {
+			return c.Answered >= max(w.Least, 1) && c.Percentile(latencyPart) >= w.Latency
+		},
+		func(w *Watch, c *timings.Counts, a *Alert) {
+			a.amount, a.spent = w.Latency.Microseconds(), c.Percentile(latencyPart).Microseconds()
+		},
+	},
+}
+
+// observed is what was counted of all requests, or of a model, in the window.
+type observed struct {
+	on, holder string
+	*timings.Counts
+}
+
+// watch tells of what is over its threshold since this look, and of what is over it no more. It
+// returns how much that is.
+func (s *Service) watch(ctx context.Context, o *Options) (told int, err error) {
+	now := s.now()
+	open, err := s.episodes(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var seen []observed
+	if o.Watch.Errors > 0 || o.Watch.Latency > 0 {
+		if seen, err = s.look(ctx, &o.Watch, now); err != nil {
+			return 0, err
+		}
+	}
+	for i := range rules {
+		n, err := s.apply(ctx, o, &rules[i], seen, open, now)
+		if told += n; err != nil {
+			return told, err
+		}
+	}
+	return told, nil
+}
+
+// look reads what was counted in the window, of all first. Users' own servers are no concern of
+// the operator's.
+func (s *Service) look(ctx context.Context, w *Watch, now time.Time) ([]observed, error) {
+	seen := []observed{{keychain.OnOrganisation, keychain.Organisation, new(timings.Counts)}}
+	for _, kind := range []timings.Kind{timings.All, timings.Model} {
+		lines, err := timings.Read(ctx, s.db, timings.Query{Kind: kind, Unit: timings.Minute, From: now.Add(-w.Window), To: now.Add(time.Minute)})
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range lines {
+			switch {
+			case kind == timings.All:
+				seen[0].Counts = &l.Counts
+			case l.Provider != keychain.CustomProvider:
+				seen = append(seen, observed{OnModel, l.Provider + "/" + l.Model, &l.Counts})
+			}
+		}
+	}
+	return seen, nil
+}
+
+func (s *Service) episodes(ctx context.Context) (open map[[3]string]*episode, err error) {
+	open = make(map[[3]string]*episode)
+	err = s.db.Read(ctx, func(c store.Conn) error {
+		list, err := store.List(c, func(r store.Row) (e *episode, err error) {
+			e = new(episode)
+			return e, r.Scan(&e.kind, &e.on, &e.holder, &e.began, &e.seen)
+		}, `SELECT kind, subject, holder, began, seen_at FROM gateway_alert_episodes`)
+		for _, e := range list {
+			open[e.key()] = e
+		}
+		return err
+	})
+	return open, err
+}
+
+// apply begins, goes on with, and ends the episodes of a rule.
+func (s *Service) apply(ctx context.Context, o *Options, r *rule, seen []observed, open map[[3]string]*episode, now time.Time) (told int, err error) {
+	w, counted := &o.Watch, make(map[[3]string]*timings.Counts, len(seen))
+	for i := range seen {
+		e := &episode{kind: r.begins, on: seen[i].on, holder: seen[i].holder, began: now.UnixMicro(), seen: now.UnixMicro()}
+		counted[e.key()] = seen[i].Counts
+		if !r.on(w) || !r.over(w, seen[i].Counts) {
+			continue
+		}
+		made := false
+		if last := open[e.key()]; last != nil {
+			err = s.lasts(ctx, last, now)
+			last.seen = e.seen
+		} else {
+			made, err = s.begin(ctx, o, r, e, seen[i].Counts)
+		}
+		if err != nil {
+			return told, err
+		}
+		if made {
+			told++
+		}
+	}
+	for _, e := range open {
+		if e.kind != r.begins || r.on(w) && now.UnixMicro()-e.seen < w.Window.Microseconds() {
+			continue
+		}
+		counts := counted[e.key()]
+		if counts == nil {
+			counts = new(timings.Counts)
+		}
+		made, err := s.finish(ctx, o, r, e, counts, now)
+		if err != nil {
+			return told, err
+		}
+		if made {
+			told++
+		}
+	}
+	return told, nil
+}
+
+// begin notes an episode and writes the alert, unless another node has.
+func (s *Service) begin(ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts) (made bool, err error) {
+	a := &Alert{Kind: r.begins, On: e.on, Holder: e.holder, begins: e.began - o.Watch.Window.Microseconds(), ends: e.began}
+	r.fill(&o.Watch, counts, a)
+	err = s.db.Write(ctx, func(c store.Conn) error {
+		n, err := c.Exec(`INSERT INTO gateway_alert_episodes (kind, subject, holder, began, seen_at) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (kind, subject, holder) DO NOTHING`, e.kind, e.on, e.holder, e.began, e.seen)
+		if made = false; err != nil || n == 0 {
+			return err
+		}
+		made, err = s.insert(c, o, a, nil)
+		return err
+	})
+	s.raised(a, made && err == nil)
+	return made, err
+}
+
+// lasts notes now and then that an episode lasts.
+func (s *Service) lasts(ctx context.Context, e *episode, now time.Time) error {
+	if now.UnixMicro()-e.seen < seenEvery.Microseconds() {
+		return nil
+	}
+	return s.db.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec(`UPDATE gateway_alert_episodes SET seen_at = ? WHERE kind = ? AND subject = ? AND holder = ? AND seen_at < ?`,
+			now.UnixMicro(), e.kind, e.on, e.holder, now.UnixMicro())
+		return err
+	})
+}
+
+// finish ends an episode and writes the alert that says so, unless another node has, or has seen
+// that it lasts. Of one that nobody looks at any more nothing is told.
+func (s *Service) finish(ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts, now time.Time) (made bool, err error) {
+	a := &Alert{Kind: r.ends, On: e.on, Holder: e.holder, begins: e.began, ends: now.UnixMicro()}
+	r.fill(&o.Watch, counts, a)
+	err = s.db.Write(ctx, func(c store.Conn) error {
+		n, err := c.Exec(`DELETE FROM gateway_alert_episodes WHERE kind = ? AND subject = ? AND holder = ? AND began = ? AND seen_at = ?`,
+			e.kind, e.on, e.holder, e.began, e.seen)
+		if made = false; err != nil || n == 0 || !r.on(&o.Watch) {
+			return err
+		}
+		made, err = s.insert(c, o, a, nil)
+		return err
+	})
+	s.raised(a, made && err == nil)
+	return made, err
+}
+
+// raised says in the log that an alert was made, and has it be sent.
+func (s *Service) raised(a *Alert, made bool) {
+	if !made {
+		return
+	}
+	s.logger.Info("alert", zap.String("kind", a.Kind), zap.String("on", a.On), zap.String("holder", a.Holder),
+		zap.String("budget", a.Budget), zap.Int("threshold", a.Threshold))
+	s.rouse(jobMail)
+	s.rouse(jobWebhook)
+}

@@ -1,0 +1,155 @@
+package alerts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// requests has some be answered by a model in a time, and some fail at it.
+func (p *place) requests(provider string, answered, failed int, took time.Duration) {
+	p.t.Helper()
+	for i := range answered + failed {
+		r := spending.Record{At: p.now().Add(-took), UserID: "ada", Provider: provider, Model: "large", Status: 200, Latency: took}
+		if i >= answered {
+			r.Provider, r.Model, r.Status, r.Code = "", "", 502, "all_providers_failed"
+			r.FailedAttempts = []apierror.Attempt{{Provider: provider, Model: "large", Status: 503, Code: "overloaded", LatencyMS: 1}}
+		}
+		p.usage.Add(r)
+	}
+	if err := p.usage.Flush(p.t.Context()); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// watched checks on several nodes at once, and returns what was told of for the first time.
+func (p *place) watched(o *Options, nodes ...*Service) (told []string) {
+	p.t.Helper()
+	before, err := List(p.t.Context(), p.db, 0, 500)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.told(o, nodes...)
+	after, err := List(p.t.Context(), p.db, 0, 500)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, a := range after[:len(after)-len(before)] {
+		text := a.Kind + " " + a.Holder
+		if a.Requests != nil {
+			text += fmt.Sprintf(" %d/%d", *a.Errors, *a.Requests)
+		}
+		if a.LimitMS != nil {
+			text += fmt.Sprintf(" %.0fs/%.0fs", float64(*a.LatencyMS)/1000, float64(*a.LimitMS)/1000)
+		}
+		told = append(told, text)
+	}
+	slices.Sort(told)
+	return told
+}
+
+// TestWatch tells of errors and latencies once in an episode, by whichever node, and when it is over.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p *place) {
+		one, other := p.node(), p.node()
+		o := &Options{
+			Thresholds: DefaultThresholds, Webhooks: []Webhook{{URL: "https://example.com/", Secret: []byte("secret")}},
+			Watch: Watch{Errors: 20, Latency: 10 * time.Second, Window: 10 * time.Minute, Least: 10},
+		}
+		want := func(want ...string) {
+			t.Helper()
+			if got := p.watched(o, one, other); !slices.Equal(got, want) {
+				t.Errorf("told of %q, want %q", got, want)
+			}
+			if again := p.watched(o, one, other); len(again) > 0 {
+				t.Errorf("told again of %q", again)
+			}
+		}
+		want()
+		p.requests("alpha", 0, 9, time.Second)
+		want() // too few
+		p.requests("beta", 40, 0, time.Second)
+		p.requests("alpha", 1, 1, time.Second)
+		want("errors.over alpha/large 10/11") // of all it is 10 of 51
+		p.requests("alpha", 0, 3, time.Second)
+		want("errors.over organisation 13/54")
+		p.requests("alpha", 80, 0, 30*time.Second) // the rate falls, and latency rises
+		p.pass(time.Minute)
+		want("latency.over alpha/large 32s/10s", "latency.over organisation 32s/10s")
+		p.pass(8 * time.Minute)
+		want() // not yet a whole window
+		p.pass(2*time.Minute + time.Second)
+		p.requests("beta", 20, 0, time.Second)
+		want("errors.normal alpha/large 0/0", "errors.normal organisation 0/20")
+		p.requests("alpha", 20, 0, time.Second)
+		p.pass(9 * time.Minute)
+		want("latency.normal alpha/large 1s/10s", "latency.normal organisation 1s/10s")
+
+		// Another episode is another alert. What nobody is to be told of any more ends unsaid.
+		p.requests("alpha", 0, 20, time.Second)
+		want("errors.over alpha/large 20/40", "errors.over organisation 20/60")
+		o.Watch.Errors = 0
+		p.pass(time.Hour)
+		want()
+		o.Watch.Errors = 100
+		p.requests("alpha", 0, 20, time.Second)
+		want("errors.over alpha/large 20/20", "errors.over organisation 20/20")
+		p.pass(time.Hour)
+		want("errors.normal alpha/large 0/0", "errors.normal organisation 0/0")
+
+		// Users' own servers do not alarm the operator.
+		p.requests(keychain.CustomProvider, 0, 20, time.Second)
+		want("errors.over organisation 20/20")
+		p.pass(5 * time.Minute)
+		p.requests(keychain.CustomProvider, 0, 20, time.Second)
+		p.pass(6 * time.Minute)
+		want() // it lasts
+		err := p.db.Read(t.Context(), func(c store.Conn) error {
+			var open int
+			err := c.Row(`SELECT count(*) FROM gateway_alert_episodes`).Scan(&open)
+			if open != 1 {
+				t.Errorf("%d episodes are open", open)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestWatchWords has mails say what happened, of what, and when.
+func TestWatchWords(t *testing.T) {
+	t.Parallel()
+	for kind, test := range map[string]struct {
+		on, holder    string
+		amount, spent int64
+		want          []string
+	}{
+		KindErrors: {OnModel, "alpha/large", 80, 20, []string{
+			"25 % of the requests to alpha/large fail\n", "20 of 80 requests to alpha/large failed from 2026-05-31T10:00:00Z to 2026-05-31T10:10:00Z. That is told from 20 % on.", "You are told when it is over",
+		}},
+		KindErrorsEnd: {keychain.OnOrganisation, "organisation", 50, 1, []string{"Less than 20 % of all requests fail again\n", "At the end 1 of 50 did."}},
+		KindLatency: {keychain.OnOrganisation, "organisation", 30_000_000, 41_234_567, []string{
+			"Answers to all requests come late\n", "is 41.23s. That is told from 30s on.", "You are told when it is over",
+		}},
+		KindLatencyEnd: {OnModel, "alpha/large", 30_000_000, 0, []string{"Answers to the requests to alpha/large come in time again\n", "At the end there were none."}},
+	} {
+		a := Alert{Kind: kind, On: test.on, Holder: test.holder, Threshold: 20, amount: test.amount, spent: test.spent, begins: begin.UnixMicro(), ends: begin.Add(10 * time.Minute).UnixMicro()}
+		a.complete(begin.UnixMicro())
+		subject, body := a.text()
+		for _, want := range test.want {
+			if !strings.Contains(subject+"\n"+body, want) {
+				t.Errorf("%s: %q, %q lacks %q", kind, subject, body, want)
+			}
+		}
+	}
+}

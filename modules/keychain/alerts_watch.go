@@ -1,0 +1,97 @@
+package keychain
+
+import (
+	"cmp"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/timings"
+)
+
+// Watch says from when on requests that fail, and answers that come late, are told of: of all
+// requests together, and of what is sent to each model of a provider.
+type Watch struct {
+	// Errors is the part of requests in percent that fail by a fault of the gateway or of a provider.
+	// Negative: nobody is told. Default: 20.
+	Errors int `json:"errors,omitempty"`
+
+	// Latency is what the 95th percentile of how long answers take is compared with. Default: nobody
+	// is told.
+	Latency caddy.Duration `json:"latency,omitempty"`
+
+	// Window is the time that is looked at, of at least a minute and at most a day. An alert ends when
+	// nothing was over its threshold for that long. Default: 10m.
+	Window caddy.Duration `json:"window,omitempty"`
+
+	// Requests is how many there must be in the window. Default: 20.
+	Requests int64 `json:"requests,omitempty"`
+}
+
+// Defaults of the options.
+const (
+	defaultErrors   = 20
+	defaultWindow   = 10 * time.Minute
+	defaultRequests = 20
+)
+
+// unmarshal reads an option from its Caddyfile form.
+func (w *Watch) unmarshal(d *caddyfile.Dispenser, option string, args []string) error {
+	if len(args) != 1 {
+		return d.ArgErr()
+	}
+	given, text := false, args[0]
+	var err error
+	switch option {
+	case "errors":
+		given = w.Errors != 0
+		if text == "off" {
+			w.Errors = -1
+		} else if w.Errors, err = strconv.Atoi(text); err != nil || w.Errors <= 0 {
+			return d.Errf("errors: %q is neither off nor a number of percent such as 20", text)
+		}
+	case "requests":
+		given = w.Requests != 0
+		if w.Requests, err = strconv.ParseInt(text, 10, 64); err != nil || w.Requests <= 0 {
+			return d.Errf("requests: %q is no number such as 20", text)
+		}
+	default: // latency and window
+		into := &w.Latency
+		if option == "window" {
+			into = &w.Window
+		}
+		given = *into != 0
+		length, err := caddy.ParseDuration(text)
+		if err != nil || length <= 0 {
+			return d.Errf("%s: %q is no duration such as 30s or 10m", option, text)
+		}
+		*into = caddy.Duration(length)
+	}
+	if given {
+		return d.Errf("%s is given twice", option)
+	}
+	return nil
+}
+
+// options checks the options and returns them as the gateway takes them.
+func (w *Watch) options() (alerts.Watch, error) {
+	o := alerts.Watch{
+		Errors: max(cmp.Or(w.Errors, defaultErrors), 0), Latency: time.Duration(w.Latency),
+		Window: cmp.Or(time.Duration(w.Window), defaultWindow), Least: cmp.Or(w.Requests, defaultRequests),
+	}
+	switch {
+	case o.Errors > 100:
+		return o, errors.New("errors: a number of percent from 1 to 100, or off")
+	case o.Latency < 0:
+		return o, errors.New("latency: a duration such as 30s")
+	case o.Window < time.Minute || o.Window > timings.MaxWindow:
+		return o, errors.New("window: from 1m to 24h")
+	case o.Least < 1:
+		return o, errors.New("requests: at least 1")
+	}
+	return o, nil
+}
