@@ -44,8 +44,9 @@ func (w *Watch) unmarshal(d *caddyfile.Dispenser, option string, args []string) 
 	if len(args) != 1 {
 		return d.ArgErr()
 	}
-	given, text := false, args[0]
+	var given bool
 	var err error
+	text := args[0]
 	switch option {
 	case "errors":
 		given = w.Errors != 0

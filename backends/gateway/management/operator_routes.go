@@ -34,7 +34,7 @@ var (
 
 // operatorRoutes returns the routes for operators, auditors and administrators of teams.
 func (s *Service) operatorRoutes() []rest.Route {
-	return append(s.peopleRoutes(), s.ownedKeyRoutes()...)
+	return slices.Concat([]rest.Route{s.overviewRoute()}, s.peopleRoutes(), s.ownedKeyRoutes())
 }
 
 func (s *Service) peopleRoutes() []rest.Route {

@@ -49,10 +49,10 @@ func timingsOf(records []Record) *timings.Batch {
 // outcome reports whether a request was answered or failed, and which of both. What a client left,
 // or was refused for its own fault, is neither.
 func (r *Record) outcome() (counts, wrong bool) {
-	switch {
-	case r.Code == "":
+	switch r.Code {
+	case "":
 		return true, false
-	case r.Code == codeClientLeft:
+	case codeClientLeft:
 		return false, false
 	}
 	// A stream that broke off has the status that it began with.

@@ -4,7 +4,7 @@ import { defects, faint, inBrowser } from './browser.mjs';
 
 const url = process.env.TOLLGATE_URL;
 const tokens = JSON.parse(process.env.TOLLGATE_TOKENS);
-const pages = ['spending', 'people', 'invitations', 'teams', 'organisation', 'alerts', 'audit'];
+const pages = ['gateway', 'spending', 'people', 'invitations', 'teams', 'organisation', 'alerts', 'audit'];
 
 const button = (scope, name) => scope.getByRole('button', { name, exact: true });
 const panel = (tab, name) => tab.getByRole('region', { name, exact: true });
@@ -47,12 +47,12 @@ inBrowser('a member has no pages of operators', {}, async (tab) => {
   key = (await api('POST', 'users/init', 'ada')).key.key;
   await signIn(tab, 'ada');
   assert.equal(await tab.locator('nav').getByText('Operators').count(), 0);
-  for (const name of ['Spending', 'People', 'Teams', 'Organisation', 'Audit log']) assert.equal(await tab.locator('nav').getByRole('link', { name, exact: true }).count(), 0, name);
+  for (const name of ['Gateway', 'Spending', 'People', 'Teams', 'Organisation', 'Audit log']) assert.equal(await tab.locator('nav').getByRole('link', { name, exact: true }).count(), 0, name);
   for (const path of pages) { // typed in, they are not there
     await tab.goto(`${url}/console/#/${path}`);
     await idle(tab);
     assert.equal(await tab.locator('main table').count(), 0, path);
-    assert.equal((await api('GET', path === 'people' ? 'operator/users' : path === 'organisation' ? 'operator/organisation/limits' : `operator/${path}`, 'ada')).status, 403, path);
+    assert.equal((await api('GET', path === 'people' ? 'operator/users' : path === 'organisation' ? 'operator/organisation/limits' : path === 'gateway' ? 'operator/overview' : `operator/${path}`, 'ada')).status, 403, path);
   }
 });
 
@@ -122,6 +122,24 @@ inBrowser('an operator sees what is spent', {}, async (tab) => {
   await go(tab, 'teams', 'Teams');
   await tab.getByRole('link', { name: '<b>red</b>' }).click();
   await panel(tab, 'Spending').getByRole('row', { name: /openai\/gpt-5\.4-nano/ }).waitFor();
+});
+
+inBrowser('an operator sees how the gateway does', {}, async (tab) => {
+  const all = await api('GET', 'operator/overview', 'boss');
+  assert.equal(all.totals.requests, 1);
+  assert.deepEqual(all.by_model.map((l) => [l.provider, l.model, l.requests, l.failed]), [['openai', 'gpt-5.4-nano', 1, 0]]);
+  await signIn(tab, 'boss');
+  await go(tab, 'gateway', 'Gateway');
+  for (const time of ['2', '30']) {
+    await tab.getByLabel('Time', { exact: true }).selectOption(time);
+    await idle(tab);
+    for (const name of ['Spent today', 'This month', 'At the month’s end', 'Requests', 'Errors', 'p99']) await tab.locator('dl.tiles').getByText(name, { exact: true }).waitFor();
+    await tab.getByRole('table', { name: 'By model' }).getByRole('row', { name: /openai\/gpt-5\.4-nano.*1.*0 %/s }).waitFor();
+    await tab.getByRole('table', { name: 'By team' }).getByRole('row', { name: /<b>red<\/b>/ }).waitFor();
+    for (const name of ['Requests', 'Latency', 'Cost by model', 'Cost by team']) await tab.getByRole('img', { name: new RegExp(`^${name}`) }).waitFor();
+  }
+  await tab.getByRole('table', { name: 'By team' }).getByRole('link', { name: '<b>red</b>' }).click();
+  await tab.getByRole('heading', { level: 1, name: '<b>red</b>' }).waitFor();
 });
 
 inBrowser('an operator limits, suspends and resumes a user', {}, async (tab) => {
@@ -259,7 +277,7 @@ inBrowser('the audit log has who changed what', {}, async (tab) => {
 
 inBrowser('an auditor sees everything and changes nothing', {}, async (tab) => {
   await signIn(tab, 'olga');
-  for (const [path, heading] of [['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['teams', 'Teams'], ['organisation', 'Organisation'], ['alerts', 'Alerts'], ['audit', 'Audit log']]) {
+  for (const [path, heading] of [['gateway', 'Gateway'], ['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['teams', 'Teams'], ['organisation', 'Organisation'], ['alerts', 'Alerts'], ['audit', 'Audit log']]) {
     await go(tab, path, heading);
     for (const name of ['Make a user', 'Make a team', 'Make a key', 'Change', 'Suspend', 'Remove', 'Revoke']) assert.equal(await button(tab, name).count(), 0, `${path}: ${name}`);
   }
@@ -270,7 +288,7 @@ for (const colorScheme of ['light', 'dark']) {
   inBrowser(`the pages of operators are named, labelled and readable: ${colorScheme}`, { colorScheme }, async (tab) => {
     const [team] = (await api('GET', 'operator/teams', 'boss')).data;
     await signIn(tab, 'boss');
-    const names = [['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['invitations', 'Invitations'], ['teams', 'Teams'], [`teams/${team.id}`, team.name], ['organisation', 'Organisation'], ['alerts', 'Alerts'], ['audit', 'Audit log']];
+    const names = [['gateway', 'Gateway'], ['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['invitations', 'Invitations'], ['teams', 'Teams'], [`teams/${team.id}`, team.name], ['organisation', 'Organisation'], ['alerts', 'Alerts'], ['audit', 'Audit log']];
     for (const [path, heading] of names) {
       await go(tab, path, heading);
       assert.deepEqual(await defects(tab), [], path);

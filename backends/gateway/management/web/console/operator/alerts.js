@@ -39,7 +39,7 @@ export function show({ body, actions, signal }) {
     empty: () => 'Nobody was told of anything yet. The option alerts of the gateway says who is.',
     columns: [
       { title: 'Time', class: 'when', cell: (a) => exact(a.at) },
-      { title: 'Of', cell: (a) => [a.type === 'test' ? '' : `${a.on} `, a.type === 'test' ? '' : whose(a)] },
+      { title: 'Of', cell: (a) => (a.type === 'test' ? '' : [a.on === 'organisation' ? '' : `${a.on} `, whose(a)]) },
       { title: 'What', class: 'strong', cell: said },
       { title: 'Told', cell: (a) => a.messages.map((m) => h('div.small', null, `${m.target} (${m.channel}): ${m.state}${m.answer ? `, ${m.answer}` : ''}`)) },
     ],

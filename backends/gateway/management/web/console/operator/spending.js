@@ -29,25 +29,14 @@ export function show({ body, actions, signal }) {
   const errors = h('div');
   const query = () => ({ from: new Date((Math.floor(Date.now() / day) - Number(span.value) + 1) * day).toISOString().slice(0, 10) });
   const ask = (by, more) => call('GET', at('spending'), { signal, ...more, query: { ...query(), by, ...more?.query } });
-  // month tells what today and this month have cost, and what the month will have at this pace.
-  const month = async () => {
-    const now = new Date();
-    const first = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
-    const days = (await ask('day', { query: { from: new Date(first).toISOString().slice(0, 10) } })).data;
-    const spent = days.reduce((sum, line) => sum + line.cost_usd, 0);
-    const today = days.find((line) => line.day === now.toISOString().slice(0, 10))?.cost_usd ?? 0;
-    const whole = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) - first;
-    return [['Today', usd(today)], ['This month', usd(spent)], ['The month at this pace', usd(spent * whole / (now - first))]];
-  };
   const refresh = () => load(result, async () => {
     const [label, name] = groups[group.value];
-    const [soFar, first, models, days] = await Promise.all([month(), ask(group.value, { query: { compare: true } }), ask('model', { query: { compare: true } }), ask('day')]);
+    const [first, models, days] = await Promise.all([ask(group.value, { query: { compare: true } }), ask('model', { query: { compare: true } }), ask('day')]);
     if (!days.data.length) return h('p.empty', null, 'Nothing was used in this time.');
     const total = (member) => days.data.reduce((sum, line) => sum + line[member], 0);
     const tile = (name, value) => h('div.tile', null, h('dt', null, name), h('dd', null, value));
     const answered = total('succeeded') + total('failed');
     return [
-      h('dl.tiles', null, soFar.map(([name, value]) => tile(name, value))),
       h('dl.tiles', null, tile('Cost', usd(total('cost_usd'))), tile('Requests', short(total('requests'))), tile('Tokens', short(total('total_tokens'))),
         tile('Success', percent(answered ? total('succeeded') / answered : null))),
       h('section.panel', { 'aria-label': 'Over time' }, chart('Cost', timeline(days.data, query().from), [{ name: 'Cost', value: (l) => l.cost_usd, tone: 1 }], { write: usd, wide: true })),
