@@ -11,18 +11,20 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/declared"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
 func applyCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f <file>",
-		Short: "Makes limits, teams and members what a file says",
+		Short: "Makes limits, teams, members and provider keys what a file says",
 		Long: `
-Makes the limits of the organisation, teams with their members and limits, and users'
-limits and suspensions what a file of YAML or JSON says, all of it or nothing. What
-the file does not say stays, unless --prune is given; what is so already is not
-touched. Users that are not known are made, without keys. Every change is in the
-audit log.
+Makes the limits and provider keys of the organisation, teams with their members,
+limits and provider keys, and users' limits and suspensions what a file of YAML or JSON
+says, all of it or nothing. What the file does not say stays, unless --prune is given;
+what is so already is not touched. Users that are not known are made, without keys.
+The file says of a provider key where its text is: {env.NAME} or {file.path}. Every
+change is in the audit log.
 
 --dry-run tells line by line what would be added (+), changed (~) and removed (-).
 'tollgate keychain export' writes such a file of what there is.
@@ -32,7 +34,8 @@ audit log.
 	file := cmd.Flags().StringP("file", "f", "", "The file, or - for standard input (required)")
 	dry := cmd.Flags().Bool("dry-run", false, "Change nothing, and tell what would be changed")
 	prune := cmd.Flags().Bool("prune", false,
-		"Remove teams, members of teams and limits that the file does not have; users, their keys and what they spent stay")
+		"Remove teams, members of teams, limits and listed owners' provider keys that the file does not have; "+
+			"users, their keys and what they spent stay")
 	cli.Required(cmd, "file")
 	cmd.RunE = o.Run(o.begin(func(s *session, cmd *cobra.Command, _ []string) error {
 		text, err := readFile(cmd, *file)
@@ -44,7 +47,7 @@ audit log.
 			return fmt.Errorf("%s:\n%w", *file, err)
 		}
 		changes, err := declared.Apply(s.Ctx, s.Service, wanted, declared.Options{
-			Catalog: s.catalog, Prune: *prune, DryRun: *dry,
+			Catalog: s.catalog, Resolve: placeholder.Resolve, Prune: *prune, DryRun: *dry,
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w; nothing was changed", *file, err)
@@ -90,12 +93,12 @@ func readFile(cmd *cobra.Command, name string) ([]byte, error) {
 func exportCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export",
-		Short: "Writes limits, teams and members as a file for apply",
+		Short: "Writes limits, teams, members and provider keys as a file for apply",
 		Long: `
-Writes the limits of the organisation, teams with their members and limits, and users
-with limits or suspensions to standard output, as a file for 'tollgate keychain apply':
-YAML, or JSON with --json. Applied to an empty gateway it makes the same. There is no
-secret in it, and no key.
+Writes the limits and provider keys of the organisation, teams with their members, limits
+and provider keys, and users with limits or suspensions to standard output, as a file for
+'tollgate keychain apply': YAML, or JSON with --json. There is no secret in it: say of
+provider keys where their texts are, and applied to an empty gateway it makes the same.
 `,
 		Args: cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {

@@ -70,3 +70,38 @@ func TestDeclaredByCommand(t *testing.T) {
 	l.fails("no such file", "apply", "-f", file+"none")
 	l.fails(`required flag(s) "file"`, "apply")
 }
+
+// TestDeclaredProviderKeys: the text of a key comes from the environment or a file, and is in no answer.
+func TestDeclaredProviderKeys(t *testing.T) {
+	l, _ := sqliteLine(t)
+	secret := filepath.Join(t.TempDir(), "groq")
+	if err := os.WriteFile(secret, []byte("gsk-0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TOLLGATE_TEST_OPENAI", "sk-0123456789-0123456789")
+	said := "organisation: {provider_keys: [{provider: openai, label: company, key: \"{env.TOLLGATE_TEST_OPENAI}\"}, {provider: groq, key: \"{file." + secret + "}\"}]}"
+	l.stdin = said
+	if out, _ := l.run("apply", "-f", "-"); out != "+ organisation: provider key openai \"company\": sk…89\n+ organisation: provider key groq: gs…ef\n" {
+		t.Errorf("it adds %s", out)
+	}
+	l.stdin = said
+	if out, _ := l.run("apply", "-f", "-", "--prune"); out != "" {
+		t.Errorf("the second time: %s", out)
+	}
+	out, _ := l.run("export", "--json")
+	if strings.Contains(out, "0123456789") || !strings.Contains(out, `"label": "company"`) {
+		t.Errorf("the export is %s", out)
+	}
+	l.stdin = out
+	if out, _ = l.run("apply", "-f", "-", "--prune", "--dry-run"); out != "" {
+		t.Errorf("its own export changes %s", out)
+	}
+	if err := os.Remove(secret); err != nil {
+		t.Fatal(err)
+	}
+	l.stdin = said
+	l.fails("line 1: organisation: provider key groq: stat "+secret, "apply", "-f", "-")
+	if out, _ = l.run("provider-keys", "list", "--organisation"); strings.Count(out, "pk_") != 2 {
+		t.Errorf("there are %s", out)
+	}
+}

@@ -19,7 +19,10 @@ import (
 type Options struct {
 	// Catalog has the models that limits may name. If it is nil, limits may name any model.
 	Catalog *catalog.Catalog
-	// Prune removes what the file does not contain: teams, members of its teams, and limits.
+	// Resolve returns the text that a reference in the file stands for. If it is nil, references are refused.
+	Resolve func(reference string) (string, error)
+	// Prune removes what the file does not contain: teams, members of its teams, limits, and provider keys of the
+	// owners for whom it lists some.
 	Prune bool
 	// DryRun changes nothing, but reports what would be changed or refused.
 	DryRun bool
@@ -216,7 +219,10 @@ func (a *applier) applyOrganisation() error {
 	for _, h := range a.organisation {
 		now = h.Limits
 	}
-	return a.limit(keychain.OnOrganisation, keychain.Organisation, "organisation", now, a.file.Organisation)
+	if err := a.limit(keychain.OnOrganisation, keychain.Organisation, "organisation", now, a.file.Organisation); err != nil {
+		return err
+	}
+	return a.applyKeys(keychain.TheOrganisation, "organisation", a.file.ProviderKeys)
 }
 
 func (a *applier) applyTeams() error {
@@ -232,6 +238,9 @@ func (a *applier) applyTeams() error {
 			a.note(Added, "", "team %s", t.Name)
 		}
 		if err := a.limit(keychain.OnTeam, id, "team "+t.Name, a.onTeams[id], t.Limits); err != nil {
+			return err
+		}
+		if err := a.applyKeys(keychain.Owner{Kind: keychain.OnTeam, ID: id}, "team "+t.Name, t.ProviderKeys); err != nil {
 			return err
 		}
 		for _, m := range t.Members {

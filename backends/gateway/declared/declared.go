@@ -1,6 +1,6 @@
-// Package declared reads and writes the operator's settings of the model gateway as one file: the limits of the
-// organisation, teams with their members and limits, and users with their limits and whether they are suspended. The
-// file contains no secrets.
+// Package declared reads and writes the operator's settings of the model gateway as one file: the limits and provider
+// keys of the organisation, teams with their members, limits and provider keys, and users with their limits and whether
+// they are suspended. The file contains no secrets: for a provider key it says where its text is.
 //
 // What the file does not mention stays unchanged. See [Apply] for how a file is applied, and [Export] for how the
 // current state is written as a file.
@@ -14,6 +14,8 @@ import (
 type File struct {
 	// Organisation are the limits of the organisation as a whole. Nil means that the file does not mention them.
 	Organisation *Limits
+	// ProviderKeys are the provider keys of the organisation. Nil means that the file does not mention them.
+	ProviderKeys *ProviderKeys
 	Teams        []Team
 	Users        []User
 }
@@ -26,10 +28,11 @@ type Limits struct {
 
 // Team is a team with its members.
 type Team struct {
-	Name    string
-	Limits  *Limits // nil if the file does not mention them
-	Members []Member
-	Line    int
+	Name         string
+	Limits       *Limits       // nil if the file does not mention them
+	ProviderKeys *ProviderKeys // nil if the file does not mention them
+	Members      []Member
+	Line         int
 }
 
 // Member is a user in a team.

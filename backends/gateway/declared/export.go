@@ -87,8 +87,9 @@ func look(ctx context.Context, s *keychain.Service) (p *present, err error) {
 	return p, err
 }
 
-// Export returns the current state as a file. Applied to an empty gateway it recreates that state. Users who have
-// limits or are suspended are listed in Users; other users appear only as members of their teams.
+// Export returns the current state as a file. Applied to an empty gateway it recreates that state, once references to
+// the texts of provider keys are added, which it does not contain. Users who have limits or are suspended are listed in
+// Users; other users appear only as members of their teams.
 func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
 	p, err := look(ctx, s)
 	if err != nil {
@@ -98,8 +99,14 @@ func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
 	for _, h := range p.organisation {
 		f.Organisation = &Limits{Limits: h.Limits}
 	}
+	if f.ProviderKeys, err = exportKeys(ctx, s, keychain.TheOrganisation); err != nil {
+		return nil, err
+	}
 	for _, t := range p.teams {
 		team := Team{Name: t.Name, Limits: limitsIn(p.onTeams, t.ID)}
+		if team.ProviderKeys, err = exportKeys(ctx, s, keychain.Owner{Kind: keychain.OnTeam, ID: t.ID}); err != nil {
+			return nil, err
+		}
 		for _, user := range slices.Sorted(maps.Keys(p.members[t.ID])) {
 			m := p.members[t.ID][user]
 			team.Members = append(team.Members, Member{User: m.UserID, Role: m.Role, Default: m.Default})

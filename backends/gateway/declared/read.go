@@ -59,9 +59,10 @@ func Read(text []byte) (*File, error) {
 	f, r := new(File), new(reader)
 	r.object(first.Content[0], "the file", map[string]func(n *yaml.Node){
 		"organisation": func(n *yaml.Node) {
-			r.object(n, "organisation", map[string]func(n *yaml.Node){"limits": func(n *yaml.Node) {
-				f.Organisation = r.limits(n)
-			}})
+			r.object(n, "organisation", map[string]func(n *yaml.Node){
+				"limits":        func(n *yaml.Node) { f.Organisation = r.limits(n) },
+				"provider_keys": func(n *yaml.Node) { f.ProviderKeys = r.providerKeys(n) },
+			})
 		},
 		"teams": func(n *yaml.Node) { r.list(n, "teams", func(n *yaml.Node) { f.Teams = append(f.Teams, r.team(n)) }) },
 		"users": func(n *yaml.Node) { r.list(n, "users", func(n *yaml.Node) { f.Users = append(f.Users, r.user(n)) }) },
@@ -151,8 +152,9 @@ func (r *reader) flag(n *yaml.Node, what string) (value bool) {
 func (r *reader) team(n *yaml.Node) (t Team) {
 	t.Line = n.Line
 	r.object(n, "a team", map[string]func(n *yaml.Node){
-		"name":   func(n *yaml.Node) { r.word(n, "name", &t.Name) },
-		"limits": func(n *yaml.Node) { t.Limits = r.limits(n) },
+		"name":          func(n *yaml.Node) { r.word(n, "name", &t.Name) },
+		"limits":        func(n *yaml.Node) { t.Limits = r.limits(n) },
+		"provider_keys": func(n *yaml.Node) { t.ProviderKeys = r.providerKeys(n) },
 		"members": func(n *yaml.Node) {
 			r.list(n, "members", func(n *yaml.Node) { t.Members = append(t.Members, r.member(n)) })
 		},

@@ -59,14 +59,24 @@ func (f *File) MarshalJSON() ([]byte, error) { return json.Marshal(f.object()) }
 
 func (f *File) object() object {
 	var o object
+	var all object
 	if f.Organisation != nil {
-		o = append(o, field{"organisation", object{{"limits", f.Organisation.object()}}})
+		all = append(all, field{"limits", f.Organisation.object()})
+	}
+	if f.ProviderKeys != nil {
+		all = append(all, field{"provider_keys", f.ProviderKeys.object()})
+	}
+	if len(all) > 0 {
+		o = append(o, field{"organisation", all})
 	}
 	teams := make([]object, 0, len(f.Teams))
 	for _, t := range f.Teams {
 		team := object{{"name", t.Name}}
 		if t.Limits != nil {
 			team = append(team, field{"limits", t.Limits.object()})
+		}
+		if t.ProviderKeys != nil {
+			team = append(team, field{"provider_keys", t.ProviderKeys.object()})
 		}
 		members := make([]object, 0, len(t.Members))
 		for _, m := range t.Members {

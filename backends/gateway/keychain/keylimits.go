@@ -61,13 +61,21 @@ func (s *Service) owned(ctx context.Context, row *providerKeyRow) (OwnedKey, err
 
 // LimitKey replaces the limits of a provider key of an owner. The error has status 404 if the owner has no such key.
 func (s *Service) LimitKey(ctx context.Context, owner Owner, id string, limits KeyLimits) (OwnedKey, error) {
+	row, err := s.limitKey(ctx, owner, id, limits)
+	if err != nil {
+		return OwnedKey{}, err
+	}
+	return s.owned(ctx, &row)
+}
+
+// limitKey is LimitKey without what was spent.
+func (s *Service) limitKey(ctx context.Context, owner Owner, id string, limits KeyLimits) (row providerKeyRow, err error) {
 	all := Limits{RateLimitPerMinute: limits.RateLimitPerMinute, ExpiresAt: limits.ExpiresAt, Budgets: limits.Budgets}
 	all.tidy()
 	if err := all.check(s.now()); err != nil {
-		return OwnedKey{}, err
+		return row, err
 	}
-	var row providerKeyRow
-	err := s.changeKeysOf(ctx, owner, func(c store.Conn) (err error) {
+	err = s.changeKeysOf(ctx, owner, func(c store.Conn) (err error) {
 		if row, err = s.findKey(c, owner, id); err != nil {
 			return err
 		}
@@ -77,10 +85,7 @@ func (s *Service) LimitKey(ctx context.Context, owner Owner, id string, limits K
 		}
 		return s.audit(ctx, c, "provider_key.limited", id, limits)
 	})
-	if err != nil {
-		return OwnedKey{}, err
-	}
-	return s.owned(ctx, &row)
+	return row, err
 }
 
 // The reasons for which a provider key is passed over.

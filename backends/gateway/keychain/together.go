@@ -2,9 +2,13 @@ package keychain
 
 import (
 	"context"
+	"crypto/subtle"
+	"errors"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -90,4 +94,45 @@ func (s *Service) SuspendedUsers(ctx context.Context, after string, limit int) (
 	}
 	return read(ctx, s, scanUser,
 		selectUsers+`WHERE suspended_at IS NOT NULL AND is_service = 0 AND id > ? ORDER BY id LIMIT ?`, after, limit)
+}
+
+// StoredKey is a provider key of an owner with its limits, for who compares it with what it shall be.
+type StoredKey struct {
+	ProviderKey
+	Limits KeyLimits
+
+	sealed string
+}
+
+// StoredKeys lists the provider keys of an owner, oldest first.
+func (s *Service) StoredKeys(ctx context.Context, owner Owner) ([]StoredKey, error) {
+	rows, err := s.keysOf(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]StoredKey, len(rows))
+	for i := range rows {
+		b := &rows[i].bounds
+		keys[i] = StoredKey{rows[i].ProviderKey, KeyLimits{b.RateLimitPerMinute, b.ExpiresAt, b.Budgets}, rows[i].sealed}
+	}
+	return keys, nil
+}
+
+// LimitStored replaces the limits of a provider key as LimitKey does, also within Together.
+func (s *Service) LimitStored(ctx context.Context, owner Owner, id string, limits KeyLimits) error {
+	_, err := s.limitKey(ctx, owner, id, limits)
+	return err
+}
+
+// HasText reports whether a text is that of a key. One that cannot be opened has no text.
+func (s *Service) HasText(ctx context.Context, k *StoredKey, text string) (bool, error) {
+	stored, err := s.ring.Open(ctx, k.sealed, k.associated())
+	if errors.Is(err, keyring.ErrOpen) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	text, err = catalog.CheckKey(text)
+	return err == nil && subtle.ConstantTimeCompare(stored, []byte(text)) == 1, nil
 }

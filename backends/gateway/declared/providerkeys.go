@@ -1,0 +1,268 @@
+package declared
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// ProviderKeys are the keys at model providers that an owner has. A nil pointer to them says nothing
+// of keys, and an empty list that there are none.
+type ProviderKeys struct{ List []ProviderKey }
+
+// ProviderKey is a key at a model provider. It is known by the provider and the label, which no two
+// keys of an owner share.
+type ProviderKey struct {
+	Provider, Label string
+	// Reference says where the text of the key is, such as {env.OPENAI_KEY} or {file./run/secrets/openai}.
+	// Empty: the key that is stored stays.
+	Reference string
+	Limits    *Limits // nil: it says nothing of them
+	Line      int
+}
+
+func (k *ProviderKey) String() string {
+	if k.Label == "" {
+		return "provider key " + k.Provider
+	}
+	return "provider key " + k.Provider + " " + strconv.Quote(k.Label)
+}
+
+// reference is what the text of a key may be said by: a file with secrets in it would be kept beside
+// other files.
+var reference = regexp.MustCompile(`^\{(env|file)\.[^{}]+\}$`)
+
+// keyLimits are the names of the limits that a provider key can have beside budgets.
+var keyLimits = map[string]bool{"rate_limit_per_minute": true, "expires_at": true}
+
+// providerKeys reads the keys of an owner.
+func (r *reader) providerKeys(n *yaml.Node) *ProviderKeys {
+	if n.ShortTag() == "!!null" {
+		return nil
+	}
+	keys := &ProviderKeys{List: []ProviderKey{}}
+	seen := make(map[string]int)
+	r.list(n, "provider_keys", func(n *yaml.Node) {
+		k := r.providerKey(n)
+		if before := seen[k.String()]; before > 0 && k.Provider != "" {
+			r.at(k.Line, "the %s stands in line %d already: give each a label of its own", k.String(), before)
+		}
+		seen[k.String()] = k.Line
+		keys.List = append(keys.List, k)
+	})
+	return keys
+}
+
+func (r *reader) providerKey(n *yaml.Node) (k ProviderKey) {
+	k.Line = n.Line
+	r.object(n, "a provider key", map[string]func(n *yaml.Node){
+		"provider": func(n *yaml.Node) { r.word(n, "provider", &k.Provider) },
+		"label":    func(n *yaml.Node) { r.word(n, "label", &k.Label) },
+		"key": func(n *yaml.Node) {
+			if n.Kind == yaml.MappingNode {
+				r.at(n.Line, "key: write it in quotes, such as \"{env.OPENAI_KEY}\"")
+				return
+			}
+			r.word(n, "key", &k.Reference)
+			if k.Reference != "" && !reference.MatchString(k.Reference) {
+				r.at(n.Line, "key must say where the key is, such as \"{env.OPENAI_KEY}\" or \"{file./run/secrets/openai}\": it does not stand in the file itself")
+			}
+		},
+		"limits": func(n *yaml.Node) {
+			k.Limits = r.limits(n)
+			for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+				name := n.Content[i]
+				for _, f := range limitFields {
+					if f.name == name.Value && !f.budget && !keyLimits[f.name] {
+						r.at(name.Line, "a provider key has no limit %s", f.name)
+					}
+				}
+			}
+		},
+	})
+	if k.Provider == "" {
+		r.at(k.Line, "a provider key needs a provider")
+	}
+	return k
+}
+
+// object is what Read reads, without the text of a key.
+func (k *ProviderKeys) object() []object {
+	list := make([]object, 0, len(k.List))
+	for i := range k.List {
+		key := &k.List[i]
+		o := object{{"provider", key.Provider}}
+		if key.Label != "" {
+			o = append(o, field{"label", key.Label})
+		}
+		if key.Reference != "" {
+			o = append(o, field{"key", key.Reference})
+		}
+		if key.Limits != nil {
+			o = append(o, field{"limits", key.Limits.object()})
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// limitsOfKey are the limits of a stored key.
+func limitsOfKey(k *keychain.StoredKey) *Limits {
+	return &Limits{Limits: keychain.Limits{RateLimitPerMinute: k.Limits.RateLimitPerMinute, ExpiresAt: k.Limits.ExpiresAt, Budgets: k.Limits.Budgets}}
+}
+
+// exportKeys returns the keys of an owner, without their texts, and nil where there are none.
+func exportKeys(ctx context.Context, s *keychain.Service, owner keychain.Owner) (*ProviderKeys, error) {
+	stored, err := s.StoredKeys(ctx, owner)
+	if err != nil || len(stored) == 0 {
+		return nil, err
+	}
+	keys := new(ProviderKeys)
+	for i := range stored {
+		k := ProviderKey{Provider: stored[i].Provider, Label: stored[i].Label}
+		if limits := limitsOfKey(&stored[i]); len(limits.fields()) > 0 {
+			k.Limits = limits
+		}
+		keys.List = append(keys.List, k)
+	}
+	return keys, nil
+}
+
+// applyKeys has an owner have the keys of the file, and with Options.Prune no others.
+func (a *applier) applyKeys(owner keychain.Owner, what string, want *ProviderKeys) error {
+	if want == nil {
+		return nil
+	}
+	stored, err := a.StoredKeys(a.ctx, owner)
+	if err != nil {
+		return err
+	}
+	there := make(map[string][]*keychain.StoredKey)
+	for i := range stored {
+		name := (&ProviderKey{Provider: stored[i].Provider, Label: stored[i].Label}).String()
+		there[name] = append(there[name], &stored[i])
+	}
+	for i := range want.List {
+		k := &want.List[i]
+		about := what + ": " + k.String()
+		found := there[k.String()]
+		delete(there, k.String())
+		if len(found) > 1 {
+			return fmt.Errorf("line %d: %s: there are %d of them: remove all but one by 'tollgate keychain provider-keys'", k.Line, about, len(found))
+		}
+		var last *keychain.StoredKey
+		if len(found) == 1 {
+			last = found[0]
+		}
+		if err := a.applyKey(owner, about, k, last); err != nil {
+			return at(k.Line, about, err)
+		}
+	}
+	if !a.options.Prune {
+		return nil
+	}
+	for i := range stored { // in order
+		k := &stored[i]
+		name := (&ProviderKey{Provider: k.Provider, Label: k.Label}).String()
+		if there[name] == nil {
+			continue
+		}
+		if err := a.DeleteKeyOf(a.ctx, owner, k.ID); err != nil {
+			return err
+		}
+		a.note(Removed, k.Masked, "%s: %s", what, name)
+	}
+	return nil
+}
+
+// applyKey has an owner have a key. last is the one that is stored; nil means there is none.
+func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, last *keychain.StoredKey) error {
+	id, now, limits := "", new(Limits), k.Limits
+	if last != nil {
+		id, now = last.ID, limitsOfKey(last)
+	}
+	text, err := a.keyText(about, k, last)
+	if err != nil {
+		return err
+	}
+	if text != "" {
+		if last != nil {
+			if err := a.DeleteKeyOf(a.ctx, owner, last.ID); err != nil {
+				return err
+			}
+			if limits == nil {
+				limits = now
+			}
+		}
+		added, err := a.AddKeyOf(a.ctx, owner, k.Provider, text, k.Label, a.offered)
+		if err != nil {
+			return err
+		}
+		id = added.ID
+		if last == nil {
+			a.note(Added, added.Masked, "%s", about)
+		} else {
+			a.note(Changed, last.Masked+" -> "+added.Masked, "%s", about)
+			now = new(Limits)
+		}
+	}
+	if limits == nil {
+		return nil
+	}
+	how := difference(now, limits)
+	if how == "" {
+		return nil
+	}
+	if err := a.LimitStored(a.ctx, owner, id, keychain.KeyLimits{
+		RateLimitPerMinute: limits.RateLimitPerMinute, ExpiresAt: limits.ExpiresAt, Budgets: limits.Budgets,
+	}); err != nil {
+		return err
+	}
+	if last == nil || difference(limitsOfKey(last), limits) != "" { // else it was only carried over
+		a.note(Changed, how, "%s: limits", about)
+	}
+	return nil
+}
+
+// keyText returns the text that is to be stored; empty: what is stored stays.
+func (a *applier) keyText(about string, k *ProviderKey, last *keychain.StoredKey) (string, error) {
+	if k.Reference == "" {
+		if last == nil {
+			return "", fmt.Errorf("line %d: %s: it is not stored yet: say by key where its text is, such as \"{env.OPENAI_KEY}\"", k.Line, about)
+		}
+		return "", nil
+	}
+	if a.options.Resolve == nil {
+		return "", fmt.Errorf("line %d: %s: keys cannot be read here", k.Line, about)
+	}
+	text, err := a.options.Resolve(k.Reference)
+	if text = strings.TrimSpace(text); err == nil && text == "" {
+		err = fmt.Errorf("%s is empty", k.Reference)
+	}
+	if err != nil {
+		return "", fmt.Errorf("line %d: %s: %w", k.Line, about, err)
+	}
+	if last == nil {
+		return text, nil
+	}
+	same, err := a.HasText(a.ctx, last, text)
+	if err != nil || same {
+		return "", err
+	}
+	return text, nil
+}
+
+// offered reports whether there is a provider.
+func (a *applier) offered(code string) bool {
+	if a.options.Catalog == nil {
+		return true
+	}
+	_, ok := a.options.Catalog.Provider(code)
+	return ok
+}
