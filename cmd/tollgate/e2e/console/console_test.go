@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -36,7 +37,11 @@ func TestConsole(t *testing.T) {
 	token := func(g *e2e.Gateway, user string) string {
 		return strings.TrimSpace(g.Tool("keychain", "token", user, "--json"))
 	}
-	e2e.RunBrowser(t, "console.mjs", "TOLLGATE_URL="+g.Base, "TOLLGATE_UPSTREAM="+up.URL, "TOLLGATE_TOKENS="+fmt.Sprintf("[%s,%s]", token(g, "ada"), token(g, "berta")),
+	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output() // the code of the playground is compiled
+	if err != nil {
+		t.Fatal(err)
+	}
+	e2e.RunBrowser(t, "console.mjs", "GOCACHE="+strings.TrimSpace(string(cache)), "GOFLAGS=-trimpath", "CGO_ENABLED=0", "TOLLGATE_URL="+g.Base, "TOLLGATE_UPSTREAM="+up.URL, "TOLLGATE_TOKENS="+fmt.Sprintf("[%s,%s]", token(g, "ada"), token(g, "berta")),
 		"TOLLGATE_OIDC_URL="+signIn.Base, "TOLLGATE_OIDC_TOKEN="+token(signIn, "carla"), "IDENTITY_PROVIDER="+id.url)
 }
 

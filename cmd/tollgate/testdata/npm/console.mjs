@@ -1,5 +1,10 @@
 // The console in a browser; the cases of one gateway follow one another.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { test } from 'node:test';
 import { darkness, defects, faint, inBrowser, settled } from './browser.mjs';
 
@@ -288,7 +293,7 @@ inBrowser('the playground streams on three surfaces', {}, async (tab) => {
   await tab.getByLabel('Message').fill("Hi, it's me\nscripted?reasoning=Hm&text=A+%3Cb%3Eword%3C%2Fb%3E&usage=last");
   for (const [surface, path] of [['chat_completions', 'v1/chat/completions'], ['messages', 'v1/messages'], ['responses', 'v1/responses']]) {
     await tab.getByLabel('API', { exact: true }).selectOption(surface);
-    assert.ok((await tab.getByLabel('The same request as a command').innerText()).includes(`${url}/${path}`));
+    assert.ok((await tab.getByLabel('The same request as code').innerText()).includes(`${url}/${path}`));
     await button(tab, 'Send').click();
     const answer = tab.getByRole('region', { name: 'Answer' });
     await answer.getByText('Ended by').waitFor();
@@ -297,7 +302,7 @@ inBrowser('the playground streams on three surfaces', {}, async (tab) => {
     assert.match(facts, /Provider\s+custom\s+Model\s+scripted/, surface);
     assert.match(facts, /Tokens in\s+\d+\s+Tokens out\s+\d+/, surface);
   }
-  const command = await tab.getByLabel('The same request as a command').innerText();
+  const command = await tab.getByLabel('The same request as code').innerText();
   assert.ok(command.includes(`it'\\''s me`) && command.includes('$TOLLGATE_KEY') && !command.includes(gatewayKey), command);
   await tab.getByLabel('Message').fill('scripted?status=400&message=no+such+voice&code=invalid_value');
   await button(tab, 'Send').click();
@@ -307,6 +312,37 @@ inBrowser('the playground streams on three surfaces', {}, async (tab) => {
   await tab.locator('pre.answer', { hasText: 'one' }).waitFor();
   await button(tab, 'Stop').click();
   await tab.getByText('stopped here').waitFor();
+  assert.deepEqual(await defects(tab), []);
+});
+
+inBrowser('the code of the playground sends its request', {}, async (tab) => {
+  await signIn(tab);
+  await go(tab, 'playground');
+  await tab.getByLabel('Gateway key').fill(gatewayKey);
+  await tab.getByLabel('Model', { exact: true }).fill('own/1');
+  await tab.getByLabel('Instructions').fill('A `system` with "quotes", \'others\' and a \\ \u2028 é');
+  await tab.getByLabel('Message').fill('`It\'s` "me"\nscripted?text=A+word');
+  const run = promisify(execFile);
+  const env = { ...process.env, TOLLGATE_KEY: gatewayKey, NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+  const folder = await mkdtemp(join(tmpdir(), 'code-'));
+  for (const surface of ['chat_completions', 'messages', 'responses']) {
+    await tab.getByLabel('API', { exact: true }).selectOption(surface);
+    const code = async (language) => {
+      await tab.getByLabel('Language').selectOption(language);
+      const text = await tab.getByLabel('The same request as code').evaluate((place) => place.textContent);
+      assert.ok(text.includes('TOLLGATE_KEY') && !text.includes(gatewayKey), text);
+      return text;
+    };
+    assert.equal((await run('node', ['--input-type=module', '-e', await code('node')], { env })).stdout, 'A word\n', surface);
+    assert.match((await run('sh', ['-c', (await code('curl')).replace('curl -N', 'curl -sN')], { env })).stdout, /word/, surface);
+    await writeFile(join(folder, 'main.go'), await code('go'));
+    assert.match((await run('go', ['run', 'main.go'], { env, cwd: folder })).stdout, /word/, surface);
+    const python = await code('python');
+    assert.match(python, surface === 'messages' ? /from anthropic import Anthropic/ : /from openai import OpenAI/);
+    assert.match(python, /stream=True,\n/);
+  }
+  await rm(folder, { recursive: true });
+  assert.equal(await tab.getByText('pip install openai').count(), 1);
   assert.deepEqual(await defects(tab), []);
 });
 

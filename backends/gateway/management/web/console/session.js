@@ -5,8 +5,9 @@ const storageKey = 'tollgate.session';
 
 export const session = Object.assign({ token: null, refresh: null, expires: 0, user: null, name: null }, restored());
 
-// A gateway key the user has just made or typed in; in memory only.
-export const clipboard = { gatewayKey: '' };
+// A gateway key the user has just made or typed in, and the language of code in the playground; in
+// memory only.
+export const clipboard = { gatewayKey: '', language: 'curl' };
 
 function restored() {
   try {

@@ -67,13 +67,6 @@ export const surfaces = {
   },
 };
 
-// curl is the same request as a command.
-export function curl(base, surface, body) {
-  const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
-  const headers = Object.entries(surface.headers('$TOLLGATE_KEY')).map(([name, value]) => `-H "${name}: ${value}"`);
-  return [`curl -N ${quote(new URL(surface.path, base).href)}`, ...headers, `-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(body))}`].join(' \\\n  ');
-}
-
 // events yields the JSON of each server-sent event of an answer.
 export async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

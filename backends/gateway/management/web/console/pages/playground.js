@@ -1,10 +1,11 @@
 import { base, own, refusal } from '../api.js';
+import { languages } from '../code.js';
 import { suggestions } from '../inputs.js';
 import { announce, code, copyButton, errorBox, h } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
 import { duration, number } from '../parts/look.js';
 import { clipboard } from '../session.js';
-import { curl, events, surfaces } from '../stream.js';
+import { events, surfaces } from '../stream.js';
 import { attempts } from './requests.js';
 
 export const title = 'Playground';
@@ -20,7 +21,9 @@ export function show({ body, signal }) {
   const names = h('div');
   const send = h('button', { type: 'submit' }, 'Send');
   const stop = h('button.quiet', { type: 'button', hidden: true }, 'Stop');
-  const command = h('pre.code', { tabindex: '0', 'aria-label': 'The same request as a command' });
+  const language = select(Object.entries(languages).map(([id, l]) => [id, l.name]), clipboard.language, { onchange: () => { clipboard.language = language.value; describe(); } });
+  const sample = h('pre.code', { tabindex: '0', 'aria-label': 'The same request as code' });
+  const note = h('p.small.muted');
   const reasoning = h('pre.reasoning', { hidden: true });
   const answer = h('pre.answer', { tabindex: '0', 'aria-label': 'Answer' });
   const facts = h('dl.facts');
@@ -31,7 +34,9 @@ export function show({ body, signal }) {
   const ask = () => ({ model: model.value.trim(), system: system.value.trim(), text: text.value, limit: Number(limit.value) || 0 });
   const describe = () => {
     const s = surfaces[surface.value];
-    command.textContent = curl(base, s, s.body(ask()));
+    const l = languages[language.value];
+    sample.textContent = l.write(new URL(base), surface.value, s, s.body(ask()));
+    note.textContent = `Put your key into the variable TOLLGATE_KEY. ${l.note(surface.value)}`;
   };
 
   const run = async () => {
@@ -105,8 +110,8 @@ export function show({ body, signal }) {
   text.addEventListener('keydown', (event) => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) inputs.requestSubmit(); });
   describe();
   body.append(h('section.panel', { 'aria-label': 'Request' }, names, inputs), result,
-    h('section.panel', { 'aria-label': 'Command' }, h('div.head', null, h('h2', null, 'As a command'), h('span.push'), copyButton(() => command.textContent)),
-      command, h('p.small.muted', null, 'Put your key into the variable TOLLGATE_KEY. A certificate of Caddy\'s own authority needs -k too.')));
+    h('section.panel', { 'aria-label': 'Code' }, h('div.head', null, h('h2', null, 'As code'), h('span.push'), copyButton(() => sample.textContent)),
+      h('div.flow', null, field('Language', language), sample, note)));
   own('GET', 'models', { signal }).then(({ models }) => {
     names.append(suggestions(model, ['keychain-high', 'keychain-medium', 'keychain-low', ...new Set(models.filter((m) => m.enabled && m.provider_connected).map((m) => m.model_entry))]));
   }, () => {}); // without suggestions it works too
