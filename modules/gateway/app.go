@@ -125,6 +125,10 @@ func (a *App) begin() error {
 	}
 	a.gateway.Store(gateway)
 	go a.catalog.source.Run(a.ctx)
+	if last := gateway.prices.Load(); last != nil {
+		a.catalog.source.UsePrices(last.prices) // until they are read
+	}
+	go a.followPrices(a.ctx, gateway)
 	if a.first != nil {
 		go a.firstRun(a.ctx, gateway)
 	}

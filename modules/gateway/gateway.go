@@ -64,6 +64,7 @@ type Gateway struct {
 	ring        *sealed.Ring
 	connections outbound.Connections // of both transports
 	greeted     atomic.Bool          // whether this process has printed the banner of FirstRun
+	prices      atomic.Pointer[storedPrices]
 }
 
 func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *zap.Logger) (*Gateway, error) {

@@ -17,11 +17,11 @@ import (
 func applyCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f <file>",
-		Short: "Makes limits, teams, members and provider keys what a file says",
+		Short: "Makes limits, teams, members, provider keys and prices what a file says",
 		Long: `
 Makes the limits and provider keys of the organisation, teams with their members,
-limits and provider keys, and users' limits and suspensions what a file of YAML or JSON
-says, all of it or nothing. What the file does not say stays, unless --prune is given;
+limits and provider keys, users' limits and suspensions, and prices what a file of YAML
+or JSON says, all of it or nothing. What the file does not say stays, unless --prune is given;
 what is so already is not touched. Users that are not known are made, without keys.
 The file says of a provider key where its text is: {env.NAME} or {file.path}. Every
 change is in the audit log.
@@ -34,8 +34,8 @@ change is in the audit log.
 	file := cmd.Flags().StringP("file", "f", "", "The file, or - for standard input (required)")
 	dry := cmd.Flags().Bool("dry-run", false, "Change nothing, and tell what would be changed")
 	prune := cmd.Flags().Bool("prune", false,
-		"Remove teams, members of teams, limits and listed owners' provider keys that the file does not have; "+
-			"users, their keys and what they spent stay")
+		"Remove teams, members of teams and limits that the file does not have, and provider keys and prices where it "+
+			"lists some; users, their keys and what they spent stay")
 	cli.Required(cmd, "file")
 	cmd.RunE = o.Run(o.begin(func(s *session, cmd *cobra.Command, _ []string) error {
 		text, err := readFile(cmd, *file)
@@ -93,10 +93,10 @@ func readFile(cmd *cobra.Command, name string) ([]byte, error) {
 func exportCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export",
-		Short: "Writes limits, teams, members and provider keys as a file for apply",
+		Short: "Writes limits, teams, members, provider keys and prices as a file for apply",
 		Long: `
 Writes the limits and provider keys of the organisation, teams with their members, limits
-and provider keys, and users with limits or suspensions to standard output, as a file for
+and provider keys, users with limits or suspensions, and prices to standard output, for
 'tollgate keychain apply': YAML, or JSON with --json. There is no secret in it: say of
 provider keys where their texts are, and applied to an empty gateway it makes the same.
 `,

@@ -21,8 +21,11 @@ type Options struct {
 	// Environment returns the values of the variables in Provider.Env, for keys of the operator. Nil means that the
 	// environment is not used.
 	Environment func(name string) string
-	// Prices replace the prices of the file.
+	// Prices replace the prices of the file. A name that matches no model is an error.
 	Prices Prices
+	// StoredPrices take precedence over Prices with the same names. A name that matches no model is ignored, since the
+	// catalog may have changed since the price was checked.
+	StoredPrices Prices
 	// OwnKeys is the policy for users' own provider keys. Default: OwnKeysFirst.
 	OwnKeys OwnKeys
 	// Aliases map further names to models and tiers; see CheckAlias.
@@ -103,7 +106,7 @@ func build(d *data, opts Options) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	models, err := opts.Prices.apply(known)
+	models, err := opts.Prices.apply(known, opts.StoredPrices)
 	if err != nil {
 		return nil, err
 	}

@@ -81,15 +81,18 @@ func (p Prices) of(entry string) (own OwnPrice, name string, ok bool) {
 	return own, name, ok
 }
 
-// apply returns the models with these prices. Models without one stay as they are. A name that matches no model is an
-// error.
-func (p Prices) apply(models []*Model) ([]*Model, error) {
-	if len(p) == 0 {
+// apply returns the models with these prices, or with the stored ones where both have the same name. Models without one
+// stay as they are. A name that matches no model is an error, unless it is stored.
+func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
+	if len(p)+len(stored) == 0 {
 		return models, nil
 	}
+	all := make(Prices, len(p)+len(stored))
+	maps.Copy(all, p)
+	maps.Copy(all, stored)
 	models, used := slices.Clone(models), make(map[string]bool)
 	for i, m := range models {
-		own, name, ok := p.of(m.EntryID())
+		own, name, ok := all.of(m.EntryID())
 		if !ok {
 			continue
 		}

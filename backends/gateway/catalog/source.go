@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +24,10 @@ type Source struct {
 
 	current atomic.Pointer[Catalog]
 
-	// seen holds the versions of both files that were looked at last, valid or not. After NewSource only Run uses it.
+	mu     sync.Mutex // guards loading and the fields below
+	stored Prices     // see UsePrices
+
+	// seen holds the versions of both files that were looked at last, valid or not.
 	seen [2]fileStamp
 }
 
@@ -57,9 +61,10 @@ func NewSource(path, prices string, opts Options, logger *zap.Logger) (*Source, 
 	return s, nil
 }
 
-// load reads both files and records which versions it has read.
+// load reads both files and records which versions it has read. After NewSource the caller holds the mutex.
 func (s *Source) load() (*Catalog, error) {
 	base, opts := Embedded(), s.opts
+	opts.StoredPrices = s.stored
 	if s.path != "" {
 		loaded, stamp, err := load(s.path)
 		if err != nil {
@@ -106,8 +111,24 @@ func (s *Source) Run(ctx context.Context) {
 	}
 }
 
+// UsePrices replaces the stored prices, which take precedence over list prices and over prices of the file with the
+// same names. It reads the files again; if that fails, the catalog stays as it is until they can be read.
+func (s *Source) UsePrices(stored Prices) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stored = stored
+	c, err := s.load()
+	if err != nil {
+		s.keep(err)
+		return
+	}
+	s.current.Store(c)
+}
+
 // poll looks at the files once.
 func (s *Source) poll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var now [2]fileStamp // a missing file counts as a version too, so that it is logged once
 	var gone error
 	for i, path := range []string{s.path, s.prices} {

@@ -221,3 +221,46 @@ func TestPrices(t *testing.T) {
 		t.Error("a file that is not there is no error")
 	}
 }
+
+// TestStoredPrices: prices that are stored elsewhere stand in place of those of the file with the same
+// names, also once the file has changed, and are no error where the catalog lacks a model.
+func TestStoredPrices(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "prices.json")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"openai/gpt-5.4-nano":{"input":1,"output":2},"groq/*":{"discount":10}}`)
+	s, err := NewSource("", path, Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := func() float64 {
+		m, ok := s.Current().Model("openai", "gpt-5.4-nano")
+		if !ok {
+			t.Fatal("there is no such model")
+		}
+		return m.Price.Input
+	}
+	s.UsePrices(Prices{"openai/gpt-5.4-nano": {Price: Price{Rates: Rates{Input: 3, Output: 4}, Known: true}}, "openai/none": {Discount: 5}})
+	if got := input(); got != 3 {
+		t.Errorf("the input costs %g, want 3", got)
+	}
+	write(`{"openai/gpt-5.4-nano":{"input":5,"output":2},"openai/*":{"discount":10}}`)
+	s.poll()
+	if got := input(); got != 3 {
+		t.Errorf("the input costs %g once the file has changed, want 3", got)
+	}
+	s.UsePrices(nil)
+	if got := input(); got != 5 {
+		t.Errorf("the input costs %g, want 5", got)
+	}
+	write(`{`)
+	s.UsePrices(Prices{"openai/*": {Discount: 50}})
+	if got := input(); got != 5 {
+		t.Errorf("a file with a mistake is used: %g", got)
+	}
+}

@@ -21,8 +21,8 @@ type Options struct {
 	Catalog *catalog.Catalog
 	// Resolve returns the text that a reference in the file stands for. If it is nil, references are refused.
 	Resolve func(reference string) (string, error)
-	// Prune removes what the file does not contain: teams, members of its teams, limits, and provider keys of the
-	// owners for whom it lists some.
+	// Prune removes what the file does not contain: teams, members of its teams, limits, and provider keys and prices
+	// where it lists some.
 	Prune bool
 	// DryRun changes nothing, but reports what would be changed or refused.
 	DryRun bool
@@ -107,7 +107,7 @@ func (a *applier) apply() (err error) {
 	if a.present, err = look(a.ctx, a.Service); err != nil {
 		return err
 	}
-	steps := []func() error{a.makeUsers, a.applyOrganisation, a.applyTeams, a.applyUsers}
+	steps := []func() error{a.makeUsers, a.applyOrganisation, a.applyTeams, a.applyUsers, a.applyPrices}
 	if a.options.Prune {
 		steps = append(steps, a.prune)
 	}

@@ -1,6 +1,6 @@
 // Package declared reads and writes the operator's settings of the model gateway as one file: the limits and provider
-// keys of the organisation, teams with their members, limits and provider keys, and users with their limits and whether
-// they are suspended. The file contains no secrets: for a provider key it says where its text is.
+// keys of the organisation, teams with their members, limits and provider keys, users with their limits and whether
+// they are suspended, and prices. The file contains no secrets: for a provider key it says where its text is.
 //
 // What the file does not mention stays unchanged. See [Apply] for how a file is applied, and [Export] for how the
 // current state is written as a file.
@@ -18,6 +18,8 @@ type File struct {
 	ProviderKeys *ProviderKeys
 	Teams        []Team
 	Users        []User
+	// Prices replace list prices. Nil means that the file does not mention them.
+	Prices *Prices
 }
 
 // Limits are limits that the operator imposes on a holder, with the line of the file where they begin.

@@ -303,7 +303,7 @@ func TestRead(t *testing.T) {
 		"a: [":                            "reading YAML:",
 		"- a":                             "line 1: the file must be an object",
 		"teams: {}":                       "line 1: teams must be a list",
-		"team: []":                        `line 1: the file has no field "team"; there are: organisation, teams, users`,
+		"team: []":                        `line 1: the file has no field "team"; there are: organisation, prices, teams, users`,
 		"teams: []\nteams: []":            "line 2: the file has the field teams twice",
 		"teams: []\n---\nteams: []":       "more than one document",
 		"teams:\n- name: a\n  color: red": `line 3: a team has no field "color"; there are: limits, members, name, provider_keys`,

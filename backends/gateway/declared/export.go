@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/ownprices"
 )
 
 // pageRows is how many rows of a list are read at a time.
@@ -112,6 +113,16 @@ func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
 			team.Members = append(team.Members, Member{User: m.UserID, Role: m.Role, Default: m.Default})
 		}
 		f.Teams = append(f.Teams, team)
+	}
+	prices, err := ownprices.List(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if len(prices) > 0 {
+		f.Prices = new(Prices)
+		for _, e := range prices {
+			f.Prices.List = append(f.Prices.List, Price{Entry: e})
+		}
 	}
 	ids := maps.Clone(p.suspended)
 	for id := range p.onUsers {

@@ -64,8 +64,9 @@ func Read(text []byte) (*File, error) {
 				"provider_keys": func(n *yaml.Node) { f.ProviderKeys = r.providerKeys(n) },
 			})
 		},
-		"teams": func(n *yaml.Node) { r.list(n, "teams", func(n *yaml.Node) { f.Teams = append(f.Teams, r.team(n)) }) },
-		"users": func(n *yaml.Node) { r.list(n, "users", func(n *yaml.Node) { f.Users = append(f.Users, r.user(n)) }) },
+		"teams":  func(n *yaml.Node) { r.list(n, "teams", func(n *yaml.Node) { f.Teams = append(f.Teams, r.team(n)) }) },
+		"prices": func(n *yaml.Node) { f.Prices = r.prices(n) },
+		"users":  func(n *yaml.Node) { r.list(n, "users", func(n *yaml.Node) { f.Users = append(f.Users, r.user(n)) }) },
 	})
 	r.twice(f)
 	return f, r.err()

@@ -102,7 +102,11 @@ func (f *File) object() object {
 		}
 		users = append(users, user)
 	}
-	return append(o, field{"teams", teams}, field{"users", users})
+	o = append(o, field{"teams", teams}, field{"users", users})
+	if f.Prices != nil {
+		o = append(o, field{"prices", f.Prices.object()})
+	}
+	return o
 }
 
 // object returns the limits that are set as an object.

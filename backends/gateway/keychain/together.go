@@ -96,6 +96,22 @@ func (s *Service) SuspendedUsers(ctx context.Context, after string, limit int) (
 		selectUsers+`WHERE suspended_at IS NOT NULL AND is_service = 0 AND id > ? ORDER BY id LIMIT ?`, after, limit)
 }
 
+// Look reads with fn, in the transaction of Together where there is one.
+func (s *Service) Look(ctx context.Context, fn func(c store.Conn) error) error {
+	return s.read(ctx, fn)
+}
+
+// Change has fn change something else that operators set, in the transaction of Together where there
+// is one, and notes in the audit log what was done with which subject. Details may be nil.
+func (s *Service) Change(ctx context.Context, action, subject string, details any, fn func(c store.Conn) error) error {
+	return s.write(ctx, func(c store.Conn) error {
+		if err := fn(c); err != nil {
+			return err
+		}
+		return s.audit(ctx, c, action, subject, details)
+	})
+}
+
 // StoredKey is a provider key of an owner with its limits, for who compares it with what it shall be.
 type StoredKey struct {
 	ProviderKey

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -62,4 +63,42 @@ func TestDeclared(t *testing.T) {
 		t.Errorf("with prune: %s", said)
 	}
 	e2e.Eventually(t, e2e.WaitLimit, "nothing binds", func() error { return refusal{http.StatusOK, ""}.of(c.ask(key, model)) })
+}
+
+// TestDeclaredPrices: prices and provider keys of a file count while the server runs, and after a reload.
+func TestDeclaredPrices(t *testing.T) {
+	t.Parallel()
+	c := newCompany(t, "")
+	if err := os.WriteFile(c.Path("openai.key"), []byte("sk-declared-0123456789\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	apply := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(c.Path("gateway.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.Tool("keychain", "apply", "-f", "gateway.yaml", "--prune")
+	}
+	costs := func(input float64) func() error {
+		return func() error {
+			answer := e2e.Get(t, e2e.Client, c.Base+"/models", "").Body
+			if got := gjson.Get(answer, `models.#(id=="openai/gpt-5.4-nano").price.input_usd_per_million_tokens`).Float(); got != input {
+				return fmt.Errorf("the input costs %g, want %g", got, input)
+			}
+			return nil
+		}
+	}
+	apply("organisation: {provider_keys: [{provider: openai, label: company, key: \"{file." + c.Path("openai.key") + "}\"}]}\nprices: {openai/gpt-5.4-nano: {input: 7, output: 9}}")
+	e2e.Eventually(t, e2e.WaitLimit, "the price counts", costs(7))
+	keys := c.operator("GET", "/operator/organisation/provider-keys", "", 200).Body
+	if gjson.Get(keys, "data.#").Int() != 1 || gjson.Get(keys, "data.0.key_label").Str != "company" || strings.Contains(keys, "0123456789") {
+		t.Errorf("the keys are %s", keys)
+	}
+	c.Load(c.Config + "# reloaded\n")
+	e2e.Eventually(t, e2e.WaitLimit, "it counts after a reload", costs(7))
+	apply("organisation: {provider_keys: []}\nprices: {openai/gpt-5.4-nano: {input: 8, output: 9}}")
+	e2e.Eventually(t, e2e.WaitLimit, "another one counts", costs(8))
+	if keys := c.operator("GET", "/operator/organisation/provider-keys", "", 200).Body; gjson.Get(keys, "data.#").Int() != 0 {
+		t.Errorf("the keys are %s", keys)
+	}
 }

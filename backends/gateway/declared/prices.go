@@ -1,0 +1,163 @@
+package declared
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/ownprices"
+)
+
+// Prices are those that the operator has in place of list prices. A nil pointer to them says nothing
+// of prices, and an empty list that there are none.
+type Prices struct{ List []Price }
+
+// Price is one of them.
+type Price struct {
+	ownprices.Entry
+	Line int
+}
+
+// Bounds of prices.
+const (
+	maxPrices     = 1000
+	maxPriceName  = 300 // bytes
+	maxPriceDepth = 4
+)
+
+// prices reads an object of prices by their names.
+func (r *reader) prices(n *yaml.Node) *Prices {
+	if n.ShortTag() == "!!null" || !r.plain(n, "prices") {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		r.at(n.Line, "prices must be an object of prices by models, such as openai/*: {discount: 15}")
+		return nil
+	}
+	all := &Prices{List: []Price{}}
+	seen := make(map[string]int)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		switch {
+		case name.Kind != yaml.ScalarNode || name.Value == "" || len(name.Value) > maxPriceName || !strings.Contains(name.Value, "/"):
+			r.at(name.Line, "prices: %.100q is no name such as openai/gpt-5.4-nano or openai/*", name.Value)
+			continue
+		case seen[name.Value] > 0:
+			r.at(name.Line, "the price of %.100q stands in line %d already", name.Value, seen[name.Value])
+			continue
+		case len(all.List) == maxPrices:
+			r.at(name.Line, "there are more than %d prices", maxPrices)
+			return all
+		}
+		seen[name.Value] = name.Line
+		text, err := jsonDeep(value, maxPriceDepth)
+		if err == nil {
+			var one []byte
+			if one, err = json.Marshal(map[string]json.RawMessage{name.Value: text}); err == nil {
+				_, err = catalog.ParsePrices(one)
+			}
+		}
+		if err != nil {
+			r.at(name.Line, "the price of %s", err)
+			continue
+		}
+		all.List = append(all.List, Price{ownprices.Entry{Name: name.Value, Text: string(text)}, name.Line})
+	}
+	return all
+}
+
+// jsonDeep is the value of a node, whose objects have their members in order of names.
+func jsonDeep(n *yaml.Node, depth int) (json.RawMessage, error) {
+	if n.Kind != yaml.MappingNode {
+		return jsonOf(n)
+	}
+	if depth == 0 || n.Style&yaml.TaggedStyle != 0 {
+		return nil, errors.New("it has objects in too many objects, or a tag")
+	}
+	object := make(map[string]json.RawMessage)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name := n.Content[i].Value
+		if _, twice := object[name]; twice || n.Content[i].Kind != yaml.ScalarNode {
+			return nil, fmt.Errorf("it has the field %.100q twice", name)
+		}
+		value, err := jsonDeep(n.Content[i+1], depth-1)
+		if err != nil {
+			return nil, err
+		}
+		object[name] = value
+	}
+	return json.Marshal(object)
+}
+
+// object is what Read reads.
+func (p *Prices) object() object {
+	o := make(object, 0, len(p.List))
+	for _, price := range p.List {
+		var value any
+		if err := json.Unmarshal([]byte(price.Text), &value); err != nil { // it was checked when it was set
+			value = price.Text
+		}
+		o = append(o, field{price.Name, value})
+	}
+	return o
+}
+
+// applyPrices has the prices of the file, and with Options.Prune no others.
+func (a *applier) applyPrices() error {
+	if a.file.Prices == nil {
+		return nil
+	}
+	stored, err := ownprices.List(a.ctx, a.Service)
+	if err != nil {
+		return err
+	}
+	there := make(map[string]string, len(stored))
+	for _, e := range stored {
+		there[e.Name] = e.Text
+	}
+	for _, p := range a.file.Prices.List {
+		last, known := there[p.Name]
+		delete(there, p.Name)
+		if known && last == p.Text {
+			continue
+		}
+		if !a.priced(p.Name) {
+			return fmt.Errorf("line %d: prices: there is no model %q; see all with: curl <gateway>/v1/models", p.Line, p.Name)
+		}
+		if err := ownprices.Set(a.ctx, a.Service, p.Entry); err != nil {
+			return err
+		}
+		if known {
+			a.note(Changed, last+" -> "+p.Text, "price of %s", p.Name)
+		} else {
+			a.note(Added, p.Text, "price of %s", p.Name)
+		}
+	}
+	if !a.options.Prune {
+		return nil
+	}
+	for _, e := range stored { // in order
+		if _, left := there[e.Name]; !left {
+			continue
+		}
+		if err := ownprices.Remove(a.ctx, a.Service, e.Name); err != nil {
+			return err
+		}
+		a.note(Removed, e.Text, "price of %s", e.Name)
+	}
+	return nil
+}
+
+// priced reports whether there can be a model of a name.
+func (a *applier) priced(name string) bool {
+	if a.options.Catalog == nil || strings.HasSuffix(name, "*") {
+		return true
+	}
+	provider, model, _ := strings.Cut(name, "/")
+	_, ok := a.options.Catalog.Model(provider, model)
+	return ok
+}
