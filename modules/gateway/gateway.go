@@ -107,7 +107,7 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 	return g, nil
 }
 
-// newRetention deletes what the gateway keeps for a time.
+// newRetention creates the job that deletes what the gateway keeps for a limited time.
 func newRetention(ledger *spending.Ledger, logger *zap.Logger) *spending.Retention {
 	expired := timings.Expired()
 	also := make([]spending.Expiry, 0, 5+len(expired))

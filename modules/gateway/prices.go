@@ -10,21 +10,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/ownprices"
 )
 
-// pricesEvery is how often the prices of the database are looked at.
+// pricesEvery is how often the prices in the database are read.
 const pricesEvery = 5 * time.Second
 
-// storedPrices are the prices that the database had when it was read last, and their version.
+// storedPrices has the prices that were last read from the database, with their version.
 type storedPrices struct {
 	prices  catalog.Prices
 	version string
 }
 
-// followPrices has the catalog of this configuration have the prices of the database until the context
-// ends. It begins with those that the configuration before has read.
+// followPrices reads the prices in the database every pricesEvery, and updates the catalog of this configuration when
+// they have changed. It returns when the context ends. While they cannot be read, the last ones stay in use.
 func (a *App) followPrices(ctx context.Context, g *Gateway) {
 	last := g.prices.Load()
 	if err := a.db.WaitReady(ctx); err != nil {
-		return // it ends
+		return // the configuration ends
 	}
 	ticker := time.NewTicker(pricesEvery)
 	defer ticker.Stop()

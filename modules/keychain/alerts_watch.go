@@ -13,22 +13,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/timings"
 )
 
-// Watch says from when on requests that fail, and answers that come late, are told of: of all
-// requests together, and of what is sent to each model of a provider.
+// Watch sets the error rate and the latency at which alerts are sent: of all requests together, and of the attempts at
+// each model of a provider.
 type Watch struct {
-	// Errors is the part of requests in percent that fail by a fault of the gateway or of a provider.
-	// Negative: nobody is told. Default: 20.
+	// Errors is the percentage of requests that fail because of the gateway or a provider. A negative number sends no
+	// alerts. Default: 20.
 	Errors int `json:"errors,omitempty"`
 
-	// Latency is what the 95th percentile of how long answers take is compared with. Default: nobody
-	// is told.
+	// Latency is compared with the 95th percentile of the time until an answer is complete. Default: no alerts.
 	Latency caddy.Duration `json:"latency,omitempty"`
 
-	// Window is the time that is looked at, of at least a minute and at most a day. An alert ends when
-	// nothing was over its threshold for that long. Default: 10m.
+	// Window is the length of time that is evaluated, from a minute to a day. What has exceeded its threshold counts
+	// as normal again after as long a time below it. Default: 10m.
 	Window caddy.Duration `json:"window,omitempty"`
 
-	// Requests is how many there must be in the window. Default: 20.
+	// Requests is the number of requests in the window below which no alert is sent. Default: 20.
 	Requests int64 `json:"requests,omitempty"`
 }
 
@@ -78,7 +77,7 @@ func (w *Watch) unmarshal(d *caddyfile.Dispenser, option string, args []string) 
 	return nil
 }
 
-// options checks the options and returns them as the gateway takes them.
+// options checks the options and converts them, with defaults, to those of the package alerts.
 func (w *Watch) options() (alerts.Watch, error) {
 	o := alerts.Watch{
 		Errors: max(cmp.Or(w.Errors, defaultErrors), 0), Latency: time.Duration(w.Latency),

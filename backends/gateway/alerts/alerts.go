@@ -215,7 +215,7 @@ func (s *Service) check(ctx context.Context, o *Options) (raised int, err error)
 	if err == nil {
 		var n int
 		n, err = s.watch(ctx, o)
-		told += n
+		raised += n
 	}
 	if err == nil && whole {
 		s.full = now

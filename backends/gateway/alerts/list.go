@@ -13,7 +13,7 @@ import (
 type Alert struct {
 	id    int64
 	Event string `json:"id"`
-	// Kind is KindBudget, KindProviderKey, KindTest, or one of those of a Watch.
+	// Kind is KindBudget, KindProviderKey, KindTest, or one of the kinds of a Watch.
 	Kind string    `json:"type"`
 	At   time.Time `json:"at"`
 	// On and Holder are those of a keychain.ImposedBudget, or OnProvider and the code of the provider. Name is the name

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Kinds of alerts of how the gateway answers. Each that begins an episode has one that ends it.
+// Kinds of alerts of a Watch. An episode begins with KindErrors or KindLatency and ends with the other of each pair.
 const (
 	KindErrors     = "errors.over"
 	KindErrorsEnd  = "errors.normal"
@@ -19,30 +19,30 @@ const (
 	KindLatencyEnd = "latency.normal"
 )
 
-// OnModel is the subject of alerts of a model of a provider. The holder is provider/model.
+// OnModel is the subject of alerts about one model of a provider. Their holder is "provider/model".
 const OnModel = "model"
 
-// Watch says from when on a part of requests that fail, or a latency, is told of: of all requests
-// together, and of what is sent to each model of a provider.
+// Watch sets the error rate and the latency from which alerts are raised. Both are compared for all requests together,
+// and for the attempts at each model of a provider.
 type Watch struct {
-	// Errors is the part of requests in percent; 0 has nobody told of it.
+	// Errors is a percentage of requests. 0 means that error rates raise no alerts.
 	Errors int
-	// Latency is what the 95th percentile of the answers is compared with; 0 has nobody told of it.
+	// Latency is compared with the 95th percentile of the answers. 0 means that latencies raise no alerts.
 	Latency time.Duration
-	// Window is the time that is looked at, and for which it must be over no more until that is told.
-	// At most timings.MaxWindow.
+	// Window is the length of time back from now that is evaluated. An episode ends once its threshold has not been
+	// reached for as long as Window. It is at most timings.MaxWindow.
 	Window time.Duration
-	// Least is how many requests there must be in the window.
+	// Least is the number of requests in the window below which nothing is raised.
 	Least int64
 }
 
-// latencyPart is the part of answers that come within what a threshold is compared with.
+// latencyPart is the percentile that is compared with Watch.Latency.
 const latencyPart = 0.95
 
-// seenEvery is how often an episode that lasts is noted.
+// seenEvery is how often the continuation of an episode is recorded.
 const seenEvery = 30 * time.Second
 
-// episode is a time in which something is over its threshold.
+// episode is a row of gateway_alert_episodes: a period in which a threshold is reached.
 type episode struct {
 	kind, on, holder string
 	began, seen      int64 // Unix microseconds
@@ -50,9 +50,9 @@ type episode struct {
 
 func (e *episode) key() [3]string { return [3]string{e.kind, e.on, e.holder} }
 
-// rule is a threshold of a Watch.
+// rule describes one of the two thresholds of a Watch.
 type rule struct {
-	begins, ends string // the kinds of its alerts
+	begins, ends string // the kinds of the alerts that begin and end an episode
 	on           func(w *Watch) bool
 	over         func(w *Watch, c *timings.Counts) bool
 	fill         func(w *Watch, c *timings.Counts, a *Alert)
@@ -81,15 +81,15 @@ var rules = []rule{
 	},
 }
 
-// observed is what was counted of all requests, or of a model, in the window.
+// observed has the counts in the window, of all requests or of one model.
 type observed struct {
 	on, holder string
 	*timings.Counts
 }
 
-// watch tells of what is over its threshold since this look, and of what is over it no more. It
-// returns how much that is.
-func (s *Service) watch(ctx context.Context, o *Options) (told int, err error) {
+// watch compares the counts in the window with the thresholds, and begins and ends episodes. It returns the number of
+// alerts that it has raised.
+func (s *Service) watch(ctx context.Context, o *Options) (raised int, err error) {
 	now := s.now()
 	open, err := s.episodes(ctx)
 	if err != nil {
@@ -103,19 +103,23 @@ func (s *Service) watch(ctx context.Context, o *Options) (told int, err error) {
 	}
 	for i := range rules {
 		n, err := s.apply(ctx, o, &rules[i], seen, open, now)
-		if told += n; err != nil {
-			return told, err
+		if raised += n; err != nil {
+			return raised, err
 		}
 	}
-	return told, nil
+	return raised, nil
 }
 
-// look reads what was counted in the window, of all first. Users' own servers are no concern of
-// the operator's.
+// look reads the counts in the window, those of all requests first. Models on users' own servers are left out: the
+// operator is not responsible for them.
 func (s *Service) look(ctx context.Context, w *Watch, now time.Time) ([]observed, error) {
 	seen := []observed{{keychain.OnOrganisation, keychain.Organisation, new(timings.Counts)}}
 	for _, kind := range []timings.Kind{timings.All, timings.Model} {
-		lines, err := timings.Read(ctx, s.db, timings.Query{Kind: kind, Unit: timings.Minute, From: now.Add(-w.Window), To: now.Add(time.Minute)})
+		lines, err := timings.Read(
+			ctx,
+			s.db,
+			timings.Query{Kind: kind, Unit: timings.Minute, From: now.Add(-w.Window), To: now.Add(time.Minute)},
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -131,6 +135,7 @@ func (s *Service) look(ctx context.Context, w *Watch, now time.Time) ([]observed
 	return seen, nil
 }
 
+// episodes reads the open episodes.
 func (s *Service) episodes(ctx context.Context) (open map[[3]string]*episode, err error) {
 	open = make(map[[3]string]*episode)
 	err = s.db.Read(ctx, func(c store.Conn) error {
@@ -146,8 +151,15 @@ func (s *Service) episodes(ctx context.Context) (open map[[3]string]*episode, er
 	return open, err
 }
 
-// apply begins, goes on with, and ends the episodes of a rule.
-func (s *Service) apply(ctx context.Context, o *Options, r *rule, seen []observed, open map[[3]string]*episode, now time.Time) (told int, err error) {
+// apply begins, continues and ends the episodes of a rule, and returns the number of alerts that it has raised.
+func (s *Service) apply(
+	ctx context.Context,
+	o *Options,
+	r *rule,
+	seen []observed,
+	open map[[3]string]*episode,
+	now time.Time,
+) (raised int, err error) {
 	w, counted := &o.Watch, make(map[[3]string]*timings.Counts, len(seen))
 	for i := range seen {
 		e := &episode{kind: r.begins, on: seen[i].on, holder: seen[i].holder, began: now.UnixMicro(), seen: now.UnixMicro()}
@@ -163,10 +175,10 @@ func (s *Service) apply(ctx context.Context, o *Options, r *rule, seen []observe
 			made, err = s.begin(ctx, o, r, e, seen[i].Counts)
 		}
 		if err != nil {
-			return told, err
+			return raised, err
 		}
 		if made {
-			told++
+			raised++
 		}
 	}
 	for _, e := range open {
@@ -179,17 +191,23 @@ func (s *Service) apply(ctx context.Context, o *Options, r *rule, seen []observe
 		}
 		made, err := s.finish(ctx, o, r, e, counts, now)
 		if err != nil {
-			return told, err
+			return raised, err
 		}
 		if made {
-			told++
+			raised++
 		}
 	}
-	return told, nil
+	return raised, nil
 }
 
-// begin notes an episode and writes the alert, unless another node has.
-func (s *Service) begin(ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts) (made bool, err error) {
+// begin opens an episode and raises its alert in one transaction. It does nothing if another node has opened it.
+func (s *Service) begin(
+	ctx context.Context,
+	o *Options,
+	r *rule,
+	e *episode,
+	counts *timings.Counts,
+) (made bool, err error) {
 	a := &Alert{Kind: r.begins, On: e.on, Holder: e.holder, begins: e.began - o.Watch.Window.Microseconds(), ends: e.began}
 	r.fill(&o.Watch, counts, a)
 	err = s.db.Write(ctx, func(c store.Conn) error {
@@ -205,26 +223,45 @@ func (s *Service) begin(ctx context.Context, o *Options, r *rule, e *episode, co
 	return made, err
 }
 
-// lasts notes now and then that an episode lasts.
+// lasts records every seenEvery that an episode continues.
 func (s *Service) lasts(ctx context.Context, e *episode, now time.Time) error {
 	if now.UnixMicro()-e.seen < seenEvery.Microseconds() {
 		return nil
 	}
 	return s.db.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec(`UPDATE gateway_alert_episodes SET seen_at = ? WHERE kind = ? AND subject = ? AND holder = ? AND seen_at < ?`,
-			now.UnixMicro(), e.kind, e.on, e.holder, now.UnixMicro())
+		_, err := c.Exec(
+			`UPDATE gateway_alert_episodes SET seen_at = ? WHERE kind = ? AND subject = ? AND holder = ? AND seen_at < ?`,
+			now.UnixMicro(),
+			e.kind,
+			e.on,
+			e.holder,
+			now.UnixMicro(),
+		)
 		return err
 	})
 }
 
-// finish ends an episode and writes the alert that says so, unless another node has, or has seen
-// that it lasts. Of one that nobody looks at any more nothing is told.
-func (s *Service) finish(ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts, now time.Time) (made bool, err error) {
+// finish closes an episode and raises the alert that ends it, in one transaction. It does nothing if another node has
+// closed the episode or has recorded that it continues. If the rule has been switched off, no alert is raised.
+func (s *Service) finish(
+	ctx context.Context,
+	o *Options,
+	r *rule,
+	e *episode,
+	counts *timings.Counts,
+	now time.Time,
+) (made bool, err error) {
 	a := &Alert{Kind: r.ends, On: e.on, Holder: e.holder, begins: e.began, ends: now.UnixMicro()}
 	r.fill(&o.Watch, counts, a)
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		n, err := c.Exec(`DELETE FROM gateway_alert_episodes WHERE kind = ? AND subject = ? AND holder = ? AND began = ? AND seen_at = ?`,
-			e.kind, e.on, e.holder, e.began, e.seen)
+		n, err := c.Exec(
+			`DELETE FROM gateway_alert_episodes WHERE kind = ? AND subject = ? AND holder = ? AND began = ? AND seen_at = ?`,
+			e.kind,
+			e.on,
+			e.holder,
+			e.began,
+			e.seen,
+		)
 		if made = false; err != nil || n == 0 || !r.on(&o.Watch) {
 			return err
 		}
@@ -235,7 +272,7 @@ func (s *Service) finish(ctx context.Context, o *Options, r *rule, e *episode, c
 	return made, err
 }
 
-// raised says in the log that an alert was made, and has it be sent.
+// raised logs an alert that was made and makes its messages be sent at once.
 func (s *Service) raised(a *Alert, made bool) {
 	if !made {
 		return

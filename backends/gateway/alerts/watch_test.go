@@ -17,10 +17,19 @@ import (
 func (p *place) requests(provider string, answered, failed int, took time.Duration) {
 	p.t.Helper()
 	for i := range answered + failed {
-		r := spending.Record{At: p.now().Add(-took), UserID: "ada", Provider: provider, Model: "large", Status: 200, Latency: took}
+		r := spending.Record{
+			At:       p.now().Add(-took),
+			UserID:   "ada",
+			Provider: provider,
+			Model:    "large",
+			Status:   200,
+			Latency:  took,
+		}
 		if i >= answered {
 			r.Provider, r.Model, r.Status, r.Code = "", "", 502, "all_providers_failed"
-			r.FailedAttempts = []apierror.Attempt{{Provider: provider, Model: "large", Status: 503, Code: "overloaded", LatencyMS: 1}}
+			r.FailedAttempts = []apierror.Attempt{
+				{Provider: provider, Model: "large", Status: 503, Code: "overloaded", LatencyMS: 1},
+			}
 		}
 		p.usage.Add(r)
 	}
@@ -143,7 +152,16 @@ func TestWatchWords(t *testing.T) {
 		}},
 		KindLatencyEnd: {OnModel, "alpha/large", 30_000_000, 0, []string{"Answers to the requests to alpha/large come in time again\n", "At the end there were none."}},
 	} {
-		a := Alert{Kind: kind, On: test.on, Holder: test.holder, Threshold: 20, amount: test.amount, spent: test.spent, begins: begin.UnixMicro(), ends: begin.Add(10 * time.Minute).UnixMicro()}
+		a := Alert{
+			Kind:      kind,
+			On:        test.on,
+			Holder:    test.holder,
+			Threshold: 20,
+			amount:    test.amount,
+			spent:     test.spent,
+			begins:    begin.UnixMicro(),
+			ends:      begin.Add(10 * time.Minute).UnixMicro(),
+		}
 		a.complete(begin.UnixMicro())
 		subject, body := a.text()
 		for _, want := range test.want {

@@ -85,7 +85,7 @@ func (a *Alert) text() (subject, body string) {
 	return subject, body + "\n" + a.At.Format(time.RFC3339) + " " + a.Event + "\n"
 }
 
-// watched returns the subject and the body of a mail of a Watch.
+// watched returns the subject and the body of a mail about an alert of a Watch.
 func (a *Alert) watched() (subject, body string) {
 	of, where := "all requests", ""
 	if a.On == OnModel {

@@ -12,24 +12,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/ownprices"
 )
 
-// Prices are those that the operator has in place of list prices. A nil pointer to them says nothing
-// of prices, and an empty list that there are none.
+// Prices lists the prices that replace list prices. A nil pointer means that the file does not mention them; an empty
+// list means that there are none.
 type Prices struct{ List []Price }
 
-// Price is one of them.
+// Price is a price with the line of the file where it stands.
 type Price struct {
 	ownprices.Entry
 	Line int
 }
 
-// Bounds of prices.
+// Limits on prices in a file.
 const (
 	maxPrices     = 1000
 	maxPriceName  = 300 // bytes
 	maxPriceDepth = 4
 )
 
-// prices reads an object of prices by their names.
+// prices reads an object whose fields are prices by names of models.
 func (r *reader) prices(n *yaml.Node) *Prices {
 	if n.ShortTag() == "!!null" || !r.plain(n, "prices") {
 		return nil
@@ -43,7 +43,7 @@ func (r *reader) prices(n *yaml.Node) *Prices {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, value := n.Content[i], n.Content[i+1]
 		switch {
-		case name.Kind != yaml.ScalarNode || name.Value == "" || len(name.Value) > maxPriceName || !strings.Contains(name.Value, "/"):
+		case name.Kind != yaml.ScalarNode || len(name.Value) > maxPriceName || !strings.Contains(name.Value, "/"):
 			r.at(name.Line, "prices: %.100q is no name such as openai/gpt-5.4-nano or openai/*", name.Value)
 			continue
 		case seen[name.Value] > 0:
@@ -70,7 +70,8 @@ func (r *reader) prices(n *yaml.Node) *Prices {
 	return all
 }
 
-// jsonDeep is the value of a node, whose objects have their members in order of names.
+// jsonDeep returns the JSON of a node, in which objects may be nested up to a depth. Fields of objects are sorted, so
+// that equal values have equal texts.
 func jsonDeep(n *yaml.Node, depth int) (json.RawMessage, error) {
 	if n.Kind != yaml.MappingNode {
 		return jsonOf(n)
@@ -93,7 +94,7 @@ func jsonDeep(n *yaml.Node, depth int) (json.RawMessage, error) {
 	return json.Marshal(object)
 }
 
-// object is what Read reads.
+// object returns the prices in the form that Read reads.
 func (p *Prices) object() object {
 	o := make(object, 0, len(p.List))
 	for _, price := range p.List {
@@ -106,7 +107,7 @@ func (p *Prices) object() object {
 	return o
 }
 
-// applyPrices has the prices of the file, and with Options.Prune no others.
+// applyPrices stores the prices of the file. Other prices are removed only with Options.Prune.
 func (a *applier) applyPrices() error {
 	if a.file.Prices == nil {
 		return nil
@@ -152,7 +153,7 @@ func (a *applier) applyPrices() error {
 	return nil
 }
 
-// priced reports whether there can be a model of a name.
+// priced reports whether a name can match a model of the catalog.
 func (a *applier) priced(name string) bool {
 	if a.options.Catalog == nil || strings.HasSuffix(name, "*") {
 		return true

@@ -32,11 +32,16 @@ prices:
 		equal(t, "the first time", apply(t, s, file, o), want)
 		equal(t, "the second time", apply(t, s, file, o), nil)
 		prices, version, err := ownprices.Read(t.Context(), db)
-		if err != nil || len(prices) != 2 || prices["openai/*"].Discount != 15 || prices["openai/gpt-5.4-nano"].Price.Output != 0.3 || version == "" {
+		if err != nil || len(prices) != 2 || prices["openai/*"].Discount != 15 ||
+			prices["openai/gpt-5.4-nano"].Price.Output != 0.3 ||
+			version == "" {
 			t.Errorf("%+v, version %q, error %v", prices, version, err)
 		}
 		text := export(t, s)
-		if !strings.Contains(text, "prices:\n    openai/*:\n        discount: 15\n    openai/gpt-5.4-nano:\n        cached_input: 0.004\n") {
+		if !strings.Contains(
+			text,
+			"prices:\n    openai/*:\n        discount: 15\n    openai/gpt-5.4-nano:\n        cached_input: 0.004\n",
+		) {
 			t.Errorf("the export is\n%s", text)
 		}
 		o.Prune = true
@@ -46,7 +51,11 @@ prices:
 			`~ price of openai/*: {"discount":15} -> {"discount":20}`, strings.Replace(want[1], "+", "-", 1),
 		})
 		equal(t, "none", apply(t, s, "prices: {}", o), []string{`- price of openai/*: {"discount":20}`})
-		if all := strings.Join(actions(t, s), " "); strings.Count(all, "price.set") != 3 || strings.Count(all, "price.removed") != 2 {
+		if all := strings.Join(
+			actions(t, s),
+			" ",
+		); strings.Count(all, "price.set") != 3 ||
+			strings.Count(all, "price.removed") != 2 {
 			t.Errorf("audited is %s", all)
 		}
 		f, err := Read([]byte("teams: []\nprices: {openai/gpt-nothing: {discount: 5}}"))

@@ -12,21 +12,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// ProviderKeys are the keys at model providers that an owner has. A nil pointer to them says nothing
-// of keys, and an empty list that there are none.
+// ProviderKeys lists the provider keys of an owner. A nil pointer means that the file does not mention them; an empty
+// list means that the owner has none.
 type ProviderKeys struct{ List []ProviderKey }
 
-// ProviderKey is a key at a model provider. It is known by the provider and the label, which no two
-// keys of an owner share.
+// ProviderKey is a key at a model provider. It is identified by its provider and label, which must be unique among the
+// keys of an owner.
 type ProviderKey struct {
 	Provider, Label string
-	// Reference says where the text of the key is, such as {env.OPENAI_KEY} or {file./run/secrets/openai}.
-	// Empty: the key that is stored stays.
+	// Reference says where the text of the key is, such as {env.OPENAI_KEY} or {file./run/secrets/openai}. If it is
+	// empty, the stored text stays.
 	Reference string
-	Limits    *Limits // nil: it says nothing of them
+	Limits    *Limits // nil if the file does not mention them
 	Line      int
 }
 
+// String returns the name by which messages call the key.
 func (k *ProviderKey) String() string {
 	if k.Label == "" {
 		return "provider key " + k.Provider
@@ -34,14 +35,14 @@ func (k *ProviderKey) String() string {
 	return "provider key " + k.Provider + " " + strconv.Quote(k.Label)
 }
 
-// reference is what the text of a key may be said by: a file with secrets in it would be kept beside
-// other files.
+// reference matches the allowed forms of ProviderKey.Reference. The text of a key itself is refused, since declared
+// files are meant for version control.
 var reference = regexp.MustCompile(`^\{(env|file)\.[^{}]+\}$`)
 
-// keyLimits are the names of the limits that a provider key can have beside budgets.
+// keyLimits has the names of the limits that a provider key can have besides budgets.
 var keyLimits = map[string]bool{"rate_limit_per_minute": true, "expires_at": true}
 
-// providerKeys reads the keys of an owner.
+// providerKeys reads the list of keys of an owner.
 func (r *reader) providerKeys(n *yaml.Node) *ProviderKeys {
 	if n.ShortTag() == "!!null" {
 		return nil
@@ -59,6 +60,7 @@ func (r *reader) providerKeys(n *yaml.Node) *ProviderKeys {
 	return keys
 }
 
+// providerKey reads one key.
 func (r *reader) providerKey(n *yaml.Node) (k ProviderKey) {
 	k.Line = n.Line
 	r.object(n, "a provider key", map[string]func(n *yaml.Node){
@@ -71,7 +73,10 @@ func (r *reader) providerKey(n *yaml.Node) (k ProviderKey) {
 			}
 			r.word(n, "key", &k.Reference)
 			if k.Reference != "" && !reference.MatchString(k.Reference) {
-				r.at(n.Line, "key must say where the key is, such as \"{env.OPENAI_KEY}\" or \"{file./run/secrets/openai}\": it does not stand in the file itself")
+				r.at(
+					n.Line,
+					"key must say where the key is, such as \"{env.OPENAI_KEY}\" or \"{file./run/secrets/openai}\": it does not stand in the file itself",
+				)
 			}
 		},
 		"limits": func(n *yaml.Node) {
@@ -92,7 +97,7 @@ func (r *reader) providerKey(n *yaml.Node) (k ProviderKey) {
 	return k
 }
 
-// object is what Read reads, without the text of a key.
+// object returns the list in the form that Read reads.
 func (k *ProviderKeys) object() []object {
 	list := make([]object, 0, len(k.List))
 	for i := range k.List {
@@ -112,12 +117,18 @@ func (k *ProviderKeys) object() []object {
 	return list
 }
 
-// limitsOfKey are the limits of a stored key.
+// limitsOfKey returns the limits of a stored key.
 func limitsOfKey(k *keychain.StoredKey) *Limits {
-	return &Limits{Limits: keychain.Limits{RateLimitPerMinute: k.Limits.RateLimitPerMinute, ExpiresAt: k.Limits.ExpiresAt, Budgets: k.Limits.Budgets}}
+	return &Limits{
+		Limits: keychain.Limits{
+			RateLimitPerMinute: k.Limits.RateLimitPerMinute,
+			ExpiresAt:          k.Limits.ExpiresAt,
+			Budgets:            k.Limits.Budgets,
+		},
+	}
 }
 
-// exportKeys returns the keys of an owner, without their texts, and nil where there are none.
+// exportKeys returns the keys of an owner without references, or nil if there are none.
 func exportKeys(ctx context.Context, s *keychain.Service, owner keychain.Owner) (*ProviderKeys, error) {
 	stored, err := s.StoredKeys(ctx, owner)
 	if err != nil || len(stored) == 0 {
@@ -134,7 +145,7 @@ func exportKeys(ctx context.Context, s *keychain.Service, owner keychain.Owner) 
 	return keys, nil
 }
 
-// applyKeys has an owner have the keys of the file, and with Options.Prune no others.
+// applyKeys makes the keys of an owner those of the file. Other keys are removed only with Options.Prune.
 func (a *applier) applyKeys(owner keychain.Owner, what string, want *ProviderKeys) error {
 	if want == nil {
 		return nil
@@ -154,7 +165,12 @@ func (a *applier) applyKeys(owner keychain.Owner, what string, want *ProviderKey
 		found := there[k.String()]
 		delete(there, k.String())
 		if len(found) > 1 {
-			return fmt.Errorf("line %d: %s: there are %d of them: remove all but one by 'tollgate keychain provider-keys'", k.Line, about, len(found))
+			return fmt.Errorf(
+				"line %d: %s: there are %d of them: remove all but one by 'tollgate keychain provider-keys'",
+				k.Line,
+				about,
+				len(found),
+			)
 		}
 		var last *keychain.StoredKey
 		if len(found) == 1 {
@@ -181,7 +197,8 @@ func (a *applier) applyKeys(owner keychain.Owner, what string, want *ProviderKey
 	return nil
 }
 
-// applyKey has an owner have a key. last is the one that is stored; nil means there is none.
+// applyKey adds, replaces or limits a key. last is the stored key, or nil if there is none. A key with another text is
+// replaced by a new one, which inherits the limits unless the file has some.
 func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, last *keychain.StoredKey) error {
 	id, now, limits := "", new(Limits), k.Limits
 	if last != nil {
@@ -224,17 +241,21 @@ func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, l
 	}); err != nil {
 		return err
 	}
-	if last == nil || difference(limitsOfKey(last), limits) != "" { // else it was only carried over
+	if last == nil || difference(limitsOfKey(last), limits) != "" { // otherwise they were only inherited
 		a.note(Changed, how, "%s: limits", about)
 	}
 	return nil
 }
 
-// keyText returns the text that is to be stored; empty: what is stored stays.
+// keyText returns the text to store, or an empty text if the stored one stays.
 func (a *applier) keyText(about string, k *ProviderKey, last *keychain.StoredKey) (string, error) {
 	if k.Reference == "" {
 		if last == nil {
-			return "", fmt.Errorf("line %d: %s: it is not stored yet: say by key where its text is, such as \"{env.OPENAI_KEY}\"", k.Line, about)
+			return "", fmt.Errorf(
+				"line %d: %s: it is not stored yet: say by key where its text is, such as \"{env.OPENAI_KEY}\"",
+				k.Line,
+				about,
+			)
 		}
 		return "", nil
 	}
@@ -258,7 +279,7 @@ func (a *applier) keyText(about string, k *ProviderKey, last *keychain.StoredKey
 	return text, nil
 }
 
-// offered reports whether there is a provider.
+// offered reports whether the catalog has a provider. Without a catalog every code is accepted.
 func (a *applier) offered(code string) bool {
 	if a.options.Catalog == nil {
 		return true

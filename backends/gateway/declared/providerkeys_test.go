@@ -39,13 +39,20 @@ func TestProviderKeys(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		s := newService(t, db)
-		texts := vault{"{env.OPENAI}": "sk-company-0123456789\n", "{file./run/groq}": "gsk-0123456789abcdef", "{env.OTHER}": "sk-research-0123456789"}
+		texts := vault{
+			"{env.OPENAI}":     "sk-company-0123456789\n",
+			"{file./run/groq}": "gsk-0123456789abcdef",
+			"{env.OTHER}":      "sk-research-0123456789",
+		}
 		o := Options{Catalog: catalog.Embedded(), Resolve: texts.resolve}
 		dry := o
 		dry.DryRun = true
 		added := []string{
-			"+ organisation: provider key openai \"company\": sk…89", "~ organisation: provider key openai \"company\": limits: usd_per_month none -> 500, rate_limit_per_minute none -> 60",
-			"+ organisation: provider key groq: gs…ef", "+ team Research", "+ team Research: provider key openai \"research\": sk…89",
+			"+ organisation: provider key openai \"company\": sk…89",
+			"~ organisation: provider key openai \"company\": limits: usd_per_month none -> 500, rate_limit_per_minute none -> 60",
+			"+ organisation: provider key groq: gs…ef",
+			"+ team Research",
+			"+ team Research: provider key openai \"research\": sk…89",
 		}
 		stored := func() (all []string) {
 			t.Helper()
@@ -88,19 +95,53 @@ func TestProviderKeys(t *testing.T) {
 
 		// Another text is another key, which has the limits of the one before.
 		texts["{env.OPENAI}"] = "sk-rotated-9876543210"
-		equal(t, "rotated", apply(t, s, `organisation: {provider_keys: [{provider: openai, label: company, key: "{env.OPENAI}"}, {provider: groq}]}
-teams: [{name: Research}]`, o), []string{`~ organisation: provider key openai "company": sk…89 -> sk…10`})
+		equal(
+			t,
+			"rotated",
+			apply(
+				t,
+				s,
+				`organisation: {provider_keys: [{provider: openai, label: company, key: "{env.OPENAI}"}, {provider: groq}]}
+teams: [{name: Research}]`,
+				o,
+			),
+			[]string{`~ organisation: provider key openai "company": sk…89 -> sk…10`},
+		)
 		if got := stored(); len(got) != 2 || got[1] != "openai company sk…10 500" {
 			t.Errorf("stored are %q", got)
 		}
-		equal(t, "limited", apply(t, s, "organisation: {provider_keys: [{provider: openai, label: company, limits: {usd_per_month: 400}}, {provider: groq}]}\nteams: [{name: Research}]", o),
-			[]string{`~ organisation: provider key openai "company": limits: usd_per_month 500 -> 400, rate_limit_per_minute 60 -> none`})
+		equal(
+			t,
+			"limited",
+			apply(
+				t,
+				s,
+				"organisation: {provider_keys: [{provider: openai, label: company, limits: {usd_per_month: 400}}, {provider: groq}]}\nteams: [{name: Research}]",
+				o,
+			),
+			[]string{
+				`~ organisation: provider key openai "company": limits: usd_per_month 500 -> 400, rate_limit_per_minute 60 -> none`,
+			},
+		)
 
-		equal(t, "pruned", apply(t, s, "organisation: {provider_keys: [{provider: groq}]}\nteams: [{name: Research, provider_keys: }]", o),
-			[]string{`- organisation: provider key openai "company": sk…10`})
+		equal(
+			t,
+			"pruned",
+			apply(t, s, "organisation: {provider_keys: [{provider: groq}]}\nteams: [{name: Research, provider_keys: }]", o),
+			[]string{`- organisation: provider key openai "company": sk…10`},
+		)
 		equal(t, "of which nothing is said", apply(t, s, "teams: [{name: Research}]", o), nil)
-		equal(t, "all of a team", apply(t, s, "teams: [{name: Research, provider_keys: []}]", o), []string{`- team Research: provider key openai "research": sk…89`})
-		if actions := strings.Join(actions(t, s), " "); strings.Count(actions, "provider_key.added") != 4 || strings.Count(actions, "provider_key.removed") != 3 {
+		equal(
+			t,
+			"all of a team",
+			apply(t, s, "teams: [{name: Research, provider_keys: []}]", o),
+			[]string{`- team Research: provider key openai "research": sk…89`},
+		)
+		if actions := strings.Join(
+			actions(t, s),
+			" ",
+		); strings.Count(actions, "provider_key.added") != 4 ||
+			strings.Count(actions, "provider_key.removed") != 3 {
 			t.Errorf("audited is %s", actions)
 		}
 	})
@@ -119,7 +160,10 @@ func TestProviderKeysRefused(t *testing.T) {
 		"teams: [{name: a, provider_keys: [{provider: b},\n {provider: b}]}]":                               "line 2: the provider key b stands in line 1 already",
 		"teams: [{name: a, provider_keys: [{provider: b, limits: {allowed_models: [a], usd_per_day: 1}}]}]": "a provider key has no limit allowed_models",
 	} {
-		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sk-secret") {
+		if _, err := Read(
+			[]byte(text),
+		); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "sk-secret") {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
@@ -139,14 +183,34 @@ func TestProviderKeysRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err = Apply(t.Context(), s, f, o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sk-secret") {
+			if _, err = Apply(
+				t.Context(),
+				s,
+				f,
+				o,
+			); err == nil || !strings.Contains(err.Error(), want) ||
+				strings.Contains(err.Error(), "sk-secret") {
 				t.Errorf("%s: error %v, want %q", entry, err, want)
 			}
 		}
-		if _, err := s.AddKeyOf(t.Context(), keychain.TheOrganisation, "openai", "sk-one-0123456789", "", func(string) bool { return true }); err != nil {
+		if _, err := s.AddKeyOf(
+			t.Context(),
+			keychain.TheOrganisation,
+			"openai",
+			"sk-one-0123456789",
+			"",
+			func(string) bool { return true },
+		); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.AddKeyOf(t.Context(), keychain.TheOrganisation, "openai", "sk-two-0123456789", "", func(string) bool { return true }); err != nil {
+		if _, err := s.AddKeyOf(
+			t.Context(),
+			keychain.TheOrganisation,
+			"openai",
+			"sk-two-0123456789",
+			"",
+			func(string) bool { return true },
+		); err != nil {
 			t.Fatal(err)
 		}
 		f, err := Read([]byte("organisation: {provider_keys: [{provider: openai}]}"))

@@ -68,7 +68,7 @@ func (s *Service) LimitKey(ctx context.Context, owner Owner, id string, limits K
 	return s.owned(ctx, &row)
 }
 
-// limitKey is LimitKey without what was spent.
+// limitKey does what LimitKey does, but returns the row without the spending.
 func (s *Service) limitKey(ctx context.Context, owner Owner, id string, limits KeyLimits) (row providerKeyRow, err error) {
 	all := Limits{RateLimitPerMinute: limits.RateLimitPerMinute, ExpiresAt: limits.ExpiresAt, Budgets: limits.Budgets}
 	all.tidy()

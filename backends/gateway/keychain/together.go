@@ -96,13 +96,13 @@ func (s *Service) SuspendedUsers(ctx context.Context, after string, limit int) (
 		selectUsers+`WHERE suspended_at IS NOT NULL AND is_service = 0 AND id > ? ORDER BY id LIMIT ?`, after, limit)
 }
 
-// Look reads with fn, in the transaction of Together where there is one.
+// Look runs fn, which only reads, in the transaction of Together if ctx has one.
 func (s *Service) Look(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.read(ctx, fn)
 }
 
-// Change has fn change something else that operators set, in the transaction of Together where there
-// is one, and notes in the audit log what was done with which subject. Details may be nil.
+// Change runs fn, which changes an operator's setting that is kept by another package, and records the action, its
+// subject and details in the audit log. Both happen in the transaction of Together if ctx has one. Details may be nil.
 func (s *Service) Change(ctx context.Context, action, subject string, details any, fn func(c store.Conn) error) error {
 	return s.write(ctx, func(c store.Conn) error {
 		if err := fn(c); err != nil {
@@ -112,7 +112,7 @@ func (s *Service) Change(ctx context.Context, action, subject string, details an
 	})
 }
 
-// StoredKey is a provider key of an owner with its limits, for who compares it with what it shall be.
+// StoredKey is a provider key with its limits, in a form whose text can be compared by HasText.
 type StoredKey struct {
 	ProviderKey
 	Limits KeyLimits
@@ -120,7 +120,7 @@ type StoredKey struct {
 	sealed string
 }
 
-// StoredKeys lists the provider keys of an owner, oldest first.
+// StoredKeys lists the provider keys of an owner, oldest first. Within Together it sees the changes made there.
 func (s *Service) StoredKeys(ctx context.Context, owner Owner) ([]StoredKey, error) {
 	rows, err := s.keysOf(ctx, owner)
 	if err != nil {
@@ -134,13 +134,13 @@ func (s *Service) StoredKeys(ctx context.Context, owner Owner) ([]StoredKey, err
 	return keys, nil
 }
 
-// LimitStored replaces the limits of a provider key as LimitKey does, also within Together.
+// LimitStored replaces the limits of a provider key as LimitKey does. Unlike LimitKey it can be used within Together.
 func (s *Service) LimitStored(ctx context.Context, owner Owner, id string, limits KeyLimits) error {
 	_, err := s.limitKey(ctx, owner, id, limits)
 	return err
 }
 
-// HasText reports whether a text is that of a key. One that cannot be opened has no text.
+// HasText reports whether a text is the text of a key. It reports false for a key that cannot be decrypted.
 func (s *Service) HasText(ctx context.Context, k *StoredKey, text string) (bool, error) {
 	stored, err := s.ring.Open(ctx, k.sealed, k.associated())
 	if errors.Is(err, keyring.ErrOpen) {

@@ -7,20 +7,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
+// overviewRoute returns the route of the operator's overview.
 func (s *Service) overviewRoute() rest.Route {
 	return rest.Route{
-		Method: "GET", Path: "/operator/overview", Tag: tagOperator, Serve: s.operating(s.overview), Answer: "Overview", Errors: []int{403},
+		Method:  "GET",
+		Path:    "/operator/overview",
+		Tag:     tagOperator,
+		Serve:   s.operating(s.overview),
+		Answer:  "Overview",
+		Errors:  []int{403},
 		Summary: "Show what all users spend, how much fails, and how long answers take",
 		Description: "What was spent today and this month, and what the month will have cost; requests, errors and percentiles of latency over time, by model and by team. " +
 			"Percentiles are off by a quarter at most. What was used in the last second may be missing.",
 		Query: []rest.Param{
 			{Name: "from", Description: "First day, in UTC. Default: 30 days before the end.", Schema: `{"type":"string"}`},
-			{Name: "to", Description: "End; its day is not in it. At most 31 days behind from. Default: tomorrow.", Schema: `{"type":"string"}`},
+			{
+				Name:        "to",
+				Description: "End; its day is not in it. At most 31 days behind from. Default: tomorrow.",
+				Schema:      `{"type":"string"}`,
+			},
 		},
 	}
 }
 
-// overview tells how the gateway does.
+// overview returns the overview of a period.
 func (s *Service) overview(c *rest.Call) (any, error) {
 	from, err := c.Time("from")
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/timings"
 )
 
-// subject names a line: an hour or day, a model or a team.
+// subject identifies a line: an hour or day, a model, or a team.
 type subject struct {
 	at                    int64
 	team, provider, model string
 }
 
-// line is a Line with the counts that it is made from.
+// line is a Line with the counts from which its rates and percentiles are computed.
 type line struct {
 	Line
 	counts timings.Counts
 }
 
-// lines joins what was spent and what was counted, by hour or day in order of time, or by model or
-// team with the most money first, at most maxLines.
+// lines joins the spending by one group with the counts of a query. Hours and days are in order of time; models and
+// teams are ordered by cost, the highest first. It returns at most maxLines.
 func (s *Source) lines(ctx context.Context, by string, q timings.Query) ([]*line, error) {
 	spent, err := s.Ledger.Spending(ctx, spending.Query{From: q.From, To: q.To, By: []string{by}})
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Source) lines(ctx context.Context, by string, q timings.Query) ([]*line
 			return nil, err
 		}
 		if q.Kind == timings.Model && k.provider == "" {
-			continue // no model has answered
+			continue // requests that no model has answered
 		}
 		l := get(k, about)
 		l.TotalTokens, l.CostUSD = spent[i].TotalTokens, spent[i].CostUSD
@@ -67,7 +67,7 @@ func (s *Source) lines(ctx context.Context, by string, q timings.Query) ([]*line
 		get(k, about).counts.Add(&c.Counts)
 	}
 	for _, l := range list {
-		l.tell()
+		l.complete()
 	}
 	slices.SortStableFunc(list, func(a, b *line) int {
 		if a.At != nil && b.At != nil {
@@ -78,7 +78,7 @@ func (s *Source) lines(ctx context.Context, by string, q timings.Query) ([]*line
 	return list[:min(len(list), maxLines)], nil
 }
 
-// ofSpent returns what a line of spending is about.
+// ofSpent returns the subject of a line of spending, and a Line with its names.
 func ofSpent(l *spending.Line) (k subject, about Line, err error) {
 	text := func(p *string) string {
 		if p == nil {
@@ -102,8 +102,8 @@ func ofSpent(l *spending.Line) (k subject, about Line, err error) {
 	return k, about, nil
 }
 
-// tell sets what follows from the counts.
-func (l *line) tell() {
+// complete sets the fields that follow from the counts.
+func (l *line) complete() {
 	c := &l.counts
 	l.Requests, l.Failed = c.Total(), c.Failed
 	if l.Requests > 0 {
@@ -119,7 +119,7 @@ func (l *line) tell() {
 	}
 }
 
-// total adds up the lines of hours or days.
+// total returns the sum of the lines of hours or days.
 func total(lines []*line) *line {
 	all := new(line)
 	for _, l := range lines {
@@ -127,11 +127,11 @@ func total(lines []*line) *line {
 		all.TotalTokens += l.TotalTokens
 		all.CostUSD += l.CostUSD
 	}
-	all.tell()
+	all.complete()
 	return all
 }
 
-// plain are the lines as they are told.
+// plain returns the lines without their counts.
 func plain(lines []*line) []*Line {
 	list := make([]*Line, len(lines))
 	for i, l := range lines {

@@ -1,6 +1,5 @@
-// Package overview is what the operator of the model gateway looks at first: what all users together
-// have spent and will have spent this month, how many requests failed, and how long answers take, over
-// time, by model and by team.
+// Package overview summarizes the model gateway for its operator: what all users together have spent and are expected
+// to spend this month, how many requests failed, and how long answers took, over time, by model and by team.
 package overview
 
 import (
@@ -16,13 +15,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Overview is what is to be seen of a time.
+// Overview is the summary of a period.
 type Overview struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// Unit is hour or day: what the lines of OverTime are of.
+	// Unit is the length of the lines in OverTime: hour or day.
 	Unit string `json:"unit"`
-	// Spend is of today and of this month, whatever time was asked for.
+	// Spend concerns today and this month, independently of the period.
 	Spend    spending.Forecast `json:"spend"`
 	Totals   *Line             `json:"totals"`
 	OverTime []*Line           `json:"over_time"`
@@ -30,47 +29,47 @@ type Overview struct {
 	ByTeam   []*Line           `json:"by_team"`
 }
 
-// Line is what is to be seen of all, of an hour or day, of a model, or of a team.
+// Line is the summary of all requests, of an hour or day, of a model, or of a team.
 type Line struct {
 	At *time.Time `json:"at,omitempty"`
-	// Provider and Model, TeamID and Team are as in a spending.Line.
+	// Provider, Model, TeamID and Team are as in spending.Line.
 	Provider *string `json:"provider,omitempty"`
 	Model    *string `json:"model,omitempty"`
 	TeamID   *string `json:"team_id,omitempty"`
 	Team     *string `json:"team,omitempty"`
-	// Requests were answered or failed. Of a model they are what was sent to it: the attempts that
-	// failed over to another model are in it, too.
+	// Requests is the number of requests that were answered or failed, and Failed how many of them failed. For a model
+	// they count attempts, including those after which another model answered.
 	Requests int64 `json:"requests"`
 	Failed   int64 `json:"failed"`
-	// ErrorRate is the part that failed; nil: there are no requests.
+	// ErrorRate is Failed divided by Requests. It is nil if there are no requests.
 	ErrorRate *float64 `json:"error_rate"`
-	// The percentiles of how long answers took; nil: there are none.
+	// P50, P95 and P99 are percentiles of the time until an answer was complete. They are nil without answers.
 	P50 *int64 `json:"latency_ms_p50"`
 	P95 *int64 `json:"latency_ms_p95"`
 	P99 *int64 `json:"latency_ms_p99"`
-	// TotalTokens and CostUSD are those of all requests, also of ones that were cancelled.
+	// TotalTokens and CostUSD include requests whose clients disconnected.
 	TotalTokens int64             `json:"total_tokens"`
 	CostUSD     spending.MicroUSD `json:"cost_usd"`
 }
 
 // Bounds of an answer.
 const (
-	// MaxDays is how long the time is at most.
+	// MaxDays is the length of the longest period.
 	MaxDays     = 31
-	hourlyDays  = 2 // up to which hours are told apart
+	hourlyDays  = 2 // the longest period for which OverTime has hours
 	maxLines    = 1000
 	defaultDays = 30
 )
 
-// Source is where an overview is read from.
+// Source has what Read needs.
 type Source struct {
 	Ledger *spending.Ledger
 	DB     *store.DB
 	Now    func() time.Time
 }
 
-// Read returns the overview of the UTC days from a time to another, whose day is not in it. The zero
-// time stands for 30 days before the end, and for tomorrow.
+// Read returns the overview of the UTC days in [from, to). A zero to means tomorrow, and a zero from means 30 days
+// before to. A period that is empty or longer than MaxDays is an error with status 400.
 func (s *Source) Read(ctx context.Context, from, to time.Time) (*Overview, error) {
 	o, err := s.begin(from, to)
 	if err != nil {
@@ -83,7 +82,7 @@ func (s *Source) Read(ctx context.Context, from, to time.Time) (*Overview, error
 	o.Unit = unit
 	models := timings.Query{Kind: timings.Model, Unit: slots.Unit, From: o.From, To: o.To}
 	teams := timings.Query{Kind: timings.Team, Unit: timings.Day, From: o.From, To: o.To}
-	// They are read beside each other: each is of other rows.
+	// The parts are independent of each other, so they are read concurrently.
 	var reading sync.WaitGroup
 	var overTime, byModel, byTeam []*line
 	errs := make([]error, 4)
@@ -96,6 +95,7 @@ func (s *Source) Read(ctx context.Context, from, to time.Time) (*Overview, error
 	return o, errors.Join(errs...)
 }
 
+// begin returns an overview with its period, and an error if the period is not allowed.
 func (s *Source) begin(from, to time.Time) (*Overview, error) {
 	o := &Overview{From: from, To: to}
 	if to.IsZero() {
@@ -106,8 +106,18 @@ func (s *Source) begin(from, to time.Time) (*Overview, error) {
 		o.From = o.To.AddDate(0, 0, -defaultDays)
 	}
 	o.From = spending.StartOfDay(o.From)
-	if length := o.To.Sub(o.From); length <= 0 || length > MaxDays*24*time.Hour || o.From.Year() < 1970 || o.To.Year() > 9998 {
-		return nil, apierror.New(http.StatusBadRequest, "invalid_value", "from must be a day before to, at most %d days", MaxDays).With("from")
+	if length := o.To.Sub(
+		o.From,
+	); length <= 0 || length > MaxDays*24*time.Hour || o.From.Year() < 1970 ||
+		o.To.Year() > 9998 {
+		return nil, apierror.New(
+			http.StatusBadRequest,
+			"invalid_value",
+			"from must be a day before to, at most %d days",
+			MaxDays,
+		).With(
+			"from",
+		)
 	}
 	return o, nil
 }

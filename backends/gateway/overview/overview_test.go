@@ -84,13 +84,35 @@ func TestRead(t *testing.T) {
 			}
 		}
 		over := answer(noon.AddDate(0, 0, -1), "", "large", 4*time.Second, 1)
-		over.FailedAttempts = []apierror.Attempt{{Provider: "beta", Model: "small", Status: 500, Code: "server_error", LatencyMS: 3000}}
-		failed := spending.Record{At: noon.AddDate(0, 0, -2), TeamID: "team_red", Status: 502, Code: "all_providers_failed", Latency: time.Second, FailedAttempts: over.FailedAttempts}
+		over.FailedAttempts = []apierror.Attempt{
+			{Provider: "beta", Model: "small", Status: 500, Code: "server_error", LatencyMS: 3000},
+		}
+		failed := spending.Record{
+			At:             noon.AddDate(0, 0, -2),
+			TeamID:         "team_red",
+			Status:         502,
+			Code:           "all_providers_failed",
+			Latency:        time.Second,
+			FailedAttempts: over.FailedAttempts,
+		}
 		left := answer(noon, "", "large", time.Second, 2)
 		left.Code, left.Status = "client_closed_request", 499
-		s := source(t, db,
-			answer(noon.Add(-2*time.Hour), "team_red", "large", 16*time.Second, 3), answer(noon.Add(-time.Hour), "team_red", "tiny", 2*time.Second, 0),
-			over, failed, left, answer(noon.AddDate(0, -1, 0), "", "old", time.Second, 50))
+		s := source(
+			t,
+			db,
+			answer(
+				noon.Add(-2*time.Hour),
+				"team_red",
+				"large",
+				16*time.Second,
+				3,
+			),
+			answer(noon.Add(-time.Hour), "team_red", "tiny", 2*time.Second, 0),
+			over,
+			failed,
+			left,
+			answer(noon.AddDate(0, -1, 0), "", "old", time.Second, 50),
+		)
 
 		o, err := s.Read(t.Context(), time.Time{}, time.Time{})
 		if err != nil {
@@ -100,7 +122,8 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s from %s to %s", o.Unit, o.From, o.To)
 		}
 		// It was used first two days ago, and two days before today have cost a dollar; eleven and a half are left.
-		if o.Spend.Today != 5*spending.MicrosPerUSD || o.Spend.Month != 6*spending.MicrosPerUSD || o.Spend.MonthEnd.String() != "11.75" {
+		if o.Spend.Today != 5*spending.MicrosPerUSD || o.Spend.Month != 6*spending.MicrosPerUSD ||
+			o.Spend.MonthEnd.String() != "11.75" {
 			t.Errorf("%+v", o.Spend)
 		}
 		for _, test := range []struct {

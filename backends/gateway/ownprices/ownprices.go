@@ -1,5 +1,5 @@
-// Package ownprices keeps the prices that the operator of the model gateway has in place of list
-// prices and sets by a declared file, so that all nodes have them.
+// Package ownprices stores prices that replace list prices. An operator sets them by a declared file, and all nodes
+// that share the database use them.
 package ownprices
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Entry is the price of a model, or of those whose names have a beginning.
+// Entry is the price of a model, or of all models whose names begin with a prefix.
 type Entry struct {
-	Name string // as those of catalog.Prices
-	Text string // JSON, as an entry of a file of prices has it
+	Name string // a name as in catalog.Prices
+	Text string // the JSON of an entry in a file of prices
 }
 
-// List returns the prices by name, within keychain.Service.Together also what was changed there.
+// List returns all prices, ordered by name. Within keychain.Service.Together it sees the changes made there.
 func List(ctx context.Context, s *keychain.Service) (list []Entry, err error) {
 	err = s.Look(ctx, func(c store.Conn) error {
 		list, err = entries(c)
@@ -26,20 +26,26 @@ func List(ctx context.Context, s *keychain.Service) (list []Entry, err error) {
 	return list, err
 }
 
+// entries reads all prices in a transaction.
 func entries(c store.Conn) ([]Entry, error) {
 	return store.List(c, func(r store.Row) (e Entry, err error) { return e, r.Scan(&e.Name, &e.Text) },
 		`SELECT name, price FROM gateway_prices ORDER BY name`)
 }
 
-// Set adds a price, or replaces that of the name. The caller has checked it.
+// Set adds a price or replaces the one with the same name, and records that in the audit log. The caller has checked
+// it.
 func Set(ctx context.Context, s *keychain.Service, e Entry) error {
 	return s.Change(ctx, "price.set", e.Name, json.RawMessage(e.Text), func(c store.Conn) error {
-		_, err := c.Exec(`INSERT INTO gateway_prices (name, price) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET price = excluded.price`, e.Name, e.Text)
+		_, err := c.Exec(
+			`INSERT INTO gateway_prices (name, price) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET price = excluded.price`,
+			e.Name,
+			e.Text,
+		)
 		return err
 	})
 }
 
-// Remove takes the price of a name away.
+// Remove deletes the price with a name, and records that in the audit log.
 func Remove(ctx context.Context, s *keychain.Service, name string) error {
 	return s.Change(ctx, "price.removed", name, nil, func(c store.Conn) error {
 		_, err := c.Exec(`DELETE FROM gateway_prices WHERE name = ?`, name)
@@ -47,7 +53,7 @@ func Remove(ctx context.Context, s *keychain.Service, name string) error {
 	})
 }
 
-// Read returns the prices as a catalog takes them, and a text that is another one once they change.
+// Read returns the prices in the form that a catalog uses, and a version that changes whenever they do.
 func Read(ctx context.Context, db *store.DB) (prices catalog.Prices, version string, err error) {
 	var list []Entry
 	err = db.Read(ctx, func(c store.Conn) error {

@@ -5,25 +5,24 @@ import (
 	"time"
 )
 
-// Forecast is what all users have spent, and what they will have at the end of the month.
+// Forecast is what all users have spent, and what they are expected to have spent by the end of the month.
 type Forecast struct {
-	// Today and Month are what was spent since the UTC day and the calendar month began.
+	// Today and Month are the spending since the beginning of the UTC day and of the calendar month.
 	Today MicroUSD `json:"today"`
 	Month MicroUSD `json:"this_month"`
-	// MonthEnd is Month, and for the rest of the month what a day has cost on average in the seven
-	// days before today, or in those since the first request. Where there is no such day, today's pace
-	// goes on.
+	// MonthEnd is Month plus, for the rest of the month, the average spending of the seven days before today. If the
+	// gateway has been used for less than that, the average is over the days since its first use; on the first day,
+	// the spending of today is extrapolated.
 	MonthEnd MicroUSD `json:"month_end"`
 }
 
-// paceDays is from how many days before today a Forecast knows what a day costs: a whole week, whose
-// days differ.
+// paceDays is the number of days before today that are averaged. It is a whole week because weekends differ.
 const paceDays = 7
 
-// leastPace is the least part of a day whose pace is taken for a whole day's.
+// leastPace is the shortest part of a day that is extrapolated.
 const leastPace = time.Hour
 
-// Forecast returns what was spent today and this month, and what the month will have cost.
+// Forecast computes the spending of today and of this month, and estimates that of the whole month.
 func (s *Ledger) Forecast(ctx context.Context) (Forecast, error) {
 	now := s.now()
 	today := StartOfDay(now)
@@ -38,7 +37,7 @@ func (s *Ledger) Forecast(ctx context.Context) (Forecast, error) {
 	}
 	var f Forecast
 	var inWeek MicroUSD
-	days := 0 // of the week, from the first one on that something was spent
+	days := 0 // of the week, since the first one with spending
 	for i := range lines {
 		l := &lines[i]
 		day, err := time.Parse(time.DateOnly, l.Day)
@@ -57,7 +56,7 @@ func (s *Ledger) Forecast(ctx context.Context) (Forecast, error) {
 		}
 	}
 	if len(lines) > 0 && lines[0].Day < week.Format(time.DateOnly) {
-		days = paceDays // something was spent before the week, which may have begun with quiet days
+		days = paceDays // the gateway was used before the week, which may begin with days without spending
 	}
 	perDay := float64(f.Today) * float64(24*time.Hour) / float64(max(now.Sub(today), leastPace))
 	if days > 0 {

@@ -15,7 +15,17 @@ func TestForecast(t *testing.T) {
 		noon := func(day time.Time) { n.clock.Offset.Store(int64(day.Add(12 * time.Hour).Sub(start))) }
 		spend := func(day time.Time, dollars int64) {
 			t.Helper()
-			log.Add(Record{At: day.Add(time.Hour), UserID: "ada", Provider: "alpha", Model: "large", Status: 200, CostMicroUSD: dollars * MicrosPerUSD, CostKnown: true})
+			log.Add(
+				Record{
+					At:           day.Add(time.Hour),
+					UserID:       "ada",
+					Provider:     "alpha",
+					Model:        "large",
+					Status:       200,
+					CostMicroUSD: dollars * MicrosPerUSD,
+					CostKnown:    true,
+				},
+			)
 			if err := log.Flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -24,7 +34,10 @@ func TestForecast(t *testing.T) {
 			t.Helper()
 			f, err := n.Forecast(t.Context())
 			// The clock is some milliseconds behind noon.
-			if off := f.MonthEnd - MicroUSD(end*MicrosPerUSD); err != nil || f.Today != MicroUSD(today*MicrosPerUSD) || f.Month != MicroUSD(month*MicrosPerUSD) || off < -10_000 || off > 10_000 {
+			if off := f.MonthEnd - MicroUSD(
+				end*MicrosPerUSD,
+			); err != nil || f.Today != MicroUSD(today*MicrosPerUSD) || f.Month != MicroUSD(month*MicrosPerUSD) || off < -10_000 ||
+				off > 10_000 {
 				t.Errorf("%s: %s today, %s this month, %s at its end, error %v", what, f.Today, f.Month, f.MonthEnd, err)
 			}
 		}

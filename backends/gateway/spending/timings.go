@@ -9,12 +9,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// codeCannotCarry is the code of an attempt that was not made, since the candidate does not take such
-// a request.
+// codeCannotCarry is the code of an attempt that was not made because the request cannot be written for the candidate.
 const codeCannotCarry = "cannot_carry"
 
-// timingsOf counts a batch by how long its requests took. Batches of the providers, which are
-// charged when they are done, have no time and do not count.
+// timingsOf returns the latencies and failures of a batch of records. Records without a latency are skipped: they
+// charge the batches of a provider, which are no requests.
 func timingsOf(records []Record) *timings.Batch {
 	b := new(timings.Batch)
 	for i := range records {
@@ -35,19 +34,36 @@ func timingsOf(records []Record) *timings.Batch {
 			a := &r.FailedAttempts[j]
 			took -= time.Duration(a.LatencyMS) * time.Millisecond
 			if failedAttempt(a) {
-				b.Add(timings.Sample{At: ended, Kind: timings.Model, Provider: schema.Storable(a.Provider), Model: tidy(a.Model), Failed: true})
+				b.Add(
+					timings.Sample{
+						At:       ended,
+						Kind:     timings.Model,
+						Provider: schema.Storable(a.Provider),
+						Model:    tidy(a.Model),
+						Failed:   true,
+					},
+				)
 			}
 		}
-		// A stream that broke off once its client had a part of it is not among the attempts that failed.
+		// A stream that breaks after its first content is not among the failed attempts, so it is counted here.
 		if r.Provider != "" && counts && (!wrong || r.Status < http.StatusBadRequest) {
-			b.Add(timings.Sample{At: ended, Kind: timings.Model, Provider: r.Provider, Model: tidy(r.Model), Took: max(took, 0), Failed: wrong})
+			b.Add(
+				timings.Sample{
+					At:       ended,
+					Kind:     timings.Model,
+					Provider: r.Provider,
+					Model:    tidy(r.Model),
+					Took:     max(took, 0),
+					Failed:   wrong,
+				},
+			)
 		}
 	}
 	return b
 }
 
-// outcome reports whether a request was answered or failed, and which of both. What a client left,
-// or was refused for its own fault, is neither.
+// outcome reports whether a request counts as answered or failed, and whether it failed. A request whose client
+// disconnected, or that was refused because of the client, does not count.
 func (r *Record) outcome() (counts, wrong bool) {
 	switch r.Code {
 	case "":
@@ -55,11 +71,11 @@ func (r *Record) outcome() (counts, wrong bool) {
 	case codeClientLeft:
 		return false, false
 	}
-	// A stream that broke off has the status that it began with.
+	// A stream that broke has the status with which it began.
 	return r.Status >= http.StatusInternalServerError || r.Status < http.StatusBadRequest, true
 }
 
-// failedAttempt reports whether the provider is at fault, and not the request.
+// failedAttempt reports whether an attempt failed because of the provider rather than because of the request.
 func failedAttempt(a *apierror.Attempt) bool {
 	switch a.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:

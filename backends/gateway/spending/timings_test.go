@@ -44,20 +44,39 @@ func TestTimings(t *testing.T) {
 			timings.Model: "alpha/large 2+1 2s; beta/small 0+2 0s; gamma/new 1+0 1s",
 			timings.Team:  "/ 2+2 5s; red/ 1+0 2s",
 		} {
-			lines, err := timings.Read(t.Context(), n.db, timings.Query{Kind: kind, Unit: timings.Day, From: start, To: start.Add(time.Minute)})
+			lines, err := timings.Read(
+				t.Context(),
+				n.db,
+				timings.Query{Kind: kind, Unit: timings.Day, From: start, To: start.Add(time.Minute)},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
 			for _, l := range lines {
-				got = append(got, fmt.Sprintf("%s%s/%s %d+%d %.0fs", l.TeamID, l.Provider, l.Model, l.Answered, l.Failed, l.Percentile(0.5).Seconds()))
+				got = append(
+					got,
+					fmt.Sprintf(
+						"%s%s/%s %d+%d %.0fs",
+						l.TeamID,
+						l.Provider,
+						l.Model,
+						l.Answered,
+						l.Failed,
+						l.Percentile(0.5).Seconds(),
+					),
+				)
 			}
 			if text := strings.Join(got, "; "); text != want {
 				t.Errorf("%s: %q, want %q", kind, text, want)
 			}
 		}
 		// It counts when it ended.
-		minute, err := timings.Read(t.Context(), n.db, timings.Query{Kind: timings.All, Unit: timings.Minute, From: start, To: start.Add(time.Minute)})
+		minute, err := timings.Read(
+			t.Context(),
+			n.db,
+			timings.Query{Kind: timings.All, Unit: timings.Minute, From: start, To: start.Add(time.Minute)},
+		)
 		if err != nil || len(minute) != 1 || minute[0].Total() != 5 {
 			t.Errorf("%+v, error %v", minute, err)
 		}

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// failed is the bucket of what failed.
+// failed is the bucket in which failures are counted.
 const failed = -1
 
-// Each bucket ends a third of a doubling behind the one before, the first at one
-// millisecond, so that a percentile is off by a quarter at most. The last one has no end.
+// The first bucket ends at one millisecond, and the end of each further one is 2^(1/3) times the end of the one before
+// it, so that a percentile is off by a quarter at most. The last bucket has no end.
 const (
 	stepsOfDouble = 3
 	buckets       = 20*stepsOfDouble + 1 // up to 17 minutes
 )
 
-// bucketOf returns the bucket of how long something took.
+// bucketOf returns the bucket for a duration.
 func bucketOf(took time.Duration) int {
 	ms := float64(took) / float64(time.Millisecond)
 	if ms <= 1 {
@@ -24,22 +24,21 @@ func bucketOf(took time.Duration) int {
 	return min(int(math.Ceil(math.Log2(ms)*stepsOfDouble-1e-9)), buckets-1)
 }
 
-// endOf returns the longest time that a bucket is for.
+// endOf returns the longest duration that falls into a bucket.
 func endOf(bucket int) time.Duration {
 	return time.Duration(math.Exp2(float64(bucket)/stepsOfDouble) * float64(time.Millisecond))
 }
 
-// Counts are how many requests took how long, and how many failed.
+// Counts is a histogram of latencies with the number of failures.
 type Counts struct {
-	// Answered and Failed are how many. What neither was answered nor failed, since its client left or
-	// had made a mistake, is in neither.
+	// Answered and Failed are numbers of requests. A request whose client disconnected, or that was refused because
+	// of the client, is in neither.
 	Answered, Failed int64
 
 	took [buckets]int64
 }
 
-// add counts n requests of a bucket. One that another version of this program wrote beyond the last
-// bucket counts for that.
+// add counts n requests of a bucket. A bucket beyond the last one, written by another version, counts as the last one.
 func (c *Counts) add(bucket int, n int64) {
 	if bucket < 0 {
 		c.Failed += n
@@ -49,7 +48,7 @@ func (c *Counts) add(bucket int, n int64) {
 	c.took[min(bucket, buckets-1)] += n
 }
 
-// Add adds other counts.
+// Add adds other counts to these.
 func (c *Counts) Add(o *Counts) {
 	c.Answered, c.Failed = c.Answered+o.Answered, c.Failed+o.Failed
 	for i, n := range o.took {
@@ -57,11 +56,11 @@ func (c *Counts) Add(o *Counts) {
 	}
 }
 
-// Total returns how many were answered or failed.
+// Total returns the number of requests that were answered or failed.
 func (c *Counts) Total() int64 { return c.Answered + c.Failed }
 
-// Percentile returns the time within which a part of the answers came, such as 0.95 of them, and 0
-// where there is none. It is off by a quarter at most.
+// Percentile returns the duration within which the given part of the answers was complete, for example 0.95. It
+// interpolates within a bucket, so the result is off by a quarter at most. Without answers it returns 0.
 func (c *Counts) Percentile(part float64) time.Duration {
 	want := part * float64(c.Answered)
 	var before int64

@@ -8,28 +8,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Query asks for counts.
+// Query selects counts.
 type Query struct {
 	Kind Kind
-	// Unit is Minute, Hour or Day; the kind Team has days only.
+	// Unit is Minute, Hour or Day. For the kind Team it must be Day.
 	Unit time.Duration
-	// From and To bound the slots: From is taken down to the begin of one, To up.
+	// From and To bound the time. From is rounded down and To is rounded up to a multiple of Unit.
 	From, To time.Time
-	// Apart has each slot be a line of its own, in order of time.
+	// Apart returns a line for each unit of time instead of one for all of it. Lines are then in order of time.
 	Apart bool
 }
 
-// Line is what a Query finds of a model or team, or of all.
+// Line has the counts of one model, of one team, or of all requests.
 type Line struct {
-	// Slot is when the slot began, where slots are lines of their own.
+	// Slot is the beginning of the unit of time. It is set if Query.Apart is.
 	Slot time.Time
 	// TeamID, Provider and Model are as in a Sample.
 	TeamID, Provider, Model string
 	Counts
 }
 
-// Read returns the counts. A line that nothing was counted in is left out. Records lag behind the
-// requests by at most spending.FlushInterval.
+// Read returns the selected counts. Lines without counts are left out. Counts are written together with the usage log,
+// so they lag behind the requests by at most spending.FlushInterval.
 func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error) {
 	slot := "0"
 	if q.Apart {
@@ -39,9 +39,12 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 	from, to := slotOf(q.From, q.Unit), (schema.Micros(q.To)+micros-1)/micros
 	err = db.Read(ctx, func(c store.Conn) error {
 		lines = nil
-		return c.All(`SELECT `+slot+` AS part, team_id, provider, model, bucket, CAST(sum(requests) AS BIGINT) FROM gateway_timings
-			WHERE unit = ? AND kind = ? AND slot >= ? AND slot < ? GROUP BY 1, team_id, provider, model, bucket ORDER BY 1, team_id, provider, model`,
-			[]any{int64(q.Unit / time.Second), string(q.Kind), from, to}, func(row store.Row) error {
+		return c.All(
+			`SELECT `+slot+` AS part, team_id, provider, model, bucket, CAST(sum(requests) AS BIGINT) FROM gateway_timings
+			WHERE unit = ? AND kind = ? AND slot >= ? AND slot < ? GROUP BY 1, team_id, provider, model, bucket
+			ORDER BY 1, team_id, provider, model`,
+			[]any{int64(q.Unit / time.Second), string(q.Kind), from, to},
+			func(row store.Row) error {
 				var slot, n int64
 				var bucket int
 				var line Line
@@ -56,12 +59,13 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 				}
 				lines[len(lines)-1].add(bucket, n)
 				return nil
-			})
+			},
+		)
 	})
 	return lines, err
 }
 
-// same reports whether lines are about the same.
+// same reports whether two lines have the same slot and subject.
 func (l *Line) same(o *Line) bool {
 	return l.Slot.Equal(o.Slot) && l.TeamID == o.TeamID && l.Provider == o.Provider && l.Model == o.Model
 }

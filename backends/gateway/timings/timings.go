@@ -1,6 +1,5 @@
-// Package timings counts the requests of the model gateway by how long they took, and those that
-// failed, by minute, hour and day. Percentiles and rates over any time come from these counts, so
-// they cost the same whether a thousand or a hundred million requests were made.
+// Package timings keeps latency histograms and error counts of the model gateway, by minute, hour and day. Percentiles
+// and error rates are computed from these counts, so their cost does not depend on the number of requests.
 package timings
 
 import (
@@ -14,35 +13,35 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Kind says what counts are about.
+// Kind is what requests are counted for.
 type Kind string
 
 // The kinds of counts.
 const (
-	// All counts each request once, as its client saw it.
+	// All counts every request once, with the outcome that its client saw.
 	All Kind = "all"
-	// Model counts what was sent to each model of a provider: the answers, and the attempts that
-	// failed, also where another model answered in the end.
+	// Model counts the attempts at each model of a provider: answers, and failed attempts even if another model
+	// answered the request in the end.
 	Model Kind = "model"
-	// Team counts each request once for the team that it counts for. It has days only.
+	// Team counts every request once, for its team. Only days are kept.
 	Team Kind = "team"
 )
 
-// The units of time that counts are kept by.
+// The lengths of time for which counts are kept.
 const (
 	Minute = time.Minute
 	Hour   = time.Hour
 	Day    = 24 * time.Hour
 )
 
-// table is the counts of a kind by a unit, with how long they are kept.
+// table describes the counts of a kind by one unit of time, and how long they are kept.
 type table struct {
 	kind Kind
 	unit time.Duration
 	kept time.Duration
 }
 
-// tables are all that there are.
+// tables lists all combinations of kind and unit that are kept.
 var tables = []table{
 	{All, Minute, 2 * Day},
 	{Model, Minute, 2 * Day},
@@ -53,22 +52,22 @@ var tables = []table{
 	{Team, Day, 400 * Day},
 }
 
-// MaxWindow is the longest time that minutes are kept for, with time to spare.
+// MaxWindow is the longest time back from now for which counts by minute are certain to be there.
 const MaxWindow = Day
 
-// Sample is a request, or an attempt at one, that has ended.
+// Sample is a finished request, or a finished attempt at one.
 type Sample struct {
 	// At is when it ended.
 	At   time.Time
 	Kind Kind
-	// TeamID is for the kind Team; empty means no team. Provider and Model are for the kind Model.
+	// TeamID is set for the kind Team; empty means no team. Provider and Model are set for the kind Model.
 	TeamID, Provider, Model string
-	// Took is how long the answer took. It does not count where Failed is set.
+	// Took is the time until the answer was complete. It is ignored if Failed is set.
 	Took   time.Duration
 	Failed bool
 }
 
-// key names a row.
+// key is the primary key of a row.
 type key struct {
 	unit                  time.Duration
 	kind                  Kind
@@ -79,14 +78,23 @@ type key struct {
 
 func (k *key) compare(o *key) int {
 	return cmp.Or(
-		cmp.Compare(k.unit, o.unit), strings.Compare(string(k.kind), string(o.kind)), cmp.Compare(k.slot, o.slot), strings.Compare(k.team, o.team),
-		strings.Compare(k.provider, o.provider), strings.Compare(k.model, o.model), cmp.Compare(k.bucket, o.bucket))
+		cmp.Compare(
+			k.unit,
+			o.unit,
+		),
+		strings.Compare(string(k.kind), string(o.kind)),
+		cmp.Compare(k.slot, o.slot),
+		strings.Compare(k.team, o.team),
+		strings.Compare(k.provider, o.provider),
+		strings.Compare(k.model, o.model),
+		cmp.Compare(k.bucket, o.bucket),
+	)
 }
 
-// Batch adds up samples for one transaction. The zero value is ready to use, by one goroutine.
+// Batch adds up samples for one transaction. The zero value is ready to use. It must not be used concurrently.
 type Batch struct{ rows map[key]int64 }
 
-// Add adds a sample.
+// Add counts a sample in every unit that its kind is kept by.
 func (b *Batch) Add(s Sample) {
 	if b.rows == nil {
 		b.rows = make(map[key]int64)
@@ -103,14 +111,15 @@ func (b *Batch) Add(s Sample) {
 	}
 }
 
-// slotOf returns the number of the slot that a time is in.
+// slotOf returns the number of units between 1970 and a time.
 func slotOf(at time.Time, unit time.Duration) int64 { return schema.Micros(at) / unit.Microseconds() }
 
-// upsertRows is how many rows one statement adds to.
+// upsertRows is the largest number of rows in one statement.
 const upsertRows = 50
 
 const columns = "unit, kind, slot, team_id, provider, model, bucket"
 
+// upsert returns the statement that adds to n rows.
 func upsert(n int) string {
 	const row = "(?,?,?,?,?,?,?,?)"
 	return "INSERT INTO gateway_timings (" + columns + ", requests) VALUES " + row + strings.Repeat(","+row, n-1) +
@@ -119,15 +128,25 @@ func upsert(n int) string {
 
 var fullUpsert = upsert(upsertRows)
 
-// Write adds the batch to the rows that there are, in order, so that nodes which write the same rows
-// do not lock each other out.
+// Write adds the batch to the counts in the database. Rows are written in order of their keys, so that nodes that write
+// the same rows do not deadlock.
 func (b *Batch) Write(c store.Conn) error {
 	keys := slices.SortedFunc(maps.Keys(b.rows), func(x, y key) int { return x.compare(&y) })
 	args := make([]any, 0, min(len(keys), upsertRows)*8)
 	for part := range slices.Chunk(keys, upsertRows) {
 		args = args[:0]
 		for _, k := range part {
-			args = append(args, int64(k.unit/time.Second), string(k.kind), k.slot, k.team, k.provider, k.model, k.bucket, b.rows[k])
+			args = append(
+				args,
+				int64(k.unit/time.Second),
+				string(k.kind),
+				k.slot,
+				k.team,
+				k.provider,
+				k.model,
+				k.bucket,
+				b.rows[k],
+			)
 		}
 		statement := fullUpsert
 		if len(part) < upsertRows {
@@ -140,8 +159,8 @@ func (b *Batch) Write(c store.Conn) error {
 	return nil
 }
 
-// Expired returns for each part of the counts a function that returns the statement which deletes
-// what is old of it, at most limit rows.
+// Expired returns one function for each table. Each returns the statement that deletes counts which are too old at the
+// given time, at most limit rows.
 func Expired() []func(now time.Time, limit int) (statement string, args []any) {
 	all := make([]func(now time.Time, limit int) (string, []any), 0, len(tables))
 	for i := range tables {

@@ -55,10 +55,26 @@ func TestCounts(t *testing.T) {
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		for minute := range 3 {
 			at := begin.Add(time.Duration(minute) * time.Minute)
-			write(t, db,
-				Sample{At: at, Kind: All, Took: time.Second}, Sample{At: at, Kind: All, Took: 9 * time.Second}, Sample{At: at, Kind: All, Failed: true},
-				Sample{At: at, Kind: Model, Provider: "alpha", Model: "large", Took: time.Second}, Sample{At: at, Kind: Model, Provider: "beta", Model: "small", Failed: true},
-				Sample{At: at, Kind: Team, TeamID: "red", Took: time.Second}, Sample{At: at, Kind: Team, Took: time.Second},
+			write(
+				t,
+				db,
+				Sample{
+					At:   at,
+					Kind: All,
+					Took: time.Second,
+				},
+				Sample{At: at, Kind: All, Took: 9 * time.Second},
+				Sample{At: at, Kind: All, Failed: true},
+				Sample{
+					At:       at,
+					Kind:     Model,
+					Provider: "alpha",
+					Model:    "large",
+					Took:     time.Second,
+				},
+				Sample{At: at, Kind: Model, Provider: "beta", Model: "small", Failed: true},
+				Sample{At: at, Kind: Team, TeamID: "red", Took: time.Second},
+				Sample{At: at, Kind: Team, Took: time.Second},
 			)
 		}
 		day, month := begin.Add(-24*time.Hour), begin.AddDate(0, 1, 0)
@@ -123,7 +139,10 @@ func TestLargeBatch(t *testing.T) {
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		samples := make([]Sample, 0, 300)
 		for i := range 300 {
-			samples = append(samples, Sample{At: begin, Kind: Model, Provider: "alpha", Model: fmt.Sprint(i % 150), Took: time.Second})
+			samples = append(
+				samples,
+				Sample{At: begin, Kind: Model, Provider: "alpha", Model: fmt.Sprint(i % 150), Took: time.Second},
+			)
 		}
 		write(t, db, samples...)
 		write(t, db, samples...)

@@ -27,8 +27,10 @@ func TestAlertOfErrors(t *testing.T) {
 	for i := range nodes {
 		n := e2e.Clustered(t, pg.DSN(), redis.URL())
 		n.Env = append(n.Env, "ALERT_SECRET="+alertSecret)
-		n.Configure(e2e.Swap(t, n.Config, "\ttollgate gateway\n", "\ttollgate gateway {\n\t\toperators {\n\t\t\tuser root\n\t\t}\n"+
-			"\t\talerts {\n\t\t\twebhook "+hook.URL+" {env.ALERT_SECRET}\n\t\t\terrors 50\n\t\t\trequests 4\n\t\t}\n\t}\n"))
+		n.Configure(
+			e2e.Swap(t, n.Config, "\ttollgate gateway\n", "\ttollgate gateway {\n\t\toperators {\n\t\t\tuser root\n\t\t}\n"+
+				"\t\talerts {\n\t\t\twebhook "+hook.URL+" {env.ALERT_SECRET}\n\t\t\terrors 50\n\t\t\trequests 4\n\t\t}\n\t}\n"),
+		)
 		nodes[i] = n
 	}
 	key := e2e.AddUser(t, service, "ada", up, "scripted")
@@ -37,7 +39,12 @@ func TestAlertOfErrors(t *testing.T) {
 		n.Healthy()
 	}
 	for i := range 4 {
-		if answer := e2e.Ask(t.Context(), nodes[i%2].Base, key, e2e.Prompt("keychain-high", false)); answer.Status != http.StatusBadGateway {
+		if answer := e2e.Ask(
+			t.Context(),
+			nodes[i%2].Base,
+			key,
+			e2e.Prompt("keychain-high", false),
+		); answer.Status != http.StatusBadGateway {
 			t.Fatalf("%+v", answer)
 		}
 	}
@@ -50,8 +57,11 @@ func TestAlertOfErrors(t *testing.T) {
 		}
 		return nil
 	})
-	if a := list.Get("data.0"); list.Get("data.#").Int() != 1 || a.Get("type").Str != "errors.over" || a.Get("on").Str != "organisation" ||
-		a.Get("requests").Int() != 4 || a.Get("errors").Int() != 4 || a.Get("threshold").Int() != 50 {
+	if a := list.Get(
+		"data.0",
+	); list.Get("data.#").Int() != 1 || a.Get("type").Str != "errors.over" || a.Get("on").Str != "organisation" ||
+		a.Get("requests").Int() != 4 || a.Get("errors").Int() != 4 ||
+		a.Get("threshold").Int() != 50 {
 		t.Errorf("the alerts are %s", list)
 	}
 	if text := nodes[0].Tool("keychain", "alerts"); !strings.Contains(text, "errors.over") {
@@ -59,7 +69,9 @@ func TestAlertOfErrors(t *testing.T) {
 	}
 	hook.mu.Lock()
 	defer hook.mu.Unlock()
-	if len(hook.took) != 1 || hook.took[0].Get("type").Str != "errors.over" || hook.took[0].Get("data.errors").Int() != 4 || len(hook.faults) > 0 {
+	if len(hook.took) != 1 || hook.took[0].Get("type").Str != "errors.over" ||
+		hook.took[0].Get("data.errors").Int() != 4 ||
+		len(hook.faults) > 0 {
 		t.Errorf("the webhook took %v, with faults %q", hook.took, hook.faults)
 	}
 }
