@@ -72,16 +72,16 @@ prices:
 func TestReadPrices(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"prices: []":                      "line 1: prices must be an object",
-		"prices: {openai: {discount: 5}}": `line 1: prices: "openai" is no name such as`,
-		"prices: {a/*: {discount: 5}, a/*: {discount: 6}}":   "stands in line 1 already",
-		"prices:\n  a/*: {discount: 500}":                    `line 2: the price of "a/*": discount: 500 is not a part`,
-		"prices: {a/*: {input: 1}}":                          "needs input and output",
+		"prices: &x {a/*: {discount: 5}}\nusers: [{id: *x}]": "aliases are not read",
 		"prices: {a/*: {input: 1, output: 2, colour: red}}":  "colour",
-		"prices: {a/*: 5}":                                   `the price of "a/*"`,
+		"prices: {a/*: {discount: 5}, a/*: {discount: 6}}":   "stands in line 1 already",
 		"prices: {a/*: {a: {b: {c: {d: {e: {f: 1}}}}}}}":     "objects in too many objects",
 		"prices: {a/*: {discount: 5, discount: 6}}":          "twice",
-		"prices: &x {a/*: {discount: 5}}\nusers: [{id: *x}]": "aliases are not read",
+		"prices: {openai: {discount: 5}}":                    `line 1: prices: "openai" is no name such as`,
+		"prices:\n  a/*: {discount: 500}":                    `line 2: the price of "a/*": discount: 500 is not a part`,
+		"prices: {a/*: {input: 1}}":                          "needs input and output",
+		"prices: {a/*: 5}":                                   `the price of "a/*"`,
+		"prices: []":                                         "line 1: prices must be an object",
 	} {
 		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
