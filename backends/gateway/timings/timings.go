@@ -92,23 +92,46 @@ func (k *key) compare(o *key) int {
 }
 
 // Batch adds up samples for one transaction. The zero value is ready to use. It must not be used concurrently.
-type Batch struct{ rows map[key]int64 }
+type Batch struct {
+	counts map[key]int64 // by the smallest unit of each kind
+}
 
-// Add counts a sample in every unit that its kind is kept by.
+// Add counts a sample.
 func (b *Batch) Add(s Sample) {
-	if b.rows == nil {
-		b.rows = make(map[key]int64)
+	if b.counts == nil {
+		b.counts = make(map[key]int64)
 	}
-	k := key{kind: s.Kind, team: s.TeamID, provider: s.Provider, model: s.Model, bucket: failed}
+	k := key{
+		unit: smallest(s.Kind), kind: s.Kind, team: s.TeamID, provider: s.Provider, model: s.Model, bucket: failed,
+	}
 	if !s.Failed {
 		k.bucket = bucketOf(s.Took)
 	}
-	for i := range tables {
-		if t := &tables[i]; t.kind == s.Kind {
-			k.unit, k.slot = t.unit, slotOf(s.At, t.unit)
-			b.rows[k]++
+	k.slot = slotOf(s.At, k.unit)
+	b.counts[k]++
+}
+
+// smallest returns the smallest unit by which a kind is kept.
+func smallest(kind Kind) time.Duration {
+	if kind == Team {
+		return Day
+	}
+	return Minute
+}
+
+// rows returns the counts by every unit that their kinds are kept by.
+func (b *Batch) rows() map[key]int64 {
+	rows := make(map[key]int64, 3*len(b.counts))
+	for k, n := range b.counts {
+		slot, unit := k.slot, k.unit
+		for i := range tables {
+			if t := &tables[i]; t.kind == k.kind {
+				k.unit, k.slot = t.unit, slot/int64(t.unit/unit)
+				rows[k] += n
+			}
 		}
 	}
+	return rows
 }
 
 // slotOf returns the number of units between 1970 and a time.
@@ -131,22 +154,14 @@ var fullUpsert = upsert(upsertRows)
 // Write adds the batch to the counts in the database. Rows are written in order of their keys, so that nodes that write
 // the same rows do not deadlock.
 func (b *Batch) Write(c store.Conn) error {
-	keys := slices.SortedFunc(maps.Keys(b.rows), func(x, y key) int { return x.compare(&y) })
+	rows := b.rows()
+	keys := slices.SortedFunc(maps.Keys(rows), func(x, y key) int { return x.compare(&y) })
 	args := make([]any, 0, min(len(keys), upsertRows)*8)
 	for part := range slices.Chunk(keys, upsertRows) {
 		args = args[:0]
 		for _, k := range part {
-			args = append(
-				args,
-				int64(k.unit/time.Second),
-				string(k.kind),
-				k.slot,
-				k.team,
-				k.provider,
-				k.model,
-				k.bucket,
-				b.rows[k],
-			)
+			args = append(args, int64(k.unit/time.Second), string(k.kind), k.slot,
+				k.team, k.provider, k.model, k.bucket, rows[k])
 		}
 		statement := fullUpsert
 		if len(part) < upsertRows {
