@@ -111,7 +111,8 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 func newRetention(ledger *spending.Ledger, logger *zap.Logger) *spending.Retention {
 	expired := timings.Expired()
 	also := make([]spending.Expiry, 0, 5+len(expired))
-	also = append(also, keychain.ExpiredItems, keychain.ExpiredAudit, stored.Expired, stored.ExpiredConversations, stored.ExpiredEvents)
+	also = append(also, keychain.ExpiredItems, keychain.ExpiredAudit,
+		stored.Expired, stored.ExpiredConversations, stored.ExpiredEvents)
 	for _, expiry := range expired {
 		also = append(also, expiry)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// requests has some be answered by a model in a time, and some fail at it.
+// requests records requests: some that a model answered within a time, and some that failed at it.
 func (p *place) requests(provider string, answered, failed int, took time.Duration) {
 	p.t.Helper()
 	for i := range answered + failed {
@@ -135,7 +135,7 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// TestWatchWords has mails say what happened, of what, and when.
+// TestWatchWords checks that mails say what happened, of what, and when.
 func TestWatchWords(t *testing.T) {
 	t.Parallel()
 	for kind, test := range map[string]struct {

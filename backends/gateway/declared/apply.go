@@ -219,7 +219,8 @@ func (a *applier) applyOrganisation() error {
 	for _, h := range a.organisation {
 		now = h.Limits
 	}
-	if err := a.limit(keychain.OnOrganisation, keychain.Organisation, "organisation", now, a.file.Organisation); err != nil {
+	err := a.limit(keychain.OnOrganisation, keychain.Organisation, "organisation", now, a.file.Organisation)
+	if err != nil {
 		return err
 	}
 	return a.applyKeys(keychain.TheOrganisation, "organisation", a.file.ProviderKeys)

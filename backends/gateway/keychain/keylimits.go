@@ -69,7 +69,9 @@ func (s *Service) LimitKey(ctx context.Context, owner Owner, id string, limits K
 }
 
 // limitKey does what LimitKey does, but returns the row without the spending.
-func (s *Service) limitKey(ctx context.Context, owner Owner, id string, limits KeyLimits) (row providerKeyRow, err error) {
+func (s *Service) limitKey(
+	ctx context.Context, owner Owner, id string, limits KeyLimits,
+) (row providerKeyRow, err error) {
 	all := Limits{RateLimitPerMinute: limits.RateLimitPerMinute, ExpiresAt: limits.ExpiresAt, Budgets: limits.Budgets}
 	all.tidy()
 	if err := all.check(s.now()); err != nil {

@@ -30,7 +30,7 @@ func (noUses) Take(time.Time) map[string]int64          { return nil }
 func (noUses) GiveBack(map[string]int64)                {}
 func (noUses) Write(store.Conn, map[string]int64) error { return nil }
 
-// source has records in the database.
+// source writes records to the database and returns what reads them.
 func source(t *testing.T, db *store.DB, records ...spending.Record) *Source {
 	t.Helper()
 	now := func() time.Time { return noon }
