@@ -106,6 +106,21 @@ func TestCompute(t *testing.T) {
 	}
 }
 
+// TestLengths checks that years of 52 and of 53 weeks are years of one series.
+func TestLengths(t *testing.T) {
+	t.Parallel()
+	passage := kernel.Passage{ID: 1, Period: kernel.FiscalYear(2019), Text: `
+|  | F19 | F18 |  |
+|---|---|---|---|
+| $ MILLION | 53 WEEKS | 52 WEEKS | CHANGE |
+| Sales | 1,700 | 1,600 | 6.3% |
+`}
+	const question = "What was the average of sales in F19 and F18?"
+	if got := say(Compute(Parse(question), Source{Passages: []kernel.Passage{passage}})); got != "$1,650 million" {
+		t.Errorf("%q is %q", question, got)
+	}
+}
+
 // TestPoints checks that the difference of two shares is in percentage points and not in per cent.
 func TestPoints(t *testing.T) {
 	t.Parallel()

@@ -180,10 +180,14 @@ func ofTable(t *tables.Table, beside surroundings) []*Series {
 	return all
 }
 
-// residual returns a header without the periods and units in it.
+// residual returns a header without the periods, their lengths, and the units in it.
 func residual(header string) string {
-	return strings.TrimSpace(unitWords.ReplaceAllString(without(header, metrics.Periods(header)), " "))
+	rest := without(header, metrics.Periods(header))
+	return strings.TrimSpace(unitWords.ReplaceAllString(lengths.ReplaceAllString(rest, " "), " "))
 }
+
+// lengths matches how many weeks or months a period has, which differs between the years of one series.
+var lengths = regexp.MustCompile(`(?i)\b(?:1[34]|2[67]|39|40|5[23]) weeks\b|\b(?:3|6|9|12|three|six|nine|twelve) months\b`)
 
 // paragraph returns the text around the tables of a passage, about 3,000 bytes of it at most.
 func paragraph(text string) string {

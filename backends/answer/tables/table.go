@@ -156,7 +156,7 @@ func header(row []string, i int) bool {
 	for _, cell := range cells {
 		switch {
 		case cell == "", headerCell(cell):
-		case label == "" && !IsValue(cell):
+		case (label == "" || unitOnly(label)) && !IsValue(cell):
 		default:
 			return false
 		}
@@ -205,7 +205,11 @@ func blank(cells []string) bool {
 // columns names the columns by the rows above them.
 func (t *Table) columns(rows [][]string, width int) {
 	names := make([][]string, width)
+	day := "" // what the corner says beside units
 	for i, row := range rows {
+		if row[0] != "" && !unitOnly(row[0]) {
+			day = strings.TrimSpace(day + " " + row[0])
+		}
 		if blank(row[1:]) {
 			switch {
 			case i == 0 && row[0] != "" && !unitOnly(row[0]) && len(rows) > 1 && len(metrics.Periods(row[0])) == 0 &&
@@ -220,6 +224,9 @@ func (t *Table) columns(rows [][]string, width int) {
 			t.Corner = strings.TrimSpace(t.Corner + " " + row[0])
 		}
 		for at, cell := range spread(row, i == len(rows)-1) {
+			if row[at] == "" && change.MatchString(cell) && period(rows[len(rows)-1][at]).Known() {
+				continue // a heading of changes does not stand above a column of a year
+			}
 			if cell != "" && at > 0 && (len(names[at]) == 0 || names[at][len(names[at])-1] != cell) {
 				names[at] = append(names[at], cell)
 			}
@@ -235,7 +242,7 @@ func (t *Table) columns(rows [][]string, width int) {
 		}
 		c.Period = period(c.Header)
 		if t.Corner != "" && c.Period.Known() {
-			c.Period = complete(t.Corner, c.Period)
+			c.Period = complete(day, c.Period)
 		}
 	}
 }

@@ -43,6 +43,12 @@ const (
 | Total assets | 5,765.2 | 5,050 |
 | Americas |  |  |
 | Goodwill | 5 | 4 |`
+	// The years stand on both sides of the changes, whose heading is in the middle.
+	interleaved = `| Year Ended May 31, |  |  |  |  |
+|---|---|---|---|---|
+|  |  |  | Percent Change |  |
+| (Dollars in millions) | 2019 | Actual | Constant | 2018 |
+| Interest expense | $210 | 5% | 6% | $200 |`
 )
 
 func TestParse(t *testing.T) {
@@ -113,6 +119,9 @@ func TestFacts(t *testing.T) {
 			{"cash", "2018-12-31", 0, 91e3, kernel.Money},
 			{"total_assets", "2019-12-31", 0, 5765.2e3, kernel.Money},
 			{"total_assets", "2018-12-31", 0, 5050e3, kernel.Money},
+		}},
+		{interleaved, kernel.Period{Year: 2019}, []fact{
+			{"interest_expense", "2019-05-31", 12, 210e6, kernel.Money}, {"interest_expense", "2018-05-31", 12, 200e6, kernel.Money},
 		}},
 		{plans, kernel.Period{Year: 2019}, nil},
 		{quarters, kernel.Period{Year: 2019}, nil},
