@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,16 +25,17 @@ const maxLine = 120
 func TestWords(t *testing.T) {
 	t.Parallel()
 	functions := 0
-	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+	root := os.DirFS(".")
+	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != "." || entry.Name() == "node_modules"):
-			return filepath.SkipDir
+			return fs.SkipDir
 		case !strings.HasSuffix(path, ".go"):
 			return nil
 		}
-		source, err := os.ReadFile(path)
+		source, err := fs.ReadFile(root, path)
 		if err != nil {
 			return err
 		}
