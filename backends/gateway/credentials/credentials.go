@@ -82,7 +82,7 @@ func (t *Tokens) Authorize(
 			return nil // Sign sets the header, since it needs the whole request
 		}
 	case catalog.AuthEntra, catalog.AuthGoogle:
-		if strings.HasPrefix(secret, "{") {
+		if exchanged(p, secret) {
 			token, err := t.token(ctx, p, secret, transport)
 			if err != nil {
 				return err
@@ -98,14 +98,21 @@ func (t *Tokens) Authorize(
 }
 
 // Forget drops the cached token for a key, because the provider has refused it before its expiry. It reports whether
-// there was one.
+// the key is one that is exchanged for tokens, so that the request may be sent once more with a new one.
 func (t *Tokens) Forget(p *catalog.Provider, secret string) bool {
+	if !exchanged(p, secret) {
+		return false
+	}
 	id := tokenID(p, secret)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, ok := t.kept[id]
 	delete(t.kept, id)
-	return ok
+	return true
+}
+
+// exchanged reports whether a key of a provider is exchanged for tokens.
+func exchanged(p *catalog.Provider, secret string) bool {
+	return (p.Auth == catalog.AuthEntra || p.Auth == catalog.AuthGoogle) && strings.HasPrefix(secret, "{")
 }
 
 // tokenID returns the key of a token in the cache.

@@ -108,6 +108,9 @@ func (s *Service) SetRaise(ctx context.Context, on, holder string, raise *Raise,
 	var allowed, unknown []string
 	if raise != nil {
 		now := s.now()
+		if err := raise.Limits.check(now); err != nil {
+			return err
+		}
 		raise.Limits.tidy()
 		raise.Until = raise.Until.UTC().Truncate(time.Microsecond)
 		switch {
@@ -115,9 +118,6 @@ func (s *Service) SetRaise(ctx context.Context, on, holder string, raise *Raise,
 			return invalid("limits", "limits must have at least one limit: what they should be until then")
 		case !raise.Until.After(now) || raise.Until.After(now.Add(maxRaise)):
 			return invalid("until", "until must be a time within the next %d days", int(maxRaise.Hours()/24))
-		}
-		if err := raise.Limits.check(now); err != nil {
-			return err
 		}
 		var err error
 		allowed = raise.Limits.AllowedModels

@@ -80,6 +80,7 @@ func TestRaise(t *testing.T) {
 			"the past": {Until: n.now(), Limits: Limits{RateLimitPerMinute: new(int64(1))}},
 			"too long": {Until: n.now().Add(maxRaise + time.Hour), Limits: Limits{RateLimitPerMinute: new(int64(1))}},
 			"none":     {Until: n.now().Add(time.Hour), Limits: Limits{RateLimitPerMinute: new(int64(0))}},
+			"no model": {Until: n.now().Add(time.Hour), Limits: Limits{RateLimitPerMinute: new(int64(1)), AllowedModels: []string{}}},
 		} {
 			if err := n.SetRaise(t.Context(), OnUser, "alice", &bad, nil); err == nil {
 				t.Errorf("%s is no error", name)
