@@ -76,8 +76,10 @@ func Compute(w Want, src Source) *Value {
 	return w.compute(f)
 }
 
-// latest drops the series of all but the latest reports. It is called for questions that name no period.
+// latest drops the series of all but the latest reports, and those of quarters, of which a question that names no
+// period does not say which. It is called for such questions.
 func (f *finder) latest() {
+	f.series = slices.DeleteFunc(f.series, func(s *Series) bool { return s.quarters })
 	last := 0
 	yearOf := func(s *Series) int { return f.src.Passages[s.Points[0].Passage].Period.AnyYear() }
 	for _, s := range f.series {

@@ -121,6 +121,33 @@ func TestLengths(t *testing.T) {
 	}
 }
 
+// TestQuarterColumns checks that columns that name quarters are those of the year above the rows.
+func TestQuarterColumns(t *testing.T) {
+	t.Parallel()
+	passage := kernel.Passage{ID: 1, Period: kernel.FiscalYear(2019), Text: `
+|  | First Quarter | Second Quarter | Third Quarter | Fourth Quarter |
+|---|---|---|---|---|
+| 2019 |  |  |  |  |
+| Net sales | $110 | $120 | $130 | $140 |
+| Gross profit | $40 | $41 | $42 | $43 |
+| 2018 |  |  |  |  |
+| Net sales | $100 | $115 | $125 | $135 |
+| Gross profit | $30 | $31 | $32 | $33 |
+`}
+	for question, want := range map[string]string{
+		"What was the net sales in the third quarter?":                                                      "$130",
+		"What was the net sales in the third quarter of 2018?":                                              "$125",
+		"What was the gross profit in Q1 2019?":                                                             "$40",
+		"What was the change in net sales between the third quarter of 2018 and the third quarter of 2019?": "$5",
+		"What was the net sales in 2019?":                                                                   "no",
+		"What was the net sales in the third quarter of 2017?":                                              "no",
+	} {
+		if got := say(Compute(Parse(question), Source{Passages: []kernel.Passage{passage}})); got != want {
+			t.Errorf("%q is %q, not %q", question, got, want)
+		}
+	}
+}
+
 // TestPoints checks that the difference of two shares is in percentage points and not in per cent.
 func TestPoints(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,10 @@
 package formula
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
@@ -32,6 +34,7 @@ type Series struct {
 	caption     set // the terms of the table's caption and section
 	around      set // the terms of the text around the table
 	total       bool
+	quarters    bool // its columns name quarters of the year above the row
 }
 
 // set is an unordered set of terms.
@@ -160,24 +163,36 @@ func ofTable(t *tables.Table, beside surroundings) []*Series {
 				period = kernel.Period{}
 				other = column.Header
 			}
-			key := strings.Join([]string{group, name, other}, "\x00")
-			s := index[key]
-			if s == nil || slices.ContainsFunc(s.Points, func(q Point) bool { return q.Period == period && period.Known() }) {
-				s = &Series{
-					Name: name, Group: group, key: key, name: setOf(name), group: setOf(group), header: setOf(other), caption: caption,
-					around: beside.around,
-					total:  strings.HasPrefix(strings.ToLower(name), "total"),
+			// add adds the figure to the series of a header, or to a new one if that has a figure of the period.
+			add := func(header string, quarterly bool, period kernel.Period) {
+				key := strings.Join([]string{group, name, header, strconv.FormatBool(quarterly)}, "\x00")
+				s := index[key]
+				taken := func(q Point) bool { return q.Period == period && period.Known() }
+				if s == nil || slices.ContainsFunc(s.Points, taken) {
+					s = &Series{
+						Name: cmp.Or(name, header), Group: group, key: key, name: setOf(name), group: setOf(group),
+						header: setOf(header), caption: caption, around: beside.around, quarters: quarterly,
+						total: strings.HasPrefix(strings.ToLower(name), "total"),
+					}
+					index[key] = s
+					all = append(all, s)
 				}
-				if s.Name == "" {
-					s.Name = other
-				}
-				index[key] = s
-				all = append(all, s)
+				s.Points = append(s.Points, Point{Figure: f, Period: period, Head: head})
 			}
-			s.Points = append(s.Points, Point{Figure: f, Period: period, Head: head})
+			add(other, false, period)
+			q := quarters[strings.ToLower(heads[ci])]
+			if q != 0 && period == row.Period && period.Year != 0 && period.Quarter == 0 {
+				add("", true, kernel.Period{Year: period.Year, Quarter: q, Months: 3})
+			}
 		}
 	}
 	return all
+}
+
+// quarters are the headers of columns that name a quarter, of the year that stands above the row.
+var quarters = map[string]int{
+	"first quarter": 1, "second quarter": 2, "third quarter": 3, "fourth quarter": 4, "q1": 1, "q2": 2, "q3": 3, "q4": 4,
+	"first": 1, "second": 2, "third": 3, "fourth": 4, "1st quarter": 1, "2nd quarter": 2, "3rd quarter": 3, "4th quarter": 4,
 }
 
 // residual returns a header without the periods, their lengths, and the units in it.
