@@ -125,6 +125,7 @@ func ofTable(t *tables.Table, beside surroundings) []*Series {
 		heads[i] = residual(c.Header)
 		byColumn = byColumn || c.Period.Known() && !c.Change
 	}
+	spellQuarters(heads)
 	byRow := 0
 	for _, r := range t.Rows {
 		if r.Period.Known() {
@@ -193,6 +194,22 @@ func ofTable(t *tables.Table, beside surroundings) []*Series {
 var quarters = map[string]int{
 	"first quarter": 1, "second quarter": 2, "third quarter": 3, "fourth quarter": 4, "q1": 1, "q2": 2, "q3": 3, "q4": 4,
 	"first": 1, "second": 2, "third": 3, "fourth": 4, "1st quarter": 1, "2nd quarter": 2, "3rd quarter": 3, "4th quarter": 4,
+}
+
+// spellQuarters completes headers such as "First" by the word quarter if there is one for each of the four.
+func spellQuarters(heads []string) {
+	var at [5]int // one more than the index of the column of each quarter
+	for i, head := range heads {
+		if q := quarters[strings.ToLower(head)]; q != 0 && !strings.ContainsAny(head, " 1234") {
+			at[q] = i + 1
+		}
+	}
+	if slices.Contains(at[1:], 0) {
+		return
+	}
+	for _, i := range at[1:] {
+		heads[i-1] += " quarter"
+	}
 }
 
 // residual returns a header without the periods, their lengths, and the units in it.
