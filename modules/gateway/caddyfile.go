@@ -20,6 +20,7 @@ import (
 //		provider <code> {
 //			base_url      <url>
 //			api_key       <key>
+//			workload_identity
 //			param         <name> <value>
 //			header        <name> <value>
 //			model         <name> <provider/model>
@@ -126,6 +127,14 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 			if !d.AllArgs(&p.TokenURL) {
 				return d.ArgErr()
 			}
+		case "workload_identity":
+			if p.WorkloadIdentity {
+				return d.Err("workload_identity is given twice")
+			}
+			if d.NextArg() {
+				return d.ArgErr()
+			}
+			p.WorkloadIdentity = true
 		case "api_key":
 			if p.APIKey != "" {
 				return d.Err("api_key is given twice")
@@ -174,7 +183,7 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 			}
 		default:
 			return directive.NoOption(d,
-				"unknown option %q; there are: base_url, api_key, param, header, model, token_url, connect, first_content, answer, idle", option)
+				"unknown option %q; there are: base_url, api_key, workload_identity, param, header, model, token_url, connect, first_content, answer, idle", option)
 		}
 	}
 	return nil

@@ -123,6 +123,10 @@ type Provider struct {
 	// else none.
 	APIKey string `json:"api_key,omitempty"`
 
+	// WorkloadIdentity uses the identity that Google Cloud gives to the machine or the pod, in place of APIKey. Tokens
+	// come from the metadata server. It is for vertex and vertex-claude. Default: off.
+	WorkloadIdentity bool `json:"workload_identity,omitempty"`
+
 	// Connect is the time allowed to establish a connection. Default: 10s.
 	Connect caddy.Duration `json:"connect,omitempty"`
 
@@ -195,7 +199,7 @@ func (p *Provider) override() (catalog.Override, error) {
 	if o.APIKey == "" && p.APIKey != "" {
 		return o, errors.New("api_key: there is nothing but spaces")
 	}
-	o.TokenURL, o.Models = p.TokenURL, p.Models
+	o.TokenURL, o.Models, o.WorkloadIdentity = p.TokenURL, p.Models, p.WorkloadIdentity
 	for name, value := range p.Params {
 		if o.Params[name], err = placeholder.Resolve(value); err != nil {
 			return o, fmt.Errorf("param %s: %w", name, err)

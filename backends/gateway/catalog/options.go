@@ -68,6 +68,9 @@ type Override struct {
 	// APIKey is the operator's key, which serves every user; see Provider. If it is empty the key of
 	// Options.Environment is used.
 	APIKey string
+	// WorkloadIdentity uses the identity that the cloud gives to the machine or the pod that the gateway runs on in
+	// place of an APIKey. It is for providers with AuthGoogle.
+	WorkloadIdentity bool
 }
 
 // With returns a catalog of the same file with these options in place of any that were applied before. It returns an
@@ -83,7 +86,7 @@ func build(d *data, opts Options) (*Catalog, error) {
 	for _, p := range d.providers {
 		on := !slices.Contains(opts.Disable, p.Code) && (!p.Alternate || slices.Contains(opts.Enable, p.Code))
 		o, changes := opts.Overrides[p.Code]
-		if from, ok := p.EnvironmentKey(opts.Environment); ok && o.APIKey == "" &&
+		if from, ok := p.EnvironmentKey(opts.Environment); ok && o.APIKey == "" && !o.WorkloadIdentity &&
 			from.BelongsTo(cmp.Or(o.BaseURL, p.BaseURL)) {
 			o.APIKey, changes = from.Secret, true
 		}
@@ -199,7 +202,27 @@ func (o Override) apply(p *Provider) (*Provider, error) {
 		return nil, err
 	}
 	p.Timeouts = o.Timeouts.Or(p.Timeouts)
+	if o.WorkloadIdentity {
+		return p, p.setWorkloadIdentity(o.APIKey)
+	}
 	return p, p.setKey(o.APIKey)
+}
+
+// WorkloadIdentity is the APIKey of a provider whose tokens come from the metadata server of the cloud that the gateway
+// runs in. No key of a user can have this text, since CheckKey refuses it.
+const WorkloadIdentity = "\x00workload identity"
+
+// setWorkloadIdentity authorizes the requests of the operator by the identity of the machine. It returns an error if
+// there is a key too, and for a provider of another cloud.
+func (p *Provider) setWorkloadIdentity(key string) error {
+	switch {
+	case p.Auth != AuthGoogle:
+		return fmt.Errorf("workload_identity: only providers with the auth %s have it", AuthGoogle)
+	case key != "":
+		return errors.New("workload_identity: excludes api_key")
+	}
+	p.APIKey, p.KeyID = WorkloadIdentity, "operator/"+p.Code+"/workload-identity"
+	return nil
 }
 
 // setKey sets the operator's key of a provider. An empty key changes nothing.

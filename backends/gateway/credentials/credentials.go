@@ -112,7 +112,8 @@ func (t *Tokens) Forget(p *catalog.Provider, secret string) bool {
 
 // exchanged reports whether a key of a provider is exchanged for tokens.
 func exchanged(p *catalog.Provider, secret string) bool {
-	return (p.Auth == catalog.AuthEntra || p.Auth == catalog.AuthGoogle) && strings.HasPrefix(secret, "{")
+	return (p.Auth == catalog.AuthEntra || p.Auth == catalog.AuthGoogle) &&
+		(strings.HasPrefix(secret, "{") || secret == catalog.WorkloadIdentity)
 }
 
 // tokenID returns the key of a token in the cache.
@@ -192,9 +193,12 @@ func (t *Tokens) keep(id string, k kept) {
 	t.kept[id] = k
 }
 
-// parse parses a key that is a JSON object.
+// parse parses a key that is a JSON object, or stands for the identity of the machine.
 func parse(auth, secret string) (grant, error) {
-	if auth == catalog.AuthGoogle {
+	switch {
+	case secret == catalog.WorkloadIdentity:
+		return workload{}, nil
+	case auth == catalog.AuthGoogle:
 		return parseServiceAccount(secret)
 	}
 	return parseApplication(secret)
