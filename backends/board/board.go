@@ -1,8 +1,8 @@
-// Package board is a discussion board: forums, threads and posts with rights, moderation and
-// rules, served as a JSON API and as pages. It ties the rooms, each of which stands on those
-// before it: kernel (what all stand on), rights, attachments, content (rows of forums, threads
-// and posts), following, search, posts, accounts, mails, admin, seed (fixtures), api, web and
-// jobs. wire.go makes them; no room has a rule of another one.
+// Package board implements a discussion board: forums, threads and posts with permissions, moderation and posting
+// rules, served as a JSON API and as web pages. This package connects the packages below it, each of which may use
+// those that come before it in this list: kernel (used by all), rights, attachments, content (the rows of forums,
+// threads and posts), following, search, posts, accounts, mails, admin, seed (fixtures), api, web and jobs. wire.go
+// constructs them and passes each one what it needs from the others.
 package board
 
 import (
@@ -27,11 +27,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// flushEvery is how often what is counted in memory is written.
+// flushEvery is the interval at which counts that are collected in memory are written to the database.
 const flushEvery = time.Minute
 
-// Server is a board: its rooms, and what they have in common. Web pages and the API call
-// the same methods of the rooms.
+// Server is a board: the services of its packages and the state that they share. The web pages and the API call the
+// same methods of these services.
 type Server struct {
 	Rights      *rights.Service
 	Attachments *attachments.Service
@@ -47,22 +47,23 @@ type Server struct {
 	shared *shared
 }
 
-// New returns a board on a database with its schema. It touches nothing yet.
+// New returns a board on db, whose tables must exist already (see Schema). It does not access the database; Ready
+// does. A Server must be closed with Close.
 func New(db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Server {
 	return wire(newShared(now), db, options, logger, now)
 }
 
-// With returns the same board with other options. Closing one closes all.
+// With returns the same board with other options. Both servers share their state, so Close of one closes both.
 func (s *Server) With(options kernel.Options) *Server {
 	return wire(s.shared, s.kernel.DB, options, s.kernel.Logger, s.kernel.Now)
 }
 
-// Key returns the secret of the board, which signs cursors, forms and links. There is one once
-// the board is ready.
+// Key returns the secret of the board, with which it signs cursors, forms and links. It must not be called before
+// Ready has returned without an error.
 func (s *Server) Key() []byte { return s.kernel.Key() }
 
-// Ready makes sure that the board has what it starts with; the first call
-// prepares an empty database.
+// Ready prepares the board for its first request: it sets up an empty database, loads the secret of the board and
+// starts the background work of this process. Later calls return at once. After an error Ready may be called again.
 func (s *Server) Ready(ctx context.Context) error {
 	if s.shared.secret.Load() != nil {
 		return nil
@@ -90,7 +91,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	return nil
 }
 
-// background returns the work that each process does for itself.
+// background returns the runner of the background work that each process does for itself.
 func (s *Server) background() *jobs.Runner {
 	return jobs.New(jobs.Options{Logger: func() *zap.Logger { return s.kernel.Logger }, Jobs: []jobs.Job{
 		{Name: "flush", Every: flushEvery, Wake: s.Posts.ViewsFull(), Run: func(ctx context.Context) (int,
@@ -106,12 +107,12 @@ func (s *Server) background() *jobs.Runner {
 	}})
 }
 
-// Close ends the work in the background and writes what is left. The database must
-// still be open.
+// Close stops the background work and writes the counts that are left in memory. It must be called before the
+// database is closed.
 func (s *Server) Close() {
 	s.shared.prepare.Lock()
 	end := s.shared.end
-	s.shared.end = func() {} // nothing begins any more
+	s.shared.end = func() {} // a later Ready starts nothing
 	s.shared.prepare.Unlock()
 	if end != nil {
 		end()
@@ -124,9 +125,10 @@ func (s *Server) Close() {
 	s.Accounts.CloseTokens()
 }
 
-// Flush writes what was counted in memory: views, uses of tokens, and what
-// administrators looked at. What another one has begun to write is written, too, when
-// it returns.
+// Flush writes what was counted in memory: the views of threads, the uses of API tokens, and what administrators have
+// looked at by their special rights. Only one Flush runs at a time; a second call waits for the first, so that after
+// its return the counts taken by the first are written, too. After an error the views and looks are kept for the next
+// Flush, but the times at which tokens were used are lost.
 func (s *Server) Flush(ctx context.Context) error {
 	if err := s.shared.flushes.Acquire(ctx, 1); err != nil {
 		return err

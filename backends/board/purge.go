@@ -10,14 +10,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 )
 
-// How long the board keeps what nobody asks for any more.
+// How long the board keeps rows that nobody needs any more.
 const (
 	keepReads = 90 * 24 * time.Hour
-	keepMails = 7 * 24 * time.Hour // that could not be sent
+	keepMails = 7 * 24 * time.Hour // of mails that could not be sent, after they were due
 
 )
 
-// purges are statements that end what is old, a batch at a time.
+// purges lists the statements that delete old rows. keep is how long such rows are kept; each statement deletes a
+// limited number of rows.
 var purges = []struct {
 	keep time.Duration
 	sql  string
@@ -37,24 +38,26 @@ var purges = []struct {
 	{keepMails, "DELETE FROM board_mails WHERE id IN (SELECT id FROM board_mails WHERE due_at <= ? LIMIT ?)"},
 }
 
-// Purge ends what is old: keys of repeated requests, marks of what was read, flood
-// buckets of forums that are full, notifications, deliveries, mails, members who never confirmed. It tells how much.
+// Purge deletes what is old: keys of repeated requests, marks of what was read, idle sessions, counts of attempts,
+// flood-control states of forums that no longer limit anybody, notifications, expired links, mails that could not be
+// sent, deliveries to webhooks, and members who never confirmed their mail address. It returns the number of rows and
+// members that it removed, also with an error.
 func (s *Server) Purge(ctx context.Context) (n int64, err error) {
 	if n, err = posts.Requests.Purge(ctx, s.kernel.DB, s.kernel.Now(), kernel.PurgeBatch); err != nil {
 		return n, kernel.Unavailable(err)
 	}
 	for _, p := range purges {
-		ended, err := s.kernel.DB.Purge(ctx, kernel.PurgeBatch, p.sql, s.kernel.Now().Add(-p.keep).UnixMicro())
-		n += ended
+		deleted, err := s.kernel.DB.Purge(ctx, kernel.PurgeBatch, p.sql, s.kernel.Now().Add(-p.keep).UnixMicro())
+		n += deleted
 		if err != nil {
 			return n, kernel.Unavailable(err)
 		}
 	}
-	told, err := s.kernel.Hooks.Purge(ctx)
-	n += told
+	deliveries, err := s.kernel.Hooks.Purge(ctx)
+	n += deliveries
 	if err != nil {
 		return n, kernel.Unavailable(err)
 	}
-	gone, err := s.Accounts.PurgeUnconfirmed(ctx)
-	return n + gone, err
+	members, err := s.Accounts.PurgeUnconfirmed(ctx)
+	return n + members, err
 }

@@ -17,9 +17,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// setup gives an empty database what a board starts with (the groups, a
-// category and a forum in it) and returns the secret that signs cursors. It
-// changes nothing that is there.
+// setup fills an empty database with what every board starts with: the built-in groups, one category and a forum in
+// it, and the secret of the board, which it returns in hexadecimal. If the database has a secret already, setup
+// returns that and changes nothing. If another node sets up the board at the same time the error is a unique
+// violation, and setup may be called again.
 func (s *Server) setup(ctx context.Context) (secret string, err error) {
 	if err := s.kernel.Read(ctx, func(c store.Conn) (err error) {
 		secret, err = kernel.StoredSetting(c, kernel.SettingSecret)
@@ -69,8 +70,9 @@ func (s *Server) setup(ctx context.Context) (secret string, err error) {
 	return secret, err
 }
 
-// Init makes the administrator and returns a password to show once. A board
-// that has one stays as it is; the password is empty then.
+// Init creates the first administrator and returns a generated password, which is not stored and should be shown
+// once. If the board has an administrator already, Init changes nothing and returns an empty password. It sets up an
+// empty database first.
 func (s *Server) Init(ctx context.Context, name, email string) (once string, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return "", err
@@ -101,7 +103,8 @@ func (s *Server) Init(ctx context.Context, name, email string) (once string, err
 	return once, err
 }
 
-// Seed loads a fixture into a board, which may be empty: see LoadFixture.
+// Seed loads a fixture into the board, which is set up first if its database is empty. See seed.Service.LoadFixture
+// for the result.
 func (s *Server) Seed(ctx context.Context, from io.Reader, o seed.Options) (tokens []seed.MadeToken, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Schema returns the tables of the board.
+// Schema returns the schema of the board: its migrations, and the function that rebuilds the search index.
 func Schema() store.Schema {
 	s := store.Embedded("board", migrations)
 	s.Reindex = search.Reindex

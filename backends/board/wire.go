@@ -26,20 +26,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// shared is what all servers of one board have in common, whatever their options.
+// shared is the state that all servers of one board have in common, whatever their options.
 type shared struct {
 	words   *search.Words
 	views   *posts.Views
 	strips  *semaphore.Weighted // bounds how many images are rewritten at once
 	tokens  *accounts.Tokens
 	looks   *rights.LookLog
-	flushes *semaphore.Weighted    // held by the one who flushes
+	flushes *semaphore.Weighted    // held by the running Flush
 	secret  atomic.Pointer[[]byte] // signs cursors and forms; nil until the board is ready
-	prepare sync.Mutex             // guards end, and making the secret
-	end     func()                 // ends the work in the background; nil before it has begun
+	prepare sync.Mutex             // guards end, and the creation of the secret
+	end     func()                 // stops the background work; nil before it has started
 }
 
-// newShared returns what a board begins with.
+// newShared returns the shared state of a new board, which has counted nothing yet and has no secret.
 func newShared(now func() time.Time) *shared {
 	return &shared{
 		words: search.NewWords(), views: posts.NewViews(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(),
@@ -47,7 +47,7 @@ func newShared(now func() time.Time) *shared {
 	}
 }
 
-// wire makes the rooms of a board. Each stands on the kernel and is given the rooms below it.
+// wire constructs the services of a board. Each one gets the kernel and those services that it uses.
 func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Server {
 	k := kernel.New(db, options, logger, now, func() []byte { return *common.secret.Load() })
 
@@ -66,7 +66,7 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	return s
 }
 
-// Pages returns the board as pages for people.
+// Pages returns the handler of the web pages of the board.
 func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 	return web.New(s.kernel, web.Rooms{
 		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts,
@@ -74,7 +74,8 @@ func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 	}, options, logger)
 }
 
-// Work returns what the jobs of the board work on, webhooks being delivered and mails sent as told.
+// Work returns what the jobs of the board need (see jobs.List), with webhooks delivered by webhooks and mails sent by
+// mailer.
 func (s *Server) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *zap.Logger) *jobs.Work {
 	return &jobs.Work{
 		Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin,
@@ -82,7 +83,7 @@ func (s *Server) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *zap
 	}
 }
 
-// API returns the board as a JSON API.
+// API returns the JSON API of the board.
 func (s *Server) API() *api.API {
 	return api.New(s.kernel, api.Options{
 		Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts,

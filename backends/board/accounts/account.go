@@ -13,19 +13,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Bounds of a profile, in characters.
+// The maximum lengths of the texts of a profile, in characters.
 const (
 	memberTitleMost = 80
 	bioMost         = 2000
 )
 
-// Profile is what members say of themselves.
+// Profile is what members tell about themselves.
 type Profile struct {
-	Title, Bio string // which others see
-	TimeZone   string // IANA name; empty: UTC
+	Title, Bio string // shown to others
+	TimeZone   string // IANA name; empty means UTC
 }
 
-// SetProfile changes the actor's profile.
+// SetProfile changes the profile of the actor, after the word filter of the board has replaced words in it. The error
+// is an API error if a field is invalid, the actor is suspended, or nobody is signed in.
 func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) error {
 	if a.User == nil {
 		return kernel.NotFound()
@@ -39,7 +40,7 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 	}
 	words := a.Rights.Access.Words
 	shown := Profile{text.Normal(words.Replace(p.Title)), text.Lines(words.Replace(p.Bio)), p.TimeZone}
-	if err := shown.check(); err != nil { // words may have become longer ones
+	if err := shown.check(); err != nil { // the replacements may be longer than the words
 		return err
 	}
 	var lookups []string
@@ -55,7 +56,7 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 			shown.Title, shown.Bio, shown.TimeZone, a.ID())
 		return err
 	})
-	s.tokens.forget(lookups...) // other nodes show it when they read the token anew
+	s.tokens.forget(lookups...) // other nodes notice the change when they next load the tokens
 	return err
 }
 
@@ -80,8 +81,8 @@ func (p Profile) check() error {
 	return apierror.Join(titleErr, bioErr, zoneErr)
 }
 
-// SetPassword changes the actor's password, signs it out everywhere and returns
-// the cookie of a new session.
+// SetPassword changes the password of the actor, who must give the current one, signs the actor out everywhere and
+// returns the cookie of a new session. address is the address of the client, by which wrong passwords are counted.
 func (s *Service) SetPassword(
 	ctx context.Context, a *rights.Actor, current, password, address string,
 ) (cookie string, err error) {
@@ -113,15 +114,15 @@ func (s *Service) SetPassword(
 	return cookie, err
 }
 
-// TokenInfo is a token of a member, without its secret.
+// TokenInfo describes a token of a member, without its secret.
 type TokenInfo struct {
 	ID                               int64
 	Name, Lookup                     string
 	Scopes                           []string
-	CreatedAt, ExpiresAt, LastUsedAt kernel.Moment // 0: never
+	CreatedAt, ExpiresAt, LastUsedAt kernel.Moment // 0 means never
 }
 
-// OwnTokens lists the actor's tokens that are good, newest first.
+// OwnTokens lists the tokens of the actor that are still valid, newest first, at most 100.
 func (s *Service) OwnTokens(ctx context.Context, a *rights.Actor) (list []TokenInfo, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
@@ -140,7 +141,8 @@ func (s *Service) OwnTokens(ctx context.Context, a *rights.Actor) (list []TokenI
 	return list, err
 }
 
-// IssueOwnToken makes a token of the actor, who gives the password once more.
+// IssueOwnToken creates a token for the actor, who must give the password again, and returns its text, which is not
+// stored. Whoever is signed in by a token cannot create another one.
 func (s *Service) IssueOwnToken(
 	ctx context.Context, a *rights.Actor, r TokenRequest, password, address string,
 ) (token string, err error) {
@@ -167,7 +169,7 @@ func (s *Service) IssueOwnToken(
 	return token, err
 }
 
-// RevokeOwnToken ends a token of the actor.
+// RevokeOwnToken revokes a token of the actor.
 func (s *Service) RevokeOwnToken(ctx context.Context, a *rights.Actor, id int64) error {
 	var lookup string
 	err := s.Read(ctx, func(c store.Conn) error {

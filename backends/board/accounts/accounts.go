@@ -1,5 +1,5 @@
-// Package accounts is the members of a board as those who sign in: registration,
-// sessions, passwords, mail addresses and their links, names, profiles and tokens.
+// Package accounts manages the accounts of a board: registration, sign-in and sessions, passwords, mail addresses and
+// the links that are mailed to them, user names, profiles and API tokens.
 package accounts
 
 import (
@@ -7,17 +7,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
-// Service is the accounts of a board.
+// Service manages the accounts of a board. Its methods may be called from several goroutines.
 type Service struct {
 	*kernel.Server
 	rights *rights.Service
 	tokens *Tokens
 }
 
-// Options are what the accounts of a board need of other rooms. All are required.
+// Options are the parts of a board that a Service uses. All are required.
 type Options struct {
 	Rights *rights.Service
-	// Tokens are shared by all boards on one database.
+	// Tokens is shared by all servers of one board.
 	Tokens *Tokens
 }
 

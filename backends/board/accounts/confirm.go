@@ -11,15 +11,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// KeepUnconfirmed is how long a member is kept who never opened the link of the
-// registration; while a link is good that was asked for later, the member stays.
+// KeepUnconfirmed is how long a member is kept who has never opened the link of the registration. A member who has
+// asked for another link is kept while that link is valid.
 const KeepUnconfirmed = 7 * 24 * time.Hour
 
-// MailAddress is where a member gets mails.
+// MailAddress is the mail address of a member, with what is known of it.
 type MailAddress struct {
-	Now       string // empty: none
-	Confirmed bool   // its owner has opened a link; else no mails go there
-	Asked     string // is to be the address when the link that goes there is opened; empty: none
+	Now       string // empty means none
+	Confirmed bool   // its owner has opened a link; otherwise nothing is mailed there
+	Asked     string // replaces Now once a link mailed to it is opened; empty means none
 }
 
 // MailAddress returns the mail address of the actor.
@@ -31,8 +31,8 @@ func (s *Service) MailAddress(ctx context.Context, a *rights.Actor) (m MailAddre
 	return m, err
 }
 
-// queueConfirm queues a mail with a link to what is to be the address of a member. Where somebody else has
-// that address it does the same work and sends nothing.
+// queueConfirm queues a mail with a link that confirms a new address of a member. If another member has that address,
+// it does the same work but nothing is mailed.
 func (s *Service) queueConfirm(c store.Conn, kind string, user int64, email string) error {
 	if _, err := c.Exec("UPDATE board_users SET email_asked = ? WHERE id = ?", email, user); err != nil {
 		return err
@@ -41,16 +41,16 @@ func (s *Service) queueConfirm(c store.Conn, kind string, user int64, email stri
 		" AND o.id <> u.id)", user, mailaddress.Key(email))
 }
 
-// AskEmail mails a link to the address that is to be the actor's, and a notice to
-// the one until now. Where somebody else has it nothing is sent there, and the
-// answer is the same. address is the client's.
+// AskEmail mails a confirmation link to the new address that the actor wants to have, and a notice to the current
+// address. If another member has the new address nothing is mailed to it, and the result is the same, so that nobody
+// can find out who has an account. address is the address of the client.
 func (s *Service) AskEmail(ctx context.Context, a *rights.Actor, email, password, address string) error {
 	if !s.Mails() {
 		return errNoMail("so an address cannot be confirmed")
 	}
 	email, emailErr := CheckEmail(email)
 	p, err := s.confirm(ctx, a, password, address)
-	if _, told := apierror.From(err); err != nil && !told {
+	if _, refused := apierror.From(err); err != nil && !refused {
 		return err
 	}
 	if err := apierror.Join(emailErr, err); err != nil {
@@ -75,8 +75,8 @@ func (s *Service) AskEmail(ctx context.Context, a *rights.Actor, email, password
 	})
 }
 
-// AskEmailAgain mails the link once more that confirms the actor's address.
-// address is the client's.
+// AskEmailAgain mails the link that confirms the address of the actor once more. The error is a conflict if no
+// address waits to be confirmed. address is the address of the client.
 func (s *Service) AskEmailAgain(ctx context.Context, a *rights.Actor, address string) error {
 	if !s.Mails() {
 		return errNoMail("so an address cannot be confirmed")
@@ -104,23 +104,24 @@ func confirmKind(a *rights.Actor) string {
 	return LinkEmail
 }
 
-// Confirmed is what a link that confirms an address came to.
+// Confirmed is the result of opening a link that confirms an address.
 type Confirmed struct {
 	User   int64
 	Email  string
-	Joined bool // the member has registered with it
-	Awaits bool // and awaits approval now
+	Joined bool // the link completed the registration of the member
+	Awaits bool // the member now waits for approval
 }
 
-// ConfirmEmail makes the address of a link that of its member, and lets in a
-// member who has registered with it.
+// ConfirmEmail gives the member of a link the address to which the link was mailed. If the link completes a
+// registration, the member becomes active or, where new members need approval, waits for it. The error is an API
+// error with status 410 if the link is not valid, and a conflict if another member has the address meanwhile.
 func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirmed, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return done, err
 	}
 	state := "active"
-	if access.Settings.Registration != kernel.RegistrationOpen { // or closed since: an administrator decides
+	if access.Settings.Registration != kernel.RegistrationOpen { // also if it was closed since: an administrator decides
 		state = "awaiting"
 	}
 	err = s.Write(ctx, func(c store.Conn) error {
@@ -139,29 +140,30 @@ func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirm
 			return err
 		}
 		done.Joined, done.Awaits = true, state == "awaiting"
-		if done.Awaits { // there is nothing to be signed in for
+		if done.Awaits { // being signed in would be of no use
 			if err := EndSessions(c, user); err != nil {
 				return err
 			}
 		}
 		return s.EmitRegistered(c, user)
 	})
-	if store.IsUniqueViolation(err) { // another was faster
+	if store.IsUniqueViolation(err) { // another member was faster
 		err = kernel.Conflict("another member has this mail address now")
 	}
 	return done, err
 }
 
-// ofMember are the tables with what a member who was never in can have.
-var ofMember = []string{
+// unconfirmedTables lists the tables that may have rows of a member who was never let in.
+var unconfirmedTables = []string{
 	"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads",
 	"board_forum_reads",
 	"board_api_tokens", "board_idempotency", "board_sessions", "board_identities", "board_mails", "board_links",
 	"board_member_posts",
 }
 
-// PurgeUnconfirmed removes members who never opened the link of the registration:
-// their names are free again. It tells how many.
+// PurgeUnconfirmed deletes members who did not open the link of their registration within KeepUnconfirmed, have no
+// valid link left and have written no posts. Their names are free again. It returns the number of members, also with
+// an error.
 func (s *Service) PurgeUnconfirmed(ctx context.Context) (n int64, err error) {
 	n, err = s.DB.InBatches(ctx, 0, func(c store.Conn) (n int64, more bool, err error) {
 		now := s.Now()
@@ -182,7 +184,7 @@ func (s *Service) PurgeUnconfirmed(ctx context.Context) (n int64, err error) {
 				return 0, false, err
 			}
 		}
-		for _, table := range ofMember {
+		for _, table := range unconfirmedTables {
 			if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id IN ("+kernel.Marks(len(ids))+")", ids...); err != nil {
 				return 0, false, err
 			}
@@ -193,5 +195,5 @@ func (s *Service) PurgeUnconfirmed(ctx context.Context) (n int64, err error) {
 	return n, kernel.Unavailable(err)
 }
 
-// UnconfirmedBatch is how many members are removed in one transaction.
+// UnconfirmedBatch is how many members are deleted in one transaction.
 const UnconfirmedBatch = 100

@@ -12,24 +12,25 @@ import (
 )
 
 const (
+	// FormToJoin is the name of the registration form in its stamps.
 	FormToJoin = "join"
-	// joinFormLasts is how long a form to join is good.
+	// joinFormLasts is how long a registration form may be sent after it was shown.
 	joinFormLasts = 24 * time.Hour
 )
 
-// wrongAnswers bounds how often a network guesses at the question.
+// wrongAnswers limits how often the clients of one network may guess the answer to the question.
 var wrongAnswers = attemptLimit("wrong answer", 20, time.Hour)
 
-// JoinForm is what the form to join sends back beside what makes a member.
+// JoinForm has the fields of the registration form that distinguish people from programs.
 type JoinForm struct {
-	Browser string // the cookie that the form was made for
-	Stamp   string // JoinStamp of it
-	Trap    string // of a field that people do not see
-	Answer  string // to the question, where there is one
+	Browser string // the cookie of the browser for which the form was made
+	Stamp   string // from JoinStamp
+	Trap    string // the value of a field that people do not see
+	Answer  string // to the question of the board, if it has one
 }
 
-// JoinStamp returns the stamp of a form to join, for one browser. It returns the former stamp while that is
-// good, so that a form which is shown once more need not wait again.
+// JoinStamp returns the stamp of a registration form for one browser. If former is a stamp that is still valid,
+// JoinStamp returns it unchanged, so that a member need not wait again when the form is shown once more.
 func (s *Service) JoinStamp(browser, former string) string {
 	err := formguard.Check(s.Signer("formguard"), FormToJoin, browser, former, s.Now(), 0, joinFormLasts)
 	if _, early := errors.AsType[*formguard.EarlyError](err); err == nil || early {
@@ -38,7 +39,8 @@ func (s *Service) JoinStamp(browser, former string) string {
 	return formguard.Stamp(s.Signer("formguard"), FormToJoin, browser, s.Now())
 }
 
-// checkJoinForm refuses what a program sends. The answer is not its subject.
+// checkJoinForm refuses a registration form that was filled in by a program. It does not check the answer to the
+// question.
 func (s *Service) checkJoinForm(set *kernel.Settings, f JoinForm) error {
 	if f.Trap != "" {
 		return kernel.Invalid("", "trap", "a field that is not shown was filled in, as programs do; leave it empty")
@@ -57,8 +59,9 @@ func (s *Service) checkJoinForm(set *kernel.Settings, f JoinForm) error {
 	return nil
 }
 
-// tryAnswer refuses a wrong answer to the board's question, and counts it. After
-// too many a right one waits, too: it may be a guess.
+// tryAnswer checks the answer to the question of the board and counts a wrong one for the network of the client.
+// After too many wrong answers it also refuses a right one, which may be a guess: wait is then how long there is no
+// attempt left, and otherwise 0.
 func tryAnswer(
 	c store.Conn, set *kernel.Settings, answer, address string, now time.Time,
 ) (wrong bool, wait time.Duration, err error) {
@@ -76,7 +79,8 @@ func tryAnswer(
 	return true, wait, err
 }
 
-// tryNetwork refuses one member more of a network than may register in a day.
+// tryNetwork counts a registration for the network of the client, and returns an error with status 429 if too many
+// members have joined from there within a day.
 func tryNetwork(c store.Conn, set *kernel.Settings, address string, now time.Time) error {
 	if set.NetworkMembers == 0 {
 		return nil

@@ -15,29 +15,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// A link is mailed to an address and does one thing, once: who opens it reads the
-// mails of that address. The secret in it is made when the mail is sent and is
-// in that mail alone; the database has its hash.
+// A link is mailed to an address and does one thing, once. Whoever opens it can read the mails of that address. Its
+// secret is made when the mail is sent and is only in that mail; the database has its hash.
 
-// The kinds of links are modes of mails, too.
+// The kinds of links. They are stored as the modes of the mails, too.
 const (
-	// LinkReset sets a new password.
+	// LinkReset lets its reader set a new password.
 	LinkReset = "reset"
-	// LinkEmail makes the address that of the member.
+	// LinkEmail confirms a new address of a member.
 	LinkEmail = "email"
-	// LinkNotice only tells the former address of it: there is nothing to open.
+	// LinkNotice informs the current address that a new one was asked for. It has no link to open.
 	LinkNotice = "notice"
-	// LinkJoin makes the address that of a member who has registered with it.
+	// LinkJoin confirms the address with which a member has registered.
 	LinkJoin = "join"
-	// LinkKnown only tells a member that somebody registered with the address.
+	// LinkKnown informs a member that somebody has registered with the same address. It has no link to open.
 	LinkKnown = "known"
 )
 
-// LinkSource marks the mails of links.
+// LinkSource is the source, in the table board_mails, of mails with links.
 const LinkSource = "link"
 
-// linkLasts returns how long a link of a kind works after it was asked for. A link to join works longest, as
-// its reader may not open it before the next day.
+// linkLasts returns how long a link of a kind is valid after it was asked for. A link of a registration is valid
+// longest, as its reader may not open it before the next day.
 func linkLasts(kind string) time.Duration {
 	if kind == LinkJoin {
 		return 24 * time.Hour
@@ -45,11 +44,11 @@ func linkLasts(kind string) time.Duration {
 	return time.Hour
 }
 
-// Links keeps the links that were mailed.
+// Links stores the links that are mailed.
 var Links = maillink.Store[int64]{Table: "board_links", Notices: []string{LinkNotice, LinkKnown}}
 
-// How many links may be asked for, to an address, by a client, by a network of
-// clients, and by a member, who chooses the address.
+// How many links may be asked for: to one mail address, by one client, by one network of clients, and by one member,
+// who chooses the address.
 var (
 	linksTo   = attemptLimit("link to", 3, time.Hour)
 	linksBy   = attemptLimit("link by", 10, time.Hour)
@@ -57,29 +56,29 @@ var (
 	LinksOf   = attemptLimit("link of", 10, 24*time.Hour)
 )
 
-// MailLink is a link as it is mailed.
+// MailLink is a link in the form in which it is mailed.
 type MailLink struct {
-	Secret string // empty: there is nothing to open
+	Secret string // empty for a notice, which has nothing to open
 	Ends   time.Time
 }
 
-// Mails reports whether somebody sends mails.
+// Mails reports whether the board sends mails.
 func (s *Service) Mails() bool { return s.Options.Mails != nil && s.Options.Mails() }
 
-// errNoMail refuses to ask for a link that nobody would mail.
+// errNoMail returns the error for a request that needs a mail, on a board that sends none. instead ends its message.
 func errNoMail(instead string) error {
 	return kernel.Forbidden("email", "no_mail", "this board sends no mails; "+instead)
 }
 
-// errLink returns the one answer to a secret that opens nothing.
+// errLink returns the error (status 410) for a secret of no valid link. It is the same for all reasons.
 func errLink() error {
 	return apierror.New(http.StatusGone, "not_found",
 		"this link was used already, is too old, a newer mail has another one, or the account has changed since")
 }
 
-// tryLink counts that somebody asks for a link. Where that is too often it says
-// how long to wait. What a client asks for beyond its own limit is not counted for its
-// network: others there may ask.
+// tryLink counts that a client asks for a link to a mail address. It returns 0 if that is allowed, and otherwise how
+// long to wait. A request beyond the limit of the client itself is not counted for its network, because other clients
+// there may still ask.
 func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Duration, err error) {
 	for _, count := range []attempts.Count{
 		linksBy.Of(address), LinksFrom.Of(formguard.Network(address)),
@@ -92,8 +91,9 @@ func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Dura
 	return 0, nil
 }
 
-// queueLink queues a mail with a link to the member u that the condition finds. It goes to the member's
-// address, or to email where that is not empty. It does the same work when the condition finds nobody.
+// queueLink queues a mail with a link for the member whom the SQL condition selects, in which u is the row of the
+// member. It is mailed to email or, if that is empty, to the address of the member. If the condition selects nobody
+// queueLink does the same work and queues nothing.
 func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ...any) error {
 	now := s.Now()
 	id, err := Links.Ask(c, kind, now.Add(linkLasts(kind)),
@@ -109,10 +109,11 @@ func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ..
 	return err
 }
 
-// Linked is what a link that works is for.
+// Linked is the name of the member of a link, and the address to which the link was mailed.
 type Linked struct{ Name, Email string }
 
-// ReadLink looks at a link without using it: programs open links, too.
+// ReadLink reads a link of one of the kinds without using it, because programs that scan mails open links, too. The
+// error has status 410 if the link is not valid.
 func (s *Service) ReadLink(ctx context.Context, secret string, kinds ...string) (l Linked, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		found, err := Links.Look(c, secret, s.Now(), kinds...)
@@ -122,17 +123,17 @@ func (s *Service) ReadLink(ctx context.Context, secret string, kinds ...string) 
 		l.Email = found.Email
 		return c.Row("SELECT username FROM board_users WHERE id = ?", found.User).Scan(&l.Name)
 	})
-	return l, gone(err)
+	return l, orLinkGone(err)
 }
 
-// takeLink uses a link, and ends all others of its member.
+// takeLink uses a link of one of the kinds, after which all other links of its member are void.
 func (s *Service) takeLink(c store.Conn, secret string, kinds ...string) (user int64, email string, err error) {
 	l, err := Links.Take(c, secret, s.Now(), kinds...)
-	return l.User, l.Email, gone(err)
+	return l.User, l.Email, orLinkGone(err)
 }
 
-// gone turns maillink.ErrGone into the answer for a link that opens nothing.
-func gone(err error) error {
+// orLinkGone returns errLink for maillink.ErrGone, and every other error as it is.
+func orLinkGone(err error) error {
 	if errors.Is(err, maillink.ErrGone) {
 		return errLink()
 	}

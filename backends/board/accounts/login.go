@@ -17,23 +17,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// attemptLimit returns a limit of how often something may be tried within a time.
-func attemptLimit(what string, most int64, within time.Duration) attempts.Limit {
-	return attempts.Limit{Table: "board_attempts", What: what, Most: most, Within: within}
+// attemptLimit returns a limit of how often something may be attempted within a time. what distinguishes the limits
+// of the table.
+func attemptLimit(what string, limit int64, within time.Duration) attempts.Limit {
+	return attempts.Limit{Table: "board_attempts", What: what, Most: limit, Within: within}
 }
 
+// The limits of wrong passwords, for one name and client and for one client, and of registrations by one client.
 var (
 	loginsOfAccount = attemptLimit("account", 5, 15*time.Minute)
 	loginsOfAddress = attemptLimit("address", 50, 15*time.Minute)
 	NewAccounts     = attemptLimit("register", 10, time.Hour)
 )
 
-// passwords are the rules of new ones.
+// passwords has the rules for new passwords.
 var passwords = password.Rules{Least: 10, Most: 256}
 
+// nameBytesMost is the length, in bytes, beyond which no name or mail address is looked up.
 const nameBytesMost = 400
 
-// errWait tells how long nothing is tried any more.
+// errWait returns the error (status 429) for a client that has attempted something too often. what begins its
+// message, and wait is how long further attempts are refused.
 func errWait(wait time.Duration, what string) error {
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: wait,
@@ -41,13 +45,15 @@ func errWait(wait time.Duration, what string) error {
 	}
 }
 
-// errLogin returns the one answer to a wrong name and to a wrong password.
+// errLogin returns the error for a wrong name or a wrong password. It is the same for both, so that it does not
+// reveal which names exist.
 func errLogin() error {
 	return kernel.Invalid("password", "wrong", "the name or the password is wrong")
 }
 
-// Login signs a member in by name or mail address, and returns the cookie of the
-// new session. The session of the former cookie ends. address is the client's.
+// Login signs a member in by name or mail address and password, and returns the cookie of the new session. It ends
+// the session of the cookie former, which may be empty. address is the address of the client, by which wrong
+// passwords are counted.
 func (s *Service) Login(ctx context.Context, name, password, address, former string) (cookie string, err error) {
 	if len(name) > nameBytesMost || passwords.Long(password) {
 		return "", errLogin()
@@ -82,7 +88,7 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 	return cookie, err
 }
 
-// Confirm checks the password of the member of a session once more.
+// Confirm checks the password of the actor again and records in the session n that it was given.
 func (s *Service) Confirm(ctx context.Context, a *rights.Actor, n *Session, password, address string) error {
 	p, err := s.confirm(ctx, a, password, address)
 	if err != nil {
@@ -101,14 +107,14 @@ func (s *Service) Confirm(ctx context.Context, a *rights.Actor, n *Session, pass
 	return err
 }
 
-// proof is a member whose password was right, with what was looked at.
+// proof is the result of a successful password check: the member, and the password hash at that time.
 type proof struct {
 	user *rights.User
 	hash string
 }
 
-// holds refuses what a proof was given for when the password or the state has
-// changed since: hashing takes time. It keeps both as they are until the
+// holds returns an error if the password, the state or the ban of the member has changed since the check; hashing
+// takes long enough for that. Otherwise it locks the row of the member, so that these stay as they are until the
 // transaction ends.
 func (p proof) holds(c store.Conn) error {
 	var hash, state string
@@ -124,7 +130,7 @@ func (p proof) holds(c store.Conn) error {
 	return nil
 }
 
-// confirm checks the actor's own password.
+// confirm checks the password of the actor.
 func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, address string) (proof, error) {
 	if a.User == nil {
 		return proof{}, kernel.NotFound()
@@ -136,7 +142,10 @@ func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, addres
 	return p, err
 }
 
-// verify finds the member whose name or mail address and password these are.
+// verify returns the member with this name or mail address if the password is right. Attempts are counted for the
+// client and for the name together with the client before the password is checked, and a right password takes its
+// attempt back. A hash with outdated parameters is replaced. The error is errLogin if the name or the password is
+// wrong, and errWait after too many wrong passwords.
 func (s *Service) verify(ctx context.Context, name, password, address string) (proof, error) {
 	account, from := loginsOfAccount.Of(text.Fold(name), address), loginsOfAddress.Of(address)
 	var user *rights.User
@@ -172,17 +181,17 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 	if !good || user == nil || user.State == "deleted" {
 		return proof{}, errLogin()
 	}
-	now := stored // what is stored from now on
+	current := stored // the hash that is stored when verify returns
 	if s.Options.Passwords.Stale(stored) {
-		if now, err = s.Options.Passwords.Hash(ctx, password); err != nil {
+		if current, err = s.Options.Passwords.Hash(ctx, password); err != nil {
 			return proof{}, err
 		}
 	}
 	raced := false
 	err = s.Write(ctx, func(c store.Conn) error {
-		if now != stored {
+		if current != stored {
 			changed, err := c.Exec("UPDATE board_users SET password_hash = ? WHERE id = ? AND password_hash = ?",
-				now, user.ID, stored)
+				current, user.ID, stored)
 			if err != nil {
 				return err
 			}
@@ -191,14 +200,14 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 		if err := rights.LoadGroups(c, user); err != nil {
 			return err
 		}
-		// The address gave a password that is right: one attempt less counts.
+		// The password was right, so the attempt does not count for the address.
 		if err := from.GiveBack(c); err != nil {
 			return err
 		}
 		return account.Forget(c)
 	})
 	if raced && err == nil {
-		return s.verify(ctx, name, password, address) // by what another login, or a new password, has stored
+		return s.verify(ctx, name, password, address) // again, with the hash that another login or a new password has stored
 	}
-	return proof{user, now}, err
+	return proof{user, current}, err
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Profile reads a member for others to see. Posts that the actor could not read
-// are not counted.
+// Profile returns a member in the form that others may see. The post count has only posts that the actor could read.
+// The error is NotFound for members who were deleted or never let in, and for other members if the actor may not see
+// profiles.
 func (s *Service) Profile(ctx context.Context, a *rights.Actor, id int64) (u *rights.User, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		if u, err = rights.LoadUser(c, id); err != nil {

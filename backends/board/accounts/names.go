@@ -19,16 +19,18 @@ import (
 )
 
 const (
-	// SettingNames is up to which member, by id, board_names is filled.
+	// SettingNames is the row of board_settings with the id of the last member whose name is in the table
+	// board_names.
 	SettingNames = "names_filled"
-	// NamesAll is its value when nothing is left to be filled.
+	// NamesAll is its value once all names are there.
 	NamesAll = "all"
 
+	// NamesBatch is how many names are added in one transaction.
 	NamesBatch  = 500
-	namesLogged = 100 // clashes that are logged in one run
+	namesLogged = 100 // how many clashes one run logs
 )
 
-// CheckName refuses names that disturb pages.
+// CheckName refuses a name that is too short, too long, or has characters that would disturb pages.
 func CheckName(name string) error {
 	switch n := utf8.RuneCountInString(text.Normal(name)); {
 	case n < 2 || n > 40:
@@ -39,8 +41,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// checkNewName refuses also names that readers could not tell apart, or that are
-// reserved.
+// checkNewName also refuses a name that readers could confuse with another one, or that is reserved.
 func checkNewName(s *kernel.Settings, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -56,8 +57,8 @@ func checkNewName(s *kernel.Settings, name string) error {
 	return err
 }
 
-// nameTaken refuses a name that somebody has, or that looks like one.
-func nameTaken(c store.Conn, name string) error {
+// checkNameFree returns an error of Invalid if another member has the name, or one that looks like it.
+func checkNameFree(c store.Conn, name string) error {
 	var same, alike int
 	if err := c.Row("SELECT count(*) FROM board_users WHERE username_key = ?", text.Fold(name)).Scan(&same); err != nil {
 		return err
@@ -80,8 +81,9 @@ func nameTaken(c store.Conn, name string) error {
 	return nil
 }
 
-// addNames notes how the name of a member looks. What looks like another's is a
-// unique violation or, where a member may have it nevertheless, a clash.
+// addNames stores how the name of a member looks, as the keys of package username. If another member has a name that
+// looks the same the error is a unique violation. With mayClash the member may have the name nevertheless, and
+// clashes reports it.
 func addNames(c store.Conn, user int64, name string, mayClash bool) (clashes bool, err error) {
 	for _, key := range username.Keys(name) {
 		clash := "0"
@@ -103,7 +105,8 @@ func addNames(c store.Conn, user int64, name string, mayClash bool) (clashes boo
 	return clashes, nil
 }
 
-// FreeNames frees the name of a member, for the next one who clashes with it.
+// FreeNames removes the name of a member from board_names. Of the members whose names clashed with it, the one with
+// the lowest id has it without a clash from then on.
 func FreeNames(c store.Conn, user int64) error {
 	var keys []any
 	err := c.All("DELETE FROM board_names WHERE user_id = ? RETURNING skeleton, clashes",
@@ -125,9 +128,9 @@ func FreeNames(c store.Conn, user int64) error {
 	return err
 }
 
-// namesFilled refuses new members until it is known how the names of all look
-// that there are.
-func namesFilled(c store.Conn) error {
+// checkNamesFilled returns an error with status 503 while FillNames has not stored the names of all existing members,
+// because a new name cannot be compared with them before.
+func checkNamesFilled(c store.Conn) error {
 	done, err := kernel.StoredSetting(c, SettingNames)
 	if err == nil && done != NamesAll {
 		err = &apierror.Error{
@@ -138,9 +141,9 @@ func namesFilled(c store.Conn) error {
 	return err
 }
 
-// FillNames notes how the names of members look who joined before that was noted,
-// and logs those that look alike. It goes on where it ended, here or on another
-// node, and tells how many it did.
+// FillNames stores how the names of those members look who joined before that was recorded, and logs names that look
+// alike. It continues where an earlier call ended, on this node or another one. It returns how many members it did,
+// also with an error.
 func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 	var state string
 	if err := s.Read(ctx, func(c store.Conn) (err error) {
@@ -169,14 +172,15 @@ func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 	}
 }
 
+// namedMember is a member whose name was stored.
 type namedMember struct {
 	id      int64
 	name    string
 	clashes bool
 }
 
-// fillNames does the next batch; none: nothing is left. Its row of the settings
-// keeps other nodes from doing the same.
+// fillNames stores the next batch of names and returns it; an empty batch means that nothing is left. It locks the
+// row of SettingNames, so that no other node does the same batch.
 func fillNames(c store.Conn) (batch []namedMember, err error) {
 	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING",
 		SettingNames); err != nil {
@@ -191,7 +195,7 @@ func fillNames(c store.Conn) (batch []namedMember, err error) {
 	if err != nil {
 		return nil, kernel.Wrap("the setting "+SettingNames, err)
 	}
-	// Who was never let in and is deleted has no name any more: the key begins with @.
+	// A deleted member who was never let in has no name any more: the key begins with @.
 	err = c.All("SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?",
 		[]any{last, NamesBatch}, func(r store.Row) error {
 			var m namedMember

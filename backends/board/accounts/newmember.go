@@ -11,25 +11,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// NewUser is a member to be added.
+// NewUser describes a member to be added.
 type NewUser struct {
 	Name, Email string
-	Confirmed   bool   // mails go to email
-	Password    string // hash; empty: none
-	State       string // default: active
+	Confirmed   bool   // the owner of Email has confirmed it
+	Password    string // its hash; empty means that the member has no password
+	State       string // empty means active
 	Groups      []string
 	Moderated   bool
-	Posts       int64 // counted before
-	MayClash    bool  // the name may look like another's
+	Posts       int64 // added to the post count, such as posts on another board
+	MayClash    bool  // the name may look like that of another member
 	Now         kernel.Moment
 }
 
-// AddUser adds a member to the database.
+// AddUser adds a member to the database. The error is a unique violation if the name or the mail address is taken.
 func AddUser(c store.Conn, u NewUser) error {
 	_, err := addMember(c, u)
 	return err
 }
 
+// addMember works like AddUser and returns the id of the member.
 func addMember(c store.Conn, u NewUser) (id int64, err error) {
 	if u.State == "" {
 		u.State = "active"

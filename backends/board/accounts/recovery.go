@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// AskReset mails the member with this address a link for a new password. The
-// answer is the same whether there is one. address is the client's.
+// AskReset mails a link that sets a new password to the member with this mail address. The result is the same if
+// there is no such member. address is the address of the client.
 func (s *Service) AskReset(ctx context.Context, email, address string) error {
 	if !s.Mails() {
 		return errNoMail("an administrator can give you a new password")
@@ -25,8 +25,8 @@ func (s *Service) AskReset(ctx context.Context, email, address string) error {
 	})
 }
 
-// askLink queues links that a member asks for, unless there were too many; user 0:
-// somebody who is not signed in.
+// askLink counts a request for a link and, if that is not one too many, calls queue in the same transaction.
+// Otherwise it returns an error with status 429. A user of 0 means that nobody is signed in.
 func (s *Service) askLink(
 	ctx context.Context, user int64, email, address string, queue func(c store.Conn) error,
 ) error {
@@ -41,7 +41,7 @@ func (s *Service) askLink(
 		}
 		what = "too many mails were asked for, to this mail address or"
 		if wait, err = tryLink(c, email, address, s.Now()); err != nil || wait > 0 {
-			return err // what was counted stays
+			return err // no error, so that the count is committed
 		}
 		return queue(c)
 	})
@@ -51,8 +51,8 @@ func (s *Service) askLink(
 	return err
 }
 
-// Reset sets the password of the member of a link and signs the member out
-// everywhere. address is the client's.
+// Reset uses a link to set the password of its member, and signs the member out everywhere. address is the address of
+// the client.
 func (s *Service) Reset(ctx context.Context, secret, password, address string) error {
 	l, err := s.ReadLink(ctx, secret, LinkReset)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Service) Reset(ctx context.Context, secret, password, address string) e
 		if err != nil {
 			return err
 		}
-		// Who opened the link reads the mails of the address.
+		// Whoever opened the link can read the mails of the address, so it is confirmed.
 		if _, err := c.Exec("UPDATE board_users SET email_confirmed = 1 WHERE id = ? AND email_key = ?",
 			user, mailaddress.Key(email)); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (s *Service) Reset(ctx context.Context, secret, password, address string) e
 		if err := EndSessions(c, user); err != nil {
 			return err
 		}
-		// Who guessed until now may sign in at once.
+		// A member who has guessed too often before may sign in at once.
 		if err := loginsOfAccount.Of(text.Fold(l.Name), address).Forget(c); err != nil {
 			return err
 		}

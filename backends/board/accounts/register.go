@@ -15,23 +15,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// NewMember is who registers.
+// NewMember is a registration as it was sent.
 type NewMember struct {
 	Name, Email, Password string
-	Address               string // of the client
+	Address               string // the address of the client
 	Form                  JoinForm
 }
 
-// Registered is what a registration came to.
+// Registered is the result of a registration.
 type Registered struct {
-	Cookie string // of a session; empty: the member awaits approval
-	Asked  bool   // a link is mailed
-	Closed bool   // nothing is open to the member before it is opened
+	Cookie string // of the new session; empty if the member waits for approval
+	Asked  bool   // a link was mailed to the address
+	Closed bool   // the member has to open the link first
 }
 
-// Register makes a member. Where mails are sent the address is that of the member
-// once the link that goes there was opened, and the answer is the same where
-// somebody has it: that member is told by mail.
+// Register adds a new member. On a board that sends mails the member gets the address only when the link that is
+// mailed to it is opened. If another member has the address the result is the same, and that member is informed by
+// mail. All invalid fields are returned as one error.
 func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
@@ -73,10 +73,10 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 		done = Registered{Asked: mails, Closed: u.State == "unconfirmed"}
 		now := s.Now()
 		u.Now = kernel.MomentOf(now)
-		if err := nameFree(c, name); err != nil { // another may have been faster
+		if err := checkNewNameFree(c, name); err != nil { // another member may have been faster
 			return err
 		}
-		if err := emailTaken(c, u.Email); err != nil {
+		if err := checkEmailFree(c, u.Email); err != nil {
 			return err
 		}
 		if err := tryNetwork(c, &access.Settings, m.Address, now); err != nil {
@@ -101,20 +101,21 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 		}
 		return err
 	})
-	if store.IsUniqueViolation(err) { // another was faster
+	if store.IsUniqueViolation(err) { // another member was faster
 		err = kernel.Invalid("username", "taken", "this name or mail address is taken")
 	}
 	return done, err
 }
 
-// tryRegister counts that a client registers, a wrong answer, and that a mail is
-// asked for, which nobody does whose name is taken.
+// tryRegister checks the answer to the question and whether the name is free, and counts the attempts: of wrong
+// answers, of registrations by the client and, if the name is free and the board sends mails, of mails to the
+// address.
 func (s *Service) tryRegister(
 	ctx context.Context, set *kernel.Settings, m NewMember, name, email string, mails bool,
 ) error {
 	var wait time.Duration
 	var wrong bool
-	var refusal error // what was counted stays
+	var refusal error // kept apart from err, so that the counts are committed
 	var what string
 	err := s.Write(ctx, func(c store.Conn) (err error) {
 		now := s.Now()
@@ -126,8 +127,8 @@ func (s *Service) tryRegister(
 		if wait, err = NewAccounts.Of(m.Address).Try(c, now); err != nil || wait > 0 {
 			return err
 		}
-		refusal = nameFree(c, name)
-		if _, told := apierror.From(refusal); refusal != nil && !told {
+		refusal = checkNewNameFree(c, name)
+		if _, refused := apierror.From(refusal); refusal != nil && !refused {
 			return refusal
 		}
 		if refusal != nil || !mails {
@@ -148,16 +149,16 @@ func (s *Service) tryRegister(
 	return refusal
 }
 
-// nameFree refuses a name that a new member cannot have.
-func nameFree(c store.Conn, name string) error {
-	if err := namesFilled(c); err != nil {
+// checkNewNameFree works like checkNameFree, and also returns an error while checkNamesFilled does.
+func checkNewNameFree(c store.Conn, name string) error {
+	if err := checkNamesFilled(c); err != nil {
 		return err
 	}
-	return nameTaken(c, name)
+	return checkNameFree(c, name)
 }
 
-// queueJoin queues a mail with the link that lets a new member in. Where a member has the address already,
-// that member is told instead.
+// queueJoin queues the mail with the link that confirms the address of a new member. If another member has the
+// address, that member is informed instead.
 func (s *Service) queueJoin(c store.Conn, user int64, email string) error {
 	if err := s.queueLink(c, LinkKnown, "", "u.email_key = ?", mailaddress.Key(email)); err != nil {
 		return err
@@ -165,8 +166,8 @@ func (s *Service) queueJoin(c store.Conn, user int64, email string) error {
 	return s.queueConfirm(c, LinkJoin, user, email)
 }
 
-// emailTaken refuses a mail address that somebody has. No address, which is empty, is free.
-func emailTaken(c store.Conn, email string) error {
+// checkEmailFree returns an error of Invalid if another member has the mail address. An empty address is free.
+func checkEmailFree(c store.Conn, email string) error {
 	if email == "" {
 		return nil
 	}
@@ -178,7 +179,7 @@ func emailTaken(c store.Conn, email string) error {
 	return err
 }
 
-// CheckEmail checks the form of a mail address.
+// CheckEmail parses a mail address as it was typed, and returns an error of Invalid if it is malformed.
 func CheckEmail(typed string) (string, error) {
 	address, err := mailaddress.Parse(typed)
 	if err != nil {
@@ -187,7 +188,8 @@ func CheckEmail(typed string) (string, error) {
 	return address, nil
 }
 
-// checkNewPassword holds a new password to the rules.
+// checkNewPassword returns an error of Invalid if a new password is too short, too long, or is the name or the mail
+// address.
 func checkNewPassword(typed, name, email string) error {
 	switch err := passwords.Check(typed, name, email); {
 	case errors.Is(err, password.ErrShort):
@@ -200,7 +202,7 @@ func checkNewPassword(typed, name, email string) error {
 	return nil
 }
 
-// EmitRegistered tells of a new member.
+// EmitRegistered notifies webhooks of a new member.
 func (s *Service) EmitRegistered(c store.Conn, user int64) error {
 	var e userEvent
 	err := c.Row("SELECT id, username, state FROM board_users WHERE id = ?", user).Scan(&e.UserID, &e.Username, &e.State)
@@ -210,6 +212,7 @@ func (s *Service) EmitRegistered(c store.Conn, user int64) error {
 	return s.Hooks.Emit(c, kernel.TopicUserRegistered, e)
 }
 
+// userEvent is the body of the event kernel.TopicUserRegistered.
 type userEvent struct {
 	UserID   int64  `json:"userId"`
 	Username string `json:"username"`

@@ -16,29 +16,30 @@ import (
 )
 
 const (
-	// SessionIdle ends a session that nobody used for so long.
+	// SessionIdle is how long a session lasts after its last use.
 	SessionIdle = 14 * 24 * time.Hour
-	// ConfirmedFor is how long a password that was given opens what asks for it.
+	// ConfirmedFor is how long a password that was given counts for actions that ask for it again.
 	ConfirmedFor = 30 * time.Minute
 )
 
-// sessions are where they are kept.
+// sessions stores the sessions.
 var sessions = session.Store[int64]{Table: "board_sessions", Idle: SessionIdle, Every: 5 * time.Minute, Most: 50}
 
 // Session is a browser in which a member is signed in.
 type Session struct {
 	session.Session[int64]
-	Once      bool // the password was shown to an administrator, and must be changed first
-	Prolonged bool // just now: the cookie is to be kept longer, too
+	Once      bool // the password was made by an administrator and must be changed first
+	Prolonged bool // the session was just prolonged, so the cookie should be, too
 }
 
-// Fresh reports whether the password was given a short time ago.
+// Fresh reports whether the password was given less than ConfirmedFor ago. It is false for a nil Session.
 func (n *Session) Fresh(now time.Time) bool {
 	return n != nil && now.Sub(n.ConfirmedAt) < ConfirmedFor
 }
 
-// Resume finds who is signed in by a cookie. Without a session that is good it
-// is the guest, and the session is nil.
+// Resume returns the actor and the session of a cookie. If the cookie has no valid session, the actor is the guest
+// and the session is nil. From time to time Resume records that the session is used; a failure to do so is only
+// logged.
 func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Session, error) {
 	if secret.Hash(cookie) == "" {
 		a, err := s.rights.Guest(ctx)
@@ -69,7 +70,7 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 	if sessions.Due(n.Session, now) {
 		err := s.seen(ctx, n, now)
 		if n.Prolonged = err == nil; err != nil {
-			s.Logger.Warn("session not prolonged", zap.Error(err)) // reading goes on
+			s.Logger.Warn("session not prolonged", zap.Error(err)) // the request can go on nevertheless
 		}
 	}
 	access, err := s.rights.CurrentAccess(ctx)
@@ -79,7 +80,7 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 	return &rights.Actor{User: user, Rights: access.Of(user.ID, user.Groups)}, n, nil
 }
 
-// seen keeps a session from ending.
+// seen records that a session and its member were active now, which prolongs the session.
 func (s *Service) seen(ctx context.Context, n *Session, now time.Time) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now.UnixMicro(), n.User); err != nil {
@@ -89,8 +90,7 @@ func (s *Service) seen(ctx context.Context, n *Session, now time.Time) error {
 	})
 }
 
-// EndSessions signs a member out everywhere, and ends the links that would let
-// somebody in.
+// EndSessions signs a member out everywhere, and deletes the mailed links with which somebody could sign in.
 func EndSessions(c store.Conn, user int64) error {
 	if err := Links.Drop(c, user); err != nil {
 		return err
@@ -98,7 +98,7 @@ func EndSessions(c store.Conn, user int64) error {
 	return sessions.EndAll(c, user)
 }
 
-// Logout ends the session of a cookie.
+// Logout ends the session of a cookie. It does nothing if there is none.
 func (s *Service) Logout(ctx context.Context, cookie string) error {
 	if secret.Hash(cookie) == "" {
 		return nil
@@ -106,5 +106,6 @@ func (s *Service) Logout(ctx context.Context, cookie string) error {
 	return s.Write(ctx, func(c store.Conn) error { return sessions.End(c, cookie) })
 }
 
-// Forms signs the tokens of forms, for the cookie of the browser that they are made for.
+// Forms returns the signer for the tokens that protect forms; each token is bound to the cookie of the browser for
+// which it was made.
 func (s *Service) Forms() signed.Signer { return s.Signer("form") }

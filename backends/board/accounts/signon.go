@@ -22,14 +22,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// SignOn signs in who comes from an OpenID provider, and returns the cookie of the new session. The session of the
-// former cookie ends.
+// SignOn signs in a person whom an OpenID provider has authenticated, and returns the cookie of the new session. It
+// ends the session of the cookie former. The cookie is empty if the member still waits for approval.
 //
-// Whom the provider has sent before is the same member. A new person is the member whose address the provider
-// confirms, where that member has confirmed it here too: else somebody may have registered with the address of
-// another, and would share the account. Where nobody has the address the person joins, by the rules of the board.
-// Of the managed groups the member is in those that the provider names, and in no others, but for the last
-// administrator.
+// A person whom the provider has sent before is the same member again. A person who is new becomes the member with
+// the same mail address, if the provider has confirmed the address and that member has confirmed it here, too:
+// otherwise somebody could have registered with the address of another person, and would share the account. If nobody
+// has the address the person joins, by the rules of the board. Of the managed groups, the member is then in those
+// that the provider names and in no others, except that the last administrator stays one.
 func (s *Service) SignOn(
 	ctx context.Context, p *oidclogin.Person, managed []string, former string,
 ) (cookie string, err error) {
@@ -51,13 +51,14 @@ func (s *Service) SignOn(
 			return err
 		})
 	}
-	if err = try(); store.IsUniqueViolation(err) { // another of the same person, or of the same name, was faster
+	if err = try(); store.IsUniqueViolation(err) { // another sign-in with the same person or name was faster
 		err = try()
 	}
 	return cookie, err
 }
 
-// beginFor signs a member in, if that may be. The password counts as given when the provider has asked for its own.
+// beginFor signs a member in, unless the member is blocked or waits for approval (then the cookie is empty). The
+// password counts as given when the provider says it was last given there.
 func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former string) (cookie string, err error) {
 	user, err := rights.ScanUser(c.Row("SELECT "+rights.UserColumns+" FROM board_users u WHERE u.id = ?", id))
 	if err != nil {
@@ -65,7 +66,7 @@ func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former s
 	}
 	now := s.Now()
 	if user.State == "awaiting" {
-		return "", nil // the person has joined, which stays
+		return "", nil // no error, so that the new member is committed
 	}
 	if err := (&rights.Actor{User: user}).CheckBlocked(kernel.MomentOf(now)); err != nil {
 		return "", err
@@ -90,7 +91,8 @@ func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former s
 	return cookie, err
 }
 
-// EndSessions ends the sessions of a person who has signed out at the provider, where they began there.
+// EndSessions ends the sessions that a person has begun by signing in at the provider issuer, after the person has
+// signed out there. It does nothing if the person is unknown.
 func (s *Service) EndSessions(ctx context.Context, issuer, subject string) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		var user int64
@@ -105,7 +107,8 @@ func (s *Service) EndSessions(ctx context.Context, issuer, subject string) error
 	})
 }
 
-// memberOf returns the id of the member that a person is. Who is none yet may join by it.
+// memberOf returns the id of the member who the person is, and links the two for the next time. A person without an
+// account joins the board, if its rules allow it.
 func (s *Service) memberOf(c store.Conn, access *rights.Access, p *oidclogin.Person) (id int64, err error) {
 	err = c.Row("SELECT user_id FROM board_identities WHERE issuer = ? AND subject = ?", p.Issuer, p.Subject).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
@@ -141,7 +144,7 @@ func (s *Service) memberOf(c store.Conn, access *rights.Access, p *oidclogin.Per
 	return id, err
 }
 
-// join makes a member of a person.
+// join adds a person from the provider as a new member.
 func (s *Service) join(c store.Conn, access *rights.Access, p *oidclogin.Person, email string) (id int64, err error) {
 	guest := &rights.Actor{Rights: access.Of(0, []int64{access.Guest})}
 	if err := guest.CheckOffline(); err != nil {
@@ -166,10 +169,10 @@ func (s *Service) join(c store.Conn, access *rights.Access, p *oidclogin.Person,
 	return id, s.EmitRegistered(c, id)
 }
 
-// freeName returns a name for a person: the first of those at the provider that is free, else that of the
-// address, else one that nobody has.
+// freeName returns a free name for a person: the first free one of those that the provider suggests, otherwise the
+// local part of the mail address, otherwise a random one.
 func freeName(c store.Conn, set *kernel.Settings, p *oidclogin.Person, email string) (string, error) {
-	if err := namesFilled(c); err != nil {
+	if err := checkNamesFilled(c); err != nil {
 		return "", err
 	}
 	names := slices.Concat(p.Names, []string{email})
@@ -186,24 +189,24 @@ func freeName(c store.Conn, set *kernel.Settings, p *oidclogin.Person, email str
 		if checkNewName(set, name) != nil {
 			continue
 		}
-		err := nameTaken(c, name)
-		if _, told := apierror.From(err); err == nil || !told {
+		err := checkNameFree(c, name)
+		if _, refused := apierror.From(err); err == nil || !refused {
 			return name, err
 		}
 	}
 	return "", kernel.Conflict("no name is free for you; try again")
 }
 
-// managedGroup is a group of the board that the provider decides on.
+// managedGroup is a group whose members the provider decides.
 type managedGroup struct {
 	id         int64
 	name       string
-	administer bool // its members may
-	member     bool // the member is in it
+	administer bool // its members are administrators
+	member     bool // whether the member is in it
 }
 
-// settleGroups puts a member into those of the managed groups that are named, and takes the member out of the
-// others; but the last administrator stays one: nobody could undo it.
+// settleGroups puts a member into those of the managed groups that are named, and removes the member from the others.
+// The last administrator stays in the group, because nobody could undo it.
 func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, named, managed []string) error {
 	var enter, leave []managedGroup
 	for _, name := range managed {
@@ -229,7 +232,7 @@ func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, 
 	if len(enter)+len(leave) == 0 {
 		return nil
 	}
-	if err := rights.BumpPermissions(c); err != nil { // first, as in Administer
+	if err := rights.BumpPermissions(c); err != nil { // first, as in rights.Service.Administer
 		return err
 	}
 	for _, g := range enter {
@@ -250,8 +253,9 @@ func enterGroup(c store.Conn, user int64, g managedGroup) error {
 	return err
 }
 
-// leaveGroup takes a member out of a group, unless the board would have no administrator then. That is told in both
-// logs and refuses nothing: the member must get in to make another administrator.
+// leaveGroup removes a member from a group, unless the board would then have no administrator. In that case the
+// member stays, which is written to both the log of the server and the moderation log; it is not an error, because
+// the member must get in to make somebody else an administrator.
 func (s *Service) leaveGroup(c store.Conn, access *rights.Access, user int64, g managedGroup) error {
 	if _, err := c.Exec("DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?", user, g.id); err != nil ||
 		!g.administer {

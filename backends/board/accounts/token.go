@@ -27,20 +27,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
+// A token is TokenPrefix, a lookup of LookupSize characters, an underscore and the secret.
 const (
 	TokenPrefix = "brd_pat_"
 	LookupSize  = 10
 	lookupDigit = "abcdefghijklmnopqrstuvwxyz234567"
 	secretSize  = 43 // 32 bytes in base64url
 
-	// TokenTTL is how long a token is believed without a look at the database.
+	// TokenTTL is how long a token is cached, and used without reading it from the database again.
 	TokenTTL = 4 * time.Second
-	// maxCachedTokens bounds the cache.
+	// maxCachedTokens is the maximum number of tokens in the cache, and of recorded uses.
 	maxCachedTokens = 20_000
 )
 
-// known is a token as it was read.
-type known struct {
+// cachedToken is a token as it was read from the database. Its token is nil if there is none.
+type cachedToken struct {
 	token   *rights.Token
 	user    *rights.User
 	hash    [sha256.Size]byte
@@ -48,34 +49,34 @@ type known struct {
 	version int64
 }
 
-// Tokens holds tokens for a few seconds.
+// Tokens caches tokens for a few seconds, and collects when they were used. It may be used from several goroutines.
 type Tokens struct {
-	known *ristretto.Cache[string, known]
+	known *ristretto.Cache[string, cachedToken]
 
 	mu   sync.Mutex
-	used map[int64]kernel.Moment // when tokens were used last, not yet written
+	used map[int64]kernel.Moment // when tokens were last used, by id; not yet written
 }
 
-// NewTokens returns an empty one.
+// NewTokens returns an empty cache.
 func NewTokens() *Tokens {
-	cache, err := ristretto.NewCache(&ristretto.Config[string, known]{
+	cache, err := ristretto.NewCache(&ristretto.Config[string, cachedToken]{
 		NumCounters: 10 * maxCachedTokens, MaxCost: maxCachedTokens, BufferItems: 64, IgnoreInternalCost: true,
 	})
 	if err != nil {
-		panic(err) // of what the lines above say
+		panic(err) // the configuration above is wrong
 	}
 	return &Tokens{known: cache}
 }
 
-// forget drops tokens that another one is to be read for.
+// forget removes tokens from the cache, so that they are read from the database again.
 func (t *Tokens) forget(lookups ...string) {
-	t.known.Wait() // what is about to be kept was read before
+	t.known.Wait() // entries that are still being added were read before the change
 	for _, lookup := range lookups {
 		t.known.Del(lookup)
 	}
 }
 
-// touch notes that a token was used.
+// touch records that a token was used. If too many uses are recorded already, other tokens are left out.
 func (t *Tokens) touch(id int64, now kernel.Moment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,7 +88,7 @@ func (t *Tokens) touch(id int64, now kernel.Moment) {
 	}
 }
 
-// taken returns the uses that are to be written, and forgets them.
+// taken returns the recorded uses, by the ids of tokens, and resets them.
 func (t *Tokens) taken() map[int64]kernel.Moment {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,7 +97,8 @@ func (t *Tokens) taken() map[int64]kernel.Moment {
 	return used
 }
 
-// errToken returns the one answer to every bad token. The cause is for the log alone.
+// errToken returns the error (status 401) for a token that is not valid. The response is the same for every cause;
+// the cause is only logged.
 func errToken(cause string) error {
 	return &apierror.Error{
 		Status: http.StatusUnauthorized, Code: "unauthenticated", Cause: errors.New(cause),
@@ -104,7 +106,8 @@ func errToken(cause string) error {
 	}
 }
 
-// ParseToken splits a token into what finds it and what proves it.
+// ParseToken splits a token into its lookup, by which it is found in the database, and the hash of its secret. ok is
+// false if text does not have the form of a token.
 func ParseToken(text string) (lookup string, hash [sha256.Size]byte, ok bool) {
 	rest, ok := strings.CutPrefix(text, TokenPrefix)
 	if !ok || len(rest) != LookupSize+1+secretSize || rest[LookupSize] != '_' {
@@ -120,8 +123,8 @@ func ParseToken(text string) (lookup string, hash [sha256.Size]byte, ok bool) {
 	return lookup, sha256.Sum256(secret), true
 }
 
-// Authenticate finds whose token it is. It is checked on every request; the
-// state of the owner is for the caller to ask.
+// Authenticate returns the actor of an API token. It checks the token on every request. The caller must check the
+// state of its owner, such as a ban. The error has status 401 if the token is not valid.
 func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor, error) {
 	lookup, hash, ok := ParseToken(text)
 	if !ok {
@@ -139,7 +142,7 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor,
 		}
 		k.at, k.version = now, access.Version
 	}
-	// An unknown token is compared too, so that it takes as long as a wrong one.
+	// An unknown token is compared, too, so that it takes as long as a wrong one.
 	match := subtle.ConstantTimeCompare(hash[:], k.hash[:]) == 1
 	switch {
 	case k.token == nil:
@@ -149,17 +152,17 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor,
 	case k.token.ExpiresAt != 0 && k.token.ExpiresAt <= kernel.MomentOf(now):
 		return nil, errToken("expired")
 	}
-	if !k.at.Before(now) { // just read
+	if !k.at.Before(now) { // just read from the database
 		s.tokens.known.SetWithTTL(lookup, k, 1, TokenTTL)
 	}
 	s.tokens.touch(k.token.ID, kernel.MomentOf(now))
 	return &rights.Actor{User: k.user, Token: k.token, Rights: access.Of(k.user.ID, k.user.Groups)}, nil
 }
 
-// loadToken reads a token that is not revoked; without one its token is nil.
-func (s *Service) loadToken(ctx context.Context, lookup string) (k known, err error) {
+// loadToken reads a token that is not revoked from the database. If there is none, the token of the result is nil.
+func (s *Service) loadToken(ctx context.Context, lookup string) (k cachedToken, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
-		k = known{}
+		k = cachedToken{}
 		token := new(rights.Token)
 		var hash, scopes string
 		user, err := rights.ScanUser(c.Row("SELECT "+
@@ -187,15 +190,15 @@ func (s *Service) loadToken(ctx context.Context, lookup string) (k known, err er
 	return k, err
 }
 
-// TokenRequest describes a token to be made.
+// TokenRequest describes a token to be created.
 type TokenRequest struct {
 	User   string // name of the owner
 	Name   string
 	Scopes []string
-	Days   int // until it expires; 0: never
+	Days   int // until it expires; 0 means never
 }
 
-// IssueToken makes a token and returns its text, which is not kept.
+// IssueToken creates a token and returns its text, which is not stored.
 func (s *Service) IssueToken(ctx context.Context, r TokenRequest) (token string, err error) {
 	if err := CheckToken(r); err != nil {
 		return "", err
@@ -207,7 +210,8 @@ func (s *Service) IssueToken(ctx context.Context, r TokenRequest) (token string,
 	return token, err
 }
 
-// CheckToken checks what a token is asked to be.
+// CheckToken returns an error of Invalid if the scopes, the name or the lifetime of a requested token are not
+// allowed.
 func CheckToken(r TokenRequest) error {
 	scopes := rights.ScopesOf(r.Scopes)
 	name := text.Normal(r.Name)
@@ -222,7 +226,8 @@ func CheckToken(r TokenRequest) error {
 	return nil
 }
 
-// Issue makes a token that was checked.
+// Issue creates a token after CheckToken has accepted it, with a normalized name and scopes, and returns its text.
+// The error is one of Invalid if there is no such member, or if the member has too many valid tokens.
 func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []string) (string, error) {
 	var user, active int64
 	now := s.Moment()
@@ -263,7 +268,7 @@ func insertToken(
 	return err
 }
 
-// NewToken makes the text of a token.
+// NewToken generates a random token.
 func NewToken() (text, lookup string, hash [sha256.Size]byte) {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails
@@ -273,8 +278,8 @@ func NewToken() (text, lookup string, hash [sha256.Size]byte) {
 	return TokenPrefix + lookup + "_" + base64.RawURLEncoding.EncodeToString(secret), lookup, sha256.Sum256(secret)
 }
 
-// RevokeToken ends a token, known by its text or by what stands before the
-// secret, from the next request on.
+// RevokeToken revokes a token, given by its text or by its part before the secret. It is refused from the next
+// request on. The error is NotFound if there is no such token.
 func (s *Service) RevokeToken(ctx context.Context, text string) error {
 	lookup := strings.TrimPrefix(text, TokenPrefix)
 	lookup, _, _ = strings.Cut(lookup, "_")
@@ -287,28 +292,27 @@ func (s *Service) RevokeToken(ctx context.Context, text string) error {
 		if n == 0 {
 			return kernel.NotFound()
 		}
-		return rights.BumpPermissions(c) // caches notice
+		return rights.BumpPermissions(c) // the new version makes the caches of other nodes read it again
 	})
 	s.tokens.forget(lookup)
 	return err
 }
 
-// TakeUses returns when tokens were used, by token, which is to be written, and
-// forgets it.
+// TakeUses returns when tokens were last used, by their ids, and resets it. The caller writes it with WriteUses.
 func (s *Service) TakeUses() map[int64]kernel.Moment { return s.tokens.taken() }
 
-// WriteUses writes when tokens were used.
-func WriteUses(c store.Conn, by map[int64]kernel.Moment) error {
-	for _, token := range slices.Sorted(maps.Keys(by)) {
-		if _, err := c.Exec("UPDATE board_api_tokens SET last_used_at = ? WHERE id = ?", by[token], token); err != nil {
+// WriteUses writes when tokens were last used.
+func WriteUses(c store.Conn, uses map[int64]kernel.Moment) error {
+	for _, token := range slices.Sorted(maps.Keys(uses)) {
+		if _, err := c.Exec("UPDATE board_api_tokens SET last_used_at = ? WHERE id = ?", uses[token], token); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ForgetTokens drops tokens from memory, so that they are read anew.
+// ForgetTokens removes tokens from the cache, so that they are read from the database again.
 func (s *Service) ForgetTokens(lookups ...string) { s.tokens.forget(lookups...) }
 
-// CloseTokens ends the cache of tokens.
+// CloseTokens closes the cache of tokens, for all servers of the board.
 func (s *Service) CloseTokens() { s.tokens.known.Close() }

@@ -5,7 +5,8 @@ import (
 	"net/netip"
 )
 
-// Address returns the address of the client of a request. An IPv6 one is given as its network.
+// Address returns the address of the client of a request, by which attempts are counted. It returns an IPv6 address
+// as its /64 network, as one client usually has a whole network, and a text that is no IP address unchanged.
 func (s *Server) Address(r *http.Request) string {
 	text := r.RemoteAddr
 	if s.Options.Address != nil {
@@ -23,6 +24,6 @@ func (s *Server) Address(r *http.Request) string {
 	if ip.Is4() {
 		return ip.String()
 	}
-	network, _ := ip.Prefix(64) // in range
+	network, _ := ip.Prefix(64) // 64 is a valid length, so there is no error
 	return network.String()
 }

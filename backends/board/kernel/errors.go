@@ -9,12 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// NotFound returns one answer for what is not there and for what may not be seen.
+// NotFound returns the error for something that does not exist or that the actor may not see. It is the same in both
+// cases, so that it does not reveal what exists. Its status is 404.
 func NotFound() error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is nothing here that you may see")
 }
 
-// Forbidden refuses an act, or the contents of a field that others may set.
+// Forbidden returns the error (status 403) for an action that the actor may not do, or for the value of a field that
+// only others may set.
 func Forbidden(field, reason, message string) error {
 	return &apierror.Error{
 		Status: http.StatusForbidden, Code: "forbidden", Message: message,
@@ -22,7 +24,8 @@ func Forbidden(field, reason, message string) error {
 	}
 }
 
-// Invalid refuses the contents of a field.
+// Invalid returns the error (status 422) for the value of one field that breaks a rule. reason is a word for
+// programs, message a sentence for people.
 func Invalid(field, reason, message string) error {
 	return &apierror.Error{
 		Status: http.StatusUnprocessableEntity, Code: "validation_failed", Message: message,
@@ -30,7 +33,7 @@ func Invalid(field, reason, message string) error {
 	}
 }
 
-// BadRequest refuses a query parameter.
+// BadRequest returns the error (status 400) for a malformed query parameter.
 func BadRequest(field, message string) error {
 	return &apierror.Error{
 		Status: http.StatusBadRequest, Code: "bad_request", Message: message,
@@ -38,7 +41,8 @@ func BadRequest(field, message string) error {
 	}
 }
 
-// FieldOf puts another field into a refusal of one field.
+// FieldOf returns a refusal of one field as a refusal of another field, for a caller whose form names the field
+// differently. All other errors are returned as they are.
 func FieldOf(err error, field string) error {
 	e, ok := apierror.From(err)
 	if !ok || len(e.Details) != 1 {
@@ -51,12 +55,13 @@ func FieldOf(err error, field string) error {
 	}
 }
 
-// Conflict refuses what does not go with how things are now.
+// Conflict returns the error (status 409) for a request that is not possible in the current state.
 func Conflict(message string) error {
 	return apierror.New(http.StatusConflict, "conflict", "%s", message)
 }
 
-// Flooded refuses a post that comes too soon.
+// Flooded returns the error (status 429) for a post that was sent too soon after the previous ones. The client may
+// send it again after wait.
 func Flooded(wait time.Duration) error {
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "flood_limited", RetryAfter: wait,
@@ -64,17 +69,18 @@ func Flooded(wait time.Duration) error {
 	}
 }
 
-// Unavailable makes a database that is down a 503.
+// Unavailable returns an error of a database that cannot be reached as an API error with status 503. All other
+// errors, and those that are API errors already, are returned as they are.
 func Unavailable(err error) error {
 	if errors.Is(err, store.ErrUnavailable) {
-		if _, told := apierror.From(err); !told {
+		if _, isAPI := apierror.From(err); !isAPI {
 			return apierror.Unavailable("the database", err)
 		}
 	}
 	return err
 }
 
-// NotFoundErr reports whether err is the answer for what is not there.
+// NotFoundErr reports whether err is an API error with status 404, as NotFound returns.
 func NotFoundErr(err error) bool {
 	e, ok := apierror.From(err)
 	return ok && e.Status == http.StatusNotFound

@@ -2,14 +2,16 @@ package kernel
 
 import "time"
 
-// RateLimit admits a burst of events at once and one more each interval, as a token
-// bucket does. Its whole state is the time at which the bucket is full again.
+// RateLimit limits events by a token bucket: it admits Burst events at once, and one more each Interval. The zero
+// RateLimit admits everything. The only state of a bucket is the time at which it will be full again, which the
+// caller stores.
 type RateLimit struct {
 	Burst    int64
 	Interval time.Duration
 }
 
-// Take admits one event at now, where full is the state, or says how long to wait.
+// Take admits an event at the time now if the bucket, which is full again at the time full, has a token left. It
+// returns the new state and 0. Otherwise it returns how long to wait, and the state is unchanged.
 func (l RateLimit) Take(full, now Moment) (next Moment, wait time.Duration) {
 	if l.Interval == 0 { // no limit
 		return full, 0

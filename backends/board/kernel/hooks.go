@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// The topics of webhooks.
+// The topics of webhooks: the events of which they can be notified.
 const (
 	TopicThreadCreated  = "thread.created"
 	TopicPostCreated    = "post.created"
@@ -21,14 +21,14 @@ const (
 	TopicReportCreated  = "report.created"
 )
 
-// Topics are all that a webhook can be told of.
+// Topics lists all topics that a webhook can subscribe to.
 var Topics = []string{
 	TopicThreadCreated, TopicPostCreated, TopicPostHeld, TopicPostApproved, TopicPostRejected, TopicPostEdited,
 	TopicPostDeleted,
 	TopicUserRegistered, TopicReportCreated,
 }
 
-// MaxWebhooks bounds what every change may have to write.
+// MaxWebhooks is the maximum number of webhooks, because every change may have to write a delivery for each of them.
 const MaxWebhooks = 20
 
 func newHooks(s *Server) *webhook.Hooks {
@@ -38,7 +38,8 @@ func newHooks(s *Server) *webhook.Hooks {
 	})
 }
 
-// keyring returns what encrypts secrets. It is nil where there is none.
+// keyring returns the keyring that encrypts secrets in the database, or nil if the board has none. The error has
+// status 503 if the keyring cannot be loaded.
 func (s *Server) keyring() (keyring.Keyring, error) {
 	if s.Options.Keyring == nil {
 		return nil, nil //nolint:nilnil // a board need not have one

@@ -1,6 +1,5 @@
-// Package kernel is what all rooms of a board stand on: its database, clock and
-// options, what administrators set, how a request is refused, and how times and
-// values are written.
+// Package kernel is the base of all packages of a board: its database, clock and options, the settings that
+// administrators can change, the errors with which requests are refused, and how times and values are stored.
 package kernel
 
 import (
@@ -17,13 +16,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// Options are the settings of a board.
+// Options are the options of a board that come from the configuration. All of them are optional.
 type Options struct {
 	// BaseURL is put before the paths of Location headers. Default: none.
 	BaseURL string
-	// Offline closes the board for all but those who may see it nevertheless.
+	// Offline closes the board to everybody who may not see a board that is offline.
 	Offline bool
-	// HoldFirst holds the first posts of a member, this many. Default: 0.
+	// HoldFirst is how many posts of a new member are held for approval. Default: 0.
 	HoldFirst int64
 	// NoFlood switches the flood control off.
 	NoFlood bool
@@ -31,53 +30,56 @@ type Options struct {
 	Keyring func() (keyring.Keyring, error)
 	// Attachments is the folder of attached files. Default: the database.
 	Attachments string
-	// Mails reports whether somebody sends mails. Default: nobody.
+	// Mails reports whether mails are sent, so that members can be asked to confirm an address. A nil Mails means
+	// that they are not.
 	Mails func() bool
-	// Passwords hashes those of the members. Default: see password.Hasher.
+	// Passwords hashes the passwords of members. Default: see password.Hasher.
 	Passwords password.Hasher
-	// Address is the client's address, by which attempts are counted. Default:
-	// that of the connection.
+	// Address returns the address of the client of a request, by which attempts are counted. Default: the remote
+	// address of the connection.
 	Address func(*http.Request) string
 }
 
-// Server is what all rooms of a board stand on.
+// Server has what all packages of a board use. Their services embed it.
 type Server struct {
 	DB      *store.DB
 	Logger  *zap.Logger
 	Now     func() time.Time
 	Options Options
-	// Hooks tell webhooks of what happens.
+	// Hooks notifies webhooks of events.
 	Hooks *webhook.Hooks
-	// Key signs cursors, forms and links. There is one once the board is ready.
+	// Key returns the secret that signs cursors, forms and links. It must be called only once the board is ready.
 	Key func() []byte
 }
 
-// New returns what the rooms of a board stand on. key is asked only once the board is ready.
+// New returns the base of the packages of a board. key returns the secret of the board; it is called only once the
+// board is ready.
 func New(db *store.DB, options Options, logger *zap.Logger, now func() time.Time, key func() []byte) *Server {
 	s := &Server{DB: db, Logger: logger, Now: now, Options: options, Key: key}
 	s.Hooks = newHooks(s)
 	return s
 }
 
-// Signer returns what signs that which the board hands out under a label.
+// Signer returns a signer with the secret of the board. What is signed under one label is not valid under another.
 func (s *Server) Signer(label string) signed.Signer {
 	return signed.Signer{Key: s.Key(), Label: label}
 }
 
-// Read runs fn on the readers of the database.
+// Read runs fn on a reading connection of the database. fn may run more than once. An unreachable database is an
+// error with status 503, as for the two methods below.
 func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(s.DB.Read(ctx, fn))
 }
 
-// ReadBriefly runs fn like Read, for a few statements that find few rows by an index.
+// ReadBriefly works like Read, for a fn of a few statements that find few rows by an index.
 func (s *Server) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(s.DB.ReadBriefly(ctx, fn))
 }
 
-// Write runs fn in a transaction.
+// Write runs fn in a transaction, which is rolled back if fn returns an error. fn may run more than once.
 func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(s.DB.Write(ctx, fn))
 }
 
-// Moment returns the time as it is stored.
+// Moment returns the current time in the form in which it is stored.
 func (s *Server) Moment() Moment { return MomentOf(s.Now()) }

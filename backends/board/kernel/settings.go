@@ -16,15 +16,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// The ways in which members join.
+// The values of Settings.Registration: whether and how members can join.
 const (
-	RegistrationOpen     = "open"     // at once
-	RegistrationApproval = "approval" // an administrator approves them
-	RegistrationClosed   = "closed"   // not at all
+	RegistrationOpen     = "open"     // members join at once
+	RegistrationApproval = "approval" // an administrator approves each new member
+	RegistrationClosed   = "closed"   // nobody can join
 )
 
-// Settings are what administrators set for the whole board. They count from the
-// next request on, on every node.
+// Settings are what administrators can set for the whole board. A change takes effect with the next request, on every
+// node.
 type Settings struct {
 	Name           string
 	Description    string
@@ -39,20 +39,20 @@ type Settings struct {
 	DuplicateSeconds          int64
 	EditGraceSeconds          int64
 
-	ConfirmMail    bool   // new members open a link that is mailed to them first
-	ReservedNames  string // of nobody who registers, one on each line
-	FormSeconds    int64  // a form to join is not sent earlier; 0: no matter when
-	NetworkMembers int64  // new ones a day of one network; 0: no limit
-	Question       string // that new members answer; empty: none
-	Answers        string // that are right, one on each line
+	ConfirmMail    bool   // new members must first open a link that is mailed to them
+	ReservedNames  string // names that new members cannot choose, one on each line
+	FormSeconds    int64  // a registration form sent sooner is refused; 0: no limit
+	NetworkMembers int64  // how many may join from one network per day; 0: no limit
+	Question       string // which new members must answer; empty: there is none
+	Answers        string // the accepted ones, one on each line
 
-	HoldFirst      int64 // the first posts of a member, this many, are held
-	NewMemberPosts int64 // who has fewer is new
-	NewMemberLinks int64 // more of them hold a new member's post
+	HoldFirst      int64 // so many first posts of each member are held
+	NewMemberPosts int64 // a member with fewer visible posts counts as new
+	NewMemberLinks int64 // a post of a new member with more links is held
 
 	Flood           bool
-	FloodPosts      int64 // at once
-	FloodSeconds    int64 // until one more
+	FloodPosts      int64 // allowed at once
+	FloodSeconds    int64 // until one more is allowed
 	NewFloodPosts   int64
 	NewFloodSeconds int64
 	EditsPerMinute  int64
@@ -62,15 +62,16 @@ type Settings struct {
 	TokensMost int64
 	TokenDays  int64
 
-	AttachmentsMost int64 // of a post
-	AttachmentKiB   int64 // of one
-	MemberMiB       int64 // of all attachments of a member
+	AttachmentsMost int64 // per post
+	AttachmentKiB   int64 // size of one attachment
+	MemberMiB       int64 // size of all attachments of one member
 }
 
-// SeedRules are what fixtures are held to.
+// SeedRules are the settings by which the titles and messages of fixtures are checked.
 var SeedRules = DefaultSettings(Options{})
 
-// DefaultSettings returns the settings of a board that nobody has changed.
+// DefaultSettings returns the settings of a board whose administrators have changed none, with the options of the
+// configuration.
 func DefaultSettings(o Options) Settings {
 	return Settings{
 		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.", Images: true,
@@ -85,10 +86,10 @@ func DefaultSettings(o Options) Settings {
 	}
 }
 
-// The kinds of settings.
+// The values of Setting.Kind.
 const (
 	KindLine   = "line"
-	KindText   = "text" // several lines
+	KindText   = "text" // of several lines
 	KindNumber = "number"
 	KindFlag   = "flag"
 	KindChoice = "choice"
@@ -96,21 +97,21 @@ const (
 
 // Setting describes one of the settings: how it is stored, checked and shown.
 type Setting struct {
-	Name    string // in the table and in forms
+	Name    string // in the table board_settings and in forms
 	Section string
 	Label   string
 	Hint    string
 	Kind    string
-	Least   int64 // of a number, or of characters
+	Least   int64 // the smallest number, or the smallest number of characters
 	Most    int64
 	Choices []string
 
 	of func(*Settings) any
 }
 
-// Value returns the setting as text. A flag is 1 or empty.
-func (s *Setting) Value(of *Settings) string {
-	switch v := s.of(of).(type) {
+// Value returns the value of this setting in settings as text. A flag is "1" or empty.
+func (s *Setting) Value(settings *Settings) string {
+	switch v := s.of(settings).(type) {
 	case *string:
 		return *v
 	case *int64:
@@ -123,9 +124,10 @@ func (s *Setting) Value(of *Settings) string {
 	return ""
 }
 
-// Put parses a value, and refuses one that is out of bounds.
-func (s *Setting) Put(into *Settings, value string) error {
-	switch v := s.of(into).(type) {
+// Put parses value and stores it in settings. It refuses a value that is out of bounds with an error of Invalid and
+// leaves settings as they are.
+func (s *Setting) Put(settings *Settings, value string) error {
+	switch v := s.of(settings).(type) {
 	case *string:
 		value = text.Lines(value)
 		n := int64(utf8.RuneCountInString(value))
@@ -150,7 +152,7 @@ func (s *Setting) Put(into *Settings, value string) error {
 	return nil
 }
 
-// AllSettings returns the table of the settings, in the order of their form.
+// AllSettings describes all settings, in the order in which the form shows them.
 func AllSettings() []Setting {
 	const general, joining, texts, newcomers, flood, tokens, files = "Board", "Joining", "Texts", "New members",
 		"Flood control", "Tokens", "Attachments"
@@ -267,7 +269,8 @@ func AllSettings() []Setting {
 	}
 }
 
-// LoadSettings reads the settings over those that the configuration gives.
+// LoadSettings returns the stored settings. A setting that is not stored, or whose stored value is no longer valid,
+// keeps its value in set, which usually are the DefaultSettings.
 func LoadSettings(c store.Conn, set Settings) (Settings, error) {
 	stored := make(map[string]string)
 	err := c.All("SELECT name, value FROM board_settings", nil, func(r store.Row) error {
@@ -278,16 +281,16 @@ func LoadSettings(c store.Conn, set Settings) (Settings, error) {
 	})
 	for _, setting := range AllSettings() {
 		if value, ok := stored[setting.Name]; ok {
-			_ = setting.Put(&set, value) // out of bounds that have changed: the default stays
+			_ = setting.Put(&set, value) // a value that is no longer within the bounds is ignored
 		}
 	}
 	return set, err
 }
 
-// Tag returns the version of the settings.
+// Tag returns the entity tag of the settings, which changes with any of them.
 func (s *Settings) Tag() string { return Tag(s) }
 
-// Contradictions returns a refusal of values that are right alone but not together.
+// Contradictions returns an error for each setting that is valid alone but not together with another one.
 func (s *Settings) Contradictions() (wrong []error) {
 	if s.TitleLeast > s.TitleMost {
 		wrong = append(wrong, Invalid("title_min", "range", "Shortest title: is longer than the longest"))
@@ -301,7 +304,7 @@ func (s *Settings) Contradictions() (wrong []error) {
 	return wrong
 }
 
-// OfflineAnswer returns what a closed board says.
+// OfflineAnswer returns the error (status 503) with which a board that is offline answers requests.
 func (s *Settings) OfflineAnswer() error {
 	return &apierror.Error{
 		Status: http.StatusServiceUnavailable, Code: "board_offline", RetryAfter: offlineRetry,
@@ -309,15 +312,15 @@ func (s *Settings) OfflineAnswer() error {
 	}
 }
 
-// Every returns the limit that admits n events in a time. There is no limit where n is 0.
-func Every(n int64, in time.Duration) RateLimit {
+// Every returns the limit that admits n events in a period. If n is 0 there is no limit.
+func Every(n int64, period time.Duration) RateLimit {
 	if n == 0 {
 		return RateLimit{}
 	}
-	return RateLimit{n, in / time.Duration(n)}
+	return RateLimit{n, period / time.Duration(n)}
 }
 
-// FloodFor returns the limit of posts for a member who has written so many.
+// FloodFor returns the rate limit of posts for a member who has written the given number of visible posts.
 func (s *Settings) FloodFor(posts int64) RateLimit {
 	if posts < s.NewMemberPosts {
 		return RateLimit{s.NewFloodPosts, time.Duration(s.NewFloodSeconds) * time.Second}
@@ -325,7 +328,7 @@ func (s *Settings) FloodFor(posts int64) RateLimit {
 	return RateLimit{s.FloodPosts, time.Duration(s.FloodSeconds) * time.Second}
 }
 
-// StoredSetting reads a value of the table of settings. It is empty where there is none.
+// StoredSetting returns a value of the table board_settings, or an empty string if it is not there.
 func StoredSetting(c store.Conn, name string) (value string, err error) {
 	err = c.Row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -334,14 +337,14 @@ func StoredSetting(c store.Conn, name string) (value string, err error) {
 	return value, err
 }
 
-// The names of settings.
+// The names of some rows in the table board_settings.
 const (
 	SettingSecret  = "cursor_secret"
 	SettingOffline = "offline"
 )
 
-// MaxAttachmentKiB is the most that the setting of it can be.
+// MaxAttachmentKiB is the largest size, in KiB, that administrators can allow for an attachment.
 const MaxAttachmentKiB = 100 << 10
 
-// offlineRetry is when clients of a board that is offline are to come back.
+// offlineRetry is the Retry-After of a board that is offline.
 const offlineRetry = 5 * time.Minute

@@ -8,14 +8,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Bounds of texts, in characters. Those of titles and messages are settings.
+// The maximum lengths of texts, in characters. Those of titles and messages are settings.
 const (
 	reasonMost = 200
 	SlugMost   = 60
-	WordsMost  = 10_000 // words; forums and settings allow fewer
+	WordsMost  = 10_000 // in words; settings and forums may allow fewer
 )
 
-// CheckTitle checks the title of a thread.
+// CheckTitle normalizes and checks the title of a thread. It returns the title to store, or an error of Invalid.
 func (s *Settings) CheckTitle(title string) (string, error) {
 	title = text.Normal(title)
 	n := int64(utf8.RuneCountInString(title))
@@ -33,8 +33,8 @@ func (s *Settings) CheckTitle(title string) (string, error) {
 	return title, nil
 }
 
-// CheckMessage checks the text of a post by the board's rules; those of a forum
-// come on top.
+// CheckMessage normalizes the text of a post and checks it by the rules of the board; a forum may have stricter ones.
+// It returns the text to store, or an error of Invalid.
 func (s *Settings) CheckMessage(message string) (string, error) {
 	message = text.Lines(message)
 	n := int64(utf8.RuneCountInString(message))
@@ -51,7 +51,7 @@ func (s *Settings) CheckMessage(message string) (string, error) {
 	return message, CheckWords(message, 1, s.WordsMost)
 }
 
-// CheckWords holds a message to a number of words.
+// CheckWords returns an error of Invalid if message has fewer words than least or more than most.
 func CheckWords(message string, least, most int64) error {
 	switch n := int64(text.Words(message)); {
 	case n < least:
@@ -62,7 +62,8 @@ func CheckWords(message string, least, most int64) error {
 	return nil
 }
 
-// CheckReason checks why something was done; it may be empty.
+// CheckReason normalizes and checks the reason that somebody gives for an action, which may be empty. It returns the
+// reason to store, or an error of Invalid.
 func CheckReason(reason string) (string, error) {
 	reason = text.Normal(reason)
 	switch n := utf8.RuneCountInString(reason); {
@@ -75,5 +76,5 @@ func CheckReason(reason string) (string, error) {
 	return reason, nil
 }
 
-// Slug returns a text as a part of an address.
+// Slug returns a title in the form in which it is part of a URL, or "thread" if nothing of it is usable there.
 func Slug(title string) string { return cmp.Or(text.Slug(title, SlugMost), "thread") }

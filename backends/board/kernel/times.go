@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/instant"
 )
 
-// Moment is an instant as it is stored.
+// Moment is a time in the form in which it is stored.
 type Moment = instant.Moment
 
-// MomentOf returns a time as it is stored.
+// MomentOf converts a time to the form in which it is stored.
 func MomentOf(t time.Time) Moment { return instant.Of(t) }

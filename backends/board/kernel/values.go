@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// OrNotFound turns sql.ErrNoRows into the answer for what is not there.
+// OrNotFound returns NotFound for sql.ErrNoRows, and every other error as it is.
 func OrNotFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return NotFound()
@@ -22,10 +22,10 @@ func OrNotFound(err error) error {
 	return err
 }
 
-// Null returns a number for a column that is NULL where the number is 0.
+// Null returns n for a column that is NULL instead of 0.
 func Null[T ~int64](n T) sql.NullInt64 { return sql.NullInt64{Int64: int64(n), Valid: n != 0} }
 
-// Bool returns a truth value as it is stored on both engines.
+// Bool returns 1 for true and 0 for false, as both databases store truth values.
 func Bool(b bool) int {
 	if b {
 		return 1
@@ -33,7 +33,7 @@ func Bool(b bool) int {
 	return 0
 }
 
-// Wrap says what an error is of; nil stays nil.
+// Wrap returns err with what before its text, or nil if err is nil.
 func Wrap(what string, err error) error {
 	if err == nil {
 		return nil
@@ -41,13 +41,13 @@ func Wrap(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Itoa returns a number as text.
+// Itoa returns n in decimal.
 func Itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Marks returns n placeholders of a statement, at least one.
+// Marks returns n placeholders for a SQL statement, separated by commas. n must be at least 1.
 func Marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
-// Tag returns the entity tag of what clients see.
+// Tag returns the entity tag of a representation that clients see. It depends on the JSON of view.
 func Tag(view any) string {
 	text, err := json.Marshal(view)
 	if err != nil {
@@ -56,12 +56,12 @@ func Tag(view any) string {
 	return rest.ETag(text)
 }
 
-// SortBy sorts by a number of each element.
+// SortBy sorts list by a number of each element, in ascending order.
 func SortBy[T any](list []T, key func(T) int64) {
 	slices.SortFunc(list, func(x, y T) int { return cmp.Compare(key(x), key(y)) })
 }
 
-// OrNull returns a number that JSON has as null where it is 0.
+// OrNull returns a pointer to n or, if n is 0, nil, which JSON encodes as null.
 func OrNull[T ~int64](n T) *T {
 	if n == 0 {
 		return nil
@@ -69,7 +69,7 @@ func OrNull[T ~int64](n T) *T {
 	return &n
 }
 
-// JoinDetail joins two parts of an entry of the log; the second may be empty.
+// JoinDetail joins two parts of an entry of the log with a colon. If second is empty it returns first alone.
 func JoinDetail(first, second string) string {
 	if second == "" {
 		return first
@@ -77,5 +77,5 @@ func JoinDetail(first, second string) string {
 	return first + ": " + second
 }
 
-// Brief shortens a value so that it fits in the log.
+// Brief shortens a value for an entry of the log. It returns "none" for an empty value.
 func Brief(value string) string { return cmp.Or(text.Short(value, 60), "none") }

@@ -2,17 +2,17 @@ package kernel
 
 import "github.com/tollgate-gateway/tollgate/internal/rest"
 
-// Mount is the path of the API, behind the base URL.
+// Mount is the path of the API below the base URL.
 const Mount = "/api/v1"
 
-// Objects is how the API takes JSON bodies.
+// Objects is how the API reads JSON bodies: the maximum size, in bytes, and the codes of its errors.
 var Objects = rest.Objects{Most: 256 << 10, Code: "invalid_body", TooLarge: "payload_too_large"}
 
-// BadBody refuses the body of a request.
+// BadBody returns the error for a request whose JSON body is malformed, at the given field.
 func BadBody(field, reason, message string) error { return Objects.Refuse(field, reason, message) }
 
-// PurgeBatch is how many rows are removed in one transaction: others wait for it.
+// PurgeBatch is how many rows are deleted in one transaction. It is small because other writers wait meanwhile.
 const PurgeBatch = 500
 
-// PageMost is how many elements a page of a list has at most.
+// PageMost is the maximum number of elements on a page of a list.
 const PageMost = 100
