@@ -1,5 +1,5 @@
-// Package admin is what administrators and moderators do: settings, forums, groups,
-// rights, members, words, webhooks, the queue, reports and the log.
+// Package admin implements what administrators and moderators do: settings, forums, groups, permissions, members,
+// thread prefixes and word filters, webhooks, the queue of held posts, reports and the moderation log.
 package admin
 
 import (
@@ -9,7 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
-// Service is the administration of a board.
+// Service implements the administration of a board. Its methods check the permissions of the actor: those that change
+// the board itself, and those that read what only administrators may see, return an error with status 403 or 404 for
+// all others. Each change is recorded in the moderation log.
 type Service struct {
 	*kernel.Server
 	rights   *rights.Service
@@ -17,7 +19,7 @@ type Service struct {
 	accounts *accounts.Service
 }
 
-// Options are what the administration of a board needs of other rooms. All are required.
+// Options are the parts of a board that a Service uses. All are required.
 type Options struct {
 	Rights   *rights.Service
 	Posts    *posts.Service

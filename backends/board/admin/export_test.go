@@ -1,6 +1,6 @@
 package admin
 
-// For the test of what the database makes of them.
+// For the test of the query plans of these statements.
 var (
 	MemberOrders    = memberOrders
 	MembersByColumn = membersByColumn

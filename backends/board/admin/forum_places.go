@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// contents tells what a forum holds.
+// contents reports whether a forum has threads, including deleted ones, and whether there are forums below it.
 func contents(c store.Conn, id int64) (threads, children bool, err error) {
 	err = c.Row("SELECT (SELECT count(*) FROM (SELECT 1 FROM board_threads WHERE forum_id = ? LIMIT 1) t) > 0,"+
 		" (SELECT count(*) FROM (SELECT 1 FROM board_forums WHERE parent_id = ? LIMIT 1) f) > 0",
@@ -19,7 +19,8 @@ func contents(c store.Conn, id int64) (threads, children bool, err error) {
 	return threads, children, err
 }
 
-// reparent puts a forum, and with it all below, under another parent.
+// reparent moves a forum, with everything below it, behind the children of another parent. A parent of 0 makes it a
+// root.
 func reparent(c store.Conn, id, parent int64) error {
 	var path, above string
 	if err := c.Row("SELECT path FROM board_forums WHERE id = ?", id).Scan(&path); err != nil {
@@ -47,7 +48,8 @@ func reparent(c store.Conn, id, parent int64) error {
 	return err
 }
 
-// ShiftForum moves a forum one place up (-1) or down (1) among its siblings.
+// ShiftForum moves a forum one place up (by is -1) or down (by is 1) among its siblings. It does nothing if the forum
+// is the first or the last already.
 func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by int) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, id)
@@ -80,7 +82,8 @@ func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by 
 	})
 }
 
-// DeleteForum removes a forum that holds nothing.
+// DeleteForum deletes a forum. The error is a conflict if the forum has threads, including deleted ones, or forums
+// below it.
 func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, id)

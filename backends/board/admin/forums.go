@@ -17,33 +17,34 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
+// The maximum numbers of forums of a board and of levels at which they nest.
 const (
 	maxForums = 2000
 	maxLevels = 10
 )
 
-// ForumSpec is what administrators set of a forum.
+// ForumSpec has the properties of a forum that administrators can set.
 type ForumSpec struct {
-	Parent          int64  // 0: a root
+	Parent          int64  // 0 means that it is a root
 	Type            string // category, forum or link
 	Title           string
 	Description     string
-	LinkURL         string // of a link
+	LinkURL         string // for a link, the address to which it leads
 	Open            bool
 	AllowThreads    bool
 	AllowReplies    bool
 	ModerateThreads bool
 	ModeratePosts   bool
 	RequiresPrefix  bool
-	FloodSeconds    *int64 // nil: the board's; 0: no limit
-	MinWords        int64  // 0: one
-	MaxWords        int64  // 0: the board's
+	FloodSeconds    *int64 // nil means the setting of the board; 0: no limit
+	MinWords        int64  // 0 means one
+	MaxWords        int64  // 0 means the setting of the board
 }
 
-// Tag returns the version of what is set.
+// Tag returns the entity tag of the properties.
 func (f *ForumSpec) Tag() string { return kernel.Tag(f) }
 
-// NewForumSpec returns what the form of a new forum begins with.
+// NewForumSpec returns the defaults of the form for a new forum.
 func NewForumSpec() ForumSpec {
 	return ForumSpec{Type: "forum", Open: true, AllowThreads: true, AllowReplies: true}
 }
@@ -55,10 +56,10 @@ type ForumRow struct {
 	Depth int64
 	ForumSpec
 	Threads, Posts int64
-	First, Last    bool // among its siblings
+	First, Last    bool // whether it is the first or last of its siblings
 }
 
-// ForumTree lists all forums, depth first.
+// ForumTree lists all forums, each one followed by those below it.
 func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumRow, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
@@ -72,16 +73,16 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 			return err
 		})
 		list = nil
-		last := make(map[int64]int) // by parent: the place of its last child so far
+		last := make(map[int64]int) // by parent: the index in list of its last child so far
 		for _, id := range access.Order {
 			f, ok := rows[id]
 			if !ok {
 				continue
 			}
-			before, hasBefore := last[f.Parent]
-			f.First, f.Last = !hasBefore, true
-			if hasBefore {
-				list[before].Last = false
+			previous, hasPrevious := last[f.Parent]
+			f.First, f.Last = !hasPrevious, true
+			if hasPrevious {
+				list[previous].Last = false
 			}
 			last[f.Parent] = len(list)
 			list = append(list, f)
@@ -91,7 +92,7 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 	return list, err
 }
 
-// ForumByID reads a forum as administrators see it.
+// ForumByID returns a forum as administrators see it.
 func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (f ForumRow, err error) {
 	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		found, err := content.ReadForum(c, id)
@@ -125,7 +126,7 @@ func rowOf(f *content.Forum) ForumRow {
 	return r
 }
 
-// check refuses what a forum cannot be, wherever it is.
+// check normalizes the texts and returns an error of Invalid for the first property that no forum can have.
 func (f *ForumSpec) check() error {
 	f.Title, f.Description, f.LinkURL = text.Normal(f.Title), text.Normal(f.Description), strings.TrimSpace(f.LinkURL)
 	switch n := utf8.RuneCountInString(f.Title); {
@@ -153,8 +154,8 @@ func (f *ForumSpec) check() error {
 	return nil
 }
 
-// checkParent refuses a parent that cannot hold children, and self (0: a new
-// forum) below itself.
+// checkParent returns an error of Invalid if the parent does not exist or cannot have children, if the forum self
+// would be below itself, or if forums would nest too deep. A self of 0 means a new forum.
 func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	if f.Parent == 0 {
 		return nil
@@ -191,7 +192,7 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	return nil
 }
 
-// forumSlug returns a slug that no other forum has.
+// forumSlug returns a slug for a title that no forum has yet. It appends a number if necessary.
 func forumSlug(c store.Conn, title string) (string, error) {
 	base := kernel.Slug(title)
 	for n := int64(1); ; n++ {
@@ -206,7 +207,7 @@ func forumSlug(c store.Conn, title string) (string, error) {
 	}
 }
 
-// CreateForum adds a forum behind its siblings.
+// CreateForum adds a forum behind the other children of its parent, and returns its id.
 func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSpec) (id int64, err error) {
 	invalidSpec := spec.check()
 	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
@@ -251,8 +252,8 @@ func (f *ForumSpec) forum() content.Forum {
 	return made
 }
 
-// EditForum changes a forum; with another parent it goes behind the children of
-// that one, and all below it comes along.
+// EditForum changes the properties of a forum. If its parent changes, the forum moves behind the children of the new
+// one, with everything below it. match is checked against the Tag of the current properties, unless nothing changes.
 func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec ForumSpec, match rest.Match) error {
 	invalidSpec := spec.check()
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
@@ -271,7 +272,7 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 			return err
 		}
 		if spec.Type != before.Type {
-			if err := mayBecome(c, id, spec.Type); err != nil {
+			if err := checkTypeChange(c, id, spec.Type); err != nil {
 				return err
 			}
 		}
@@ -299,8 +300,8 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 	})
 }
 
-// mayBecome refuses another type for a forum that has what the type cannot have.
-func mayBecome(c store.Conn, id int64, kind string) error {
+// checkTypeChange returns an error of Invalid if a forum holds something that a forum of the new type cannot hold.
+func checkTypeChange(c store.Conn, id int64, kind string) error {
 	threads, children, err := contents(c, id)
 	switch {
 	case err != nil:
@@ -313,7 +314,7 @@ func mayBecome(c store.Conn, id int64, kind string) error {
 	return nil
 }
 
-// Differences lists what differs.
+// Differences lists the properties that differ in to.
 func (f *ForumSpec) Differences(to *ForumSpec) []posts.Difference {
 	flood := func(n *int64) string {
 		if n == nil {

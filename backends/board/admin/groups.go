@@ -14,25 +14,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
+// Limits for groups: how many there may be, and the largest edit window and number of posts per day.
 const (
 	maxGroups = 200
-	maxWindow = 5_256_000 // minutes: ten years
+	maxWindow = 5_256_000 // minutes, which are ten years
 	maxPerDay = 100_000
 )
 
-// GroupSpec is what administrators set of a group.
+// GroupSpec has the properties of a group that administrators can set.
 type GroupSpec struct {
 	Name        string
 	Allow       rights.Mask
 	Restrict    rights.Mask
-	EditWindow  int64 // minutes; 0: no limit
-	PostsPerDay int64 // 0: no limit
+	EditWindow  int64 // in minutes; 0 means no limit
+	PostsPerDay int64 // 0 means no limit
 }
 
-// Tag returns the version of what is set.
+// Tag returns the entity tag of the properties.
 func (g *GroupSpec) Tag() string { return kernel.Tag(g) }
 
-// Differences lists what differs, rights one by one.
+// Differences lists the properties that differ in to, each right and restriction by itself.
 func (g *GroupSpec) Differences(to *GroupSpec) []posts.Difference {
 	list := make([]posts.Difference, 0, 3+len(Rights())+len(Restrictions()))
 	list = append(list,
@@ -69,7 +70,7 @@ type GroupRow struct {
 	GroupSpec
 }
 
-// Groups lists the groups.
+// Groups lists the groups by their ids.
 func (s *Service) Groups(ctx context.Context, a *rights.Actor) (list []GroupRow, err error) {
 	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
@@ -94,6 +95,8 @@ func groupByID(c store.Conn, id int64) (GroupRow, error) {
 	return g, kernel.OrNotFound(err)
 }
 
+// check normalizes the name and returns an error of Invalid for the first property that a group of this kind cannot
+// have.
 func (g *GroupSpec) check(kind string) error {
 	g.Name = text.Normal(g.Name)
 	switch n := utf8.RuneCountInString(g.Name); {
@@ -111,7 +114,7 @@ func (g *GroupSpec) check(kind string) error {
 	return nil
 }
 
-// CreateGroup adds a group of the board's own.
+// CreateGroup adds a custom group and returns its id.
 func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSpec) (id int64, err error) {
 	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var count int
@@ -124,7 +127,7 @@ func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSp
 		if err := spec.check("custom"); err != nil {
 			return err
 		}
-		if err := groupNameFree(c, spec.Name, 0); err != nil {
+		if err := checkGroupNameFree(c, spec.Name, 0); err != nil {
 			return err
 		}
 		err := c.Row("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day)"+
@@ -138,9 +141,10 @@ func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSp
 	return id, err
 }
 
-func groupNameFree(c store.Conn, name string, but int64) error {
+// checkGroupNameFree returns an error of Invalid if a group other than except has the name.
+func checkGroupNameFree(c store.Conn, name string, except int64) error {
 	var taken int
-	if err := c.Row("SELECT count(*) FROM board_groups WHERE name = ? AND id <> ?", name, but).Scan(&taken); err != nil {
+	if err := c.Row("SELECT count(*) FROM board_groups WHERE name = ? AND id <> ?", name, except).Scan(&taken); err != nil {
 		return err
 	}
 	if taken > 0 {
@@ -149,7 +153,8 @@ func groupNameFree(c store.Conn, name string, but int64) error {
 	return nil
 }
 
-// EditGroup changes a group. Those that a board begins with keep their names.
+// EditGroup changes the properties of a group. The built-in groups keep their names. match is checked against the Tag
+// of the current properties, unless nothing changes.
 func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec GroupSpec, match rest.Match) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		g, err := groupByID(c, id)
@@ -162,7 +167,7 @@ func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec
 		if g.Kind != "custom" && spec.Name != g.Name {
 			return kernel.Invalid("name", "built_in", "the group "+g.Name+" keeps its name")
 		}
-		if err := groupNameFree(c, spec.Name, id); err != nil {
+		if err := checkGroupNameFree(c, spec.Name, id); err != nil {
 			return err
 		}
 		if g.GroupSpec == spec {
@@ -181,7 +186,7 @@ func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec
 	})
 }
 
-// changes tells what differs, for the log.
+// changes describes what differs in to, for the log.
 func (g *GroupRow) changes(to *GroupSpec) string {
 	changes := []string{kernel.Brief(g.Name) + ":", maskChange(g.Allow, to.Allow)}
 	for _, v := range [][3]string{
@@ -197,7 +202,7 @@ func (g *GroupRow) changes(to *GroupSpec) string {
 	return strings.Join(slices.DeleteFunc(changes, func(change string) bool { return change == "" }), " ")
 }
 
-// maskChange names the rights that came and went.
+// maskChange lists the names of the rights that were added (+) and removed (-).
 func maskChange(from, to rights.Mask) string {
 	var list []string
 	for _, right := range Rights() {
@@ -211,7 +216,8 @@ func maskChange(from, to rights.Mask) string {
 	return strings.Join(list, " ")
 }
 
-// DeleteGroup removes a group of the board's own, with all that refers to it.
+// DeleteGroup deletes a custom group with its memberships, overrides and moderator entries. The error is a conflict
+// for a built-in group.
 func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		g, err := groupByID(c, id)

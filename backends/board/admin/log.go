@@ -19,7 +19,7 @@ type LogEntry struct {
 	Actor      int64
 	ActorName  string
 	Action     string
-	Forum      int64 // 0: none
+	Forum      int64 // 0 means none
 	ForumTitle string
 	Thread     int64
 	Post       int64
@@ -27,16 +27,16 @@ type LogEntry struct {
 	At         kernel.Moment
 }
 
-// LogQuery is what entries are looked for by.
+// LogQuery selects entries of the moderation log.
 type LogQuery struct {
-	Actor  string // name; empty: all
-	Action string // empty: all
-	Forum  int64  // 0: all
-	Before int64  // the next of the page before; 0: from the newest
+	Actor  string // name of a member; empty means all
+	Action string // empty means all
+	Forum  int64  // 0 means all
+	Before int64  // next from the previous page; 0 begins with the newest entry
 	Limit  int
 }
 
-// LogActions are the actions of the log.
+// LogActions lists the actions that the log can have.
 var LogActions = []string{
 	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.reject", "post.restore",
 	"reply.post", "report.close", "report.create",
@@ -51,8 +51,8 @@ var LogActions = []string{
 	"webhook.add", "webhook.delete", "webhook.enable", "webhook.rotate", "webhook.test",
 }
 
-// Log lists entries, newest first: all for administrators, for others those of
-// the forums in which they may approve.
+// Log lists entries, newest first, and returns the value of Before for the next page, or 0 if there is none.
+// Administrators see all entries, and other members those of the forums in which they may approve posts.
 func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []LogEntry, next int64, err error) {
 	var forums []any
 	switch {

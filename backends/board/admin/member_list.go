@@ -15,23 +15,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// memberOrders are the columns of the orders, each of which has an index behind the state.
+// memberOrders maps the orders of the list to the columns by which they sort. Each column has an index that begins
+// with the state.
 var memberOrders = map[string]string{
 	MembersNewest: "u.joined_at", MembersSeen: "COALESCE(u.last_active_at, 0)",
 	MembersPosts: "u.post_count",
 }
 
-// MemberQuery is what members are looked for by.
+// MemberQuery selects members.
 type MemberQuery struct {
-	Name  string // the name begins with it, or it is the mail address
-	State string // empty: all
-	Group int64  // 0: all
-	Sort  string // one of the orders, which counts beside neither a name nor a group; empty: by name
-	After string // the next of the page before
+	Name  string // the beginning of the name, or the mail address
+	State string // empty means all
+	Group int64  // 0 means all
+	Sort  string // MembersNewest, …; ignored with a Name or Group; empty means by name
+	After string // next from the previous page
 	Limit int
 }
 
-// FindMembers lists members. Those of a group that not everybody is in come in the order in which they joined.
+// FindMembers lists members and returns the value of After for the next page, or an empty string if there is none. If
+// only a group is given, other than the one of all registered members, its members come in the order of their ids,
+// which is the order in which they joined.
 func (s *Service) FindMembers(
 	ctx context.Context, a *rights.Actor, q MemberQuery,
 ) (list []MemberRow, next string, err error) {
@@ -50,7 +53,7 @@ func (s *Service) FindMembers(
 		case strings.Contains(name, "@"): // no name has this character
 			add("u.email_key = ?", mailaddress.Key(q.Name))
 		case name != "":
-			// Keys are compared by their bytes, so those that begin alike are one range.
+			// Keys are compared by their bytes, so the names with one beginning form one range.
 			add("u.username_key >= ? AND u.username_key < ?", name, name+"\U0010FFFF")
 		}
 		if q.Group != 0 {
@@ -93,14 +96,15 @@ func (s *Service) FindMembers(
 	return list, next, err
 }
 
-// membersByColumn returns the statement for the members of a state behind a place in an order.
+// membersByColumn returns the statement that selects the members of one state behind a place in the order of a
+// column.
 func membersByColumn(column string) string {
 	return "SELECT " + memberColumns + " FROM board_users u WHERE u.state = ? AND " + column + " <= ? AND (" + column +
 		" < ? OR u.id < ?)" +
 		" ORDER BY " + column + " DESC, u.id DESC LIMIT ?"
 }
 
-// place returns what an order is by.
+// place returns the value by which an order sorts the member.
 func (m *MemberRow) place(order string) int64 {
 	switch order {
 	case MembersNewest:
@@ -111,16 +115,16 @@ func (m *MemberRow) place(order string) int64 {
 	return m.Posts
 }
 
-// membersBy lists members by a column, the greatest first: the first ones of each state, merged, as the index of the
-// column is one of each state.
+// membersBy lists members by a column in descending order. It selects the first ones of each state and merges them,
+// because the index of the column begins with the state.
 func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, next string, err error) {
 	states := rights.States
 	if q.State != "" {
 		states = []string{text.Storable(q.State)}
 	}
-	most, id := int64(math.MaxInt64), int64(math.MaxInt64)
+	upper, id := int64(math.MaxInt64), int64(math.MaxInt64)
 	if key, behind, ok := strings.Cut(q.After, "."); ok {
-		if most, err = strconv.ParseInt(key, 10, 64); err == nil {
+		if upper, err = strconv.ParseInt(key, 10, 64); err == nil {
 			id, err = strconv.ParseInt(behind, 10, 64)
 		}
 		if err != nil {
@@ -128,7 +132,7 @@ func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, ne
 		}
 	}
 	for _, state := range states {
-		err := c.All(membersByColumn(column), []any{state, most, most, id, q.Limit + 1}, func(r store.Row) error {
+		err := c.All(membersByColumn(column), []any{state, upper, upper, id, q.Limit + 1}, func(r store.Row) error {
 			m, err := scanMember(r)
 			list = append(list, m)
 			return err

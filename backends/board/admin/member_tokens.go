@@ -17,11 +17,13 @@ type TokenRow struct {
 	accounts.TokenInfo
 	User      int64
 	UserName  string
-	RevokedAt kernel.Moment // 0: it is not
+	RevokedAt kernel.Moment // 0 if it is not revoked
 	Expired   bool
 }
 
-// Tokens lists tokens, newest first, also those that ended, of the member of a name or, where it is empty, of all.
+// Tokens lists the tokens of the member with the name user or, if user is empty, of all members, newest first. It
+// includes expired and revoked ones. before is next from the previous page, or 0 for the first page; next is 0 on the
+// last one.
 func (s *Service) Tokens(
 	ctx context.Context, a *rights.Actor, user string, before int64, limit int,
 ) (list []TokenRow, next int64, err error) {
@@ -54,8 +56,7 @@ func (s *Service) Tokens(
 	return list, next, err
 }
 
-// IssueTokenFor makes a token of any member, and returns its text, which is not
-// kept.
+// IssueTokenFor creates a token for any member and returns its text, which is not stored.
 func (s *Service) IssueTokenFor(
 	ctx context.Context, a *rights.Actor, r accounts.TokenRequest,
 ) (token string, err error) {
@@ -75,7 +76,7 @@ func (s *Service) IssueTokenFor(
 	return token, err
 }
 
-// RevokeTokenFor ends a token of any member.
+// RevokeTokenFor revokes a token of any member. The error is NotFound if it is revoked already.
 func (s *Service) RevokeTokenFor(ctx context.Context, a *rights.Actor, id int64) error {
 	var lookup string
 	err := s.rights.Administer(ctx, a, func(c store.Conn) error {

@@ -18,22 +18,22 @@ type MemberRow struct {
 	ID             int64
 	Name           string
 	Email          string
-	EmailConfirmed bool          // else no mails go there
-	EmailAsked     string        // is to be the address; empty: none
+	EmailConfirmed bool          // otherwise nothing is mailed there
+	EmailAsked     string        // replaces Email once it is confirmed; empty means none
 	State          string        // active, unconfirmed, awaiting, banned or deleted
-	BannedUntil    kernel.Moment // 0: for ever
+	BannedUntil    kernel.Moment // 0 means for ever
 	SuspendedUntil kernel.Moment
 	Moderated      bool
 	Posts          int64
 	JoinedAt       kernel.Moment
 	LastActiveAt   kernel.Moment
 	LastPostAt     kernel.Moment
-	Groups         []int64 // of MemberByID
+	Groups         []int64 // set by MemberByID only
 
 	key string
 }
 
-// Outside reports whether the member was never let in.
+// Outside reports whether the member has never been let in.
 func (m MemberRow) Outside() bool { return m.State == "awaiting" || m.State == "unconfirmed" }
 
 const memberColumns = "u.id, u.username, u.email, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until," +
@@ -45,14 +45,14 @@ func scanMember(r store.Row) (m MemberRow, err error) {
 		&m.JoinedAt, &m.LastActiveAt, &m.LastPostAt, &m.key, &m.EmailConfirmed, &m.EmailAsked)
 }
 
-// The orders of the list of members. That by names is the first one.
+// The orders of the list of members besides the one by name, which is the default. All are descending.
 const (
 	MembersNewest = "joined"
-	MembersSeen   = "seen"  // the one who was seen last first
-	MembersPosts  = "posts" // the one with the most first
+	MembersSeen   = "seen"  // by their last activity
+	MembersPosts  = "posts" // by their number of posts
 )
 
-// MemberByID reads a member as administrators see it.
+// MemberByID returns a member as administrators see it, with the groups.
 func (s *Service) MemberByID(ctx context.Context, a *rights.Actor, id int64) (m MemberRow, err error) {
 	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		m, err = memberByID(c, id)
@@ -72,7 +72,8 @@ func memberByID(c store.Conn, id int64) (MemberRow, error) {
 	return m, err
 }
 
-// changeMember runs a change of a member that is not deleted.
+// changeMember runs fn, which changes a member, and records the action with the detail that fn returns. The error is
+// a conflict if the member is deleted.
 func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, action string,
 	fn func(c store.Conn, m *MemberRow) (detail string, err error),
 ) error {
@@ -92,8 +93,7 @@ func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, a
 	})
 }
 
-// ApproveMember lets in a member who awaits it, also one who has not confirmed a
-// mail address.
+// ApproveMember lets in a member who waits for approval, or who has not confirmed a mail address yet.
 func (s *Service) ApproveMember(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeMember(ctx, a, id, "member.approve", func(c store.Conn, m *MemberRow) (string, error) {
 		if !m.Outside() {
@@ -106,9 +106,8 @@ func (s *Service) ApproveMember(ctx context.Context, a *rights.Actor, id int64) 
 	})
 }
 
-// Ban keeps a member from the board, until a time or (0) for ever. Nobody bans
-// oneself. Who awaits approval is kept out already, and the end of a ban would
-// let them in.
+// Ban excludes a member from the board until a time, or for ever if until is 0. Nobody can ban themselves. A member
+// who waits for approval cannot be banned: the member is kept out already, and would be let in when the ban ends.
 func (s *Service) Ban(ctx context.Context, a *rights.Actor, id int64, until kernel.Moment, reason string) error {
 	reason, reasonErr := kernel.CheckReason(reason)
 	return s.changeMember(ctx, a, id, "member.ban", func(c store.Conn, m *MemberRow) (string, error) {
@@ -131,7 +130,7 @@ func (s *Service) Ban(ctx context.Context, a *rights.Actor, id int64, until kern
 	})
 }
 
-// Unban ends a ban.
+// Unban lifts the ban of a member.
 func (s *Service) Unban(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeMember(ctx, a, id, "member.unban", func(c store.Conn, m *MemberRow) (string, error) {
 		if m.State != "banned" {
@@ -142,7 +141,7 @@ func (s *Service) Unban(ctx context.Context, a *rights.Actor, id int64) error {
 	})
 }
 
-// Suspend lets a member only read until a time; 0 ends it.
+// Suspend restricts a member to reading until a time. If until is 0 it lifts the suspension.
 func (s *Service) Suspend(ctx context.Context, a *rights.Actor, id int64, until kernel.Moment, reason string) error {
 	reason, reasonErr := kernel.CheckReason(reason)
 	return s.changeMember(ctx, a, id, "member.suspend", func(c store.Conn, _ *MemberRow) (string, error) {
@@ -164,7 +163,7 @@ func (s *Service) Suspend(ctx context.Context, a *rights.Actor, id int64, until 
 	})
 }
 
-// checkUntil refuses ends that are past, or too far away to mean it.
+// checkUntil returns an error of Invalid if until is past or more than 100 years ahead.
 func (s *Service) checkUntil(until kernel.Moment) error {
 	if now := s.Moment(); until <= now || until > now.Add(100*365*24*time.Hour) {
 		return kernel.Invalid("until", "range", "the end must lie ahead, at most 100 years")
@@ -179,7 +178,7 @@ func untilText(until kernel.Moment) string {
 	return "until " + until.String()
 }
 
-// SetModerated sets whether every post of a member is held.
+// SetModerated sets whether every post of a member is held for approval.
 func (s *Service) SetModerated(ctx context.Context, a *rights.Actor, id int64, moderated bool) error {
 	return s.changeMember(ctx, a, id, "member.moderate", func(c store.Conn, _ *MemberRow) (string, error) {
 		detail := "posts are held"
@@ -191,7 +190,7 @@ func (s *Service) SetModerated(ctx context.Context, a *rights.Actor, id int64, m
 	})
 }
 
-// SetGroups puts a member into these groups and no others.
+// SetGroups makes the given groups those of a member, instead of the current ones.
 func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, groups []int64) error {
 	return s.changeMember(ctx, a, id, "member.groups", func(c store.Conn, m *MemberRow) (string, error) {
 		if len(groups) > maxGroups {
@@ -233,8 +232,8 @@ func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, grou
 	})
 }
 
-// ResetPassword gives a member a password to be told once, and signs the member
-// out everywhere.
+// ResetPassword gives a member a generated password, which must be changed at the next sign-in, and signs the member
+// out everywhere. It returns the password, which is not stored.
 func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) (once string, err error) {
 	if err := s.rights.Administrator(a); err != nil {
 		return "", err
@@ -257,8 +256,8 @@ func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) 
 	return once, nil
 }
 
-// DeleteMember removes what is known of a member. The posts stay, under the
-// name, which nobody else can take; but that of who was never let in is free.
+// DeleteMember deletes what is known of a member. The posts stay, with the name, which nobody else can take. The name
+// of a member who was never let in is free again.
 func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeMember(ctx, a, id, "member.delete", func(c store.Conn, m *MemberRow) (string, error) {
 		if id == a.ID() {

@@ -12,23 +12,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// maxModerators bounds the entries of all forums.
+// maxModerators is the maximum number of moderator entries of all forums together.
 const maxModerators = 2000
 
-// Moderator gives a member or a group rights in a forum.
+// Moderator is an entry that gives a member or a group rights in a forum.
 type Moderator struct {
 	ID         int64
 	Forum      int64
 	ForumTitle string
-	User       int64 // 0: a group
+	User       int64 // 0 if the entry is for a group
 	UserName   string
-	Group      int64 // 0: a member
+	Group      int64 // 0 if the entry is for a member
 	GroupName  string
 	Rights     rights.Mask
-	Cascades   bool // in the forums below too
+	Cascades   bool // whether the rights include the forums below
 }
 
-// Name returns the name of the member or group whose rights they are.
+// Name returns the name of the member or the group that has the rights.
 func (m Moderator) Name() string {
 	if m.User != 0 {
 		return m.UserName
@@ -36,7 +36,7 @@ func (m Moderator) Name() string {
 	return m.GroupName
 }
 
-// ModeratorMask are the rights that a form of a new moderator begins with.
+// ModeratorMask has the rights that the form for a new moderator suggests.
 const ModeratorMask = rights.ModeratorMask &^ rights.RegisteredMask & forumMask
 
 // Moderators lists the moderators of all forums.
@@ -61,8 +61,8 @@ func scanModerator(r store.Row) (m Moderator, err error) {
 	return m, r.Scan(&m.ID, &m.Forum, &m.ForumTitle, &m.User, &m.UserName, &m.Group, &m.GroupName, &m.Rights, &m.Cascades)
 }
 
-// SetModerator gives a member, by name, or a group rights in a forum; who has
-// some there gets these instead.
+// SetModerator gives a member, found by UserName, or a group rights in a forum. They replace the rights of an earlier
+// entry for the same member or group in this forum.
 func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, m.Forum)
@@ -103,7 +103,7 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 	})
 }
 
-// find looks up whom it is about.
+// find looks up the member or group of the entry and fills in the ids and names.
 func (m *Moderator) find(c store.Conn) (err error) {
 	switch {
 	case (m.UserName == "") == (m.Group == 0):
@@ -121,7 +121,7 @@ func (m *Moderator) find(c store.Conn) (err error) {
 	return err
 }
 
-// RemoveModerator takes the rights of an entry away.
+// RemoveModerator deletes a moderator entry.
 func (s *Service) RemoveModerator(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		m, err := scanModerator(c.Row(moderatorRows+" WHERE m.id = ?", id))

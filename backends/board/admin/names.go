@@ -7,14 +7,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// NameClash is a member whose name looks like that of another, who has had it for
-// longer. Both keep their names.
+// NameClash is a member whose name looks like the name that another member, Like, has had for longer. Both keep their
+// names.
 type NameClash struct{ Member, Like MemberRow }
 
-// maxClashes bounds the list of them.
+// maxClashes is the maximum length of the list of clashes.
 const maxClashes = 500
 
-// NameClashes lists members whose names look like another's.
+// NameClashes lists members whose names look like the name of another member, at most 500.
 func (s *Service) NameClashes(ctx context.Context, a *rights.Actor) (list []NameClash, err error) {
 	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil

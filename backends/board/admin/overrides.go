@@ -14,11 +14,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Override is what a forum says of a group's rights: those of neither mask are
-// inherited.
+// Override says which rights a forum allows and denies a group. A right in neither mask is inherited.
 type Override struct{ Allow, Deny rights.Mask }
 
-// MatrixColumn are the rights of a group in a forum.
+// MatrixColumn has the rights of one group in a forum.
 type MatrixColumn struct {
 	Group     GroupRow
 	Inherited rights.Mask // from the group and the forums above
@@ -49,32 +48,31 @@ func (s *Service) Matrix(ctx context.Context, a *rights.Actor, forum int64) (col
 	return columns, nil
 }
 
-// OverridesTag returns the version of what a forum says of some groups.
-func OverridesTag(by map[int64]Override) string { return kernel.Tag(by) }
+// OverridesTag returns the entity tag of the overrides of a forum, by the ids of groups.
+func OverridesTag(overrides map[int64]Override) string { return kernel.Tag(overrides) }
 
-// SetOverrides sets what a forum says of the rights of groups; the groups that
-// are not in by keep what they have. match is asked for the OverridesTag of these
-// groups.
+// SetOverrides sets the overrides of a forum for the groups in overrides, by their ids. Other groups keep theirs.
+// match is checked against the OverridesTag of the current overrides of these groups, unless nothing changes.
 func (s *Service) SetOverrides(
-	ctx context.Context, a *rights.Actor, forum int64, by map[int64]Override, match rest.Match,
+	ctx context.Context, a *rights.Actor, forum int64, overrides map[int64]Override, match rest.Match,
 ) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		if _, err := content.ReadForum(c, forum); err != nil {
 			return err
 		}
-		before := make(map[int64]Override)
-		for group := range by {
+		current := make(map[int64]Override)
+		for group := range overrides {
 			var err error
-			if before[group], err = overrideOf(c, forum, group); err != nil {
+			if current[group], err = overrideOf(c, forum, group); err != nil {
 				return err
 			}
 		}
-		if !maps.Equal(before, by) {
-			if err := match.Check(OverridesTag(before)); err != nil {
+		if !maps.Equal(current, overrides) {
+			if err := match.Check(OverridesTag(current)); err != nil {
 				return err
 			}
 		}
-		for group, o := range by {
+		for group, o := range overrides {
 			if err := s.setOverride(c, a, forum, group, o); err != nil {
 				return err
 			}
@@ -83,7 +81,7 @@ func (s *Service) SetOverrides(
 	})
 }
 
-// overrideOf returns what a forum says of a group.
+// overrideOf returns the override of a forum for a group, which is the zero Override if there is none.
 func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
 	err = c.Row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?",
 		forum, group).Scan(&o.Allow, &o.Deny)
@@ -128,7 +126,7 @@ func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64,
 	return s.rights.NoteIn(c, a, "forum.rights", forum, strings.Join(detail, " "))
 }
 
-// Word returns what the override says of a right.
+// Word returns "denied", "allowed" or "inherited" for a right.
 func (o Override) Word(right rights.Mask) string {
 	switch {
 	case o.Deny.Has(right):

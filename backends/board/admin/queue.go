@@ -14,34 +14,36 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// QueueItem is a held post with what one needs to decide on it.
+// QueueItem is a held post, with what a moderator needs to decide on it.
 type QueueItem struct {
 	Post       content.PostInfo
 	Thread     content.ThreadInfo
 	ForumTitle string
 	Reason     string
-	Before     *content.PostInfo // the visible post before it; nil: it would start the thread
+	Before     *content.PostInfo // the visible post before it; nil if there is none
 	Author     AuthorRecord
-	Files      posts.Files // but for the images in its text
-	Version    string      // of what is shown, for SettleAll
+	Files      posts.Files // without the images in its text
+	Version    string      // identifies what is shown, for SettleAll
 }
 
-// AuthorRecord is what the board knows of an author. Posts in forums that the actor does
-// not see are not counted.
+// AuthorRecord summarizes what the board knows of an author. It does not count posts in forums that the actor cannot
+// see.
 type AuthorRecord struct {
 	ID        int64
 	State     string
 	Moderated bool
 	Posts     int64 // visible
 	JoinedAt  kernel.Moment
-	// Of the last hundred posts:
+	// How many of the last hundred posts the actor can see, and of these how many are held and deleted.
 	Recent, Held, Deleted int64
 }
 
-// recordPosts is how many posts an author's record looks at.
+// recordPosts is how many of the last posts of an author are examined for an AuthorRecord.
 const recordPosts = 100
 
-// QueuePage returns a page of the queue with what the page shows beside each post.
+// QueuePage returns a page of the queue of held posts, of one forum or, if forum is 0, of all in which the actor may
+// approve, with what the page shows beside each post. after is next from the previous page, or 0 for the first page;
+// next is 0 on the last one.
 func (s *Service) QueuePage(
 	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
 ) (items []QueueItem, next int64, err error) {
@@ -80,6 +82,7 @@ func (s *Service) QueuePage(
 	return items, next, err
 }
 
+// titleOf returns the title of a forum, and remembers it in known.
 func titleOf(c store.Conn, known map[int64]string, forum int64) (string, error) {
 	if title, ok := known[forum]; ok {
 		return title, nil
@@ -90,6 +93,7 @@ func titleOf(c store.Conn, known map[int64]string, forum int64) (string, error) 
 	return title, kernel.OrNotFound(err)
 }
 
+// recordOf returns the record of an author, which is zero for somebody without an account.
 func recordOf(c store.Conn, a *rights.Actor, author int64) (r AuthorRecord, err error) {
 	err = c.Row("SELECT id, state, moderated, joined_at FROM board_users WHERE id = ?",
 		author).Scan(&r.ID, &r.State, &r.Moderated, &r.JoinedAt)
@@ -109,13 +113,13 @@ func recordOf(c store.Conn, a *rights.Actor, author int64) (r AuthorRecord, err 
 			if a.ReadsAll(forum) {
 				r.Recent++
 				r.Held += int64(kernel.Bool(visibility == rights.Unapproved))
-				r.Deleted += int64(kernel.Bool(visibility >= rights.Deleted)) // the archived ones, too
+				r.Deleted += int64(kernel.Bool(visibility >= rights.Deleted)) // including archived ones
 			}
 			return err
 		})
 }
 
-// postBefore returns the visible post before another one of its thread. It is nil where there is none.
+// postBefore returns the visible post before another one of its thread, or nil if there is none.
 func postBefore(c store.Conn, t *content.Thread, id int64) (*content.PostInfo, error) {
 	p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
 		" AND p.id < ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.ID, id))
@@ -129,25 +133,24 @@ func postBefore(c store.Conn, t *content.Thread, id int64) (*content.PostInfo, e
 	return &view, nil
 }
 
-// ForumCount is a forum with how much of something it holds.
+// ForumCount is a forum with the number of things that wait there.
 type ForumCount struct {
 	ID    int64
 	Title string
 	Depth int64
-	Count int64 // at most CountMost
+	Count int64 // CountMost means that many or more
 }
 
-// CountMost is where counts end.
+// CountMost is the number at which a count stops.
 const CountMost = 100
 
-// QueueForums lists the forums in which the actor may approve, with how many
-// posts wait there.
+// QueueForums lists the forums in which the actor may approve posts, each with the number of held posts.
 func (s *Service) QueueForums(ctx context.Context, a *rights.Actor) ([]ForumCount, error) {
 	return s.countForums(ctx, a, "SELECT count(*) FROM (SELECT 1 FROM board_post_ids WHERE forum_id = ?"+
 		" AND visibility = 1 LIMIT ?) q")
 }
 
-// ReportForums lists them with how many reports are open.
+// ReportForums lists the forums in which the actor may approve posts, each with the number of open reports.
 func (s *Service) ReportForums(ctx context.Context, a *rights.Actor) ([]ForumCount, error) {
 	return s.countForums(ctx, a, "SELECT count(*) FROM (SELECT 1 FROM board_reports WHERE forum_id = ?"+
 		" AND closed_at IS NULL LIMIT ?) q")
@@ -175,15 +178,16 @@ func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement st
 	return list, err
 }
 
-// MaxSettled bounds how many posts are settled at once.
+// MaxSettled is the maximum number of posts for one SettleAll.
 const MaxSettled = 100
 
-// AllSettled is how many posts were settled, how many somebody else has settled meanwhile,
-// and how many are others than were looked at.
+// AllSettled is the result of SettleAll: Done counts the posts that it has approved or rejected, Skipped those that
+// somebody else has settled meanwhile or that the actor cannot see, and Changed those that differ from what was seen.
 type AllSettled struct{ Done, Skipped, Changed int }
 
-// SettleAll approves or rejects held posts, but those that somebody else has settled
-// meanwhile, or that are not as seen says, by their ids.
+// SettleAll approves or rejects the held posts with the given ids, each in its own transaction. seen has the Version
+// of each post that the actor has looked at, by id; a post that has changed since is left. An error other than those
+// that AllSettled counts ends it, and the posts before it stay settled.
 func (s *Service) SettleAll(
 	ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string, seen map[int64]string,
 ) (n AllSettled, err error) {

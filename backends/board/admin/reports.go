@@ -10,18 +10,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ReportedPost is a post with the open reports of it.
+// ReportedPost is a post with its open reports.
 type ReportedPost struct {
 	PostID     int64
 	Forum      int64
 	ForumTitle string
-	Post       *content.PostInfo // nil: the actor does not see it any more
+	Post       *content.PostInfo // nil if the actor can no longer see it
 	Thread     *content.ThreadInfo
 	Author     AuthorRecord
 	Reports    []ReportEntry
 }
 
-// ReportEntry is what a member reported.
+// ReportEntry is a report by a member.
 type ReportEntry struct {
 	ID     int64
 	User   string
@@ -31,12 +31,13 @@ type ReportEntry struct {
 	post, forum int64
 }
 
-// Reports lists open reports by post, oldest first, of one forum or (0) of all in
-// which the actor may approve.
+// Reports lists open reports, oldest first and grouped by post, of one forum or, if forum is 0, of all forums in
+// which the actor may approve posts. after is next from the previous page, or 0 for the first page; next is 0 on the
+// last one. limit is a number of reports.
 func (s *Service) Reports(
-	ctx context.Context, a *rights.Actor, in, after int64, limit int,
+	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
 ) (list []ReportedPost, next int64, err error) {
-	forums, err := s.posts.Moderated(ctx, a, in)
+	forums, err := s.posts.Moderated(ctx, a, forum)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -65,6 +66,7 @@ func (s *Service) Reports(
 	return list, next, err
 }
 
+// byPost groups reports by their posts, in the order of the first report of each post.
 func (s *Service) byPost(
 	c store.Conn, access *rights.Access, a *rights.Actor, entries []ReportEntry,
 ) (list []ReportedPost, err error) {
@@ -96,7 +98,7 @@ func (s *Service) byPost(
 	return list, nil
 }
 
-// CloseReports ends the open reports of a post, with a note for the log.
+// CloseReports closes the open reports of a post, with a note for the log. The error is a conflict if there are none.
 func (s *Service) CloseReports(ctx context.Context, a *rights.Actor, post int64, note string) error {
 	return s.Write(ctx, func(c store.Conn) error { return s.closeReports(c, a, post, note) })
 }
@@ -131,7 +133,7 @@ func (s *Service) closeReports(c store.Conn, a *rights.Actor, post int64, note s
 	return s.rights.Logged(c, a, "report.close", rights.ContentApprove, forum, thread, post, note)
 }
 
-// DeleteReported deletes a reported post and closes its reports, both or neither.
+// DeleteReported deletes a reported post and closes its reports in one transaction.
 func (s *Service) DeleteReported(ctx context.Context, a *rights.Actor, post int64, note string) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		t, _, err := content.PostByID(c, a, post, "")

@@ -6,20 +6,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
-// Right describes a bit of the masks for the people who set it.
+// Right describes a bit of the masks of rights or restrictions to the people who set it.
 type Right struct {
 	Bit     int
-	Name    string // as in fixtures
+	Name    string // in fixtures
 	Label   string
 	Section string
-	// InForums: a forum may allow or deny it; the others are of the whole board.
+	// InForums reports whether a forum may allow or deny the right. The other rights are for the whole board.
 	InForums bool
 }
 
-// Mask returns the mask of the right alone.
+// Mask returns the mask that has only this right.
 func (r Right) Mask() rights.Mask { return 1 << r.Bit }
 
-// Rights returns all rights, in the order of the forms.
+// Rights describes all rights, in the order in which forms show them.
 func Rights() []Right {
 	const reading, writing, own, moderating, limits, board = "Reading", "Writing", "Own posts", "Moderating",
 		"Passing by limits", "Board"
@@ -62,11 +62,11 @@ func Rights() []Right {
 	}
 }
 
-// forumMask are the rights that forums may allow or deny.
+// forumMask has the rights that forums may allow or deny.
 const forumMask = rights.ForumSubscribe<<1 - 1 | rights.FloodBypass | rights.ModerationBypass |
 	rights.EditWindowBypass | rights.LockBypass
 
-// Restrictions returns the restrictions of groups, by their bits.
+// Restrictions describes the restrictions of groups, in the order of their bits.
 func Restrictions() []Right {
 	return []Right{
 		{Bit: 0, Name: "thread.needsApproval", Label: "New threads wait for approval"},
@@ -75,5 +75,5 @@ func Restrictions() []Right {
 	}
 }
 
-// restrictions is the mask of all.
+// restrictions is the mask of all restrictions.
 const restrictions = rights.ThreadNeedsApproval | rights.ReplyNeedsApproval | rights.EditNeedsApproval

@@ -11,8 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ChangeSettings sets what values has, by the names of AllSettings, and leaves
-// the rest. All of it is refused when something is wrong.
+// ChangeSettings changes the settings in values, by the names of kernel.AllSettings, and leaves the others. If one
+// value is invalid nothing changes, and the error has all faults. match is checked against the Tag of the current
+// settings, unless nothing changes. A board that is offline by its configuration stays offline.
 func (s *Service) ChangeSettings(
 	ctx context.Context, a *rights.Actor, values map[string]string, match rest.Match,
 ) error {
@@ -22,7 +23,7 @@ func (s *Service) ChangeSettings(
 			return err
 		}
 		set, given := before, 0
-		if s.Options.Offline { // the configuration says so
+		if s.Options.Offline { // the configuration decides, not the administrators
 			delete(values, kernel.SettingOffline)
 		}
 		var wrong []error
@@ -57,6 +58,7 @@ func (s *Service) ChangeSettings(
 	})
 }
 
+// storeSettings stores the settings that differ between before and after, and records them in the log.
 func (s *Service) storeSettings(c store.Conn, a *rights.Actor, before, after *kernel.Settings) error {
 	defaults := kernel.DefaultSettings(s.Options)
 	var changes []string
@@ -67,7 +69,7 @@ func (s *Service) storeSettings(c store.Conn, a *rights.Actor, before, after *ke
 		}
 		changes = append(changes, setting.Name+": "+kernel.Brief(from)+" → "+kernel.Brief(to))
 		var err error
-		if to == setting.Value(&defaults) { // so that the configuration goes on to count
+		if to == setting.Value(&defaults) { // so that a change of the configuration takes effect
 			_, err = c.Exec("DELETE FROM board_settings WHERE name = ?", setting.Name)
 		} else {
 			_, err = c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE"+

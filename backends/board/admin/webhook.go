@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// Webhooks lists the webhooks. Each sees all of its topics, whatever the forum: an
-// administrator has made it.
+// Webhooks lists the webhooks. A webhook receives all events of its topics, in whatever forum, because an
+// administrator has created it.
 func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) (list []webhook.Webhook, err error) {
 	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list, err = s.Hooks.List(c)
@@ -23,8 +23,7 @@ func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) (list []webhook
 	return list, err
 }
 
-// AddWebhook makes a webhook and returns the secret that signs its deliveries,
-// this once.
+// AddWebhook creates a webhook and returns the secret that signs its deliveries. The secret cannot be read later.
 func (s *Service) AddWebhook(
 	ctx context.Context, a *rights.Actor, address string, topics []string,
 ) (id int64, secret string, err error) {
@@ -55,8 +54,8 @@ func (s *Service) AddWebhook(
 	return id, secret, err
 }
 
-// SetWebhook switches a webhook on or off. What waits for one that is off is
-// sent once it is on again.
+// SetWebhook enables or disables a webhook. Deliveries that wait for a disabled one are sent once it is enabled
+// again.
 func (s *Service) SetWebhook(ctx context.Context, a *rights.Actor, id int64, enabled bool) error {
 	return s.changeWebhook(ctx, a, id, "webhook.enable", map[bool]string{true: "on", false: "off"}[enabled],
 		func(c store.Conn) error {
@@ -64,12 +63,12 @@ func (s *Service) SetWebhook(ctx context.Context, a *rights.Actor, id int64, ena
 		})
 }
 
-// DeleteWebhook removes a webhook with its deliveries.
+// DeleteWebhook deletes a webhook with its deliveries.
 func (s *Service) DeleteWebhook(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeWebhook(ctx, a, id, "webhook.delete", "", func(c store.Conn) error { return s.Hooks.Delete(c, id) })
 }
 
-// RotateWebhook gives a webhook a new secret, which counts at once.
+// RotateWebhook gives a webhook a new secret, which is used at once, and returns it.
 func (s *Service) RotateWebhook(ctx context.Context, a *rights.Actor, id int64) (secret string, err error) {
 	var address string
 	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
@@ -87,7 +86,7 @@ func (s *Service) RotateWebhook(ctx context.Context, a *rights.Actor, id int64) 
 		func(c store.Conn) error { return s.Hooks.SetSecret(c, id, sealed) })
 }
 
-// TestWebhook sends a webhook a message of no consequence.
+// TestWebhook queues a test message for a webhook. The error is a conflict if the webhook is disabled.
 func (s *Service) TestWebhook(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeWebhook(ctx, a, id, "webhook.test", "", func(c store.Conn) error {
 		err := s.Hooks.Test(c, id)
@@ -98,6 +97,7 @@ func (s *Service) TestWebhook(ctx context.Context, a *rights.Actor, id int64) er
 	})
 }
 
+// changeWebhook runs fn, which changes a webhook, and records the action in the log.
 func (s *Service) changeWebhook(
 	ctx context.Context, a *rights.Actor, id int64, action, detail string, fn func(c store.Conn) error,
 ) error {
@@ -124,12 +124,12 @@ func (s *Service) Deliveries(
 	return list, err
 }
 
-// Deliver sends what webhooks are to be told of now, and tells how much.
+// Deliver sends the deliveries that are due, and returns how many.
 func (s *Service) Deliver(ctx context.Context, sender *webhook.Sender) (int, error) {
 	return s.Hooks.Deliver(ctx, sender)
 }
 
-// host returns the part of an address that may be shown. The rest may hold a secret.
+// host returns the host of an address, which may be logged. The rest of the address may contain a secret.
 func host(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -138,14 +138,14 @@ func host(address string) string {
 	return u.Host
 }
 
-// SealedSample returns some of the sealed texts in a database.
+// SealedSample returns some of the sealed texts of the board in a database.
 func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
 	return webhook.SealedSample(ctx, db, "board")
 }
 
-// Reencrypt makes the first key of the keyring the one that all nodes seal with,
-// which they must have, and seals the secrets of webhooks anew that are under another
-// one. Those of unreadable stay as they are.
+// Reencrypt makes all nodes seal with the first key of the keyring, which all of them must have, and seals again the
+// secrets of webhooks that are sealed with another key. Secrets that cannot be opened are counted in unreadable and
+// stay as they are.
 func (s *Service) Reencrypt(ctx context.Context) (resealed, unreadable int, err error) {
 	resealed, unreadable, err = s.Hooks.Reencrypt(ctx)
 	return resealed, unreadable, kernel.Unavailable(err)

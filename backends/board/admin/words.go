@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
+// The maximum numbers of prefixes and of filtered words.
 const (
 	maxPrefixes    = 500
 	maxWordFilters = 500
@@ -20,10 +21,10 @@ type PrefixRow struct {
 	ID       int64
 	Label    string
 	Position int64
-	Forums   []int64 // that offer it
+	Forums   []int64 // the forums that offer it
 }
 
-// Prefixes lists the prefixes by position.
+// Prefixes lists the prefixes by their positions.
 func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) (list []PrefixRow, err error) {
 	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
@@ -53,7 +54,7 @@ func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) (list []PrefixR
 	return list, err
 }
 
-// SetPrefix adds a prefix (id 0) or changes one.
+// SetPrefix adds a prefix if its ID is 0, and otherwise changes the one with this id.
 func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		p.Label = text.Normal(p.Label)
@@ -92,15 +93,16 @@ func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) e
 				return kernel.NotFound()
 			}
 		}
-		if err := offer(c, p); err != nil {
+		if err := setPrefixForums(c, p); err != nil {
 			return err
 		}
 		return s.rights.Note(c, a, action, kernel.Brief(p.Label)+" in "+kernel.Itoa(int64(len(p.Forums)))+" forums")
 	})
 }
 
-// offer makes exactly the forums of a prefix offer it.
-func offer(c store.Conn, p PrefixRow) error {
+// setPrefixForums replaces the forums that offer a prefix by p.Forums. The error is one of Invalid if one of them
+// does not exist or cannot hold threads.
+func setPrefixForums(c store.Conn, p PrefixRow) error {
 	if _, err := c.Exec("DELETE FROM board_prefix_forums WHERE prefix_id = ?", p.ID); err != nil {
 		return err
 	}
@@ -117,7 +119,7 @@ func offer(c store.Conn, p PrefixRow) error {
 	return nil
 }
 
-// DeletePrefix removes a prefix; threads lose it.
+// DeletePrefix deletes a prefix and removes it from the threads that have it.
 func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var label string
@@ -136,7 +138,7 @@ func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) e
 	})
 }
 
-// WordFilter is a word that the board replaces, or that holds a post.
+// WordFilter is a word that the board replaces in what members write, or that holds a post for approval.
 type WordFilter struct {
 	ID          int64
 	Pattern     string
@@ -144,7 +146,7 @@ type WordFilter struct {
 	Hold        bool
 }
 
-// WordFilters lists the word filter.
+// WordFilters lists the filtered words in the order in which they were added.
 func (s *Service) WordFilters(ctx context.Context, a *rights.Actor) (list []WordFilter, err error) {
 	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
@@ -161,7 +163,7 @@ func (s *Service) WordFilters(ctx context.Context, a *rights.Actor) (list []Word
 	return list, err
 }
 
-// AddWordFilter adds a word, which counts for what is written from then on.
+// AddWordFilter adds a filtered word, which applies to what is written from then on.
 func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilter) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f.Pattern, f.Replacement = text.Normal(f.Pattern), text.Normal(f.Replacement)
@@ -196,7 +198,7 @@ func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilt
 	})
 }
 
-// DeleteWordFilter removes a word.
+// DeleteWordFilter deletes a filtered word.
 func (s *Service) DeleteWordFilter(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var pattern string

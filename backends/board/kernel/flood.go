@@ -11,7 +11,7 @@ type RateLimit struct {
 }
 
 // Take admits an event at the time now if the bucket, which is full again at the time full, has a token left. It
-// returns the new state and 0. Otherwise it returns how long to wait, and the state is unchanged.
+// returns the new state and 0. Otherwise it returns how long to wait, and the event does not count.
 func (l RateLimit) Take(full, now Moment) (next Moment, wait time.Duration) {
 	if l.Interval == 0 { // no limit
 		return full, 0

@@ -65,18 +65,19 @@ func (s *Server) Signer(label string) signed.Signer {
 	return signed.Signer{Key: s.Key(), Label: label}
 }
 
-// Read runs fn on a reading connection of the database. fn may run more than once. An unreachable database is an
-// error with status 503, as for the two methods below.
+// Read runs fn with the readers of the database; see store.DB.Read. An unreachable database is an error with status
+// 503, also for ReadBriefly and Write.
 func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(s.DB.Read(ctx, fn))
 }
 
-// ReadBriefly works like Read, for a fn of a few statements that find few rows by an index.
+// ReadBriefly works like Read, for a few statements that each find few rows by an index. See store.DB.ReadBriefly.
 func (s *Server) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(s.DB.ReadBriefly(ctx, fn))
 }
 
-// Write runs fn in a transaction, which is rolled back if fn returns an error. fn may run more than once.
+// Write runs fn in a transaction, which is rolled back if fn returns an error; fn may run more than once. See
+// store.DB.Write.
 func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(s.DB.Write(ctx, fn))
 }
