@@ -60,6 +60,7 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 	return err
 }
 
+// check returns the faults of all fields as one error.
 func (p Profile) check() error {
 	var titleErr, bioErr error
 	_, zoneErr := text.Zone(p.TimeZone)
@@ -142,7 +143,7 @@ func (s *Service) OwnTokens(ctx context.Context, a *rights.Actor) (list []TokenI
 }
 
 // IssueOwnToken creates a token for the actor, who must give the password again, and returns its text, which is not
-// stored. Whoever is signed in by a token cannot create another one.
+// stored. A request that was itself authenticated by a token cannot create another one.
 func (s *Service) IssueOwnToken(
 	ctx context.Context, a *rights.Actor, r TokenRequest, password, address string,
 ) (token string, err error) {

@@ -177,7 +177,7 @@ func freeName(c store.Conn, set *kernel.Settings, p *oidclogin.Person, email str
 	}
 	names := slices.Concat(p.Names, []string{email})
 	for range 3 {
-		n, _ := rand.Int(rand.Reader, big.NewInt(1_000_000_000)) // never fails
+		n, _ := rand.Int(rand.Reader, big.NewInt(1_000_000_000)) // rand.Reader never fails
 		names = append(names, "member-"+n.String())
 	}
 	for _, name := range names {

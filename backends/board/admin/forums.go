@@ -104,6 +104,7 @@ func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (f F
 	return f, err
 }
 
+// rowOf returns a forum as administrators see it. A limit that equals that of the board is 0.
 func rowOf(f *content.Forum) ForumRow {
 	r := ForumRow{
 		ID: f.ID, Slug: f.Slug, Depth: f.Depth, Threads: f.Threads, Posts: f.Posts,
@@ -238,6 +239,7 @@ func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSp
 	return id, err
 }
 
+// forum returns a row of the database with these properties.
 func (f *ForumSpec) forum() content.Forum {
 	made := content.Forum{
 		Parent: f.Parent, Kind: f.Type, Title: f.Title, Description: f.Description,

@@ -144,7 +144,8 @@ func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSp
 // checkGroupNameFree returns an error of Invalid if a group other than except has the name.
 func checkGroupNameFree(c store.Conn, name string, except int64) error {
 	var taken int
-	if err := c.Row("SELECT count(*) FROM board_groups WHERE name = ? AND id <> ?", name, except).Scan(&taken); err != nil {
+	if err := c.Row("SELECT count(*) FROM board_groups WHERE name = ? AND id <> ?",
+		name, except).Scan(&taken); err != nil {
 		return err
 	}
 	if taken > 0 {

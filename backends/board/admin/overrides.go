@@ -92,6 +92,7 @@ func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
 	return o, err
 }
 
+// setOverride sets the override of a forum for a group, if it changes, and records what changed in the log.
 func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64, to Override) error {
 	g, err := groupByID(c, group)
 	if err != nil {

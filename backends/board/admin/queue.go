@@ -32,7 +32,7 @@ type AuthorRecord struct {
 	ID        int64
 	State     string
 	Moderated bool
-	Posts     int64 // visible
+	Posts     int64 // visible posts
 	JoinedAt  kernel.Moment
 	// How many of the last hundred posts the actor can see, and of these how many are held and deleted.
 	Recent, Held, Deleted int64
@@ -156,6 +156,8 @@ func (s *Service) ReportForums(ctx context.Context, a *rights.Actor) ([]ForumCou
 		" AND closed_at IS NULL LIMIT ?) q")
 }
 
+// countForums lists the forums in which the actor may approve posts, each with the number that statement selects for
+// its id and CountMost.
 func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement string) (list []ForumCount, err error) {
 	forums, err := s.posts.Forums(ctx, a)
 	if err != nil {

@@ -103,6 +103,7 @@ func (s *Service) CloseReports(ctx context.Context, a *rights.Actor, post int64,
 	return s.Write(ctx, func(c store.Conn) error { return s.closeReports(c, a, post, note) })
 }
 
+// closeReports works like CloseReports in the transaction of the caller.
 func (s *Service) closeReports(c store.Conn, a *rights.Actor, post int64, note string) error {
 	note, noteErr := kernel.CheckReason(note)
 	var forum, thread int64

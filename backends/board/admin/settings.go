@@ -50,7 +50,7 @@ func (s *Service) ChangeSettings(
 			return nil
 		}
 		seen := before
-		seen.Offline = seen.Offline || s.Options.Offline // as Settings tells
+		seen.Offline = seen.Offline || s.Options.Offline // the settings that administrators see have this, too
 		if err := match.Check(seen.Tag()); err != nil {
 			return err
 		}

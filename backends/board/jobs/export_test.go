@@ -5,5 +5,5 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// Letter returns the mail that Send would send.
+// Letter returns the message that Send would send for a mailing.
 func (m *Mailer) Letter(mailing *mails.Mailing) (*mail.Message, error) { return m.letter(mailing) }

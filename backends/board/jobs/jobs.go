@@ -1,5 +1,5 @@
-// Package jobs is the board's work in the background: it delivers webhooks, sends
-// mail and ends what is old. On several nodes each piece of work is done by one.
+// Package jobs has the background jobs of a board: it delivers webhooks, sends mails, deletes what is old, and
+// maintains attachments, the archive, names and the search index. Among several nodes each job runs on one at a time.
 package jobs
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// The names of the jobs.
+// The names of the jobs of List.
 const (
 	JobWebhooks    = "webhooks"
 	JobMail        = "mail"
@@ -30,7 +30,7 @@ const (
 	JobSearch      = "search"
 )
 
-// Work is what is worked on, and with what. All fields are required.
+// Work has what the jobs work on and work with. All fields are required.
 type Work struct {
 	Attachments *attachments.Service
 	Search      *search.Service
@@ -38,19 +38,19 @@ type Work struct {
 	Accounts    *accounts.Service
 	Mails       *mails.Service
 	Admin       *admin.Service
-	// Ready prepares the board before its first piece of work.
+	// Ready prepares the board. It is called before every run.
 	Ready func(ctx context.Context) error
-	// Purge ends what is old, and returns how much that was.
+	// Purge deletes what is old and returns the number of deleted rows.
 	Purge func(ctx context.Context) (int64, error)
-	// Webhooks delivers to the addresses of webhooks.
+	// Webhooks sends deliveries to the addresses of webhooks.
 	Webhooks *webhook.Sender
 	// Mail sends mails.
 	Mail   *Mailer
 	Logger *zap.Logger
 }
 
-// List returns the board's jobs. Each asks current before a run what to work with, and does nothing where it
-// returns nil.
+// List returns the jobs of a board. Before each run a job calls current for what to work with; while that returns nil
+// the job does nothing.
 func List(current func() *Work) []jobs.Job {
 	job := func(name string, every time.Duration, run func(ctx context.Context, w *Work) (int, error)) jobs.Job {
 		return jobs.Job{Name: name, Every: every, Run: func(ctx context.Context) (int, error) {

@@ -34,21 +34,21 @@ var (
 	htmlLink   = html.Must(html.New("html").Parse(linkHTMLSource))
 )
 
-// template is one of either package.
+// template is a parsed template of text/template or html/template.
 type template interface {
 	Execute(out io.Writer, data any) error
 }
 
-// letterData is what the templates show.
+// letterData is the data of the templates.
 type letterData struct {
 	*mails.Mailing
 	Subject string
 	BaseURL string
-	End     string // link that unsubscribes
+	End     string // link that unsubscribes; empty if there is none
 	Footer  string
 }
 
-// Link returns the address of a post.
+// Link returns the address of a post, or an empty string if the address of the board is not known.
 func (l letterData) Link(post int64) string {
 	if l.BaseURL == "" {
 		return ""
@@ -56,10 +56,10 @@ func (l letterData) Link(post int64) string {
 	return l.BaseURL + "/posts/" + strconv.FormatInt(post, 10)
 }
 
-// Rest returns how many posts of a thread are not shown.
+// Rest returns how many new posts of a thread the mail does not show.
 func (l letterData) Rest(t mails.MailThread) int64 { return t.Count - int64(len(t.Posts)) }
 
-// Open returns the address of the link. It is empty where there is none.
+// Open returns the address of the link that the mail is for, or an empty string if it has none.
 func (l letterData) Open() string {
 	if l.BaseURL == "" || l.Mailing.Link.Secret == "" {
 		return ""
@@ -67,15 +67,16 @@ func (l letterData) Open() string {
 	return l.BaseURL + linkPages[l.Mode] + l.Mailing.Link.Secret
 }
 
-// Ends returns when the link ends.
+// Ends returns when the link of the mail expires, as text.
 func (l letterData) Ends() string { return l.Mailing.Link.Ends.Format("2 January 2006, 15:04 MST") }
 
-// linkPages are where links lead, by their kinds.
+// linkPages has the path to which a link leads, by the kind of the link. The secret is appended to it.
 var linkPages = map[string]string{
 	accounts.LinkReset: "/reset?token=", accounts.LinkEmail: "/email?token=",
 	accounts.LinkJoin: "/email?token=",
 }
 
+// letter returns the message for a mailing, as plain text and as HTML.
 func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	data := letterData{Mailing: mailing, BaseURL: m.BaseURL, Subject: subject(mailing), Footer: m.Footer}
 	inText, inHTML := template(textLetter), template(htmlLetter)
@@ -101,13 +102,14 @@ func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	}, nil
 }
 
-// linkSubjects are those of mails with links, by their kinds.
+// linkSubjects has the subjects of mails with links, by the kind of the link.
 var linkSubjects = map[string]string{
 	accounts.LinkReset: "A new password",
 	accounts.LinkEmail: "Confirm this mail address", accounts.LinkNotice: "Your mail address",
 	accounts.LinkJoin: "Confirm your mail address", accounts.LinkKnown: "You are a member already",
 }
 
+// subject returns the subject of a mailing, which must have a link or at least one thread.
 func subject(m *mails.Mailing) string {
 	if m.Link != nil {
 		return "[" + m.Board + "] " + linkSubjects[m.Mode]

@@ -12,17 +12,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// Mailer sends mails of what members follow, and links that they asked for.
+// Mailer sends mails about what members follow, and links that they have asked for.
 type Mailer struct {
 	Transport mail.Transport
-	// BaseURL is the address of the board, for links. Without it mails have none.
+	// BaseURL is the address of the board, for links. If it is empty the mails have no links.
 	BaseURL string
-	// Footer is text at the end of every mail. Default: none.
+	// Footer is the text at the end of every mail. Default: none.
 	Footer string
 	Logger *zap.Logger
 }
 
-// Send sends what is due, each member's by itself, and returns how many mails it sent.
+// Send sends the mails that are due, one for each member and mode, and returns how many it sent.
 func (m *Mailer) Send(ctx context.Context, queue *mails.Service) (done int, err error) {
 	return mail.Send(ctx, outbox{m, queue}, m.Transport, m.Logger)
 }
@@ -33,8 +33,9 @@ type outbox struct {
 	queue *mails.Service
 }
 
-func (o outbox) Due(ctx context.Context, most int) ([]mail.Due, error) {
-	list, err := o.queue.DueMail(ctx, most)
+// Due implements mail.Outbox.
+func (o outbox) Due(ctx context.Context, limit int) ([]mail.Due, error) {
+	list, err := o.queue.DueMail(ctx, limit)
 	due := make([]mail.Due, len(list))
 	for i, to := range list {
 		due[i] = recipient{o, to}
@@ -42,13 +43,13 @@ func (o outbox) Due(ctx context.Context, most int) ([]mail.Due, error) {
 	return due, err
 }
 
-// recipient is a member who is to be mailed.
+// recipient implements mail.Due.
 type recipient struct {
 	outbox
 	to mails.Recipient
 }
 
-// Claim implements mail.Due. What of it the member may see now may not be known.
+// Claim implements mail.Due. If the mail could not be composed, Message of the claimed mail returns the error.
 func (r recipient) Claim(ctx context.Context) (mail.Claimed, error) {
 	mailing, err := r.queue.ClaimMail(ctx, r.to)
 	if mailing == nil {
@@ -61,9 +62,10 @@ func (r recipient) Claim(ctx context.Context) (mail.Claimed, error) {
 type claimed struct {
 	outbox
 	mailing *mails.Mailing
-	err     error // of finding out what the member may see
+	err     error // the error with which the mail could not be composed
 }
 
+// Message implements mail.Claimed. While the board is offline the mail is held.
 func (c claimed) Message() (*mail.Message, error) {
 	if e, ok := apierror.From(c.err); ok && e.Code == "board_offline" {
 		return nil, mail.ErrLater
@@ -72,7 +74,7 @@ func (c claimed) Message() (*mail.Message, error) {
 		return nil, c.err
 	}
 	if len(c.mailing.Threads) == 0 && c.mailing.Link == nil || c.mailing.Email == "" {
-		return nil, nil //nolint:nilnil // there is nothing any more
+		return nil, nil //nolint:nilnil // there is nothing to send any more
 	}
 	letter, err := c.letter(c.mailing)
 	if err != nil {
@@ -81,14 +83,17 @@ func (c claimed) Message() (*mail.Message, error) {
 	return letter, nil
 }
 
+// Over implements mail.Claimed.
 func (c claimed) Over(ctx context.Context, _ error) error {
 	return c.queue.MailSent(ctx, c.mailing)
 }
 
+// Failed implements mail.Claimed.
 func (c claimed) Failed(ctx context.Context, _ error) (again bool, err error) {
 	return c.queue.MailFailed(ctx, c.mailing)
 }
 
+// Hold implements mail.Claimed.
 func (c claimed) Hold(ctx context.Context, wait time.Duration) error {
 	return c.queue.MailHeld(ctx, c.mailing, c.queue.Now().Add(wait))
 }

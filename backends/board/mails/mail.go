@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	MailLease    = 5 * time.Minute // how long a node has a mailing for itself
+	MailLease    = 5 * time.Minute // how long a node has claimed a mailing
 	MailAttempts = 8
-	mailThreads  = 50 // shown in one mail
-	mailPosts    = 3  // shown of one thread
-	mailRows     = 500
-	mailExcerpt  = 400 // characters of a post
+	mailThreads  = 50  // the most threads that one mail shows
+	mailPosts    = 3   // the most posts that a mail shows of one thread
+	mailRows     = 500 // the most rows of board_mails in one mailing
+	mailExcerpt  = 400 // the most characters that a mail shows of one post
 )
 
-// Recipient is a member who is to be mailed.
+// Recipient is a member for whom mail waits.
 type Recipient struct {
 	User int64
 	Mode string // instant, daily or weekly, or the kind of a link
 }
 
-// DueMail lists who is to be mailed now: first those who wait for a link, then
-// who has waited longest.
+// DueMail lists recipients to be mailed now, at most limit: first those who wait for a link, then those who have
+// waited longest.
 func (s *Service) DueMail(ctx context.Context, limit int) (list []Recipient, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
@@ -52,21 +52,22 @@ func (s *Service) DueMail(ctx context.Context, limit int) (list []Recipient, err
 	return list, err
 }
 
-// Mailing is what one member is to be told of in one mail. It belongs to the
-// node that has claimed it until its lease ends.
+// Mailing is the content of one mail to one member. The node that has claimed it has it alone until the lease ends,
+// after MailLease.
 type Mailing struct {
 	Recipient
 	Name, Email string
-	Board       string // its name
-	// Threads that the member may see now; none: there is nothing to be sent.
+	Board       string // the name of the board
+	// Threads are those of which the member may see new posts now. Without any, and without a Link, there is nothing to
+	// send.
 	Threads []MailThread
-	More    int // threads beyond these
-	// Link is what the mail is for instead of threads. It is nil for a mail about threads.
+	More    int // how many threads there are beyond these
+	// Link is set for a mail with a link, which has no threads. It is nil for a mail about threads.
 	Link *accounts.MailLink
 	// Unsubscribe is a token for ReadUnsubscription.
 	Unsubscribe string
-	// Key is the same when the mail is sent again, but for one with a link, which
-	// is another then.
+	// Key identifies the mail. It stays the same when the mail is sent again, except for a mail with a link, which
+	// then has a new secret.
 	Key string
 
 	rows []mailRow
@@ -77,28 +78,30 @@ type MailThread struct {
 	ID    int64
 	Title string
 	Slug  string
-	Posts []MailPost // the first ones
-	Count int64      // of all, at most 100
+	Posts []MailPost // the first of the new posts
+	Count int64      // the number of new posts, at most 100
 
-	source string // thread or forum: what the member follows
-	target int64  // its id
+	source string // what the member follows: "thread" or "forum"
+	target int64  // the id of that thread or forum
 }
 
-// MailPost is a post as mails show it.
+// MailPost is a post in the form in which mails show it.
 type MailPost struct {
 	ID, Number int64
 	Author     string
 	Excerpt    string
 }
 
+// mailRow is a row of board_mails.
 type mailRow struct {
 	id, thread, first, last, attempts int64
 	source                            string
 	created                           kernel.Moment
 }
 
-// ClaimMail takes what is to be sent to a member, for this node alone, and looks
-// up what of it the member may see now. It is nil where another node was faster.
+// ClaimMail claims the mail that waits for a recipient for this node and composes it from what the member may see
+// now. It returns nil without an error if another node was faster. If composing fails it returns the mailing, which
+// stays claimed, together with the error.
 func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error) {
 	m := &Mailing{Recipient: to}
 	now := s.Moment()
@@ -108,9 +111,9 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 			" AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.Lock()+")"+
 			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source, created_at",
 			[]any{now.Add(MailLease), to.User, to.Mode, now, now, mailRows}, func(r store.Row) error {
-				var m1 mailRow
-				err := r.Scan(&m1.id, &m1.thread, &m1.first, &m1.last, &m1.attempts, &m1.source, &m1.created)
-				m.rows = append(m.rows, m1)
+				var row mailRow
+				err := r.Scan(&row.id, &row.thread, &row.first, &row.last, &row.attempts, &row.source, &row.created)
+				m.rows = append(m.rows, row)
 				return err
 			})
 	})
@@ -121,8 +124,8 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 	return m, s.composeMail(ctx, m)
 }
 
-// composeMail fills in what the member may see. A member who may not use the board
-// is sent nothing.
+// composeMail fills in the address and the content of a mailing. They stay empty if the member is deleted or may not
+// use the board, except that a link that completes a registration is for a member who may not use it yet.
 func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	a, err := s.rights.Member(ctx, m.User)
 	if kernel.NotFoundErr(err) {
@@ -177,8 +180,9 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	return err
 }
 
-// mailThread returns what is mailed of a thread. That is nothing where the member may not see the thread,
-// follows it no more, or has read it.
+// mailThread returns a thread with its new posts for a mail. Its Count is 0 if the member may not see the thread, no
+// longer follows it in this mode, or has read all of it. late has the ids of posts that are new although the member
+// has read later ones, see latePosts.
 func (s *Service) mailThread(
 	c store.Conn, a *rights.Actor, mode string, r mailRow, late []any,
 ) (m MailThread, err error) {
@@ -189,16 +193,16 @@ func (s *Service) mailThread(
 	if err != nil {
 		return m, err
 	}
-	// One row has what is told of the thread and of its forum; either may be followed no more.
+	// One row is for followers of the thread and of its forum alike; the member may have stopped following either.
 	m = MailThread{ID: t.ID, Title: t.Title, Slug: t.Slug, source: "thread", target: t.ID}
 	const thread = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0" +
 		" AND COALESCE(p.author_id, 0) <> ?"
 	posts, args := thread, append(make([]any, 0, 6+len(late)), t.ID, r.first, r.last, a.ID())
-	if now, err := subscribed(c, a, m); err != nil {
+	if current, err := subscribed(c, a, m); err != nil {
 		return m, err
-	} else if now != mode {
+	} else if current != mode {
 		m.source, m.target = "forum", t.Forum
-		if now, err = subscribed(c, a, m); err != nil || now != mode {
+		if current, err = subscribed(c, a, m); err != nil || current != mode {
 			return MailThread{}, err
 		}
 		posts += " AND p.number = 1"
@@ -234,11 +238,12 @@ func subscribed(c store.Conn, a *rights.Actor, m MailThread) (mode string, err e
 	return following.Subscribed(c, a.ID(), m.source, m.target)
 }
 
-// lateMost bounds how many posts that were held are told of in one mail.
+// lateMost is the maximum number of late posts that one mail considers.
 const lateMost = 500
 
-// latePosts returns, by thread, the posts before the last one that a member has read which were held until after that,
-// so that the member was notified of them only then.
+// latePosts returns, by thread, the ids of posts that were held until after the member had read a later post of the
+// thread. The member was notified of them only then, so they are unread although the mark of what was read is behind
+// them.
 func latePosts(c store.Conn, user int64) (map[int64][]any, error) {
 	late := make(map[int64][]any)
 	return late, c.All("SELECT n.thread_id, n.post_id FROM board_notifications n"+
@@ -252,9 +257,9 @@ func latePosts(c store.Conn, user int64) (map[int64][]any, error) {
 		})
 }
 
-// MailSent ends a mailing that was sent, or that will never be. Posts that came
-// meanwhile, or were held until then, stay for the next one. Where one of these is
-// in the midst of what was sent, all of that stays: rather told twice than never.
+// MailSent ends a mailing that was sent or will never be sent. Posts that were added to its rows meanwhile, also
+// posts that were held until then, stay for the next mailing. If such a post lies between posts that were sent, the
+// whole row stays, because it is better to mail a post twice than never.
 func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
 	due := following.MailDue(m.Mode, s.Now()).UnixMicro()
 	return s.Write(ctx, func(c store.Conn) error {
@@ -276,7 +281,8 @@ func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
 	})
 }
 
-// MailFailed plans the next attempt of a mailing, and reports whether there is one.
+// MailFailed schedules the next attempt of a mailing after one that failed, and reports whether there is one. After
+// MailAttempts attempts the mailing is given up.
 func (s *Service) MailFailed(ctx context.Context, m *Mailing) (again bool, err error) {
 	tries := m.rows[0].attempts + 1
 	if tries >= MailAttempts {
@@ -285,11 +291,12 @@ func (s *Service) MailFailed(ctx context.Context, m *Mailing) (again bool, err e
 	return true, s.postpone(ctx, m, tries, s.Now().Add(jobs.Backoff(tries)))
 }
 
-// MailHeld gives a mailing back that could not be tried.
+// MailHeld releases a mailing that could not be attempted, to be sent after until. It does not count as an attempt.
 func (s *Service) MailHeld(ctx context.Context, m *Mailing, until time.Time) error {
 	return s.postpone(ctx, m, m.rows[0].attempts, until)
 }
 
+// postpone releases the rows of a mailing, to be sent after until.
 func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, until time.Time) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
@@ -302,12 +309,13 @@ func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, unti
 	})
 }
 
-// The token of a link that unsubscribes without a login:
-// base64url(user (8) | kind (1) | id (8) | MAC (16)). The kinds are the first
-// letters of thread and forum, and those of the modes for all mails of one.
+// unsubscribeSize is the size, in bytes, of what is signed in the token of a link that unsubscribes without a sign-in:
+// base64url(user (8) | kind (1) | id (8) | MAC (16)). The kind is the first letter of "thread" or "forum", or the first
+// letter of a mode, which ends all mails of that mode.
 const unsubscribeSize = 8 + 1 + 8
 
-// UnsubscribeToken makes the token of a link.
+// UnsubscribeToken returns the token with which a member can end the mails of a thread or forum (kind t or f, and its
+// id) or of a mode (kind i, d or w; the id is 0).
 func (s *Service) UnsubscribeToken(user int64, kind byte, id int64) string {
 	raw := binary.BigEndian.AppendUint64(nil, uint64(user)) //nolint:gosec // ids are positive
 	raw = append(raw, kind)
@@ -315,17 +323,17 @@ func (s *Service) UnsubscribeToken(user int64, kind byte, id int64) string {
 	return s.Signer("unsubscribe").Sign(raw)
 }
 
-// Unsubscription is what a link of a mail ends.
+// Unsubscription says which mails a token of UnsubscribeToken ends.
 type Unsubscription struct {
 	user, id int64
-	target   string // thread or forum; empty: all of the mode
+	target   string // "thread" or "forum"; empty for all mails of a mode
 	mode     string
 }
 
-// Target returns what is followed no more: thread, forum, or the mode of all mails that end.
+// Target returns what the member unsubscribes from: "thread", "forum", or the mode whose mails all end.
 func (u Unsubscription) Target() string { return u.target + u.mode }
 
-// ReadUnsubscription reads the token of a link.
+// ReadUnsubscription reads a token of UnsubscribeToken. The error is NotFound if the token is not valid.
 func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error) {
 	raw, ok := s.Signer("unsubscribe").Open(token)
 	if !ok || len(raw) != unsubscribeSize {
@@ -347,7 +355,8 @@ func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error)
 	return u, nil
 }
 
-// EndUnsubscription does what a link of a mail is for.
+// EndUnsubscription unsubscribes the member: the subscriptions in u stay, but mail nothing any more. It may be called
+// more than once.
 func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error {
 	return s.Write(ctx, func(c store.Conn) (err error) {
 		if u.target == "" {
@@ -360,18 +369,18 @@ func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error
 	})
 }
 
-// composeLink makes the secret of the newest link of a mailing. What is sent
-// again has another one.
+// composeLink makes the secret of the newest link of a mailing. A mail that is sent again has a new secret, and the
+// earlier one is void. It fills in nothing if the link was used or has expired.
 func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Location) error {
 	id, now := m.rows[len(m.rows)-1].thread, s.Now()
 	return s.Write(ctx, func(c store.Conn) error {
 		m.Email, m.Link = "", nil
 		l, text, ends, err := accounts.Links.Mail(c, id, now)
-		if errors.Is(err, maillink.ErrGone) { // nobody waits for it any more
+		if errors.Is(err, maillink.ErrGone) { // the link was deleted or has expired
 			return nil
 		}
 		m.Email, m.Link = l.Email, &accounts.MailLink{Secret: text, Ends: ends.In(zone)}
-		m.Key += "." + secret.New()[:10] // no program may take it for the mail before
+		m.Key += "." + secret.New()[:10] // mail programs must not take it for a copy of the previous mail
 		return err
 	})
 }

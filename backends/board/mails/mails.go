@@ -1,5 +1,5 @@
-// Package mails is what members are mailed: new posts of what they follow, at once or
-// in digests, and links.
+// Package mails decides what members are mailed, and when: new posts in the threads and forums that they follow, at
+// once or in digests, and links for their accounts. Package jobs sends the mails.
 package mails
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
-// Service is the mails of a board.
+// Service manages the mails of a board that wait to be sent.
 type Service struct {
 	*kernel.Server
 	rights *rights.Service

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// reserve takes ids for new rows of a table, ascending.
+// reserve reserves n ids for new rows of a table, in ascending order.
 func reserve(c store.Conn, table string, n int) ([]int64, error) {
 	ids := make([]int64, 0, n)
 	if c.Dialect() == store.Postgres {
@@ -22,7 +22,7 @@ func reserve(c store.Conn, table string, n int) ([]int64, error) {
 				return err
 			})
 	}
-	// There is one writer, and a row with an id of its own moves the sequence on.
+	// SQLite has one writer, and inserting a row with an explicit id advances the sequence.
 	var last int64
 	if err := c.Row("SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = ?), 0)",
 		table).Scan(&last); err != nil {
@@ -34,7 +34,8 @@ func reserve(c store.Conn, table string, n int) ([]int64, error) {
 	return ids, nil
 }
 
-// bulk is rows to be inserted by few statements.
+// bulk collects rows that few statements insert together. statement is the part before the rows, and row the
+// placeholders of one row.
 type bulk struct {
 	statement, row string
 	args           []any
@@ -42,10 +43,11 @@ type bulk struct {
 
 func (b *bulk) add(values ...any) { b.args = append(b.args, values...) }
 
+// insert inserts the collected rows.
 func (b *bulk) insert(c store.Conn) error {
 	width := strings.Count(b.row, "?")
 	for args := b.args; len(args) > 0; {
-		// Few lengths, so that the statements are prepared once.
+		// Few different lengths, so that there are few statements to prepare.
 		rows := 1
 		for _, length := range []int{64, 8} {
 			if len(args) >= length*width {
@@ -63,10 +65,12 @@ func (b *bulk) insert(c store.Conn) error {
 
 func placeholders(n int) string { return "(" + kernel.Marks(n) + ")" }
 
+// instant returns a time for a column that is NULL for the zero time.
 func instant(t time.Time) sql.NullInt64 {
 	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}
 }
 
+// word returns text or, if that is empty, byDefault, for a column that is NULL unless valid.
 func word(text, byDefault string, valid bool) sql.NullString {
 	return sql.NullString{String: cmp.Or(text, byDefault), Valid: valid}
 }

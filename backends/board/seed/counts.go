@@ -11,11 +11,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// seedCounts are what a batch adds to counters.
+// seedCounts collects what a batch of threads adds to the counts of forums and members.
 type seedCounts struct {
 	forums  map[int64]forumCount
 	users   map[int64]userCount
-	members map[memberForum]int64 // posts
+	members map[memberForum]int64 // visible posts of a member in a forum
 }
 
 type memberForum struct{ forum, member int64 }
@@ -27,13 +27,15 @@ type userCount struct {
 	lastAt kernel.Moment
 }
 
-func (s seedCounts) user(by author, p *readyPost) {
-	n := s.users[by.id]
+// user counts a post of an author.
+func (s seedCounts) user(a author, p *readyPost) {
+	n := s.users[a.id]
 	n.posts += int64(kernel.Bool(p.visibility == rights.Visible))
 	n.lastAt = max(n.lastAt, p.at)
-	s.users[by.id] = n
+	s.users[a.id] = n
 }
 
+// forum counts a thread with its replies, if it is visible.
 func (s seedCounts) forum(t *content.Thread) {
 	if t.Visibility != rights.Visible {
 		return
@@ -44,7 +46,7 @@ func (s seedCounts) forum(t *content.Thread) {
 	s.forums[t.Forum] = n
 }
 
-// write changes the rows in order, so that two nodes do not lock each other out.
+// write adds the counts to the rows of the database, in ascending order, so that two nodes cannot deadlock.
 func (s seedCounts) write(c store.Conn) error {
 	for _, id := range slices.Sorted(maps.Keys(s.forums)) {
 		n := s.forums[id]

@@ -16,7 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// maskOf returns the mask of words.
+// maskOf returns the mask of rights or restrictions with these words, which names maps to bits. The word * means all
+// rights, but is no restriction.
 func maskOf(words []string, names map[string]rights.Mask) (mask rights.Mask, err error) {
 	for _, word := range words {
 		if word == "*" && names["admin.access"] != 0 {
@@ -32,6 +33,7 @@ func maskOf(words []string, names map[string]rights.Mask) (mask rights.Mask, err
 	return mask, nil
 }
 
+// group adds a group, unless there is one with its name.
 func (sd *seeder) group(c store.Conn, g SeedGroup) error {
 	allow, err := maskOf(g.Allow, rights.MaskNames)
 	if err != nil {
@@ -51,6 +53,7 @@ func (sd *seeder) group(c store.Conn, g SeedGroup) error {
 	return err
 }
 
+// user adds a member, unless there is one with the same name.
 func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	if err := accounts.CheckName(u.Name); err != nil {
 		return err
@@ -91,7 +94,8 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	return err
 }
 
-// find returns the id of a row by its name, and 0 for an empty name.
+// find returns the id of the row that statement selects by a name, or 0 for an empty name. A name that is not found
+// is an error.
 func find(c store.Conn, statement, name string) (id int64, err error) {
 	if name == "" {
 		return 0, nil
@@ -102,10 +106,12 @@ func find(c store.Conn, statement, name string) (id int64, err error) {
 	return id, err
 }
 
-func forumNamed(c store.Conn, name string) (int64, error) {
-	return find(c, "SELECT id FROM board_forums WHERE slug = ?", name)
+// forumNamed returns the id of the forum with a slug, or 0 for an empty slug.
+func forumNamed(c store.Conn, slug string) (int64, error) {
+	return find(c, "SELECT id FROM board_forums WHERE slug = ?", slug)
 }
 
+// forum adds a forum, unless there is one with its slug.
 func (sd *seeder) forum(c store.Conn, f SeedForum) error {
 	parent, err := forumNamed(c, f.Parent)
 	if err != nil {
@@ -136,31 +142,33 @@ func (sd *seeder) forum(c store.Conn, f SeedForum) error {
 	return err
 }
 
+// override sets the rights of a group in a forum.
 func (sd *seeder) override(c store.Conn, o SeedOverride) error {
-	in, err := forumNamed(c, o.Forum)
+	forum, err := forumNamed(c, o.Forum)
 	if err != nil {
 		return err
 	}
-	of, err := find(c, "SELECT id FROM board_groups WHERE name = ?", o.Group)
+	group, err := find(c, "SELECT id FROM board_groups WHERE name = ?", o.Group)
 	if err != nil {
 		return err
 	}
-	set, err := maskOf(o.Allow, rights.MaskNames)
+	allow, err := maskOf(o.Allow, rights.MaskNames)
 	if err != nil {
 		return err
 	}
-	unset, err := maskOf(o.Deny, rights.MaskNames)
+	deny, err := maskOf(o.Deny, rights.MaskNames)
 	if err != nil {
 		return err
 	}
 	_, err = c.Exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
 		" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask",
-		in, of, set, unset)
+		forum, group, allow, deny)
 	return err
 }
 
+// moderator gives a member or a group rights in a forum.
 func (sd *seeder) moderator(c store.Conn, m SeedModerator) error {
-	in, err := forumNamed(c, m.Forum)
+	forum, err := forumNamed(c, m.Forum)
 	if err != nil {
 		return err
 	}
@@ -168,7 +176,7 @@ func (sd *seeder) moderator(c store.Conn, m SeedModerator) error {
 	if err != nil {
 		return err
 	}
-	of, err := find(c, "SELECT id FROM board_groups WHERE name = ?", m.Group)
+	group, err := find(c, "SELECT id FROM board_groups WHERE name = ?", m.Group)
 	if err != nil {
 		return err
 	}
@@ -177,10 +185,11 @@ func (sd *seeder) moderator(c store.Conn, m SeedModerator) error {
 		return err
 	}
 	_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades)"+
-		" VALUES (?, ?, ?, ?, ?)", in, kernel.Null(user), kernel.Null(of), mask, kernel.Bool(m.Cascades))
+		" VALUES (?, ?, ?, ?, ?)", forum, kernel.Null(user), kernel.Null(group), mask, kernel.Bool(m.Cascades))
 	return err
 }
 
+// prefix adds a prefix, if there is none with its label, and the forums that offer it.
 func (sd *seeder) prefix(c store.Conn, p SeedPrefix) error {
 	var id int64
 	err := c.Row("INSERT INTO board_prefixes (label, position) VALUES (?, (SELECT count(*) FROM board_prefixes))"+
@@ -189,18 +198,19 @@ func (sd *seeder) prefix(c store.Conn, p SeedPrefix) error {
 		return err
 	}
 	for _, name := range p.Forums {
-		in, err := forumNamed(c, name)
+		forum, err := forumNamed(c, name)
 		if err != nil {
 			return err
 		}
 		if _, err := c.Exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) VALUES (?, ?) ON CONFLICT DO NOTHING",
-			in, id); err != nil {
+			forum, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// token creates a token and records its text for the caller of LoadFixture.
 func (sd *seeder) token(c store.Conn, t SeedToken) error {
 	scopes := rights.Scopes
 	if len(t.Scopes) > 0 {

@@ -9,12 +9,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// lineReader reads a fixture and finds the lines of its bytes.
+// lineReader reads a fixture and remembers where its lines end.
 type lineReader struct {
 	from io.Reader
-	read int64   // bytes
-	ends []int64 // of lines, behind what lineOf was asked for
-	line int     // how many lines end before that
+	read int64   // number of bytes that were read
+	ends []int64 // offsets of the line ends behind the last offset for lineOf
+	line int     // how many lines end before that offset
 }
 
 // Read implements io.Reader.
@@ -29,8 +29,8 @@ func (l *lineReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lineOf returns the line, from 1 on, of a byte that was read. It is not asked for one before
-// the last.
+// lineOf returns the number of the line, starting at 1, of an offset in what was read. The offsets of its calls must
+// not decrease.
 func (l *lineReader) lineOf(offset int64) int {
 	for len(l.ends) > 0 && l.ends[0] < offset {
 		l.ends = l.ends[1:]
@@ -39,16 +39,16 @@ func (l *lineReader) lineOf(offset int64) int {
 	return l.line + 1
 }
 
-// place is where an element stands in a fixture: its line, and its number in its part.
+// place is the position of an element in a fixture: its line, and its number in its part, starting at 1.
 type place struct{ line, number int }
 
-// wrap puts the place before an error.
+// wrap returns an error whose text begins with the place.
 func (p place) wrap(err error) error {
 	return fmt.Errorf("line %d, element %d: %w", p.line, p.number, err)
 }
 
-// next reads an element, and moves at from the element before to it. An error is of what is
-// not JSON, behind which nothing can be read.
+// next reads the next element, and advances at from the previous element to this one. An error means that the fixture
+// is no valid JSON here, so that nothing can be read after it.
 func (sd *seeder) next(d *json.Decoder, at *place) (raw json.RawMessage, err error) {
 	at.number++
 	if err := d.Decode(&raw); err != nil {
@@ -59,14 +59,15 @@ func (sd *seeder) next(d *json.Decoder, at *place) (raw json.RawMessage, err err
 	return raw, nil
 }
 
-// decode reads an element, which has no other fields than the value.
+// decode decodes an element into value. Unknown fields are an error.
 func decode(raw json.RawMessage, value any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	return d.Decode(value)
 }
 
-// refuse tells that an element is left out. It returns the error where none may be.
+// refuse reports an element that breaks a rule to Options.Refused, and returns nil so that loading continues without
+// the element. It returns err if Refused is nil, if the database has failed, or if the context has ended.
 func (sd *seeder) refuse(err error) error {
 	if sd.Refused == nil || store.IsFailure(err) || sd.ctx.Err() != nil {
 		return err
@@ -75,8 +76,8 @@ func (sd *seeder) refuse(err error) error {
 	return nil
 }
 
-// load calls add for the elements of a batch, together if that goes well. Otherwise, where
-// elements may be left out, it finds those that are refused by halves.
+// load calls add for a range of elements, which adds all of them or none. If add refuses the range and elements may
+// be left out, load halves it until it has found the elements that are refused.
 func (sd *seeder) load(from, to int, add func(from, to int) error) error {
 	if from == to {
 		return nil
@@ -95,7 +96,7 @@ func (sd *seeder) load(from, to int, add func(from, to int) error) error {
 	return sd.load(middle, to, add)
 }
 
-// progress tells what is done of a part.
+// progress reports how much of a part is done.
 func (sd *seeder) progress(part string, done int) {
 	if sd.Progress != nil {
 		sd.Progress(part, done)

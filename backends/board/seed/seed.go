@@ -1,4 +1,4 @@
-// Package seed loads fixtures into a board, for demos and to move a forum here.
+// Package seed loads fixtures into a board, for demos and for forums that move here from other software.
 package seed
 
 import (
@@ -20,41 +20,39 @@ import (
 
 const (
 	seedBatch = 200     // elements in one transaction
-	SeedHead  = 1 << 20 // bytes by which a fixture is known
+	SeedHead  = 1 << 20 // the first bytes of a fixture, whose digest identifies it
 )
 
-// Service loads fixtures.
+// Service loads fixtures into a board.
 type Service struct {
 	*kernel.Server
 	accounts *accounts.Service
 }
 
-// Options are what who loads a fixture wants to be told. All functions are called by the
-// goroutine that loads it.
+// Options are the callbacks of LoadFixture. All of them are called by the goroutine that calls LoadFixture.
 type Options struct {
-	// Progress is called now and then with what is done of a part, posts being one.
-	// Default: nobody is told.
+	// Progress is called now and then with the name of a part of the fixture and how many of its elements are done.
+	// Posts are reported as a part, too. A nil Progress is not called.
 	Progress func(part string, done int)
-	// Refused is called with an element that breaks a rule, or that refers to what is not
-	// there. The element is left out, and the rest is loaded. Default: the first one ends
-	// the load.
+	// Refused is called with the error of an element that breaks a rule or refers to something that does not exist.
+	// The element is left out, and the rest is loaded. If Refused is nil, the first such element ends LoadFixture
+	// with an error.
 	Refused func(why error)
 }
 
-// New returns what loads fixtures into a board.
+// New returns a Service that loads fixtures into a board.
 func New(board *kernel.Server, members *accounts.Service) *Service {
 	return &Service{Server: board, accounts: members}
 }
 
-// LoadFixture loads a fixture, see Fixture, for demos and to move a forum here. It
-// reads as a stream: a fixture may be larger than memory. What it returns are the
-// tokens made, in their order: with an error, those made before it. The error names
-// the line and the element that was refused, and the thread.
+// LoadFixture loads a fixture, whose format Fixture documents. It reads the fixture as a stream, so a fixture may be
+// larger than memory. It returns the tokens that it created, in their order, also with an error. The error names the
+// line and the number of the element that was refused, and the title if it is a thread.
 //
-// What is there already (a user, a group, a forum of the same name) is kept,
-// so that names may refer to it. How much of a fixture was loaded is noted with
-// what was loaded, under the digest of its first megabyte: a fixture that was
-// interrupted goes on, and one that was loaded is not loaded again.
+// What exists on the board already, such as a user, group or forum of the same name, stays as it is, so the fixture
+// may refer to it. Each transaction also records how much of the fixture is loaded, under the digest of its first
+// megabyte: loading an interrupted fixture again continues where it ended, and a fixture that is loaded completely is
+// not loaded again.
 func (s *Service) LoadFixture(ctx context.Context, from io.Reader, o Options) (tokens []MadeToken, err error) {
 	text := bufio.NewReaderSize(from, SeedHead)
 	head, err := text.Peek(SeedHead)
@@ -88,9 +86,8 @@ func (s *Service) LoadFixture(ctx context.Context, from io.Reader, o Options) (t
 	return sd.tokens, expect(d, '}')
 }
 
-// Fixture documents what LoadFixture reads: one JSON object whose members come in this
-// order, each optional. Names refer to members before. docs/board-fixture.md
-// has it for those who write one.
+// Fixture documents what LoadFixture reads: one JSON object whose members come in this order, each of them optional.
+// Names may refer to what comes before them. For the authors of fixtures it is described in docs/board-fixture.md.
 type Fixture struct {
 	Groups    []SeedGroup     `json:"groups"`
 	Users     []SeedUser      `json:"users"`
@@ -102,12 +99,12 @@ type Fixture struct {
 	Tokens    []SeedToken     `json:"tokens"`
 }
 
-// SeedGroup is a group; rights are the words of the permission masks.
+// SeedGroup is a group. Its rights are the words of package rights, such as forum.view.
 type SeedGroup struct {
 	Name        string   `json:"name"`
 	Allow       []string `json:"allow"`
 	Restrict    []string `json:"restrict"`
-	EditWindow  *int64   `json:"editWindowMinutes"` // default 1440; 0: no limit
+	EditWindow  *int64   `json:"editWindowMinutes"` // default 1440; 0 means no limit
 	PostsPerDay int64    `json:"postsPerDay"`
 }
 
@@ -115,12 +112,12 @@ type SeedGroup struct {
 type SeedUser struct {
 	Name      string   `json:"name"`
 	Email     string   `json:"email"`
-	Confirmed bool     `json:"emailConfirmed"` // mails go there
-	Password  string   `json:"password"`       // empty: none
+	Confirmed bool     `json:"emailConfirmed"` // mails are sent to Email
+	Password  string   `json:"password"`       // empty means none
 	Groups    []string `json:"groups"`         // default: registered
 	State     string   `json:"state"`          // default: active
 	Moderated bool     `json:"moderated"`
-	Posts     int64    `json:"posts"` // counted as posted before
+	Posts     int64    `json:"posts"` // added to the post count
 
 	JoinedAt time.Time `json:"joinedAt"` // default: now
 	Title    string    `json:"title"`
@@ -131,7 +128,7 @@ type SeedUser struct {
 type SeedForum struct {
 	Slug            string  `json:"slug"`
 	Title           string  `json:"title"`
-	Parent          string  `json:"parent"` // slug; empty: a root
+	Parent          string  `json:"parent"` // slug; empty means a root
 	Type            string  `json:"type"`   // default: forum
 	Description     string  `json:"description"`
 	LinkURL         *string `json:"linkUrl"`
@@ -144,7 +141,7 @@ type SeedForum struct {
 	MaxWords        int64   `json:"maxWords"`
 }
 
-// SeedOverride changes the rights of a group in a forum and those below.
+// SeedOverride changes the rights of a group in a forum and the forums below it.
 type SeedOverride struct {
 	Forum string   `json:"forum"`
 	Group string   `json:"group"`
@@ -167,21 +164,21 @@ type SeedPrefix struct {
 	Forums []string `json:"forums"`
 }
 
-// SeedThread is a thread with its posts, the first one first.
+// SeedThread is a thread with its posts in their order.
 type SeedThread struct {
 	Forum  string     `json:"forum"`
 	Title  string     `json:"title"`
-	Prefix string     `json:"prefix"` // label
+	Prefix string     `json:"prefix"` // its label
 	Sticky bool       `json:"sticky"`
 	Locked bool       `json:"locked"`
 	Views  int64      `json:"views"`
 	Posts  []SeedPost `json:"posts"`
 }
 
-// SeedPost is a post, by a member or by someone who has no account any more.
+// SeedPost is a post by a member, or by somebody who has no account any more.
 type SeedPost struct {
 	Author     string    `json:"author"`
-	Guest      string    `json:"guest"` // a name, instead of author
+	Guest      string    `json:"guest"` // the name of somebody without an account, instead of Author
 	Message    string    `json:"message"`
 	At         time.Time `json:"at"`         // default: now
 	Visibility string    `json:"visibility"` // visible, unapproved or deleted; default: visible
@@ -190,22 +187,22 @@ type SeedPost struct {
 	EditReason string    `json:"editReason"`
 }
 
-// SeedToken is a token to be made.
+// SeedToken is a token to be created.
 type SeedToken struct {
 	User   string   `json:"user"`
 	Name   string   `json:"name"`
 	Scopes []string `json:"scopes"` // default: all
-	Days   int      `json:"days"`   // 0: for ever
+	Days   int      `json:"days"`   // 0 means that it does not expire
 }
 
-// MadeToken is a token that was made. Members may have tokens of the same name.
+// MadeToken is a token that was created. A member may have several tokens of the same name.
 type MadeToken struct {
 	User  string `json:"user"`
 	Name  string `json:"name"`
 	Token string `json:"token"`
 }
 
-// seeder loads one fixture.
+// seeder is one run of LoadFixture.
 type seeder struct {
 	Options
 
@@ -213,21 +210,22 @@ type seeder struct {
 	ctx      context.Context //nolint:containedctx // a seeder is one run
 	lines    *lineReader
 	fixture  string
-	name     string         // of the part that is being loaded
-	done     map[string]int // elements of each part that are in
+	name     string         // name of the part that is being loaded
+	done     map[string]int // how many elements of each part are loaded
 	users    map[string]author
 	forums   map[string]int64
 	prefixes map[string]int64
-	made     []MadeToken // in the transaction that runs
-	tokens   []MadeToken // for good
+	made     []MadeToken // created in the running transaction
+	tokens   []MadeToken // created in committed transactions
 }
 
+// author is the author of a post.
 type author struct {
-	id   int64 // 0: without an account
+	id   int64 // 0 means that there is no account
 	name string
 }
 
-// resume reads what was loaded of the fixture before.
+// resume reads how much of the fixture was loaded by earlier runs.
 func (sd *seeder) resume() error {
 	return sd.service.Read(sd.ctx, func(c store.Conn) error {
 		return c.All("SELECT part, done FROM board_seeds WHERE fixture = ?", []any{sd.fixture}, func(r store.Row) error {
@@ -240,13 +238,14 @@ func (sd *seeder) resume() error {
 	})
 }
 
-// note keeps how much of a part is in, in the transaction that adds it.
+// note records how many elements of a part are loaded, in the transaction that adds them.
 func (sd *seeder) note(c store.Conn, part string, done int) error {
 	_, err := c.Exec("INSERT INTO board_seeds (fixture, part, done) VALUES (?, ?, ?) ON CONFLICT (fixture, part)"+
 		" DO UPDATE SET done = excluded.done", sd.fixture, part, done)
 	return err
 }
 
+// expect reads the next token, and returns an error if it is not want.
 func expect(d *json.Decoder, want json.Delim) error {
 	token, err := d.Token()
 	if err != nil {
@@ -258,6 +257,7 @@ func expect(d *json.Decoder, want json.Delim) error {
 	return nil
 }
 
+// part loads the part with a name, whose value is next in d.
 func (sd *seeder) part(d *json.Decoder, name string) error {
 	switch name {
 	case "groups":

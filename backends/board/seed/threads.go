@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// Of one transaction; a thread is never split.
+	// The numbers of threads and posts after which a transaction ends. A thread is never split.
 	SeedThreads = 500
 	seedPosts   = 2000
 
-	maxSeedPosts = 100_000 // of a thread
+	maxSeedPosts = 100_000 // the most posts of one thread
 )
 
-// readyThread is a thread of a fixture that passed the rules.
+// readyThread is a thread of a fixture, checked and rendered by prepare.
 type readyThread struct {
 	SeedThread
 	place
@@ -38,6 +38,7 @@ type readyThread struct {
 	posts []readyPost
 }
 
+// readyPost is a post of a fixture, checked and rendered by preparePost.
 type readyPost struct {
 	SeedPost
 
@@ -46,20 +47,21 @@ type readyPost struct {
 	visibility int64
 }
 
-// threadBatch is what one transaction adds.
+// threadBatch has the threads that are added together.
 type threadBatch struct {
 	threads []readyThread
-	last    place // of the fixture up to its end
-	refused []error
-	err     error // behind all that
+	last    place   // the last element that was read
+	refused []error // of elements that are left out
+	err     error   // the error that ends the fixture after this batch
 }
 
-// wrap puts the place and the title of a thread before an error.
+// wrap returns an error whose text begins with the place and the title of the thread.
 func (t *readyThread) wrap(err error) error {
 	return fmt.Errorf("line %d, element %d, thread %q: %w", t.line, t.number, t.Title, err)
 }
 
-// threads reads and renders ahead while the batch before is being written.
+// threads loads the part with the threads. A second goroutine reads and renders the next batch while this one writes
+// the previous batch.
 func (sd *seeder) threads(d *json.Decoder) error {
 	if err := expect(d, '['); err != nil {
 		return err
@@ -108,7 +110,7 @@ func (sd *seeder) threads(d *json.Decoder) error {
 	return expect(d, ']')
 }
 
-// writeThreads adds a batch and returns how many posts it has.
+// writeThreads adds a batch of threads and returns how many posts were added.
 func (sd *seeder) writeThreads(threads []readyThread) (posts int, err error) {
 	err = sd.load(0, len(threads), func(from, to int) error {
 		err := sd.service.Write(sd.ctx, func(c store.Conn) error {
@@ -132,7 +134,8 @@ func countPosts(threads []readyThread) (n int) {
 	return n
 }
 
-// readThreads reads a batch behind an element, without what was loaded before.
+// readThreads reads and prepares the batch of threads behind the element at. It skips those that earlier runs have
+// loaded.
 func (sd *seeder) readThreads(d *json.Decoder, at place) (b threadBatch) {
 	b.last = at
 	for posts := 0; d.More() && len(b.threads) < SeedThreads && posts < seedPosts; {
@@ -179,7 +182,8 @@ func (sd *seeder) readThreads(d *json.Decoder, at place) (b threadBatch) {
 	return b
 }
 
-// prepare holds a thread to the rules and renders it.
+// prepare checks a thread and its posts by the rules of a new board, and renders the posts. Posts without a time get
+// now.
 func (t *readyThread) prepare(now kernel.Moment) (err error) {
 	if len(t.Posts) == 0 || len(t.Posts) > maxSeedPosts {
 		return fmt.Errorf("a thread has 1 to %d posts", maxSeedPosts)
@@ -198,6 +202,7 @@ func (t *readyThread) prepare(now kernel.Moment) (err error) {
 	return nil
 }
 
+// preparePost checks and renders a post.
 func preparePost(sp SeedPost, now kernel.Moment) (p readyPost, err error) {
 	switch {
 	case (sp.Author == "") == (sp.Guest == ""):
@@ -220,7 +225,7 @@ func preparePost(sp SeedPost, now kernel.Moment) (p readyPost, err error) {
 	return p, nil
 }
 
-// addThreads adds a batch, and everything that counts it.
+// addThreads adds a batch of threads with their posts, the rows of the search index, and the counts that they change.
 func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 	threads, err := reserve(c, "board_threads", len(list))
 	if err != nil {
@@ -292,18 +297,19 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 	return counts.write(c)
 }
 
-// countPost adds the n-th post to the numbers of its thread.
-func countPost(t *content.Thread, p *readyPost, id int64, n int, by author) {
+// countPost adds the n-th post (starting at 0) to the fields of its thread that depend on posts.
+func countPost(t *content.Thread, p *readyPost, id int64, n int, a author) {
 	if n == 0 {
-		t.Author, t.AuthorName, t.Created = by.id, by.name, p.at
+		t.Author, t.AuthorName, t.Created = a.id, a.name, p.at
 	}
 	if n > 0 && p.visibility != rights.Visible {
 		return
 	}
 	t.Replies += int64(kernel.Bool(n > 0))
-	t.Last, t.LastPoster, t.LastAt = id, by.name, max(t.LastAt, p.at)
+	t.Last, t.LastPoster, t.LastAt = id, a.name, max(t.LastAt, p.at)
 }
 
+// forumID returns the id of the forum with a slug, and caches it.
 func (sd *seeder) forumID(c store.Conn, slug string) (int64, error) {
 	if id := sd.forums[slug]; id != 0 {
 		return id, nil
@@ -316,6 +322,7 @@ func (sd *seeder) forumID(c store.Conn, slug string) (int64, error) {
 	return id, err
 }
 
+// prefixID returns the id of the prefix with a label, or 0 for an empty label, and caches it.
 func (sd *seeder) prefixID(c store.Conn, label string) (int64, error) {
 	if id := sd.prefixes[label]; id != 0 {
 		return id, nil
@@ -325,6 +332,7 @@ func (sd *seeder) prefixID(c store.Conn, label string) (int64, error) {
 	return id, err
 }
 
+// author returns the author of a post, and caches members by the names in the fixture.
 func (sd *seeder) author(c store.Conn, p SeedPost) (author, error) {
 	if p.Guest != "" {
 		return author{name: p.Guest}, nil
