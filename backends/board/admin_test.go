@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// actor returns a member by name, as of now. An empty name means the guest.
+// actor returns a member by name with the current rights. An empty name means the guest.
 func (s *site) actor(name string) *rights.Actor {
 	s.t.Helper()
 	if name == "" {
@@ -44,8 +44,8 @@ func (s *site) group(name string) int64 {
 	return s.number("SELECT id FROM board_groups WHERE name = ?", name)
 }
 
-// refused fails unless err is a refusal of a status, with a first reason if one
-// is given.
+// refused fails the test unless err is an API error with the status and, if reason is not empty, with this reason
+// first.
 func refused(t *testing.T, what string, err error, status int, reason string) {
 	t.Helper()
 	e, ok := apierror.From(err)
@@ -61,12 +61,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// lastLog returns the newest entry of the log.
+// lastLog returns the newest entry of the moderation log, except for looks.
 func (s *site) lastLog() admin.LogEntry {
 	s.t.Helper()
 	list, _, err := s.service.Admin.Log(s.t.Context(), s.actor("admin"), admin.LogQuery{Limit: 10})
 	for _, entry := range list {
-		if entry.Action != "forum.look" { // these are written behind the requests, whenever it is time
+		if entry.Action != "forum.look" { // looks are written by a background job, at any time
 			return entry
 		}
 	}
@@ -74,8 +74,8 @@ func (s *site) lastLog() admin.LogEntry {
 	return admin.LogEntry{}
 }
 
-// TestWhoMayAdminister runs every command as all kinds of actors: only an
-// administrator is let through, and each change is in the log.
+// TestWhoMayAdminister runs every command as actors of all kinds. It checks that only an administrator may run it,
+// and that each change is logged.
 func TestWhoMayAdminister(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -198,8 +198,7 @@ func TestWhoMayAdminister(t *testing.T) {
 	})
 }
 
-// TestRightsCountAtOnce: what an administrator changes counts in the next
-// request of the API.
+// TestRightsCountAtOnce checks that a change by an administrator takes effect with the next request to the API.
 func TestRightsCountAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -239,7 +238,7 @@ func TestRightsCountAtOnce(t *testing.T) {
 		approve := path("/moderation/queue/%d/approve", held)
 		s.do("alice", "POST", approve, "{}").want(404)
 		must(t, b.Admin.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: rights.ContentApprove}))
-		s.do("alice", "POST", approve, "{}").want(404) // not below
+		s.do("alice", "POST", approve, "{}").want(404) // not in the forum below
 		must(t, b.Admin.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: rights.ContentApprove, Cascades: true}))
 		list, err := b.Admin.Moderators(ctx, ada)
 		must(t, err)
@@ -278,7 +277,7 @@ func TestRightsCountAtOnce(t *testing.T) {
 
 func groupErr(_ int64, err error) error { return err }
 
-// TestLastAdministrator: no command leaves the board without one.
+// TestLastAdministrator checks that no command leaves the board without an administrator.
 func TestLastAdministrator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -298,16 +297,16 @@ func TestLastAdministrator(t *testing.T) {
 		for name, attempt := range attempts {
 			refused(t, name+" of the only one", attempt(ada, id), 409, "")
 		}
-		// One who cannot act does not count.
+		// An administrator who cannot act does not count.
 		must(t, b.Admin.SetGroups(ctx, ada, s.user("banned"), []int64{registered, administrators}))
 		refused(t, "groups", attempts["groups"](ada, id), 409, "")
-		// Nor do two who leave one after the other.
+		// Two administrators cannot leave one after the other, either.
 		must(t, b.Admin.SetGroups(ctx, ada, s.user("bob"), []int64{registered, administrators}))
 		must(t, attempts["groups"](s.actor("bob"), id))
 		for _, name := range []string{"groups", "rights"} {
 			refused(t, name+" of the last one", attempts[name](s.actor("bob"), s.user("bob")), 409, "")
 		}
-		// With two, either may take it from the other, at the same time not both.
+		// Of two administrators each can remove the other, but not both at the same time.
 		must(t, b.Admin.SetGroups(ctx, s.actor("bob"), id, []int64{registered, administrators}))
 		x, y := s.actor("admin"), s.actor("bob")
 		errs := make(chan error, 2)
@@ -356,7 +355,7 @@ func TestForumTree(t *testing.T) {
 			if got := s.tree(); got != tree {
 				t.Errorf("tree: %s\nwant: %s", got, tree)
 			}
-			// Path and depth are as the parents say.
+			// The path and depth agree with the parents.
 			if n := s.number("SELECT count(*) FROM board_forums f LEFT JOIN board_forums p ON p.id = f.parent_id WHERE f.path <> COALESCE(p.path, '') || '/' || f.id OR f.depth <> COALESCE(p.depth + 1, 0)"); n != 0 {
 				t.Errorf("%d paths are wrong", n)
 			}
@@ -374,7 +373,7 @@ func TestForumTree(t *testing.T) {
 		must(t, b.Admin.ShiftForum(ctx, ada, s.forum("public"), 2))
 		must(t, b.Admin.ShiftForum(ctx, ada, s.forum("link"), 1)) // is the last
 		want("staff -below-staff root -members -tickets -public -held -closed -prefixed -wordy -link")
-		// A hidden parent hides, wherever it went.
+		// A hidden parent hides the forums below it, wherever it is moved.
 		must(t, move("public", "staff"))
 		s.do("alice", "GET", path("/forums/%d/threads", s.forum("public")), "").want(404)
 		must(t, move("public", "root"))
@@ -402,7 +401,7 @@ func TestForumTree(t *testing.T) {
 		f.Type = "category"
 		refused(t, "a category of threads", b.Admin.EditForum(ctx, ada, f.ID, f.ForumSpec, nil), 422, "has_threads")
 
-		// The rules of a forum count in the API, also that of a new one.
+		// The rules of a forum apply in the API, also those of a new forum.
 		zero := int64(0)
 		spec = admin.ForumSpec{Type: "forum", Title: "Public", Parent: s.forum("root"), Open: true, AllowThreads: true, ModerateThreads: true, FloodSeconds: &zero, MinWords: 2, MaxWords: 3}
 		id, err := b.Admin.CreateForum(ctx, ada, spec)
@@ -474,7 +473,7 @@ func TestSettings(t *testing.T) {
 		if e := s.lastLog(); e.Action != "settings.change" || !strings.Contains(e.Detail, "title_max: 120 → 12") {
 			t.Errorf("log: %+v", e)
 		}
-		// What is as the configuration says is not stored.
+		// A value that equals that of the configuration is not stored.
 		must(t, set("hold_first", "1", "title_max", "120", "message_min", "2", "words_max", "5000", "new_member_links", "2"))
 		if n := s.number("SELECT count(*) FROM board_settings WHERE name NOT IN ('cursor_secret', 'names_filled', 'search_indexed')"); n != 0 {
 			t.Errorf("%d settings are stored", n)
@@ -622,7 +621,7 @@ func TestMembers(t *testing.T) {
 		if got := strings.Join(names, " "); got != "admin alice awaiting banned bob mod newbie watched" {
 			t.Errorf("members: %s", got)
 		}
-		// Each order has all of a state, or of all states, once.
+		// Each order lists all members of a state, or of all states, once.
 		s.exec("UPDATE board_users SET joined_at = 7, post_count = id / 3, last_active_at = CASE WHEN id < 4 THEN NULL ELSE id END")
 		for _, q := range []admin.MemberQuery{{}, {State: "active"}, {State: "banned"}, {State: "\x00"}} {
 			for column, order := range map[string]string{"joined_at": admin.MembersNewest, "COALESCE(last_active_at, 0)": admin.MembersSeen, "post_count": admin.MembersPosts} {
@@ -718,7 +717,7 @@ func TestPrefixesAndWords(t *testing.T) {
 	})
 }
 
-// bareAdministrator returns an administrator without any other right.
+// bareAdministrator returns an administrator who has no other right.
 func (s *site) bareAdministrator() *rights.Actor {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -728,8 +727,8 @@ func (s *site) bareAdministrator() *rights.Actor {
 	return s.actor("newbie")
 }
 
-// TestAsAdministrator: what an administrator could not do as another member is in
-// the log, on every path.
+// TestAsAdministrator checks that the log records, on every path, what an administrator could not have done as
+// another member.
 func TestAsAdministrator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -779,14 +778,14 @@ func TestAsAdministrator(t *testing.T) {
 				t.Errorf("%s: the log has %+v", step.action, e)
 			}
 		}
-		// One who could do it anyway is not noted so.
+		// What the actor could do anyway is not logged as done by an administrator.
 		before := s.number("SELECT count(*) FROM board_moderation_log")
 		must(t, steps[1].run(s.actor("mod")))
 		if n := s.number("SELECT count(*) FROM board_moderation_log"); n != before {
 			t.Errorf("a moderator's reply is in the log")
 		}
 
-		// Looks, once for a forum.
+		// Looks are logged once per forum.
 		must(t, b.Flush(ctx))
 		s.clock.advance(2 * time.Hour)
 		must(t, b.Admin.ChangeSettings(ctx, s.actor("admin"), map[string]string{"offline": "1"}, nil))
@@ -805,7 +804,7 @@ func TestAsAdministrator(t *testing.T) {
 		if n := s.number("SELECT count(*) FROM board_moderation_log WHERE action = 'forum.look' AND forum_id = ? AND actor_id = ?", s.forum("staff"), s.user("newbie")); n != 1 {
 			t.Errorf("%d looks at the staff's forum", n)
 		}
-		// The groups that a board begins with give administrators every right.
+		// The built-in groups give administrators every right.
 		if n := s.number("SELECT count(*) FROM board_moderation_log WHERE actor_id = ? AND detail LIKE 'as administrator%'", s.user("admin")); n != 0 {
 			t.Errorf("%d entries say that the administrator had no right", n)
 		}
@@ -814,7 +813,8 @@ func TestAsAdministrator(t *testing.T) {
 
 func editErr(_ posts.Edited, err error) error { return err }
 
-// TestModeratorOfOneForum: queue, reports and log end where the rights end.
+// TestModeratorOfOneForum checks that the queue, the reports and the log show only the forums in which the moderator
+// has the rights.
 func TestModeratorOfOneForum(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -885,7 +885,7 @@ func TestModeratorOfOneForum(t *testing.T) {
 			must(t, err2)
 		}
 
-		// Reports go with their thread, and end.
+		// Reports move with their thread, and can be closed there.
 		to := s.forum("members")
 		must(t, b.Posts.Change(ctx, ada, s.threadOf("Public thread"), posts.ThreadChange{Forum: &to}))
 		if reports, _, err = b.Admin.Reports(ctx, alice, 0, 0, 50); err != nil || len(reports) != 2 {
@@ -916,7 +916,7 @@ func TestSettleAll(t *testing.T) {
 			ids = append(ids, data[api.Replied](s.do("watched", "POST", path("/threads/%d/posts", thread), path(`{"message":"held %d"}`, i)).want(201)).ID)
 		}
 		mod := s.actor("mod")
-		// Pages by keyset, with what came before.
+		// Pages of the queue, with the post before each held one.
 		first, next, err := b.Admin.QueuePage(ctx, mod, s.forum("public"), 0, 3)
 		must(t, err)
 		if len(first) != 3 || next == 0 || first[0].Before == nil || first[2].Reason != "author_moderated" {
@@ -926,7 +926,7 @@ func TestSettleAll(t *testing.T) {
 			t.Errorf("context: %+v %+v", first[2].Before, first[2].Author)
 		}
 		if n, err := b.Admin.SettleAll(ctx, s.actor("bob"), ids[:1], true, "", nil); err != nil || n != (admin.AllSettled{Skipped: 1}) {
-			t.Errorf("a member settles %+v: %v", n, err) // does not even see it
+			t.Errorf("a member settles %+v: %v", n, err) // the member does not see the post
 		}
 		n, err := b.Admin.SettleAll(ctx, mod, ids[:4], true, "fine", nil)
 		if err != nil || n != (admin.AllSettled{Done: 4}) {
@@ -947,8 +947,8 @@ func TestSettleAll(t *testing.T) {
 	})
 }
 
-// TestSettleWhatWasSeen: a decision is on a post as the moderator saw it, with its title
-// and files.
+// TestSettleWhatWasSeen checks that a decision on a held post is refused if the post, its title or its files have
+// changed since the moderator saw them.
 func TestSettleWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -1000,7 +1000,7 @@ func TestSettleWhatWasSeen(t *testing.T) {
 	})
 }
 
-// TestLog pages through the log by all of its filters.
+// TestLog pages through the log with each of its filters.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

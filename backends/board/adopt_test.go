@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestAdopt: an actor has the rights of the service that takes it over, without
-// another look at the database; unless that has something newer.
+// TestAdopt checks that an adopted actor has the settings of the service that adopts it, without another read of the
+// database unless the rights have changed since.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

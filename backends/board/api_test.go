@@ -209,7 +209,7 @@ func TestCursorsBelongToTheirForum(t *testing.T) {
 				s.do("bob", "GET", public+"?after="+(*page.NextCursor)[:40]+"AAAAA", "").want(400, "bad_request")
 			}
 		}
-		if len(seen) != 33 { // 30, two visible ones of the fixture, and bob's own held one
+		if len(seen) != 33 { // the 30, two visible threads of the fixture, and bob's own held thread
 			t.Errorf("%d threads, want 33", len(seen))
 		}
 	})
@@ -241,7 +241,7 @@ func TestParallelReplies(t *testing.T) {
 			})
 		}
 		wait.Wait()
-		// A moderator passes by the flood control; a member has a bucket of 5.
+		// The flood control does not limit a moderator; a member has a bucket of 5.
 		if got := statuses["mod"]; got[201] != writers/2 {
 			t.Errorf("mod: %v", got)
 		}
@@ -271,18 +271,18 @@ func TestFlood(t *testing.T) {
 		s.clock.advance(15 * time.Second)
 		reply("alice", 6).want(201)
 		reply("alice", 7).want(429, "flood_limited")
-		s.do("alice", "POST", thread, `{"message":"flood 6"}`).want(422, "validation_failed", "duplicate") // before flood
+		s.do("alice", "POST", thread, `{"message":"flood 6"}`).want(422, "validation_failed", "duplicate") // checked before the flood control
 		reply("newbie", 0).want(201)
 		reply("newbie", 1).want(201)
 		reply("newbie", 2).want(429, "flood_limited")
 		s.clock.advance(15 * time.Second)
 		s.do("alice", "POST", thread, `{"message":"flood 6"}`).want(422, "validation_failed", "duplicate")
-		reply("alice", 8).want(201) // what was refused has spent nothing
+		reply("alice", 8).want(201) // refused posts have taken no tokens
 	})
 }
 
-// TestFloodOfForum: a forum with a flood time of its own has buckets of its own; a post in a slow
-// one keeps nobody out of the others.
+// TestFloodOfForum checks that a forum with its own flood time has its own buckets: a post in a slow forum does not
+// keep its author from posting in others.
 func TestFloodOfForum(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -392,7 +392,7 @@ func TestModeration(t *testing.T) {
 		s.do("bob", "GET", path("%s/posts/%d", thread, second), "").want(200)
 		s.exact()
 
-		s.do("alice", "DELETE", path("%s/posts/%d", thread, held.PostID), "").want(403, "forbidden") // others have… a reply is there
+		s.do("alice", "DELETE", path("%s/posts/%d", thread, held.PostID), "").want(403, "forbidden") // others have replied already
 		if r := data[api.Removed](s.do("mod", "DELETE", path("%s/posts/%d", thread, held.PostID), "").want(200)); !r.Changed {
 			t.Error("nothing deleted")
 		}
@@ -457,7 +457,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// TestFlushWaits: who flushes finds written what another had begun to.
+// TestFlushWaits checks that when Flush returns, what an earlier Flush had begun to write is written, too.
 func TestFlushWaits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), kernel.Options{})
@@ -471,9 +471,9 @@ func TestFlushWaits(t *testing.T) {
 		}))
 	})
 	<-begun
-	s.do("alice", "GET", "/me", "").want(200) // now, or the first run of the job could have written it
+	s.do("alice", "GET", "/me", "").want(200) // only now, as the first run of the job could have written it
 	work.Go(func() { must(t, s.service.Flush(t.Context())) })
-	for s.service.shared.flushes.TryAcquire(1) { // until that has begun
+	for s.service.shared.flushes.TryAcquire(1) { // until the Flush above has begun
 		s.service.shared.flushes.Release(1)
 		runtime.Gosched()
 	}

@@ -30,8 +30,8 @@ func (s *site) spammed(title string, at time.Time, runs ...int) (thread int64) {
 	return s.threadOf(title)
 }
 
-// TestArchive: long runs of old deleted posts move, nothing that clients see
-// changes but for those who see deleted posts, and restore brings one back.
+// TestArchive checks that long runs of old deleted posts are archived, that clients notice nothing except those who
+// see deleted posts, and that restore brings an archived post back.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -83,7 +83,7 @@ func TestArchive(t *testing.T) {
 		}
 		s.do("mod", "POST", path("/posts/%d/restore", id), "").want(409)
 
-		// What is archived goes with its thread into another forum.
+		// Archived posts move with their thread to another forum.
 		archived := s.number("SELECT min(id) FROM board_posts_archive")
 		s.exec("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, 'spam', 1)", archived, s.forum("public"), s.actor("bob").ID())
 		s.do("mod", "PATCH", path("/threads/%d", thread), path(`{"forumId":%d}`, s.forum("members"))).want(200)

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta/imagetest"
 )
 
-// photos returns images with a secret in their metadata, by the names of their files.
+// photos returns images with a secret in their metadata, by file name.
 func photos(t *testing.T) map[string]string {
 	t.Helper()
 	jpeg, gif := imagetest.Picture(t, "jpeg", 3, 2), imagetest.Picture(t, "gif", 3, 2)
@@ -26,7 +26,7 @@ func photos(t *testing.T) map[string]string {
 	}
 }
 
-// TestImagesTellNothing: what an image holds beside the picture is not stored.
+// TestImagesTellNothing checks that nothing of an uploaded image is stored besides the picture.
 func TestImagesTellNothing(t *testing.T) {
 	t.Parallel()
 	onBothStores(t, func(t *testing.T, s *site) {
@@ -38,7 +38,7 @@ func TestImagesTellNothing(t *testing.T) {
 				t.Errorf("%s tells the secret", name)
 			}
 			width, height := int64(3), int64(2)
-			if name == "photo.jpg" { // its orientation turns it
+			if name == "photo.jpg" { // its orientation swaps width and height
 				width, height = height, width
 			}
 			if int64(len(got)) != f.Size || f.SHA256 != hashOf(got) || *f.Width != width || *f.Height != height {
@@ -53,7 +53,7 @@ func TestImagesTellNothing(t *testing.T) {
 	})
 }
 
-// putContent keeps content as it is.
+// putContent stores content without changing it.
 func (s *site) putContent(content string) {
 	s.t.Helper()
 	hash := hashOf(content)
@@ -72,8 +72,8 @@ func hashOf(content string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TestStoredImages: images that were stored with their metadata lose them by the
-// job, once, and before that when they are asked for.
+// TestStoredImages checks that images which were stored with their metadata lose it by the job, once, and when they
+// are downloaded before that.
 func TestStoredImages(t *testing.T) {
 	t.Parallel()
 	onBothStores(t, func(t *testing.T, s *site) {
@@ -91,7 +91,7 @@ func TestStoredImages(t *testing.T) {
 		store("clean.jpg", imagetest.Picture(t, "jpeg", 3, 2))
 		store("broken.jpg", photos(t)["photo.jpg"][:80])
 		store("first.jpg", photos(t)["photo.jpg"][:90])
-		s.do("", "GET", path("/attachments/%d", ids["first.jpg"]), "").want(404, "not_found") // before the job, too
+		s.do("", "GET", path("/attachments/%d", ids["first.jpg"]), "").want(404, "not_found") // also before the job has run
 		store("asked.jpg", photos(t)["photo.jpg"]+"secret, too")
 		get := func(name string) *answer { return s.do("", "GET", path("/attachments/%d", ids[name]), "").want(200) }
 		if strings.Contains(get("asked.jpg").body, "secret") {

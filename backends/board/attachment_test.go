@@ -33,7 +33,7 @@ func editable(s *site) *site {
 	return s
 }
 
-// onBothStores runs the test on each engine with each place of content.
+// onBothStores runs the test on both databases, each with both places for the content of attachments.
 func onBothStores(t *testing.T, test func(t *testing.T, s *site)) {
 	t.Helper()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -49,7 +49,7 @@ func onBothStores(t *testing.T, test func(t *testing.T, s *site)) {
 	})
 }
 
-// TestAttachmentPace: a file has to come at a pace.
+// TestAttachmentPace checks that uploads are read with a minimum rate.
 func TestAttachmentPace(t *testing.T) {
 	t.Parallel()
 	s := editable(newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true}))
@@ -61,7 +61,7 @@ func TestAttachmentPace(t *testing.T) {
 	}
 }
 
-// TestAttachments: upload, list, download, remove, on both stores.
+// TestAttachments uploads, lists, downloads and removes attachments on all stores.
 func TestAttachments(t *testing.T) {
 	t.Parallel()
 	onBothStores(t, func(t *testing.T, s *site) {
@@ -71,7 +71,7 @@ func TestAttachments(t *testing.T) {
 		if f.Name != `Ünï "x".PNG` || f.MediaType != "image/png" || f.Size != int64(len(content)) || *f.Width != 3 || *f.Height != 2 {
 			t.Errorf("%+v", f)
 		}
-		large := strings.Repeat("0123456789abcdef", 50_000) // three parts and more
+		large := strings.Repeat("0123456789abcdef", 50_000) // more than three parts
 		text := data[api.AttachmentInfo](s.upload("alice", posts, "notes.txt", large).want(201))
 		if list := data[[]api.AttachmentInfo](s.do("", "GET", posts+"/attachments", "").want(200)); len(list) != 2 || list[0] != f && list[0].ID != f.ID {
 			t.Errorf("%+v", list)
@@ -102,7 +102,7 @@ func TestAttachments(t *testing.T) {
 		if same := s.send(r); same.status != 304 || same.body != "" {
 			t.Errorf("%d %q", same.status, same.body)
 		}
-		// The same content is kept once and lasts as long as one file has it.
+		// Equal content is stored once, and kept as long as one attachment has it.
 		twin := data[api.AttachmentInfo](s.upload("alice", posts, "twin.png", content).want(201))
 		s.do("alice", "DELETE", path("%s/attachments/%d", posts, f.ID), "").want(204)
 		s.do("alice", "DELETE", path("%s/attachments/%d", posts, f.ID), "").want(404, "not_found")
@@ -119,10 +119,10 @@ func TestAttachments(t *testing.T) {
 	})
 }
 
-// sweep runs the job some hours on, and wants it to find something or nothing.
+// sweep runs the job some hours later, and checks whether it finds something.
 func (s *site) sweep(hours, found int) {
 	s.t.Helper()
-	if folder := s.service.kernel.Options.Attachments; folder != "" { // its times are those of the system
+	if folder := s.service.kernel.Options.Attachments; folder != "" { // the times of files are those of the system
 		at := time.Now().Add(-time.Duration(hours) * 61 * time.Minute)
 		list, err := filepath.Glob(filepath.Join(folder, "*", "*"))
 		if err != nil {
@@ -144,7 +144,7 @@ func (s *site) sweep(hours, found int) {
 	s.service.kernel.Now = s.clock.now
 }
 
-// TestAttachmentQuota: what is removed counts until its content is gone.
+// TestAttachmentQuota checks that a removed attachment counts towards the quota until its content is deleted.
 func TestAttachmentQuota(t *testing.T) {
 	t.Parallel()
 	onBothStores(t, func(t *testing.T, s *site) {
@@ -167,8 +167,8 @@ func TestAttachmentQuota(t *testing.T) {
 	})
 }
 
-// TestAttachmentFlood: to attach and to remove spends of the flood control of
-// edits, before content is stored.
+// TestAttachmentFlood checks that attaching and removing files counts for the flood control of edits, before content
+// is stored.
 func TestAttachmentFlood(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -189,7 +189,7 @@ func TestAttachmentFlood(t *testing.T) {
 	})
 }
 
-// TestAttachmentRights: a file is as visible as its post, and belongs to it.
+// TestAttachmentRights checks that an attachment is visible to those who see its post, and only at that post.
 func TestAttachmentRights(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -230,7 +230,7 @@ func TestAttachmentRights(t *testing.T) {
 		s.upload("narrow", public, "a.txt", "x").want(403, "missing_scope")
 		s.upload("bob", public, "a.txt", "x").want(403, "forbidden", "no_permission")
 		s.do("bob", "DELETE", path("%s/attachments/%d", public, publicID), "").want(403, "forbidden", "no_permission")
-		s.do("bob", "DELETE", path("%s/attachments/%d", held, publicID), "").want(404) // not of this post
+		s.do("bob", "DELETE", path("%s/attachments/%d", held, publicID), "").want(404) // not an attachment of this post
 		s.upload("alice", held, "a.txt", "x").want(404)
 		locked := path("/threads/%d/posts/%d", s.threadOf("Locked thread"), s.postOf("locked first"))
 		s.upload("alice", locked, "a.txt", "x").want(403, "forbidden", "thread_locked")
@@ -244,7 +244,7 @@ func TestAttachmentRights(t *testing.T) {
 	})
 }
 
-// TestAttachmentHeld: who is moderated cannot put a file at a visible post.
+// TestAttachmentHeld checks that a moderated member cannot attach a file to a visible post.
 func TestAttachmentHeld(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true})
@@ -256,7 +256,7 @@ func TestAttachmentHeld(t *testing.T) {
 	s.exact()
 }
 
-// TestAttachmentRefused: bad names, types, sizes and counts.
+// TestAttachmentRefused checks that bad names, types, sizes and numbers of files are refused.
 func TestAttachmentRefused(t *testing.T) {
 	t.Parallel()
 	s := editable(newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true}))

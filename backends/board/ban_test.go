@@ -8,7 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestBanOfAwaiting: a ban is no way in for who was never let in.
+// TestBanOfAwaiting checks that banning a member who waits for approval, which would let the member in later, is
+// refused.
 func TestBanOfAwaiting(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -24,7 +25,7 @@ func TestBanOfAwaiting(t *testing.T) {
 	})
 }
 
-// TestMailAfterBan: mails go on with the end of a ban.
+// TestMailAfterBan checks that a banned member is mailed again once the ban has ended.
 func TestMailAfterBan(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

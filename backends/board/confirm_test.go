@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// member reads the state of a member and the mail address.
+// member returns the state and the mail address of a member.
 func (s *site) member(name string) (state, email, asked string, confirmed bool) {
 	s.t.Helper()
 	must(s.t, s.service.kernel.Read(s.t.Context(), func(c store.Conn) error {
@@ -26,8 +26,8 @@ func (s *site) member(name string) (state, email, asked string, confirmed bool) 
 	return state, email, asked, confirmed
 }
 
-// TestConfirmJoin: the states of who registers with a mail address, by how the
-// board takes new members.
+// TestConfirmJoin checks the states of a member who registers with a mail address, for each way in which the board
+// takes new members.
 func TestConfirmJoin(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -89,7 +89,7 @@ func TestConfirmJoin(t *testing.T) {
 			refused(t, "again", err, 410, "")
 		}
 
-		// Of two who register with one address who opens the link first has it.
+		// Of two members who register with the same address, the one who opens the link first gets it.
 		set("registration", "open")
 		set("confirm_mail", "1")
 		join("Zoe", "one@example.com")
@@ -104,7 +104,7 @@ func TestConfirmJoin(t *testing.T) {
 			t.Errorf("Zoe is %s", state)
 		}
 
-		// Nothing is open to who is not in.
+		// A member who was not let in can do nothing.
 		zoe, _, err := b.Accounts.Resume(ctx, s.signIn("zoe", "correct horse"))
 		must(t, err)
 		refused(t, "unconfirmed", b.Rights.Admit(zoe), 403, "")
@@ -117,7 +117,8 @@ func TestConfirmJoin(t *testing.T) {
 	})
 }
 
-// TestPurgeUnconfirmed: who never opens the link is forgotten, and the name is free.
+// TestPurgeUnconfirmed checks that members who never open their link are deleted, and that their names are free
+// again.
 func TestPurgeUnconfirmed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -154,7 +155,7 @@ func TestPurgeUnconfirmed(t *testing.T) {
 	})
 }
 
-// TestPurgeWaits: who has asked for the link once more has the time to open it.
+// TestPurgeWaits checks that a member who has asked for the link once more has the time to open it.
 func TestPurgeWaits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -188,8 +189,8 @@ func TestPurgeWaits(t *testing.T) {
 	})
 }
 
-// TestPurgeSeeded: members of a fixture who never were in are forgotten with what
-// the fixture says of them.
+// TestPurgeSeeded checks that unconfirmed members of a fixture are deleted together with everything else that the
+// fixture says of them.
 func TestPurgeSeeded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -208,7 +209,7 @@ func TestPurgeSeeded(t *testing.T) {
 	})
 }
 
-// TestConfirmAPI: a member asks for the link once more by the API.
+// TestConfirmAPI asks for the link once more with the API.
 func TestConfirmAPI(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -231,8 +232,8 @@ func TestConfirmAPI(t *testing.T) {
 	})
 }
 
-// TestMigratePeople: who follows something goes on to get mail, others confirm
-// their address first.
+// TestMigratePeople checks that after the migration members who follow something still get mail, and others must
+// confirm their address first.
 func TestMigratePeople(t *testing.T) {
 	t.Parallel()
 	before := fstest.MapFS{}

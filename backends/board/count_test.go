@@ -13,13 +13,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestRepliesDoNotWait: a reply that is held up holds up none in another thread
-// of its forum.
+// TestRepliesDoNotWait checks that a reply whose transaction takes long does not delay replies to other threads of
+// the forum.
 func TestRepliesDoNotWait(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		if db.Dialect() == store.SQLite {
-			return // one writer: all share a commit
+			return // has one writer, and all writes share a commit
 		}
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		forum := path("/forums/%d/threads", s.forum("public"))
@@ -29,7 +29,7 @@ func TestRepliesDoNotWait(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() {
 			err := s.service.kernel.Write(t.Context(), func(c store.Conn) error {
-				// The last row of a reply but for what it counts.
+				// A reply writes this row last, except for counts.
 				_, err := c.Exec("UPDATE board_thread_reads SET read_at = read_at WHERE user_id = (SELECT id FROM board_users WHERE username = 'alice') AND thread_id = ?", slow)
 				close(held)
 				<-release
@@ -42,7 +42,7 @@ func TestRepliesDoNotWait(t *testing.T) {
 		<-held
 		running.Go(func() { s.do("alice", "POST", path("/threads/%d/posts", slow), `{"message":"held up"}`) })
 		for s.number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 0 {
-			time.Sleep(time.Millisecond) // until it waits
+			time.Sleep(time.Millisecond) // until the reply waits
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -59,8 +59,8 @@ func TestRepliesDoNotWait(t *testing.T) {
 	})
 }
 
-// TestOnceInParallel: of requests with one key that come at the same time one is
-// carried out, and all are answered alike.
+// TestOnceInParallel checks that of parallel requests with the same idempotency key one is carried out, and all get
+// the same response.
 func TestOnceInParallel(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestFilesLate: files of a post that a request sent again brings are stored by
-// the rules of then, as are those that were not in the first one's time.
+// TestFilesLate checks that when a request with files is repeated, files which the first request did not store are
+// stored only if the current rules allow it.
 func TestFilesLate(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -31,7 +31,7 @@ func TestFilesLate(t *testing.T) {
 			}
 		}
 		reply(0)
-		late := func() { s.exec("UPDATE board_attachments SET removed_at = created_at") } // as if the first one had ended before
+		late := func() { s.exec("UPDATE board_attachments SET removed_at = created_at") } // as if the first request had ended before it stored the file
 		for _, rule := range []struct{ set, unset string }{
 			{"UPDATE board_threads SET is_locked = 1", "UPDATE board_threads SET is_locked = 0"},
 			{"UPDATE board_users SET suspended_until = 9000000000000000 WHERE username = 'bob'", "UPDATE board_users SET suspended_until = NULL"},

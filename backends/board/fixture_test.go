@@ -43,7 +43,7 @@ func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 // cheap hashes passwords at no cost.
 var cheap = password.Params{Memory: 8, Passes: 1, Lanes: 1}
 
-// hashed returns a password as the board would store it.
+// hashed returns the hash of a password as the board would store it.
 func hashed(t *testing.T, typed string) string {
 	t.Helper()
 	stored, err := password.Hasher{Params: cheap}.Hash(t.Context(), typed)
@@ -53,7 +53,7 @@ func hashed(t *testing.T, typed string) string {
 	return stored
 }
 
-// clock is a time that only the test moves.
+// clock is a time that only the test advances.
 type clock struct{ micros atomic.Int64 }
 
 func newClock() *clock {
@@ -65,7 +65,7 @@ func newClock() *clock {
 func (c *clock) now() time.Time          { return time.UnixMicro(c.micros.Load()) }
 func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 
-// site is a board with its API, as behind api_errors.
+// site is a board with its API, as it is served behind api_errors.
 type site struct {
 	t       *testing.T
 	service *Server
@@ -73,10 +73,10 @@ type site struct {
 	clock   *clock
 	// validator holds every answer to the served document; nil on PostgreSQL.
 	validator validator.Validator
-	tokens    map[string]string // by the name of the member
+	tokens    map[string]string // by the names of members
 }
 
-// newSite seeds a board with testdata/fixture.json.
+// newSite returns a board seeded with testdata/fixture.json.
 func newSite(t *testing.T, db *store.DB, options kernel.Options) *site {
 	t.Helper()
 	s := &site{t: t, clock: newClock()}
@@ -101,7 +101,7 @@ func newSite(t *testing.T, db *store.DB, options kernel.Options) *site {
 	}
 	s.api = s.service.API()
 	if db.Dialect() == store.Postgres {
-		return s // answers do not depend on the engine, and holding them to the document takes long
+		return s // responses do not depend on the engine, and validating them takes long
 	}
 	if s.validator, err = documented(s.service); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func documented(service *Server) (validator.Validator, error) {
 	return made, nil
 }
 
-// answer is what came back.
+// answer is the response to a request.
 type answer struct {
 	t      *testing.T
 	status int
@@ -180,7 +180,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 	return s.api.Serve(w, r, a)
 }
 
-// do sends a request as a member; empty: as the guest.
+// do sends a request as a member, or as the guest if the name is empty.
 func (s *site) do(as, method, path, body string) *answer {
 	s.t.Helper()
 	return s.send(s.request(as, method, path, body))
@@ -221,7 +221,7 @@ func (s *site) documented(r *http.Request, w *httptest.ResponseRecorder) {
 	validators.Unlock()
 	for _, fault := range faults {
 		if fault.IsPathMissingError() {
-			continue // an id that is none
+			continue // an invalid id
 		}
 		s.t.Errorf("%s %s: %d is not as documented: %s %s\n%s", r.Method, r.URL, w.Code, fault.Message, fault.Reason, w.Body)
 		for _, cause := range fault.SchemaValidationErrors {
@@ -310,7 +310,7 @@ func (s *site) exec(query string, args ...any) {
 	}
 }
 
-// exact fails where a counter differs from a recount.
+// exact fails the test if a counter differs from a recount.
 func (s *site) exact() {
 	s.t.Helper()
 	for what, query := range map[string]string{
@@ -338,14 +338,14 @@ func (s *site) exact() {
 	}
 }
 
-// joinForm returns a form to join that was shown a minute ago.
+// joinForm returns the fields of a registration form that was shown a minute ago.
 func (s *site) joinForm() accounts.JoinForm {
 	return accounts.JoinForm{Browser: "browser", Stamp: formguard.Stamp(s.service.kernel.Signer("formguard"), accounts.FormToJoin, "browser", s.clock.now().Add(-time.Minute))}
 }
 
 func path(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
-// quoted returns a text as JSON.
+// quoted returns a text as a JSON string.
 func quoted(text string) string {
 	out, err := json.Marshal(text)
 	if err != nil {

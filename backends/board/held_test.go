@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestTitleHeld: a title cannot say what a post may not.
+// TestTitleHeld checks that a title is held for the same reasons as a post.
 func TestTitleHeld(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -57,13 +57,13 @@ func TestTitleHeld(t *testing.T) {
 			s.exact()
 		}
 
-		// What the words are replaced by must be a title too.
+		// The title with the replaced words must be valid, too.
 		thread := start("alice", "Plain title")
 		title("alice", thread, "darn").want(422, "validation_failed", "too_short")
 		title("alice", thread, "grow and grow").want(422, "validation_failed", "too_long")
 		title("alice", thread, "darn Plain darn").want(200)
 
-		// Others' changes tell what it was.
+		// A change by somebody else is logged with the previous title.
 		title("mod", thread, "Better title").want(200)
 		log, _, err := s.service.Admin.Log(t.Context(), s.actor("mod"), admin.LogQuery{Action: "thread.edit", Limit: 1})
 		if err != nil || len(log) != 1 || log[0].Detail != "was: Plain" {
@@ -77,8 +77,8 @@ func TestTitleHeld(t *testing.T) {
 	})
 }
 
-// TestTitleFlood: titles spend of the flood control of edits; one that stays the
-// same does not.
+// TestTitleFlood checks that changes of titles count for the flood control of edits, but not if the title stays the
+// same.
 func TestTitleFlood(t *testing.T) {
 	t.Parallel()
 	s := editable(newSite(t, databases.SQLite(t), kernel.Options{}))
@@ -90,8 +90,7 @@ func TestTitleFlood(t *testing.T) {
 	s.do("alice", "PATCH", thread, `{"title":"One too many"}`).want(429)
 }
 
-// TestFilteredText: what words are replaced by must pass the rules that the text
-// passed.
+// TestFilteredText checks that a text must pass the rules again after the word filter has changed it.
 func TestFilteredText(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -126,8 +125,7 @@ func TestFilteredText(t *testing.T) {
 	})
 }
 
-// TestEditedLinks: links of a new member are held also when they come with an
-// edit.
+// TestEditedLinks checks that a post of a new member is also held if an edit brings the links.
 func TestEditedLinks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -147,7 +145,7 @@ func TestEditedLinks(t *testing.T) {
 	})
 }
 
-// TestSubscribeByPosting: who may not subscribe in a forum does not by writing there.
+// TestSubscribeByPosting checks that a member who may not subscribe in a forum does not subscribe by posting there.
 func TestSubscribeByPosting(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -169,7 +167,7 @@ func TestSubscribeByPosting(t *testing.T) {
 	})
 }
 
-// TestNotifiedOnce: followers are told of a post once, when they first see it.
+// TestNotifiedOnce checks that followers are notified of a post once, when they can first see it.
 func TestNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -194,7 +192,7 @@ func TestNotifiedOnce(t *testing.T) {
 			t.Helper()
 			return data[api.Replied](s.do(as, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
 		}
-		// A post that an edit held.
+		// A post that was held because of an edit.
 		thread := s.threadOf("Public thread")
 		follow("bob", thread)
 		post := reply("alice", thread, "As all see")
@@ -222,7 +220,7 @@ func TestNotifiedOnce(t *testing.T) {
 		told("mod", inside, 0)
 		told("mod", second, 1)
 		s.clock.advance(following.InstantDelay)
-		if list := s.mails(); len(list) != 1 || list["mod instant"] == nil { // alice has read it, as she answered
+		if list := s.mails(); len(list) != 1 || list["mod instant"] == nil { // alice has read it, because she has replied
 			t.Errorf("%+v", list)
 		}
 		approve(first)
@@ -232,13 +230,13 @@ func TestNotifiedOnce(t *testing.T) {
 			}
 		}
 		told("bob", post, 1)
-		told("mod", post, 0) // of before
+		told("mod", post, 0) // posted before mod followed the thread
 		s.clock.advance(following.InstantDelay)
 		if list := s.mails(); len(list) != 1 || list["bob instant"] == nil || list["bob instant"].Threads[0].Count != 2 {
 			t.Errorf("%+v", list)
 		}
 
-		// A thread that nobody has seen.
+		// A thread that was held from the beginning.
 		must(t, s.service.Following.SubscribeForum(t.Context(), s.actor("bob"), s.forum("held"), "instant"))
 		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Held","message":"Held message"}`).want(201))
 		told("bob", made.PostID, 0)

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestNetworkMembers: of one network only so many join in a day, also at the same
-// time, and who is refused for something else does not count.
+// TestNetworkMembers checks the number of members who may join from one network in a day, also in parallel, and that
+// registrations refused for another reason do not count.
 func TestNetworkMembers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -57,8 +57,8 @@ func TestNetworkMembers(t *testing.T) {
 	})
 }
 
-// TestTakenNameSpendsNoMail: nobody keeps an address from its mails by names that
-// are taken, and such attempts count for the client nevertheless.
+// TestTakenNameSpendsNoMail checks that registrations with a taken name do not use up the mails that an address may
+// get, but count for the client.
 func TestTakenNameSpendsNoMail(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -28,7 +28,7 @@ func newLinkSite(t *testing.T, db *store.DB) *site {
 	return s
 }
 
-// mailed takes what is due as if it were sent, by kind and address.
+// mailed claims the mails that are due, ends them as if they were sent, and returns them by kind and address.
 func (s *site) mailed() map[string]*mails.Mailing {
 	s.t.Helper()
 	ctx, all := s.t.Context(), make(map[string]*mails.Mailing)
@@ -45,7 +45,7 @@ func (s *site) mailed() map[string]*mails.Mailing {
 	return all
 }
 
-// resetLink returns the secret of a link to reset the password that bob asks for now.
+// resetLink asks for a link to reset the password of bob and returns its secret.
 func (s *site) resetLink() string {
 	s.t.Helper()
 	must(s.t, s.service.Accounts.AskReset(s.t.Context(), "bob@Example.com", clientAddress))
@@ -63,7 +63,7 @@ func (s *site) signIn(name, password string) string {
 	return cookie
 }
 
-// signedIn reports whether the session of a cookie is good.
+// signedIn reports whether a cookie has a valid session.
 func (s *site) signedIn(cookie string) bool {
 	s.t.Helper()
 	_, session, err := s.service.Accounts.Resume(s.t.Context(), cookie)
@@ -71,7 +71,7 @@ func (s *site) signedIn(cookie string) bool {
 	return session != nil
 }
 
-// TestReset: a link sets a password once, and signs out everywhere.
+// TestReset checks that a link sets a password once, and signs the member out everywhere.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -85,7 +85,7 @@ func TestReset(t *testing.T) {
 		s.exec("UPDATE board_users SET password_once = 1 WHERE username = 'bob'")
 		first := s.resetLink()
 		must(t, b.Accounts.AskReset(ctx, " BOB@example.com", clientAddress))
-		mail := s.mailed()["reset bob@Example.com"] // the address that is known, not what was typed
+		mail := s.mailed()["reset bob@Example.com"] // mailed to the stored address, not to what was typed
 		if mail == nil || mail.Name != "bob" || !mail.Link.Ends.Equal(s.clock.now().Add(time.Hour)) || mail.Link.Secret == first {
 			t.Fatalf("%+v", mail)
 		}
@@ -111,7 +111,7 @@ func TestReset(t *testing.T) {
 		if s.signedIn(former) || s.number("SELECT password_once FROM board_users WHERE username = 'bob'") != 0 {
 			t.Error("a session or the password for once is left")
 		}
-		s.signIn("bob@example.com", "battery staple") // though guesses were too many
+		s.signIn("bob@example.com", "battery staple") // in spite of too many wrong passwords before
 		refused(t, "again", b.Accounts.Reset(ctx, first, "another horse", clientAddress), 410, "")
 		refused(t, "the other one", b.Accounts.Reset(ctx, mail.Link.Secret, "another horse", clientAddress), 410, "")
 		_, err = b.Accounts.ReadLink(ctx, first, accounts.LinkReset)
@@ -119,7 +119,7 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// TestResetOnce: of many who use a link at the same time one does.
+// TestResetOnce checks that of many parallel uses of a link one succeeds.
 func TestResetOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -143,8 +143,8 @@ func TestResetOnce(t *testing.T) {
 	})
 }
 
-// TestLinksEnd: a link ends with its hour, with every other change of what it
-// leads to, and is mailed to nobody then.
+// TestLinksEnd checks that a link is void after its hour and after every other change of what it leads to, and is not
+// mailed any more then.
 func TestLinksEnd(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -152,7 +152,7 @@ func TestLinksEnd(t *testing.T) {
 		ctx, b, admin := t.Context(), s.service, s.actor("admin")
 		use := func(secret string) error { return b.Accounts.Reset(ctx, secret, "battery staple", clientAddress) }
 		next := func() string {
-			s.clock.advance(3 * time.Hour) // as often as one likes
+			s.clock.advance(3 * time.Hour) // so that the limits do not apply
 			return s.resetLink()
 		}
 		for what, end := range map[string]func(){
@@ -192,7 +192,7 @@ func TestLinksEnd(t *testing.T) {
 		if _, err := b.Purge(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if n := s.number("SELECT count(*) FROM board_links"); n != 1 { // which waits for its hour
+		if n := s.number("SELECT count(*) FROM board_links"); n != 1 { // the one that has not expired yet
 			t.Errorf("%d links are left", n)
 		}
 		must(t, b.Accounts.AskReset(ctx, "alice@example.com", clientAddress))
@@ -203,18 +203,17 @@ func TestLinksEnd(t *testing.T) {
 	})
 }
 
-// TestLinkMailedAgain: a mail that is sent again has another link, and the one
-// before ends.
+// TestLinkMailedAgain checks that a mail which is sent again has another link, and that the previous one is void.
 func TestLinkMailedAgain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		ctx, b := t.Context(), s.service
-		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')") // who knows no password cannot end that
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')") // links must also work while the board is offline
 		must(t, b.Accounts.AskReset(ctx, "bob@example.com", clientAddress))
 		to := mails.Recipient{User: s.user("bob"), Mode: accounts.LinkReset}
 		s.exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at) VALUES (?, 'daily', 'thread', 1, 1, 1, 1, 1)", s.user("alice"))
-		if due, err := b.Mails.DueMail(ctx, 1); err != nil || len(due) != 1 || due[0] != to { // though others wait longer
+		if due, err := b.Mails.DueMail(ctx, 1); err != nil || len(due) != 1 || due[0] != to { // first, although others have waited longer
 			t.Errorf("%v %v", due, err)
 		}
 		first, err := b.Mails.ClaimMail(ctx, to)
@@ -236,8 +235,7 @@ func TestLinkMailedAgain(t *testing.T) {
 	})
 }
 
-// TestResetTellsNothing: the answer is the same whether there is a member, as are
-// the bounds.
+// TestResetTellsNothing checks that responses and limits are the same whether or not a member has the address.
 func TestResetTellsNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -257,7 +255,7 @@ func TestResetTellsNothing(t *testing.T) {
 				}
 			}
 			ask("", email, address).want(429, "rate_limited")
-			ask("", strings.ToUpper(email), "198.51.100.1").want(429, "rate_limited") // counted for the address of the mail
+			ask("", strings.ToUpper(email), "198.51.100.1").want(429, "rate_limited") // counted for the mail address
 			for n := range 6 {
 				ask("alice", path("%d.%s", n, email), address).want(204)
 			}
@@ -278,8 +276,8 @@ func TestResetTellsNothing(t *testing.T) {
 	})
 }
 
-// TestLinksOfNetwork: a client does not ask for too many links, nor does a network; who
-// asks in vain keeps no neighbour from it.
+// TestLinksOfNetwork checks the limits for a client and for a network, and that refused requests of a client do not
+// count for its network.
 func TestLinksOfNetwork(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -309,7 +307,7 @@ func TestLinksOfNetwork(t *testing.T) {
 	})
 }
 
-// TestChangeEmail: an address is the member's when a link to it was opened.
+// TestChangeEmail checks that a member gets a new address only when the link mailed to it was opened.
 func TestChangeEmail(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -329,7 +327,7 @@ func TestChangeEmail(t *testing.T) {
 		}
 
 		reset := s.resetLink()
-		must(t, ask("alice@example.com", "correct horse")) // somebody has it
+		must(t, ask("alice@example.com", "correct horse")) // another member has this address
 		if sent := s.mailed(); len(sent) != 1 || sent["notice bob@Example.com"] == nil || sent["notice bob@Example.com"].Link.Secret != "" {
 			t.Errorf("%v", sent)
 		}
@@ -390,8 +388,8 @@ func TestChangeEmail(t *testing.T) {
 	})
 }
 
-// TestMailsOfMember: a member has so many links mailed in a day, wherever to and
-// from wherever.
+// TestMailsOfMember checks how many links a member can have mailed in a day, to whatever addresses and from whatever
+// clients.
 func TestMailsOfMember(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -414,8 +412,8 @@ func TestMailsOfMember(t *testing.T) {
 	})
 }
 
-// TestChangeEmailMeanwhile: a password that was right opens nothing once it is
-// another.
+// TestChangeEmailMeanwhile checks that a right password does not suffice if it is changed before the request is
+// carried out.
 func TestChangeEmailMeanwhile(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -435,7 +433,7 @@ func TestChangeEmailMeanwhile(t *testing.T) {
 	})
 }
 
-// TestZones: members see times where they are, if that is a place.
+// TestZones checks which time zones a member can set, and that an unknown one means UTC.
 func TestZones(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), kernel.Options{})

@@ -70,8 +70,7 @@ func BenchmarkThreadList(b *testing.B) {
 	}
 }
 
-// TestThreadListAllocations: a thread costs a bounded number of allocations, few
-// of them in the driver.
+// TestThreadListAllocations checks that the number of allocations per listed thread is bounded.
 func TestThreadListAllocations(t *testing.T) {
 	list := threadLister(t)
 	const most = 400

@@ -15,8 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// meanwhile runs change after act has read what it compares a password with, and
-// before it has compared it.
+// meanwhile runs change after act has read the password hash and before it has compared the password with it.
 func (s *site) meanwhile(act func() error, change func()) error {
 	s.t.Helper()
 	tries := func() int64 { return s.number("SELECT CAST(COALESCE(sum(tries), 0) AS BIGINT) FROM board_attempts") }
@@ -26,7 +25,7 @@ func (s *site) meanwhile(act func() error, change func()) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- act() }()
-	for tries() == before { // it counts and reads in one transaction
+	for tries() == before { // the attempt is counted and the hash is read in one transaction
 		if err := context.Cause(s.t.Context()); err != nil {
 			s.t.Fatal(err)
 		}
@@ -38,8 +37,8 @@ func (s *site) meanwhile(act func() error, change func()) error {
 	return <-ended
 }
 
-// TestPasswordChangesMeanwhile: a password that is right when it is read opens
-// nothing once it is not the member's any more, or the member is kept out.
+// TestPasswordChangesMeanwhile checks that a password which was right when its hash was read is refused if it was
+// changed, or the member excluded, before the comparison is done.
 func TestPasswordChangesMeanwhile(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -48,7 +47,7 @@ func TestPasswordChangesMeanwhile(t *testing.T) {
 		const password, address = "correct horse", "192.0.2.1"
 		hash, other := hashed(t, password), hashed(t, "battery staple")
 		reset := func() {
-			s.exec("UPDATE board_users SET password_hash = ?, state = 'banned', banned_until = 1 WHERE id = ?", hash, bob) // a ban that is over
+			s.exec("UPDATE board_users SET password_hash = ?, state = 'banned', banned_until = 1 WHERE id = ?", hash, bob) // a ban that has ended
 		}
 		reset()
 		cookie, err := b.Accounts.Login(ctx, "bob", password, address, "")
@@ -108,7 +107,7 @@ func TestPasswordChangesMeanwhile(t *testing.T) {
 	})
 }
 
-// TestRegisterOffline: a board that is closed takes no members.
+// TestRegisterOffline checks that a board that is offline takes no new members.
 func TestRegisterOffline(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -127,7 +126,8 @@ func TestRegisterOffline(t *testing.T) {
 	})
 }
 
-// TestOneMailAddress: an address is the same by whatever way it came in.
+// TestOneMailAddress checks that different spellings of a mail address count as the same address, however it was
+// entered.
 func TestOneMailAddress(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -157,7 +157,7 @@ func TestOneMailAddress(t *testing.T) {
 	})
 }
 
-// TestPasswordIsHashedAgain: a login knows the password, and stores it as new ones are.
+// TestPasswordIsHashedAgain checks that a sign-in replaces an outdated password hash.
 func TestPasswordIsHashedAgain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -179,7 +179,7 @@ func TestPasswordIsHashedAgain(t *testing.T) {
 		}
 		cookies, errs := make([]string, 4), make([]error, 4)
 		var together sync.WaitGroup
-		for i := range cookies { // one of them is the first to store it
+		for i := range cookies { // one of these sign-ins is the first to store the hash
 			together.Go(func() { cookies[i], errs[i] = s.service.Accounts.Login(ctx, "bob", "correct horse", clientAddress, "") })
 		}
 		together.Wait()

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// mails claims and ends all that is due, by the name of the member.
+// mails claims and ends all mailings that are due, and returns them by the name of the member and the mode.
 func (s *site) mails() map[string]*mails.Mailing {
 	s.t.Helper()
 	due, err := s.service.Mails.DueMail(s.t.Context(), 100)
@@ -43,8 +43,8 @@ func (s *site) mails() map[string]*mails.Mailing {
 	return list
 }
 
-// TestMail: members are mailed of what they follow, in the mode they chose, and
-// only of what they may see when it is sent.
+// TestMail checks that members are mailed about what they follow, in the mode that they chose, and only about what
+// they may see when the mail is sent.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -80,7 +80,7 @@ func TestMail(t *testing.T) {
 		if len(s.mails()) != 0 {
 			t.Error("mailed twice")
 		}
-		s.clock.advance(24 * time.Hour) // 2026-01-03, 03:04: a Saturday, behind the daily hour
+		s.clock.advance(24 * time.Hour) // 2026-01-03, 03:04, a Saturday, after the hour of the digests
 		if list = s.mails(); len(list) != 1 || list["newbie daily"] == nil || list["newbie daily"].Threads[0].Count != 2 {
 			t.Errorf("%+v", list)
 		}
@@ -89,7 +89,7 @@ func TestMail(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 
-		// What is read, deleted, moved out of sight, or followed no more is not told.
+		// Posts that were read, deleted, moved out of sight, or are no longer followed are not mailed.
 		for what, hide := range map[string]func(post int64){
 			"read": func(post int64) {
 				s.do("alice", "POST", path("/threads/%d/read", thread), path(`{"postId":%d}`, post)).want(200)
@@ -121,8 +121,7 @@ func TestMail(t *testing.T) {
 	})
 }
 
-// TestMailOfForum: who follows a forum is told of new threads in it, once they
-// are approved.
+// TestMailOfForum checks that followers of a forum are mailed about new threads there, once these are approved.
 func TestMailOfForum(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -180,7 +179,7 @@ func TestMailOfForum(t *testing.T) {
 	})
 }
 
-// TestMailQueue: a mailing belongs to one node, is tried again, and ends.
+// TestMailQueue checks that a mailing belongs to one node, is tried again, and is given up at last.
 func TestMailQueue(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -209,7 +208,7 @@ func TestMailQueue(t *testing.T) {
 		if m = claim(); m == nil || m.Key != key {
 			t.Fatalf("after the lease: %+v", m)
 		}
-		// What comes while it is sent is not lost.
+		// Posts that are written while a mail is being sent are not lost.
 		s.do("bob", "POST", posts, `{"message":"The second news"}`).want(201)
 		if err := s.service.Mails.MailSent(t.Context(), m); err != nil {
 			t.Fatal(err)
@@ -263,8 +262,8 @@ func TestMailQueue(t *testing.T) {
 	})
 }
 
-// TestMailOfHeldPost: a post that was held is mailed when others see it, also to who has
-// read later posts of the thread by then, and also while a mail is on its way.
+// TestMailOfHeldPost checks that a held post is mailed when others can see it, also to members who have read later
+// posts of the thread by then, and also while a mail is being sent.
 func TestMailOfHeldPost(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -316,7 +315,7 @@ func TestMailOfHeldPost(t *testing.T) {
 	})
 }
 
-// digest is a board on which alice is mailed, and bob writes.
+// digest is a board on which alice is mailed about what bob writes.
 type digest struct{ *site }
 
 func newDigest(t *testing.T, db *store.DB) digest {
@@ -379,8 +378,8 @@ func (s digest) told(after time.Duration, mode string, want ...string) {
 
 const day = 24 * time.Hour
 
-// TestDigestOfLatePost: a post that was held is in the digest when it is approved before that, also
-// in the midst of posts that were read by then; these are not told again.
+// TestDigestOfLatePost checks that a held post is in the digest if it is approved before that, also if it lies among
+// posts that were read by then, which are not mailed again.
 func TestDigestOfLatePost(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -398,21 +397,21 @@ func TestDigestOfLatePost(t *testing.T) {
 		s.approve(older)
 		s.told(day, "daily", "An older casino")
 
-		// An earlier page does not show it.
+		// Reading an earlier page does not mark it as read.
 		held = s.reply(thread, "A casino behind that page")
 		s.read(thread, s.reply(thread, "The end"))
 		s.approve(held)
 		s.read(thread, first)
 		s.told(day, "daily", "A casino behind that page")
 
-		// Who has read up to the end since has read it.
+		// Reading to the end since then marks it as read.
 		held = s.reply(thread, "A casino that is seen")
 		last := s.reply(thread, "The new end")
 		s.approve(held)
 		s.read(thread, last)
 		s.told(day, "daily")
 
-		// Approved while the mail is on its way.
+		// A post that is approved while the mail is being sent.
 		s.reply(thread, "Before it")
 		held = s.reply(thread, "A casino meanwhile")
 		s.reply(thread, "After it")
@@ -428,8 +427,8 @@ func TestDigestOfLatePost(t *testing.T) {
 	})
 }
 
-// TestDigestOfBoth: who follows a forum and a thread of it is told of both, also when one of them is
-// followed no more, or not in that mode.
+// TestDigestOfBoth checks that a member who follows a forum and a thread in it is mailed about both, also when the
+// member stops following one of them or follows it in another mode.
 func TestDigestOfBoth(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -467,7 +466,7 @@ func TestDigestOfBoth(t *testing.T) {
 	})
 }
 
-// TestDigestOfOtherMode: what waits to be mailed goes with the mode in which a thread or forum is
+// TestDigestOfOtherMode checks that what waits to be mailed moves to the mode in which its thread or forum is
 // followed from now on.
 func TestDigestOfOtherMode(t *testing.T) {
 	t.Parallel()
@@ -490,7 +489,7 @@ func TestDigestOfOtherMode(t *testing.T) {
 
 		s.reply(thread, "Of the last day")
 		s.follow(thread, "none")
-		s.follow(thread, "weekly") // nothing is lost by a slip
+		s.follow(thread, "weekly") // a change of mode by mistake loses nothing
 		s.told(7*day, "weekly", "Of the last day")
 		s.follow(thread, "none")
 
@@ -502,8 +501,8 @@ func TestDigestOfOtherMode(t *testing.T) {
 	})
 }
 
-// TestDigestOfHeldEdit: a post that was held by an edit before the digest is in the next one after it is
-// approved; one that was in a digest, or read, is not told again.
+// TestDigestOfHeldEdit checks that a post which an edit held before the digest is in the next digest after its
+// approval, and that a post which was in a digest, or was read, is not mailed again.
 func TestDigestOfHeldEdit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -535,7 +534,7 @@ func TestDigestOfHeldEdit(t *testing.T) {
 		s.approve(post)
 		s.told(day, "daily")
 
-		// Its thread, of which those who follow the forum are told.
+		// The thread of the post, about which followers of the forum are mailed.
 		s.followForum("daily")
 		thread = s.start("A thread")
 		post = s.postOf("A thread")
@@ -546,7 +545,7 @@ func TestDigestOfHeldEdit(t *testing.T) {
 	})
 }
 
-// TestReadingIsTold: who has read a post is not told of it any more.
+// TestReadingIsTold checks that a member is not mailed about posts that the member has read.
 func TestReadingIsTold(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -577,7 +576,7 @@ func TestReadingIsTold(t *testing.T) {
 	})
 }
 
-// TestUnsubscribeToken: a token ends what it is for, and cannot be made up.
+// TestUnsubscribeToken checks that a token ends the subscription that it is for, and cannot be forged.
 func TestUnsubscribeToken(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), kernel.Options{})

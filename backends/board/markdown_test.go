@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestCorpusThroughTheAPI: titles, reasons and messages come back as JSON text,
-// and the rendered message is safe.
+// TestCorpusThroughTheAPI checks that titles, reasons and messages are returned as JSON text, and that the rendered
+// message is safe.
 func TestCorpusThroughTheAPI(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

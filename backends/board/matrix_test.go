@@ -12,9 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestHiddenStaysHidden walks every route of the table as every kind of actor
-// over every kind of forum: what may not be seen is answered exactly like what
-// is not there, and no answer holds a word of it.
+// TestHiddenStaysHidden requests every route as every kind of actor for every kind of forum. It checks that the
+// response for something hidden is exactly that for something that does not exist, and contains no word of it.
 func TestHiddenStaysHidden(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -49,7 +48,7 @@ func TestHiddenStaysHidden(t *testing.T) {
 					ofPost, ofThread, ofForum := strings.Contains(r.Path, "{postId}"), strings.Contains(r.Path, "{threadId}"), strings.Contains(r.Path, "{forumId}")
 					write := r.Method != "GET"
 					if sees && write || as == "" && !r.Guest {
-						continue // what those may do who see is tested elsewhere
+						continue // what actors who see it may do is tested elsewhere
 					}
 					if ofForum && kind.forum == "public" || ofForum && kind.forum == "tickets" {
 						ofForum = false // the forum itself is seen
@@ -105,8 +104,7 @@ func TestHiddenStaysHidden(t *testing.T) {
 	})
 }
 
-// TestNotificationsOfHidden: what a member was told of is told no more once it
-// cannot be seen.
+// TestNotificationsOfHidden checks that notifications of what a member can no longer see are not shown.
 func TestNotificationsOfHidden(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -143,7 +141,7 @@ func TestNotificationsOfHidden(t *testing.T) {
 	})
 }
 
-// TestRights holds the resolution of masks.
+// TestRights checks how masks are resolved to rights.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	a := &rights.Access{
@@ -177,7 +175,7 @@ func TestRights(t *testing.T) {
 	if a.Of(8, []int64{1, 2}).Forums[3].Mask.Has(rights.ThreadLock) {
 		t.Error("a moderator's rights went to somebody else")
 	}
-	// Nobody else has the key of what was worked out, whatever the ids are.
+	// A member and a group with the same id never share a key of the cached rights.
 	for id := int64(1); id < 300; id++ {
 		b := &rights.Access{
 			Groups: map[int64]*rights.Group{id: {ID: id}, 301: {ID: 301}}, Forums: map[int64]*rights.Node{1: {ID: 1}}, Order: []int64{1}, Rights: make(map[string]*rights.Rights),

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestMayNot: each condition by itself refuses what a member may do without it.
+// TestMayNot checks that each condition alone refuses an action that a member may otherwise do.
 func TestMayNot(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -41,7 +41,7 @@ func TestMayNot(t *testing.T) {
 		allow(rights.ForumSubscribe, true)
 		follow().want(200)
 
-		// The title goes with the first post, whose time is over.
+		// A title can be edited as long as the first post, whose edit window has ended.
 		retitle := func() *answer { return s.do("alice", "PATCH", thread, `{"title":"Another title"}`) }
 		retitle().want(403, "forbidden", "no_permission")
 		editable(s)
@@ -62,7 +62,7 @@ func TestMayNot(t *testing.T) {
 		}
 		s.exec("UPDATE board_forums SET allow_threads = 0 WHERE slug = 'public'")
 		start("alice").want(403, "forbidden", "forum_closed")
-		start("mod").want(201) // who passes by locks
+		start("mod").want(201) // the moderator may post in closed forums
 		s.exec("UPDATE board_forums SET allow_threads = 1 WHERE slug = 'public'")
 		start("alice").want(201)
 
@@ -71,7 +71,7 @@ func TestMayNot(t *testing.T) {
 	})
 }
 
-// TestSuspendedAccounts: who may only read changes neither the own profile nor the board.
+// TestSuspendedAccounts checks that a suspended member can change neither the own profile nor the board.
 func TestSuspendedAccounts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -92,7 +92,7 @@ func TestSuspendedAccounts(t *testing.T) {
 	})
 }
 
-// TestOthersTokens: a member ends only own tokens, and a token makes no others.
+// TestOthersTokens checks that members can revoke only their own tokens, and that a token cannot create others.
 func TestOthersTokens(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -119,8 +119,8 @@ func TestOthersTokens(t *testing.T) {
 	})
 }
 
-// TestRestrictionOfAllGroups: a restriction counts where all groups of the member have it, in whatever
-// order they are.
+// TestRestrictionOfAllGroups checks that a restriction applies if all groups of the member have it, in whatever order
+// they are.
 func TestRestrictionOfAllGroups(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -139,7 +139,7 @@ func TestRestrictionOfAllGroups(t *testing.T) {
 	})
 }
 
-// TestFirstPostsHeld: as many posts are held as the option says.
+// TestFirstPostsHeld checks that as many posts are held as the option says.
 func TestFirstPostsHeld(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -156,8 +156,8 @@ func TestFirstPostsHeld(t *testing.T) {
 	})
 }
 
-// TestAsAdministratorWhereNotSeen: who has a right in a forum but does not see it uses it as an
-// administrator.
+// TestAsAdministratorWhereNotSeen checks that the log records a right as used by an administrator if the member has
+// the right in the forum but does not see the forum.
 func TestAsAdministratorWhereNotSeen(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

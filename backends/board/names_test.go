@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// join registers a member who does everything right.
+// join registers a member with a form that passes all checks.
 func (s *site) join(name string) error {
 	s.t.Helper()
 	s.exec("DELETE FROM board_attempts")
@@ -25,8 +25,7 @@ func (s *site) join(name string) error {
 	return err
 }
 
-// TestNewNames: a new member's name can be read, is nobody else's, and does not
-// look like it.
+// TestNewNames checks that the name of a new member must be readable, free, and unlike the names of others.
 func TestNewNames(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -43,12 +42,12 @@ func TestNewNames(t *testing.T) {
 		for _, name := range []string{"Paypa", "Ραγ", "Анна", "山田 Taro", "Tollgater"} {
 			must(t, s.join(name))
 		}
-		must(t, s.join("ѕсоре")) // all in one script
+		must(t, s.join("ѕсоре")) // all letters are of one script
 		refused(t, "as it looks", s.join("Scope"), 422, "alike")
 	})
 }
 
-// TestNewNamesAtOnce: of many who ask for names that look alike one gets it.
+// TestNewNamesAtOnce checks that of many parallel registrations with names that look alike one succeeds.
 func TestNewNamesAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -77,7 +76,8 @@ func TestNewNamesAtOnce(t *testing.T) {
 	})
 }
 
-// TestNameFreed: the name of who was never let in is free, and goes to the next.
+// TestNameFreed checks that the name of a deleted member who was never let in is free, and passes to the next member
+// who clashed with it.
 func TestNameFreed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -98,13 +98,13 @@ func TestNameFreed(t *testing.T) {
 		if list, err := s.service.Admin.NameClashes(t.Context(), admin); err != nil || len(list) != 0 {
 			t.Errorf("%+v %v", list, err)
 		}
-		must(t, s.service.Admin.DeleteMember(t.Context(), admin, s.user("l0la"))) // was in: the name stays
+		must(t, s.service.Admin.DeleteMember(t.Context(), admin, s.user("l0la"))) // this member was let in before, so the name stays taken
 		refused(t, "of a deleted member", s.join("Lola"), 422, "alike")
 	})
 }
 
-// TestFillNames: members who joined before names were compared keep theirs, and
-// new ones cannot take what looks like it.
+// TestFillNames checks that members who joined before names were compared keep their names, and that new members
+// cannot take names that look like them.
 func TestFillNames(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestDocument holds the document to OpenAPI 3.1 and to the route table.
+// TestDocument checks the document against OpenAPI 3.1 and the route table.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

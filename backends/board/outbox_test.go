@@ -56,8 +56,8 @@ func webhookSite(t *testing.T, db *store.DB) *site {
 	return newSite(t, db, kernel.Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, nil }})
 }
 
-// TestOutbox: each change writes its topics with itself, and none for those that
-// no webhook has.
+// TestOutbox checks that each change writes the deliveries of its topics in its own transaction, and none for topics
+// to which no webhook subscribes.
 func TestOutbox(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -110,12 +110,12 @@ func TestOutbox(t *testing.T) {
 		}
 		s.wantTopics(kernel.TopicUserRegistered)
 		s.do("bob", "POST", list, `{"message":"x"}`).want(422)
-		s.wantTopics() // what was refused is not told of
+		s.wantTopics() // refused changes emit no events
 	})
 }
 
-// TestWebhooks: administrators manage webhooks; secrets are shown once and
-// stored sealed.
+// TestWebhooks checks that administrators can manage webhooks, and that their secrets are shown once and stored
+// sealed.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

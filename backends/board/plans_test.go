@@ -13,9 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-// TestPlans holds every list to its index: no scan, no sort, no temporary table.
-// Beside the listings it has the statements that run with each page or post and
-// meet a large table.
+// TestPlans checks that every list is read by its index, without a scan, a sort or a temporary table. Besides the
+// lists it checks the statements that run with each page or post on a large table.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -60,7 +59,7 @@ func TestPlans(t *testing.T) {
 		if plan, err := s.plan(posts.ArchiveCandidates(d)); err != nil || !strings.Contains(plan, "board_post_ids_deleted") {
 			t.Errorf("threads to archive: %v\n%s", err, plan)
 		}
-		// The check itself finds what it is for.
+		// The check itself detects bad plans.
 		for _, statement := range []string{
 			"SELECT t.id FROM board_threads t WHERE t.title = ?",
 			"SELECT t.id FROM board_threads t WHERE t.forum_id = ? ORDER BY t.title",
@@ -80,7 +79,7 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// badPlan returns the words of a plan that reads more than its rows.
+// badPlan returns the words of a query plan which show that it reads more than its rows.
 func badPlan(d store.Dialect) []string {
 	if d == store.Postgres {
 		return []string{"Seq Scan", `"Sort"`, "Bitmap"}
@@ -88,16 +87,16 @@ func badPlan(d store.Dialect) []string {
 	return []string{"SCAN", "TEMP B-TREE"}
 }
 
-// plan explains a statement.
+// plan returns the query plan of a statement.
 func (s *site) plan(statement string) (string, error) {
 	args := make([]any, strings.Count(statement, "?"))
 	for i := range args {
-		args[i] = "1" // either engine makes a number of it where it needs one
+		args[i] = "1" // both engines convert it to a number if necessary
 	}
 	plan, err := storetest.Plan(s.t, s.service.kernel.DB, true, statement, args...)
 	lines := strings.SplitAfter(plan, "\n")
 	for i, line := range lines {
-		// To look into the index of words counts as a scan of it.
+		// SQLite calls a look-up in the index of words a scan.
 		if strings.Contains(line, "VIRTUAL TABLE INDEX") && strings.Contains(line, ":M") {
 			lines[i] = "SEARCH words\n"
 		}

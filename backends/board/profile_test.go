@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestProfileIsNoRight: a new profile leaves what is kept of the rights, and its
-// member sees it at once.
+// TestProfileIsNoRight checks that changing a profile does not invalidate the cached rights, and that the member sees
+// the change at once.
 func TestProfileIsNoRight(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -24,7 +24,7 @@ func TestProfileIsNoRight(t *testing.T) {
 		const current = "SELECT version FROM board_permission_version"
 		before := s.number(current)
 		for _, title := range []string{"Old hand", "Older hand"} {
-			a, err := s.service.Accounts.Authenticate(ctx, s.tokens["bob"]) // now it is kept
+			a, err := s.service.Accounts.Authenticate(ctx, s.tokens["bob"]) // now the token is cached
 			must(t, err)
 			must(t, s.service.Accounts.SetProfile(ctx, a, accounts.Profile{Title: title, Bio: "Hello"}))
 			a, err = s.service.Accounts.Authenticate(ctx, s.tokens["bob"])
@@ -39,7 +39,7 @@ func TestProfileIsNoRight(t *testing.T) {
 	})
 }
 
-// TestProfileHidden: who may not see members learns of none.
+// TestProfileHidden checks that an actor who may not see members finds none.
 func TestProfileHidden(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -58,8 +58,8 @@ func TestProfileHidden(t *testing.T) {
 	})
 }
 
-// TestProfileCountsWhatIsSeen: a profile counts only posts that who looks could
-// read, whatever becomes of them.
+// TestProfileCountsWhatIsSeen checks that a profile counts only posts that the reader could read, whatever happens to
+// the posts.
 func TestProfileCountsWhatIsSeen(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -121,7 +121,7 @@ func TestProfileCountsWhatIsSeen(t *testing.T) {
 			hidden := slices.DeleteFunc(slices.Clone(actors), func(as string) bool { return slices.Contains(forum.sees, as) })
 			changes("a thread moved from "+forum.slug, 2, hidden...)
 		}
-		// Rights count at once: 10 are from before the board.
+		// Changed rights take effect at once. 10 posts are from before the board.
 		s.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) SELECT ?, id, 0, 1 FROM board_groups WHERE kind IN ('guest', 'registered')", s.forum("public"))
 		for as, n := range counted() {
 			if as == "" && n != 10 || as == "admin" && n != before["admin"] {
@@ -131,8 +131,7 @@ func TestProfileCountsWhatIsSeen(t *testing.T) {
 	})
 }
 
-// TestRecordCountsWhatIsSeen: a moderator learns of an author what is in the forums that
-// the moderator sees.
+// TestRecordCountsWhatIsSeen checks that the record of an author counts only posts in forums that the moderator sees.
 func TestRecordCountsWhatIsSeen(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -166,8 +165,7 @@ func TestRecordCountsWhatIsSeen(t *testing.T) {
 	})
 }
 
-// TestMemberPostsMigration: what was posted before the counts were kept is
-// counted as if they always had been.
+// TestMemberPostsMigration checks that the migration counts posts that are older than the counts.
 func TestMemberPostsMigration(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

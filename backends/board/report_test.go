@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestReportAgain: a report that the moderators have closed is not the last word on a post: it is made again when the
-// post was edited, or a day later.
+// TestReportAgain checks that a member can report a post again after the report was closed, if the post was edited
+// since or a day has passed.
 func TestReportAgain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -60,7 +60,7 @@ func TestReportAgain(t *testing.T) {
 	})
 }
 
-// TestDeleteReported: a reported post is deleted with its reports closed, or nothing is done.
+// TestDeleteReported checks that a reported post is deleted and its reports closed, or neither.
 func TestDeleteReported(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -93,7 +93,7 @@ func TestDeleteReported(t *testing.T) {
 	})
 }
 
-// TestReportsMigration: what was reported before is kept, and no id is given twice.
+// TestReportsMigration checks that the migration keeps reports, and that no id is given twice.
 func TestReportsMigration(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true})

@@ -24,16 +24,15 @@ var (
 	requestsSeedFlag = flag.Uint64("requests.seed", 1, "what TestRequests begins with")
 )
 
-// TestRequests reads the served document, makes good and broken requests for
-// every operation in it, and holds every answer to it. `-requests 100000` and
-// another `-requests.seed` look longer.
+// TestRequests reads the served document, makes valid and broken requests for every operation in it, and checks every
+// response against it. With `-requests 100000` and another `-requests.seed` it tests more.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true, Mails: func() bool { return true }})
 		n := *requestsFlag
 		if s.validator == nil {
-			n /= 4 // the answers are not held to the document there
+			n /= 4 // responses are not validated there
 		}
 		m := newRequestMaker(s, *requestsSeedFlag)
 		statuses := make(map[string]map[int]int) // by operation
@@ -75,11 +74,11 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// operation is one of the document.
+// operation is an operation of the document.
 type operation struct {
 	name, method, path string
 	parameters         []requestParameter
-	body               *bodySchema // nil: none in JSON
+	body               *bodySchema // nil if there is no JSON body
 	guest              bool
 }
 
@@ -90,7 +89,7 @@ type requestParameter struct {
 	Schema   bodySchema
 }
 
-// bodySchema is what the maker knows of JSON Schema.
+// bodySchema has those parts of JSON Schema that requestMaker knows.
 type bodySchema struct {
 	Ref        string                `json:"$ref"`
 	Type       any                   `json:"type"` // a word or several
@@ -112,7 +111,7 @@ func (b bodySchema) kinds() (kinds []string) {
 	return kinds
 }
 
-// requestMaker makes requests; the same seed makes the same ones.
+// requestMaker makes random requests. The same seed makes the same requests.
 type requestMaker struct {
 	s          *site
 	random     *rand.Rand
@@ -171,11 +170,11 @@ func newRequestMaker(s *site, seed uint64) *requestMaker {
 	return m
 }
 
-// madeRequest is a request and what must come of it.
+// madeRequest is a request, with the result that it must have.
 type madeRequest struct {
 	method, path, body, media, token, why string
 	broken                                bool // a 400 is right
-	wants                                 int  // 0: whatever the document has
+	wants                                 int  // the status; 0 means any that the document has
 }
 
 func pick[T any](m *requestMaker, list ...T) T { return list[m.random.IntN(len(list))] }
@@ -225,7 +224,7 @@ func (m *requestMaker) request(op operation) madeRequest {
 	return made
 }
 
-// place returns a thread and a post of it, as they are now.
+// place returns a thread and one of its posts in their current state.
 func (m *requestMaker) place() (thread, post int64) {
 	id := 1 + m.random.Int64N(m.s.number("SELECT max(id) FROM board_post_ids"))
 	if m.chance(40) { // one that is held or deleted
@@ -262,7 +261,7 @@ func (m *requestMaker) schema(b bodySchema) bodySchema {
 	return m.schemas[b.Ref[strings.LastIndexByte(b.Ref, '/')+1:]]
 }
 
-// object makes a body that has the right shape.
+// object returns a body of the right shape.
 func (m *requestMaker) object(schema bodySchema) map[string]any {
 	object := make(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
@@ -304,7 +303,7 @@ func (m *requestMaker) value(name string, schema bodySchema) any {
 		"**bold** <script>alert(1)</script>", "https://example.com/ https://example.org/ https://example.net/")
 }
 
-// fillBody adds a body, in one of three a broken one.
+// fillBody adds a body, a third of the time a broken one.
 func (m *requestMaker) fillBody(op operation, made *madeRequest) {
 	schema := m.schema(*op.body)
 	object := m.object(schema)

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestRevisionsAreBounded: however often a post was edited, its history is of few texts.
+// TestRevisionsAreBounded checks that the history of a post keeps few texts, however often the post was edited.
 func TestRevisionsAreBounded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

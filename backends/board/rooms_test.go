@@ -14,8 +14,8 @@ import (
 // maxRootMethods bounds what the root of the board does itself. Everything else is a method of a room.
 const maxRootMethods = 25
 
-// TestRooms holds the rooms apart: a room has others as named fields, so that what it calls of them is
-// written where it is called, and no object has the methods of all. The kernel alone is embedded.
+// TestRooms checks that the packages of the board have each other as named fields, so that each call shows which
+// package it calls, and no object has the methods of all. Only kernel is embedded.
 func TestRooms(t *testing.T) {
 	t.Parallel()
 	sources := parseRooms(t)

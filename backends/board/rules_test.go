@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestPostsPerDay: a group's posts a day are counted back from now; of several groups the
-// largest number counts.
+// TestPostsPerDay checks that the daily limit of a group counts the last 24 hours, and that of several groups the one
+// with the largest limit applies.
 func TestPostsPerDay(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -39,8 +39,8 @@ func TestPostsPerDay(t *testing.T) {
 	})
 }
 
-// TestMove: a moderator moves a thread to where the moderator sees a forum and may start
-// threads, and its reports and held posts are for the moderators there.
+// TestMove checks that a moderator can move a thread to forums that the moderator sees and may start threads in, and
+// that its reports and held posts move to the moderators there.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -75,8 +75,8 @@ func TestMove(t *testing.T) {
 	})
 }
 
-// TestDeleteOwn: an author deletes an own post while the thread is open, and the first one
-// while nobody has replied.
+// TestDeleteOwn checks that authors can delete their own posts while the thread is open, and the first post while
+// nobody has replied.
 func TestDeleteOwn(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -100,8 +100,8 @@ func TestDeleteOwn(t *testing.T) {
 	})
 }
 
-// TestSearchRight: a search finds nothing where the searcher may read but not search, and
-// nobody finds what is not shown, whatever rights there are.
+// TestSearchRight checks that a search finds nothing in forums that the member may read but not search, and never
+// anything that is hidden.
 func TestSearchRight(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

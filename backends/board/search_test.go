@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// crowd adds posts of many words to a thread. Each tenth has the word "tenth",
-// each has "every", the first has "needle", and those of the first half have "old".
+// crowd adds posts of many words to a thread. Every tenth post has the word "tenth", each one has "every", the first
+// has "needle", and those of the first half have "old".
 func (s *site) crowd(thread int64, posts int) {
 	s.t.Helper()
 	message := "'every word' || (n % 20) || CASE WHEN n % 10 = 0 THEN ' tenth' ELSE '' END || CASE WHEN n = 1 THEN ' needle' ELSE '' END || CASE WHEN n <= ? / 2 THEN ' old' ELSE '' END"
@@ -28,7 +28,7 @@ func (s *site) crowd(thread int64, posts int) {
 	s.exec(words, thread, last)
 }
 
-// found walks a search page by page and counts its posts, which come newest first.
+// found walks through a search page by page and counts its posts, which must come newest first.
 func (s *site) found(words string) (n int) {
 	s.t.Helper()
 	before := int64(0)
@@ -54,8 +54,8 @@ func (s *site) found(words string) (n int) {
 	}
 }
 
-// TestSearchWalk: every post with the words is found once, however many there are
-// and wherever.
+// TestSearchWalk checks that a search finds every post with the words once, however many there are and wherever they
+// are.
 func TestSearchWalk(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -73,8 +73,7 @@ func TestSearchWalk(t *testing.T) {
 	})
 }
 
-// TestSearchReadsWhatItFinds: on PostgreSQL a search for a rare word does not walk
-// through all posts.
+// TestSearchReadsWhatItFinds checks that on PostgreSQL a search for a rare word does not read all posts.
 func TestSearchReadsWhatItFinds(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -92,7 +91,7 @@ func TestSearchReadsWhatItFinds(t *testing.T) {
 			}
 		}
 		bare("VACUUM ANALYZE board_search")
-		// read is how many rows all have read, when that is told of.
+		// read returns how many rows were read by all connections, once the statistics have it.
 		read := func(scans int64) (rows int64) {
 			t.Helper()
 			deadline := time.Now().Add(2 * time.Minute)
@@ -131,22 +130,22 @@ var (
 	noWordsOfSplit = []string{"京東", "東行", "exampl", "nod", "東京 nowhere", "node OR (nowhere)", "교학", "학에", "odz"}
 )
 
-// TestSearchSplitsWords: both engines find every word of a text, in whatever it stands,
-// and parts of what is written without spaces.
+// TestSearchSplitsWords checks that both engines find every word of a text whatever surrounds it, and parts of what
+// is written without spaces.
 func TestSearchSplitsWords(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		s.do("mod", "POST", path("/forums/%d/threads", s.forum("public")), path(`{"title":"第一編","message":%s}`, quoted(split))).want(201)
 		s.finds(wordsOfSplit, noWordsOfSplit)
-		s.finds([]string{"一編"}, []string{"編See"}) // no phrase goes from the title into the text
-		// As many words and places of one as there may be.
+		s.finds([]string{"一編"}, []string{"編See"}) // no phrase spans the title and the text
+		// The largest numbers of words, and of positions of one word.
 		s.do("mod", "POST", path("/forums/%d/threads", s.forum("public")), path(`{"title":"Many","message":%s}`, quoted(strings.Repeat("長", 4900)+strings.Repeat("x", 5000)+" behind"))).want(201)
 		s.finds([]string{"長長長", strings.Repeat("x", 200), "behind"}, nil)
 	})
 }
 
-// finds looks for words of one post.
+// finds checks which words find a post.
 func (s *site) finds(words, others []string) {
 	s.t.Helper()
 	for _, word := range words {
@@ -161,7 +160,7 @@ func (s *site) finds(words, others []string) {
 	}
 }
 
-// TestSearchOfOlderPosts: posts whose words the engine has split are split anew, once.
+// TestSearchOfOlderPosts checks that posts whose words were split by the engine are split again, once.
 func TestSearchOfOlderPosts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -192,7 +191,7 @@ func TestSearchOfOlderPosts(t *testing.T) {
 		if n, err := s.service.Search.IndexPosts(t.Context()); err != nil || n != 0 {
 			t.Errorf("once more: %d, %v", n, err)
 		}
-		// What lay in the archive meanwhile is found when it is back.
+		// A post that was in the archive meanwhile is found after it was restored.
 		s.exec("DELETE FROM board_search WHERE "+map[store.Dialect]string{store.SQLite: "rowid", store.Postgres: "post_id"}[db.Dialect()]+" = ?", made.PostID)
 		s.do("mod", "DELETE", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200)
 		s.do("mod", "POST", path("/posts/%d/restore", made.PostID), "").want(200)

@@ -61,7 +61,7 @@ func TestSeedForum(t *testing.T) {
 		if n := s.number("SELECT post_count FROM board_users WHERE username = 'pete'"); n != 1 {
 			t.Errorf("pete has %d posts", n)
 		}
-		// New posts go on behind those of the fixture.
+		// New posts get ids after those of the fixture.
 		reply := data[api.Replied](s.do("alice", "POST", path("/threads/%d/posts", got.ID), `{"message":"a reply"}`).want(201))
 		if reply.ID <= posts[1].ID {
 			t.Errorf("id %d behind %d", reply.ID, posts[1].ID)
@@ -75,14 +75,14 @@ func TestSeedForum(t *testing.T) {
 	})
 }
 
-// TestSeedResumes: what was in before an interruption is not added again.
+// TestSeedResumes checks that what was loaded before an interruption is not added again.
 func TestSeedResumes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
 		var b strings.Builder
 		b.WriteString(`{"threads":[`)
-		b.WriteString(strings.Repeat(" ", seed.SeedHead)) // the digest is of this
+		b.WriteString(strings.Repeat(" ", seed.SeedHead)) // the digest covers only this
 		const threads = 3*seed.SeedThreads + 10
 		for i := range threads {
 			if i > 0 {
@@ -145,8 +145,8 @@ func TestSeedRefusals(t *testing.T) {
 	})
 }
 
-// TestSeedNamesWhatItRefuses leaves out what a fixture has wrong: each element is named with
-// its line, and the thread with its title, and all others are loaded.
+// TestSeedNamesWhatItRefuses checks that faulty elements of a fixture are left out and reported with their line and
+// the title of their thread, and that all others are loaded.
 func TestSeedNamesWhatItRefuses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -182,7 +182,7 @@ func TestSeedNamesWhatItRefuses(t *testing.T) {
 				t.Fatalf("%s: %v", round, err)
 			}
 			if round == "again" {
-				want = nil // what was loaded up to its end is not looked at again
+				want = nil // elements before the recorded end are not examined again
 			}
 			slices.Sort(refused)
 			slices.Sort(want)
@@ -205,8 +205,8 @@ func TestSeedNamesWhatItRefuses(t *testing.T) {
 	})
 }
 
-// TestSeedTokens: every token that is made is told of, those of one name too, and
-// those that were made before a mistake.
+// TestSeedTokens checks that every created token is returned, also tokens of the same name and those that were
+// created before an error.
 func TestSeedTokens(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

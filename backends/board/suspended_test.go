@@ -8,8 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestSuspendedModerator: who may only read settles nothing, and is offered
-// nothing to settle.
+// TestSuspendedModerator checks that a suspended moderator can settle nothing, and is offered nothing to settle.
 func TestSuspendedModerator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -33,14 +32,14 @@ func TestSuspendedModerator(t *testing.T) {
 			s.do("mod", "POST", target, "").want(403, "forbidden", "suspended")
 		}
 		s.do("mod", "POST", path("/posts/%d/report", s.postOf("public first")), `{"reason":"look at this"}`).want(403, "forbidden", "suspended")
-		s.do("alice", "POST", restore, "").want(404) // the right comes first
+		s.do("alice", "POST", restore, "").want(404) // the right is checked first
 		if _, err := s.service.Admin.SettleAll(t.Context(), s.actor("mod"), []int64{held}, true, "", nil); err == nil {
 			t.Error("settled from the page")
 		}
 		if n := offered(); n != 0 {
 			t.Errorf("%d posts are offered", n)
 		}
-		s.do("mod", "GET", "/moderation/queue", "").want(200) // reading goes on
+		s.do("mod", "GET", "/moderation/queue", "").want(200) // reading is still allowed
 		s.clock.advance(time.Hour)
 		if n := offered(); n != 2 {
 			t.Errorf("%d posts are offered, want 2", n)

@@ -14,8 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestThreadColumns: what a thread's text is made of comes out of it, whatever is
-// in it.
+// TestThreadColumns checks that a thread is read as it was stored, whatever its texts contain.
 func TestThreadColumns(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -69,13 +68,13 @@ func TestThreadTextThatIsNone(t *testing.T) {
 	}
 }
 
-// TestRepliesToThreadThatIsHeld: replies to a thread that somebody holds wait for each
-// other, and those to other threads go on beside them.
+// TestRepliesToThreadThatIsHeld checks that while a transaction locks a thread, replies to it wait, and replies to
+// other threads do not.
 func TestRepliesToThreadThatIsHeld(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		if db.Dialect() == store.SQLite {
-			return // has one writer
+			return // SQLite has one writer
 		}
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		thread, other := s.threadOf("Public thread"), s.threadOf("Members thread")
@@ -117,7 +116,7 @@ func TestRepliesToThreadThatIsHeld(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		for i := range replies { // while the others come
+		for i := range replies { // while the replies to the locked thread arrive
 			if err := reply(ctx, other, "beside them "+kernel.Itoa(int64(i))); err != nil {
 				t.Fatalf("a reply to another thread: %v", err)
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestVersions: a read tells a version, and a write that was made of another is
-// refused, and nothing is changed or spent.
+// TestVersions checks that a response has a version, and that a write based on another version is refused without any
+// effect.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -50,10 +50,10 @@ func TestVersions(t *testing.T) {
 		if got := data[content.PostInfo](s.do("", "GET", post, "")); got.Message != "edited by alice" || got.EditCount != 1 {
 			t.Errorf("%+v", got)
 		}
-		// What cannot be seen or done is told before the version.
+		// Missing permissions are reported before a wrong version.
 		with("bob", "PATCH", `{"message":"edited by bob"}`, "If-Match", tag).want(403, "forbidden")
 		with("alice", "PATCH", `{"message":""}`, "If-Match", tag).want(422, "validation_failed")
-		with("mod", "PATCH", `{"message":"edited by alice"}`, "If-Match", tag).want(200) // it says so already
+		with("mod", "PATCH", `{"message":"edited by alice"}`, "If-Match", tag).want(200) // the text is the same already, so the version does not matter
 
 		with("mod", "PATCH", `{"message":"edited by mod"}`, "If-Match", `"x"`, now).want(200)
 		with("mod", "PATCH", `{"message":"edited again"}`, "If-Match", "*").want(200)

@@ -40,8 +40,8 @@ func (s *site) fill(forum string, threads, posts int) {
 	}
 }
 
-// TestWalkThreads: while others post, a walk over a forum shows no thread twice
-// and every thread that nobody answered.
+// TestWalkThreads checks that a walk through a forum while others post shows no thread twice, and shows every thread
+// that has no new reply.
 func TestWalkThreads(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -87,8 +87,8 @@ func TestWalkThreads(t *testing.T) {
 	})
 }
 
-// TestWalkPosts: a poller that goes on behind the last id sees every post
-// exactly once, in order, while others post.
+// TestWalkPosts checks that a client which polls from the last id on sees every post exactly once, in order, while
+// others post.
 func TestWalkPosts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestKeyringOfWebhooks: without the keyring no webhook is made, and none gets
-// another secret; with it the samples of the database open.
+// TestKeyringOfWebhooks checks that without the keyring no webhook is created or gets another secret, and that with
+// it the sealed samples of the database can be opened.
 func TestKeyringOfWebhooks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestWordsAreFolded: on PostgreSQL the words of new posts do not stay in a list.
+// TestWordsAreFolded checks that on PostgreSQL the words of new posts do not stay in the pending list of the index.
 func TestWordsAreFolded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -39,8 +39,8 @@ func TestWordsAreFolded(t *testing.T) {
 	})
 }
 
-// TestLeavesOfWords: on SQLite the index of words has small leaves, so that a reply that
-// merges some does not take long.
+// TestLeavesOfWords checks that on SQLite the index of words has small leaves, so that a reply that merges some of
+// them does not take long.
 func TestLeavesOfWords(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -104,7 +104,7 @@ func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (f F
 	return f, err
 }
 
-// rowOf returns a forum as administrators see it. A limit that equals that of the board is 0.
+// rowOf returns a forum as administrators see it. Bounds of words that restrict nothing become 0.
 func rowOf(f *content.Forum) ForumRow {
 	r := ForumRow{
 		ID: f.ID, Slug: f.Slug, Depth: f.Depth, Threads: f.Threads, Posts: f.Posts,

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 
 var databases = storetest.Fixture{Schemas: []store.Schema{board.Schema()}}
 
-// TestMemberOrders: each order of the list of members is read from an index of its own, and nothing is sorted.
+// TestMemberOrders checks that each order of the list of members is read from its own index, without a sort.
 func TestMemberOrders(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

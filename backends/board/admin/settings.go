@@ -50,7 +50,7 @@ func (s *Service) ChangeSettings(
 			return nil
 		}
 		seen := before
-		seen.Offline = seen.Offline || s.Options.Offline // the settings that administrators see have this, too
+		seen.Offline = seen.Offline || s.Options.Offline // the form shows the effective value, see rights.Access
 		if err := match.Check(seen.Tag()); err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ func newSite(t *testing.T, db *store.DB) *site {
 	return s
 }
 
-// node returns one more board on the same database.
+// node returns another board on the same database.
 func (s *site) node() *board.Server {
 	s.t.Helper()
 	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
@@ -82,7 +82,7 @@ func (s *site) as(name string) *rights.Actor {
 	return a
 }
 
-// reply posts an answer of bob in the first thread, which all may read.
+// reply posts a reply of bob to the first thread, which everybody may read.
 func (s *site) reply(message string) posts.Posted {
 	s.t.Helper()
 	done, err := s.service.Posts.Reply(s.t.Context(), s.as("bob"), 1, posts.NewReply{Message: message}, posts.Once{})

@@ -44,8 +44,7 @@ func (s *site) send(m *jobs.Mailer) int {
 	return n
 }
 
-// TestMail: who follows a thread gets a mail with what is new, which can be
-// ended by the link in it.
+// TestMail checks that a follower of a thread gets a mail with the new posts, and can unsubscribe by its link.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -102,8 +101,8 @@ func TestMail(t *testing.T) {
 	})
 }
 
-// TestMailFailures: a recipient who is refused holds nobody; what may work later
-// is tried again; a server that is down loses nothing.
+// TestMailFailures checks that a refused recipient does not delay others, that temporary failures are tried again,
+// and that nothing is lost while the server is down.
 func TestMailFailures(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -167,7 +166,7 @@ func TestMailFailures(t *testing.T) {
 	})
 }
 
-// TestMailLog: the transport log tells of mails without what is in them.
+// TestMailLog checks that the transport that logs mails does not log their content.
 func TestMailLog(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -189,8 +188,7 @@ func TestMailLog(t *testing.T) {
 	})
 }
 
-// TestLinkMails: a link that was asked for is mailed at once, also while the
-// board is offline, and nothing of it is logged.
+// TestLinkMails checks that a link is mailed at once, also while the board is offline, and is not logged.
 func TestLinkMails(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -271,7 +269,7 @@ func TestLinkMails(t *testing.T) {
 	})
 }
 
-// linkMailing returns the mail with a link of a kind.
+// linkMailing returns a mailing with a link of a kind.
 func linkMailing(kind, secret string) *mails.Mailing {
 	ends := time.Date(2026, 1, 31, 23, 30, 0, 0, time.UTC).In(time.FixedZone("CET", 3600))
 	return &mails.Mailing{
@@ -280,7 +278,7 @@ func linkMailing(kind, secret string) *mails.Mailing {
 	}
 }
 
-// TestLetters holds the mails to those in testdata; -update writes them.
+// TestLetters compares the mails with those in testdata. With -update it writes them.
 func TestLetters(t *testing.T) {
 	t.Parallel()
 	thread := mails.MailThread{ID: 7, Title: "Cats & <dogs>", Posts: []mails.MailPost{{ID: 70, Number: 3, Author: "bob", Excerpt: "They <b>are</b> fine."}}, Count: 1}
@@ -324,7 +322,7 @@ func TestLetters(t *testing.T) {
 	}
 }
 
-// TestJobs: without anything to work with, and without a database, each job says so.
+// TestJobs checks what each job returns if there is nothing to work with, and if there is no database.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
