@@ -142,10 +142,10 @@ func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, addres
 	return p, err
 }
 
-// verify returns the member with this name or mail address if the password is right. Attempts are counted for the
-// client and for the name together with the client before the password is checked, and a right password takes its
-// attempt back. A hash with outdated parameters is replaced. The error is errLogin if the name or the password is
-// wrong, and errWait after too many wrong passwords.
+// verify returns the member with this name or mail address if the password is right. Before it checks the password it
+// counts an attempt for the client, and one for the name together with the client. A right password gives back the
+// attempt of the client and resets the other count. verify replaces a hash with outdated parameters. The error is
+// errLogin if the name or the password is wrong, and errWait after too many wrong passwords.
 func (s *Service) verify(ctx context.Context, name, password, address string) (proof, error) {
 	account, from := loginsOfAccount.Of(text.Fold(name), address), loginsOfAddress.Of(address)
 	var user *rights.User

@@ -41,7 +41,7 @@ func (s *Service) askLink(
 		}
 		what = "too many mails were asked for, to this mail address or"
 		if wait, err = tryLink(c, email, address, s.Now()); err != nil || wait > 0 {
-			return err // no error, so that the count is committed
+			return err // having to wait is no error, so that the count is committed
 		}
 		return queue(c)
 	})

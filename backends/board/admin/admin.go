@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
-// Service implements the administration of a board. Its methods check the permissions of the actor: those for
+// Service implements the administration of a board. Methods that have an actor check its permissions: those for
 // administrators alone return an error with status 403 to everybody else, and to administrators who are suspended.
-// Each change is recorded in the moderation log.
+// They record each change in the moderation log.
 type Service struct {
 	*kernel.Server
 	rights   *rights.Service
