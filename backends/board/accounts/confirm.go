@@ -121,7 +121,8 @@ func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirm
 		return done, err
 	}
 	state := "active"
-	if access.Settings.Registration != kernel.RegistrationOpen { // also if it was closed since: an administrator decides
+	// Also if registration was closed since: then an administrator decides.
+	if access.Settings.Registration != kernel.RegistrationOpen {
 		state = "awaiting"
 	}
 	err = s.Write(ctx, func(c store.Conn) error {

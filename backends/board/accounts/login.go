@@ -207,7 +207,8 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 		return account.Forget(c)
 	})
 	if raced && err == nil {
-		return s.verify(ctx, name, password, address) // again, with the hash that another login or a new password has stored
+		// Again, with the hash that another login or a new password has stored.
+		return s.verify(ctx, name, password, address)
 	}
 	return proof{user, current}, err
 }
