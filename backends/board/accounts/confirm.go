@@ -159,7 +159,7 @@ var unconfirmedTables = []string{
 	"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads",
 	"board_forum_reads",
 	"board_api_tokens", "board_idempotency", "board_sessions", "board_identities", "board_mails", "board_links",
-	"board_member_posts",
+	"board_member_posts", "board_forum_floods",
 }
 
 // PurgeUnconfirmed deletes members who did not open the link of their registration within KeepUnconfirmed, have no

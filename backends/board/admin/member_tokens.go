@@ -46,7 +46,7 @@ func (s *Service) Tokens(
 				err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt, &t.RevokedAt, &t.User,
 					&t.UserName)
 				t.Scopes = rights.ScopesOf(strings.Fields(scopes))
-				t.Expired = t.ExpiresAt != 0 && t.ExpiresAt < s.Moment()
+				t.Expired = t.ExpiresAt != 0 && t.ExpiresAt <= s.Moment()
 				list = append(list, t)
 				return err
 			})
