@@ -9,10 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Notify tells those who follow the thread of a visible post, and those who
-// follow the forum of one that starts a thread. Who may not see it any more when
-// they look is not shown it then. In a held thread only those who see it are
-// told; CatchUp tells the others.
+// Notify notifies those who follow the thread of a visible post and, if the post starts the thread, those who
+// follow its forum. Notifications of posts that a member may no longer see are hidden later, when they are listed.
+// In a held thread only those who see it are notified; CatchUp notifies the others.
 func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post int64, starts bool) error {
 	to := audience{}
 	if t.Visibility != rights.Visible {
@@ -27,11 +26,11 @@ func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post 
 	return s.notifyFollowers(c, a, t, post, "thread", "forum", t.Forum, audience{})
 }
 
-// audience are the members who are told, of those who follow.
+// audience selects which followers are notified.
 type audience struct {
-	some  bool // those of ids; false: all
+	some  bool // only the followers in ids; otherwise all
 	ids   []any
-	modes []any // in which they follow; none: all
+	modes []any // only followers in these modes; empty for all modes
 }
 
 // sql returns a condition on board_subscriptions s. Its arguments are those of args.
@@ -48,14 +47,13 @@ func (a audience) sql() (condition string) {
 func (a audience) args() []any { return slices.Concat(a.ids, a.modes) }
 
 const (
-	// followersSeeing bounds how many followers of a thread that is or was held
-	// are looked at one by one.
+	// followersSeeing limits how many followers of a thread that is or was held are checked one by one.
 	followersSeeing = 1000
-	// caughtUp bounds of how many replies in a thread that was held is told.
+	// caughtUp limits how many replies CatchUp sends notifications of.
 	caughtUp = 100
 )
 
-// seeing returns the followers of a held thread who see it nevertheless.
+// seeing returns the followers of a held thread who see it all the same.
 func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
 	to := audience{some: true}
 	access := s.rights.LastAccess()
@@ -86,8 +84,7 @@ func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
 	return to, err
 }
 
-// CatchUp tells those who follow a thread that was held of the replies that they
-// were not told of.
+// CatchUp notifies the followers of a thread that was held of the replies that they were not notified of.
 func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	if t.Replies == 0 {
 		return nil
@@ -117,7 +114,7 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	if err != nil {
 		return err
 	}
-	since := make(map[int64]kernel.Moment) // when followers began to follow
+	since := make(map[int64]kernel.Moment) // when each follower began to follow
 	err = c.All("SELECT user_id, created_at FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
 		" AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.ID, followersSeeing}, func(r store.Row) error {
 		var user int64
