@@ -221,11 +221,11 @@ func PostFor(c store.Conn, a *rights.Actor, t *Thread, id int64) (*Post, error) 
 // PostByID returns a post that the actor sees, and its thread. lock ends the query of the thread: c.Lock(), or
 // nothing.
 func PostByID(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, *Post, error) {
-	var in int64
-	if err := c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in); err != nil {
+	var thread int64
+	if err := c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&thread); err != nil {
 		return nil, nil, kernel.OrNotFound(err)
 	}
-	t, err := ThreadFor(c, a, in, lock)
+	t, err := ThreadFor(c, a, thread, lock)
 	if err != nil {
 		return nil, nil, err
 	}

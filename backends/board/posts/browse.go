@@ -113,8 +113,8 @@ func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kern
 	if err != nil {
 		return false, err
 	}
-	noted, err := content.MarksOf(c, a, page)
-	return slices.ContainsFunc(page, func(t *content.Thread) bool { return noted.Unread(t, now) }), err
+	marks, err := content.MarksOf(c, a, page)
+	return slices.ContainsFunc(page, func(t *content.Thread) bool { return marks.Unread(t, now) }), err
 }
 
 // threadList returns an error unless the actor may list the threads of a forum. It decides by the rights alone and
@@ -167,14 +167,14 @@ func (s *Service) Threads(
 func (s *Service) viewThreads(
 	c store.Conn, access *rights.Access, a *rights.Actor, page []*content.Thread,
 ) ([]content.ThreadInfo, error) {
-	noted, err := content.MarksOf(c, a, page)
+	marks, err := content.MarksOf(c, a, page)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]content.ThreadInfo, 0, len(page))
 	now := s.Moment()
 	for _, t := range page {
-		list = append(list, content.ViewThread(access, a, t, noted, now))
+		list = append(list, content.ViewThread(access, a, t, marks, now))
 	}
 	return list, nil
 }

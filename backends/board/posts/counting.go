@@ -37,6 +37,7 @@ func (v *Views) add(thread int64) {
 	}
 }
 
+// signal returns the channel of full. The caller holds mu.
 func (v *Views) signal() chan struct{} {
 	if v.ready == nil {
 		v.ready = make(chan struct{}, 1)

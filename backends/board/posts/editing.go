@@ -112,14 +112,16 @@ func heldFor(a *rights.Actor, forum int64, bad bool) bool {
 	return a.User.Moderated || !r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
+// edit writes the new text of a post: it stores the former text as a revision, updates the search index, logs the
+// edit, and holds the post if hold is set.
 func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, w writing,
 	reason string, right rights.Mask, hold bool,
 ) error {
 	now := w.now
-	note := sql.NullString{String: reason, Valid: reason != ""}
+	storedReason := sql.NullString{String: reason, Valid: reason != ""}
 	_, err := c.Exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason)"+
 		" VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",
-		p.ID, p.ID, p.Message, a.User.Name, now, note)
+		p.ID, p.ID, p.Message, a.User.Name, now, storedReason)
 	if err != nil {
 		return err
 	}
@@ -133,7 +135,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 			" SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason ="+
 			" ?, edit_count = edit_count + 1"+
 			" WHERE thread_id = ? AND id = ?",
-			w.text, w.html, markup.Version, BodyHash(w.text), now, a.User.Name, note, t.ID, p.ID)
+			w.text, w.html, markup.Version, BodyHash(w.text), now, a.User.Name, storedReason, t.ID, p.ID)
 	}
 	if err != nil {
 		return err
@@ -193,15 +195,18 @@ func (s *Service) mayEdit(
 	return right, nil
 }
 
+// windowClosed reports whether the time in which the actor may edit an own post is over.
 func (s *Service) windowClosed(a *rights.Actor, f *content.Forum, p *content.Post, now kernel.Moment) bool {
 	return !a.Has(f.ID, rights.EditWindowBypass) && s.windowPassed(a, p, now)
 }
 
+// windowPassed reports whether that time is over without regard to the right to bypass it.
 func (s *Service) windowPassed(a *rights.Actor, p *content.Post, now kernel.Moment) bool {
 	window := a.Rights.EditWindow
 	return window != 0 && now.Sub(p.Created) > time.Duration(window)*time.Minute
 }
 
+// spendEdit charges an edit to the limit for edits. It returns an error if that is exhausted.
 func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *content.Forum, now kernel.Moment) error {
 	set := a.Rights.Settings
 	if !set.Flood || a.Has(f.ID, rights.FloodBypass) {

@@ -62,6 +62,7 @@ func (s *Service) PlacedFile(
 	return s.file(ctx, a, func(c store.Conn) (*attachments.Attachment, error) { return attachments.ByName(c, post, name) })
 }
 
+// file returns the file that find returns, if the actor sees its post and may download it.
 func (s *Service) file(
 	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*attachments.Attachment, error),
 ) (f *attachments.Attachment, err error) {
@@ -69,11 +70,11 @@ func (s *Service) file(
 		if f, err = find(c); err != nil {
 			return err
 		}
-		in, _, err := content.PostByID(c, a, f.Post, "")
+		thread, _, err := content.PostByID(c, a, f.Post, "")
 		if err != nil {
 			return err
 		}
-		if !a.Has(in.Forum, rights.AttachmentDownload) {
+		if !a.Has(thread.Forum, rights.AttachmentDownload) {
 			return kernel.Forbidden("attachmentId", "no_permission", "you may not download files in this forum")
 		}
 		return nil

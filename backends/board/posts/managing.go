@@ -88,6 +88,7 @@ func (s *Service) mayChange(
 	return target, nil
 }
 
+// change makes a change that mayChange has allowed. target is the forum that the thread moves to, or nil.
 func (s *Service) change(
 	c store.Conn, a *rights.Actor, access *rights.Access, f, target *content.Forum, t *content.Thread, change ThreadChange,
 ) error {

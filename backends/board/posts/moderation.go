@@ -201,6 +201,8 @@ func (s *Service) Reject(ctx context.Context, a *rights.Actor, id int64, d Decis
 	return s.moderate(ctx, a, id, rights.Unapproved, rights.Deleted, rights.ContentApprove, "post.reject", d)
 }
 
+// moderate moves a post from one visibility to another by a right, and logs the action. It returns an error if the
+// post has another visibility than from.
 func (s *Service) moderate(
 	ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action string, d Decision,
 ) (done Settled, err error) {

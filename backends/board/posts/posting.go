@@ -62,7 +62,7 @@ func (p Posted) Held() bool { return p.Visibility == rights.Unapproved }
 // StartThread starts a thread in a forum. A request that is repeated with the same key gets the result of the first
 // one.
 func (s *Service) StartThread(
-	ctx context.Context, a *rights.Actor, in int64, request NewThread, once Once,
+	ctx context.Context, a *rights.Actor, forum int64, request NewThread, once Once,
 ) (Posted, error) {
 	given, titleErr := a.Rights.Settings.CheckTitle(request.Title)
 	body := compose(a, request.Message)
@@ -71,7 +71,7 @@ func (s *Service) StartThread(
 		return Posted{}, err
 	}
 	return s.withFiles(ctx, a, request.Files, turnOf{author: a.ID()}, once, func(c store.Conn) (done Posted, err error) {
-		look, err := s.lookAtForum(c, a, in)
+		look, err := s.lookAtForum(c, a, forum)
 		if err != nil {
 			return done, err
 		}
@@ -125,10 +125,12 @@ func (s *Service) StartThread(
 }
 
 // Reply adds a post to a thread. A request that is repeated with the same key gets the result of the first one.
-func (s *Service) Reply(ctx context.Context, a *rights.Actor, in int64, request NewReply, once Once) (Posted, error) {
+func (s *Service) Reply(
+	ctx context.Context, a *rights.Actor, thread int64, request NewReply, once Once,
+) (Posted, error) {
 	body := compose(a, request.Message)
-	return s.withFiles(ctx, a, request.Files, turnOf{thread: in}, once, func(c store.Conn) (done Posted, err error) {
-		look, err := s.lookAtThread(c, a, in)
+	return s.withFiles(ctx, a, request.Files, turnOf{thread: thread}, once, func(c store.Conn) (done Posted, err error) {
+		look, err := s.lookAtThread(c, a, thread)
 		if err != nil {
 			return done, err
 		}
@@ -171,6 +173,7 @@ func (s *Service) mayStart(a *rights.Actor, f *content.Forum) error {
 	return a.CheckSuspended(s.Moment())
 }
 
+// mayReply returns an error if the actor may not reply in a thread that it sees.
 func (s *Service) mayReply(a *rights.Actor, f *content.Forum, t *content.Thread) error {
 	switch {
 	case !a.Has(f.ID, rights.ReplyPost):
@@ -187,6 +190,7 @@ func (s *Service) mayReply(a *rights.Actor, f *content.Forum, t *content.Thread)
 	return a.CheckSuspended(s.Moment())
 }
 
+// checkPrefix returns an error if a forum does not offer a prefix, or if id is 0 although the forum requires one.
 func checkPrefix(access *rights.Access, f *content.Forum, id int64) error {
 	switch {
 	case id == 0 && f.RequiresPrefix:

@@ -64,13 +64,13 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		if err != nil {
 			return err
 		}
-		noted, err := content.MarksOf(c, a, []*content.Thread{t})
+		marks, err := content.MarksOf(c, a, []*content.Thread{t})
 		if err != nil {
 			return err
 		}
 		now := s.Moment()
-		page.Thread, page.Forum = content.ViewThread(access, a, t, noted, now), s.viewForum(access, a, f)
-		page.Above, page.LastRead = forumsAbove(forums, t.Forum), noted.Read[t.ID]
+		page.Thread, page.Forum = content.ViewThread(access, a, t, marks, now), s.viewForum(access, a, f)
+		page.Above, page.LastRead = forumsAbove(forums, t.Forum), marks.Read[t.ID]
 		page.Can = s.threadCan(c, a, f, t)
 		list, more, err := s.posts(c, a, t, after, limit)
 		if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		}
 		for _, p := range list {
 			view := s.viewPostFor(a, f, t, p, now)
-			view.New = a.User != nil && p.ID > page.LastRead && p.Created > noted.Since(t.Forum, now)
+			view.New = a.User != nil && p.ID > page.LastRead && p.Created > marks.Since(t.Forum, now)
 			page.Posts = append(page.Posts, view)
 		}
 		if err := addAttachments(c, page.Posts); err != nil {
@@ -110,6 +110,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 	return page, nil
 }
 
+// viewPostFor returns a post with what the actor may do to it, but without its files.
 func (s *Service) viewPostFor(
 	a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment,
 ) PostView {
@@ -208,8 +209,8 @@ func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view c
 		if err != nil {
 			return err
 		}
-		noted, err := content.MarksOf(c, a, []*content.Thread{t})
-		view = content.ViewThread(access, a, t, noted, s.Moment())
+		marks, err := content.MarksOf(c, a, []*content.Thread{t})
+		view = content.ViewThread(access, a, t, marks, s.Moment())
 		return err
 	})
 	return view, err
@@ -238,12 +239,12 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, pa
 		if err != nil {
 			return nil, nil, err
 		}
-		noted, err := content.MarksOf(c, a, []*content.Thread{t})
+		marks, err := content.MarksOf(c, a, []*content.Thread{t})
 		if err != nil {
 			return nil, nil, err
 		}
 		if a.User != nil {
-			after, err := lastSeen(c, noted, t, s.Moment())
+			after, err := lastSeen(c, marks, t, s.Moment())
 			if err != nil {
 				return nil, nil, err
 			}
@@ -270,10 +271,10 @@ func newestPosts() content.Listing {
 
 // lastSeen returns the id of the last post of a thread that is not new to the member: because the member has read
 // it, because its forum was marked as read since, or because it is too old.
-func lastSeen(c store.Conn, noted content.Marks, t *content.Thread, now kernel.Moment) (id int64, err error) {
-	read := noted.Read[t.ID]
+func lastSeen(c store.Conn, marks content.Marks, t *content.Thread, now kernel.Moment) (id int64, err error) {
+	read := marks.Read[t.ID]
 	err = c.Row("SELECT COALESCE(max(n.id), 0) FROM ("+newestPosts().SQL(c.Dialect())+") n WHERE n.created_at <= ?",
-		t.ID, read, unreadPosts, noted.Since(t.Forum, now)).Scan(&id)
+		t.ID, read, unreadPosts, marks.Since(t.Forum, now)).Scan(&id)
 	return max(id, read), err
 }
 
@@ -295,6 +296,7 @@ func firstOf(list []*content.Post) *content.Post {
 	return list[0]
 }
 
+// lastPost returns the last post of a thread that the actor sees, with the thread.
 func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread, *content.Post, error) {
 	p, err := content.PostFor(c, a, t, t.Last)
 	if kernel.NotFoundErr(err) { // the actor may see only the first post of a held thread
@@ -303,6 +305,7 @@ func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread
 	return t, p, err
 }
 
+// place returns the place of the post that find returns.
 func (s *Service) place(
 	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), pageSize int,
 ) (place Place, err error) {
@@ -326,9 +329,9 @@ func (s *Service) place(
 }
 
 // PostInfo returns a post of a thread that the actor sees.
-func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, in, id int64) (view content.PostInfo, err error) {
+func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, thread, id int64) (view content.PostInfo, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
-		t, err := content.ThreadFor(c, a, in, "")
+		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
 			return err
 		}
@@ -343,14 +346,14 @@ func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, in, id int64) (
 
 // Post returns a post of a thread, with what the actor may do to it, and the thread.
 func (s *Service) Post(
-	ctx context.Context, a *rights.Actor, in, id int64,
+	ctx context.Context, a *rights.Actor, thread, id int64,
 ) (view PostView, info content.ThreadInfo, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return view, info, err
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
-		at, err := placeOf(c, a, in, id, "")
+		at, err := placeOf(c, a, thread, id, "")
 		if err == nil {
 			now := s.Moment()
 			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(access, a, at.thread,
@@ -365,12 +368,12 @@ func (s *Service) Post(
 func (s *Service) PostByID(
 	ctx context.Context, a *rights.Actor, id int64,
 ) (view PostView, info content.ThreadInfo, err error) {
-	var in int64
+	var thread int64
 	err = s.Read(ctx, func(c store.Conn) error {
-		return kernel.OrNotFound(c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in))
+		return kernel.OrNotFound(c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&thread))
 	})
 	if err != nil {
 		return view, info, err
 	}
-	return s.Post(ctx, a, in, id)
+	return s.Post(ctx, a, thread, id)
 }

@@ -94,6 +94,6 @@ func (s *Service) mayReport(c store.Conn, a *rights.Actor, post int64) error {
 }
 
 // spendReport charges a report to the limit for edits, since both are small and rare.
-func (s *Service) spendReport(c store.Conn, a *rights.Actor, in int64) error {
-	return s.spendEdit(c, a, &content.Forum{ID: in}, s.Moment())
+func (s *Service) spendReport(c store.Conn, a *rights.Actor, forum int64) error {
+	return s.spendEdit(c, a, &content.Forum{ID: forum}, s.Moment())
 }

@@ -15,9 +15,9 @@ import (
 )
 
 // MayEditPost returns nil if the actor may edit a post, or an error that gives the reason why not.
-func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, in, id int64) error {
+func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, thread, id int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
-		at, err := placeOf(c, a, in, id, "")
+		at, err := placeOf(c, a, thread, id, "")
 		if err != nil {
 			return err
 		}
@@ -27,9 +27,9 @@ func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, in, id int64
 }
 
 // MayStart returns nil if the actor may start threads in a forum, or an error that gives the reason why not.
-func (s *Service) MayStart(ctx context.Context, a *rights.Actor, in int64) error {
+func (s *Service) MayStart(ctx context.Context, a *rights.Actor, forum int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
-		f, err := content.ForumFor(c, a, in)
+		f, err := content.ForumFor(c, a, forum)
 		if err != nil {
 			return err
 		}
@@ -38,9 +38,9 @@ func (s *Service) MayStart(ctx context.Context, a *rights.Actor, in int64) error
 }
 
 // MayAnswer returns nil if the actor may reply in a thread, or an error that gives the reason why not.
-func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, in int64) error {
+func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, thread int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
-		t, err := content.ThreadFor(c, a, in, "")
+		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
 			return err
 		}

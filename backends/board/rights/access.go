@@ -269,6 +269,7 @@ func (a *Access) Of(user int64, groups []int64) *Rights {
 	return r
 }
 
+// resolve computes the rights of a user from the groups with these ids, the overrides of forums, and moderators.
 func (a *Access) resolve(user int64, ids []int64) *Rights {
 	r := &Rights{Forums: make(map[int64]ForumRights, len(a.Forums)), Settings: &a.Settings, looks: a.looks, Access: a}
 	var groups []*Group

@@ -32,6 +32,7 @@ type LookLog struct {
 // NewLookLog returns an empty LookLog that takes the time from now.
 func NewLookLog(now func() time.Time) *LookLog { return &LookLog{now: now} }
 
+// add notes a look, unless the same was noted within the last hour.
 func (l *LookLog) add(at look, now kernel.Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

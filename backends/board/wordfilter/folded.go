@@ -14,6 +14,7 @@ type folded struct {
 	at []int32
 }
 
+// fold returns text with its folded copy.
 func fold(text string) folded {
 	f := folded{text: text}
 	var b strings.Builder
@@ -62,6 +63,7 @@ func letter(r rune) rune {
 	return least
 }
 
+// offset returns the offset in text of an offset in folded.
 func (f *folded) offset(i int) int {
 	if f.at == nil {
 		return i
