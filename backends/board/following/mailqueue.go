@@ -91,8 +91,8 @@ func MailDue(mode string, now time.Time) time.Time {
 	return due
 }
 
-// MailLater queues mails about a post that an edit held after its followers were notified but before the mails were
-// sent, which therefore lacked the post.
+// MailLater queues mails about a post whose followers have been notified already. An edit held the post before the
+// mails about it were due, so they were sent without it.
 func (s *Service) MailLater(c store.Conn, t *content.Thread, p *content.Post) error {
 	var edited kernel.Moment
 	err := c.Row("SELECT COALESCE(max(edited_at), 0) FROM board_post_revisions WHERE post_id = ?", p.ID).Scan(&edited)

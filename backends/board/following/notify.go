@@ -101,14 +101,14 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 		return err
 	}
 	type pair struct{ user, post int64 }
-	told := make(map[pair]bool)
+	notified := make(map[pair]bool)
 	err = c.All("SELECT n.user_id, n.post_id FROM board_subscriptions s"+
 		" JOIN board_notifications n ON n.user_id = s.user_id"+
 		" WHERE s.target = 'thread' AND s.target_id = ? AND s.mode <> 'none' AND n.thread_id = ? AND n.post_id >= ?",
 		[]any{t.ID, t.ID, replies[len(replies)-1].ID}, func(r store.Row) error {
 			var p pair
 			err := r.Scan(&p.user, &p.post)
-			told[p] = true
+			notified[p] = true
 			return err
 		})
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	for _, p := range slices.Backward(replies) {
 		to := audience{some: true}
 		for user, at := range since {
-			if at <= p.Created && !told[pair{user, p.ID}] {
+			if at <= p.Created && !notified[pair{user, p.ID}] {
 				to.ids = append(to.ids, user)
 			}
 		}

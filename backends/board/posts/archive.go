@@ -25,14 +25,15 @@ const archiveColumns = "thread_id, id, number, author_id, author_name, visibilit
 	" render_version, body_hash, created_at, edited_at, edited_by, edit_reason, edit_count"
 
 // Archive moves deleted posts older than archiveAge into the archive where more than ArchiveRun posts in a row are
-// hidden, as after a flood of spam, so that a page does not have to read past them. It never moves the first post
-// of a thread. It returns the number of posts that it moved. Restore brings an archived post back.
+// hidden, as after a flood of spam, so that a page does not have to read past them. It looks only at threads with
+// more than ArchiveRun/2 such deleted posts, and never moves the first post of a thread. It returns the number of
+// posts that it moved. Restore brings an archived post back.
 func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
-	oldest := s.Moment().Add(-archiveAge)
+	before := s.Moment().Add(-archiveAge)
 	var threads []int64
 	err = s.Read(ctx, func(c store.Conn) error {
 		threads = nil
-		return c.All(ArchiveCandidates(c.Dialect()), []any{oldest, ArchiveRun / 2, archiveThreads}, func(r store.Row) error {
+		return c.All(ArchiveCandidates(c.Dialect()), []any{before, ArchiveRun / 2, archiveThreads}, func(r store.Row) error {
 			var id int64
 			err := r.Scan(&id)
 			threads = append(threads, id)
@@ -43,7 +44,7 @@ func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 		return 0, err
 	}
 	for _, thread := range threads {
-		n, err := s.archiveThread(ctx, thread, oldest)
+		n, err := s.archiveThread(ctx, thread, before)
 		if moved += n; err != nil {
 			return moved, kernel.Wrap("archiving posts of thread "+kernel.Itoa(thread), err)
 		}

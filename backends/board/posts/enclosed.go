@@ -79,8 +79,8 @@ func (s *Service) storeEnclosed(ctx context.Context, a *rights.Actor, post int64
 		if err := s.mayEnclose(c, a, f.Thread, post); err != nil {
 			return err
 		}
-		there, err := attachments.Publish(c, a, &f.Attachment)
-		if err == nil && !there {
+		published, err := attachments.Publish(c, a, &f.Attachment)
+		if err == nil && !published {
 			return errAnnounced
 		}
 		return err

@@ -115,11 +115,11 @@ func (s *Service) Attach(
 		if err != nil {
 			return err
 		}
-		there, err := attachments.Publish(c, a, f)
+		published, err := attachments.Publish(c, a, f)
 		if err != nil {
 			return err
 		}
-		if !there {
+		if !published {
 			return kernel.Conflict("storing the file took too long; send it again")
 		}
 		return s.attached(c, a, at, "attachment.add", f.Name)

@@ -46,7 +46,7 @@ func (a *Actor) Shows(forum int64) string {
 	return "= 0"
 }
 
-// Reads reports whether the actor may read threads of a forum, be it only its own.
+// Reads reports whether the actor may read at least its own threads in a forum.
 func (a *Actor) Reads(forum int64) bool {
 	return a.In(forum).Visible && a.Has(forum, ThreadView)
 }

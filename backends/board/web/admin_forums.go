@@ -203,21 +203,21 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 	}
 	page := matrixPage{Forum: f, Only: only}
 	page.Groups.Add("0", "All groups", only == 0)
-	there := make(map[int64]admin.Override)
+	stored := make(map[int64]admin.Override)
 	var differing []posts.Difference
 	for _, column := range columns {
 		page.Groups.Add(itoa(column.Group.ID), column.Group.Name, column.Group.ID == only)
 		if only != 0 && column.Group.ID != only {
 			continue
 		}
-		there[column.Group.ID] = column.Override
+		stored[column.Group.ID] = column.Override
 		if o, ok := sent[column.Group.ID]; ok {
 			differing = append(differing, overrideDifferences(column, o)...)
 			column.Override = o
 		}
 		page.Columns = append(page.Columns, column)
 	}
-	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) { return admin.OverridesTag(there), differing, nil })
+	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) { return admin.OverridesTag(stored), differing, nil })
 	for _, right := range admin.Rights() {
 		if !right.InForums {
 			continue
