@@ -1,4 +1,4 @@
-// Package board has the Caddy modules that serve the discussion board and check its tokens, and the commands that
+// Package board contains the Caddy modules that serve the discussion board and check its tokens, and the commands that
 // manage it.
 package board
 
@@ -49,7 +49,7 @@ type Handler struct {
 	// served at the root of a host, except with NoPages. Default: none; Location headers are then paths.
 	BaseURL string `json:"base_url,omitempty"`
 
-	// Offline answers 503 to everybody except those who may see the board nevertheless.
+	// Offline answers 503 to everybody except users who may see an offline board.
 	Offline bool `json:"offline,omitempty"`
 
 	// How many of a member's first posts are held for approval. Default: 0.

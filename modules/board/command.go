@@ -36,7 +36,7 @@ data/tollgate.db count from the working directory.
 	CobraFunc: commands,
 }
 
-// options has the flags that every subcommand takes.
+// options holds the flags that every subcommand takes.
 type options struct{ cli.Flags }
 
 func commands(root *cobra.Command) {

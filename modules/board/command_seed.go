@@ -106,7 +106,7 @@ type seedBar struct {
 	done     map[string]int
 }
 
-// reads returns a reader that counts what is read.
+// reads returns a reader of from that counts the bytes for the bar.
 func (b *seedBar) reads(from io.Reader) io.Reader { return &countedReader{from, &b.read} }
 
 type countedReader struct {

@@ -20,7 +20,7 @@ type worker struct {
 	end    func()   // ends the work; nil before it has begun
 }
 
-// claim has the settings of a handler for the work.
+// claim holds the settings that a handler contributes to the work.
 type claim struct {
 	app         any // identifies the configuration
 	started     func() bool
@@ -56,6 +56,7 @@ func (w *worker) join(c *claim) error {
 	return nil
 }
 
+// leave removes a handler. The work goes on for the others.
 func (w *worker) leave(c *claim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

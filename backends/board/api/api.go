@@ -1,5 +1,5 @@
-// Package api is a board as a JSON API: its routes, what requests carry and what they
-// are answered. It decides nothing.
+// Package api serves a board as a JSON API: it has the routes, reads requests and writes answers. The services
+// decide what is allowed.
 package api
 
 import (
@@ -25,7 +25,7 @@ const (
 	pageLimit = 25
 )
 
-// service is the board that is served.
+// service holds the services of the board that is served.
 type service struct {
 	kernel      *kernel.Server
 	attachments *attachments.Service
@@ -35,7 +35,7 @@ type service struct {
 	accounts    *accounts.Service
 }
 
-// Options are the rooms of a board that its API serves. All are required.
+// Options holds the services of a board that its API uses. All are required.
 type Options struct {
 	Attachments *attachments.Service
 	Following   *following.Service
@@ -55,14 +55,15 @@ func (*API) Owns(path string) bool {
 	return path == kernel.Mount || strings.HasPrefix(path, kernel.Mount+"/")
 }
 
-// NeedsToken reports whether a request is one that guests cannot make.
+// NeedsToken reports whether a request is for a route that is closed to guests. It returns false if there is no
+// such route.
 func (api *API) NeedsToken(r *http.Request) bool {
 	found, ok := api.Router.Find(r)
 	return ok && !found.Guest()
 }
 
-// Serve answers a request for a path that it owns. What is refused is an
-// *apierror.Error, and nothing has been written then.
+// Serve answers a request for a path that the API owns. If it refuses the request, it writes no body and returns an
+// *apierror.Error.
 func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *rights.Actor) error {
 	w.Header().Add("Vary", "Authorization")
 	found, ok := api.Router.Find(r)
@@ -80,7 +81,7 @@ func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *rights.Actor) e
 	return found.Serve(w, a)
 }
 
-// admit makes the checks that come before a route's own.
+// admit makes the checks that come before those of a route.
 func (s *service) admit(c *rest.Call, route *rest.Route) error {
 	a := actor(c)
 	if route.Scope == "" { // public
@@ -104,21 +105,22 @@ func (s *service) admit(c *rest.Call, route *rest.Route) error {
 	return nil
 }
 
-// envelope holds one thing, or of a list without pages.
+// envelope holds a single thing, or a list without pages.
 type envelope struct {
 	Data any `json:"data"`
 }
 
-// actor returns who sends a request.
+// actor returns the actor who sends a request.
 func actor(c *rest.Call) *rights.Actor { return c.Who.(*rights.Actor) }
 
-// handler answers a request of an actor.
+// handler answers a request of an actor. with encodes what it returns.
 type handler func(c *rest.Call, a *rights.Actor) (any, error)
 
-// with makes a route's function of a handler.
-func with(h handler) func(c *rest.Call) (any, error) {
+// with returns the function of a route that calls h and encodes its answer as JSON, without escaping HTML. An
+// answer that is nil, a rest.Raw or an http.Handler is passed on as it is.
+func with(handle handler) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
-		answer, err := h(c, actor(c))
+		answer, err := handle(c, actor(c))
 		if err != nil {
 			return nil, err
 		}
@@ -151,8 +153,8 @@ func New(board *kernel.Server, o Options) *API {
 	return api
 }
 
-// Routes returns the table of the API, without its mount.
+// Routes returns the routes of the API, with paths below its mount.
 func Routes() []rest.Route { return new(service).routes() }
 
-// OpenAPI returns the document of the API, OpenAPI 3.1.
+// OpenAPI returns the OpenAPI 3.1 document of the API.
 func (api *API) OpenAPI() ([]byte, error) { return api.service.openAPI() }

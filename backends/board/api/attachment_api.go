@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// AttachmentInfo is a file at a post.
+// AttachmentInfo is a file at a post, as clients see it.
 type AttachmentInfo struct {
 	ID        int64         `json:"id"`
 	ThreadID  int64         `json:"threadId"`
@@ -52,8 +52,8 @@ func (s *service) postAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	if most := a.Rights.Settings.AttachmentKiB << 10; c.R.ContentLength > most {
-		return nil, attachments.TooLarge(most >> 10)
+	if limit := a.Rights.Settings.AttachmentKiB << 10; c.R.ContentLength > limit {
+		return nil, attachments.TooLarge(limit >> 10)
 	}
 	inbound.Default.Keep(c.W, c.R)
 	f, err := s.posts.Attach(c.R.Context(), a, thread, post, c.Text("name"), c.R.Body)

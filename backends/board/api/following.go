@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// SubscriptionInfo is a thread that a member follows.
+// SubscriptionInfo is a thread that a member follows, as clients see it.
 type SubscriptionInfo struct {
 	ThreadID  int64          `json:"threadId"`
 	Mode      string         `json:"mode"`
@@ -46,7 +46,7 @@ func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{each(list, ViewSubscription)}, err
 }
 
-// NotificationInfo tells a member of a post.
+// NotificationInfo tells a member about a post, as clients see it.
 type NotificationInfo struct {
 	ID            int64          `json:"id"`
 	Kind          string         `json:"kind"`
@@ -65,11 +65,11 @@ func ViewNotification(n following.Notification) NotificationInfo {
 
 func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
-	after, most := in.page()
+	after, limit := in.page()
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.following.Notifications(c.R.Context(), a, after, most)
+	list, next, err := s.following.Notifications(c.R.Context(), a, after, limit)
 	return page{each(list, ViewNotification), kernel.OrNull(next)}, err
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// Identity is who a token acts for.
+// Identity is the member for whom a token acts.
 type Identity struct {
 	UserID    int64          `json:"userId"`
 	Username  string         `json:"username"`
@@ -49,7 +49,7 @@ type ThreadPage struct {
 
 func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
-	most, forum := in.limit(), in.id("forumId")
+	limit, forum := in.limit(), in.id("forumId")
 	after, given := c.R.URL.Query()["after"]
 	if given && after[0] == "" {
 		in.note(kernel.BadRequest("after", "after must be the nextCursor of a page of this forum, unchanged"))
@@ -57,7 +57,7 @@ func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.posts.Threads(c.R.Context(), a, forum, strings.Join(after, ""), most)
+	list, next, err := s.posts.Threads(c.R.Context(), a, forum, strings.Join(after, ""), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 
 // threadPage returns a ThreadPage as JSON.
 func threadPage(list []content.ThreadInfo, next string) []byte {
-	out := make([]byte, 0, 64+448*len(list)) // few need more
+	out := make([]byte, 0, 64+448*len(list)) // enough for most lists
 	out = content.AppendThreads(append(out, `{"data":`...), list)
 	out = append(out, `,"nextCursor":`...)
 	if next == "" {
@@ -75,7 +75,7 @@ func threadPage(list []content.ThreadInfo, next string) []byte {
 	return append(jsontext.AppendQuoted(out, next), "}\n"...)
 }
 
-// Created tells of a new thread.
+// Created describes a new thread.
 type Created struct {
 	ID         int64  `json:"id"`
 	PostID     int64  `json:"postId"`
@@ -101,7 +101,7 @@ func (s *service) postThread(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{Created{done.Thread, done.Post, done.Slug, rights.VisibilityNames[done.Visibility]}}, nil
 }
 
-// thread reads the thread of the path.
+// thread returns the thread that the path names.
 func (s *service) thread(c *rest.Call, a *rights.Actor) (content.ThreadInfo, error) {
 	in := noBody(c)
 	id := in.id("threadId")
@@ -127,12 +127,12 @@ type PostPage struct {
 
 func (s *service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
-	after, most := in.page()
+	after, limit := in.page()
 	thread := in.id("threadId")
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, more, err := s.posts.Posts(c.R.Context(), a, thread, after, most)
+	list, more, err := s.posts.Posts(c.R.Context(), a, thread, after, limit)
 	page := PostPage{Data: list}
 	if more {
 		page.NextAfterID = &list[len(list)-1].ID
@@ -140,7 +140,7 @@ func (s *service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
 	return page, err
 }
 
-// Replied is what became of a post.
+// Replied describes what has become of a post.
 type Replied struct {
 	ID         int64  `json:"id"`
 	ThreadID   int64  `json:"threadId"`
@@ -162,7 +162,7 @@ func (s *service) postReply(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{Replied{done.Post, thread, rights.VisibilityNames[done.Visibility]}}, nil
 }
 
-// Edited is a post after an edit.
+// Edited describes a post after an edit.
 type Edited struct {
 	ID              int64 `json:"id"`
 	ThreadID        int64 `json:"threadId"`
@@ -185,7 +185,7 @@ func (s *service) patchPost(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{Edited{id, thread, done.Changed, done.Held}}, err
 }
 
-// orZero returns a value that may have been left away, or the zero value.
+// orZero returns an optional value, or the zero value if it was left out.
 func orZero[T any](value *T) (zero T) {
 	if value == nil {
 		return zero
@@ -206,7 +206,7 @@ func (s *service) getPost(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{view}, err
 }
 
-// RevisionInfo is a former version of a post.
+// RevisionInfo is a former version of a post, as clients see it.
 type RevisionInfo struct {
 	Revision         int64         `json:"revision"`
 	Message          string        `json:"message"`
@@ -233,7 +233,7 @@ func viewRevision(r posts.Revision) RevisionInfo {
 	return view
 }
 
-// Removed is a post that was deleted.
+// Removed describes a deleted post.
 type Removed struct {
 	ID       int64 `json:"id"`
 	ThreadID int64 `json:"threadId"`
@@ -268,13 +268,13 @@ func (s *service) patchThread(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{view}, err
 }
 
-// page is a list that goes on behind an id.
+// page is a page of a list that continues after an id.
 type page struct {
 	Data        any    `json:"data"`
 	NextAfterID *int64 `json:"nextAfterId"`
 }
 
-// postReset answers the same whether anybody has the address.
+// postReset asks for a link to set a new password. The answer does not tell whether anybody has the address.
 func (s *service) postReset(c *rest.Call, _ *rights.Actor) (any, error) {
 	in := withBody(c)
 	email := in.Object.Text("email")
@@ -284,7 +284,7 @@ func (s *service) postReset(c *rest.Call, _ *rights.Actor) (any, error) {
 	return nil, s.accounts.AskReset(c.R.Context(), email, s.kernel.Address(c.R))
 }
 
-// postConfirmation mails the link once more that confirms the owner's address.
+// postConfirmation sends the link again that confirms the owner's mail address.
 func (s *service) postConfirmation(c *rest.Call, a *rights.Actor) (any, error) {
 	return nil, s.accounts.AskEmailAgain(c.R.Context(), a, s.kernel.Address(c.R))
 }
@@ -317,26 +317,26 @@ func (s *service) getMember(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{Member(u)}, nil
 }
 
-// FoundInfo is a post that was looked for.
+// FoundInfo is a post that a search found.
 type FoundInfo struct {
 	ThreadTitle string           `json:"threadTitle"`
 	ForumID     int64            `json:"forumId"`
 	Post        content.PostInfo `json:"post"`
 }
 
-// ViewFound returns a post that was found as clients see it.
+// ViewFound returns a found post as clients see it.
 func ViewFound(f search.Found) FoundInfo {
 	return FoundInfo{f.Thread.Title, f.Thread.Forum, content.ViewPost(f.Post)}
 }
 
 func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
-	after, most := in.page()
+	after, limit := in.page()
 	forum := in.number("forum", 1)
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	list, next, err := s.search.Find(c.R.Context(), a,
-		search.Query{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
+		search.Query{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: limit})
 	return page{each(list, ViewFound), kernel.OrNull(next)}, err
 }

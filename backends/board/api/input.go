@@ -11,9 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// input is what a request carries. Its methods read one thing after another, and
-// finish refuses the request by what was wrong: first with the body, then with the
-// rest in the order in which it was read.
+// input reads what a request carries. Its methods read one thing each and note errors. finish returns the first
+// error: one of the body, or else the first of the other things in the order in which they were read.
 type input struct {
 	*rest.Call
 	*rest.Object
@@ -29,7 +28,7 @@ func withBody(c *rest.Call) *input {
 	return &input{Call: c, Object: o, unread: err}
 }
 
-// bodyIfAny returns the input of a route whose body may be left away.
+// bodyIfAny returns the input of a route whose body is optional.
 func bodyIfAny(c *rest.Call) *input {
 	o, err := kernel.Objects.ReadIfAny(c)
 	return &input{Call: c, Object: o, unread: err}
@@ -51,7 +50,7 @@ func (in *input) finish() error {
 	return in.err
 }
 
-// id returns an id in the path. It notes that nothing is found where the path has none there.
+// id returns an id from the path. It notes a not-found error if that part of the path is not an id.
 func (in *input) id(name string) int64 {
 	text := in.Path(name)
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -62,17 +61,17 @@ func (in *input) id(name string) int64 {
 	return n
 }
 
-// post returns the ids of a thread and of a post in it, out of the path.
+// post returns the ids of a thread and of a post in it, from the path.
 func (in *input) post() (thread, post int64) { return in.id("threadId"), in.id("postId") }
 
-// match returns the condition of a write.
+// match returns the precondition of a write.
 func (in *input) match() rest.Match {
 	m, err := in.Match()
 	in.note(err)
 	return m
 }
 
-// once reads the Idempotency-Key of a request.
+// once returns the idempotency key of a request.
 func (in *input) once() posts.Once {
 	once, err := idempotency.Of(in.R, strings.TrimPrefix(in.R.URL.Path, kernel.Mount), in.Raw)
 	if errors.Is(err, idempotency.ErrMalformed) {
@@ -82,13 +81,13 @@ func (in *input) once() posts.Once {
 	return once
 }
 
-// page reads how long a page is to be and behind what it begins.
-func (in *input) page() (after int64, most int) {
-	most = in.limit()
-	return in.number("after", 0), most
+// page returns after which id a page begins and how many entries it may have.
+func (in *input) page() (after int64, limit int) {
+	limit = in.limit()
+	return in.number("after", 0), limit
 }
 
-// limit returns how long a page is to be.
+// limit returns how many entries a page may have.
 func (in *input) limit() int {
 	if !in.R.URL.Query().Has("limit") {
 		return pageLimit
@@ -96,7 +95,8 @@ func (in *input) limit() int {
 	return int(min(in.number("limit", 1), kernel.PageMost))
 }
 
-// number returns a query parameter that is a whole number, and 0 where it is not given.
+// number returns a query parameter that is a whole number of at least least, or 0 if it is not given. It notes an
+// error for any other value, except that a limit of too many digits counts as the largest one.
 func (in *input) number(name string, least int64) (n int64) {
 	values, given := in.R.URL.Query()[name]
 	if !given {
@@ -119,7 +119,7 @@ func (in *input) number(name string, least int64) (n int64) {
 	return n
 }
 
-// each returns a list as clients see it. It is never null.
+// each applies view to each element of a list. Its result is never nil, so that it becomes an array in JSON.
 func each[T, V any](list []T, view func(T) V) []V {
 	views := make([]V, len(list))
 	for i := range list {

@@ -35,12 +35,12 @@ func viewHeld(h posts.Held) HeldInfo {
 
 func (s *service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
-	after, most := in.page()
+	after, limit := in.page()
 	forum := in.number("forum", 1)
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.posts.Queue(c.R.Context(), a, forum, after, most)
+	list, next, err := s.posts.Queue(c.R.Context(), a, forum, after, limit)
 	return page{each(list, viewHeld), kernel.OrNull(next)}, err
 }
 
@@ -52,7 +52,7 @@ func (s *service) reject(c *rest.Call, a *rights.Actor) (any, error) {
 	return s.decide(c, a, s.posts.Reject)
 }
 
-// decision settles a held post.
+// decision makes a moderator's decision on a held post.
 type decision = func(ctx context.Context, a *rights.Actor, id int64, d posts.Decision) (posts.Settled, error)
 
 func (s *service) decide(c *rest.Call, a *rights.Actor, decision decision) (any, error) {

@@ -7,15 +7,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// Version of the interface.
+// Version is the version of the API.
 const Version = "0.37.6"
 
-// components has the schemas that Routes names.
+// components holds the schemas that Routes refers to.
 //
 //go:embed schemas.json
 var components []byte
 
-// openAPI returns the document of the API, OpenAPI 3.1.
+// openAPI returns the OpenAPI 3.1 document of the API.
 func (s *service) openAPI() ([]byte, error) {
 	return rest.Document{
 		Title: "Board", Version: Version, License: "MIT", LicenseID: "MIT", Server: s.kernel.Options.BaseURL + kernel.Mount,

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// The tags of the documentation.
+// These tags group the operations in the documentation.
 const (
 	tagForums      = "Forums"
 	tagThreads     = "Threads"
@@ -18,7 +18,7 @@ const (
 	tagDocument    = "Document"
 )
 
-// The scopes of the table.
+// These are the scopes that routes require.
 const (
 	membersRead  = "members:read"
 	forumsRead   = "forums:read"
@@ -40,7 +40,7 @@ var (
 	forumParam = rest.Param{Name: "forum", Schema: `{"type":"integer","minimum":1}`, Description: "Only this forum."}
 )
 
-// routes returns the table of the API, without Mount.
+// routes returns the routes of the API, with paths below Mount.
 func (s *service) routes() []rest.Route {
 	table := []entry{
 		{1, rest.Route{
@@ -238,16 +238,16 @@ func (s *service) routes() []rest.Route {
 	return routes
 }
 
-// entry is a row of the table.
+// entry is a route and its cost.
 type entry struct {
 	cost  int64
 	route rest.Route
 }
 
-// refusals returns the statuses that a route has beside those of every route.
+// refusals returns the error statuses that a route can have besides those that every route has.
 func refusals(r rest.Route) []int {
 	if r.Scope == "" {
-		list := []int{http.StatusUnauthorized, http.StatusInternalServerError} // a bad token is none
+		list := []int{http.StatusUnauthorized, http.StatusInternalServerError} // 401 for an invalid token
 		if r.Body != "" {
 			list = append(list, http.StatusForbidden, http.StatusUnprocessableEntity)
 		}

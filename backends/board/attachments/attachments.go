@@ -1,6 +1,6 @@
-// Package attachments is the files at posts: what of them is stored and how much a
-// post and a member may have, what is received and what is sent, and that no image
-// tells where it was taken. At which posts files may be is said by package posts.
+// Package attachments receives, stores and serves the files at posts. It limits how much a post and a member may
+// have, and removes the metadata of images, which can tell where they were taken. Package posts decides at which
+// posts files may be.
 package attachments
 
 import (
@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// Largest is what the setting can be at most, in bytes.
+	// Largest is the upper bound of the setting for the size of a file, in bytes.
 	Largest = kernel.MaxAttachmentKiB << 10
-	// keep is how old content must be before it is removed: an upload stores it a
-	// moment before it writes the row.
+	// keep is how old content must be to be removed as unused, since an upload stores it a moment before it writes
+	// the row.
 	keep = time.Hour
 )
 
@@ -31,12 +31,12 @@ type Service struct {
 	strips *semaphore.Weighted
 }
 
-// NewStrips bounds, for all boards on one database, how many images are rewritten at
-// a time; more that are asked for wait.
+// NewStrips returns the semaphore that limits how many images are rewritten at a time. All boards on one database
+// share it.
 func NewStrips() *semaphore.Weighted { return semaphore.NewWeighted(2) }
 
-// New returns the attachments of a board. Their content is stored in the folder of its
-// options, or in the database where there is none. All boards on one database share strips.
+// New returns the attachments of a board. Their content is stored in the folder that the board's options name, or
+// else in the database. All boards on one database share strips.
 func New(board *kernel.Server, strips *semaphore.Weighted) *Service {
 	s := &Service{Server: board, strips: strips}
 	s.files = blob.New(s.DB, blob.Options{
@@ -46,7 +46,7 @@ func New(board *kernel.Server, strips *semaphore.Weighted) *Service {
 	return s
 }
 
-// Attachment is a file at a post. Who sees the post sees that it is there.
+// Attachment is a file at a post. Whoever sees the post sees that the file exists.
 type Attachment struct {
 	ID           int64
 	Thread, Post int64
@@ -54,16 +54,15 @@ type Attachment struct {
 	blob.File
 	CreatedAt kernel.Moment
 
-	Stripped bool // it holds no metadata
+	Stripped bool // there is no metadata left to remove, or the image is broken
 }
 
-// keepsMetadata reports whether it is an image out of which they could not be
-// taken: it was stored before that was done with each, and is broken. All others
-// have a width.
+// keepsMetadata reports whether the file is a broken image whose metadata could not be removed. It was stored
+// before uploads were stripped. All other images have a width.
 func (f *Attachment) keepsMetadata() bool { return !f.Inline() && imagemeta.Knows(f.MediaType) }
 
-// Download answers with a file that the actor may download. A browser shows
-// images and runs nothing of it.
+// Download returns the handler that serves a file, after the caller has checked the actor's rights. Browsers show
+// images but execute nothing of a file. An image that still has metadata is stripped first.
 func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, error) {
 	if !f.Stripped {
 		if err := s.StripStored(ctx, f); err != nil {
@@ -81,7 +80,7 @@ func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, er
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer content.Close()
-		w.Header().Set("Cache-Control", "private, no-cache") // each time the rights are checked
+		w.Header().Set("Cache-Control", "private, no-cache") // rights are checked on every request
 		blob.Serve(w, r, &f.File, f.CreatedAt.Time(), content)
 	}), nil
 }

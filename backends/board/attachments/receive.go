@@ -12,31 +12,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
-// Received is a file that was checked, an image without its metadata. It is at no
-// post yet.
+// Received is a file that has been received and checked, and stripped of metadata if it is an image. It does not
+// belong to a post yet.
 type Received struct {
 	Attachment
 	content *blob.Received
 }
 
-// Close removes what was received; what was kept stays.
+// Close removes the received content, unless Keep has stored it.
 func (f *Received) Close() { f.content.Close() }
 
-// Keep stores the content of what was received.
+// Keep stores the content of a received file.
 func (s *Service) Keep(ctx context.Context, f *Received) error {
 	return kernel.Unavailable(s.files.Keep(ctx, f.content))
 }
 
-// Receive reads a file that the actor sends, and refuses what cannot be attached.
+// Receive reads a file that the actor sends. It returns an error if the file may not be attached.
 func (s *Service) Receive(a *rights.Actor, name string, content io.Reader) (*Received, error) {
-	most := a.Rights.Settings.AttachmentKiB
-	received, err := s.files.Receive(name, content, most<<10)
+	limit := a.Rights.Settings.AttachmentKiB
+	received, err := s.files.Receive(name, content, limit<<10)
 	refused, ok := errors.AsType[*blob.Error](err)
 	switch {
 	case ok:
 		return nil, kernel.Invalid(refused.Field, refused.Reason, refused.Message)
 	case errors.Is(err, blob.ErrTooLarge):
-		return nil, TooLarge(most)
+		return nil, TooLarge(limit)
 	case errors.Is(err, blob.ErrIncomplete):
 		return nil, kernel.BadBody("", "incomplete", err.Error())
 	case err != nil:
@@ -45,7 +45,7 @@ func (s *Service) Receive(a *rights.Actor, name string, content io.Reader) (*Rec
 	return &Received{Attachment: Attachment{User: a.ID(), File: received.File, Stripped: true}, content: received}, nil
 }
 
-// TooLarge refuses a file that is larger than the setting allows.
+// TooLarge returns the error for a file that is larger than the setting allows, in KiB.
 func TooLarge(kib int64) error {
 	return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", kib)
 }

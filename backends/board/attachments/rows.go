@@ -13,9 +13,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// A file is noted before its content takes room, as one that was removed when it was
-// made: whatever comes then, it counts for the member until the content is swept.
-// Publish makes it one that is there.
+// The row of a file is inserted before its content is stored, as if it had been removed at the moment of its
+// creation. Whatever happens next, it counts for the member until the content is swept. Publish makes the file
+// visible.
 
 const columns = "t.id, t.thread_id, t.post_id, t.user_id, t.name, t.media_type, t.size, t.sha256, COALESCE(t.width," +
 	" 0), COALESCE(t.height, 0), t.created_at, t.stripped"
@@ -29,13 +29,13 @@ func scan(r store.Row) (*Attachment, error) {
 	return f, err
 }
 
-// ByID finds a file.
+// ByID returns a file by its id.
 func ByID(c store.Conn, id int64) (*Attachment, error) {
 	f, err := scan(c.Row("SELECT "+columns+" FROM board_attachments t WHERE t.id = ? AND t.removed_at IS NULL", id))
 	return f, kernel.OrNotFound(err)
 }
 
-// ByName finds a file at a post by its name, the newest of several.
+// ByName returns the newest file of a name at a post.
 func ByName(c store.Conn, post int64, name string) (*Attachment, error) {
 	name = text.Storable(strings.ToValidUTF8(name, "\uFFFD"))
 	f, err := scan(c.Row("SELECT "+columns+" FROM board_attachments t WHERE t.post_id = ? AND t.name = ?"+
@@ -43,7 +43,7 @@ func ByName(c store.Conn, post int64, name string) (*Attachment, error) {
 	return f, kernel.OrNotFound(err)
 }
 
-// Of lists the files at posts, in the order in which they came.
+// Of lists the files at posts, in the order in which they were attached.
 func Of(c store.Conn, posts ...any) (list []Attachment, err error) {
 	err = c.All("SELECT "+columns+" FROM board_attachments t WHERE t.removed_at IS NULL AND t.post_id IN ("+
 		kernel.Marks(len(posts))+") ORDER BY t.id", posts, func(r store.Row) error {
@@ -54,8 +54,8 @@ func Of(c store.Conn, posts ...any) (list []Attachment, err error) {
 	return list, err
 }
 
-// NotPlaced leaves out the images that a post shows in its text. A name there is
-// that of the newest file of the name.
+// NotPlaced returns the files that the HTML of a post does not show as images. A name in the HTML stands for the
+// newest file of that name.
 func NotPlaced(list []Attachment, html string) (rest []Attachment) {
 	newest := make(map[string]int64, len(list))
 	for _, f := range list {
@@ -71,8 +71,8 @@ func NotPlaced(list []Attachment, html string) (rest []Attachment) {
 	return rest
 }
 
-// Note writes the row of a file whose content is not stored yet, where there is room
-// for it.
+// Note inserts the row of a file whose content is not stored yet. It returns an error if there is no room for the
+// file.
 func Note(c store.Conn, a *rights.Actor, f *Attachment) error {
 	if err := checkRoom(c, a, f); err != nil {
 		return err
@@ -84,8 +84,8 @@ func Note(c store.Conn, a *rights.Actor, f *Attachment) error {
 		f.CreatedAt, f.CreatedAt).Scan(&f.ID)
 }
 
-// Noted finds the row of a file that came with a post, and whether it has been
-// published, or removed by somebody since. The error may be sql.ErrNoRows.
+// Noted returns the row of a file that was sent with a post, and whether it has been published, or removed by
+// somebody, since then. It returns sql.ErrNoRows if there is no such row.
 func Noted(c store.Conn, post, user int64, name, hash string) (f *Attachment, settled bool, err error) {
 	f = &Attachment{Post: post}
 	err = c.Row("SELECT id, thread_id, removed_at IS NULL OR removed_at <> created_at FROM board_attachments"+
@@ -94,8 +94,8 @@ func Noted(c store.Conn, post, user int64, name, hash string) (f *Attachment, se
 	return f, settled, err
 }
 
-// Publish makes a noted file, whose content is stored, one that is there. It reports
-// whether it could: a sweep may have been faster, or somebody has removed the file.
+// Publish makes a noted file visible once its content is stored. It returns false if the row was swept, or somebody
+// removed the file in the meantime.
 func Publish(c store.Conn, a *rights.Actor, f *Attachment) (bool, error) {
 	if err := checkRoom(c, a, f); err != nil {
 		return false, err
@@ -105,16 +105,16 @@ func Publish(c store.Conn, a *rights.Actor, f *Attachment) (bool, error) {
 	return n > 0, err
 }
 
-// Remove takes a file from a post and tells its name. Its content goes with a sweep
-// when no other file has it, and counts for the member until then.
+// Remove removes a file from a post and returns its name. Its content is swept once no other file has it, and
+// counts for the member until then.
 func Remove(c store.Conn, post, id int64, now kernel.Moment) (name string, err error) {
 	err = c.Row("UPDATE board_attachments SET removed_at = ? WHERE id = ? AND post_id = ?"+
 		" AND removed_at IS NULL RETURNING name", now, id, post).Scan(&name)
 	return name, kernel.OrNotFound(err)
 }
 
-// checkRoom holds a file to how many a post and how much a member may have
-// beside it.
+// checkRoom returns an error if the file exceeds the number of files at a post or the total size of the member's
+// files.
 func checkRoom(c store.Conn, a *rights.Actor, f *Attachment) error {
 	set := a.Rights.Settings
 	var count, total int64
@@ -136,8 +136,8 @@ func checkRoom(c store.Conn, a *rights.Actor, f *Attachment) error {
 	return nil
 }
 
-// SweepAttachments removes content that no attachment has, and tells how much.
-// Removed attachments count for their members until then.
+// SweepAttachments removes content that no attachment has, and the rows of removed attachments, which count for
+// their members until then. It returns how many contents it removed.
 func (s *Service) SweepAttachments(ctx context.Context) (int, error) {
 	before := s.Now().Add(-keep)
 	n, err := s.files.Sweep(ctx, before)

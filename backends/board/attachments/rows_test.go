@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
-// TestNotPlaced: a name in a text is that of the newest file of the name.
+// TestNotPlaced checks that a name in a text stands for the newest file of that name.
 func TestNotPlaced(t *testing.T) {
 	t.Parallel()
 	older, newer := Attachment{ID: 1, Post: 7, File: blob.File{Name: "a.png", Width: 1}}, Attachment{ID: 2, Post: 7, File: blob.File{Name: "a.png", Width: 1}}

@@ -11,13 +11,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// stripBatch is how many images are looked for at a time, and after how many the log
-// tells how far it is.
+// stripBatch is how many images are read at a time, and after how many the log shows the progress.
 const stripBatch = 100
 
-// StripAttachments takes the metadata out of images that were attached before
-// that was done with each, and tells how many. It does so once; an image that is
-// asked for meanwhile is stripped first.
+// StripAttachments removes the metadata from images that were attached before uploads were stripped, and returns
+// how many images it stripped. Later calls find nothing left to do. An image that is requested in the meantime is
+// stripped first.
 func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 	var all int
 	err = s.Read(ctx, func(c store.Conn) error {
@@ -62,8 +61,8 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 	}
 }
 
-// StripStored replaces the content of an image, wherever it is attached. One that
-// is broken keeps it, and is not served from then on.
+// StripStored replaces the content of an image by the same without metadata, wherever the image is attached. A
+// broken image keeps its content, and is not served from then on.
 func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 	if err := s.strips.Acquire(ctx, 1); err != nil {
 		return err
@@ -80,18 +79,18 @@ func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 	if *f = *now; f.Stripped { // by another request
 		return nil
 	}
-	as := *f
+	result := *f
 	stripped, err := s.files.Strip(ctx, &f.File)
 	switch {
 	case errors.Is(err, imagemeta.ErrBroken):
-		as.Width, as.Height = 0, 0
+		result.Width, result.Height = 0, 0
 		s.Logger.Warn("a broken image keeps its metadata and is not served", zap.Int64("attachment", f.ID), zap.Error(err))
 	case err != nil:
 		return err
 	default:
 		defer stripped.Close()
-		as.File = stripped.File
-		if as.Hash != f.Hash {
+		result.File = stripped.File
+		if result.Hash != f.Hash {
 			if err := s.files.Keep(ctx, stripped); err != nil {
 				return err
 			}
@@ -100,13 +99,13 @@ func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 	err = s.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("UPDATE board_attachments SET sha256 = ?, size = ?, width = ?, height = ?, stripped = 1"+
 			" WHERE sha256 = ? AND media_type = ? AND stripped = 0",
-			as.Hash, as.Size, kernel.Null(as.Width), kernel.Null(as.Height), f.Hash, f.MediaType)
+			result.Hash, result.Size, kernel.Null(result.Width), kernel.Null(result.Height), f.Hash, f.MediaType)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	*f = as
+	*f = result
 	f.Stripped = true
 	return nil
 }

@@ -5,11 +5,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// forumSlots is over how many rows the counts of a forum are spread. The row that
-// counts a post is held until the commit is durable.
+// forumSlots is over how many rows the counters of a forum are spread, since the row that counts a new post stays
+// locked until the commit is durable.
 const forumSlots = 16
 
-// Count adds to what a forum counts. It belongs to the end of a transaction.
+// Count adds to the counters of a forum. Call it at the end of a transaction.
 func Count(c store.Conn, forum, thread, threads, posts int64) error {
 	if threads == 0 && posts == 0 {
 		return nil
@@ -20,7 +20,7 @@ func Count(c store.Conn, forum, thread, threads, posts int64) error {
 		forum, thread%forumSlots, threads, posts)
 }
 
-// The counts of a forum f, and its newest thread t.
+// These SQL expressions count the threads and the posts of a forum f.
 const (
 	ForumThreads = "f.thread_count + COALESCE((SELECT CAST(sum(n.threads) AS BIGINT) FROM board_forum_counts n" +
 		" WHERE n.forum_id = f.id), 0)"
@@ -28,7 +28,7 @@ const (
 		" WHERE n.forum_id = f.id), 0)"
 )
 
-// LastOfForum selects a column of the newest visible thread of a forum f.
+// LastOfForum returns a subquery for a column of the newest visible thread of a forum f.
 func LastOfForum(d store.Dialect, column string) string {
 	index := ""
 	if d == store.SQLite {
@@ -38,13 +38,13 @@ func LastOfForum(d store.Dialect, column string) string {
 		" ORDER BY l.last_post_at DESC, l.id DESC LIMIT 1)"
 }
 
-// CountedForums selects all forums with what they count.
+// CountedForums returns the query for all forums with their counters. ScanCounted reads its rows.
 func CountedForums(d store.Dialect) string {
 	return "SELECT " + ForumColumns + ", " + ForumThreads + ", " + ForumPosts + ", COALESCE(" +
 		LastOfForum(d, "last_post_at") + ", 0) FROM board_forums f"
 }
 
-// ScanCounted reads a forum with its counts.
+// ScanCounted reads a row of CountedForums.
 func ScanCounted(r store.Row) (*Forum, error) {
 	var threads, posts int64
 	var lastAt kernel.Moment
@@ -53,7 +53,7 @@ func ScanCounted(r store.Row) (*Forum, error) {
 	return f, err
 }
 
-// NewestThreads selects the newest visible thread of each forum.
+// NewestThreads returns the query for the newest visible thread of each forum. ScanThread reads its rows.
 func NewestThreads(d store.Dialect) string {
 	return "SELECT " + ThreadColumns + " FROM board_forums f JOIN board_threads t ON t.id = " + LastOfForum(d, "id")
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// AddForum adds a forum behind its siblings, unless it has a position.
+// AddForum inserts a forum and returns its id. A Position of 0 puts it after its siblings.
 func AddForum(c store.Conn, f Forum) (id int64, err error) {
 	path, depth := "", int64(0)
 	if f.Parent != 0 {

@@ -2,17 +2,17 @@ package content
 
 import "github.com/tollgate-gateway/tollgate/internal/store"
 
-// Listing is a statement of a list. Each names its index on SQLite, so that
-// statistics cannot change the plan; PostgreSQL has no such words.
+// Listing is a query for a list. On SQLite it names its index, so that statistics cannot change the plan;
+// PostgreSQL has no syntax for that.
 type Listing struct {
 	Columns string
 	From    string
-	Index   string // on SQLite; empty for the primary key
+	Index   string // for SQLite; empty for the primary key
 	Where   string
 	Order   string
 }
 
-// SQL returns the statement for an engine. Its last argument is the limit.
+// SQL returns the query for a database. Its last argument is the limit.
 func (l Listing) SQL(d store.Dialect) string {
 	from := l.From
 	if d == store.SQLite && l.Index != "" {
@@ -21,9 +21,8 @@ func (l Listing) SQL(d store.Dialect) string {
 	return "SELECT " + l.Columns + " FROM " + from + " WHERE " + l.Where + " ORDER BY " + l.Order + Limit(d)
 }
 
-// Limit returns LIMIT with a placeholder. SQLite plans a statement anew each time
-// that its bare limit is bound, which costs more than to run it; a sum it does
-// not look into.
+// Limit returns a LIMIT clause with a placeholder. SQLite plans a query again each time a plain LIMIT placeholder
+// is bound, which costs more than running the query; it does not do so for a sum.
 func Limit(d store.Dialect) string {
 	if d == store.SQLite {
 		return " LIMIT ? + 0"

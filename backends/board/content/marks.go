@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Marks are what a member noted of threads.
+// Marks holds what a member has read and follows.
 type Marks struct {
-	Read       map[int64]int64         // the last post, by thread
-	Subscribed map[int64]int64         // threads
-	ForumRead  map[int64]kernel.Moment // when, by forum
+	Read       map[int64]int64         // the id of the last post that was read, by thread
+	Subscribed map[int64]int64         // not 0 for a followed thread
+	ForumRead  map[int64]kernel.Moment // when it was marked as read, by forum
 }
 
-// MarksOf reads what a member noted of a page of threads.
+// MarksOf returns the marks of the actor for a page of threads. They are empty for a guest.
 func MarksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error) {
 	m = Marks{make(map[int64]int64), make(map[int64]int64), make(map[int64]kernel.Moment)}
 	if a.User == nil || len(page) == 0 {
@@ -40,7 +40,7 @@ func MarksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error)
 	return m, err
 }
 
-// Into reads rows of a key and a value.
+// Into returns a function that reads rows of a key and a value into a map.
 func Into[V ~int64](to map[int64]V) func(r store.Row) error {
 	return func(r store.Row) error {
 		var key int64
@@ -51,7 +51,7 @@ func Into[V ~int64](to map[int64]V) func(r store.Row) error {
 	}
 }
 
-// KeepUnread is how long a thread that nobody looked at counts as unread.
+// KeepUnread is how long a thread that is not read counts as unread.
 const KeepUnread = 90 * 24 * time.Hour
 
 // Unread reports whether a thread has posts that the member has not read.
@@ -59,12 +59,12 @@ func (m Marks) Unread(t *Thread, now kernel.Moment) bool {
 	return t.Last > m.Read[t.ID] && t.LastAt > m.Since(t.Forum, now)
 }
 
-// Since returns when a post of a forum must have been written to be new to the member.
+// Since returns the time after which a post of a forum must have been written to be new to the member.
 func (m Marks) Since(forum int64, now kernel.Moment) kernel.Moment {
 	return max(m.ForumRead[forum], now.Add(-KeepUnread))
 }
 
-// ForumReads returns when the actor has marked forums as read.
+// ForumReads returns when the actor has marked forums as read, by forum.
 func ForumReads(c store.Conn, a *rights.Actor) (map[int64]kernel.Moment, error) {
 	read := make(map[int64]kernel.Moment)
 	if a.User == nil {

@@ -5,14 +5,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Members' posts are counted by forum: those that are visible, in threads that
-// are. All changes of these rows come before one of their forum's row, so that
-// two transactions do not wait for each other.
+// The posts of members are counted by forum: the visible ones in visible threads. A transaction changes these rows
+// before those that count the posts of a forum, so that two transactions do not deadlock.
 
 const addMemberPosts = " ON CONFLICT (user_id, forum_id) DO UPDATE" +
 	" SET posts = board_member_posts.posts + excluded.posts"
 
-// CountPosts adds to what an author has posted in a forum; author 0 is nobody.
+// CountPosts adds to the number of an author's posts in a forum. It does nothing for author 0.
 func CountPosts(c store.Conn, author, forum, more int64) error {
 	if author == 0 || more == 0 {
 		return nil
@@ -21,8 +20,8 @@ func CountPosts(c store.Conn, author, forum, more int64) error {
 		forum, more)
 }
 
-// CountThread adds (1) the visible posts of a thread to their authors' in a
-// forum, or takes them away (-1).
+// CountThread adds the visible posts of a thread to the numbers of their authors' posts in a forum if sign is 1,
+// and subtracts them if it is -1.
 func CountThread(c store.Conn, thread, forum, sign int64) error {
 	_, err := c.Exec("INSERT INTO board_member_posts (user_id, forum_id, posts)"+
 		" SELECT author_id, CAST(? AS BIGINT), CAST(? AS BIGINT) * count(*) FROM board_posts WHERE thread_id = ?"+
@@ -31,7 +30,7 @@ func CountThread(c store.Conn, thread, forum, sign int64) error {
 	return err
 }
 
-// PostsSeen counts what a member has posted where the actor could read it.
+// PostsSeen counts a member's posts in the forums in which the actor could read them.
 func PostsSeen(c store.Conn, a *rights.Actor, member int64) (sum int64, err error) {
 	err = c.All("SELECT forum_id, posts FROM board_member_posts WHERE user_id = ?",
 		[]any{member}, func(r store.Row) error {

@@ -1,5 +1,5 @@
-// Package content is what a board has: its forums, threads and posts as the database has
-// them, who sees them, and what clients are shown of them.
+// Package content defines what a board contains: its forums, threads and posts as the database stores them, who
+// sees them, and what clients get to see of them.
 package content
 
 import (
@@ -30,16 +30,15 @@ type Thread struct {
 	Next           int64
 }
 
-// ThreadColumns are a thread as one text: its numbers, the lengths of all texts
-// but the last, and the texts. Handing over a column costs more, in the driver of
-// SQLite, than to write and read a number.
+// ThreadColumns selects a thread as a single text: its numbers, the lengths of all its texts but the last, and its
+// texts. Passing a column through the SQLite driver costs more than formatting and parsing a number.
 const ThreadColumns = "concat_ws(' ', t.id, t.forum_id, COALESCE(t.author_id, 0), COALESCE(t.prefix_id, 0)," +
 	" t.visibility, t.is_sticky, t.is_locked," +
 	" t.reply_count, t.view_count, t.first_post_id, t.last_post_id, t.created_at, t.last_post_at, t.next_number," +
 	" octet_length(t.title), octet_length(t.slug), octet_length(t.author_name), t.title, t.slug, t.author_name," +
 	" t.last_poster_name)"
 
-// ScanThread reads a thread.
+// ScanThread reads a row of ThreadColumns.
 func ScanThread(r store.Row) (*Thread, error) {
 	t := new(Thread)
 	return t, r.Scan(t)
@@ -72,15 +71,15 @@ func (t *Thread) Scan(value any) error {
 	return nil
 }
 
-// cutNumber reads the number that a text begins with, and the blank behind it, in one
-// pass: a list has hundreds of them.
+// cutNumber cuts a number and the space after it off the beginning of text, in one pass, since a list has hundreds
+// of numbers.
 func cutNumber(text string) (n int64, rest string, ok bool) {
 	digits := strings.TrimPrefix(text, "-")
 	for i := range len(digits) {
 		switch c := digits[i]; {
 		case '0' <= c && c <= '9' && i < 19:
 			n = 10*n + int64(c-'0')
-		case c == ' ' && i > 0 && n >= 0: // 19 digits overflow at most once, below 0
+		case c == ' ' && i > 0 && n >= 0: // 19 digits overflow at most once, and then to a negative number
 			if len(digits) < len(text) {
 				n = -n
 			}
@@ -110,18 +109,18 @@ type Forum struct {
 	MinWords        int64
 	MaxWords        int64
 
-	// Of those that were read as CountedForums.
+	// These fields are set for forums that are read with CountedForums.
 	Threads, Posts int64
 	LastAt         kernel.Moment
 }
 
-// ForumColumns are what ScanForum reads, of board_forums f.
+// ForumColumns lists the columns of board_forums f that ScanForum reads.
 const ForumColumns = "f.id, COALESCE(f.parent_id, 0), f.depth, f.position, f.type, f.title, f.slug, f.description," +
 	" f.link_url, f.is_open, f.allow_threads, f.allow_replies," +
 	" f.moderate_threads, f.moderate_posts, f.requires_prefix, f.flood_seconds, COALESCE(f.min_words, 1)," +
 	" COALESCE(f.max_words, 10000)"
 
-// ScanForum reads a forum.
+// ScanForum reads a row of ForumColumns.
 func ScanForum(r store.Row) (*Forum, error) {
 	f := new(Forum)
 	return f, r.Scan(&f.ID, &f.Parent, &f.Depth, &f.Position, &f.Kind, &f.Title, &f.Slug, &f.Description, &f.Link, &f.Open,
@@ -144,12 +143,12 @@ type Post struct {
 	Edits              int64
 }
 
-// PostColumns are what ScanPost reads, of board_posts p.
+// PostColumns lists the columns of board_posts p that ScanPost reads.
 const PostColumns = "p.thread_id, p.id, p.number, COALESCE(p.author_id, 0), p.author_name, p.visibility, p.message," +
 	" p.message_html, p.render_version, p.body_hash, p.created_at," +
 	" COALESCE(p.edited_at, 0), p.edited_by, p.edit_reason, p.edit_count"
 
-// ScanPost reads a post.
+// ScanPost reads a row of PostColumns.
 func ScanPost(r store.Row) (*Post, error) {
 	p := new(Post)
 	return p, r.Scan(&p.Thread, &p.ID, &p.Number, &p.Author, &p.AuthorName, &p.Visibility, &p.Message, &p.HTML,
@@ -157,7 +156,7 @@ func ScanPost(r store.Row) (*Post, error) {
 		&p.EditedAt, &p.editedBy, &p.reason, &p.Edits)
 }
 
-// ForumFor reads a forum that the actor sees.
+// ForumFor returns a forum that the actor sees.
 func ForumFor(c store.Conn, a *rights.Actor, id int64) (*Forum, error) {
 	if err := SeesForum(a, id); err != nil {
 		return nil, err
@@ -165,7 +164,8 @@ func ForumFor(c store.Conn, a *rights.Actor, id int64) (*Forum, error) {
 	return ReadForum(c, id)
 }
 
-// SeesForum refuses who does not see a forum.
+// SeesForum returns an error if the actor does not see a forum. It notes a look if the actor sees it only as an
+// administrator.
 func SeesForum(a *rights.Actor, id int64) error {
 	f := a.In(id)
 	if !f.Visible {
@@ -177,24 +177,24 @@ func SeesForum(a *rights.Actor, id int64) error {
 	return nil
 }
 
-// ForumByID has the argument id.
+// ForumByID is the query for a forum by its id.
 const ForumByID = "SELECT " + ForumColumns + " FROM board_forums f WHERE f.id = ?"
 
-// ReadForum reads a forum by its id.
+// ReadForum returns a forum by its id, whoever sees it.
 func ReadForum(c store.Conn, id int64) (*Forum, error) {
 	f, err := ScanForum(c.Row(ForumByID, id))
 	return f, kernel.OrNotFound(err)
 }
 
-// ThreadFor reads a thread that the actor sees.
+// ThreadFor returns a thread that the actor sees. lock ends the query: c.Lock(), or nothing.
 func ThreadFor(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, error) {
 	return SeenThread(a, c.Row(ThreadByID+lock, id))
 }
 
-// ThreadByID has the argument id.
+// ThreadByID is the query for a thread by its id.
 const ThreadByID = "SELECT " + ThreadColumns + " FROM board_threads t WHERE t.id = ?"
 
-// SeenThread reads a thread, unless the actor does not see it.
+// SeenThread reads a thread from a row of ThreadColumns. It returns an error if the actor does not see the thread.
 func SeenThread(a *rights.Actor, r store.Row) (*Thread, error) {
 	t, err := ScanThread(r)
 	if err != nil {
@@ -206,7 +206,7 @@ func SeenThread(a *rights.Actor, r store.Row) (*Thread, error) {
 	return t, nil
 }
 
-// PostFor reads a post of a thread that the actor sees.
+// PostFor returns a post of a thread if the actor sees it.
 func PostFor(c store.Conn, a *rights.Actor, t *Thread, id int64) (*Post, error) {
 	p, err := ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, id))
 	if err != nil {
@@ -218,13 +218,14 @@ func PostFor(c store.Conn, a *rights.Actor, t *Thread, id int64) (*Post, error) 
 	return p, nil
 }
 
-// PostByID reads a post that the actor sees, with its thread.
+// PostByID returns a post that the actor sees, and its thread. lock ends the query of the thread: c.Lock(), or
+// nothing.
 func PostByID(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, *Post, error) {
-	var in int64
-	if err := c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in); err != nil {
+	var thread int64
+	if err := c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&thread); err != nil {
 		return nil, nil, kernel.OrNotFound(err)
 	}
-	t, err := ThreadFor(c, a, in, lock)
+	t, err := ThreadFor(c, a, thread, lock)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -232,11 +233,11 @@ func PostByID(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, *P
 	return t, p, err
 }
 
-// Tail scans further columns behind those of a row.
+// Tail is a Row with further columns after those that are scanned from it. They go into More.
 type Tail struct {
 	store.Row
 	More []any
 }
 
-// Scan reads the columns of the row, and the further ones.
+// Scan reads the first columns of the row into the arguments, and the further ones into More.
 func (s Tail) Scan(into ...any) error { return s.Row.Scan(append(into, s.More...)...) }

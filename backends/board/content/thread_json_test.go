@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAppendThreads: it is what encoding/json writes, of every field.
+// TestAppendThreads checks that every field is written as encoding/json writes it.
 func TestAppendThreads(t *testing.T) {
 	t.Parallel()
 	full := new(ThreadInfo)
@@ -31,7 +31,7 @@ func TestAppendThreads(t *testing.T) {
 	}
 }
 
-// fill sets every field to another value than that before it.
+// fill sets each field to a value that differs from that of the field before it.
 func fill(t *testing.T, v reflect.Value, n *int64) {
 	t.Helper()
 	if v.Kind() == reflect.Struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
-// What clients see. Every member is always there.
+// Clients see these types. Every member is present in each JSON object.
 
 // PrefixInfo is a prefix of threads.
 type PrefixInfo struct {
@@ -100,7 +100,7 @@ func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now 
 	return view
 }
 
-// Tag returns the version of the post, by which an edit says what it was made of.
+// Tag returns the version of the post, with which an edit names the version that it is based on.
 func (p PostInfo) Tag() string { return kernel.Tag(p) }
 
 // ViewPost returns a post as clients see it.

@@ -1,6 +1,5 @@
-// Package following is what members follow and have read: their subscriptions of threads and
-// forums, the notifications of new posts there, the queue of mails about them, and up to where
-// each member has read.
+// Package following manages what members follow and have read: their subscriptions to threads and forums, the
+// notifications of new posts there, the queue of mails about these, and up to where each member has read.
 package following
 
 import (
@@ -15,29 +14,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Service is what the members of a board follow.
+// Service manages what the members of a board follow and have read.
 type Service struct {
 	*kernel.Server
 	rights *rights.Service
 }
 
-// New returns what the members of a board follow.
+// New returns the Service of a board.
 func New(board *kernel.Server, actors *rights.Service) *Service {
 	return &Service{Server: board, rights: actors}
 }
 
-// What a subscription can be of.
+// These are the targets of subscriptions.
 const (
 	Thread = "thread"
 	Forum  = "forum"
 )
 
-// Modes are those of a subscription.
+// Modes lists the modes of a subscription.
 var Modes = []string{"instant", "daily", "weekly", "none"}
 
-// Follow lets the actor follow a thread or forum in a mode.
+// Follow subscribes the actor to a thread or forum, or changes the mode of the subscription. Mails that are waiting
+// move to the new mode.
 func (s *Service) Follow(c store.Conn, a *rights.Actor, target string, id int64, mode string) error {
-	before, err := Subscribed(c, a.ID(), target, id)
+	previous, err := Subscribed(c, a.ID(), target, id)
 	if err != nil {
 		return err
 	}
@@ -47,10 +47,11 @@ func (s *Service) Follow(c store.Conn, a *rights.Actor, target string, id int64,
 	if err != nil {
 		return err
 	}
-	return moveMail(c, a.ID(), target, id, before, mode, s.Now())
+	return moveMail(c, a.ID(), target, id, previous, mode, s.Now())
 }
 
-// Subscribe follows a thread.
+// Subscribe subscribes the actor to a thread. It returns an error if the actor does not see the thread or may not
+// subscribe in its forum.
 func (s *Service) Subscribe(ctx context.Context, a *rights.Actor, thread int64, mode string) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, thread, "")
@@ -67,7 +68,7 @@ func (s *Service) Subscribe(ctx context.Context, a *rights.Actor, thread int64, 
 	})
 }
 
-// Unsubscribe ends to follow a thread.
+// Unsubscribe ends the actor's subscription to a thread.
 func (s *Service) Unsubscribe(ctx context.Context, a *rights.Actor, thread int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		if _, err := content.ThreadFor(c, a, thread, ""); err != nil {
@@ -79,17 +80,17 @@ func (s *Service) Unsubscribe(ctx context.Context, a *rights.Actor, thread int64
 	})
 }
 
-// Subscription is a thread that a member follows.
+// Subscription is a member's subscription to a thread.
 type Subscription struct {
 	Thread    *content.Thread
 	Mode      string
 	CreatedAt kernel.Moment
 }
 
-// MaxSubscriptions bounds the list of them.
+// MaxSubscriptions limits lists of subscriptions.
 const MaxSubscriptions = 1000
 
-// Subscriptions lists the threads that the actor follows and sees.
+// Subscriptions lists the actor's subscriptions to threads that it sees.
 func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) (list []Subscription, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
@@ -114,7 +115,7 @@ func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) (list []Su
 	return list, err
 }
 
-// Subscribed returns the mode of a subscription. It is empty where there is none.
+// Subscribed returns the mode of a user's subscription, or an empty string if there is none.
 func Subscribed(c store.Conn, user int64, target string, id int64) (mode string, err error) {
 	err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?",
 		user, target, id).Scan(&mode)

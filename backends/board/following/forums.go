@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// SubscribeForum follows a forum: the actor is told of new threads in it.
+// SubscribeForum subscribes the actor to a forum, so that it is notified of new threads there.
 func (s *Service) SubscribeForum(ctx context.Context, a *rights.Actor, forum int64, mode string) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		f, err := content.ForumFor(c, a, forum)
@@ -29,7 +29,7 @@ func (s *Service) SubscribeForum(ctx context.Context, a *rights.Actor, forum int
 	})
 }
 
-// UnsubscribeForum ends to follow a forum.
+// UnsubscribeForum ends the actor's subscription to a forum.
 func (s *Service) UnsubscribeForum(ctx context.Context, a *rights.Actor, forum int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		if _, err := content.ForumFor(c, a, forum); err != nil {
@@ -41,8 +41,8 @@ func (s *Service) UnsubscribeForum(ctx context.Context, a *rights.Actor, forum i
 	})
 }
 
-// ForumSubscription returns the mode in which the actor follows a forum, empty where it does not, and whether
-// it may.
+// ForumSubscription returns the mode of the actor's subscription to a forum, or an empty string if there is none,
+// and whether the actor may subscribe.
 func (s *Service) ForumSubscription(
 	ctx context.Context, a *rights.Actor, forum int64,
 ) (mode string, may bool, err error) {

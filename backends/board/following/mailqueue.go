@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// queueMail notes who is to be mailed of a post, with the post itself. What
-// waits for the same thread already is widened. A post that was held until now may be in the
-// midst of it, so that the row stays as it is but for created_at: by that a mailing that is on its
-// way knows that there is one more (see mails.MailSent).
+// queueMail queues mails about a post for those who follow its thread or forum, in the transaction of the post. A
+// mail about the same thread that is already waiting is extended to the post. If the post was held until now, it
+// may lie between the posts of such a mail. Then only created_at changes, which tells a mailing that is under way
+// that there is one more post (see mails.MailSent).
 func (s *Service) queueMail(
 	c store.Conn, a *rights.Actor, thread, post int64, target string, id int64, to audience,
 ) error {
@@ -39,14 +39,14 @@ func (s *Service) queueMail(
 		}, to.args()...)...)
 }
 
-// moveMail lets what waits to be mailed go with the mode in which a thread or forum is followed
-// from now on: nobody looks for it in the mode of before.
+// moveMail moves waiting mails to the mode in which a thread or forum is followed from now on, since nothing looks
+// for them in the old mode.
 func moveMail(c store.Conn, user int64, target string, id int64, from, to string, now time.Time) error {
 	if from == to || !mailed(from) || !mailed(to) {
 		return nil
 	}
 	waiting, args := "m.user_id = ? AND m.mode = ? AND m.thread_id = ?", []any{user, from, id}
-	if target == "forum" { // what stays is followed as a thread in that mode, too
+	if target == "forum" { // mails of threads that are also followed themselves in that mode stay
 		waiting = "m.user_id = ? AND m.mode = ? AND m.source = 'forum' AND EXISTS (SELECT 1 FROM board_threads t" +
 			" WHERE t.id = m.thread_id AND t.forum_id = ?)" +
 			" AND NOT EXISTS (SELECT 1 FROM board_subscriptions s WHERE s.user_id = m.user_id AND s.target = 'thread'" +
@@ -69,16 +69,16 @@ func moveMail(c store.Conn, user int64, target string, id int64, from, to string
 	return err
 }
 
-// mailed reports whether there are mails in a mode.
+// mailed reports whether subscriptions in a mode lead to mails.
 func mailed(mode string) bool { return mode != "" && mode != "none" }
 
-// digestHour is when digests are sent, UTC; those of a week on Mondays.
+// digestHour is the hour in UTC at which digests are sent, the weekly ones on Mondays.
 const digestHour = 6
 
 // InstantDelay is how long an instant mail waits for further posts.
 const InstantDelay = 15 * time.Second
 
-// MailDue returns when posts of now are to be mailed in a mode.
+// MailDue returns when mails about posts that are written at now are due in a mode.
 func MailDue(mode string, now time.Time) time.Time {
 	if mode != "daily" && mode != "weekly" {
 		return now.Add(InstantDelay)
@@ -91,8 +91,8 @@ func MailDue(mode string, now time.Time) time.Time {
 	return due
 }
 
-// MailLater mails of a post that an edit held after its followers were told, but before they
-// were mailed: the mail went out without it.
+// MailLater queues mails about a post whose followers have been notified already. An edit held the post before the
+// mails about it were due, so they were sent without it.
 func (s *Service) MailLater(c store.Conn, t *content.Thread, p *content.Post) error {
 	var edited kernel.Moment
 	err := c.Row("SELECT COALESCE(max(edited_at), 0) FROM board_post_revisions WHERE post_id = ?", p.ID).Scan(&edited)

@@ -11,10 +11,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// KeepNotifications is how long members are told of posts.
+// KeepNotifications is how long notifications are kept.
 const KeepNotifications = 90 * 24 * time.Hour
 
-// Notification tells a member of a post.
+// Notification tells a member about a post.
 type Notification struct {
 	ID           int64
 	Kind         string
@@ -27,10 +27,11 @@ type Notification struct {
 
 const (
 	notificationBatch   = 100
-	notificationBatches = 20 // looked through for one page, where much is hidden
+	notificationBatches = 20 // how many batches are read for one page if much of them is hidden
 )
 
-// Notifications lists what the actor was told of and still sees, newest first.
+// Notifications lists the actor's notifications of posts that it still sees, newest first. The page begins after
+// the notification with the id after; next is where the next page begins, or 0.
 func (s *Service) Notifications(
 	ctx context.Context, a *rights.Actor, after int64, limit int,
 ) (list []Notification, next int64, err error) {
@@ -77,7 +78,7 @@ func (s *Service) Notifications(
 	return list, next, err
 }
 
-// ReadNotifications marks notifications up to an id as read, and tells how many.
+// ReadNotifications marks the actor's notifications up to an id as read, and returns how many were unread.
 func (s *Service) ReadNotifications(ctx context.Context, a *rights.Actor, upTo int64) (n int64, err error) {
 	err = s.Write(ctx, func(c store.Conn) (err error) {
 		n, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE user_id = ? AND id <= ? AND read_at IS NULL",
@@ -87,7 +88,8 @@ func (s *Service) ReadNotifications(ctx context.Context, a *rights.Actor, upTo i
 	return n, err
 }
 
-// NotificationsOf returns the statement that lists notifications, newest first. It has the arguments user, id, limit.
+// NotificationsOf returns the query for the notifications of a user, newest first. Its arguments are user, id and
+// limit.
 func NotificationsOf() content.Listing {
 	return content.Listing{
 		Columns: "n.id, n.kind, n.thread_id, n.post_id, n.actor_name, n.created_at, COALESCE(n.read_at, 0)",
@@ -96,10 +98,10 @@ func NotificationsOf() content.Listing {
 	}
 }
 
-// maxUnseen is how many notifications are looked at to count them.
+// maxUnseen is how many of the newest notifications are considered when unread ones are counted.
 const maxUnseen = 99
 
-// Unseen counts the notifications that the actor has not read and may still see.
+// Unseen counts the actor's unread notifications of posts that it still sees.
 func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error) {
 	if a.User == nil {
 		return 0, nil
@@ -121,13 +123,14 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 	return n, err
 }
 
-// toldOf are the notifications of a member that count as new, up to a post of a thread.
-// It has the arguments user, limit, thread, post.
+// toldOf is the condition for the unread notifications of a member about the posts of a thread up to a post, among
+// the newest ones. Its arguments are user, limit, thread and post.
 const toldOf = "id IN (SELECT w.id FROM (SELECT id, thread_id, post_id, read_at FROM board_notifications" +
 	" WHERE user_id = ? ORDER BY id DESC LIMIT ?) w" +
 	" WHERE w.thread_id = ? AND w.post_id <= ? AND w.read_at IS NULL)"
 
-// Told reports whether a member was told of posts of a thread, up to one of them, that count as new.
+// Told reports whether a member has unread notifications about the posts of a thread up to a post, among the newest
+// ones.
 func Told(c store.Conn, a *rights.Actor, thread, post int64) (told bool, err error) {
 	err = c.Row("SELECT EXISTS (SELECT 1 FROM board_notifications WHERE "+toldOf+")",
 		a.ID(), maxUnseen, thread, post).Scan(&told)

@@ -9,10 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Notify tells those who follow the thread of a visible post, and those who
-// follow the forum of one that starts a thread. Who may not see it any more when
-// they look is not shown it then. In a held thread only those who see it are
-// told; CatchUp tells the others.
+// Notify notifies those who follow the thread of a visible post and, if the post starts the thread, those who
+// follow its forum. Notifications of posts that a member may no longer see are hidden later, when they are listed.
+// In a held thread only those who see it are notified; CatchUp notifies the others.
 func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post int64, starts bool) error {
 	to := audience{}
 	if t.Visibility != rights.Visible {
@@ -27,11 +26,11 @@ func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post 
 	return s.notifyFollowers(c, a, t, post, "thread", "forum", t.Forum, audience{})
 }
 
-// audience are the members who are told, of those who follow.
+// audience selects which followers are notified.
 type audience struct {
-	some  bool // those of ids; false: all
+	some  bool // only the followers in ids; otherwise all
 	ids   []any
-	modes []any // in which they follow; none: all
+	modes []any // only followers in these modes; empty for all modes
 }
 
 // sql returns a condition on board_subscriptions s. Its arguments are those of args.
@@ -48,14 +47,13 @@ func (a audience) sql() (condition string) {
 func (a audience) args() []any { return slices.Concat(a.ids, a.modes) }
 
 const (
-	// followersSeeing bounds how many followers of a thread that is or was held
-	// are looked at one by one.
+	// followersSeeing limits how many followers of a thread that is or was held are checked one by one.
 	followersSeeing = 1000
-	// caughtUp bounds of how many replies in a thread that was held is told.
+	// caughtUp limits how many replies CatchUp sends notifications of.
 	caughtUp = 100
 )
 
-// seeing returns the followers of a held thread who see it nevertheless.
+// seeing returns the followers of a held thread who see it all the same.
 func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
 	to := audience{some: true}
 	access := s.rights.LastAccess()
@@ -86,8 +84,7 @@ func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
 	return to, err
 }
 
-// CatchUp tells those who follow a thread that was held of the replies that they
-// were not told of.
+// CatchUp notifies the followers of a thread that was held of the replies that they were not notified of.
 func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	if t.Replies == 0 {
 		return nil
@@ -104,20 +101,20 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 		return err
 	}
 	type pair struct{ user, post int64 }
-	told := make(map[pair]bool)
+	notified := make(map[pair]bool)
 	err = c.All("SELECT n.user_id, n.post_id FROM board_subscriptions s"+
 		" JOIN board_notifications n ON n.user_id = s.user_id"+
 		" WHERE s.target = 'thread' AND s.target_id = ? AND s.mode <> 'none' AND n.thread_id = ? AND n.post_id >= ?",
 		[]any{t.ID, t.ID, replies[len(replies)-1].ID}, func(r store.Row) error {
 			var p pair
 			err := r.Scan(&p.user, &p.post)
-			told[p] = true
+			notified[p] = true
 			return err
 		})
 	if err != nil {
 		return err
 	}
-	since := make(map[int64]kernel.Moment) // when followers began to follow
+	since := make(map[int64]kernel.Moment) // when each follower began to follow
 	err = c.All("SELECT user_id, created_at FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
 		" AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.ID, followersSeeing}, func(r store.Row) error {
 		var user int64
@@ -132,7 +129,7 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	for _, p := range slices.Backward(replies) {
 		to := audience{some: true}
 		for user, at := range since {
-			if at <= p.Created && !told[pair{user, p.ID}] {
+			if at <= p.Created && !notified[pair{user, p.ID}] {
 				to.ids = append(to.ids, user)
 			}
 		}
@@ -144,6 +141,7 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	return nil
 }
 
+// notifyFollowers adds notifications of a post, and mails about it, for the followers of a thread or forum.
 func (s *Service) notifyFollowers(
 	c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, to audience,
 ) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// NoteRead notes up to which post the actor has read a thread, and when: who looks at an earlier
-// page does not see there what has come behind it meanwhile.
+// NoteRead records up to which post the actor has read a thread, and when. Reading an earlier page changes neither,
+// since that page does not show the posts that came later.
 func (s *Service) NoteRead(c store.Conn, a *rights.Actor, thread, post int64) error {
 	return c.Later("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at) VALUES (?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, thread_id) DO UPDATE"+
@@ -22,8 +22,8 @@ func (s *Service) NoteRead(c store.Conn, a *rights.Actor, thread, post int64) er
 		" ELSE board_thread_reads.read_at END", a.ID(), thread, post, s.Moment())
 }
 
-// MarkRead notes up to which post the actor has read a thread, and that it has seen what
-// it was told of until there.
+// MarkRead records up to which post the actor has read a thread, and marks the notifications of posts up to there
+// as read.
 func (s *Service) MarkRead(ctx context.Context, a *rights.Actor, thread, post int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, thread, "")
@@ -42,13 +42,13 @@ func (s *Service) MarkRead(ctx context.Context, a *rights.Actor, thread, post in
 	})
 }
 
-// MarkForumRead notes that the actor has read a forum until now, or with 0 all forums.
-func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, in int64) error {
-	if a.User == nil || in != 0 && !a.In(in).Visible {
+// MarkForumRead records that the actor has read a forum up to now, or with forum 0 all forums that it sees.
+func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, forum int64) error {
+	if a.User == nil || forum != 0 && !a.In(forum).Visible {
 		return kernel.NotFound()
 	}
-	forums := []int64{in}
-	if in == 0 {
+	forums := []int64{forum}
+	if forum == 0 {
 		forums = forums[:0]
 		for _, id := range slices.Sorted(maps.Keys(a.Rights.Forums)) {
 			if a.In(id).Visible {

@@ -1,5 +1,5 @@
-// Package markup is how the text of a post is shown: Markdown as HTML that is safe
-// to put into a page, in which files of the board can be named.
+// Package markup renders the text of a post: it turns Markdown into HTML that is safe to put into a page, and
+// resolves references to files of the board.
 package markup
 
 import (
@@ -10,11 +10,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Version changes when the same Markdown gives other HTML; stored HTML of another
-// version is not used.
+// Version changes whenever the same Markdown gives other HTML, so that outdated stored HTML is not used.
 const Version = 3
 
-// markdown renders posts, with images from elsewhere or without.
+// markdown renders posts with images from elsewhere, and markdownPlain renders them without.
 var (
 	markdown      = sync.OnceValue(func() *text.Markdown { return newMarkdown(true) })
 	markdownPlain = sync.OnceValue(func() *text.Markdown { return newMarkdown(false) })
@@ -27,7 +26,7 @@ func newMarkdown(images bool) *text.Markdown {
 // Render turns the text of a post into the HTML that is stored.
 func Render(message string) string { return markdown().Render(message) }
 
-// RenderBy renders by the setting of images.
+// RenderBy renders a text with or without images from elsewhere, according to the settings.
 func RenderBy(set *kernel.Settings, message string) string {
 	if set.Images {
 		return Render(message)
@@ -35,7 +34,7 @@ func RenderBy(set *kernel.Settings, message string) string {
 	return markdownPlain().Render(message)
 }
 
-// Shown returns the HTML of a post as pages and clients get it, made of what was stored.
+// Shown returns the HTML of a post as pages and clients get it, given the message and the HTML that are stored.
 func Shown(post int64, message, html string, version int64) string {
 	if outdated(message, html, version) {
 		html = anew(message, html)
@@ -43,9 +42,8 @@ func Shown(post int64, message, html string, version int64) string {
 	return WithPaths(html, post)
 }
 
-// outdated reports whether the stored HTML is another than the text gives now. Version 1
-// knew no files in texts. Versions 1 and 2 made links without an address, and ended
-// addresses before letters that are not of ASCII.
+// outdated reports whether the stored HTML differs from what the text gives now. Version 1 did not support files in
+// texts. Versions 1 and 2 made links without an address, and ended addresses before non-ASCII letters.
 func outdated(message, html string, version int64) bool {
 	switch version {
 	case Version:
@@ -58,8 +56,8 @@ func outdated(message, html string, version int64) bool {
 	return true
 }
 
-// anew renders a text as it was when it was written: one that was stored without
-// images from elsewhere does not get them.
+// anew renders a text again under the setting of the time when it was written: it gets no images from elsewhere if
+// it was stored without them.
 func anew(message, html string) string {
 	return RenderBy(&kernel.Settings{Images: strings.Contains(html, `<img src="https://`)}, message)
 }

@@ -9,18 +9,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
-// A text names files of the board by attachment:NAME, a file at the post itself,
-// or by the address of any file. Stored HTML has attachment:NAME or
-// attachment:/ID; where it is shown these become paths, as a new post has no id
-// when its text is rendered.
+// A text refers to a file of the board by attachment:NAME if the file is at the same post, or else by the address
+// of the file. Stored HTML contains attachment:NAME or attachment:/ID, since a new post has no id yet when its text
+// is rendered. These become paths when the HTML is shown.
 
 const scheme = "attachment"
 
-// filePath is the address of a file, on pages or of the API.
+// filePath matches the address of a file on the pages or in the API.
 var filePath = regexp.MustCompile(`^(?:` + kernel.Mount + `)?/attachments(/[1-9][0-9]{0,17})$`)
 
-// placeFile rewrites the destination of a link or an image to the form that stored HTML has, where it is a
-// file of the board.
+// placeFile rewrites the destination of a link or an image to the form in which stored HTML refers to a file. It
+// leaves other destinations as they are.
 func placeFile(to []byte) []byte {
 	if match := filePath.FindSubmatch(to); match != nil {
 		return append([]byte(scheme+":"), match[1]...)
@@ -35,8 +34,7 @@ func placeFile(to []byte) []byte {
 	return []byte(scheme + ":" + url.PathEscape(name))
 }
 
-// isFile holds what has the scheme to a file: by its id, or a name that files can
-// have.
+// isFile reports whether an attachment URL refers to a file, by its id or by a name that a file can have.
 func isFile(u *url.URL) bool {
 	if u.RawQuery != "" || u.Fragment != "" || u.Host != "" || u.User != nil {
 		return false
@@ -51,8 +49,8 @@ func isFile(u *url.URL) bool {
 	return blob.CheckName(name) == nil
 }
 
-// WithPaths makes paths of the files in stored HTML. Quotes in texts are escaped, so
-// it finds attributes only, and of these the addresses.
+// WithPaths replaces the references to files in stored HTML by paths. Quotes in texts are escaped, so it finds only
+// attributes, and of these only addresses.
 func WithPaths(html string, post int64) string {
 	if !strings.Contains(html, `="`+scheme+`:`) {
 		return html
@@ -64,5 +62,5 @@ func WithPaths(html string, post int64) string {
 		href+named, href+path).Replace(html)
 }
 
-// FilesPath returns the path under which the files at a post are found by their names.
+// FilesPath returns the path below which the files at a post are served by name.
 func FilesPath(post int64) string { return "/posts/" + kernel.Itoa(post) + "/files/" }

@@ -7,8 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 )
 
-// TestPlacing: files of the board can be named in texts, and nothing else by the
-// same way.
+// TestPlacing checks that texts can refer to files of the board, and that the same syntax refers to nothing else.
 func TestPlacing(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -43,7 +42,7 @@ func TestPlacing(t *testing.T) {
 	}
 	const both = "![x](attachment:photo.png) ![y](https://example.com/y.png)"
 	for html, want := range map[string]bool{
-		`<p><img alt="x"> </p>`: false, // the setting left it out
+		`<p><img alt="x"> </p>`: false, // left out by the setting
 		`<p><img alt="x"> <img src="https://example.com/y.png" alt="y"></p>`: true,
 	} {
 		if got := Shown(7, both, html, 1); strings.Contains(got, "example.com") != want || !strings.Contains(got, "/posts/7/files/photo.png") {

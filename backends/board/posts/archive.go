@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// ArchiveRun is how many rows in a row pages may have to step over.
+	// ArchiveRun is how many hidden rows in a row the pages of a thread may have to skip.
 	ArchiveRun = 1000
-	// archiveAge is how old a deleted post is before it is archived.
+	// archiveAge is how old a deleted post must be to be archived.
 	archiveAge = 30 * 24 * time.Hour
-	// Bounds of one call and of one transaction.
+	// These limit the threads of one call, the rows of one read, and the rows of one transaction.
 	archiveThreads = 10_000
 	archiveLooked  = 2000
 	archiveBatch   = 500
@@ -24,10 +24,10 @@ const (
 const archiveColumns = "thread_id, id, number, author_id, author_name, visibility, message, message_html," +
 	" render_version, body_hash, created_at, edited_at, edited_by, edit_reason, edit_count"
 
-// Archive moves old deleted posts out of the way where more than a thousand
-// rows in a row are shown to nobody, as after a flood of spam, so that reading
-// a page stays a matter of its own rows. The first post of a thread stays.
-// Restore brings a post back from there.
+// Archive moves deleted posts older than archiveAge into the archive where more than ArchiveRun posts in a row are
+// hidden, as after a flood of spam, so that a page does not have to read past them. It looks only at threads with
+// more than ArchiveRun/2 such deleted posts, and never moves the first post of a thread. It returns the number of
+// posts that it moved. Restore brings an archived post back.
 func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 	before := s.Moment().Add(-archiveAge)
 	var threads []int64
@@ -52,8 +52,9 @@ func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 	return moved, nil
 }
 
-// ArchiveCandidates returns the statement that finds threads to archive. It has the arguments time, posts,
-// limit, and reads an index of the deleted posts and no other.
+// ArchiveCandidates returns the statement that finds threads to archive. Its arguments are the time before which
+// posts must have been created, the number of such posts that a thread must exceed, and the limit. The statement
+// reads only the index of deleted posts.
 func ArchiveCandidates(d store.Dialect) string {
 	from := "board_post_ids"
 	if d == store.SQLite {
@@ -63,9 +64,9 @@ func ArchiveCandidates(d store.Dialect) string {
 		" GROUP BY thread_id HAVING count(*) > ? ORDER BY thread_id" + content.Limit(d)
 }
 
-// archiveThread walks a thread for its long runs of hidden posts.
+// archiveThread archives posts in every long run of hidden posts of a thread.
 func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel.Moment) (moved int64, err error) {
-	var run []int64 // hidden posts in a row
+	var run []int64 // ids of hidden posts in a row
 	flush := func() error {
 		defer func() { run = run[:0] }()
 		if len(run) <= ArchiveRun {
@@ -107,8 +108,8 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 	}
 }
 
-// archivePosts moves the deleted ones of a run, some at a time: others write
-// meanwhile.
+// archivePosts archives the deleted posts in a run, one batch per transaction, so that other writers get their turn
+// in between.
 func (s *Service) archivePosts(
 	ctx context.Context, thread, from, to int64, before kernel.Moment,
 ) (moved int64, err error) {
@@ -154,8 +155,8 @@ func (s *Service) archivePosts(
 	}
 }
 
-// unarchive brings a post back among those of its thread, deleted as it was. It
-// does nothing for one that is not archived.
+// unarchive moves a post from the archive back to its thread, where it is deleted as it was before. It does nothing
+// if the post is not archived.
 func unarchive(c store.Conn, id int64) error {
 	n, err := c.Exec("INSERT INTO board_posts ("+archiveColumns+") SELECT "+archiveColumns+" FROM board_posts_archive"+
 		" WHERE id = ?", id)

@@ -11,23 +11,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// What people look at: several reads in one, for a page.
+// The methods in this file answer pages; each of them combines several queries in one read.
 
-// ForumEntry is a forum in the tree.
+// ForumEntry is a forum in the tree, with what is new in it.
 type ForumEntry struct {
 	content.ForumInfo
 	Unread bool
-	Last   *content.ThreadInfo // the thread with the newest post; nil: none that the actor sees
+	Last   *content.ThreadInfo // the thread with the newest post; nil if there is none that the actor sees
 }
 
-// forumsAbove returns the forums that a forum lies in, from the root on.
+// forumsAbove returns the ancestors of a forum, from the root down.
 func forumsAbove(list []content.ForumInfo, id int64) (above []content.ForumInfo) {
-	by := make(map[int64]content.ForumInfo, len(list))
+	byID := make(map[int64]content.ForumInfo, len(list))
 	for _, f := range list {
-		by[f.ID] = f
+		byID[f.ID] = f
 	}
-	for f := by[id]; f.ParentID != nil; {
-		f = by[*f.ParentID]
+	for f := byID[id]; f.ParentID != nil; {
+		f = byID[*f.ParentID]
 		above = append(above, f)
 	}
 	slices.Reverse(above)
@@ -35,13 +35,14 @@ func forumsAbove(list []content.ForumInfo, id int64) (above []content.ForumInfo)
 }
 
 const (
-	// unreadLooked bounds how many threads of a forum are looked at for one that
-	// is unread, and unreadForums how many forums.
+	// unreadLooked limits how many threads of a forum are checked for an unread one, and unreadForums how many
+	// forums are checked that way.
 	unreadLooked = 50
 	unreadForums = 50
 )
 
-// Tree lists the forums that the actor sees, depth first, with what is new.
+// Tree lists the forums that the actor sees, depth first, with the newest thread of each and whether it has unread
+// threads.
 func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, error) {
 	list, err := s.Forums(ctx, a)
 	if err != nil {
@@ -50,7 +51,7 @@ func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, erro
 	return s.tree(ctx, a, list)
 }
 
-// tree adds what is new to a list of forums.
+// tree adds the newest threads, and what is unread, to a list of forums.
 func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.ForumInfo) ([]ForumEntry, error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
@@ -100,7 +101,7 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 	return tree, err
 }
 
-// hasUnread looks through the newest threads of a forum.
+// hasUnread reports whether one of the newest threads of a forum is unread.
 func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kernel.Moment) (bool, error) {
 	var page []*content.Thread
 	err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked},
@@ -112,12 +113,12 @@ func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kern
 	if err != nil {
 		return false, err
 	}
-	noted, err := content.MarksOf(c, a, page)
-	return slices.ContainsFunc(page, func(t *content.Thread) bool { return noted.Unread(t, now) }), err
+	marks, err := content.MarksOf(c, a, page)
+	return slices.ContainsFunc(page, func(t *content.Thread) bool { return marks.Unread(t, now) }), err
 }
 
-// threadList opens a forum for its threads. The rights know what kind it is: its
-// row is not read.
+// threadList returns an error unless the actor may list the threads of a forum. It decides by the rights alone and
+// does not read the row of the forum.
 func threadList(a *rights.Actor, id int64) error {
 	f, known := a.In(id), a.Rights.Access.Forums[id]
 	if !f.Visible || known == nil || known.Kind != "forum" {
@@ -132,31 +133,31 @@ func threadList(a *rights.Actor, id int64) error {
 	return nil
 }
 
-// Threads lists the threads of a forum, newest activity first, behind a cursor.
-// next is the cursor of the page behind, and empty on the last page.
+// Threads returns a page of the threads of a forum, newest activity first. after is the cursor where the page
+// begins, and empty for the first page; next is the cursor of the next page, and empty on the last page.
 func (s *Service) Threads(
-	ctx context.Context, a *rights.Actor, in int64, after string, most int,
+	ctx context.Context, a *rights.Actor, forum int64, after string, limit int,
 ) (list []content.ThreadInfo, next string, err error) {
 	var from Position
 	if after != "" {
 		var ok bool
-		if from, ok = s.readCursor(in, after); !ok {
+		if from, ok = s.readCursor(forum, after); !ok {
 			return nil, "", kernel.BadRequest("after", "after must be the nextCursor of a page of this forum, unchanged")
 		}
 	}
 	access := a.Rights.Access
 	err = s.ReadBriefly(ctx, func(c store.Conn) error {
 		list, next = []content.ThreadInfo{}, ""
-		if err := threadList(a, in); err != nil {
+		if err := threadList(a, forum); err != nil {
 			return err
 		}
-		page, more, err := s.threads(c, a, in, from, most)
+		page, more, err := s.threads(c, a, forum, from, limit)
 		if err != nil {
 			return err
 		}
 		if list, err = s.viewThreads(c, access, a, page); err == nil && more {
 			last := page[len(page)-1]
-			next = s.Cursor(in, Position{last.LastAt, last.ID})
+			next = s.Cursor(forum, Position{last.LastAt, last.ID})
 		}
 		return err
 	})
@@ -166,33 +167,33 @@ func (s *Service) Threads(
 func (s *Service) viewThreads(
 	c store.Conn, access *rights.Access, a *rights.Actor, page []*content.Thread,
 ) ([]content.ThreadInfo, error) {
-	noted, err := content.MarksOf(c, a, page)
+	marks, err := content.MarksOf(c, a, page)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]content.ThreadInfo, 0, len(page))
 	now := s.Moment()
 	for _, t := range page {
-		list = append(list, content.ViewThread(access, a, t, noted, now))
+		list = append(list, content.ViewThread(access, a, t, marks, now))
 	}
 	return list, nil
 }
 
-// maxSticky bounds the block of sticky threads.
+// maxSticky limits how many sticky threads of a forum are listed.
 const maxSticky = 50
 
-// Sticky lists the sticky threads of a forum.
-func (s *Service) Sticky(ctx context.Context, a *rights.Actor, in int64) (list []content.ThreadInfo, err error) {
+// Sticky lists the sticky threads of a forum that the actor sees.
+func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) (list []content.ThreadInfo, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
-		if err := threadList(a, in); err != nil {
+		if err := threadList(a, forum); err != nil {
 			return err
 		}
 		var page []*content.Thread
-		err := c.All(stickyThreads(a.Shows(in)).SQL(c.Dialect()), []any{in, maxSticky}, func(r store.Row) error {
+		err := c.All(stickyThreads(a.Shows(forum)).SQL(c.Dialect()), []any{forum, maxSticky}, func(r store.Row) error {
 			t, err := content.ScanThread(r)
 			if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) {
 				page = append(page, t)
@@ -208,10 +209,10 @@ func (s *Service) Sticky(ctx context.Context, a *rights.Actor, in int64) (list [
 	return list, err
 }
 
-// Recent lists the threads with the newest posts that the actor sees, of one
-// forum or (0) of all, each with its first post.
+// Recent lists the threads with the newest posts that the actor sees, each with its first post. They are the
+// threads of one forum, or of all forums if the forum is 0.
 func (s *Service) Recent(
-	ctx context.Context, a *rights.Actor, in int64, most int,
+	ctx context.Context, a *rights.Actor, forum int64, limit int,
 ) (threads []content.ThreadInfo, first []content.PostInfo, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
@@ -219,17 +220,17 @@ func (s *Service) Recent(
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		threads, first = nil, nil
-		if in != 0 {
-			if err := threadList(a, in); err != nil {
+		if forum != 0 {
+			if err := threadList(a, forum); err != nil {
 				return err
 			}
 		}
 		var page []*content.Thread
 		for _, id := range access.Order {
-			if in != 0 && id != in || !a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
+			if forum != 0 && id != forum || !a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
-			err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, most},
+			err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, limit},
 				func(r store.Row) error {
 					t, err := content.ScanThread(r)
 					page = append(page, t)
@@ -239,7 +240,7 @@ func (s *Service) Recent(
 				return err
 			}
 			kernel.SortBy(page, func(t *content.Thread) int64 { return -int64(t.LastAt) })
-			page = page[:min(len(page), most)]
+			page = page[:min(len(page), limit)]
 		}
 		now := s.Moment()
 		for _, t := range page {
@@ -258,7 +259,7 @@ func (s *Service) Recent(
 	return threads, first, err
 }
 
-// Forum reads a forum with those above and below it.
+// Forum returns a forum with its ancestors, from the root down, and the forums below it, depth first.
 func (s *Service) Forum(
 	ctx context.Context, a *rights.Actor, id int64,
 ) (f ForumEntry, above []content.ForumInfo, below []ForumEntry, err error) {
@@ -281,7 +282,7 @@ func (s *Service) Forum(
 	return tree[0], forumsAbove(list, id), tree[1:], nil
 }
 
-// viewForum returns a forum as an actor sees it.
+// viewForum returns a forum as the actor sees it.
 func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *content.Forum) content.ForumInfo {
 	view := content.ForumInfo{
 		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth,
@@ -294,7 +295,7 @@ func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *content.F
 	for _, p := range access.Offered[f.ID] {
 		view.Prefixes = append(view.Prefixes, content.PrefixInfo{ID: p.ID, Label: p.Label})
 	}
-	// Counts and times would tell of threads that the actor does not see.
+	// Counts and times would reveal threads that the actor does not see.
 	if a.Has(f.ID, rights.ThreadView|rights.ThreadViewOthers) {
 		view.ThreadCount, view.PostCount, view.LastPostAt = f.Threads, f.Posts, kernel.OrNull(f.LastAt)
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// viewsToFlush is how many views are counted in memory before they are written.
+// viewsToFlush is how many views are counted in memory before they are due to be written.
 const viewsToFlush = 1000
 
-// Views counts views of threads. All boards on one database share one.
+// Views counts views of threads in memory. All boards on one database share one.
 type Views struct {
 	mu    sync.Mutex
 	by    map[int64]int64
@@ -19,7 +19,7 @@ type Views struct {
 	ready chan struct{}
 }
 
-// NewViews returns a count of none.
+// NewViews returns a Views that has counted nothing.
 func NewViews() *Views { return new(Views) }
 
 func (v *Views) add(thread int64) {
@@ -37,6 +37,7 @@ func (v *Views) add(thread int64) {
 	}
 }
 
+// signal returns the channel of full. The caller holds mu.
 func (v *Views) signal() chan struct{} {
 	if v.ready == nil {
 		v.ready = make(chan struct{}, 1)
@@ -44,7 +45,7 @@ func (v *Views) signal() chan struct{} {
 	return v.ready
 }
 
-// full tells when there is much to write.
+// full returns a channel that receives a value when enough views are counted to be written.
 func (v *Views) full() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -73,16 +74,16 @@ func (v *Views) giveBack(by map[int64]int64) {
 // CountView counts that a thread was read.
 func (s *Service) CountView(thread int64) { s.views.add(thread) }
 
-// ViewsFull tells when there are many views to write.
+// ViewsFull returns a channel that receives a value when enough views are counted to be written.
 func (s *Service) ViewsFull() <-chan struct{} { return s.views.full() }
 
-// TakeViews returns the views that are to be written, by thread, and forgets them.
+// TakeViews returns the views that are not written yet, by thread, and starts to count from 0 again.
 func (s *Service) TakeViews() map[int64]int64 { return s.views.take() }
 
-// ReturnViews returns views that could not be written.
+// ReturnViews adds back views from TakeViews that could not be written.
 func (s *Service) ReturnViews(by map[int64]int64) { s.views.giveBack(by) }
 
-// WriteViews writes views, in order, so that two nodes do not lock each other out.
+// WriteViews adds views to their threads, in the order of the ids, so that two nodes do not deadlock.
 func WriteViews(c store.Conn, by map[int64]int64) error {
 	for _, thread := range slices.Sorted(maps.Keys(by)) {
 		if _, err := c.Exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?",

@@ -7,18 +7,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// A cursor is version, kind, forum, time, id and the first bytes of an HMAC over
-// them: it cannot be made up, and serves in its forum only.
+// A cursor contains a version, a kind, the forum, a time, an id, and the first bytes of an HMAC over them. Clients
+// cannot forge it, and it is valid only for its forum.
 const (
 	cursorVersion = 1
 	cursorThreads = 1
 	cursorBody    = 2 + 3*8
 )
 
-// cursors sign by the first bytes of what they sign alone.
+// cursors returns the signer of cursors, which adds 8 bytes of the HMAC. It needs no label, since the payload
+// begins with version and kind.
 func (s *Service) cursors() signed.Signer { return signed.Signer{Key: s.Key(), MACSize: 8} }
 
-// Cursor returns the cursor of a place in the list of a forum.
+// Cursor returns the cursor of a position in the list of a forum's threads.
 func (s *Service) Cursor(forum int64, p Position) string {
 	b := append(make([]byte, 0, cursorBody), cursorVersion, cursorThreads)
 	for _, n := range []int64{forum, int64(p.At), p.ID} {

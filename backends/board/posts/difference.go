@@ -6,10 +6,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 )
 
-// Difference is a part in which two versions of something differ.
+// Difference describes one aspect of something in two versions.
 type Difference struct{ What, From, To string }
 
-// Differences leaves out what is the same.
+// Differences returns the entries of list whose From and To differ.
 func Differences(list []Difference) (out []Difference) {
 	for _, d := range list {
 		if d.From != d.To {
@@ -19,7 +19,7 @@ func Differences(list []Difference) (out []Difference) {
 	return out
 }
 
-// InLog returns what differs, in one line for the log.
+// InLog formats differences as one line for the moderation log.
 func InLog(list []Difference) string {
 	lines := make([]string, len(list))
 	for i, d := range list {

@@ -18,23 +18,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// PostEdit is a new text for a post.
+// PostEdit is a request to replace the text of a post.
 type PostEdit struct {
 	Message string
 	Reason  string
-	Match   rest.Match // by the Tag of what was edited
+	Match   rest.Match // checked against the Tag of the post that was edited
 }
 
-// Edited is what an edit came to.
+// Edited is the result of an edit.
 type Edited struct {
 	Post, Thread int64
 	Changed      bool
 	Held         bool
-	Tag          string // of the post as it is now
+	Tag          string // the Tag of the post as it is now
 }
 
-// Edit replaces the text of a post. One that was made of another version is
-// refused, 412, unless the post says the same already.
+// Edit replaces the text of a post. It returns a 412 error if the post is no longer the version that edit.Match
+// names, unless the post already has the new text.
 func (s *Service) Edit(
 	ctx context.Context, a *rights.Actor, inThread, id int64, edit PostEdit,
 ) (done Edited, err error) {
@@ -87,8 +87,8 @@ func (s *Service) Edit(
 	return done, err
 }
 
-// editHeld reports whether what an edit makes of a post is to be held, unless
-// the actor passes by the queue: for a word, or for the links of a new member.
+// editHeld reports whether the new text of a post calls for approval, because of a filtered word or because of
+// links by a new member. It does not consider whether the actor may bypass the queue.
 func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w writing, body composed) (bool, error) {
 	set := a.Rights.Settings
 	if body.held || a.Rights.Access.Words.Holds(w.text) {
@@ -100,30 +100,32 @@ func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w writing, body co
 	var posts int64
 	err := c.Row("SELECT post_count FROM board_users WHERE id = ?", a.ID()).Scan(&posts)
 	if a.Owns(p.Author) && p.Visibility == rights.Visible {
-		posts-- // as when it was written
+		posts-- // as it was when the post was written
 	}
 	return posts < set.NewMemberPosts, err
 }
 
-// heldFor reports whether a change by the actor holds what it changes; bad: for
-// what it says.
+// heldFor reports whether a change by the actor must wait for approval. bad tells that the text calls for it, as
+// editHeld found.
 func heldFor(a *rights.Actor, forum int64, bad bool) bool {
 	r := a.In(forum)
 	return a.User.Moderated || !r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
+// edit writes the new text of a post: it stores the former text as a revision, updates the search index, logs the
+// edit, and holds the post if hold is set.
 func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, w writing,
-	reason string, right rights.Mask, holds bool,
+	reason string, right rights.Mask, hold bool,
 ) error {
 	now := w.now
-	note := sql.NullString{String: reason, Valid: reason != ""}
+	storedReason := sql.NullString{String: reason, Valid: reason != ""}
 	_, err := c.Exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason)"+
 		" VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",
-		p.ID, p.ID, p.Message, a.User.Name, now, note)
+		p.ID, p.ID, p.Message, a.User.Name, now, storedReason)
 	if err != nil {
 		return err
 	}
-	// Within the grace an author's edit shows no note, but keeps one there is.
+	// Within the grace period an author's edit leaves no note, but a note of an earlier edit stays.
 	if a.Owns(p.Author) && now.Sub(p.Created) <= time.Duration(a.Rights.Settings.EditGraceSeconds)*time.Second {
 		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ?"+
 			" WHERE thread_id = ? AND id = ?",
@@ -133,7 +135,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 			" SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason ="+
 			" ?, edit_count = edit_count + 1"+
 			" WHERE thread_id = ? AND id = ?",
-			w.text, w.html, markup.Version, BodyHash(w.text), now, a.User.Name, note, t.ID, p.ID)
+			w.text, w.html, markup.Version, BodyHash(w.text), now, a.User.Name, storedReason, t.ID, p.ID)
 	}
 	if err != nil {
 		return err
@@ -159,13 +161,14 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 	if err := s.Hooks.Emit(c, kernel.TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
-	if !holds {
+	if !hold {
 		return nil
 	}
 	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
 }
 
-// mayEdit tells by which right the actor may edit a post that it sees.
+// mayEdit returns the right by which the actor may edit a post that it sees, or an error that gives the reason why
+// it may not.
 func (s *Service) mayEdit(
 	a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment,
 ) (rights.Mask, error) {
@@ -192,15 +195,18 @@ func (s *Service) mayEdit(
 	return right, nil
 }
 
+// windowClosed reports whether the time in which the actor may edit an own post is over.
 func (s *Service) windowClosed(a *rights.Actor, f *content.Forum, p *content.Post, now kernel.Moment) bool {
 	return !a.Has(f.ID, rights.EditWindowBypass) && s.windowPassed(a, p, now)
 }
 
+// windowPassed reports whether that time is over without regard to the right to bypass it.
 func (s *Service) windowPassed(a *rights.Actor, p *content.Post, now kernel.Moment) bool {
 	window := a.Rights.EditWindow
 	return window != 0 && now.Sub(p.Created) > time.Duration(window)*time.Minute
 }
 
+// spendEdit charges an edit to the limit for edits. It returns an error if that is exhausted.
 func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *content.Forum, now kernel.Moment) error {
 	set := a.Rights.Settings
 	if !set.Flood || a.Has(f.ID, rights.FloodBypass) {
@@ -218,7 +224,7 @@ func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *content.Forum, now
 	return err
 }
 
-// Revision is a text that a post had.
+// Revision is a former text of a post.
 type Revision struct {
 	Number   int64
 	Message  string
@@ -227,10 +233,10 @@ type Revision struct {
 	Reason   string
 }
 
-// Revisions lists former texts of a post, oldest first: the newest of those before a
-// revision, or (0) of all. Texts may be long, and as many as somebody had the patience for.
+// Revisions lists up to limit former texts of a post, oldest first: the newest ones before the revision before, or
+// of all if before is 0. The list is paged, since the texts may be long and many.
 func (s *Service) Revisions(
-	ctx context.Context, a *rights.Actor, inThread, id, before int64, most int,
+	ctx context.Context, a *rights.Actor, inThread, id, before int64, limit int,
 ) (list []Revision, err error) {
 	if before == 0 {
 		before = math.MaxInt64
@@ -250,7 +256,7 @@ func (s *Service) Revisions(
 		list = []Revision{}
 		err = c.All("SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions"+
 			" WHERE post_id = ? AND revision < ? ORDER BY revision DESC LIMIT ?",
-			[]any{id, before, most}, func(r store.Row) error {
+			[]any{id, before, limit}, func(r store.Row) error {
 				var v Revision
 				err := r.Scan(&v.Number, &v.Message, &v.EditedBy, &v.EditedAt, &v.Reason)
 				list = append(list, v)

@@ -14,8 +14,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// withFiles writes a post once, and then stores the files that come with it. A
-// request that is sent again stores what the first one did not come to.
+// withFiles runs fn, which writes a post, once for the key, and then stores the files of the post. If the client
+// repeats the request, the files that are still missing are stored. The names of files that cannot be stored are
+// added to Missing.
 func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attachments.Received, turn turnOf, key Once,
 	fn func(c store.Conn) (Posted, error),
 ) (Posted, error) {
@@ -32,8 +33,8 @@ func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attac
 	return done, nil
 }
 
-// announce notes the files of a new post with it: they have the room before they
-// take it.
+// announce records the files of a new post in the transaction that writes the post, which reserves room for them
+// before they are stored.
 func announce(
 	c store.Conn, a *rights.Actor, t *content.Thread, post int64, files []*attachments.Received, now kernel.Moment,
 ) error {
@@ -43,8 +44,8 @@ func announce(
 	if !a.Has(t.Forum, rights.AttachmentUpload) {
 		return kernel.Forbidden("file", "no_permission", "you may not attach files in this forum")
 	}
-	if most := a.Rights.Settings.AttachmentsMost; int64(len(files)) > most {
-		return kernel.Invalid("file", "count", "a post has at most "+kernel.Itoa(most)+" files")
+	if limit := a.Rights.Settings.AttachmentsMost; int64(len(files)) > limit {
+		return kernel.Invalid("file", "count", "a post has at most "+kernel.Itoa(limit)+" files")
 	}
 	for _, f := range files {
 		f.Thread, f.Post, f.CreatedAt = t.ID, post, now
@@ -57,8 +58,7 @@ func announce(
 
 var errAnnounced = errors.New("it was not announced with the post, or too long ago")
 
-// storeEnclosed stores a file of a new post. One that is there already, or that
-// somebody has removed since, stays so.
+// storeEnclosed stores a file of a new post. It does nothing if the file is stored already, or was removed since.
 func (s *Service) storeEnclosed(ctx context.Context, a *rights.Actor, post int64, f *attachments.Received) error {
 	var settled bool
 	err := s.Read(ctx, func(c store.Conn) error {
@@ -79,17 +79,17 @@ func (s *Service) storeEnclosed(ctx context.Context, a *rights.Actor, post int64
 		if err := s.mayEnclose(c, a, f.Thread, post); err != nil {
 			return err
 		}
-		there, err := attachments.Publish(c, a, &f.Attachment)
-		if err == nil && !there {
+		published, err := attachments.Publish(c, a, &f.Attachment)
+		if err == nil && !published {
 			return errAnnounced
 		}
 		return err
 	})
 }
 
-// mayEnclose tells whether the author of a new post could write it still, when
-// its files are stored: a request that is sent again may come much later. Who may
-// write it may not be one who may edit it.
+// mayEnclose returns an error unless the author could still write the new post at the time when its files are
+// stored, since a repeated request may come much later. It does not ask for the right to edit, which the author
+// need not have.
 func (s *Service) mayEnclose(c store.Conn, a *rights.Actor, thread, post int64) error {
 	at, err := placeOf(c, a, thread, post, c.Lock())
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// postEvent tells of a post. A held or deleted one is told of too. Events name things
-// and leave their text away: who may read that asks the API for it.
+// postEvent describes a post, which may also be held or deleted, to webhooks. Events identify posts without quoting
+// them: a receiver that may read the text gets it from the API.
 type postEvent struct {
 	ForumID            int64   `json:"forumId"`
 	ThreadID           int64   `json:"threadId"`
@@ -19,7 +19,7 @@ type postEvent struct {
 	AuthorUsername     string  `json:"authorUsername"`
 	Visibility         string  `json:"visibility"`
 	PreviousVisibility *string `json:"previousVisibility"`
-	Reason             *string `json:"reason"` // why it is held
+	Reason             *string `json:"reason"` // why the post is held
 }
 
 type reportEvent struct {
@@ -38,7 +38,7 @@ func eventOf(t *content.Thread, p *content.Post) postEvent {
 	}
 }
 
-// emitPosted tells of a new post, and of the thread that it starts.
+// emitPosted emits the events of a new post and, if it starts one, of its thread.
 func (s *Service) emitPosted(c store.Conn, t *content.Thread, p *content.Post, held string) error {
 	e := eventOf(t, p)
 	if p.Visibility != rights.Visible {
@@ -53,7 +53,7 @@ func (s *Service) emitPosted(c store.Conn, t *content.Thread, p *content.Post, h
 	return s.Hooks.Emit(c, kernel.TopicPostCreated, e)
 }
 
-// emitSettled tells of a post that has gone from a visibility to another one.
+// emitSettled emits the event of a post whose visibility has changed from the given one.
 func (s *Service) emitSettled(c store.Conn, t *content.Thread, p *content.Post, from int64, reason string) error {
 	e := eventOf(t, p)
 	e.PreviousVisibility = &rights.VisibilityNames[from]

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Attachments lists the files at a post.
+// Attachments lists the files at a post that the actor sees.
 func (s *Service) Attachments(
 	ctx context.Context, a *rights.Actor, thread, post int64,
 ) (list []attachments.Attachment, err error) {
@@ -29,8 +29,7 @@ func (s *Service) Attachments(
 	return list, err
 }
 
-// addAttachments adds their files to posts that the actor sees, but for the
-// images in their texts.
+// addAttachments adds their files to posts that the actor sees, except the images that their texts show.
 func addAttachments(c store.Conn, posts []PostView) error {
 	if len(posts) == 0 {
 		return nil
@@ -50,18 +49,20 @@ func addAttachments(c store.Conn, posts []PostView) error {
 	return err
 }
 
-// Attachment finds a file that the actor may download.
+// Attachment returns a file that the actor may download, by its id.
 func (s *Service) Attachment(ctx context.Context, a *rights.Actor, id int64) (*attachments.Attachment, error) {
 	return s.file(ctx, a, func(c store.Conn) (*attachments.Attachment, error) { return attachments.ByID(c, id) })
 }
 
-// PlacedFile finds one by the name that it has at a post, the newest of several.
+// PlacedFile returns a file that the actor may download by its name at a post, the newest one if several have that
+// name.
 func (s *Service) PlacedFile(
 	ctx context.Context, a *rights.Actor, post int64, name string,
 ) (*attachments.Attachment, error) {
 	return s.file(ctx, a, func(c store.Conn) (*attachments.Attachment, error) { return attachments.ByName(c, post, name) })
 }
 
+// file returns the file that find returns, if the actor sees its post and may download it.
 func (s *Service) file(
 	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*attachments.Attachment, error),
 ) (f *attachments.Attachment, err error) {
@@ -69,11 +70,11 @@ func (s *Service) file(
 		if f, err = find(c); err != nil {
 			return err
 		}
-		in, _, err := content.PostByID(c, a, f.Post, "")
+		thread, _, err := content.PostByID(c, a, f.Post, "")
 		if err != nil {
 			return err
 		}
-		if !a.Has(in.Forum, rights.AttachmentDownload) {
+		if !a.Has(thread.Forum, rights.AttachmentDownload) {
 			return kernel.Forbidden("attachmentId", "no_permission", "you may not download files in this forum")
 		}
 		return nil
@@ -84,8 +85,8 @@ func (s *Service) file(
 	return f, nil
 }
 
-// Attach puts a file at a post. Content is what the client sends; it is read
-// only when the actor may attach files there.
+// Attach stores a file at a post. content is the body that the client sends; it is read only if the actor may
+// attach files to the post.
 func (s *Service) Attach(
 	ctx context.Context, a *rights.Actor, thread, post int64, name string, content io.Reader,
 ) (*attachments.Attachment, error) {
@@ -114,11 +115,11 @@ func (s *Service) Attach(
 		if err != nil {
 			return err
 		}
-		there, err := attachments.Publish(c, a, f)
+		published, err := attachments.Publish(c, a, f)
 		if err != nil {
 			return err
 		}
-		if !there {
+		if !published {
 			return kernel.Conflict("storing the file took too long; send it again")
 		}
 		return s.attached(c, a, at, "attachment.add", f.Name)
@@ -126,14 +127,14 @@ func (s *Service) Attach(
 	return f, err
 }
 
-// reserve notes a file before its content takes room.
+// reserve records a file before its content is stored, so that it counts for the member's room.
 func (s *Service) reserve(ctx context.Context, a *rights.Actor, f *attachments.Attachment) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		at, err := s.mayAttach(c, a, f.Thread, f.Post, c.Lock())
 		if err != nil {
 			return err
 		}
-		// Held, so that two uploads do not both get the room that is left.
+		// The row is locked, so that two uploads cannot both take the room that is left.
 		if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), f.User).Scan(&f.User); err != nil {
 			return err
 		}
@@ -164,14 +165,15 @@ func (s *Service) Detach(ctx context.Context, a *rights.Actor, thread, post, id 
 	})
 }
 
-// place is a post with where it is.
+// place is a post with its thread and its forum.
 type place struct {
 	forum  *content.Forum
 	thread *content.Thread
 	post   *content.Post
 }
 
-// placeOf finds a post that the actor sees.
+// placeOf returns a post that the actor sees, with its thread and forum. lock ends the query of the thread:
+// c.Lock(), or nothing.
 func placeOf(c store.Conn, a *rights.Actor, thread, post int64, lock string) (at place, err error) {
 	if at.thread, err = content.ThreadFor(c, a, thread, lock); err != nil {
 		return at, err
@@ -183,8 +185,8 @@ func placeOf(c store.Conn, a *rights.Actor, thread, post int64, lock string) (at
 	return at, err
 }
 
-// mayAttach finds a post whose files the actor may change: files are part of a
-// post, and who may edit it may change them.
+// mayAttach returns a post whose files the actor may change. Files are part of a post, so whoever may edit it may
+// change them, given the right to upload.
 func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, lock string) (place, error) {
 	at, err := placeOf(c, a, thread, post, lock)
 	if err != nil {
@@ -197,8 +199,8 @@ func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, l
 	return at, err
 }
 
-// attached notes a change of a post's files by others, and holds the post where
-// an edit would: a picture can say what a text may not.
+// attached logs a change of the files at another member's post, and holds the post for approval if an edit would be
+// held: a picture can show what a text may not say.
 func (s *Service) attached(c store.Conn, a *rights.Actor, at place, action, name string) error {
 	t, p := at.thread, at.post
 	if !a.Owns(p.Author) {

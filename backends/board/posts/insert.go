@@ -16,8 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// insert adds a post to its thread, with its files and everything that counts it but
-// the forum.
+// insert adds a post to its thread, with its files, and updates all counters except that of the forum.
 func (s *Service) insert(
 	c store.Conn, a *rights.Actor, t *content.Thread, w writing, files []*attachments.Received,
 ) (id int64, err error) {
@@ -73,7 +72,7 @@ func (s *Service) insert(
 	return id, err
 }
 
-// insertID gives a post its id; at once where rows that refer to it follow.
+// insertID assigns a post its id. With atOnce its row is inserted at once, for rows that refer to it.
 func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnce bool) (int64, error) {
 	const statement = "INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason," +
 		" created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -90,8 +89,8 @@ func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnc
 	return id, err
 }
 
-// conclude ends the transaction of a post: it subscribes the author, marks the
-// author's own post as read, and last counts the post in the forum.
+// conclude ends the transaction of a new post: it subscribes the author if subscribe is set, marks the post as read
+// by its author and, last of all, counts the post in the forum.
 func (s *Service) conclude(
 	c store.Conn, a *rights.Actor, t *content.Thread, post int64, w writing, subscribe bool,
 ) error {
@@ -107,15 +106,15 @@ func (s *Service) conclude(
 	return content.Count(c, t.Forum, t.ID, int64(kernel.Bool(t.Next == 1)), 1)
 }
 
-// turnOf is what those who write wait for each other for: the thread that they reply
-// in, or the author of new ones.
+// turnOf identifies writers who wait for each other: all who reply in a thread, or one author's new threads.
 type turnOf struct{ thread, author int64 }
 
-// once runs a write that a client may send again under the same key.
+// once runs fn in a transaction, once for a key that a client may send again. A repeated request gets the result of
+// the first one.
 //
-// Its transaction is read committed: it holds the key, then the thread, then the
-// author before it decides by what they are, so no race that counts is lost
-// unnoticed, and none is lost for what happens in other threads.
+// The transaction is READ COMMITTED. It locks the key, then the thread, then the author before it decides by what
+// they contain, so it misses no concurrent change that matters, and it does not fail because of changes in other
+// threads.
 func (s *Service) once(
 	ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error),
 ) (done Posted, err error) {

@@ -19,7 +19,8 @@ const (
 	threadAfter = " AND (t.last_post_at, t.id) < (?, ?)"
 )
 
-// threadsOfForum lists the threads of a forum. It has the arguments forum, time, id, limit.
+// threadsOfForum returns the query for the threads of a forum. Its arguments are forum, time, id and limit. shows
+// is a condition from Shows.
 func threadsOfForum(shows string) content.Listing {
 	index := "board_threads_forum_all"
 	if shows == "= 0" {
@@ -31,8 +32,8 @@ func threadsOfForum(shows string) content.Listing {
 	}
 }
 
-// threadsOfAuthor lists the threads of an author in a forum. It has the arguments author, forum, time, id,
-// limit.
+// threadsOfAuthor returns the query for the threads of an author in a forum. Its arguments are author, forum, time,
+// id and limit.
 func threadsOfAuthor(shows string) content.Listing {
 	index := "board_threads_author"
 	if shows == "= 1" {
@@ -44,7 +45,7 @@ func threadsOfAuthor(shows string) content.Listing {
 	}
 }
 
-// stickyThreads lists the sticky threads of a forum. It has the arguments forum, limit.
+// stickyThreads returns the query for the sticky threads of a forum. Its arguments are forum and limit.
 func stickyThreads(shows string) content.Listing {
 	return content.Listing{
 		Columns: content.ThreadColumns, From: "board_threads t", Index: "board_threads_sticky",
@@ -52,8 +53,8 @@ func stickyThreads(shows string) content.Listing {
 	}
 }
 
-// postsOfThread lists the posts of a thread. It has the arguments thread, id, limit. The primary key is the
-// order.
+// postsOfThread returns the query for the posts of a thread, in the order of the primary key. Its arguments are
+// thread, id and limit.
 func postsOfThread(shows string) content.Listing {
 	return content.Listing{
 		Columns: content.PostColumns, From: "board_posts p",
@@ -61,7 +62,8 @@ func postsOfThread(shows string) content.Listing {
 	}
 }
 
-// heldPosts lists the held posts of an author in a thread. It has the arguments author, thread, id, limit.
+// heldPosts returns the query for the held posts of an author in a thread. Its arguments are author, thread, id and
+// limit.
 func heldPosts() content.Listing {
 	return content.Listing{
 		Columns: "i.id", From: "board_post_ids i", Index: "board_post_ids_held_author",
@@ -69,7 +71,7 @@ func heldPosts() content.Listing {
 	}
 }
 
-// queueOfForum lists the held posts of a forum. It has the arguments forum, id, limit.
+// queueOfForum returns the query for the held posts of a forum. Its arguments are forum, id and limit.
 func queueOfForum() content.Listing {
 	return content.Listing{
 		Columns: "i.id, i.thread_id, COALESCE(i.held_reason, '')", From: "board_post_ids i", Index: "board_post_ids_held",
@@ -77,7 +79,7 @@ func queueOfForum() content.Listing {
 	}
 }
 
-// EveryListing returns every statement of a list, for the test of their plans.
+// EveryListing returns all list queries by name, for the test of their query plans.
 func EveryListing() map[string]content.Listing {
 	all := map[string]content.Listing{
 		"threads of a forum, held by their author": threadsOfAuthor("= 1"),
@@ -99,7 +101,7 @@ func EveryListing() map[string]content.Listing {
 	return all
 }
 
-// Position is a place in a list of threads; the zero one is before the first.
+// Position is a place in a list of threads. The zero Position is before the first thread.
 type Position struct {
 	At kernel.Moment
 	ID int64
@@ -112,8 +114,8 @@ func (p Position) args() (at kernel.Moment, id int64) {
 	return p.At, p.ID
 }
 
-// threads reads a page of a forum: what everyone sees or a moderator sees, and
-// the actor's own held threads.
+// threads reads a page of the threads of a forum: those that everybody or a moderator sees, and the actor's own
+// held threads.
 func (s *Service) threads(
 	c store.Conn, a *rights.Actor, forum int64, after Position, limit int,
 ) (page []*content.Thread, more bool, err error) {
@@ -128,7 +130,7 @@ func (s *Service) threads(
 	switch {
 	case own && a.User == nil:
 	case own:
-		switch shows { // all are the actor's own
+		switch shows { // all of them are the actor's own, so held ones are included
 		case "= 0":
 			shows = "IN (0, 1)"
 		case "IN (0, 2)":
@@ -143,7 +145,7 @@ func (s *Service) threads(
 		slices.SortFunc(page, func(x, y *content.Thread) int {
 			return cmp.Or(cmp.Compare(y.LastAt, x.LastAt), cmp.Compare(y.ID, x.ID))
 		})
-		page = slices.CompactFunc(page, func(x, y *content.Thread) bool { return x.ID == y.ID }) // approved between the two
+		page = slices.CompactFunc(page, func(x, y *content.Thread) bool { return x.ID == y.ID }) // approved in between
 	}
 	if err != nil {
 		return nil, false, err
@@ -152,7 +154,8 @@ func (s *Service) threads(
 	return page, more, nil
 }
 
-// Posts reads a page of a thread that the actor sees, behind the post after.
+// Posts returns a page of the posts of a thread that the actor sees, beginning after the post with the id after.
+// more reports whether there is another page.
 func (s *Service) Posts(
 	ctx context.Context, a *rights.Actor, thread, after int64, limit int,
 ) (list []content.PostInfo, more bool, err error) {
@@ -172,7 +175,7 @@ func (s *Service) Posts(
 	return list, more, err
 }
 
-// posts reads a page of a thread, likewise.
+// posts reads a page of a thread in the same way.
 func (s *Service) posts(
 	c store.Conn, a *rights.Actor, t *content.Thread, after int64, limit int,
 ) (page []*content.Post, more bool, err error) {

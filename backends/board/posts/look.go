@@ -9,25 +9,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// look is what the rules of posting look at. It is asked for at once: others who
-// write in the thread wait as long as it takes.
+// look holds everything that the rules of posting depend on. It is read in one round trip, since others who write
+// in the same thread wait until it is done.
 type look struct {
-	thread   *content.Thread // nil: one is to be started
+	thread   *content.Thread // nil if a new thread is to be started
 	forum    *content.Forum
-	followed bool     // somebody else is to be told
+	followed bool     // whether anybody else follows the thread or forum
 	recent   []string // hashes of what the author has just written in the thread
-	id       int64    // of the post; 0: its row gives it
+	id       int64    // the id for the new post; 0 if its insert assigns one
 
-	// Of the author.
-	missing   error            // why nothing is known
-	full      [3]kernel.Moment // when each limit is full again
+	// These fields describe the author.
+	missing   error            // why nothing is known about the author
+	full      [3]kernel.Moment // when each flood limit is fully available again
 	posts     int64
 	moderated bool
-	oldest    kernel.Moment // of as many posts as a day may have; 0: fewer are there
+	oldest    kernel.Moment // when the post was written with which the daily limit was reached; 0 if it was not
 }
 
-// lookAtThread looks at what decides a reply, and holds the thread and its author.
-// Holding the thread makes its posts visible in the order of their ids.
+// lookAtThread reads everything that decides on a reply, and locks the thread and its author. Because the thread is
+// locked, its posts become visible in the order of their ids.
 func (s *Service) lookAtThread(c store.Conn, a *rights.Actor, id int64) (*look, error) {
 	at := new(look)
 	var q store.Questions
@@ -52,7 +52,7 @@ func (s *Service) lookAtThread(c store.Conn, a *rights.Actor, id int64) (*look, 
 	return at, content.SeesForum(a, at.thread.Forum)
 }
 
-// lookAtForum looks at what decides a new thread, and holds its author.
+// lookAtForum reads everything that decides on a new thread, and locks its author.
 func (s *Service) lookAtForum(c store.Conn, a *rights.Actor, id int64) (*look, error) {
 	if err := content.SeesForum(a, id); err != nil {
 		return nil, err
@@ -68,12 +68,13 @@ func (at *look) scanForum(r store.Row) (err error) {
 	return kernel.OrNotFound(err)
 }
 
-// ask asks for the rest too: who follows, and the author.
+// ask adds the questions that threads and replies have in common, about followers and the author, and sends them
+// all.
 func (at *look) ask(c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64) error {
 	q.Row(func(r store.Row) error { return r.Scan(&at.followed) },
 		"SELECT EXISTS (SELECT 1 FROM board_subscriptions WHERE target = ? AND target_id = ? AND mode <> 'none'"+
 			" AND user_id <> ?)", target, id, a.ID())
-	// A guest, who has no row, may hear of other reasons first.
+	// A guest has no row. The error is kept, since there may be other reasons to refuse the guest.
 	q.Row(func(r store.Row) error {
 		at.missing = r.Scan(&at.full[0], &at.full[1], &at.full[2], &at.posts, &at.moderated)
 		return nil

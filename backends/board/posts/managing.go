@@ -10,16 +10,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ThreadChange is what may be changed of a thread; nil stays.
+// ThreadChange holds what to change of a thread. A nil field stays as it is.
 type ThreadChange struct {
 	Title  *string
-	Prefix *int64 // 0: none
+	Prefix *int64 // 0 removes the prefix
 	Locked *bool
 	Sticky *bool
 	Forum  *int64
 }
 
-// Change changes a thread.
+// Change makes a change to a thread: all of it, or nothing.
 func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change ThreadChange) error {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
@@ -45,8 +45,8 @@ func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change 
 	})
 }
 
-// mayChange checks every part before any is done, and returns the forum that
-// the thread goes to. It is nil where the thread stays.
+// mayChange checks every part of a change before any is made. It returns the forum that the thread moves to, or nil
+// if it stays where it is.
 func (s *Service) mayChange(
 	c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, change ThreadChange,
 ) (target *content.Forum, err error) {
@@ -88,6 +88,7 @@ func (s *Service) mayChange(
 	return target, nil
 }
 
+// change makes a change that mayChange has allowed. target is the forum that the thread moves to, or nil.
 func (s *Service) change(
 	c store.Conn, a *rights.Actor, access *rights.Access, f, target *content.Forum, t *content.Thread, change ThreadChange,
 ) error {
@@ -142,8 +143,8 @@ func (s *Service) change(
 	return move(c, t, target.ID)
 }
 
-// retitle gives a thread another title: a part of its first post, which is held
-// where an edit would be.
+// retitle changes the title of a thread. The title is part of the first post, which is held for approval where an
+// edit of it would be.
 func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, text string) error {
 	given, err := a.Rights.Settings.CheckTitle(text)
 	if err != nil {
@@ -183,7 +184,7 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
 }
 
-// move puts a thread and its posts into another forum.
+// move moves a thread with its posts and their reports to another forum.
 func move(c store.Conn, t *content.Thread, to int64) error {
 	from := t.Forum
 	if _, err := c.Exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", to, t.ID); err != nil {
@@ -192,7 +193,7 @@ func move(c store.Conn, t *content.Thread, to int64) error {
 	for _, statement := range []string{
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
-		// for the moderators there
+		// for the moderators of the new forum
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
 	} {
@@ -201,8 +202,8 @@ func move(c store.Conn, t *content.Thread, to int64) error {
 		}
 	}
 	if t.Visibility == rights.Visible {
-		// In order, the authors' rows first, so that moves and posts do not lock each
-		// other out.
+		// Forums are updated in the order of their ids, and the authors' rows before theirs, so that moves and
+		// posts do not deadlock.
 		forums := []int64{min(from, to), max(from, to)}
 		sign := map[int64]int64{from: -1, to: 1}
 		for _, id := range forums {

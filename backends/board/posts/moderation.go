@@ -14,8 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// settle moves a post to another visibility, and with a first post its thread,
-// and keeps every counter exact.
+// settle changes the visibility of a post, and of the thread that it starts, and keeps every counter exact.
 func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to int64, reason string) error {
 	threads, posts, err := s.shift(c, t, p, to, reason)
 	if err != nil {
@@ -24,8 +23,8 @@ func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to in
 	return content.Count(c, t.Forum, t.ID, threads, posts)
 }
 
-// shift does what settle does, except that it does not count it in the forum. It returns how many more
-// threads and posts the forum has, which the caller counts at the end.
+// shift does what settle does, except that it leaves the counters of the forum alone. It returns by how many
+// threads and posts these change; the caller counts that at the end of its transaction.
 func (s *Service) shift(
 	c store.Conn, t *content.Thread, p *content.Post, to int64, reason string,
 ) (threads, posts int64, err error) {
@@ -42,7 +41,7 @@ func (s *Service) shift(
 	if starts {
 		threads = int64(kernel.Bool(to == rights.Visible) - kernel.Bool(t.Visibility == rights.Visible))
 	}
-	if threads < 0 { // while the first post is among them, so that its author's row is in order
+	if threads < 0 { // while the first post is still visible, so that the authors' rows are in order
 		if err := content.CountThread(c, t.ID, t.Forum, threads); err != nil {
 			return 0, 0, err
 		}
@@ -71,7 +70,8 @@ func (s *Service) shift(
 	return threads, posts, s.emitSettled(c, t, p, from, reason)
 }
 
-// startShifted moves a thread with its first post; threads: 1, it comes.
+// startShifted sets the visibility of a thread whose first post has changed. threads is 1 if the thread becomes
+// visible.
 func startShifted(c store.Conn, t *content.Thread, to, threads int64) error {
 	if _, err := c.Exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.ID); err != nil {
 		return err
@@ -83,8 +83,8 @@ func startShifted(c store.Conn, t *content.Thread, to, threads int64) error {
 	return content.CountThread(c, t.ID, t.Forum, threads)
 }
 
-// replyShifted counts a reply that comes (1) or goes (-1), and tells how many
-// posts more the forum shows.
+// replyShifted counts a reply that becomes visible (shown is 1) or hidden (-1). It returns by how much the number
+// of posts that the forum shows changes.
 func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64) (posts int64, err error) {
 	t.Replies += shown
 	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.ID); err != nil ||
@@ -94,8 +94,7 @@ func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64)
 	return shown, content.CountPosts(c, p.Author, t.Forum, shown)
 }
 
-// lastOfThread finds the last visible post of a thread anew; a thread without
-// one keeps its first.
+// lastOfThread sets the last post of a thread to its last visible post, or to its first post if none is visible.
 func lastOfThread(c store.Conn, t *content.Thread) error {
 	var id int64
 	var at kernel.Moment
@@ -114,8 +113,8 @@ func lastOfThread(c store.Conn, t *content.Thread) error {
 	return err
 }
 
-// Delete hides a post; a first post hides its thread. One that is not as match
-// says stays.
+// Delete hides a post, and with a first post its thread. It returns an error if the post is not the version that
+// match names. changed is false if the post was deleted already.
 func (s *Service) Delete(
 	ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match,
 ) (changed bool, err error) {
@@ -126,7 +125,7 @@ func (s *Service) Delete(
 	return changed, err
 }
 
-// DeleteBy deletes a post as Delete does, as a part of a transaction.
+// DeleteBy does what Delete does, as part of the transaction c.
 func (s *Service) DeleteBy(
 	c store.Conn, a *rights.Actor, inThread, id int64, match rest.Match,
 ) (changed bool, err error) {
@@ -154,7 +153,8 @@ func (s *Service) DeleteBy(
 	return true, s.settle(c, t, p, rights.Deleted, "")
 }
 
-// mayDelete tells by which right the actor may delete a post that it sees.
+// mayDelete returns the right by which the actor may delete a post that it sees, or an error that gives the reason
+// why it may not.
 func mayDelete(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post) (rights.Mask, error) {
 	own := a.Owns(p.Author) && a.Has(t.Forum, rights.PostDeleteOwn)
 	switch {
@@ -172,26 +172,26 @@ func mayDelete(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.
 	return rights.PostDeleteOthers, nil
 }
 
-// Settled is where a post went.
+// Settled is the result of a moderator's decision.
 type Settled struct {
 	Post, Thread, Visibility int64
-	Tag                      string // of the post as it is now
+	Tag                      string // the Tag of the post as it is now
 }
 
-// Decision is what a moderator says of a held post, and what it was made of: an author may
-// change the post while it is looked at.
+// Decision is what a moderator decides on a held post, and the version it is about, since the author may change the
+// post while the moderator looks at it.
 type Decision struct {
 	Reason string
-	Match  rest.Match // by the Tag of the post
-	Seen   string     // Held.Version; empty: any
+	Match  rest.Match // checked against the Tag of the post
+	Seen   string     // the Version from Held; empty if any version will do
 }
 
-// Restore brings a deleted post back.
+// Restore makes a deleted post visible again.
 func (s *Service) Restore(ctx context.Context, a *rights.Actor, id int64) (Settled, error) {
 	return s.moderate(ctx, a, id, rights.Deleted, rights.Visible, rights.PostRestore, "post.restore", Decision{})
 }
 
-// Approve lets a held post out of the queue, and its thread with a first post.
+// Approve makes a held post visible, and with a first post its thread.
 func (s *Service) Approve(ctx context.Context, a *rights.Actor, id int64, d Decision) (Settled, error) {
 	return s.moderate(ctx, a, id, rights.Unapproved, rights.Visible, rights.ContentApprove, "post.approve", d)
 }
@@ -201,6 +201,8 @@ func (s *Service) Reject(ctx context.Context, a *rights.Actor, id int64, d Decis
 	return s.moderate(ctx, a, id, rights.Unapproved, rights.Deleted, rights.ContentApprove, "post.reject", d)
 }
 
+// moderate moves a post from one visibility to another by a right, and logs the action. It returns an error if the
+// post has another visibility than from.
 func (s *Service) moderate(
 	ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action string, d Decision,
 ) (done Settled, err error) {
@@ -234,7 +236,7 @@ func (s *Service) moderate(
 			return err
 		}
 		if from == rights.Deleted {
-			// the archive may be older than its words
+			// words may have been split in another way when the post was archived
 			if err := search.Index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil {
 				return err
 			}
@@ -253,12 +255,12 @@ func (s *Service) moderate(
 				return err
 			}
 		}
-		return content.Count(c, t.Forum, t.ID, threads, posts) // behind the followers of a forum
+		return content.Count(c, t.Forum, t.ID, threads, posts) // last, after the rows of the forum's followers
 	})
 	return done, err
 }
 
-// holds refuses a decision on another version of a post.
+// holds returns an error if the decision is about another version of the post.
 func (d Decision) holds(c store.Conn, t *content.Thread, p *content.Post) error {
 	if err := d.Match.Check(content.ViewPost(p).Tag()); err != nil || d.Seen == "" {
 		return err
@@ -270,7 +272,7 @@ func (d Decision) holds(c store.Conn, t *content.Thread, p *content.Post) error 
 	return rest.Match(func(tag string) bool { return tag == d.Seen }).Check(heldVersion(t, p, files))
 }
 
-// heldVersion changes with all of a post that a moderator looks at.
+// heldVersion returns a tag that changes with anything in a post that a moderator looks at.
 func heldVersion(t *content.Thread, p *content.Post, files []attachments.Attachment) string {
 	ids := make([]int64, len(files))
 	for i := range files {
@@ -279,10 +281,10 @@ func heldVersion(t *content.Thread, p *content.Post, files []attachments.Attachm
 	return kernel.Tag(map[string]any{"title": t.Title, "message": p.Message, "files": ids})
 }
 
-// heldByEdit is why a post is held that was visible before.
+// heldByEdit is the reason of a hold on a post that was visible before an edit.
 const heldByEdit = "edit"
 
-// approved tells of what was withheld.
+// approved sends the notifications that were withheld while the post was held.
 func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, held string) error {
 	if held == heldByEdit {
 		if err := s.following.MailLater(c, t, p); err != nil {

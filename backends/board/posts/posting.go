@@ -20,48 +20,49 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// IdempotencyTTL is how long a key of a client is remembered.
+// IdempotencyTTL is how long the idempotency key of a request is remembered.
 const IdempotencyTTL = 24 * time.Hour
 
-// Requests remembers the keys of clients.
+// Requests stores the idempotency keys of clients.
 var Requests = idempotency.NewTable("board_idempotency", IdempotencyTTL)
 
-// NewThread is what starts a thread.
+// NewThread is a request to start a thread.
 type NewThread struct {
 	Title     string
 	Message   string
-	Prefix    int64 // 0: none
+	Prefix    int64 // 0 for none
 	Subscribe bool
 	Files     []*attachments.Received
 }
 
-// NewReply is what answers in a thread.
+// NewReply is a request to reply in a thread.
 type NewReply struct {
 	Message   string
 	Subscribe bool
 	Files     []*attachments.Received
 }
 
-// Once makes a repeated request one.
+// Once is the idempotency key of a request, and what else identifies it.
 type Once = idempotency.Once
 
-// Posted is what a new thread or reply became.
+// Posted is the result of a new thread or reply.
 type Posted struct {
 	Thread     int64  `json:"thread"`
 	Post       int64  `json:"post"`
 	Slug       string `json:"slug,omitempty"`
 	Visibility int64  `json:"visibility"`
 
-	// Missing are the names of files that could not be stored.
+	// Missing lists the names of files that could not be stored.
 	Missing []string `json:"-"`
 }
 
-// Held reports whether it waits for approval.
+// Held reports whether the post waits for approval.
 func (p Posted) Held() bool { return p.Visibility == rights.Unapproved }
 
-// StartThread starts a thread in a forum.
+// StartThread starts a thread in a forum. A request that is repeated with the same key gets the result of the first
+// one.
 func (s *Service) StartThread(
-	ctx context.Context, a *rights.Actor, in int64, request NewThread, once Once,
+	ctx context.Context, a *rights.Actor, forum int64, request NewThread, once Once,
 ) (Posted, error) {
 	given, titleErr := a.Rights.Settings.CheckTitle(request.Title)
 	body := compose(a, request.Message)
@@ -70,7 +71,7 @@ func (s *Service) StartThread(
 		return Posted{}, err
 	}
 	return s.withFiles(ctx, a, request.Files, turnOf{author: a.ID()}, once, func(c store.Conn) (done Posted, err error) {
-		look, err := s.lookAtForum(c, a, in)
+		look, err := s.lookAtForum(c, a, forum)
 		if err != nil {
 			return done, err
 		}
@@ -123,11 +124,13 @@ func (s *Service) StartThread(
 	})
 }
 
-// Reply answers in a thread.
-func (s *Service) Reply(ctx context.Context, a *rights.Actor, in int64, request NewReply, once Once) (Posted, error) {
+// Reply adds a post to a thread. A request that is repeated with the same key gets the result of the first one.
+func (s *Service) Reply(
+	ctx context.Context, a *rights.Actor, thread int64, request NewReply, once Once,
+) (Posted, error) {
 	body := compose(a, request.Message)
-	return s.withFiles(ctx, a, request.Files, turnOf{thread: in}, once, func(c store.Conn) (done Posted, err error) {
-		look, err := s.lookAtThread(c, a, in)
+	return s.withFiles(ctx, a, request.Files, turnOf{thread: thread}, once, func(c store.Conn) (done Posted, err error) {
+		look, err := s.lookAtThread(c, a, thread)
 		if err != nil {
 			return done, err
 		}
@@ -157,7 +160,7 @@ func (s *Service) Reply(ctx context.Context, a *rights.Actor, in int64, request 
 	})
 }
 
-// mayStart tells whether the actor may start threads in a forum that it sees.
+// mayStart returns an error if the actor may not start threads in a forum that it sees.
 func (s *Service) mayStart(a *rights.Actor, f *content.Forum) error {
 	switch {
 	case f.Kind != "forum":
@@ -170,6 +173,7 @@ func (s *Service) mayStart(a *rights.Actor, f *content.Forum) error {
 	return a.CheckSuspended(s.Moment())
 }
 
+// mayReply returns an error if the actor may not reply in a thread that it sees.
 func (s *Service) mayReply(a *rights.Actor, f *content.Forum, t *content.Thread) error {
 	switch {
 	case !a.Has(f.ID, rights.ReplyPost):
@@ -186,6 +190,7 @@ func (s *Service) mayReply(a *rights.Actor, f *content.Forum, t *content.Thread)
 	return a.CheckSuspended(s.Moment())
 }
 
+// checkPrefix returns an error if a forum does not offer a prefix, or if id is 0 although the forum requires one.
 func checkPrefix(access *rights.Access, f *content.Forum, id int64) error {
 	switch {
 	case id == 0 && f.RequiresPrefix:
@@ -196,17 +201,16 @@ func checkPrefix(access *rights.Access, f *content.Forum, id int64) error {
 	return nil
 }
 
-// composed is the text of a post before it is known who writes where.
+// composed is a message that is checked, filtered and rendered, before it is known who posts it where.
 type composed struct {
 	given      string // as it was sent
-	text, html string // with the words replaced
-	held       bool   // given has a word that holds it
+	text, html string // after the word filter
+	held       bool   // given contains a word that holds posts
 	err        error
-	unfit      error // text may not be said, where given may
+	unfit      error // why text is not allowed although given is
 }
 
-// compose does what takes long with a message. It is not in the transaction, for which
-// others wait.
+// compose does the slow work on a message. It is called outside of the transaction, for which others wait.
 func compose(a *rights.Actor, message string) composed {
 	set, words := a.Rights.Settings, a.Rights.Access.Words
 	given, err := set.CheckMessage(message)
@@ -223,20 +227,20 @@ func compose(a *rights.Actor, message string) composed {
 	return body
 }
 
-// writing is a post that the rules let pass.
+// writing is a post that has passed the rules.
 type writing struct {
 	text, html string
 	hash       string
 	now        kernel.Moment
 	visibility int64
-	held       string      // why
-	rights     rights.Mask // by which it passes
-	id         int64       // 0: its row gives it
-	followed   bool        // somebody else is to be told
+	held       string      // why the post is held
+	rights     rights.Mask // the rights that it needed to pass
+	id         int64       // 0 if the insert of its row assigns it
+	followed   bool        // whether anybody else follows the thread or forum
 }
 
-// author passes the actor through the rules of posting, and spends of its flood
-// control last.
+// author applies the rules of posting to what the actor writes. It charges the flood limits only after all other
+// rules have passed.
 func (s *Service) author(c store.Conn, a *rights.Actor, at *look, body composed) (w writing, err error) {
 	w = writing{now: s.Moment(), id: at.id, followed: at.followed}
 	f, starts := at.forum, at.thread == nil
@@ -264,7 +268,7 @@ func (s *Service) author(c store.Conn, a *rights.Actor, at *look, body composed)
 	return w, nil
 }
 
-// hold sends a post to the queue, unless the author passes by it.
+// hold puts a post into the queue for approval, unless mask lets its author bypass the queue.
 func (w *writing) hold(mask rights.Mask, why string) {
 	if mask.Has(rights.ModerationBypass) {
 		w.rights |= rights.ModerationBypass
@@ -273,12 +277,12 @@ func (w *writing) hold(mask rights.Mask, why string) {
 	w.visibility, w.held = rights.Unapproved, why
 }
 
-// spendPost takes one event from each limit of the author's.
+// spendPost charges a post to each of the author's flood limits. It returns an error if one of them is exhausted.
 func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.Moment) error {
 	f, full, set := at.forum, at.full, a.Rights.Settings
 	flood, own := set.FloodFor(at.posts), kernel.Moment(0)
 	bucket := &full[0]
-	if f.FloodSeconds.Valid { // a bucket of its own: one post here may count for longer than elsewhere
+	if f.FloodSeconds.Valid { // a separate bucket: one post here may count for longer than elsewhere
 		flood.Interval, bucket = time.Duration(f.FloodSeconds.Int64)*time.Second, &own
 		err := c.Row("SELECT full_at FROM board_forum_floods WHERE user_id = ? AND forum_id = ?", a.ID(), f.ID).Scan(&own)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -308,8 +312,8 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.
 		full[0], full[1], full[2], a.ID())
 }
 
-// heldBecause returns why a post goes into the queue, of an author who does not pass by it. It is empty where
-// the post does not go there.
+// heldBecause returns the reason why a post goes into the queue if its author may not bypass that, or an empty
+// string if it does not go there.
 func heldBecause(a *rights.Actor, f *content.Forum, w writing, posts int64, starts, bad bool) string {
 	r, set := a.In(f.ID), a.Rights.Settings
 	restricted := rights.ReplyNeedsApproval
@@ -331,24 +335,24 @@ func heldBecause(a *rights.Actor, f *content.Forum, w writing, posts int64, star
 	return ""
 }
 
-// BodyHash returns the hash of a text, by which the same text is known again.
+// BodyHash returns a hash of a text, by which the same text is recognized.
 func BodyHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// compose holds a message to the rules of a forum, as it was sent and with words
-// replaced in it.
+// compose checks the number of words in a message against the limits of a forum, both as it was sent and after the
+// word filter, and takes the message over.
 func (w *writing) compose(set *kernel.Settings, f *content.Forum, body composed) error {
-	most := min(f.MaxWords, set.WordsMost)
-	if err := kernel.CheckWords(body.given, f.MinWords, most); err != nil {
+	limit := min(f.MaxWords, set.WordsMost)
+	if err := kernel.CheckWords(body.given, f.MinWords, limit); err != nil {
 		return err
 	}
 	if body.unfit != nil {
 		return body.unfit
 	}
 	if body.text != body.given {
-		if err := kernel.CheckWords(body.text, f.MinWords, most); err != nil {
+		if err := kernel.CheckWords(body.text, f.MinWords, limit); err != nil {
 			return err
 		}
 	}
@@ -356,7 +360,7 @@ func (w *writing) compose(set *kernel.Settings, f *content.Forum, body composed)
 	return nil
 }
 
-// filteredTitle replaces words in a title; what comes of that must still be one.
+// filteredTitle applies the word filter to a title. It returns an error if the result is not a valid title.
 func filteredTitle(a *rights.Actor, title string) (string, error) {
 	filtered := a.Rights.Access.Words.Replace(title)
 	if filtered == title {

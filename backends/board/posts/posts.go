@@ -1,5 +1,5 @@
-// Package posts is what people do with what a board has: they read and write threads, posts
-// and the files at them, and moderate them.
+// Package posts implements what people do on a board: they read and write threads, posts and the files at them, and
+// moderate them.
 package posts
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 )
 
-// Service is the posts of a board.
+// Service reads, writes and moderates the threads and posts of a board.
 type Service struct {
 	*kernel.Server
 	rights      *rights.Service
@@ -20,17 +20,17 @@ type Service struct {
 	views       *Views
 }
 
-// Options are what the posts of a board need of other rooms. All are required.
+// Options holds the services that posts depend on. All are required.
 type Options struct {
 	Rights      *rights.Service
 	Attachments *attachments.Service
 	Following   *following.Service
 	Search      *search.Service
-	// Views are shared by all boards on one database.
+	// Views is shared by all boards on one database.
 	Views *Views
 }
 
-// New returns the posts of a board.
+// New returns the Service of a board.
 func New(board *kernel.Server, o Options) *Service {
 	return &Service{
 		Server: board, rights: o.Rights, attachments: o.Attachments, following: o.Following, search: o.Search,

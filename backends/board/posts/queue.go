@@ -10,24 +10,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Held is a post of the queue.
+// Held is a post that waits for approval.
 type Held struct {
 	Post    *content.Post
 	Thread  *content.Thread
 	Reason  string
-	Files   Files  // but for the images in its text
-	Version string // for a Decision
+	Files   Files  // without the images in its text
+	Version string // for Decision.Seen
 }
 
-// Files are files at a post.
+// Files lists files at a post.
 type Files []attachments.Attachment
 
-// Queue lists held posts, oldest first, of one forum or (0) of all in which the
-// actor may approve.
+// Queue lists held posts, oldest first: those of one forum or, if forum is 0, of all forums in which the actor may
+// approve. The page begins after the post with the id after; next is where the next page begins, or 0.
 func (s *Service) Queue(
-	ctx context.Context, a *rights.Actor, in, after int64, limit int,
+	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
 ) (list []Held, next int64, err error) {
-	forums, err := s.Moderated(ctx, a, in)
+	forums, err := s.Moderated(ctx, a, forum)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -38,6 +38,7 @@ func (s *Service) Queue(
 	return list, next, err
 }
 
+// queue reads a page of the held posts in forums.
 func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int) (list []Held, next int64, err error) {
 	type entry struct {
 		id, thread int64
@@ -60,7 +61,7 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 	for _, e := range entries {
 		t, p, err := content.PostByID(c, a, e.id, "")
 		if kernel.NotFoundErr(err) {
-			continue // settled meanwhile
+			continue // decided in the meantime
 		}
 		if err != nil {
 			return nil, 0, err
@@ -75,24 +76,24 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 	return list, next, nil
 }
 
-// Moderated returns the forums whose queue, reports and log the actor may see: the one that is asked for, or
-// with 0 all in which it may approve.
-func (s *Service) Moderated(ctx context.Context, a *rights.Actor, in int64) (forums []int64, err error) {
+// Moderated returns the forums whose queue, reports and log the actor may see: the one that is given or, if
+// forum is 0, all in which it may approve. It returns an error if there are none.
+func (s *Service) Moderated(ctx context.Context, a *rights.Actor, forum int64) (forums []int64, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range access.Order {
-		if f := a.In(id); f.Visible && f.Mask.Has(rights.ContentApprove) && (in == 0 || in == id) {
+		if f := a.In(id); f.Visible && f.Mask.Has(rights.ContentApprove) && (forum == 0 || forum == id) {
 			forums = append(forums, id)
 		}
 	}
 	switch {
 	case len(forums) > 0:
 		return forums, nil
-	case in != 0 && !a.In(in).Visible:
+	case forum != 0 && !a.In(forum).Visible:
 		return nil, kernel.NotFound()
-	case in != 0:
+	case forum != 0:
 		return nil, kernel.Forbidden("forum", "no_permission", "you may not approve in this forum")
 	}
 	return nil, kernel.Forbidden("forum", "no_permission", "you may not approve in any forum")

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
-// TestQuote: what is quoted shows the images of the post that it is of.
+// TestQuote checks that a quotation shows the images of the post that it quotes.
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	file := func(id int64, name string) attachments.Attachment {

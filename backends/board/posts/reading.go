@@ -17,14 +17,14 @@ import (
 type Reading struct {
 	Thread   content.ThreadInfo
 	Forum    content.ForumInfo
-	Above    []content.ForumInfo // the forums that it lies in, from the root on
+	Above    []content.ForumInfo // the ancestors of the forum, from the root down
 	Posts    []PostView
-	LastRead int64 // posts behind it are new to the actor
-	Told     bool  // of one of the posts, and the actor has not seen that
+	LastRead int64 // the last post that the actor has read
+	Told     bool  // whether the actor has an unseen notification of one of the posts
 	Mode     string
 	Can      ThreadCan
-	// Before and After are what Posts of the page before and of the one behind
-	// begin after; nil: there is none.
+	// Before and After are the ids after which the posts of the previous and of the next page begin. They are nil
+	// if there is no such page.
 	Before, After *int64
 }
 
@@ -37,13 +37,14 @@ type PostView struct {
 	Attachments                                     []attachments.Attachment
 }
 
-// ThreadCan is what the actor may do in a thread.
+// ThreadCan holds what the actor may do in a thread.
 type ThreadCan struct {
 	Reply, Title, Lock, Stick, Move, Subscribe bool
 }
 
-// ReadThread reads a page of a thread, behind the post after, and counts a view.
-func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int64, most int) (*Reading, error) {
+// ReadThread returns a page of up to limit posts of a thread, beginning after the post with the id after, and
+// counts a view.
+func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int64, limit int) (*Reading, error) {
 	forums, err := s.Forums(ctx, a)
 	if err != nil {
 		return nil, err
@@ -63,21 +64,21 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		if err != nil {
 			return err
 		}
-		noted, err := content.MarksOf(c, a, []*content.Thread{t})
+		marks, err := content.MarksOf(c, a, []*content.Thread{t})
 		if err != nil {
 			return err
 		}
 		now := s.Moment()
-		page.Thread, page.Forum = content.ViewThread(access, a, t, noted, now), s.viewForum(access, a, f)
-		page.Above, page.LastRead = forumsAbove(forums, t.Forum), noted.Read[t.ID]
+		page.Thread, page.Forum = content.ViewThread(access, a, t, marks, now), s.viewForum(access, a, f)
+		page.Above, page.LastRead = forumsAbove(forums, t.Forum), marks.Read[t.ID]
 		page.Can = s.threadCan(c, a, f, t)
-		list, more, err := s.posts(c, a, t, after, most)
+		list, more, err := s.posts(c, a, t, after, limit)
 		if err != nil {
 			return err
 		}
 		for _, p := range list {
 			view := s.viewPostFor(a, f, t, p, now)
-			view.New = a.User != nil && p.ID > page.LastRead && p.Created > noted.Since(t.Forum, now)
+			view.New = a.User != nil && p.ID > page.LastRead && p.Created > marks.Since(t.Forum, now)
 			page.Posts = append(page.Posts, view)
 		}
 		if err := addAttachments(c, page.Posts); err != nil {
@@ -87,7 +88,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 			page.After = &list[len(list)-1].ID
 		}
 		if after > 0 {
-			if page.Before, err = stepBack(c, a, t, after+1, most); err != nil {
+			if page.Before, err = stepBack(c, a, t, after+1, limit); err != nil {
 				return err
 			}
 		}
@@ -109,6 +110,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 	return page, nil
 }
 
+// viewPostFor returns a post with what the actor may do to it, but without its files.
 func (s *Service) viewPostFor(
 	a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment,
 ) PostView {
@@ -147,8 +149,8 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 	return can
 }
 
-// postsBefore lists the posts of a thread before one, backwards by the primary key. It has the arguments
-// thread, id, limit.
+// postsBefore returns the query for the ids of the posts of a thread before a post, in reverse order of the primary
+// key. Its arguments are thread, id and limit.
 func postsBefore(shows string) content.Listing {
 	return content.Listing{
 		Columns: "p.id", From: "board_posts p",
@@ -156,8 +158,8 @@ func postsBefore(shows string) content.Listing {
 	}
 }
 
-// heldBefore lists the held posts of an author before one, backwards. It has the arguments author, thread,
-// id, limit.
+// heldBefore returns the query for the held posts of an author before a post, in reverse order. Its arguments are
+// author, thread, id and limit.
 func heldBefore() content.Listing {
 	return content.Listing{
 		Columns: "i.id", From: "board_post_ids i", Index: "board_post_ids_held_author",
@@ -165,8 +167,8 @@ func heldBefore() content.Listing {
 	}
 }
 
-// stepBack finds what a page begins after that has n posts before a post; nil:
-// there is none before it. They are those that Posts shows: the actor's own held ones, too.
+// stepBack returns the id after which a page begins that shows the n posts before a post. It returns nil if there
+// are no posts before it. It counts the posts that Posts lists, including the actor's own held ones.
 func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n int) (*int64, error) {
 	shows := a.Shows(t.Forum)
 	var ids []int64
@@ -184,7 +186,7 @@ func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n 
 			return nil, err
 		}
 		kernel.SortBy(ids, func(id int64) int64 { return -id })
-		ids = slices.Compact(ids) // approved between the two
+		ids = slices.Compact(ids) // approved in between
 	}
 	if len(ids) == 0 {
 		return nil, nil
@@ -196,7 +198,7 @@ func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n 
 	return &start, nil
 }
 
-// Thread reads a thread.
+// Thread returns a thread that the actor sees.
 func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view content.ThreadInfo, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
@@ -207,42 +209,42 @@ func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view c
 		if err != nil {
 			return err
 		}
-		noted, err := content.MarksOf(c, a, []*content.Thread{t})
-		view = content.ViewThread(access, a, t, noted, s.Moment())
+		marks, err := content.MarksOf(c, a, []*content.Thread{t})
+		view = content.ViewThread(access, a, t, marks, s.Moment())
 		return err
 	})
 	return view, err
 }
 
-// Place is where a post is shown: on the page of its thread behind After.
+// Place is where a post is shown: on the page of its thread that begins after the post After.
 type Place struct {
 	Thread        content.ThreadInfo
 	After, Number int64
 }
 
-// PlaceOf finds the page of a post, in pages of most posts.
-func (s *Service) PlaceOf(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
+// PlaceOf returns the page on which a post is, if pages have pageSize posts.
+func (s *Service) PlaceOf(ctx context.Context, a *rights.Actor, id int64, pageSize int) (Place, error) {
 	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post,
 		error,
 	) {
 		return content.PostByID(c, a, id, "")
-	}, most)
+	}, pageSize)
 }
 
-// FirstUnread finds the first post of a thread that is new to the actor, or else
-// the last one.
-func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
+// FirstUnread returns the place of the first post of a thread that is new to the actor, or of the last post if none
+// is.
+func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, pageSize int) (Place, error) {
 	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) {
 		t, err := content.ThreadFor(c, a, id, "")
 		if err != nil {
 			return nil, nil, err
 		}
-		noted, err := content.MarksOf(c, a, []*content.Thread{t})
+		marks, err := content.MarksOf(c, a, []*content.Thread{t})
 		if err != nil {
 			return nil, nil, err
 		}
 		if a.User != nil {
-			after, err := lastSeen(c, noted, t, s.Moment())
+			after, err := lastSeen(c, marks, t, s.Moment())
 			if err != nil {
 				return nil, nil, err
 			}
@@ -252,15 +254,14 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, mo
 			}
 		}
 		return lastPost(c, a, t)
-	}, most)
+	}, pageSize)
 }
 
-// unreadPosts bounds how many of the newest posts of a thread are looked through for one
-// that counts as read by its age.
+// unreadPosts limits how many of the newest posts of a thread are searched for one that is too old to be new.
 const unreadPosts = 1000
 
-// newestPosts lists the newest posts of a thread, backwards by the primary key. It has the arguments thread,
-// id, limit.
+// newestPosts returns the query for the newest posts of a thread, in reverse order of the primary key. Its
+// arguments are thread, id and limit.
 func newestPosts() content.Listing {
 	return content.Listing{
 		Columns: "p.id, p.created_at", From: "board_posts p",
@@ -268,24 +269,24 @@ func newestPosts() content.Listing {
 	}
 }
 
-// lastSeen returns the last post of a thread that is not new to the member: it was read, its forum was marked
-// as read since, or it is too old to be new.
-func lastSeen(c store.Conn, noted content.Marks, t *content.Thread, now kernel.Moment) (id int64, err error) {
-	read := noted.Read[t.ID]
+// lastSeen returns the id of the last post of a thread that is not new to the member: because the member has read
+// it, because its forum was marked as read since, or because it is too old.
+func lastSeen(c store.Conn, marks content.Marks, t *content.Thread, now kernel.Moment) (id int64, err error) {
+	read := marks.Read[t.ID]
 	err = c.Row("SELECT COALESCE(max(n.id), 0) FROM ("+newestPosts().SQL(c.Dialect())+") n WHERE n.created_at <= ?",
-		t.ID, read, unreadPosts, noted.Since(t.Forum, now)).Scan(&id)
+		t.ID, read, unreadPosts, marks.Since(t.Forum, now)).Scan(&id)
 	return max(id, read), err
 }
 
-// LastPlace finds the last post of a thread.
-func (s *Service) LastPlace(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
+// LastPlace returns the place of the last post of a thread.
+func (s *Service) LastPlace(ctx context.Context, a *rights.Actor, id int64, pageSize int) (Place, error) {
 	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) {
 		t, err := content.ThreadFor(c, a, id, "")
 		if err != nil {
 			return nil, nil, err
 		}
 		return lastPost(c, a, t)
-	}, most)
+	}, pageSize)
 }
 
 func firstOf(list []*content.Post) *content.Post {
@@ -295,16 +296,18 @@ func firstOf(list []*content.Post) *content.Post {
 	return list[0]
 }
 
+// lastPost returns the last post of a thread that the actor sees, with the thread.
 func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread, *content.Post, error) {
 	p, err := content.PostFor(c, a, t, t.Last)
-	if kernel.NotFoundErr(err) { // of a held thread
+	if kernel.NotFoundErr(err) { // the actor may see only the first post of a held thread
 		p, err = content.PostFor(c, a, t, t.First)
 	}
 	return t, p, err
 }
 
+// place returns the place of the post that find returns.
 func (s *Service) place(
-	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), most int,
+	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), pageSize int,
 ) (place Place, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
@@ -316,7 +319,7 @@ func (s *Service) place(
 			return err
 		}
 		place = Place{Thread: content.ViewThread(access, a, t, content.Marks{}, s.Moment()), Number: p.Number}
-		start, err := stepBack(c, a, t, p.ID, int(p.Number-1)%most)
+		start, err := stepBack(c, a, t, p.ID, int(p.Number-1)%pageSize)
 		if err == nil && start != nil {
 			place.After = *start
 		}
@@ -325,10 +328,10 @@ func (s *Service) place(
 	return place, err
 }
 
-// PostInfo reads a post of a thread.
-func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, in, id int64) (view content.PostInfo, err error) {
+// PostInfo returns a post of a thread that the actor sees.
+func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, thread, id int64) (view content.PostInfo, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
-		t, err := content.ThreadFor(c, a, in, "")
+		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
 			return err
 		}
@@ -341,16 +344,16 @@ func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, in, id int64) (
 	return view, err
 }
 
-// Post reads a post of a thread, with what the actor may do to it.
+// Post returns a post of a thread, with what the actor may do to it, and the thread.
 func (s *Service) Post(
-	ctx context.Context, a *rights.Actor, in, id int64,
+	ctx context.Context, a *rights.Actor, thread, id int64,
 ) (view PostView, info content.ThreadInfo, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return view, info, err
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
-		at, err := placeOf(c, a, in, id, "")
+		at, err := placeOf(c, a, thread, id, "")
 		if err == nil {
 			now := s.Moment()
 			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(access, a, at.thread,
@@ -361,16 +364,16 @@ func (s *Service) Post(
 	return view, info, err
 }
 
-// PostByID reads a post as Post does, by the id of the post alone.
+// PostByID does what Post does, given only the id of the post.
 func (s *Service) PostByID(
 	ctx context.Context, a *rights.Actor, id int64,
 ) (view PostView, info content.ThreadInfo, err error) {
-	var in int64
+	var thread int64
 	err = s.Read(ctx, func(c store.Conn) error {
-		return kernel.OrNotFound(c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in))
+		return kernel.OrNotFound(c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&thread))
 	})
 	if err != nil {
 		return view, info, err
 	}
-	return s.Post(ctx, a, in, id)
+	return s.Post(ctx, a, thread, id)
 }

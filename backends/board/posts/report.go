@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// OpenReports lists the open reports of a forum. It has the arguments forum, id, limit.
+// OpenReports returns the query for the open reports of a forum. Its arguments are forum, id and limit.
 func OpenReports() content.Listing {
 	return content.Listing{
 		Columns: "r.id, r.post_id, r.forum_id, (SELECT u.username FROM board_users u" +
@@ -22,7 +22,7 @@ func OpenReports() content.Listing {
 	}
 }
 
-// Report tells the moderators of a post.
+// Report reports a post to the moderators. It returns the id of the report.
 func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason string) (report int64, err error) {
 	reason, reasonErr := kernel.CheckReason(reason)
 	if reasonErr == nil && text.Words(reason) == 0 {
@@ -65,14 +65,14 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 	return report, err
 }
 
-// reportAgain is how long a member waits to report a post again that is as it was when
-// the moderators closed the report before.
+// reportAgain is how long a member must wait after the moderators have closed a report before reporting the same
+// post again, unless the post is edited.
 const reportAgain = 24 * time.Hour
 
 func reportOpen() error { return kernel.Conflict("you have reported this post already") }
 
-// mayReport refuses a report of what the moderators have before them, or have looked at a
-// short time ago. When the post was edited since, there is something new to look at.
+// mayReport returns an error if the actor's report of a post is still open or was closed less than reportAgain ago.
+// If the post was edited after the report was closed, it may be reported at once.
 func (s *Service) mayReport(c store.Conn, a *rights.Actor, post int64) error {
 	var closed, edited kernel.Moment
 	err := c.Row("SELECT COALESCE(r.closed_at, 0), COALESCE((SELECT MAX(v.edited_at) FROM board_post_revisions v"+
@@ -93,7 +93,7 @@ func (s *Service) mayReport(c store.Conn, a *rights.Actor, post int64) error {
 	return nil
 }
 
-// spendReport counts reports with edits: both are small and rare.
-func (s *Service) spendReport(c store.Conn, a *rights.Actor, in int64) error {
-	return s.spendEdit(c, a, &content.Forum{ID: in}, s.Moment())
+// spendReport charges a report to the limit for edits, since both are small and rare.
+func (s *Service) spendReport(c store.Conn, a *rights.Actor, forum int64) error {
+	return s.spendEdit(c, a, &content.Forum{ID: forum}, s.Moment())
 }

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// sitemapMost is how many ids of threads a part of the sitemap is of, so none has more
-	// addresses than a file may, and a new thread changes the last part alone.
+	// sitemapMost is how many thread ids a part of the sitemap covers. So no part has more addresses than a file
+	// may have, and a new thread changes only the last part.
 	sitemapMost = sitemap.Most
-	// sitemapBatch is how many threads are read at once.
+	// sitemapBatch is how many threads are read at a time.
 	sitemapBatch = 1000
 )
 
@@ -25,8 +25,8 @@ type ListedThread struct {
 	Changed time.Time
 }
 
-// Listed reports whether there is a forum whose threads the actor may read, of all authors:
-// without one there is nothing to tell search engines of.
+// Listed reports whether there is a forum in which the actor may read the threads of all authors. Otherwise the
+// sitemap has nothing to list.
 func (s *Service) Listed(a *rights.Actor) bool {
 	for id, node := range a.Rights.Access.Forums {
 		if node.Kind == "forum" && a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
@@ -36,7 +36,7 @@ func (s *Service) Listed(a *rights.Actor) bool {
 	return false
 }
 
-// SitemapParts returns how many parts with threads the sitemap has.
+// SitemapParts returns how many parts of the sitemap list threads.
 func (s *Service) SitemapParts(ctx context.Context) (parts int, err error) {
 	var last int64
 	err = s.Read(ctx, func(c store.Conn) error {
@@ -45,8 +45,9 @@ func (s *Service) SitemapParts(ctx context.Context) (parts int, err error) {
 	return int((last + sitemapMost - 1) / sitemapMost), err
 }
 
-// sitemapThreads lists the threads of a part. It has the arguments after which id, until which, limit. The
-// primary key is the order: hidden threads are left out of what was read, so that no other index is tempting.
+// sitemapThreads returns the query for the threads of a part. Its arguments are the id before the first thread, the
+// id of the last one, and the limit. The caller leaves out hidden threads: a condition on them could make the
+// planner choose another index than the primary key.
 func sitemapThreads() content.Listing {
 	return content.Listing{
 		Columns: "t.id, t.forum_id, t.visibility, t.slug, t.last_post_at", From: "board_threads t",
@@ -54,8 +55,9 @@ func sitemapThreads() content.Listing {
 	}
 }
 
-// SitemapThreads goes through the threads of a part, from 1 on, that the actor may read as
-// everybody may. They are read in small reads, since the client decides how fast it takes them.
+// SitemapThreads calls each for the threads of a part, counted from 1, that are visible to all who may read their
+// forum, as the actor may. It reads them in batches rather than in one long read, since the client decides how fast
+// it takes them.
 func (s *Service) SitemapThreads(ctx context.Context, a *rights.Actor, part int, each func(ListedThread)) error {
 	after := int64(part-1) * sitemapMost
 	for end := after + sitemapMost; ; {

@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// MayEditPost refuses with the reason why the actor may not edit a post.
-func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, in, id int64) error {
+// MayEditPost returns nil if the actor may edit a post, or an error that gives the reason why not.
+func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, thread, id int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
-		at, err := placeOf(c, a, in, id, "")
+		at, err := placeOf(c, a, thread, id, "")
 		if err != nil {
 			return err
 		}
@@ -26,11 +26,10 @@ func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, in, id int64
 	})
 }
 
-// MayStart refuses with the reason why the actor may not start threads in a
-// forum.
-func (s *Service) MayStart(ctx context.Context, a *rights.Actor, in int64) error {
+// MayStart returns nil if the actor may start threads in a forum, or an error that gives the reason why not.
+func (s *Service) MayStart(ctx context.Context, a *rights.Actor, forum int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
-		f, err := content.ForumFor(c, a, in)
+		f, err := content.ForumFor(c, a, forum)
 		if err != nil {
 			return err
 		}
@@ -38,10 +37,10 @@ func (s *Service) MayStart(ctx context.Context, a *rights.Actor, in int64) error
 	})
 }
 
-// MayAnswer refuses with the reason why the actor may not reply in a thread.
-func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, in int64) error {
+// MayAnswer returns nil if the actor may reply in a thread, or an error that gives the reason why not.
+func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, thread int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
-		t, err := content.ThreadFor(c, a, in, "")
+		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
 			return err
 		}
@@ -53,8 +52,7 @@ func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, in int64) erro
 	})
 }
 
-// Preview returns a message as it would be shown at a post. For a new post, whose files are not there yet,
-// post is 0.
+// Preview renders a message as it would be shown at a post. post is 0 for a new post, which has no files yet.
 func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, error) {
 	text, err := a.Rights.Settings.CheckMessage(message)
 	if err != nil {
@@ -63,11 +61,11 @@ func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, 
 	return markup.WithPaths(markup.RenderBy(a.Rights.Settings, text), post), nil
 }
 
-// Quote returns a post, which has these files, as a quote for an answer. What its text names as a file at the
-// post itself has its whole address there.
+// Quote returns the message of a post, with these files, as a quotation in Markdown. Where the message names a file
+// at the post, the quotation has the full path of the file.
 func Quote(p content.PostInfo, files []attachments.Attachment) string {
 	var named []string
-	for _, f := range slices.Backward(files) { // a name is that of the newest
+	for _, f := range slices.Backward(files) { // several files may have a name: the newest one counts
 		from, to := "](attachment:", "](/attachments/"+kernel.Itoa(f.ID)
 		plain, escaped := from+f.Name, from+url.PathEscape(f.Name)
 		named = append(named, "](<"+strings.TrimPrefix(plain, "](")+">", to, plain+")", to+")", plain+" ", to+" ",

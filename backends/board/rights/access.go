@@ -12,17 +12,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// maxRights bounds the actors' rights that one access keeps.
+// maxRights limits how many results of Of one Access caches. When the limit is reached, the cache is emptied.
 const maxRights = 4096
 
-// Access is all that decides on rights and on what may be said, as of one permission version. It is
-// replaced, never changed, but for the rights that it has worked out.
+// Access holds everything that decides what actors may do and say, as of one permission version. It is not changed
+// once it is loaded, except that Of caches rights in it. After a change of the board a new Access replaces it.
 type Access struct {
 	Version    int64
 	Groups     map[int64]*Group
-	Guest      int64 // the group's id
+	Guest      int64 // the id of the group of guests
 	Registered int64
-	Order      []int64 // forums, depth first by position
+	Order      []int64 // ids of the forums, depth first, siblings by position
 	Forums     map[int64]*Node
 	Overrides  map[[2]int64]Override // by forum and group
 	Moderators []Moderator
@@ -42,71 +42,70 @@ type Group struct {
 	Name, Kind string
 	Allow      Mask
 	Restrict   Mask
-	EditWindow int64 // minutes; 0: no limit
-	perDay     int64 // posts; 0: no limit
+	EditWindow int64 // minutes after posting in which members may edit their posts; 0 means no limit
+	perDay     int64 // posts per day; 0 means no limit
 }
 
 // Node is a forum in the tree.
 type Node struct {
-	ID, Parent int64 // parent 0: a root
+	ID, Parent int64 // Parent is 0 for a root
 	position   int64
 	Kind       string
 }
 
-// Override is what a forum gives a group and takes from it.
+// Override holds the rights that a forum adds to those of a group (Set) and takes away (Clear).
 type Override struct{ Set, Clear Mask }
 
-// Moderator is a member or a group with rights in a forum.
+// Moderator gives a member or a group more rights in a forum and, if Cascades is set, in the forums below it.
 type Moderator struct {
 	Forum       int64
-	User, Group int64 // one is 0
+	User, Group int64 // one of the two is 0
 	Rights      Mask
 	Cascades    bool
 }
 
-// Prefix is a label of threads.
+// Prefix is a label that threads can have.
 type Prefix struct {
 	ID    int64
 	Label string
 }
 
-// Rights are what an actor may do.
+// Rights holds what an actor may do on the whole board and in each forum.
 type Rights struct {
 	Board      Mask
-	natural    Mask // of board, without being an administrator
+	natural    Mask // the Board rights without those of an administrator
 	admin      bool
 	EditWindow int64
 	PerDay     int64
-	Groups     []string // names, sorted
+	Groups     []string // names of the groups, sorted
 	Forums     map[int64]ForumRights
 	Settings   *kernel.Settings
 	looks      *LookLog
-	Access     *Access // that they come from
+	Access     *Access // the Access from which the rights were computed
 }
 
-// ForumRights are what an actor may do in a forum.
+// ForumRights holds what an actor may do in one forum.
 type ForumRights struct {
 	Visible  bool
-	Seen     bool // visible without being an administrator
+	Seen     bool // visible even without the rights of an administrator
 	Mask     Mask
-	Natural  Mask // without being an administrator
+	Natural  Mask // the Mask without the rights of an administrator
 	Restrict Mask
 }
 
-// version reads the permission version, which changes with every change of what
-// decides on rights.
+// version reads the permission version, which increases with every change of what an Access holds.
 func version(c store.Conn) (v int64, err error) {
 	return v, c.Row("SELECT version FROM board_permission_version").Scan(&v)
 }
 
-// BumpPermissions makes a change of rights count from the next request on.
+// BumpPermissions increases the permission version, so that every request from then on reads the changed rights.
 func BumpPermissions(c store.Conn) error {
 	_, err := c.Exec("UPDATE board_permission_version SET version = version + 1")
 	return err
 }
 
-// CurrentAccess returns the groups, forums, rights and settings of the board as they are now. It reads them
-// anew only after a change.
+// CurrentAccess returns the groups, forums, rights and settings of the board as they are now. Each call reads the
+// permission version, and the rest only if that version has changed.
 func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 	var a *Access
 	err := s.ReadBriefly(ctx, func(c store.Conn) error {
@@ -117,8 +116,8 @@ func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 		if a = s.access.Load(); a != nil && a.Version == v {
 			return nil
 		}
-		// The tables are read one after the other: should a change come between,
-		// the version shows it.
+		// The tables are read one after the other. If somebody changes them in between, the version changes too,
+		// and they are read again.
 		for {
 			if a, err = loadAccess(c, v, kernel.DefaultSettings(s.Options), s.Options.Offline); err != nil {
 				return err
@@ -138,7 +137,8 @@ func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 	return a, err
 }
 
-// LastAccess returns the access as of the last request. It is nil before the first one.
+// LastAccess returns the Access of the latest call of CurrentAccess without reading the database. It returns nil
+// before the first call.
 func (s *Service) LastAccess() *Access { return s.access.Load() }
 
 func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline bool) (a *Access, err error) {
@@ -181,7 +181,7 @@ func (a *Access) loadGroups(c store.Conn) error {
 		})
 }
 
-// loadForums reads the tree, and its order.
+// loadForums reads the tree of forums and sets their Order.
 func (a *Access) loadForums(c store.Conn) error {
 	children := make(map[int64][]*Node)
 	err := c.All("SELECT id, COALESCE(parent_id, 0), position, type FROM board_forums", nil, func(r store.Row) error {
@@ -244,14 +244,15 @@ func (a *Access) loadPrefixes(c store.Conn) error {
 	})
 }
 
-// Of works out the rights of a user, or looks them up; user 0 is the guest.
+// Of returns the rights of a user who is in these groups; user 0 is the guest. The rights are computed once and
+// then cached.
 func (a *Access) Of(user int64, groups []int64) *Rights {
-	of := int64(0) // all members of the groups are alike, but for who moderates by name
+	moderator := int64(0) // members of the same groups share an entry, unless they are moderators by name
 	if user != 0 && slices.ContainsFunc(a.Moderators, func(m Moderator) bool { return m.User == user }) {
-		of = user
+		moderator = user
 	}
 	var buf [64]byte
-	key := binary.AppendVarint(buf[:0], of)
+	key := binary.AppendVarint(buf[:0], moderator)
 	for _, g := range groups {
 		key = binary.AppendVarint(key, g)
 	}
@@ -268,6 +269,7 @@ func (a *Access) Of(user int64, groups []int64) *Rights {
 	return r
 }
 
+// resolve computes the rights of a user from the groups with these ids, the overrides of forums, and moderators.
 func (a *Access) resolve(user int64, ids []int64) *Rights {
 	r := &Rights{Forums: make(map[int64]ForumRights, len(a.Forums)), Settings: &a.Settings, looks: a.looks, Access: a}
 	var groups []*Group
@@ -293,8 +295,8 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 		r.Board = Everything
 	}
 
-	masks := make(map[int64][]Mask, len(a.Forums)) // by forum, one a group
-	granted := make(map[int64]Mask)                // to moderators, what cascades
+	masks := make(map[int64][]Mask, len(a.Forums)) // by forum, one mask for each group
+	granted := make(map[int64]Mask)                // by forum, the rights of moderators that cascade
 	for _, id := range a.Order {
 		parent := a.Forums[id].Parent
 		own := make([]Mask, len(groups))
@@ -333,7 +335,8 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	return r
 }
 
-// longest returns the larger of two limits, of which 0 is none.
+// longest returns the more generous of two limits, where 0 means no limit. It returns b if b is the first limit,
+// since there is no a yet.
 func longest(a, b int64, first bool) int64 {
 	switch {
 	case first:
@@ -344,13 +347,14 @@ func longest(a, b int64, first bool) int64 {
 	return max(a, b)
 }
 
-// Inherited returns the mask of a group in a forum.
+// Inherited returns what becomes of a group's mask in a forum after the overrides of the forums above it, from the
+// root down, and its own.
 func (a *Access) Inherited(forum, group int64, mask Mask) Mask {
-	var line []int64
+	var path []int64
 	for id := forum; id != 0 && a.Forums[id] != nil; id = a.Forums[id].Parent {
-		line = append(line, id)
+		path = append(path, id)
 	}
-	for _, id := range slices.Backward(line) {
+	for _, id := range slices.Backward(path) {
 		if o, ok := a.Overrides[[2]int64{id, group}]; ok {
 			mask = (mask | o.Set) &^ o.Clear
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Actor is who acts: a member, or the guest.
+// Actor is the one who acts: a member, or the guest.
 type Actor struct {
-	User   *User  // nil: the guest
-	Token  *Token // nil: not by a token
+	User   *User  // nil for the guest
+	Token  *Token // nil if the actor does not use a token
 	Rights *Rights
 }
 
@@ -34,10 +34,10 @@ type User struct {
 	Groups         []int64
 }
 
-// States are those that a member can be in.
+// States lists the states that a member can be in.
 var States = []string{"active", "unconfirmed", "awaiting", "banned", "deleted"}
 
-// ID returns the id of the member. It is 0 for the guest.
+// ID returns the id of the member, or 0 for the guest.
 func (a *Actor) ID() int64 {
 	if a.User == nil {
 		return 0
@@ -54,7 +54,7 @@ func (a *Actor) MayIn(forum int64, right Mask) bool {
 	return f.Visible && f.Mask.Has(right)
 }
 
-// MayAnywhere reports whether the actor has a right in a forum that it sees.
+// MayAnywhere reports whether the actor has a right in at least one forum that it sees.
 func (a *Actor) MayAnywhere(right Mask) bool {
 	for _, f := range a.Rights.Forums {
 		if f.Visible && f.Mask.Has(right) {
@@ -64,16 +64,17 @@ func (a *Actor) MayAnywhere(right Mask) bool {
 	return false
 }
 
-// In returns the rights in a forum.
+// In returns the actor's rights in a forum. They are empty for an unknown forum.
 func (a *Actor) In(forum int64) ForumRights { return a.Rights.Forums[forum] }
 
-// Has reports whether the actor has a right in a forum.
+// Has reports whether the actor has a right in a forum, whether or not it sees the forum.
 func (a *Actor) Has(forum int64, right Mask) bool { return a.In(forum).Mask.Has(right) }
 
-// Owns reports whether the actor wrote what has this author; guests own nothing.
+// Owns reports whether author is the id of the actor. It returns false for guests.
 func (a *Actor) Owns(author int64) bool { return author != 0 && author == a.ID() }
 
-// CheckBlocked refuses a member who may not act now.
+// CheckBlocked returns a 403 error for a member who may not use the board now, unless the account is active or its
+// ban is over.
 func (a *Actor) CheckBlocked(now kernel.Moment) error {
 	u := a.User
 	if u == nil || u.State == "active" || u.State == "banned" && u.BannedUntil != 0 && u.BannedUntil <= now {
@@ -82,10 +83,10 @@ func (a *Actor) CheckBlocked(now kernel.Moment) error {
 	return apierror.New(http.StatusForbidden, "owner_unavailable", "this account cannot use the board now")
 }
 
-// Suspended reports whether the actor is only let read now.
+// Suspended reports whether the actor is suspended, that is, may read but not write now.
 func (a *Actor) Suspended(now time.Time) bool { return a.CheckSuspended(kernel.MomentOf(now)) != nil }
 
-// CheckSuspended refuses to write for a member who is only let read.
+// CheckSuspended returns an error if the actor is suspended and so may not write.
 func (a *Actor) CheckSuspended(now kernel.Moment) error {
 	if a.User != nil && a.User.SuspendedUntil > now {
 		return kernel.Forbidden("author", "suspended", "you may read but not write until "+a.User.SuspendedUntil.String())
@@ -93,7 +94,7 @@ func (a *Actor) CheckSuspended(now kernel.Moment) error {
 	return nil
 }
 
-// Guest returns the actor without a credential.
+// Guest returns the actor of a request without credentials.
 func (s *Service) Guest(ctx context.Context) (*Actor, error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
@@ -102,8 +103,9 @@ func (s *Service) Guest(ctx context.Context) (*Actor, error) {
 	return &Actor{Rights: access.Of(0, []int64{access.Guest})}, nil
 }
 
-// Adopt takes an actor that another service on the same board has just found for this request, and returns it
-// under the options of this one. What decides on rights was read with it, and is not read again.
+// Adopt takes an actor that another service on the same database has just found for this request, and returns it
+// with rights that depend on the options of this service. It reads the database only if this service has not yet
+// loaded the permission version that the actor came with.
 func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 	access := s.LastAccess()
 	if access == nil || access.Version != a.Rights.Access.Version {
@@ -118,7 +120,8 @@ func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 	return &Actor{User: a.User, Token: a.Token, Rights: access.Of(a.User.ID, a.User.Groups)}, nil
 }
 
-// Member returns the actor for a member by id, without a token.
+// Member returns the actor for the member with this id, without a token. It returns an error if there is no such
+// member.
 func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 	var user *User
 	err := s.Read(ctx, func(c store.Conn) (err error) {
@@ -135,11 +138,11 @@ func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 	return &Actor{User: user, Rights: access.Of(user.ID, user.Groups)}, nil
 }
 
-// UserColumns are what ScanUser reads, of board_users u.
+// UserColumns lists the columns of board_users u that ScanUser reads.
 const UserColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0)," +
 	" u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone"
 
-// ScanUser reads a member, and what the statement has more.
+// ScanUser reads a member from the UserColumns of a row, and the columns after them into more.
 func ScanUser(r store.Row, more ...any) (*User, error) {
 	u := new(User)
 	return u, r.Scan(append([]any{
@@ -148,7 +151,7 @@ func ScanUser(r store.Row, more ...any) (*User, error) {
 	}, more...)...)
 }
 
-// LoadUser reads a member with its groups.
+// LoadUser reads a member with its groups. It returns an error if there is no member with this id.
 func LoadUser(c store.Conn, id int64) (*User, error) {
 	u, err := ScanUser(c.Row("SELECT "+UserColumns+" FROM board_users u WHERE u.id = ?", id))
 	if err != nil {
@@ -157,7 +160,7 @@ func LoadUser(c store.Conn, id int64) (*User, error) {
 	return u, LoadGroups(c, u)
 }
 
-// LoadGroups adds the member's groups, sorted.
+// LoadGroups reads the groups of u, sorted by id.
 func LoadGroups(c store.Conn, u *User) error {
 	u.Groups = nil
 	return c.All("SELECT group_id FROM board_user_groups WHERE user_id = ? ORDER BY group_id",
@@ -177,8 +180,8 @@ func (a *Actor) UserID() string {
 	return kernel.Itoa(a.User.ID)
 }
 
-// Logged notes a change by a moderator, and with it the use of a right that the
-// actor has only as an administrator.
+// Logged writes an action into the moderation log. If the actor has the right that the action needed only as an
+// administrator, the entry is marked AsAdministrator. Ids of 0 are stored as NULL.
 func (s *Service) Logged(
 	c store.Conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string,
 ) error {
@@ -191,10 +194,10 @@ func (s *Service) Logged(
 	return err
 }
 
-// Scopes are all that a token can have.
+// Scopes lists all scopes that a token can have.
 var Scopes = []string{"forums:read", "members:read", "posts:read", "posts:write", "threads:read", "threads:write"}
 
-// ScopesOf keeps the known words of a stored list, sorted.
+// ScopesOf returns the known scopes of a stored list, sorted and without duplicates.
 func ScopesOf(words []string) []string {
 	kept := []string{}
 	for _, word := range words {
@@ -215,10 +218,11 @@ func (s *Service) Settings(ctx context.Context) (kernel.Settings, error) {
 	return access.Settings, nil
 }
 
-// Settings returns the settings that counted when the actor was found.
+// Settings returns the settings of the board that the actor's rights were computed with.
 func (a *Actor) Settings() kernel.Settings { return *a.Rights.Settings }
 
-// CheckOffline refuses who may not see a board that is offline.
+// CheckOffline returns an error if the board is offline and the actor may not see it then. It notes a look if the
+// actor may see it only as an administrator.
 func (a *Actor) CheckOffline() error {
 	set := a.Rights.Settings
 	switch {
@@ -231,35 +235,36 @@ func (a *Actor) CheckOffline() error {
 	return nil
 }
 
-// Token is what narrows an actor.
+// Token is an API token, which limits its actor to some scopes.
 type Token struct {
 	ID        int64
 	Name      string
 	Scopes    []string      // sorted
-	ExpiresAt kernel.Moment // 0: never
+	ExpiresAt kernel.Moment // 0 means never
 }
 
 // Has reports whether the token has a scope.
 func (t *Token) Has(scope string) bool { return slices.Contains(t.Scopes, scope) }
 
-// Unconfirmed reports whether the actor has registered but not opened the link
-// that was mailed: there is nothing for the actor but the page that mails it again.
+// Unconfirmed reports whether the actor has registered but not yet opened the link in the confirmation mail. Such
+// an actor can use only the page that sends the mail again.
 func (a *Actor) Unconfirmed() bool { return a.User != nil && a.User.State == "unconfirmed" }
 
-// Zone returns the time zone in which the member sees times. That of guests is UTC.
+// Zone returns the time zone in which the member sees times. It returns UTC for guests, whose User is nil, and for
+// a zone that is no longer known.
 func (u *User) Zone() *time.Location {
 	if u == nil {
 		return time.UTC
 	}
 	zone, err := text.Zone(u.TimeZone)
-	if err != nil { // it has gone
+	if err != nil { // the zone is no longer known
 		return time.UTC
 	}
 	return zone
 }
 
-// Admit refuses an actor who may not use the board now: banned, awaiting
-// approval, or while the board is offline. Every page and operation asks it.
+// Admit returns an error if the actor may not use the board now, because the account is blocked or the board is
+// offline. Every page and operation calls it.
 func (s *Service) Admit(a *Actor) error {
 	if err := a.CheckBlocked(s.Moment()); err != nil {
 		return err

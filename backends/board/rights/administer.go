@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// MayAdminister reports whether the actor may change the board itself.
+// MayAdminister reports whether the actor is an administrator.
 func (a *Actor) MayAdminister() bool { return a.User != nil && a.Rights.admin }
 
-// Administrator refuses all others.
+// Administrator returns an error unless the actor is an administrator who is neither blocked nor suspended.
 func (s *Service) Administrator(a *Actor) error {
 	if !a.MayAdminister() {
 		return kernel.Forbidden("", "no_permission", "only administrators may do this")
@@ -23,9 +23,9 @@ func (s *Service) Administrator(a *Actor) error {
 	return a.CheckSuspended(s.Moment())
 }
 
-// Administer runs a change of the board by an administrator. The new version of
-// the rights comes first: its row orders all such changes, so each of them
-// checks what the ones before it left.
+// Administer runs fn in a transaction that changes the board itself, on behalf of an administrator. It increases
+// the permission version first: all such changes lock that row, so each of them sees what the ones before it did.
+// It fails if fn leaves the board without an administrator.
 func (s *Service) Administer(ctx context.Context, a *Actor, fn func(c store.Conn) error) error {
 	if err := s.Administrator(a); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (s *Service) Administer(ctx context.Context, a *Actor, fn func(c store.Conn
 	})
 }
 
-// Survey reads what only administrators see.
+// Survey runs fn, which reads what only administrators may see.
 func (s *Service) Survey(ctx context.Context, a *Actor, fn func(c store.Conn) error) error {
 	if err := s.Administrator(a); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (s *Service) Survey(ctx context.Context, a *Actor, fn func(c store.Conn) er
 	return s.Read(ctx, fn)
 }
 
-// keepsAdministrator refuses a change after which nobody could undo it.
+// keepsAdministrator returns an error if nobody is left who could undo the change.
 func (s *Service) keepsAdministrator(c store.Conn) error {
 	has, err := s.HasAdministrator(c)
 	if err == nil && !has {
@@ -58,8 +58,8 @@ func (s *Service) keepsAdministrator(c store.Conn) error {
 	return err
 }
 
-// HasAdministrator reports whether somebody may change the board now. After a new
-// version of the rights it knows of all changes before, as in Administer.
+// HasAdministrator reports whether at least one administrator can act now. If the transaction has called
+// BumpPermissions first, as Administer does, the answer includes all earlier changes.
 func (s *Service) HasAdministrator(c store.Conn) (bool, error) {
 	var one int
 	now := s.Moment()
@@ -78,7 +78,7 @@ func (s *Service) Note(c store.Conn, a *Actor, action, detail string) error {
 	return s.Logged(c, a, action, 0, 0, 0, 0, detail)
 }
 
-// NoteIn does so for a change of one forum.
+// NoteIn writes a change of one forum into the moderation log.
 func (s *Service) NoteIn(c store.Conn, a *Actor, action string, forum int64, detail string) error {
 	return s.Logged(c, a, action, 0, forum, 0, 0, detail)
 }

@@ -11,28 +11,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// What an administrator does by a right that the same member would not have
-// otherwise is in the moderation log. What is changed is noted with the change;
-// looks are noted here and written behind the requests, once an hour for each
-// administrator and forum.
+// The moderation log shows what administrators do by rights that they have only as administrators. Changes are
+// logged in their own transactions. Looks, which only read, are collected here and written in the background, at
+// most one an hour for each administrator and forum.
 
-// look is one that an administrator took at a forum, or with forum 0 at a board that is offline.
+// look identifies what an administrator looked at: a forum, or with forum 0 the board while it is offline.
 type look struct{ user, forum int64 }
 
-// maxLooks bounds what is remembered.
+// maxLooks limits how many looks a LookLog remembers.
 const maxLooks = 4096
 
-// LookLog remembers looks.
+// LookLog collects looks until they are written to the database.
 type LookLog struct {
 	now   func() time.Time
 	mu    sync.Mutex
-	noted map[look]kernel.Moment // when, so that the same is not noted again soon
-	fresh map[look]kernel.Moment // not yet written
+	noted map[look]kernel.Moment // when each look was last added, so that it is not added again within an hour
+	fresh map[look]kernel.Moment // looks that are not written yet
 }
 
-// NewLookLog returns one that is empty.
+// NewLookLog returns an empty LookLog that takes the time from now.
 func NewLookLog(now func() time.Time) *LookLog { return &LookLog{now: now} }
 
+// add notes a look, unless the same was noted within the last hour.
 func (l *LookLog) add(at look, now kernel.Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *LookLog) add(at look, now kernel.Moment) {
 	l.noted[at], l.fresh[at] = now, now
 }
 
-// Take returns the looks that are to be written, and forgets them.
+// Take returns the looks that are not written yet, and removes them from the log.
 func (l *LookLog) Take() map[look]kernel.Moment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *LookLog) Take() map[look]kernel.Moment {
 	return fresh
 }
 
-// GiveBack returns looks that could not be written.
+// GiveBack puts back looks from Take that could not be written.
 func (l *LookLog) GiveBack(fresh map[look]kernel.Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ func (l *LookLog) GiveBack(fresh map[look]kernel.Moment) {
 	maps.Copy(l.fresh, fresh)
 }
 
-// WriteLooks writes looks into the log.
+// WriteLooks inserts looks into the moderation log.
 func WriteLooks(c store.Conn, fresh map[look]kernel.Moment) error {
 	order := slices.SortedFunc(maps.Keys(fresh),
 		func(x, y look) int { return cmp.Or(cmp.Compare(x.user, y.user), cmp.Compare(x.forum, y.forum)) })
@@ -85,18 +85,19 @@ func WriteLooks(c store.Conn, fresh map[look]kernel.Moment) error {
 	return nil
 }
 
-// AsAdministrator marks an entry of the log.
+// AsAdministrator marks log entries of what the actor could do only as an administrator.
 const AsAdministrator = "as administrator"
 
-// Looked notes that the actor sees what only being an administrator shows.
+// Looked notes that the actor sees something in a forum that it sees only as an administrator. Forum 0 is the board
+// while it is offline.
 func (a *Actor) Looked(forum int64) {
 	if l := a.Rights.looks; l != nil && a.User != nil {
 		l.add(look{a.User.ID, forum}, kernel.MomentOf(l.now()))
 	}
 }
 
-// beyond reports whether the actor has rights only as an administrator: in a
-// forum, or (0) on the whole board.
+// beyond reports whether the actor has a right only as an administrator, in a forum or, with forum 0, on the whole
+// board.
 func (a *Actor) beyond(forum int64, right Mask) bool {
 	if !a.Rights.admin {
 		return false
@@ -108,8 +109,8 @@ func (a *Actor) beyond(forum int64, right Mask) bool {
 	return !f.Seen || !f.Natural.Has(right)
 }
 
-// Used notes in the log what the actor could do only as an administrator; what
-// others do in the same way is not noted.
+// Used writes an action into the moderation log if the actor could do it only as an administrator. Otherwise it
+// writes nothing.
 func (s *Service) Used(c store.Conn, a *Actor, action string, rights Mask, forum, thread, post int64) error {
 	if !a.beyond(forum, rights) {
 		return nil

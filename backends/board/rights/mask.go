@@ -2,10 +2,10 @@ package rights
 
 import "database/sql/driver"
 
-// Mask is a set of rights.
+// Mask is a set of rights, or of restrictions.
 type Mask uint64
 
-// The rights in forums.
+// These rights apply in forums.
 const (
 	ForumView Mask = 1 << iota
 	ThreadView
@@ -30,7 +30,7 @@ const (
 	ForumSubscribe
 )
 
-// The rights on the whole board.
+// These rights apply to the whole board.
 const (
 	BoardViewOffline Mask = 1 << (32 + iota)
 	FloodBypass
@@ -44,17 +44,17 @@ const (
 	LockBypass
 )
 
-// Everything is what administrators hold.
+// Everything is the set of all rights, which administrators have.
 const Everything = 1<<21 - 1 | 1<<42 - 1<<32
 
-// Restrictions; one counts only where every group of the actor has it.
+// These are restrictions. One applies only if every group of the actor has it.
 const (
 	ThreadNeedsApproval Mask = 1 << iota
 	ReplyNeedsApproval
 	EditNeedsApproval
 )
 
-// What the groups of a new board may do.
+// These are the rights of the groups that a new board starts with.
 const (
 	GuestMask      = ForumView | ThreadView | ThreadViewOthers | ForumSearch | AttachmentDownload | ProfileView
 	RegisteredMask = GuestMask | ThreadPost | ReplyPost | PostEditOwn | PostDeleteOwn | AttachmentUpload | ForumSubscribe |
@@ -65,16 +65,16 @@ const (
 		FloodBypass | ModerationBypass | EditWindowBypass | BoardViewOffline | LockBypass
 )
 
-// Int64 returns the mask as the database has it.
+// Int64 returns the mask as it is stored in the database.
 func (m Mask) Int64() int64 { return int64(m) } //nolint:gosec // 42 bits are in use
 
 // Value implements driver.Valuer.
 func (m Mask) Value() (driver.Value, error) { return m.Int64(), nil }
 
-// Has reports whether all of the rights are there.
+// Has reports whether the mask contains all of the given rights.
 func (m Mask) Has(rights Mask) bool { return m&rights == rights }
 
-// MaskNames are the words of fixtures and forms.
+// MaskNames maps the names that fixtures and forms use to rights.
 var MaskNames = map[string]Mask{
 	"forum.view": ForumView, "thread.view": ThreadView, "thread.viewOthers": ThreadViewOthers, "thread.post": ThreadPost,
 	"reply.post": ReplyPost, "post.editOwn": PostEditOwn, "post.editOthers": PostEditOthers,
@@ -90,7 +90,7 @@ var MaskNames = map[string]Mask{
 	"report.create": ReportCreate, "admin.access": AdminAccess, "lock.bypass": LockBypass,
 }
 
-// RestrictNames are the words of restrictions.
+// RestrictNames maps the names that fixtures and forms use to restrictions.
 var RestrictNames = map[string]Mask{
 	"thread.needsApproval": ThreadNeedsApproval, "reply.needsApproval": ReplyNeedsApproval,
 	"edit.needsApproval": EditNeedsApproval,

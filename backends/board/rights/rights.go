@@ -1,6 +1,6 @@
-// Package rights is who acts on a board and what they may: members and guests, the
-// groups and moderators that give them rights, what of the threads of a forum they
-// see, and the log of what is done by a right.
+// Package rights determines who acts on a board and what they may do: it finds members and guests, computes their
+// rights from their groups and from the forums they moderate, decides which threads and posts they see, and logs
+// what moderators and administrators do.
 package rights
 
 import (
@@ -12,11 +12,11 @@ import (
 // Service finds actors and their rights.
 type Service struct {
 	*kernel.Server
-	access atomic.Pointer[Access] // its settings depend on the options of the board
+	access atomic.Pointer[Access] // not shared between services, since its settings depend on their options
 	looks  *LookLog
 }
 
-// New returns the actors of a board. looks is of all boards on one database.
+// New returns the rights of a board. All boards on one database share looks.
 func New(board *kernel.Server, looks *LookLog) *Service {
 	return &Service{Server: board, looks: looks}
 }

@@ -1,7 +1,8 @@
 package rights
 
-// Sees reports whether the actor sees something in a thread. owner wrote the thread, and author wrote what is asked
-// for, which is the thread itself or a post of it. All decisions about what an actor sees go through it.
+// Sees reports whether the actor sees a thread, or a post in it. owner is the author of the thread; author and
+// visibility belong to the thread or post in question. All decisions about what an actor sees go through Sees. It
+// notes a look if the actor sees the thread or post only as an administrator.
 func (a *Actor) Sees(forum, owner, author, visibility int64) bool {
 	f := a.In(forum)
 	if !a.Admits(f.Visible, f.Mask, owner, author, visibility) {
@@ -13,7 +14,8 @@ func (a *Actor) Sees(forum, owner, author, visibility int64) bool {
 	return true
 }
 
-// Admits decides as Sees does, with other rights than those that the actor has as an administrator.
+// Admits decides as Sees does, but by the given rights: seen tells whether the forum is visible, and mask holds the
+// rights in it.
 func (a *Actor) Admits(seen bool, mask Mask, owner, author, visibility int64) bool {
 	if !seen || !mask.Has(ThreadView) || !mask.Has(ThreadViewOthers) && !a.Owns(owner) {
 		return false
@@ -27,8 +29,8 @@ func (a *Actor) Admits(seen bool, mask Mask, owner, author, visibility int64) bo
 	return mask.Has(ContentViewDeleted)
 }
 
-// Shows returns the visibilities that a moderator sees in lists, as SQL. They are literals, since the planner
-// must be able to prove which partial index serves.
+// Shows returns the visibilities that lists of a forum include for the actor, as an SQL condition. It uses
+// literals, so that the planner can prove which partial index applies.
 func (a *Actor) Shows(forum int64) string {
 	f := a.In(forum)
 	held := f.Mask&(ContentViewUnapproved|ContentApprove) != 0
@@ -44,20 +46,20 @@ func (a *Actor) Shows(forum int64) string {
 	return "= 0"
 }
 
-// Reads reports whether the actor may read threads of a forum, its own at least.
+// Reads reports whether the actor may read at least its own threads in a forum.
 func (a *Actor) Reads(forum int64) bool {
 	return a.In(forum).Visible && a.Has(forum, ThreadView)
 }
 
-// ReadsAll reports whether these are the threads of all.
+// ReadsAll reports whether the actor may read the threads of all authors in a forum.
 func (a *Actor) ReadsAll(forum int64) bool { return a.Reads(forum) && a.Has(forum, ThreadViewOthers) }
 
-// The visibilities of threads and posts, and their words.
+// These are the visibilities of threads and posts.
 const (
 	Visible int64 = iota
 	Unapproved
 	Deleted
 )
 
-// VisibilityNames are the words, by number.
+// VisibilityNames holds the names of the visibilities, indexed by their numbers.
 var VisibilityNames = [...]string{"visible", "unapproved", "deleted"}

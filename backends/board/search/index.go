@@ -13,12 +13,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Posts and queries are split into words here, and not by the engines: the parser of
-// PostgreSQL takes node.js for a host, leaves out what looks like a tag and knows -5 as
-// another word than 5, and neither finds a word of a language without spaces.
+// Posts and queries are split into words here and not by the databases: the parser of PostgreSQL takes node.js for
+// a host name, drops what looks like a tag and treats -5 as another word than 5, and neither database finds a word
+// in a language that has no spaces.
 
-// Index makes a post findable, or what was changed of it. The title counts for the post that
-// starts a thread.
+// Index adds a post to the search index, or replaces it there. The title is indexed only with the post that starts
+// the thread.
 func Index(c store.Conn, id int64, starts bool, title, message string) error {
 	if !starts {
 		title = ""
@@ -35,7 +35,7 @@ func Index(c store.Conn, id int64, starts bool, title, message string) error {
 		message)...)
 }
 
-// IndexRows returns the statement that makes posts findable, up to its rows.
+// IndexRows returns the statement that adds posts to the search index, up to its rows.
 func IndexRows(d store.Dialect) string {
 	if d == store.Postgres {
 		return "INSERT INTO board_search (post_id, words) "
@@ -51,7 +51,7 @@ func IndexRow(d store.Dialect) string {
 	return "(?, ?, ?)"
 }
 
-// IndexValues returns the values for IndexRow. The title is that of a post that starts a thread.
+// IndexValues returns the values for IndexRow. title is empty unless the post starts its thread.
 func IndexValues(d store.Dialect, id int64, title, message string) []any {
 	if d == store.Postgres {
 		return []any{id, vectorOf(title, message)}
@@ -73,13 +73,13 @@ func spaced(s string) string {
 }
 
 const (
-	// Positions beyond these are not kept by PostgreSQL, and no more of one word.
+	// PostgreSQL keeps no position above positionsMost, and at most positionsEach positions of a word.
 	positionsMost = 16_383
 	positionsEach = 255
 )
 
-// vectorOf returns the words of texts as PostgreSQL reads a tsvector. It leaves a gap between two texts, so
-// that no phrase begins in one and ends in the next.
+// vectorOf returns the words of texts in the syntax of a PostgreSQL tsvector. It leaves a gap between two texts, so
+// that no phrase matches across them.
 func vectorOf(texts ...string) string {
 	var words []string
 	at, position := make(map[string][]int), 0
@@ -108,11 +108,11 @@ func vectorOf(texts ...string) string {
 	return b.String()
 }
 
-// lexeme quotes a word, of letters, digits and marks.
+// lexeme quotes a word, which consists of letters, digits and marks.
 func lexeme(word string) string { return "'" + word + "'" }
 
-// phrasesOf returns the words of a search as phrases. Each has one word, except where there
-// are no spaces between words.
+// phrasesOf splits a search into phrases. Each phrase is one word, or several if the language has no spaces between
+// words.
 func phrasesOf(s string) (phrases [][]string) {
 	for _, term := range text.Terms(s) {
 		if last := len(phrases) - 1; term.Behind && last >= 0 {
@@ -124,7 +124,7 @@ func phrasesOf(s string) (phrases [][]string) {
 	return phrases
 }
 
-// queryOf returns a query as the index of an engine reads it.
+// queryOf returns a full-text query in the syntax of a database.
 func queryOf(d store.Dialect, phrases [][]string) string {
 	all := make([]string, len(phrases))
 	for i, words := range phrases {
@@ -145,21 +145,20 @@ func queryOf(d store.Dialect, phrases [][]string) string {
 }
 
 const (
-	// SettingIndexed is up to which post, by id, the words of posts are as they are split
-	// now. IndexedAll is its value when nothing is left to be done.
+	// SettingIndexed is the setting that holds the id of the last post whose words are split in the current way.
+	// Its value is IndexedAll once all posts are done.
 	SettingIndexed = "search_indexed"
 	IndexedAll     = "all"
 
 	indexedBatch = 200
-	// indexedAtOnce is about how long one write of it takes: all other writes wait for it.
+	// indexedAtOnce is about how long one write may take, since all other writes wait for it.
 	indexedAtOnce = 20 * time.Millisecond
-	// indexedRest is how many times as long as a write has taken the next one waits.
+	// indexedRest is how many times as long as a write took the pause after it is.
 	indexedRest = 2
 )
 
-// IndexPosts splits the words anew of posts that were written when they were split in
-// another way. It goes on where it ended, on this node or another, and tells how many it did. The
-// database is left to others for most of the time.
+// IndexPosts indexes posts again whose words were split in an older way. It continues where it ended, on this node
+// or another, and returns how many posts it has indexed. It leaves the database to others for most of the time.
 func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 	for {
 		var n int
@@ -187,8 +186,8 @@ func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 	}
 }
 
-// indexPosts does the next batch. Its row of the settings keeps other nodes from doing
-// the same. What is archived is found when it is restored, and indexed then.
+// indexPosts indexes the next batch. It locks the row of the setting, which keeps other nodes from indexing the
+// same posts. Archived posts are left out; they are indexed when they are restored.
 func indexPosts(c store.Conn) (n int, err error) {
 	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING",
 		SettingIndexed); err != nil {
@@ -227,7 +226,7 @@ func indexPosts(c store.Conn) (n int, err error) {
 			break
 		}
 		next = kernel.Itoa(p.id)
-		// its index has split that alike
+		// SQLite has split ASCII text in the same way
 		if p.number == 0 || c.Dialect() == store.SQLite && text.IsASCII(p.title) && text.IsASCII(p.message) {
 			continue
 		}

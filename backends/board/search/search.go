@@ -1,5 +1,5 @@
-// Package search finds posts by their words: it splits texts into words, keeps the index of
-// them, and searches it for what an actor may see.
+// Package search finds posts by their words: it splits texts into words, maintains an index of them, and searches
+// the index for posts that an actor may see.
 package search
 
 import (
@@ -22,34 +22,33 @@ type Service struct {
 // New returns the search of a board. All boards on one database share words.
 func New(board *kernel.Server, words *Words) *Service { return &Service{Server: board, words: words} }
 
-// Query is what is looked for.
+// Query describes what is searched for.
 type Query struct {
 	Text   string
-	Forum  int64  // 0: all
-	Author string // empty: all
-	After  int64  // 0: from the newest
+	Forum  int64  // 0 for all forums
+	Author string // empty for all authors
+	After  int64  // only posts with lower ids; 0 begins with the newest
 	Limit  int
 }
 
 const (
-	// maxSearchWords bounds a query.
+	// maxSearchWords limits the number of words in a query.
 	maxSearchWords = 16
-	// A search goes through the posts with the words from the newest on, some at
-	// a time, and stops after so many: those of a rare author with common words
-	// are found over several pages.
+	// A search goes through the posts with the words from the newest on, searchChunk at a time, and stops after
+	// searchMost of them. So posts of a rare author with common words are found over several pages.
 	searchChunk = 250
 	searchMost  = 20_000
 )
 
-// Found is a post that matches.
+// Found is a post that matches a query, and its thread.
 type Found struct {
 	Post   *content.Post
 	Thread *content.Thread
 }
 
-// Find returns posts by their words, newest first. Posts of forums that the actor does
-// not see are left out before anything is counted. A page may be short, or
-// empty, and still have a next one.
+// Find returns a page of the posts that contain the words of a query, newest first. Posts in forums that the actor
+// does not see are excluded before anything is counted. A page may be short, or empty, and still have a next one.
+// next is the After of the next page, or 0.
 func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (list []Found, next int64, err error) {
 	if q.Forum != 0 && !a.In(q.Forum).Visible {
 		return nil, 0, kernel.NotFound()
@@ -73,8 +72,7 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (list []Fo
 	return list, next, err
 }
 
-// searchIDs finds a page of posts; next is what the page behind begins after, 0:
-// there is none.
+// searchIDs returns the ids on a page of posts. next is the After of the next page, or 0 if there is none.
 func searchIDs(c store.Conn, phrases [][]string, filter condition, q Query) (page []any, next int64, err error) {
 	walk := wordWalk{c: c, words: queryOf(c.Dialect(), phrases), after: q.After}
 	for looked := 0; looked < searchMost; {
@@ -106,15 +104,15 @@ func searchIDs(c store.Conn, phrases [][]string, filter condition, q Query) (pag
 	return page, walk.after, nil
 }
 
-// condition is a part of a WHERE. Where it is empty, nothing meets it.
+// condition is a part of a WHERE clause. If where is empty, no row meets the condition.
 type condition struct {
 	where string
 	args  []any
 }
 
-// searchFilter returns the condition for what the actor sees of what the query asks for.
+// searchFilter returns the condition for posts that the query asks for and that the actor sees.
 func searchFilter(a *rights.Actor, q Query) (f condition) {
-	var open, own []any // forums of which all is seen, and those of which only the own threads are
+	var open, own []any // forums in which the actor sees all threads, and those in which it sees only its own
 	for id, r := range a.Rights.Forums {
 		switch {
 		case q.Forum != 0 && q.Forum != id, !r.Visible, !r.Mask.Has(rights.ThreadView | rights.ForumSearch):
@@ -144,8 +142,7 @@ func searchFilter(a *rights.Actor, q Query) (f condition) {
 	return f
 }
 
-// postsByID reads those of posts that the actor sees, with their threads, newest
-// first.
+// postsByID returns those of the posts that the actor sees, with their threads, newest first.
 func postsByID(c store.Conn, a *rights.Actor, ids []any) (list []Found, err error) {
 	if len(ids) == 0 {
 		return nil, nil

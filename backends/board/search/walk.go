@@ -8,35 +8,34 @@ import (
 )
 
 const (
-	// firstWindow is how many of the newest posts are looked at first on
-	// PostgreSQL. Each window of few posts with the words is followed by one so many
-	// times as large.
+	// firstWindow is how many of the newest posts are searched first on PostgreSQL. After a window that contains
+	// few posts with the words, the next one is widerWindows times as large.
 	firstWindow  = 250
 	widerWindows = 8
-	// fewPosts with the words are read whole.
+	// fewPosts is up to how many posts with the words are read all at once.
 	fewPosts = 1000
 )
 
-// Whether fewPosts have the words.
+// These values tell whether there are at most fewPosts posts with the words.
 const (
 	unknown = iota
 	likely
 	unlikely
 )
 
-// wordWalk walks the posts with words from the newest on.
+// wordWalk goes through the posts that contain some words, from the newest on.
 type wordWalk struct {
 	c     store.Conn
 	words string
-	after int64 // the walk is at the posts below; 0: before the first
+	after int64 // the walk continues with lower ids; 0 before the first post
 
-	// On PostgreSQL:
-	window int64 // ids
+	// These fields are for PostgreSQL.
+	window int64 // the size of the next window, in ids
 	rare   int
 }
 
-// next returns the next posts of the walk, at most searchChunk, and whether the walk goes on. It may go on
-// and find no more.
+// next returns the next posts of the walk, at most searchChunk, and whether the walk goes on. It may go on and find
+// no more posts.
 func (w *wordWalk) next() (ids []any, more bool, err error) {
 	if w.c.Dialect() == store.Postgres {
 		return w.nextWindow()
@@ -48,7 +47,7 @@ func (w *wordWalk) next() (ids []any, more bool, err error) {
 	return ids, len(ids) == searchChunk, err
 }
 
-// read runs a statement and goes on to the last post that it finds.
+// read runs a query and moves the walk to the last post that it returns.
 func (w *wordWalk) read(statement string, args ...any) (ids []any, err error) {
 	err = w.c.ByValues().All(statement, args, func(r store.Row) error {
 		var id int64
@@ -59,8 +58,8 @@ func (w *wordWalk) read(statement string, args ...any) (ids []any, err error) {
 	return ids, err
 }
 
-// WordsOfIndex lists the posts with words. It has the arguments words, id, limit. The index of SQLite gives
-// the posts in their order, however many there are.
+// WordsOfIndex returns the query for the posts that contain some words. Its arguments are words, id and limit. The
+// index of SQLite returns the posts in their order, however many there are.
 func WordsOfIndex() content.Listing {
 	return content.Listing{
 		Columns: "w.rowid", From: "board_search w",
@@ -68,22 +67,23 @@ func WordsOfIndex() content.Listing {
 	}
 }
 
-// The index of PostgreSQL gives all posts with the words, in no order, and the
-// server knows of common words alone how many those are. Asked for the newest, it
-// would read all posts from the newest on for a rare word, or sort all for a common
-// one. So the walk looks at windows of ids, and at all posts where these are few. A
-// subquery with OFFSET 0 or LIMIT is planned without the order of the whole.
+// The index of PostgreSQL returns all posts with the words, in no order, and the planner knows only for common
+// words how many there are. Asked for the newest posts, it would read all posts from the newest on for a rare word,
+// or sort all posts with a common one. So the walk searches windows of ids, and reads all posts with the words
+// where these are few. A subquery with OFFSET 0 or LIMIT is planned without the ORDER BY around it.
 
-// wordsOfWindow has the arguments words, id, id, limit.
+// wordsOfWindow is the query for the posts of a window. Its arguments are words, the ids that end and begin the
+// window, and limit.
 const wordsOfWindow = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s" +
 	" WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? AND s.post_id >= ? OFFSET 0) w" +
 	" ORDER BY w.post_id DESC LIMIT ?"
 
-// wordsOfAll has the arguments words, id, limit; what is beyond the limit is any.
+// wordsOfAll is the query for all posts with the words. Its arguments are words, id and limit. If there are more
+// posts, it returns any of them.
 const wordsOfAll = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s" +
 	" WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? LIMIT ?) w ORDER BY w.post_id DESC"
 
-// nextWindow looks at windows of ids until one has posts with the words.
+// nextWindow searches windows of ids until one of them contains posts with the words.
 func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {
 	if w.after == 0 {
 		if err := w.c.Row("SELECT COALESCE(max(post_id), 0) + 1 FROM board_search").Scan(&w.after); err != nil {
@@ -114,7 +114,7 @@ func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {
 			return nil, false, err
 		}
 		if len(ids) == searchChunk {
-			w.window = began - w.after // as many are likely to be in the next
+			w.window = began - w.after // the next window is likely to contain as many posts
 			return ids, true, nil
 		}
 		if w.after = from; w.rare == unknown && int64(len(ids))*from/w.window <= fewPosts {

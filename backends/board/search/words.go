@@ -8,29 +8,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// WordsToFold is how many posts are written before their words are folded into
-// the index of PostgreSQL, when a moment comes in which nobody writes: beside replies that
-// takes three times as long, and each of them waits for it. It keeps the words of new
-// posts in a list, which every search reads, and leaves it to whoever finds the list too
-// long, in the midst of a reply, to fold it; the limit of the index is above what comes to
-// the list here.
+// WordsToFold is how many new posts may wait before their words are folded into the main part of the index of
+// PostgreSQL. PostgreSQL collects the words of new posts in a pending list, which every search reads. Left alone,
+// it would fold a list that has become too long in the middle of a reply. Folding while others reply takes three
+// times as long, and each of them waits for it, so it is done in a moment in which nobody writes. The limit that is
+// set for the index is above what the list reaches here.
 const WordsToFold = 500
 
 const (
-	// wordsMost is how many posts are written before their words are folded at any
-	// rate. A look at their list takes some 2 ms.
+	// wordsMost is how many new posts may wait before their words are folded even if others are writing. A search
+	// takes some 2 ms to read a list of that length.
 	wordsMost = 1000
-	// wordsQuiet is how long nobody has written when it is quiet.
+	// wordsQuiet is how long nobody must have written before the words are folded.
 	wordsQuiet = 100 * time.Millisecond
 )
 
-// Words counts the posts whose words are to be folded. All boards on one database share one.
+// Words counts the posts whose words are yet to be folded. All boards on one database share one.
 type Words struct {
-	posts atomic.Int64 // written since words were folded
+	posts atomic.Int64 // written since the words were last folded
 	ready chan struct{}
 }
 
-// NewWords returns a count of none.
+// NewWords returns a Words that has counted nothing.
 func NewWords() *Words { return &Words{ready: make(chan struct{}, 1)} }
 
 func (w *Words) add() {
@@ -43,28 +42,29 @@ func (w *Words) add() {
 	}
 }
 
-// quiet waits until nobody writes, or too much has been written to wait for that.
+// quiet waits until nobody writes, or until too many posts have been written to wait any longer.
 func (w *Words) quiet(ctx context.Context) error {
-	for before := w.posts.Load(); before < wordsMost; {
+	for previous := w.posts.Load(); previous < wordsMost; {
 		select {
 		case <-time.After(wordsQuiet):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 		now := w.posts.Load()
-		if now == before {
+		if now == previous {
 			break
 		}
-		before = now
+		previous = now
 	}
 	return nil
 }
 
-// wordsTurn is what folding waits for: it has the place of one of those who reply at a
-// time, so that as many work as before.
+// wordsTurn is the name of the turn for which folding waits (see store.InTurn). Folding takes the place of one of
+// those who reply, so that no more transactions run at once than before.
 type wordsTurn struct{}
 
-// FoldWords empties the list of words of new posts where it has become long.
+// FoldWords folds the words of new posts into the main part of the index on PostgreSQL, if at least WordsToFold
+// posts wait. It waits for a quiet moment first.
 func (s *Service) FoldWords(ctx context.Context) error {
 	if s.DB.Dialect() == store.SQLite || s.words.posts.Load() < WordsToFold { // FTS5 folds a part with each post
 		return nil
@@ -83,8 +83,8 @@ func (s *Service) FoldWords(ctx context.Context) error {
 	return err
 }
 
-// WordsReady tells when there are words to fold.
+// WordsReady returns a channel that receives a value when there are words to fold.
 func (s *Service) WordsReady() <-chan struct{} { return s.words.ready }
 
-// CountWords counts a post with words that are to be folded.
+// CountWords counts a post whose words are to be folded.
 func (s *Service) CountWords() { s.words.add() }

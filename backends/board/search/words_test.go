@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// TestQuiet: words are folded when nobody writes, or when there are too many of them.
+// TestQuiet checks that words are folded when nobody writes, or when there are too many of them.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		posts  int64         // there are
-		coming int           // posts that come
-		every  time.Duration // one after the other
+		posts  int64         // posts at the beginning
+		coming int           // posts that are added
+		every  time.Duration // the time between them
 		took   time.Duration
 	}{
 		"nobody writes":    {posts: WordsToFold, took: wordsQuiet},
@@ -42,7 +42,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestQuietEnds: who waits for that leaves at the end.
+// TestQuietEnds checks that quiet returns when its context ends.
 func TestQuietEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

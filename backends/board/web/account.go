@@ -34,10 +34,10 @@ func (c *call) savePassword() error {
 	return c.Redirect("/account/password", "The password is changed. All other browsers are signed out.")
 }
 
-// tokensPage are the tokens of a member, and one to be made.
+// tokensPage lists the tokens of a member, with a form to make one.
 type tokensPage struct {
 	Tokens []accounts.TokenInfo
-	May    bool // make one
+	May    bool // may make tokens
 	All    []string
 	Name   string
 	Scopes []string
@@ -82,7 +82,7 @@ func (c *call) issueToken() error {
 		page.Name, page.Scopes, page.Days = request.Name, request.Scopes, days
 		return c.ShowForm(refusal, "tokens", "Tokens", page)
 	}
-	page.Made = made // on this answer only: it is stored nowhere
+	page.Made = made // only in this answer, as the token is stored nowhere
 	return c.Show("tokens", "Tokens", page)
 }
 
@@ -91,7 +91,7 @@ func (c *call) revokeToken() error {
 		"The token is revoked.")
 }
 
-// subscriptionsPage are the threads that a member follows.
+// subscriptionsPage lists the threads and forums that a member follows.
 type subscriptionsPage struct {
 	List   []api.SubscriptionInfo
 	Forums []following.FollowedForum
@@ -117,7 +117,7 @@ func (c *call) subscriptions() error {
 	return c.Show("subscriptions", "Followed threads", page)
 }
 
-// notificationsPage is what a member was told.
+// notificationsPage lists the notifications of a member.
 type notificationsPage struct {
 	List   []api.NotificationInfo
 	Newest int64

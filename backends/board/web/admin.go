@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// adminRoutes are the pages of administrators; each asks for the password again when that was given long ago.
+// adminRoutes lists the pages of administrators. Each asks for the password again if it was last given long ago.
 var adminRoutes = administrative(slices.Concat([]page{
 	{Method: get, Path: "/admin", Serve: (*call).admin},
 	{Method: get, Path: "/admin/forums", Serve: (*call).adminForums},
@@ -45,28 +45,28 @@ var adminTabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
 	{Label: "Webhooks", Path: "/admin/webhooks"},
 }}
 
-// adminHead returns the head of a list of administrators, with the label and the path of the form that makes
-// one more.
+// adminHead returns the head of a list for administrators. label and path are those of the link to the form for a
+// new entry.
 func adminHead(title, label, path string) resource.Head {
 	return resource.Head{Title: title, Tabs: adminTabs, New: resource.Target{Label: label, Path: path}}
 }
 
-// idOf returns the id that an action is for: of a row, or of what the page is about.
+// idOf returns the id that an action is for: that of the row or, if row is empty, the one in the path.
 func (c *call) idOf(row, wildcard string) int64 {
 	if row == "" {
 		return c.ID(wildcard)
 	}
-	id, _ := strconv.ParseInt(row, 10, 64) // 0 is not found
+	id, _ := strconv.ParseInt(row, 10, 64) // an invalid id becomes 0, which is never found
 	return id
 }
 
-// isNew reports whether the page is that of something new: its path has no such wildcard.
+// isNew reports whether the form is for a new entry, whose path does not have the wildcard.
 func (c *call) isNew(wildcard string) bool { return c.R.PathValue(wildcard) == "" }
 
-// adminPage is the overview.
+// adminPage is the overview for administrators.
 type adminPage struct {
 	Awaiting []admin.MemberRow
-	More     bool // await approval
+	More     bool // more than these await approval
 }
 
 func (c *call) admin() error {
@@ -77,7 +77,8 @@ func (c *call) admin() error {
 	return c.Show("admin", "Administration", adminPage{list, next != ""})
 }
 
-// boardSettings are the settings as their form has them, each at the place that it has among kernel.AllSettings.
+// boardSettings holds the settings as their form has them. texts and flags have an element for each of
+// kernel.AllSettings.
 type boardSettings struct {
 	kernel.Settings
 	texts []string
@@ -146,7 +147,7 @@ func settingFields() (list []resource.Field[*call, boardSettings]) {
 	return list
 }
 
-// capitals returns choices whose labels begin with a capital.
+// capitals returns words as choices, with labels that begin with a capital letter.
 func capitals(words []string) []resource.Choice {
 	list := resource.Words(words...)
 	for i := range list {
@@ -155,7 +156,8 @@ func capitals(words []string) []resource.Choice {
 	return list
 }
 
-// rightChoices offers rights under their sections; inForums leaves out those of the board.
+// rightChoices returns rights as choices, grouped by their sections. With inForums it leaves out those of the whole
+// board.
 func rightChoices(all []admin.Right, inForums bool) (list []resource.Choice) {
 	for _, right := range all {
 		if !inForums || right.InForums {
@@ -165,7 +167,7 @@ func rightChoices(all []admin.Right, inForums bool) (list []resource.Choice) {
 	return list
 }
 
-// rightNames returns the names of the rights in a mask, of which maskOf is the reverse.
+// rightNames returns the names of the rights in a mask. maskOf does the reverse.
 func rightNames(mask rights.Mask, all []admin.Right) (names []string) {
 	for _, right := range all {
 		if mask.Has(right.Mask()) {
@@ -184,7 +186,7 @@ func maskOf(names []string, all []admin.Right) (mask rights.Mask) {
 	return mask
 }
 
-// numbersOf returns the ids that boxes have as texts, and leaves out what is none.
+// numbersOf parses the ids that checkboxes have as their values. It leaves out what is not a number.
 func numbersOf(texts []string) (list []int64) {
 	for _, text := range texts {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -202,10 +204,10 @@ func textsOf(ids []int64) []string {
 	return list
 }
 
-// joined returns several texts in one cell.
+// joined returns a cell that lists several texts.
 func joined(texts []string) resource.Cell { return resource.Text(strings.Join(texts, ", ")) }
 
-// forumChoices adds the forums of some types to a list.
+// forumChoices appends the forums of the given types to a list of choices.
 func (c *call) forumChoices(list []resource.Choice, types ...string) ([]resource.Choice, error) {
 	tree, err := c.Admin.ForumTree(c.Context(), c.actor)
 	for _, f := range tree {
@@ -216,7 +218,7 @@ func (c *call) forumChoices(list []resource.Choice, types ...string) ([]resource
 	return list, err
 }
 
-// groupChoices adds the groups that members can be in to a list.
+// groupChoices appends the groups that members can be in to a list of choices.
 func (c *call) groupChoices(list []resource.Choice) ([]resource.Choice, error) {
 	groups, err := c.Admin.Groups(c.Context(), c.actor)
 	for _, g := range groups {

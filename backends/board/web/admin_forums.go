@@ -28,9 +28,9 @@ func (c *call) shiftForum() error {
 
 // forum is a forum as its form has it.
 type forum struct {
-	ID int64 // 0: a new one
+	ID int64 // 0 for a new forum
 	admin.ForumSpec
-	flood string // empty: the board's
+	flood string // empty for the value of the board
 }
 
 var forumForm = resource.Form[*call, forum]{
@@ -113,7 +113,7 @@ var forumForm = resource.Form[*call, forum]{
 		if spec.FloodSeconds = nil; f.flood != "" {
 			n, err := strconv.ParseInt(f.flood, 10, 64)
 			if err != nil {
-				n = -1 // refused with its field
+				n = -1 // refused with an error for its field
 			}
 			spec.FloodSeconds = &n
 		}
@@ -134,16 +134,16 @@ var forumForm = resource.Form[*call, forum]{
 	Offers: func(_ *call, f *forum, _ string) bool { return f.ID != 0 },
 }
 
-// parentChoices returns where a forum may be: not in itself, nor in what is below it.
-func (c *call) parentChoices(of *forum) ([]resource.Choice, error) {
+// parentChoices returns the forums that a forum may be in: all except links, itself and the forums below it.
+func (c *call) parentChoices(moved *forum) ([]resource.Choice, error) {
 	tree, err := c.Admin.ForumTree(c.Context(), c.actor)
 	list := []resource.Choice{{Value: "0", Label: "None: at the top"}}
-	inside := int64(-1) // the depth of the forum, while what is below it is passed over
+	inside := int64(-1) // the depth of the forum while the forums below it are skipped, or else -1
 	for _, f := range tree {
 		if inside >= 0 && f.Depth > inside {
 			continue
 		}
-		if inside = -1; f.ID == of.ID {
+		if inside = -1; f.ID == moved.ID {
 			inside = f.Depth
 		} else if f.Type != "link" {
 			list = append(list, resource.Choice{Value: itoa(f.ID), Label: indented(f.Title, f.Depth)})
@@ -152,12 +152,12 @@ func (c *call) parentChoices(of *forum) ([]resource.Choice, error) {
 	return list, err
 }
 
-// matrixPage are the rights of all groups in a forum.
+// matrixPage shows the rights of all groups in a forum.
 type matrixPage struct {
 	pages.Edit
 	Forum    admin.ForumRow
-	Groups   pages.Select // to show only one
-	Only     int64        // 0: all
+	Groups   pages.Select // to show only one group
+	Only     int64        // the only group that is shown; 0 for all
 	Columns  []admin.MatrixColumn
 	Sections []matrixSection
 }
@@ -174,11 +174,11 @@ type matrixRow struct {
 
 type matrixCell struct {
 	Field, Group string
-	State        string // allow, deny or empty: inherited
-	Inherited    bool   // what would be inherited
+	State        string // allow, deny, or empty if the right is inherited
+	Inherited    bool   // whether the group would have the right by inheritance
 }
 
-// matrixField returns the name of the field of a cell.
+// matrixField returns the name of the form field of a cell.
 func matrixField(group int64, bit int) string { return "g" + itoa(group) + "b" + strconv.Itoa(bit) }
 
 func (c *call) matrix() error {
@@ -190,8 +190,8 @@ func (c *call) matrix() error {
 	return c.showMatrix(nil, id, only, nil)
 }
 
-// showMatrix shows the rights of one group, or (0) of all; of groups in sent as a
-// form said.
+// showMatrix shows the rights of one group, or of all groups if only is 0. For groups in sent it shows what the
+// form sent.
 func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Override) error {
 	f, err := c.Admin.ForumByID(c.Context(), c.actor, id)
 	if err != nil {
@@ -203,21 +203,21 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 	}
 	page := matrixPage{Forum: f, Only: only}
 	page.Groups.Add("0", "All groups", only == 0)
-	there := make(map[int64]admin.Override)
+	stored := make(map[int64]admin.Override)
 	var differing []posts.Difference
 	for _, column := range columns {
 		page.Groups.Add(itoa(column.Group.ID), column.Group.Name, column.Group.ID == only)
 		if only != 0 && column.Group.ID != only {
 			continue
 		}
-		there[column.Group.ID] = column.Override
+		stored[column.Group.ID] = column.Override
 		if o, ok := sent[column.Group.ID]; ok {
 			differing = append(differing, overrideDifferences(column, o)...)
 			column.Override = o
 		}
 		page.Columns = append(page.Columns, column)
 	}
-	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) { return admin.OverridesTag(there), differing, nil })
+	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) { return admin.OverridesTag(stored), differing, nil })
 	for _, right := range admin.Rights() {
 		if !right.InForums {
 			continue
@@ -246,7 +246,7 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 	return c.ShowForm(refusal, "admin_rights", "Rights in "+f.Title, page)
 }
 
-// overrideDifferences lists what a form says of a group that is not so.
+// overrideDifferences lists where the form differs from the stored rights of a group.
 func overrideDifferences(column admin.MatrixColumn, sent admin.Override) (list []posts.Difference) {
 	for _, right := range admin.Rights() {
 		if from, to := column.Word(right.Mask()), sent.Word(right.Mask()); from != to {
@@ -262,10 +262,10 @@ func (c *call) saveMatrix() error {
 	if err != nil {
 		return err
 	}
-	by := make(map[int64]admin.Override)
+	overrides := make(map[int64]admin.Override)
 	for _, g := range groups {
 		var o admin.Override
-		shown := false // a group that came meanwhile is not on the page
+		shown := false // a group that was made in the meantime is not on the form
 		for _, right := range admin.Rights() {
 			field := matrixField(g.ID, right.Bit)
 			shown = shown || c.Form.Has(field)
@@ -277,15 +277,15 @@ func (c *call) saveMatrix() error {
 			}
 		}
 		if shown {
-			by[g.ID] = o
+			overrides[g.ID] = o
 		}
 	}
 	only := c.Form.Number("group")
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	if err := c.Admin.SetOverrides(c.Context(), c.actor, id, by, c.Match()); err != nil {
-		return c.showMatrix(err, id, only, by)
+	if err := c.Admin.SetOverrides(c.Context(), c.actor, id, overrides, c.Match()); err != nil {
+		return c.showMatrix(err, id, only, overrides)
 	}
 	to := "/admin/forums/" + itoa(id) + "/rights"
 	if only != 0 {

@@ -10,7 +10,7 @@ import (
 
 func groupAt(id int64) string { return "/admin/groups/" + itoa(id) }
 
-// groupKinds say who is in the groups of a kind.
+// groupKinds describes who is in the groups of each kind.
 var groupKinds = map[string]string{
 	"guest": "Everybody who is not signed in", "registered": "Every new member", "staff": "Comes with the board",
 	"custom": "Made here",
@@ -138,7 +138,7 @@ var moderatorList = resource.List[*call, admin.Moderator]{
 	}},
 }
 
-// moderator gives rights in a forum, as its form has it.
+// moderator is a moderator as its form has it.
 type moderator struct {
 	admin.Moderator
 	names []string

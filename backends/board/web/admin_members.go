@@ -16,7 +16,7 @@ import (
 
 func memberAt(id int64) string { return "/admin/members/" + itoa(id) }
 
-// stateTag shows the state of a member; that of most needs no mark.
+// stateTag returns the state of a member as a cell, highlighted unless it is active.
 func stateTag(m admin.MemberRow) resource.Cell {
 	switch {
 	case m.State == "active":
@@ -73,7 +73,7 @@ var memberList = resource.List[*call, admin.MemberRow]{
 	Actions: memberActions,
 }
 
-// ending asks for the end of a ban or a suspension, and its reason.
+// ending asks for the end of a ban or a suspension, and for its reason.
 var ending = []resource.Input[*call]{
 	{Name: "days", Label: "For", Value: "7", Options: func(*call) ([]resource.Choice, error) {
 		return []resource.Choice{
@@ -92,7 +92,7 @@ var ending = []resource.Input[*call]{
 	{Name: "reason", Label: "Reason, for the log", Max: 200},
 }
 
-// memberActions are those of the list and of the page of one member.
+// memberActions lists the actions that the list of members and the page of a member have in common.
 var memberActions = []resource.Action[*call]{
 	{Name: "approve", Label: "Let in", Done: "let in", Do: func(c *call, id string) error {
 		return c.Admin.ApproveMember(c.Context(), c.actor, c.idOf(id, "userId"))
@@ -141,7 +141,7 @@ func (c *call) ban(id string) error {
 	return c.Admin.Ban(c.Context(), c.actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
 }
 
-// newPassword is an action of one member alone.
+// newPassword is an action that only the page of a member has.
 var newPassword = resource.Action[*call]{
 	Name: "password", Label: "New password",
 	Confirm: "The present password ends, and the member is signed out everywhere. " +
@@ -151,7 +151,8 @@ var newPassword = resource.Action[*call]{
 	},
 }
 
-// until returns the end that a form gives as a date or as a number of days. It is 0 where there is no end.
+// until returns the end that a form gives, as a date, the whole of which is included, or as a number of days. It
+// returns 0 if there is no end.
 func (c *call) until() (kernel.Moment, error) {
 	if text := c.Form.Text("date"); text != "" {
 		day, err := time.ParseInLocation(time.DateOnly, text, c.actor.User.Zone())
@@ -167,7 +168,7 @@ func (c *call) until() (kernel.Moment, error) {
 	return c.kernel.Moment().Add(time.Duration(min(days, 36_500)) * 24 * time.Hour), nil
 }
 
-// member is a member with all that may be changed.
+// member is a member as its form has it.
 type member struct {
 	admin.MemberRow
 	groups []string
@@ -250,7 +251,7 @@ func isDeleted(_ *call, m *member) bool { return m.State == "deleted" }
 
 func (m *member) suspended(c *call) bool { return m.SuspendedUntil > c.kernel.Moment() }
 
-// nameList is the members whose names look alike.
+// nameList lists the members whose names look alike.
 var nameList = resource.List[*call, admin.NameClash]{
 	Path: "/admin/names", Head: resource.Head{
 		Title: "Names that look alike", Tabs: adminTabs, Above: []resource.Target{{Label: "Members", Path: "/admin/members"}},
@@ -307,7 +308,8 @@ var tokenList = resource.List[*call, admin.TokenRow]{
 	Offers: func(_ *call, t admin.TokenRow, _ string) bool { return t.RevokedAt == 0 },
 }
 
-// cursor reads a list that goes on before an id; 0 is its beginning and its end.
+// cursor reads a page of a list that continues before an id. In read, 0 stands for the beginning of the list and
+// for its end.
 func cursor[R any](q resource.Query, read func(before int64) ([]R, int64, error)) ([]R, string, error) {
 	before, err := strconv.ParseInt(q.After, 10, 64)
 	if err != nil && q.After != "" {
@@ -320,7 +322,7 @@ func cursor[R any](q resource.Query, read func(before int64) ([]R, int64, error)
 	return list, itoa(next), nil
 }
 
-// token is a token to be made.
+// token is a token to be made, as its form has it.
 type token struct {
 	User, Name string
 	Scopes     []string

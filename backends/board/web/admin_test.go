@@ -24,8 +24,8 @@ func (s *site) user(name string) int64 {
 	return s.number("SELECT id FROM board_users WHERE username = '" + name + "'")
 }
 
-// TestWhoSeesAdministration: for all but administrators the pages are not there,
-// and what is posted to them changes nothing.
+// TestWhoSeesAdministration checks that the pages do not exist for anybody but administrators, and that forms of
+// others change nothing.
 func TestWhoSeesAdministration(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -66,8 +66,8 @@ func TestWhoSeesAdministration(t *testing.T) {
 	s.as("mod").Get("/").Want(200, `href="/moderation"`).Lacks(`href="/admin"`)
 }
 
-// TestPasswordAgain: administration asks for the password after half an hour, and
-// goes on where one was.
+// TestPasswordAgain checks that administration asks for the password after half an hour, and then continues on the
+// page that was requested.
 func TestPasswordAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -87,7 +87,7 @@ func TestPasswordAgain(t *testing.T) {
 	}
 	p.Send("/confirm", "password", "wrong horse", "next", "/admin/words").Want(422)
 	p.Send("/confirm", "password", "correct horse", "next", "/admin/words").Want(200, "Word filter")
-	b.Get("/moderation").Want(200) // asks for none
+	b.Get("/moderation").Want(200) // does not ask for the password
 }
 
 // TestAdministration uses every form of the pages.
@@ -193,7 +193,7 @@ func TestAdministration(t *testing.T) {
 		p = p.Send(one, "do", "password", "sure", "1").Want(200, "shown this once")
 		password := regexp.MustCompile(`class="secret">([^<]+)<`).FindStringSubmatch(p.Text)[1]
 		b.Get(one).Lacks(password)
-		// It opens nothing but the page on which it is changed.
+		// The new password opens only the page on which it is changed.
 		bob = s.guest()
 		bob.Get("/login").Send("/login", "name", "bob", "password", password).Want(200, "shown to an administrator", `name="current"`)
 		if p = bob.Get("/account/tokens"); p.Where() != "/account/password" {
@@ -205,7 +205,7 @@ func TestAdministration(t *testing.T) {
 		p.Send(one, "do", "nothing").Want(400)
 		p = b.Get("/admin").Want(200, "Members who await approval", ">awaiting<")
 		p.Send("/admin/members?state=awaiting", "one", at("approve %d awaiting", s.user("awaiting"))).Want(200, "awaiting was let in.", "No member is found")
-		// Several at once: each refusal is told beside its member.
+		// Several members at once: each refusal is shown beside its member.
 		several := []string{"row", itoa(s.user("eve")) + " eve", "row", itoa(s.user("ada")) + " ada", "row", itoa(s.user("mod")) + " mod"}
 		p = b.Get("/admin/members").Want(200, "Tick eve", "Ban…")
 		p.Send("/admin/members", append(several, "do", "ban")...).Want(200, "<li>eve</li>", "<li>ada</li>", `min="2026-01-02"`)
@@ -270,7 +270,7 @@ func TestAdministration(t *testing.T) {
 
 		p.Send(at("/admin/groups/%d", insiders), "do", "delete", "sure", "1").Want(200, "Insiders was deleted.").Lacks(">Insiders<")
 
-		// All of it is in the log.
+		// The log shows all of these changes.
 		p = b.Get("/moderation/log").Want(200, "<code>webhook.delete</code>")
 		for _, action := range admin.LogActions {
 			if kind, _, _ := strings.Cut(action, "."); slices.Contains([]string{"settings", "group", "moderator", "prefix", "filter", "token"}, kind) {
@@ -309,7 +309,7 @@ func TestModeration(t *testing.T) {
 		mod := s.as("mod")
 		p := mod.Get("/moderation").Want(200, "held number one", "every post of this member is held", "common second", "10 posts").Lacks("secretstaff")
 		first, second := s.post("held number one"), s.post("held number two")
-		// One click, and the next one has the focus.
+		// After one click the next post has the focus.
 		then := regexp.MustCompile(at(`name="then" value="(\d+)"><input type="hidden" name="post" value="%d"`, first)).FindStringSubmatch(p.Text)[1]
 		if then != itoa(second) {
 			t.Errorf("behind %d comes %s, want %d", first, then, second)
@@ -331,9 +331,9 @@ func TestModeration(t *testing.T) {
 		mod.Get(at("/moderation?forum=%d", s.forum("public"))).Want(200, "common secretheld")
 		mod.Get(at("/moderation?forum=%d", s.forum("staff"))).Want(404)
 		mod.Get(at("/moderation?forum=%d", s.forum("tickets"))).Want(200, "Nothing waits")
-		mod.Get("/moderation?after=99999").Want(200, "common secretheld") // leads back
+		mod.Get("/moderation?after=99999").Want(200, "common secretheld") // redirects to the first page
 		mod.Get("/moderation?after=x").Want(400)
-		// What its author changes while it is looked at is looked at again.
+		// A post that its author changes while it is looked at must be looked at again.
 		must(s.service.Admin.SetModerated(t.Context(), ada, s.user("eve"), true))
 		eve.Get(thread).Send(thread+"/reply", "message", "held number five")
 		five := s.post("held number five")
@@ -346,7 +346,7 @@ func TestModeration(t *testing.T) {
 			p = p.Send("/moderation", "seen", seen, "post", itoa(five), "do", do).Want(200, "0 posts "+do[:6], "1 was changed since you saw it", "BUY number six")
 		}
 		p.Send("/moderation", "seen", p.Hidden("seen"), "post", itoa(five), "do", "reject").Want(200, "1 post rejected.")
-		// Members do not settle.
+		// Members cannot approve or reject.
 		eve.Get(thread).Send("/moderation", "post", itoa(s.post("common secretheld")), "do", "approve")
 		s.guest().Get("/").Lacks("secretheld")
 

@@ -30,7 +30,7 @@ var webhookList = resource.List[*call, webhook.Webhook]{
 	Actions: webhookActions[:4],
 }
 
-// webhookActions are those of a webhook, the first four of the list too.
+// webhookActions lists the actions on the page of a webhook. The list of webhooks has the first four.
 var webhookActions = []resource.Action[*call]{
 	{Name: "test", Label: "Send a test", Done: "sent a test", Do: func(c *call, id string) error {
 		return c.Admin.TestWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
@@ -95,7 +95,7 @@ var deliveryColumns = []resource.Column[webhook.Delivery]{
 	}},
 }
 
-// webhookForm is the page of a webhook, of which nothing can be changed but by its actions.
+// webhookForm is the page of a webhook. It has no fields to change, only actions.
 var webhookForm = resource.Form[*call, webhook.Webhook]{
 	Path: "/admin/webhooks/{webhookId}",
 	Head: resource.Head{

@@ -98,7 +98,7 @@ var wordList = resource.List[*call, admin.WordFilter]{
 	}},
 }
 
-// word is a word to be filtered.
+// word is a word to be filtered, as its form has it.
 type word struct {
 	admin.WordFilter
 	action string

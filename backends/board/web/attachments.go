@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
-// attachmentRoutes are the files at posts, and what members are mailed.
+// attachmentRoutes lists the pages of the files at posts, and those that manage mails to members.
 var attachmentRoutes = []page{
 	{Method: get, Path: "/attachments/{attachmentId}", Admit: guests, Serve: (*call).download},
 	{Method: get, Path: "/posts/{postId}/files/{name}", Admit: guests, Serve: (*call).placed},
@@ -25,7 +25,7 @@ var attachmentRoutes = []page{
 	{Method: post, Path: "/unsubscribe", NoToken: true, Admit: everybody, Serve: (*call).unsubscribe},
 }
 
-// attachmentsPage are the files at a post, and one to be added.
+// attachmentsPage lists the files at a post, with a form to add one.
 type attachmentsPage struct {
 	Post    posts.PostView
 	Thread  content.ThreadInfo
@@ -68,7 +68,7 @@ func (c *call) attach() error {
 	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), "The file is attached.")
 }
 
-// file returns the field of a form that holds the file.
+// file returns the part of a multipart form that is the file.
 func (c *call) file() (*multipart.Part, error) {
 	reader, err := c.Parts()
 	if err != nil {

@@ -34,7 +34,7 @@ func sendFile(p *pagestest.Page, path, token, name, content string) *pagestest.P
 	return p.Do(http.MethodPost, path, body.String(), "Content-Type", w.FormDataContentType())
 }
 
-// TestAttachments: files are attached, shown, fetched and removed by forms.
+// TestAttachments checks that files are attached, shown, fetched and removed by forms.
 func TestAttachments(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -64,8 +64,7 @@ func TestAttachments(t *testing.T) {
 	})
 }
 
-// TestUnsubscribe: the link of a mail works without a login, by a page and by a
-// mail program.
+// TestUnsubscribe checks that the link in a mail works without a login, on a page and from a mail program.
 func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -109,7 +108,7 @@ func TestUnsubscribe(t *testing.T) {
 	}
 }
 
-// TestFollowForum: a forum is followed and left by forms.
+// TestFollowForum checks that forms begin and end a subscription to a forum.
 func TestFollowForum(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})

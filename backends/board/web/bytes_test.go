@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestOddBytes: what no text has, in an address or a form, is refused or stored as what it
-// is shown as. PostgreSQL takes neither U+0000 nor what is no UTF-8.
+// TestOddBytes checks that bytes which no text has, in an address or a form, are refused, or stored in the way in
+// which they are shown. PostgreSQL accepts neither U+0000 nor invalid UTF-8.
 func TestOddBytes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -31,7 +31,7 @@ func TestOddBytes(t *testing.T) {
 			for _, page := range web.AllRoutes {
 				path := strings.ReplaceAll(ids.ReplaceAllString(strings.TrimSuffix(page.Path, "{$}"), "1"), "{name}", url.PathEscape(odd))
 				if path == "/logout" || strings.HasSuffix(path, "/password") {
-					continue // who was signed out asks for nothing more
+					continue // nothing more can be requested after signing out
 				}
 				asked++
 				if page.Method == http.MethodGet {

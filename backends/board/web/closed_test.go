@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestPublicAnswers: what caches keep for everybody belongs to nobody, also when
-// a session is to be prolonged or a notice waits.
+// TestPublicAnswers checks that answers which caches keep for everybody set no cookies, even if a session is due to
+// be prolonged or a notice is waiting.
 func TestPublicAnswers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -19,7 +19,7 @@ func TestPublicAnswers(t *testing.T) {
 		const notice = "SGVsbG8" // Hello
 		forum := at("/forums/%d", s.forum("public"))
 		for path, status := range map[string]int{"/feed.atom": 200, forum + "/feed.atom": 200, "/forums/987654/feed.atom": 404, "/assets/board.css": 200, "/assets/nothing": 404, "/robots.txt": 200, "/sitemap.xml": 200, "/sitemap.xml?part=9": 404} {
-			s.clock.advance(13 * 24 * time.Hour / 9) // no page of the session between
+			s.clock.advance(13 * 24 * time.Hour / 9) // no page that prolongs the session is requested in between
 			b.keep("board_notice", notice)
 			p := b.Get(path).Want(status)
 			if set := p.Header.Values("Set-Cookie"); len(set) != 0 {
@@ -37,8 +37,8 @@ func TestPublicAnswers(t *testing.T) {
 	})
 }
 
-// TestPublicOfMembersOnly: there is no feed of what guests do not see, whoever
-// asks, and no way back and forth between it and the sign in.
+// TestPublicOfMembersOnly checks that nobody, member or not, gets a feed of what guests cannot see, and that such a
+// request is not redirected to the login.
 func TestPublicOfMembersOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{MembersOnly: true})
@@ -55,7 +55,7 @@ func TestPublicOfMembersOnly(t *testing.T) {
 	}
 }
 
-// TestSuspendedModerator: who may only read sees the lists without what decides.
+// TestSuspendedModerator checks that moderators who may only read see the lists without the buttons to decide.
 func TestSuspendedModerator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -74,7 +74,7 @@ func TestSuspendedModerator(t *testing.T) {
 	})
 }
 
-// TestBanOfAwaiting: the page of who awaits approval offers no ban.
+// TestBanOfAwaiting checks that the page of a member who awaits approval does not offer a ban.
 func TestBanOfAwaiting(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -86,8 +86,8 @@ func TestBanOfAwaiting(t *testing.T) {
 	})
 }
 
-// TestRegisterOffline: a board that is closed takes nobody in, and who is banned
-// does not join once more.
+// TestRegisterOffline checks that nobody can join while the board is closed, and that a banned member cannot join
+// again.
 func TestRegisterOffline(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestJoinByMail: who joins is in when the link was opened that is mailed to the
-// address, and not before.
+// TestJoinByMail checks that new members are admitted when they open the link that was mailed to their address, and
+// not before.
 func TestJoinByMail(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -34,7 +34,7 @@ func TestJoinByMail(t *testing.T) {
 		}
 		s.guest().Get(at("/members/%d", s.user("carol"))).Want(404)
 
-		// A typing error is mended, in another browser, too.
+		// A mistyped address can be corrected, also in another browser.
 		other := s.guest()
 		p = other.Get("/login").Send("/login", "name", "carol", "password", "a long password").Want(200, "<h1>Confirm your mail address</h1>")
 		p = p.Send("/account/email", "email", "carola@example.com", "password", "a long password").Want(200, "on its way to carola@example.com")
@@ -49,7 +49,7 @@ func TestJoinByMail(t *testing.T) {
 		b.Get("/account/email").Want(200, "Mails go to carola@example.com.", "Profile")
 		b.Get("/email?token=" + m.Link.Secret).Want(410)
 
-		// Another mail each time, but not for ever.
+		// Another mail can be requested, but not without limit.
 		bob := s.as("bob")
 		form := bob.Get("/account/email")
 		form.Send("/account/email/again").Want(409, "no mail address that is to be confirmed")
@@ -60,7 +60,7 @@ func TestJoinByMail(t *testing.T) {
 			t.Errorf("%v", p.Header)
 		}
 
-		// Without mails an administrator lets in.
+		// Where no mails are sent, an administrator admits members.
 		join(s.guest(), "dora", "dora@example.com").Want(200)
 		s.noMails.Store(true)
 		dora := s.guest()
@@ -72,8 +72,8 @@ func TestJoinByMail(t *testing.T) {
 	})
 }
 
-// TestJoinWithPasswordGiven: a password from an administrator confirms no address, and
-// is changed as soon as that is done.
+// TestJoinWithPasswordGiven checks that a password from an administrator confirms no address, and must be changed
+// as soon as the address is confirmed.
 func TestJoinWithPasswordGiven(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -89,8 +89,8 @@ func TestJoinWithPasswordGiven(t *testing.T) {
 	carol.Get("/email?token="+secret).Send("/email", "secret", secret).Want(200, "Choose one of your own first.")
 }
 
-// TestJoinAwaits: who must be let in, too, is a guest until then, in the browser
-// that has joined as in others.
+// TestJoinAwaits checks that a member who also needs approval stays a guest until then, in the browser that joined
+// and in others.
 func TestJoinAwaits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -114,11 +114,11 @@ func TestJoinAwaits(t *testing.T) {
 			joined.Get("/").Want(200, "Sign in")
 			joined.Get("/login").Send("/login", "name", test.name, "password", "a long password").Want(403, "has not let you in yet")
 		}
-		bob.Get("/account").Want(200, "<h1>Your account</h1>") // who opens the link of another stays
+		bob.Get("/account").Want(200, "<h1>Your account</h1>") // opening the link of another member does not change who is signed in
 	})
 }
 
-// TestJoinTellsNothing: nobody learns from joining whose mail address that is.
+// TestJoinTellsNothing checks that joining does not reveal whether anybody has a mail address.
 func TestJoinTellsNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -162,8 +162,8 @@ func TestJoinTellsNothing(t *testing.T) {
 	})
 }
 
-// TestUnconfirmedAddress: an address that nobody has confirmed gets no mails, until
-// a link that goes there is opened, also that for a new password.
+// TestUnconfirmedAddress checks that an unconfirmed address gets no mails until a link that was sent to it is
+// opened, also one for a new password.
 func TestUnconfirmedAddress(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -12,11 +12,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// maxEnclosed bounds a form with a post and its files, in bytes.
+// maxEnclosed limits the size of a form with a post and its files, in bytes.
 const maxEnclosed = attachments.Largest + pages.MaxForm
 
-// enclosed are the files of a post that is being written. A browser does not keep
-// them with a form that is shown once more, so the form tells which they were.
+// enclosed holds the files of a post that is being written. A browser forgets the chosen files when a form is shown
+// again, so the form lists their names.
 type enclosed struct {
 	Attach  bool
 	Accept  string
@@ -28,7 +28,7 @@ type enclosed struct {
 	received []*attachments.Received
 }
 
-// enclosed returns what the actor may send with a post in a forum.
+// enclosed returns what the actor may attach to a post in a forum.
 func (c *call) enclosed(forum int64) enclosed {
 	set := c.actor.Settings()
 	return enclosed{
@@ -37,19 +37,18 @@ func (c *call) enclosed(forum int64) enclosed {
 	}
 }
 
-// readEnclosed reads a form that may have files; one without was read before. Of a
-// member who may not post (refusal) it takes no more than a text, which is shown once
-// more with the reason.
+// readEnclosed reads a form that may have files; a form without files has been read before. If refusal tells why
+// the member may not post, it accepts no more than the text, which is shown again together with the reason.
 func (c *call) readEnclosed(e *enclosed, refusal error) (err error) {
 	if !c.Uploads() {
 		return nil
 	}
 	e.Attach = e.Attach && refusal == nil
-	most := int64(pages.MaxForm)
+	limit := int64(pages.MaxForm)
 	if e.Attach {
-		most = min(most+e.Most*e.Largest, maxEnclosed)
+		limit = min(limit+e.Most*e.Largest, maxEnclosed)
 	}
-	if e.form, err = c.ReadFiles(most, refusal); err != nil {
+	if e.form, err = c.ReadFiles(limit, refusal); err != nil {
 		return err
 	}
 	for _, file := range e.form.File["file"] {
@@ -58,7 +57,7 @@ func (c *call) readEnclosed(e *enclosed, refusal error) (err error) {
 	return nil
 }
 
-// receive checks the files of the form, before anything is posted.
+// receive checks the files of the form before anything is posted.
 func (c *call) receive(e *enclosed) error {
 	if e.form == nil {
 		return nil
@@ -91,17 +90,17 @@ func fileProblem(name, message string) error {
 	}
 }
 
-// close removes what was stored for a time.
+// close removes the temporary files.
 func (e *enclosed) close() {
 	for _, f := range e.received {
 		f.Close()
 	}
 	if e.form != nil {
-		_ = e.form.RemoveAll() // in the folder for what is temporary
+		_ = e.form.RemoveAll() // they are in the folder for temporary files anyway
 	}
 }
 
-// placed serves a file at a post by its name, as texts have it.
+// placed serves a file at a post by its name, under the path that texts link to.
 func (c *call) placed() error {
 	f, err := c.Posts.PlacedFile(c.Context(), c.actor, c.ID("postId"), c.R.PathValue("name"))
 	if err != nil {

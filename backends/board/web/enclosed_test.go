@@ -26,8 +26,8 @@ func drawing(t *testing.T, width int) string {
 	return out.String()
 }
 
-// sendAll sends a form of the page with files, as a browser does: fields, the
-// files of an input, more fields.
+// sendAll sends a form of the page with files, in the order in which a browser sends them: fields, the files of an
+// input, more fields.
 func sendAll(p *pagestest.Page, path string, files [][2]string, fields ...string) *pagestest.Page {
 	p.T.Helper()
 	var body bytes.Buffer
@@ -45,7 +45,7 @@ func sendAll(p *pagestest.Page, path string, files [][2]string, fields ...string
 		_, err = part.Write([]byte(file[1]))
 		must(err)
 	}
-	if len(files) == 0 { // none was chosen
+	if len(files) == 0 { // no file was chosen
 		_, err := w.CreateFormFile("file", "")
 		must(err)
 	}
@@ -56,8 +56,8 @@ func sendAll(p *pagestest.Page, path string, files [][2]string, fields ...string
 	return p.Do(http.MethodPost, path, body.String(), "Content-Type", w.FormDataContentType())
 }
 
-// TestPostWithFiles: the form that writes a post takes its files, which stand in
-// the text where it names them; sent twice it is one post with one set of files.
+// TestPostWithFiles checks that the form for a post accepts files, which appear in the text where it refers to
+// them, and that sending it twice makes one post with one set of files.
 func TestPostWithFiles(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -68,7 +68,7 @@ func TestPostWithFiles(t *testing.T) {
 		files := [][2]string{{"my photo.png", drawing(t, 3)}, {"notes.txt", "some notes"}, {"second.png", drawing(t, 4)}}
 		fields := []string{"once", "word", "title", "With a photo", "message", "Look:\n\n![a view](<attachment:my photo.png>)\n\n[notes](attachment:notes.txt)", "subscribe", "1"}
 
-		// After a preview and a problem the names are told, and nothing is there.
+		// After a preview or an error the names of the files are shown, and nothing is stored.
 		sendAll(p, write, files, slices.Concat(fields, []string{"preview", "1"})...).Want(200, "Preview", "Choose the files again", "my photo.png", "With a photo")
 		sendAll(p, write, [][2]string{{"evil.html", "<script>"}}, fields...).Want(422, "evil.html: ", "cannot be attached", "With a photo")
 		sendAll(p, write, make([][2]string, 0), "title", "x", "message", "y").Want(422)
@@ -76,7 +76,7 @@ func TestPostWithFiles(t *testing.T) {
 			t.Fatalf("%d files of posts that are not there", n)
 		}
 
-		for range 2 { // as by a second click
+		for range 2 { // as after a double click
 			shown := sendAll(p, write, files, fields...).Want(200, "second.png", `alt="a view"`)
 			post := s.number("SELECT max(id) FROM board_posts")
 			shown.Want(200, at(`src="/posts/%d/files/my%%20photo.png"`, post), at(`href="/posts/%d/files/notes.txt"`, post))
@@ -96,13 +96,13 @@ func TestPostWithFiles(t *testing.T) {
 
 		s.as("eve").Get(at("/threads/%d/reply?quote=%d", s.thread("With a photo"), post)).Want(200, at("![a view](/attachments/%d)", s.number("SELECT id FROM board_attachments WHERE name = 'my photo.png'")))
 
-		// What was removed does not come back by sending the form again.
+		// Sending the form again does not bring back a file that was removed.
 		id := s.number("SELECT id FROM board_attachments WHERE name = 'notes.txt'")
 		s.clock.advance(1e9)
 		bob.Get("/account").Send(at("/threads/%d/posts/%d/attachments/%d/delete", s.thread("With a photo"), post, id)).Want(200)
 		sendAll(p, write, files, fields...).Want(200).Lacks(at(`href="/attachments/%d"`, id))
 
-		// A reply, and one without a file; another browser's form is none.
+		// A reply with a file and one without; the form of another browser is refused.
 		answer := at("/threads/%d/reply", s.thread("With a photo"))
 		p = bob.Get(answer).Want(200, "multipart/form-data")
 		sendAll(p, answer, [][2]string{{"answer.png", drawing(t, 5)}}, "message", "Mine: ![mine](attachment:answer.png)").Want(200, "/files/answer.png")
@@ -110,13 +110,13 @@ func TestPostWithFiles(t *testing.T) {
 		s.as("eve").Get("/account").Want(200)
 		s.as("eve").Do(http.MethodPost, answer, "x", "Content-Type", "multipart/form-data; boundary=x").Want(400)
 		eve := s.as("eve").Get("/account")
-		eve.Text = p.Text // with the token of bob
+		eve.Text = p.Text // with the form token of bob
 		sendAll(eve, answer, nil, "message", "Forged answer").Want(403)
 	})
 }
 
-// TestFilesOfTheRefused: of who may not post no files are taken, and the text is
-// shown once more.
+// TestFilesOfTheRefused checks that files of a member who may not post are not read, and that the text is shown
+// again.
 func TestFilesOfTheRefused(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -137,7 +137,7 @@ func TestFilesOfTheRefused(t *testing.T) {
 	})
 }
 
-// TestAbsolute: in a feed addresses are whole, and descriptions are as written.
+// TestAbsolute checks that addresses in a feed are complete, and that descriptions stay as they were written.
 func TestAbsolute(t *testing.T) {
 	t.Parallel()
 	const html, want = `<img src="/attachments/1" alt="/x"><a href="/y">z</a>`, `<img src="https://b.example/attachments/1" alt="/x"><a href="https://b.example/y">z</a>`

@@ -1,6 +1,7 @@
 package web
 
-// What the tests look at from outside: they serve whole boards, whose package imports this one.
+// These are for tests that are outside of the package because they serve whole boards, whose package imports this
+// one.
 const ThreadsPerPage = threadsPerPage
 
 var (

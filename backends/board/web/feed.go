@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// feedEntries is how many threads a feed has.
+// feedEntries is the number of threads in a feed.
 const feedEntries = 25
 
 // feed is an Atom feed (RFC 4287).
@@ -63,13 +63,13 @@ func (c *call) forumFeed() error {
 		c.actor.Settings().Name)
 }
 
-// feed writes the threads that guests see, whoever asks: readers of feeds keep
-// and pass on what they got. Its routes are public, so the actor is the guest.
-func (c *call) feed(in int64, self, page, title string) error {
+// feed writes the newest threads that guests see, whoever asks, since feed readers keep and pass on what they
+// fetch. The routes of feeds are public, so the actor is always the guest. Forum 0 stands for all forums.
+func (c *call) feed(forumID int64, self, page, title string) error {
 	if c.options.MembersOnly {
 		return pages.NotFound()
 	}
-	threads, first, err := c.Posts.Recent(c.Context(), c.actor, in, feedEntries)
+	threads, first, err := c.Posts.Recent(c.Context(), c.actor, forumID, feedEntries)
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
 		return pages.NotFound()
 	}
@@ -94,7 +94,7 @@ func (c *call) feed(in int64, self, page, title string) error {
 	c.W.Header().Set("Cache-Control", "public, max-age=300")
 	c.W.Header().Del("Vary")
 	c.W.Header().Set("ETag", rest.ETag(out.Bytes()))
-	http.ServeContent(c.W, c.R, "", time.Time{}, bytes.NewReader(out.Bytes())) // answers If-None-Match
+	http.ServeContent(c.W, c.R, "", time.Time{}, bytes.NewReader(out.Bytes())) // also answers If-None-Match
 	return nil
 }
 
@@ -107,7 +107,7 @@ func entryOf(base string, t content.ThreadInfo, first content.PostInfo) feedEntr
 	}
 }
 
-// absolute makes whole addresses of paths: readers of feeds are elsewhere.
+// absolute completes the paths in HTML to addresses, since feed readers show it elsewhere.
 func absolute(base, html string) string {
 	return strings.NewReplacer(` src="/`, ` src="`+base+"/", ` href="/`, ` href="`+base+"/").Replace(html)
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-// databases have the fixture.
+// databases holds databases with the fixture.
 var databases = storetest.Fixture{Schemas: []store.Schema{board.Schema()}, Fill: func(ctx context.Context, db *store.DB) error {
 	service := board.New(db, kernel.Options{Passwords: cheap}, zap.NewNop(), func() time.Time { return begins })
 	defer service.Close()
@@ -36,10 +36,10 @@ var databases = storetest.Fixture{Schemas: []store.Schema{board.Schema()}, Fill:
 // cheap hashes passwords at no cost.
 var cheap = password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}}
 
-// begins is when the fixture is made and every test begins.
+// begins is the time at which the fixture is made and every test begins.
 var begins = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// onBoth runs the test on a database of each engine.
+// onBoth runs a test on SQLite and on PostgreSQL.
 func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	t.Helper()
 	databases.OnBoth(t, test)
@@ -47,14 +47,14 @@ func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// clock is a time that only the test moves.
+// clock is a clock that only the test moves.
 type clock struct{ micros atomic.Int64 }
 
 func (c *clock) now() time.Time          { return time.UnixMicro(c.micros.Load()) }
 func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 
-// fixture has every kind of thing that somebody must not see, each marked by the
-// word secret and who may see it.
+// fixture has one of every kind of thing that somebody must not see. Each is marked with the word secret and with
+// who may see it.
 const fixture = `{
 "users": [
 	{"name": "ada", "email": "ada@example.com", "emailConfirmed": true, "password": "correct horse", "groups": ["registered", "administrators"], "posts": 9},
@@ -123,12 +123,12 @@ func newSite(t *testing.T, db *store.DB, options web.Options) *site {
 	return s
 }
 
-// in returns the site for a part of the test.
+// in returns the site for a subtest.
 func (s *site) in(t *testing.T) *site {
 	return &site{t: t, db: s.db, service: s.service, clock: s.clock, server: s.server}
 }
 
-// inParts goes through a list by some parts at the same time.
+// inParts runs a function for the elements of a list, several parts of it at the same time.
 func inParts[T any](s *site, list []T, test func(s *site, part []T)) {
 	s.t.Run("parts", func(t *testing.T) {
 		for part := range slices.Chunk(list, len(list)/6+1) {
@@ -140,7 +140,7 @@ func inParts[T any](s *site, list []T, test func(s *site, part []T)) {
 	})
 }
 
-// browser is that of one person on the site.
+// browser is the browser of one person on the site.
 type browser struct {
 	*site
 	*pagestest.Browser
@@ -154,7 +154,7 @@ func (s *site) guest() *browser {
 	return b
 }
 
-// as opens a new browser and signs a member in; empty: nobody.
+// as opens a new browser and signs a member in, or nobody if name is empty.
 func (s *site) as(name string) *browser {
 	s.t.Helper()
 	b := s.guest()
@@ -164,7 +164,7 @@ func (s *site) as(name string) *browser {
 	return b
 }
 
-// join sends the form to join, after the time that people take.
+// join sends the form to join, after the time that a person needs for it.
 func (s *site) join(p *pagestest.Page, fields ...string) *pagestest.Page {
 	s.t.Helper()
 	if stamp := p.Hidden("stamp"); stamp != "" {
@@ -174,7 +174,7 @@ func (s *site) join(p *pagestest.Page, fields ...string) *pagestest.Page {
 	return p.Send("/register", fields...)
 }
 
-// number reads one number of the database.
+// number reads one number from the database.
 func (s *site) number(query string) (n int64) {
 	s.t.Helper()
 	err := s.db.Read(s.t.Context(), rowInto(query, &n))

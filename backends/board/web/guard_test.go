@@ -17,7 +17,7 @@ import (
 
 const sessionCookie = "board_session"
 
-// heldSession returns the cookie of the session that the browser holds. It is empty where there is none.
+// heldSession returns the session cookie of the browser, or an empty string if it has none.
 func (b *browser) heldSession() string {
 	b.t.Helper()
 	u, err := url.Parse(b.server.URL)
@@ -42,8 +42,8 @@ func (b *browser) keep(name, value string) {
 	b.Client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}}) //nolint:gosec // put there by whoever attacks
 }
 
-// TestForms: a form that no page of the board made for this browser does
-// nothing, whatever is wrong with it.
+// TestForms checks that a form which no page of the board made for this browser has no effect, whatever is wrong
+// with it.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -80,7 +80,7 @@ func TestForms(t *testing.T) {
 		}
 	}
 
-	// A form of a guest is bound to the guest's browser, too.
+	// A form for a guest is bound to the guest's browser, too.
 	token := s.guest().Get("/login").Hidden("token")
 	other := s.guest()
 	other.Get("/login")
@@ -88,20 +88,20 @@ func TestForms(t *testing.T) {
 	if other.heldSession() != "" {
 		t.Error("a form of another browser has signed in")
 	}
-	// What changes something is never a GET.
+	// A GET request never changes anything.
 	for _, path := range []string{"/logout", "/read", "/posts/1/restore", "/threads/1/subscription", "/account/tokens/1/revoke"} {
 		bob.Get(path).Want(404)
 	}
 	bob.Get("/account").Want(200)
 }
 
-// TestSessions: a sign in has a cookie of its own, which ends with a sign out,
-// with a new password, with time and with the account.
+// TestSessions checks that each sign-in has a cookie of its own, which ends with the sign-out, a new password,
+// time, or the account.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, web.Options{})
-		// Fixation: what another put there before is not what counts after.
+		// Session fixation: a cookie that somebody else has set before the sign-in is not used after it.
 		b := s.guest()
 		planted := strings.Repeat("A", 43)
 		b.keep(sessionCookie, planted)
@@ -114,7 +114,7 @@ func TestSessions(t *testing.T) {
 			t.Error("the cookie is stored as it is")
 		}
 
-		// A copy of the cookie is good until the sign out.
+		// A copy of the cookie is valid until the sign-out.
 		thief := s.guest()
 		thief.keep(sessionCookie, first)
 		thief.Get("/account").Want(200, "Your account")
@@ -132,7 +132,7 @@ func TestSessions(t *testing.T) {
 		s.guest().Get("/login").Send("/login", "name", "bob", "password", "correct horse").Want(422)
 		s.guest().Get("/login").Send("/login", "name", "BOB@example.com", "password", "bob@example.com").Want(200)
 
-		// Used now and then it goes on; left alone it ends.
+		// A session that is used now and then continues; an unused one ends.
 		for range 3 {
 			s.clock.advance(13 * 24 * time.Hour)
 			p := b.Get("/account").Want(200, "Your account")
@@ -143,7 +143,7 @@ func TestSessions(t *testing.T) {
 		s.clock.advance(15 * 24 * time.Hour)
 		b.Get("/account").Want(200, "<h1>Sign in</h1>")
 
-		// The oldest end when there are very many.
+		// The oldest sessions end when there are very many.
 		for i := range 60 {
 			s.exec(at("INSERT INTO board_sessions (secret_hash, user_id, created_at, seen_at, confirmed_at) SELECT 'x%d', id, 1, %d, 1 FROM board_users WHERE username = 'mod'",
 				i, s.clock.now().UnixMicro()))
@@ -153,14 +153,14 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%d sessions, want 50", n)
 		}
 
-		// Banned while signed in.
+		// The member is banned while signed in.
 		eve := s.as("eve")
 		s.exec("UPDATE board_users SET state = 'banned' WHERE username = 'eve'")
 		s.exec("UPDATE board_permission_version SET version = version + 1")
 		eve.Get("/account").Want(403)
 		eve.Get("/").Want(403).Send("/logout").Want(200)
 
-		// A password for what needs a fresh one.
+		// Actions that need a fresh session ask for the password.
 		ada := s.as("ada")
 		page := ada.Get("/confirm?next=/account/tokens").Want(200)
 		page.Send("/confirm", "password", "wrong", "next", "/account/tokens").Want(422)
@@ -179,8 +179,8 @@ func (s *site) exec(query string) {
 	}
 }
 
-// TestLockout: five wrong passwords close an account for an address, whether
-// there is one or not, and for no other.
+// TestLockout checks that five wrong passwords lock an account for an address, whether or not the account exists,
+// and for no other address.
 func TestLockout(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -209,7 +209,7 @@ func TestLockout(t *testing.T) {
 			}
 			p.Do(http.MethodPost, "/login", url.Values{"token": {p.Hidden("token")}, "name": {name}, "password": {"correct horse"}}.Encode(), "X-Test-Address", "192.0.2.7").Want(status)
 		}
-		// One address cannot try all names.
+		// One address cannot try out all names.
 		p := s.guest().Get("/login")
 		for i := range 50 {
 			p.Do(http.MethodPost, "/login", url.Values{"token": {p.Hidden("token")}, "name": {at("name%d", i)}, "password": {"x"}}.Encode(), "X-Test-Address", "2001:db8::1").Want(422)
@@ -218,7 +218,7 @@ func TestLockout(t *testing.T) {
 	})
 }
 
-// TestJoining: who may become a member.
+// TestJoining checks who may become a member.
 func TestJoining(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -252,7 +252,7 @@ func TestJoining(t *testing.T) {
 	})
 }
 
-// TestRefusals: pages of errors have their status and are HTML.
+// TestRefusals checks that error pages are HTML and have the right status.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -284,7 +284,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 
-	// What a form sends twice is there once; another text of the same form is another.
+	// A form that is sent twice makes one post; the same form with another text makes another one.
 	p := bob.Get(at("/forums/%d/new", s.forum("public"))).Want(200)
 	for range 2 {
 		p.Send(p.Where(), "once", "word", "title", "Sent twice", "message", "only once").Want(200, "<h1>Sent twice</h1>")
@@ -314,7 +314,7 @@ func TestRefusals(t *testing.T) {
 	s.as("mod").Get("/").Want(200)
 }
 
-// TestMembersOnly: guests see how to get in, and nothing else.
+// TestMembersOnly checks that guests see only how to get in.
 func TestMembersOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{MembersOnly: true})
@@ -326,7 +326,7 @@ func TestMembersOnly(t *testing.T) {
 	s.as("bob").Get("/").Want(200, "Public")
 }
 
-// TestCookies: on https cookies are kept from other hosts and from scripts.
+// TestCookies checks that cookies on HTTPS are hidden from other hosts and from scripts.
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -345,8 +345,7 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// TestTokens: a member makes and revokes tokens with the password, where the
-// groups allow it.
+// TestTokens checks that members make and revoke tokens with their password, if their groups may.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestHistory: a post that was edited often has a history of several pages, each of few edits.
+// TestHistory checks that the history of a post that was edited often has several pages with few edits each.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestJoinForm: what programs send is refused, and people are told what to do.
+// TestJoinForm checks that programs are refused, and that people are told what to do.
 func TestJoinForm(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -30,10 +30,10 @@ func TestJoinForm(t *testing.T) {
 			Lacks(`id="answer"`)
 		first := stamp(p)
 
-		// The field that people do not see.
+		// The field is hidden from people.
 		s.join(p, with("homepage", "https://spam.example/")...).Want(422, "A field that is not shown was filled in", `value="carol"`).Lacks("spam.example")
 
-		// Too soon, then not any more; the form that is shown again need not wait anew.
+		// The form is sent too soon, and then late enough; a form that is shown again need not wait again.
 		p = b.Get("/register")
 		second := stamp(p)
 		s.clock.advance(2 * time.Second)
@@ -42,7 +42,7 @@ func TestJoinForm(t *testing.T) {
 			t.Error("the form has to wait anew")
 		}
 
-		// Of another browser, made up, none, or too old.
+		// The stamp is of another browser, forged, missing, or too old.
 		for what, bad := range map[string]string{"another browser": stamp(s.guest().Get("/register")), "made up": strings.Repeat("A", 32), "none": ""} {
 			s.clock.advance(time.Minute)
 			if fresh := stamp(p.Send("/register", with("stamp", bad)...).Want(422, "open for too long")); fresh == bad {
@@ -58,7 +58,7 @@ func TestJoinForm(t *testing.T) {
 			t.Fatal("carol has joined")
 		}
 
-		// A question.
+		// A question must be answered.
 		admin := s.as("ada")
 		settings := func(more ...string) *pagestest.Page {
 			t.Helper()
@@ -77,7 +77,7 @@ func TestJoinForm(t *testing.T) {
 		s.clock.advance(time.Hour)
 		s.join(p, with("answer", " DONAU. ")...).Want(200, "on its way to carol@example.com")
 
-		// All of it can be switched off.
+		// All of these checks can be switched off.
 		admin = s.as("ada") // the password was given too long ago
 		settings("question", "", "form_seconds", "0").Want(200, "Saved.")
 		p = s.guest().Get("/register").Lacks(`id="answer"`)

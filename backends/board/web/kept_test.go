@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 )
 
-// message finds the text in the form of a page.
+// message returns the text in the form of a page.
 var message = regexp.MustCompile(`(?s)<textarea id="message"[^>]*>(.*?)</textarea>`)
 
-// holds checks that the form of a page has a text.
+// holds checks that the form of a page contains a text.
 func holds(p *pagestest.Page, want string) {
 	p.T.Helper()
 	found := message.FindStringSubmatch(p.Text)
@@ -24,8 +24,8 @@ func holds(p *pagestest.Page, want string) {
 	}
 }
 
-// TestTextIsKept sends forms after the session has ended: who signs in finds the text in the
-// form, and nothing is posted before it is sent again.
+// TestTextIsKept sends forms after the session has ended. After signing in, the user finds the text in the form,
+// and nothing is posted until it is sent again.
 func TestTextIsKept(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -67,7 +67,7 @@ func TestTextIsKept(t *testing.T) {
 			}
 			p.Want(403, "<h1>Sign in</h1>", "What you wrote is kept")
 
-			// A wrong password loses nothing, and neither does none.
+			// Neither a wrong password nor a missing one loses the text.
 			send := func(p *pagestest.Page, more ...string) *pagestest.Page {
 				values := p.Fields()
 				for i := 0; i+1 < len(more); i += 2 {
@@ -104,8 +104,8 @@ func TestTextIsKept(t *testing.T) {
 	}
 }
 
-// sendFirst sends a form with a file behind its text, and stops there as one does whose file
-// is not read any more.
+// sendFirst sends a form that has a file after its text, and stops as a browser does whose file is not read any
+// more.
 func sendFirst(p *pagestest.Page, path string, fields []string) *pagestest.Page {
 	p.T.Helper()
 	const boundary = "xxxxxxxx"
@@ -121,8 +121,8 @@ func sendFirst(p *pagestest.Page, path string, fields []string) *pagestest.Page 
 	return p.Do("POST", path, b.String()+"--"+boundary+"--\r\n", "Content-Type", "multipart/form-data; boundary="+boundary)
 }
 
-// TestTextOfAnotherTab sends a form after somebody has signed in in another tab: it is good for the member for whom the
-// page was made, and only shown once more to another. One that another site has sent shows nothing.
+// TestTextOfAnotherTab sends a form after somebody has signed in in another tab. It takes effect for the member for
+// whom the page was made, and is only shown again to another member. A form sent by another site shows nothing.
 func TestTextOfAnotherTab(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -151,16 +151,17 @@ func TestTextOfAnotherTab(t *testing.T) {
 		values := url.Values{"token": {p.Hidden("token")}, "message": {"what I wrote"}}
 		p.Do("POST", reply, values.Encode(), "Sec-Fetch-Site", "cross-site").Want(403).Lacks("what I wrote")
 		p.Post(reply, values).Want(200, "what I wrote")
-		s.clock.advance(time.Hour) // beyond the flood control
+		s.clock.advance(time.Hour) // past the limit of flood control
 	}
-	// Where no text would be lost, a form of before is refused.
+	// An old form whose text need not be kept is refused.
 	b := s.as("bob")
 	p := b.Get("/account").Want(200)
 	s.clock.advance(15 * 24 * time.Hour)
 	p.Send("/account", "title", "x").Want(403).Lacks("Sign in</h1>")
 }
 
-// TestSignInOfAnotherTab sends the forms to sign in and out of a tab that was open before somebody signed in or out.
+// TestSignInOfAnotherTab sends the forms to sign in and out from a tab that was open before somebody signed in or
+// out.
 func TestSignInOfAnotherTab(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})

@@ -1,8 +1,8 @@
 package web
 
-// unsubscribePage asks whether mails are to end, or tells that they did.
+// unsubscribePage asks the user to confirm the end of mails, or reports it.
 type unsubscribePage struct {
-	Target string // thread, forum, or the mode of all mails
+	Target string // thread, forum, or the mode whose mails all end
 	Token  string
 	Done   bool
 }
@@ -16,7 +16,7 @@ func (c *call) askUnsubscribe() error {
 	return c.Show("unsubscribe", "Mails", unsubscribePage{Target: u.Target(), Token: token})
 }
 
-// unsubscribe ends mails, for a reader of the page and for a mail program (RFC 8058).
+// unsubscribe ends mails. It is called by the form of the page and by mail programs (RFC 8058).
 func (c *call) unsubscribe() error {
 	u, err := c.Mails.ReadUnsubscription(c.Query.Text("token"))
 	if err != nil {
@@ -28,7 +28,7 @@ func (c *call) unsubscribe() error {
 	return c.Show("unsubscribe", "Mails", unsubscribePage{Target: u.Target(), Done: true})
 }
 
-// followForum follows a forum, or ends it.
+// followForum begins or ends the actor's subscription to a forum.
 func (c *call) followForum() error {
 	id := c.ID("forumId")
 	return c.follow("/forums/"+itoa(id), "You follow this forum: you are told of new threads in it.",

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// manageForm is what may be changed of a thread.
+// manageForm holds what can be changed of a thread.
 type manageForm struct {
 	*posts.Reading
 	Forums []content.ForumInfo
@@ -36,7 +36,7 @@ func (c *call) manage() error {
 	return c.Show("manage", "Manage thread", form)
 }
 
-// change changes what the form has: its buttons send one part each.
+// change makes the one change that the pressed button of the form stands for.
 func (c *call) change() error {
 	form, err := c.manageForm()
 	if err != nil {
@@ -85,8 +85,8 @@ func (c *call) subscribe() error {
 		})
 }
 
-// follow changes how somebody is told of what is at a path, and leads there or to
-// the list that the form is on.
+// follow sets the mode of a subscription and redirects to path, or to the list of subscriptions if the form was
+// there.
 func (c *call) follow(path, follows, ends string, set func(mode string) error) error {
 	mode := c.Form.Text("mode")
 	err := set(mode)

@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// moderationRoutes are the pages of moderators. Who may see what of them is the
-// service's to say.
+// moderationRoutes lists the pages of moderators. The services decide who may see what on them.
 var moderationRoutes = append(logList.Pages(), []page{
 	{Method: get, Path: "/moderation", Serve: (*call).queue},
 	{Method: post, Path: "/moderation", Serve: (*call).settle},
@@ -33,18 +32,18 @@ var moderationTabs = resource.Tabs{
 
 const queuePerPage = 20
 
-// listing is a page of moderators' lists.
+// listing is a page of one of the lists for moderators.
 type listing struct {
 	Forums pages.Select
-	Forum  int64 // 0: all
+	Forum  int64 // 0 for all
 	After  int64
-	Next   int64 // 0: the last page
+	Next   int64 // 0 on the last page
 }
 
 // Link returns the address of a page of the same list.
 func (l listing) Link(path string, after int64) string { return listLink(path, l.Forum, after, 0) }
 
-// listLink returns the address of a page of a list. The post to begin with is focus.
+// listLink returns the address of a page of a list. focus is the post to begin with, or 0.
 func listLink(path string, forum, after, focus int64) string {
 	q := make(url.Values)
 	for name, n := range map[string]int64{"forum": forum, "after": after, "at": focus} {
@@ -58,7 +57,7 @@ func listLink(path string, forum, after, focus int64) string {
 	return path + "?" + q.Encode()
 }
 
-// listOf reads what part of a list is asked for.
+// listOf reads which part of a list is requested.
 func (c *call) listOf(forums func() ([]admin.ForumCount, error)) (l listing, focus int64, err error) {
 	l.Forum, l.After, focus = c.Query.Number("forum"), c.Query.Number("after"), c.Query.Number("at")
 	if err := c.Query.Err(); err != nil {
@@ -81,7 +80,7 @@ func (c *call) listOf(forums func() ([]admin.ForumCount, error)) (l listing, foc
 	return l, focus, nil
 }
 
-// queuePage are held posts.
+// queuePage is a page of held posts.
 type queuePage struct {
 	listing
 	Items []queueItem
@@ -90,10 +89,10 @@ type queuePage struct {
 type queueItem struct {
 	admin.QueueItem
 	Focus bool
-	Then  int64 // the post to go on with
+	Then  int64 // the post to look at next
 }
 
-// Why tells people why a post is held.
+// Why returns the reason why the post is held, in words for people.
 func (i queueItem) Why() string {
 	if text, ok := heldBecause[i.Reason]; ok {
 		return text
@@ -138,7 +137,7 @@ func (c *call) queue() error {
 	return c.Show("moderation", "Moderation", page)
 }
 
-// settle approves or rejects one post, or those that are ticked.
+// settle approves or rejects the posts that are ticked, or all posts on the page.
 func (c *call) settle() error {
 	field := "post"
 	if c.Form.Text("which") == "all" {
@@ -171,7 +170,7 @@ func (c *call) settle() error {
 	return c.Redirect(back, notice)
 }
 
-// seen returns the versions of posts that the form was made of, each behind its id.
+// seen returns, by id, the versions of the posts that the form showed.
 func (c *call) seen() map[int64]string {
 	versions := make(map[int64]string)
 	for _, text := range c.Form.Values("seen") {
@@ -183,7 +182,7 @@ func (c *call) seen() map[int64]string {
 	return versions
 }
 
-// reportsPage are posts that members reported.
+// reportsPage is a page of reported posts.
 type reportsPage struct {
 	listing
 	Items []reportItem
@@ -221,7 +220,7 @@ func (c *call) reports() error {
 	return c.Show("reports", "Reports", page)
 }
 
-// closeReport ends the reports of a post, and deletes it when that is wanted.
+// closeReport closes the reports of a post, and deletes the post if the form says so.
 func (c *call) closeReport() error {
 	post, back := c.Form.Number("post"), listLink("/moderation/reports", c.Form.Number("forum"), c.Form.Number("after"),
 		c.Form.Number("then"))
@@ -235,7 +234,7 @@ func (c *call) closeReport() error {
 	return c.Then(c.Admin.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), back, "The report is closed.")
 }
 
-// logList is who has done what on the board.
+// logList lists who did what on the board.
 var logList = func() resource.List[*call, resource.Change] {
 	list := resource.History("/moderation/log", resource.Head{Title: "Log", Tabs: moderationTabs}, admin.LogActions,
 		(*call).log)
@@ -263,7 +262,7 @@ func (c *call) log(q resource.Query) ([]resource.Change, string, error) {
 	return changes, next, err
 }
 
-// logForums returns the forums whose entries the caller sees.
+// logForums returns the forums whose log entries the actor sees, as choices.
 func (c *call) logForums() ([]resource.Choice, error) {
 	list := resource.All()
 	forums, err := c.Posts.Forums(c.Context(), c.actor)
@@ -275,10 +274,10 @@ func (c *call) logForums() ([]resource.Choice, error) {
 	return list, err
 }
 
-// query returns the query of an address with one parameter.
+// query returns a query string with one parameter, including the question mark.
 func query(name, value string) string { return "?" + url.Values{name: {value}}.Encode() }
 
-// indented shows how deep a forum lies, in lists that have no other way.
+// indented marks the depth of a forum in its title, for lists that cannot show it in another way.
 func indented(title string, depth int64) string {
 	for range depth {
 		title = "– " + title

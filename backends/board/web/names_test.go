@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestNamesAlike: nobody joins as somebody who is there, and administrators see
-// whose names look alike since before.
+// TestNamesAlike checks that nobody can join under a name that looks like an existing one, and that administrators
+// see older names that look alike.
 func TestNamesAlike(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -10,15 +10,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestFormsOfOthers: a form with the ids of what one does not see, or what is another's,
-// changes nothing and tells nothing.
+// TestFormsOfOthers checks that a form with ids of things that the sender does not see, or that belong to somebody
+// else, changes and reveals nothing.
 func TestFormsOfOthers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, web.Options{})
 		bob := s.as("bob")
 		bob.Get("/account/tokens").Send("/account/tokens", "name", "mine", "scope", "posts:read", "days", "1", "password", "correct horse").Want(200)
-		ada := s.as("ada") // bob may edit these posts no more
+		ada := s.as("ada") // bob may not edit these posts any more
 		tickets := at("/threads/%d", s.thread("secretticket thread"))
 		sendFile(ada.Get(tickets), at("%s/posts/%d/attachments", tickets, s.post("common secretticket")), ada.Get(tickets).Hidden("token"), "notes.txt", "secretticket notes").Want(200)
 		own := s.post("common first")
@@ -63,7 +63,7 @@ func TestFormsOfOthers(t *testing.T) {
 						continue
 					}
 					if hidden.thread == "Open thread" && !strings.Contains(page.Path, "{postId}") || hidden.post == "common first" && strings.HasPrefix(page.Path, "/posts/{postId}/report") {
-						continue // of what is seen
+						continue // the member sees this one
 					}
 					dos := []string{"delete"}
 					if strings.Contains(page.Path, "manage") || strings.HasPrefix(page.Path, "/moderation") || strings.HasSuffix(page.Path, "/members/{userId}") {

@@ -24,7 +24,7 @@ func rowInto(query string, n *int64) func(store.Conn) error {
 	return func(c store.Conn) error { return c.Row(query).Scan(n) }
 }
 
-// TestJourney: a person joins, writes, edits, searches and leaves.
+// TestJourney lets a person join, write, edit, search and leave.
 func TestJourney(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -56,13 +56,13 @@ func TestJourney(t *testing.T) {
 		p = p.Get(at("/threads/%d/posts/%d/delete", id, post)).Want(200)
 		p = p.Send(p.Where()).Want(200, "The post is deleted").Lacks("A better answer")
 
-		// Bob answers, and carol is told.
+		// Bob replies, and carol is notified.
 		bob := s.as("bob")
 		bob.Get(at("/threads/%d", id)).Send(at("/threads/%d/reply", id), "message", "Bob was here").Want(200)
 		p = p.Get("/").Want(200, `1<span class="hidden"> new`)
 		p = p.Get("/account/notifications").Want(200, "bob", "My *first* thread")
 		p.Get(at("/threads/%d", id)).Want(200, "Bob was here")
-		p = p.Get("/").Want(200).Lacks(`<span class="hidden"> new`) // who has read it knows
+		p = p.Get("/").Want(200).Lacks(`<span class="hidden"> new`) // everything is read
 		p = p.Get("/account/notifications").Want(200).Lacks(`<span class="new">`)
 		s.exec("UPDATE board_notifications SET read_at = NULL") // as if the post had been held until now
 		p.Get(at("/threads/%d", id)).Want(200, "Bob was here")
@@ -81,8 +81,8 @@ func TestJourney(t *testing.T) {
 	})
 }
 
-// TestHidden walks every page that has no form to it as each kind of person, and
-// looks for what that person must not see.
+// TestHidden requests every page that needs no form as each kind of person, and looks for what that person must not
+// see.
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -109,7 +109,7 @@ func TestHidden(t *testing.T) {
 						t.Errorf("%s: %d", page, p.StatusCode)
 					}
 					if strings.HasPrefix(page, "/search") {
-						continue // shows the words that were looked for
+						continue // the page shows the query
 					}
 					for _, secret := range all {
 						if strings.Contains(p.Text, secret) {
@@ -203,7 +203,7 @@ func (s *site) postsByThread() []string {
 	return paths
 }
 
-// TestFeeds: what a feed has is what guests see, whoever asks.
+// TestFeeds checks that a feed contains what guests see, whoever asks.
 func TestFeeds(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -223,8 +223,7 @@ func TestFeeds(t *testing.T) {
 	}
 }
 
-// TestScripts sends the corpus through every form and looks at every page for
-// what a browser would run.
+// TestScripts sends the corpus through every form and looks in every page for what a browser would execute.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -260,8 +259,8 @@ func TestScripts(t *testing.T) {
 // dangers are elements and attributes that could run something.
 var dangers = regexp.MustCompile(`(?i)<(script|iframe|object|embed|svg|math|style|base|video|audio|source|noscript|template)\b|<[a-z][^<>]*\s(on[a-z]+|style|srcdoc|formaction|http-equiv)\s*=`)
 
-// unquoted takes the values of attributes out of a page, and hands each on with its name;
-// html/template quotes them all.
+// unquoted removes the values of attributes from a page and passes each on with its name. html/template quotes all
+// of them.
 func unquoted(page string, attribute func(name, value string)) string {
 	var rest strings.Builder
 	for {
@@ -273,7 +272,7 @@ func unquoted(page string, attribute func(name, value string)) string {
 		}
 		name := before[strings.LastIndexFunc(before, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') })+1:]
 		if start := len(before) - len(name); name == "" || start == 0 || !strings.ContainsRune(" \t\n\f\r", rune(before[start-1])) {
-			rest.WriteString(before + `="`) // that is no attribute: what follows may be one
+			rest.WriteString(before + `="`) // not an attribute, but one may follow
 			page = behind
 			continue
 		}
@@ -286,8 +285,7 @@ func unquoted(page string, attribute func(name, value string)) string {
 // ourScript is what every page loads.
 var ourScript = regexp.MustCompile(`<script type="module" src="/assets/look\.js\?v=[0-9a-f]{24}"></script>`)
 
-// inert fails where a page has something that a browser could run, or an
-// address that is none to follow.
+// inert fails if a page has something that a browser could execute, or an address that is not safe to follow.
 func inert(p *pagestest.Page) {
 	p.T.Helper()
 	if policy := p.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") {
@@ -311,8 +309,7 @@ func inert(p *pagestest.Page) {
 	}
 }
 
-// TestPaging walks a long thread and a long forum by their links, and finds a
-// post by its own.
+// TestPaging walks through a long thread and a long forum by their links, and finds a post by its own link.
 func TestPaging(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -350,12 +347,12 @@ func TestPaging(t *testing.T) {
 	}
 	b.Get(at("/threads/%d/last", thread)).Want(200, `id="post-61"`, `id="post-51"`, `rel="prev"`).Lacks(`id="post-50"`)
 
-	// The first unread, after a page was read.
+	// The first unread post, after one page was read.
 	eve := s.as("eve")
 	eve.Get(at("/threads/%d", thread))
 	eve.Get(at("/threads/%d/unread", thread)).Want(200, `id="post-26"`).Lacks(`id="post-25"`)
 
-	// Who has marked the forum as read, of what came since; and who was away for long.
+	// The first unread post of a member who has marked the forum as read, and of one who was away for long.
 	ada := s.as("ada")
 	ada.Get(at("/threads/%d/unread", thread)).Want(200, `id="post-1"`)
 	s.exec("DELETE FROM board_thread_reads")
@@ -384,7 +381,7 @@ func TestPaging(t *testing.T) {
 	eve.Get("/").Send(at("/forums/%d/read", s.forum("public"))).Want(200).Lacks(`class="new"`)
 }
 
-// TestPlaceOfHeld: the page of a post counts the member's own held posts before it, as the
+// TestPlaceOfHeld checks that the page of a post takes into account the member's own held posts before it, as the
 // pages of a thread do.
 func TestPlaceOfHeld(t *testing.T) {
 	t.Parallel()

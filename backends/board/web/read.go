@@ -18,7 +18,7 @@ const (
 	postsPerPage   = 25
 )
 
-// indexPage is the tree of forums.
+// indexPage shows the tree of forums.
 type indexPage struct{ Forums []posts.ForumEntry }
 
 func (c *call) index() error {
@@ -30,7 +30,7 @@ func (c *call) index() error {
 	return c.Show("index", "", indexPage{tree})
 }
 
-// forumPage is a forum with its threads.
+// forumPage shows a forum with its threads.
 type forumPage struct {
 	posts.ForumEntry
 	Above   []content.ForumInfo
@@ -38,9 +38,9 @@ type forumPage struct {
 	Sticky  []content.ThreadInfo
 	Threads []content.ThreadInfo
 	First   bool
-	Older   string // cursor
+	Older   string // the cursor of the next page
 
-	Mode      string // in which the forum is followed
+	Mode      string // the mode in which the actor follows the forum
 	MayFollow bool
 }
 
@@ -73,7 +73,7 @@ func (c *call) forum() error {
 		}
 	}
 	c.frame.Feed = "/forums/" + itoa(id) + "/feed.atom"
-	// has other threads than the first page
+	// Other pages than the first have other threads, and so an address of their own.
 	if c.frame.Place = pages.Slugged("/forums/", page.ID, page.Slug); !page.First {
 		c.frame.Place += "?" + url.Values{"after": {after}}.Encode()
 	}
@@ -125,7 +125,7 @@ func lastOf(posts []posts.PostView) int64 {
 	return posts[len(posts)-1].ID
 }
 
-// toPlace leads to a post.
+// toPlace redirects to the place of a post.
 func (c *call) toPlace(p posts.Place, err error) error {
 	if err != nil {
 		return err
@@ -159,14 +159,14 @@ func (c *call) member() error {
 	return c.Show("member", user.Name, api.Member(user))
 }
 
-// searchPage is what was looked for, and what was found.
+// searchPage shows a query and the posts that were found.
 type searchPage struct {
 	Query, Author string
 	Forum         int64
 	Forums        []content.ForumInfo
 	Asked         bool
 	Found         []api.FoundInfo
-	Older         string // address of the next page
+	Older         string // the address of the next page
 }
 
 func (c *call) search() error {

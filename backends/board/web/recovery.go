@@ -4,7 +4,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 )
 
-// resetPage asks where to mail a link, or tells that it was.
+// resetPage asks for the address to which a link is mailed, or reports that it was mailed.
 type resetPage struct {
 	Email string
 	Asked bool
@@ -19,14 +19,14 @@ func (c *call) mailReset() error {
 	return c.ShowForm(err, "forgot", "Forgot your password?", page)
 }
 
-// linkPage is what a link opens. It is used by its form: programs that look at
-// mails open links, too.
+// linkPage is the page that a mailed link opens. Only its form uses the link up, since programs that scan mails
+// open links too.
 type linkPage struct {
 	accounts.Linked
 	Secret string
 }
 
-// link looks at the link of the request.
+// link reads a link of one of the given kinds.
 func (c *call) link(secret string, kinds ...string) (linkPage, error) {
 	l, err := c.Accounts.ReadLink(c.Context(), secret, kinds...)
 	return linkPage{l, secret}, err
@@ -52,7 +52,7 @@ func (c *call) reset() error {
 	return c.Redirect("/login", "The password is changed, and all browsers are signed out. Sign in with it.")
 }
 
-// emailPage tells the mail address, and asks for another.
+// emailPage shows the mail address and asks for another one.
 type emailPage struct {
 	accounts.MailAddress
 	Email string

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// mailed returns the mail of a kind that a member gets now, or nil.
+// mailed returns the mail of a kind that a member gets now, or nil if there is none.
 func (s *site) mailed(name, kind string) *mails.Mailing {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -29,8 +29,8 @@ func (s *site) mailed(name, kind string) *mails.Mailing {
 	return m
 }
 
-// TestForgottenPassword: who reads the mails of a member gets in again, without
-// anybody learning who is one.
+// TestForgottenPassword checks that a member who reads the mail gets in again, and that nobody learns who is a
+// member.
 func TestForgottenPassword(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -49,7 +49,7 @@ func TestForgottenPassword(t *testing.T) {
 		if p.Header.Get("Cache-Control") != "private, no-store" || p.Header.Get("Referrer-Policy") != "strict-origin" {
 			t.Errorf("%v", p.Header)
 		}
-		b.Get(link).Want(200) // looking does nothing
+		b.Get(link).Want(200) // opening the page does not use the link up
 		b.Do(http.MethodPost, "/reset", "secret="+m.Link.Secret+"&password=battery+staple").Want(403, "form is out of date")
 		b.Get(link).Send("/reset", "secret", m.Link.Secret, "password", "short").Want(422, "at least 10 characters", "New password of bob", m.Link.Secret)
 		b.Get(link).Send("/reset", "secret", "x", "password", "battery staple").Want(410, "This link has expired")
@@ -62,12 +62,12 @@ func TestForgottenPassword(t *testing.T) {
 
 		s.noMails.Store(true)
 		b.Get("/forgot").Want(200, "This board sends no mails. An administrator can give you a new password.").Lacks(`name="email"`)
-		p = b.Get("/login") // has a form
+		p = b.Get("/login") // a page with a form
 		p.Send("/forgot", "email", "bob@example.com").Want(403, "This board sends no mails")
 	})
 }
 
-// TestForgottenTooOften: the page says how long to wait.
+// TestForgottenTooOften checks that the page tells how long to wait.
 func TestForgottenTooOften(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -81,7 +81,7 @@ func TestForgottenTooOften(t *testing.T) {
 	}
 }
 
-// TestMailAddress: the address changes when the link to it is used.
+// TestMailAddress checks that the address changes when the link to it is used.
 func TestMailAddress(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -109,8 +109,8 @@ func TestMailAddress(t *testing.T) {
 	})
 }
 
-// TestTimeZone: members see times in the zone of their choice, everybody else in
-// UTC, and programs the same one.
+// TestTimeZone checks that members see times in the zone of their choice, that everybody else sees them in UTC, and
+// that programs get the same times.
 func TestTimeZone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -136,7 +136,7 @@ func TestTimeZone(t *testing.T) {
 	})
 }
 
-// TestJoin: who cannot join now is not told to.
+// TestJoin checks that people are not invited to join while they cannot.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -163,7 +163,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestErrorPage: the page of what is refused before the board.
+// TestErrorPage checks the page for a request that is refused in front of the board.
 func TestErrorPage(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{429: "<h1>Too many requests</h1>\n<p>Too &lt;b&gt; much.</p>\n<p>Try again in 61 seconds.</p>", 418: "<h1>Something went wrong</h1>", 503: "<h1>Not available right now</h1>"} {

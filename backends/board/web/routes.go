@@ -12,10 +12,10 @@ const (
 	post = http.MethodPost
 )
 
-// page is a page, or what a form posts to.
+// page is a route: a page, or what a form is sent to.
 type page = pages.Page[*call]
 
-// routes are all pages.
+// routes lists all pages.
 var routes = slices.Concat([]page{
 	{Method: get, Path: "/{$}", Admit: guests, Serve: (*call).index},
 	{Method: get, Path: "/forums/{forumId}", Admit: guests, Serve: (*call).forum},

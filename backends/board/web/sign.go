@@ -9,11 +9,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// loginForm asks who it is.
+// loginForm asks for name and password.
 type loginForm struct {
 	Name, Next string
-	Action     string       // the path that it is sent to
-	Kept       []pages.Kept // what is sent there with it
+	Action     string       // the path that the form is sent to
+	Kept       []pages.Kept // the fields that are sent along
 }
 
 func (c *call) askLogin() error {
@@ -24,13 +24,13 @@ func (c *call) askLogin() error {
 	return c.Show("login", "Sign in", form)
 }
 
-// errKept is told to a guest who has sent a form with a text.
+// errKept is shown to a guest who has sent a form with a text.
 var errKept = apierror.New(http.StatusForbidden, "forbidden",
 	"You are signed out. What you wrote is kept on this page: sign in, and you can send it again.")
 
-// signInWith asks a guest who has sent a form that keeps its text to sign in. The form to
-// sign in holds that text and is sent to the same path; from there the admission goes on as
-// that of the member, to whom the first form is shown once more.
+// signInWith asks a guest who has sent a form that keeps its text to sign in. The login form contains that text and
+// is sent to the same path. Once the guest has signed in, the request is admitted as that of the member, who is
+// shown the first form again.
 func (c *call) signInWith() error {
 	if err := c.ReadKept(); err != nil {
 		return err
@@ -88,21 +88,21 @@ func (c *call) logoutMeanwhile() error {
 	return c.Redirect("/", c.signedInAs())
 }
 
-// signedInAs tells members who sent a form of another tab who they are now.
+// signedInAs returns the notice that tells members who sent a form from another tab who they are now.
 func (c *call) signedInAs() string { return "You are signed in as " + c.actor.User.Name + "." }
 
-// registerForm asks for what makes a member.
+// registerForm asks for everything that makes a member.
 type registerForm struct {
 	Name, Email string
 	Approval    bool // an administrator must let the member in
 	Confirms    bool // the member must open a link that is mailed
 	Stamp       string
-	Question    string // empty: none
+	Question    string // empty if none is asked
 	Answer      string
 }
 
 func (c *call) registerForm() (*registerForm, error) {
-	if err := c.Rights.Admit(c.actor); err != nil { // the route is open to guests of a board for members only
+	if err := c.Rights.Admit(c.actor); err != nil { // guests reach this route even if the board is for members only
 		return nil, err
 	}
 	mode := c.actor.Settings().Registration

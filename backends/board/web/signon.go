@@ -8,12 +8,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// browser returns this browser as a sign-in at a provider knows it.
+// browser describes this browser to the sign-in at a provider.
 func (c *call) browser() oidclogin.Browser {
 	return oidclogin.Browser{Secret: c.Browser(), Redirect: c.Base() + "/login/oidc/callback"}
 }
 
-// beginSignOn leads to the provider.
+// beginSignOn redirects to the provider.
 func (c *call) beginSignOn() error {
 	if c.options.OIDC == nil {
 		return pages.NotFound()
@@ -30,7 +30,7 @@ func (c *call) beginSignOn() error {
 	return nil
 }
 
-// signOn serves where the provider leads back to.
+// signOn serves the address to which the provider redirects back.
 func (c *call) signOn() error {
 	if c.options.OIDC == nil {
 		return pages.NotFound()

@@ -37,7 +37,7 @@ func newSignOn(t *testing.T, db *store.DB) *signOn {
 	return s
 }
 
-// come signs a person in by a new browser, and is the page that the sign-in ends on.
+// come signs a person in with a new browser, and returns the page on which that ends.
 func (s *signOn) come(from string, claims map[string]any) (*pagestest.Browser, *pagestest.Page) {
 	s.t.Helper()
 	b := pagestest.New(s.t, s.server.URL, false)
@@ -75,7 +75,8 @@ func TestSignOn(t *testing.T) {
 		members := s.number("SELECT count(*) FROM board_users")
 		s.guest().Get("/login?next=/search").Want(http.StatusOK, "Sign in with Example", `href="/login/oidc?next=%2fsearch"`)
 
-		// Whose address is confirmed here and there is the member who has it, and stays that when the address changes.
+		// A person whose address is confirmed on both sides is the member who has it, and remains that member if
+		// the address changes.
 		b, p := s.come("/login/oidc?next=/account", claims("s-bob", "BOB@example.com"))
 		p.Want(http.StatusSeeOther).Leads("/account")
 		b.Get("/account").Want(http.StatusOK, "bob")
@@ -84,11 +85,11 @@ func TestSignOn(t *testing.T) {
 		if n := s.number("SELECT count(*) FROM board_users"); n != members {
 			t.Errorf("%d members, want %d", n, members)
 		}
-		// Another person who has the address now does not get the account.
+		// Another person who later gets the address does not get the account.
 		_, p = s.come("/login/oidc", claims("s-bob-2", "bob@example.com"))
 		p.Want(http.StatusConflict, "Another person")
 
-		// What is not confirmed, there or here, opens nothing.
+		// An address that is unconfirmed on either side opens nothing.
 		_, p = s.come("/login/oidc", claims("s-eve", "eve@example.com", "email_verified", false))
 		p.Want(http.StatusForbidden, "does not confirm")
 		_, p = s.come("/login/oidc", claims("s-eve", ""))
@@ -100,7 +101,7 @@ func TestSignOn(t *testing.T) {
 		_, p = s.come("/login/oidc", claims("s-eve", "eve@example.com"))
 		p.Want(http.StatusForbidden)
 
-		// Others join, as the board takes members.
+		// Other persons join in the way in which the board accepts members.
 		_, p = s.come("/login/oidc", claims("s-new", "new@example.com", "preferred_username", "bob", "name", "Nina <New>"))
 		p.Want(http.StatusSeeOther)
 		if n := s.number("SELECT count(*) FROM board_users WHERE username = 'Nina New' AND email = 'new@example.com' AND email_confirmed = 1 AND password_hash = '' AND state = 'active'"); n != 1 {
@@ -134,8 +135,8 @@ func TestSignOnGroups(t *testing.T) {
 	})
 }
 
-// TestSignOnLastAdministrator: a provider that names no administrators any more does not leave the board without
-// one; the sign-in succeeds, and the log tells.
+// TestSignOnLastAdministrator checks that a provider which no longer names any administrators does not leave the
+// board without one. The sign-in succeeds, and the log shows what happened.
 func TestSignOnLastAdministrator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -157,8 +158,8 @@ func TestSignOnLastAdministrator(t *testing.T) {
 		if n := s.number("SELECT count(*) FROM board_moderation_log WHERE actor_id IS NULL AND action = 'member.groups' AND detail = 'ada: stays in administrators as the last administrator, against single sign-on'"); n != 1 {
 			t.Error("the log does not tell who stays in what")
 		}
-		sign("ada", nil, 1, 1) // moderators is left: it is not what makes an administrator
-		// One who cannot act is no other administrator.
+		sign("ada", nil, 1, 1) // moderators is still there, but does not make an administrator
+		// A member who cannot act does not count as another administrator.
 		sign("bob", "root", 1, 0)
 		s.exec("UPDATE board_users SET suspended_until = " + at("%d", s.clock.now().Add(time.Hour).UnixMicro()) + " WHERE username = 'bob'")
 		sign("ada", nil, 1, 1)
@@ -166,7 +167,7 @@ func TestSignOnLastAdministrator(t *testing.T) {
 		sign("ada", nil, 0, 0)
 		sign("bob", nil, 1, 1)
 
-		// At the same time not both of two.
+		// Two administrators at the same time cannot both lose the right.
 		sign("ada", "root", 1, 0)
 		errs := make(chan error, 2)
 		for _, name := range []string{"ada", "bob"} {
@@ -186,7 +187,7 @@ func TestSignOnLastAdministrator(t *testing.T) {
 	})
 }
 
-// TestSignOnAgain: pages that ask for the password are opened by being asked at the provider.
+// TestSignOnAgain checks that pages which ask for the password are opened by signing in again at the provider.
 func TestSignOnAgain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -202,7 +203,7 @@ func TestSignOnAgain(t *testing.T) {
 	})
 }
 
-// TestSignOnOnce: a sign-in ends where it began, once.
+// TestSignOnOnce checks that a sign-in ends where it began, and works only once.
 func TestSignOnOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -230,7 +231,8 @@ func TestSignOnOnce(t *testing.T) {
 	})
 }
 
-// TestEndSessions: a sign-out at the provider ends the sessions that began there, and those of nobody else.
+// TestEndSessions checks that a sign-out at the provider ends the sessions that began there, and those of nobody
+// else.
 func TestEndSessions(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -14,13 +14,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sitemap"
 )
 
-// What search engines are told. Both are public, so the actor is the guest, whoever asks.
+// This file serves search engines. Both routes are public, so the actor is always the guest.
 
-// sitemapsAtOnce bounds how many sitemaps are written at the same time: each reads up to 50,000 threads.
+// sitemapsAtOnce limits how many sitemaps are written at the same time, since each reads up to 50,000 threads.
 const sitemapsAtOnce = 2
 
-// forRobots are the paths, as robots.txt has them (RFC 9309), that are no place to read: they lead to a form,
-// to another page, or are of one member.
+// forRobots lists paths for robots.txt (RFC 9309) that are not worth reading: they lead to a form or to another
+// page, or belong to one member.
 var forRobots = []string{
 	"/login", "/register", "/forgot", "/reset", "/email", "/confirm", "/unsubscribe", "/account", "/members/",
 	"/moderation", "/admin", "/search",
@@ -28,10 +28,11 @@ var forRobots = []string{
 	"/threads/*/posts/", "/posts/*/report",
 }
 
-// open reports whether there is something for everybody to read.
+// open reports whether guests can read anything.
 func (c *call) open() bool { return !c.options.MembersOnly && c.Posts.Listed(c.actor) }
 
-// robots keeps search engines to what there is to read; a board that guests do not read keeps them out.
+// robots serves robots.txt, which keeps search engines to what there is to read, or out of a board that guests
+// cannot read.
 func (c *call) robots() error {
 	var out strings.Builder
 	out.WriteString("User-agent: *\n")
@@ -48,15 +49,15 @@ func (c *call) robots() error {
 	return nil
 }
 
-// machines sets the headers of what programs read and caches keep.
+// machines sets the headers of answers that programs read and caches keep.
 func (c *call) machines(mediaType string) {
 	c.W.Header().Set("Content-Type", mediaType)
 	c.W.Header().Set("Cache-Control", "public, max-age=300")
 	c.W.Header().Del("Vary")
 }
 
-// sitemap serves the list of the parts, and the parts. The first (part 0) has the forums, the others have the
-// threads by their ids, so each request does bounded work and an old part changes only when its threads do.
+// sitemap serves the index of the parts, or one part. Part 0 lists the forums, and the others list the threads by
+// their ids, so each request does bounded work and an old part changes only when its threads do.
 func (c *call) sitemap() error {
 	if !c.open() {
 		return pages.NotFound()
@@ -97,7 +98,7 @@ func (c *call) sitemap() error {
 	})
 }
 
-// forumsOfSitemap writes the first page and those of forums, which lead to the threads.
+// forumsOfSitemap writes the part with the first page and the pages of the forums, which lead to the threads.
 func (c *call) forumsOfSitemap(base string) error {
 	forums, err := c.Posts.Forums(c.Context(), c.actor)
 	if err != nil {
@@ -118,7 +119,8 @@ func (c *call) forumsOfSitemap(base string) error {
 	})
 }
 
-// writeSitemap writes a file as it is read. Who gets a part of it is told so by the end of the connection.
+// writeSitemap writes a file while its content is read. If that fails halfway, the connection is aborted, so that
+// the client notices that the file is incomplete.
 func (c *call) writeSitemap(begin func(io.Writer) *sitemap.Writer, fill func(*sitemap.Writer) error) error {
 	const mediaType = "application/xml; charset=utf-8"
 	if c.R.Method == http.MethodHead {
@@ -137,10 +139,10 @@ func (c *call) writeSitemap(begin func(io.Writer) *sitemap.Writer, fill func(*si
 	return nil
 }
 
-// begun does something before the first write, while an error can still be told.
+// begun calls begin before the first write. Until then an error can still be reported.
 type begun struct {
 	io.Writer
-	begin func() // nil: done
+	begin func() // nil once it has been called
 }
 
 // Write implements io.Writer.

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestRobots: crawlers are kept from every page that is no place to read, and from no other.
+// TestRobots checks that crawlers are kept from every page that is not worth reading, and from no other.
 func TestRobots(t *testing.T) {
 	t.Parallel()
 	readable := []string{
@@ -77,7 +77,7 @@ func addresses(t *testing.T, b *browser, path string) (list []string) {
 	return append(list, read.Parts...)
 }
 
-// TestSitemap: it has what guests read and nothing else, in parts.
+// TestSitemap checks that the sitemap lists what guests can read and nothing else, in parts.
 func TestSitemap(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -112,7 +112,7 @@ func TestSitemap(t *testing.T) {
 			s.guest().Get("/sitemap.xml?part=" + part).Want(404)
 		}
 
-		// More threads than a read has, and one in the next part.
+		// More threads than one read returns, and one in the next part.
 		for i := range 1002 {
 			s.exec(at("INSERT INTO board_threads (id, forum_id, title, slug, author_name, visibility, last_poster_name, created_at, last_post_at) VALUES (%d, %d, 'x', 'x', 'x', 0, 'x', 1, 1767225600000000)", 48_000+i, public))
 			threads = append(threads, at("/threads/%d-x 2026-01-01T00:00:00Z", 48_000+i))
@@ -122,7 +122,7 @@ func TestSitemap(t *testing.T) {
 		want("/sitemap.xml?part=1", threads)
 		want("/sitemap.xml?part=2", []string{"/threads/50001 2026-01-01T00:00:00Z"})
 
-		// Where guests read nothing there is none.
+		// If guests cannot read anything there is no sitemap.
 		s.exec("DELETE FROM board_forum_overrides")
 		s.exec("UPDATE board_groups SET allow_mask = 0 WHERE kind = 'guest'")
 		s.exec("UPDATE board_permission_version SET version = version + 1")
@@ -132,7 +132,7 @@ func TestSitemap(t *testing.T) {
 	})
 }
 
-// TestCanonical: search engines know a page under one address, and a later page of a list is one of its own.
+// TestCanonical checks that a page has one address for search engines, and that a later page of a list has its own.
 func TestCanonical(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{BaseURL: "https://forum.example.com"})

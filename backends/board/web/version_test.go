@@ -12,7 +12,7 @@ import (
 
 var versionField = regexp.MustCompile(`name="version" value="([^"]+)"`)
 
-// version returns the version of what the form of a page shows.
+// version returns the version that the form of a page shows.
 func version(p *pagestest.Page) string {
 	p.T.Helper()
 	match := versionField.FindStringSubmatch(p.Text)
@@ -22,8 +22,8 @@ func version(p *pagestest.Page) string {
 	return html.UnescapeString(match[1])
 }
 
-// TestSecondEdit: who saves second sees what the other one wrote beside the own
-// text, and can save on top of that.
+// TestSecondEdit checks that the second person to save sees the first one's text beside their own, and can then
+// save over it.
 func TestSecondEdit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -50,7 +50,7 @@ func TestSecondEdit(t *testing.T) {
 	})
 }
 
-// TestSecondAdministrator: the forms of forums, groups, rights and settings, too.
+// TestSecondAdministrator checks the same for the forms of forums, groups, rights and settings.
 func TestSecondAdministrator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -59,7 +59,7 @@ func TestSecondAdministrator(t *testing.T) {
 		custom := at("/admin/groups/%d", s.number("SELECT id FROM board_groups WHERE name = 'moderators'"))
 		right := web.MatrixField(s.number("SELECT id FROM board_groups WHERE kind = 'guest'"), 0)
 		settings := s.as("ada").Get("/admin/settings").Want(200)
-		all := func(name string) []string { // all settings as they are, but for the name
+		all := func(name string) []string { // all settings as they are, except the name
 			fields := []string{"name", name}
 			for _, box := range []string{"images", "flood"} {
 				if regexp.MustCompile(`name="` + box + `" value="1" checked`).MatchString(settings.Text) {

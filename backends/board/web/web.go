@@ -1,6 +1,5 @@
-// Package web is the board as pages for people. Every rule is the service's, and
-// pages and API call the same methods of it. How a page is added is told by package
-// pages: a row in routes.go, a method of call, and a template.
+// Package web serves the board as pages for people. It contains no rules: pages and API call the same methods of
+// the services. Package pages describes how to add a page: a row in routes.go, a method of call, and a template.
 package web
 
 import (
@@ -35,7 +34,7 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// shown is parsed once.
+// shown holds the templates and static files, which are parsed once.
 var shown = sync.OnceValue(func() *pages.Look {
 	return pages.NewLook("board", files, template.FuncMap{
 		"html":       func(safe string) template.HTML { return template.HTML(safe) }, //nolint:gosec // sanitised by markup.Render
@@ -51,7 +50,7 @@ var shown = sync.OnceValue(func() *pages.Look {
 	}, resource.Templates)
 })
 
-// tint returns the class of the colour behind what stands for a picture of a member.
+// tint returns the class for the background colour of what stands for a member's picture.
 func tint(name string) string {
 	sum := 0
 	for _, r := range name {
@@ -64,21 +63,20 @@ func tint(name string) string {
 type Options struct {
 	// BaseURL is the address of the board. Default: none.
 	BaseURL string
-	// MembersOnly shows guests how to sign in and nothing else.
+	// MembersOnly shows guests only how to sign in and to join.
 	MembersOnly bool
-	// OIDC is a provider at which members may sign in, and OIDCLabel what it is called. Default: none.
+	// OIDC is a provider at which members may sign in, and OIDCLabel is its name. Default: none.
 	OIDC      *oidclogin.Provider
 	OIDCLabel string
-	// Conceal keeps a request whose address holds a secret out of the logs.
-	// Default: nothing does.
+	// Conceal keeps a request whose address contains a secret out of the logs. Default: nothing does.
 	Conceal func(*http.Request)
-	// Bar is that of pages.Options.
+	// Bar is passed on to pages.Options.
 	Bar func(*http.Request) look.Bar
 
-	sitemaps chan struct{} // who writes one now
+	sitemaps chan struct{} // has an element for each sitemap that is being written
 }
 
-// Rooms are those of a board that its pages show. All are required.
+// Rooms holds the services of a board that its pages use. All are required.
 type Rooms struct {
 	Rights      *rights.Service
 	Attachments *attachments.Service
@@ -104,12 +102,12 @@ func New(board *kernel.Server, rooms Rooms, options Options, logger *zap.Logger)
 	})
 }
 
-// Owns reports whether a path is a page; all are but those of the API.
+// Owns reports whether a path belongs to the pages, as all paths do except those of the API.
 func Owns(path string) bool {
 	return path != kernel.Mount && !strings.HasPrefix(path, kernel.Mount+"/")
 }
 
-// ErrorPage returns the page for what is refused before the board.
+// ErrorPage returns the page for a request that is refused in front of the board.
 func ErrorPage(e *apierror.Error) (http.Header, []byte) { return shown().ErrorPage("", e) }
 
 // call is a request for a page.
@@ -119,12 +117,12 @@ type call struct {
 	kernel  *kernel.Server
 	options *Options
 	actor   *rights.Actor
-	session *accounts.Session // nil: a guest
+	session *accounts.Session // nil for a guest
 	frame   *frame
 }
 
-// begin finds who asks. What is the same for everybody is kept by caches, so it goes
-// to nobody in particular: it has no cookie.
+// begin prepares the board and finds out who sends the request. Public pages are kept by caches, so they are served
+// as to a guest, without cookies.
 func begin(c *call) (*call, error) {
 	if err := c.Ready(c.Context()); err != nil {
 		return nil, err
@@ -141,7 +139,8 @@ func begin(c *call) (*call, error) {
 	return c, nil
 }
 
-// become makes the member whose session a cookie names the one who asks. Without a good session it is a guest.
+// become makes the member whose session a cookie names the actor of the request. Without a valid session the actor
+// is the guest.
 func (c *call) become(cookie string) (err error) {
 	if c.actor, c.session, err = c.Accounts.Resume(c.Context(), cookie); err != nil {
 		return err
@@ -157,19 +156,19 @@ func (c *call) become(cookie string) (err error) {
 	return nil
 }
 
-// The rules of who may open a page. What they may do there is the service's to say.
+// These functions decide who may open a page. The services decide what they may do there.
 
-// everybody admits all, also the banned, and while the board is offline.
+// everybody admits everybody, also banned members, and also while the board is offline.
 func everybody(*call) error { return nil }
 
-// readers admits programs that read feeds, as a guest does.
+// readers admits programs that read feeds and sitemaps, as guests of the board.
 func readers(c *call) error { return c.Rights.Admit(c.actor) }
 
 func guests(c *call) error { return c.admit(c.options.MembersOnly, false) }
 
 func members(c *call) error { return c.admit(true, false) }
 
-// joining admits members, also those who have not confirmed their mail address.
+// joining admits members, including those who have not confirmed their mail address yet.
 func joining(c *call) error {
 	if c.actor.Unconfirmed() {
 		return nil
@@ -177,8 +176,8 @@ func joining(c *call) error {
 	return members(c)
 }
 
-// administrators admits administrators, and asks them for the password if that was long ago. For others their
-// pages are not there.
+// administrators admits administrators, and asks them for their password if it was last given long ago. To others
+// their pages do not exist.
 func administrators(c *call) error { return c.admit(true, true) }
 
 func (c *call) admit(signedIn, administers bool) error {
@@ -203,29 +202,29 @@ func (c *call) admit(signedIn, administers bool) error {
 	return nil
 }
 
-// address returns the client's address, by which attempts are counted.
+// address returns the client's address, by which attempts are limited.
 func (c *call) address() string { return c.kernel.Address(c.R) }
 
-// once makes a form that is sent twice one.
+// once returns an idempotency key for a form, so that sending it twice has no further effect.
 func (c *call) once(texts ...string) posts.Once {
 	key := c.Once(texts...)
 	return posts.Once{Key: key, Hash: key}
 }
 
-// frame is what is around a page: .Site of templates.
+// frame holds what is around a page. Templates have it as .Site.
 type frame struct {
-	User        *rights.User // who looks; nil: a guest
+	User        *rights.User // the user who looks; nil for a guest
 	Settings    kernel.Settings
-	Joining     bool   // who looks has not confirmed the mail address yet, and may do nothing else
-	Administers bool   // who looks may change the board
+	Joining     bool   // the user has not confirmed the mail address yet, and may do nothing else
+	Administers bool   // the user may change the board
 	Feed        string // path of the Atom feed of this page
-	Place       string // path that names this page for ever
+	Place       string // permanent path of this page
 
 	call *call
 }
 
-// Canonical returns the address under which search engines know this page. It is whole where the address of
-// the board is known, since the board may be open under several.
+// Canonical returns the address under which search engines should know this page. It is a full address if that of
+// the board is known, since the board may be reachable under several.
 func (f *frame) Canonical() string {
 	if f.Place == "" {
 		return ""
@@ -233,25 +232,25 @@ func (f *frame) Canonical() string {
 	return strings.TrimSuffix(f.call.options.BaseURL, "/") + f.Place
 }
 
-// Moderates reports whether who looks approves posts anywhere.
+// Moderates reports whether the user may approve posts in any forum.
 func (f *frame) Moderates() bool {
 	return f.User != nil && f.call.actor.MayAnywhere(rights.ContentApprove)
 }
 
-// Suspended reports whether who looks may read but not decide.
+// Suspended reports whether the user may read but not write now.
 func (f *frame) Suspended() bool { return f.call.actor.Suspended(f.call.kernel.Now()) }
 
-// Unseen returns how many notifications were not read.
+// Unseen returns the number of unread notifications.
 func (f *frame) Unseen() (int, error) {
 	return f.call.Following.Unseen(f.call.Context(), f.call.actor)
 }
 
-// Joins reports whether who looks may become a member now.
+// Joins reports whether the user may register as a member now.
 func (f *frame) Joins() bool {
 	return f.Settings.Registration != kernel.RegistrationClosed && f.call.Rights.Admit(f.call.actor) == nil
 }
 
-// SignOn returns what the provider is called at which members may sign in. It is empty where there is none.
+// SignOn returns the name of the provider at which members may sign in, or an empty string if there is none.
 func (f *frame) SignOn() string {
 	if f.call.options.OIDC == nil {
 		return ""
@@ -262,7 +261,7 @@ func (f *frame) SignOn() string {
 // Mails reports whether the board sends mails.
 func (f *frame) Mails() bool { return f.call.Accounts.Mails() }
 
-// Again returns the page that mails another link, for the page that a link leads to.
+// Again returns the path of the page that mails a new link of the kind that led to this page.
 func (f *frame) Again() string {
 	return map[string]string{"/reset": "/forgot", "/email": "/account/email"}[f.call.R.URL.Path]
 }

@@ -72,7 +72,7 @@ func (c *call) startThread() error {
 	return c.Redirect(pages.Slugged("/threads/", done.Thread, done.Slug), postedNotice(done))
 }
 
-// heldNotice tells the author that nobody sees a post yet.
+// heldNotice returns the notice for an author whose post nobody else sees yet.
 func heldNotice(held bool) string {
 	if held {
 		return "Thank you. A moderator will look at your post before others see it."
@@ -80,7 +80,7 @@ func heldNotice(held bool) string {
 	return ""
 }
 
-// postedNotice adds what became of the files.
+// postedNotice returns the notice for the author of a new post, including the files that are missing.
 func postedNotice(done posts.Posted) string {
 	notice := heldNotice(done.Held())
 	if len(done.Missing) > 0 {
@@ -90,7 +90,7 @@ func postedNotice(done posts.Posted) string {
 	return notice
 }
 
-// replyForm is an answer that is being written.
+// replyForm is a reply that is being written.
 type replyForm struct {
 	enclosed
 	Thread    content.ThreadInfo
@@ -99,7 +99,8 @@ type replyForm struct {
 	Preview   string // HTML
 }
 
-// replyForm finds the thread, which the actor sees; MayAnswer tells the rest.
+// replyForm returns the form for the thread in the path, which the actor must see. MayAnswer checks whether it may
+// reply.
 func (c *call) replyForm() (*replyForm, error) {
 	thread, err := c.Posts.Thread(c.Context(), c.actor, c.ID("threadId"))
 	return &replyForm{
@@ -167,10 +168,10 @@ type editForm struct {
 	Reason  string
 	Preview string // HTML
 	Version string
-	Theirs  []pages.Change // from the other text, which came first, to this one
+	Theirs  []pages.Change // from the other text, which was saved first, to this one
 }
 
-// post finds the post of the path.
+// post returns the post that the path names, and its thread.
 func (c *call) post() (posts.PostView, content.ThreadInfo, error) {
 	return c.Posts.Post(c.Context(), c.actor, c.ID("threadId"), c.ID("postId"))
 }
@@ -215,18 +216,18 @@ func (c *call) savePost() error {
 	return c.Redirect("/posts/"+itoa(post.ID), heldNotice(done.Held))
 }
 
-// editsPerPage is how many edits a page of a history has: a text may have thousands of lines.
+// editsPerPage is how many edits a page of a history shows, since a text may have thousands of lines.
 const editsPerPage = 10
 
-// historyPage is a post with its former texts, the newest first.
+// historyPage shows a post with its former texts, newest first.
 type historyPage struct {
 	Post   posts.PostView
 	Thread content.ThreadInfo
 	Steps  []step
-	Older  int64 // the edit that the page behind begins before; 0: this is the last
+	Older  int64 // the edit before which the next page begins; 0 on the last page
 }
 
-// step is an edit: what was taken away and what came.
+// step is an edit, with what was removed and added.
 type step struct {
 	posts.Revision
 	Changes []pages.Change
@@ -241,11 +242,11 @@ func (c *call) history() error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	after, most := post.Message, editsPerPage
-	if before != 0 { // what came of the first edit of the page is the text before that one
-		before, most = before+1, editsPerPage+1
+	after, limit := post.Message, editsPerPage
+	if before != 0 { // the result of the newest edit on this page is the text before the next edit
+		before, limit = before+1, editsPerPage+1
 	}
-	list, err := c.Posts.Revisions(c.Context(), c.actor, thread.ID, post.ID, before, most)
+	list, err := c.Posts.Revisions(c.Context(), c.actor, thread.ID, post.ID, before, limit)
 	if err != nil {
 		return err
 	}
@@ -263,7 +264,7 @@ func (c *call) history() error {
 	return c.Show("history", "History", page)
 }
 
-// postPage is a question about a post.
+// postPage asks a question about a post.
 type postPage struct {
 	Post   posts.PostView
 	Thread content.ThreadInfo
@@ -287,7 +288,7 @@ func (c *call) deletePost() error {
 		return c.ShowForm(err, "delete", "Delete", postPage{Post: post, Thread: thread})
 	}
 	_, err = c.Posts.Thread(c.Context(), c.actor, thread.ID)
-	if err != nil { // it went with its first post
+	if err != nil { // the thread was deleted with its first post
 		return c.Redirect("/forums/"+itoa(thread.ForumID), "The thread is deleted.")
 	}
 	return c.Redirect(pages.Slugged("/threads/", thread.ID, thread.Slug), "The post is deleted.")

@@ -6,14 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// folded is a text, and the same with one letter in place of all that differ by case.
+// folded is a text, and a copy of it in which letters that differ only by case are the same letter.
 type folded struct {
 	text, folded string
-	// at is where each byte of folded is in text, and the end. It is nil where that is its place in folded.
-	// Letters in few scripts have as many bytes in one case as in the other, but for ſ and the like.
+	// at maps the offset of each byte in folded, and the end, to the offset in text. It is nil if the offsets are
+	// equal, as they are in most texts: few letters, such as ſ, have another size in another case.
 	at []int32
 }
 
+// fold returns text with its folded copy.
 func fold(text string) folded {
 	f := folded{text: text}
 	var b strings.Builder
@@ -38,7 +39,7 @@ func fold(text string) folded {
 	return f
 }
 
-// size returns how many bytes the rune at i has in text.
+// size returns how many bytes the rune at i takes in text.
 func size(text string, i int, r rune) int {
 	if r != utf8.RuneError {
 		return utf8.RuneLen(r)
@@ -47,7 +48,7 @@ func size(text string, i int, r rune) int {
 	return n
 }
 
-// letter returns the same rune for all that are one letter but for their case, as [strings.EqualFold] has it.
+// letter returns the same rune for all runes that differ only by case, as [strings.EqualFold] compares them.
 func letter(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'a' <= r && r <= 'z' {
@@ -62,6 +63,7 @@ func letter(r rune) rune {
 	return least
 }
 
+// offset returns the offset in text of an offset in folded.
 func (f *folded) offset(i int) int {
 	if f.at == nil {
 		return i
@@ -69,10 +71,10 @@ func (f *folded) offset(i int) int {
 	return int(f.at[i])
 }
 
-// replace replaces a word, and notes the pieces of what comes of that.
+// replace replaces all occurrences of a word, and adds the pieces of the resulting text to has.
 func (f *folded) replace(r *replacement, has *pieces) {
 	var to rewritten
-	done := 0 // of folded
+	done := 0 // the offset in folded up to which to has been written
 	for from := 0; ; {
 		i := strings.Index(f.folded[from:], r.pattern.folded)
 		if i < 0 {
@@ -80,7 +82,7 @@ func (f *folded) replace(r *replacement, has *pieces) {
 		}
 		i += from
 		end := i + len(r.pattern.folded)
-		if f.offset(end)-f.offset(i) != len(r.pattern.text) { // a word has as many bytes as the filter
+		if f.offset(end)-f.offset(i) != len(r.pattern.text) { // a match must have as many bytes as the pattern
 			_, n := utf8.DecodeRuneInString(f.folded[i:])
 			from = i + n
 			continue
@@ -101,18 +103,18 @@ func (f *folded) replace(r *replacement, has *pieces) {
 	has.add(f.folded)
 }
 
-// rewritten is a folded text that is put together from parts of others.
+// rewritten builds a folded text from parts of others.
 type rewritten struct {
 	text, folded strings.Builder
 	at           []int32
 }
 
-// add adds a part, by its place in folded.
+// add appends the part of f between two offsets in f.folded.
 func (w *rewritten) add(f *folded, from, to int) {
 	first, last := f.offset(from), f.offset(to)
 	if f.at != nil && w.at == nil {
 		w.at = make([]int32, 0, len(f.at))
-		for i := range w.folded.Len() { // until now both were alike
+		for i := range w.folded.Len() { // until now text and folded were alike
 			w.at = append(w.at, int32(i))
 		}
 	}
@@ -132,8 +134,8 @@ func (w *rewritten) end() folded {
 	return folded{text: w.text.String(), folded: w.folded.String(), at: w.at}
 }
 
-// pieces are the stretches of four bytes that a text has, or had: few of many words need
-// be looked for in it.
+// pieces is the set of all sequences of four bytes that a text contains or contained. With it, few of many words
+// have to be searched for in the text.
 type pieces struct{ seen [1 << 10]uint64 }
 
 func (p *pieces) add(text string) {
@@ -147,7 +149,7 @@ func (p *pieces) add(text string) {
 	}
 }
 
-// mayHave reports whether the text may have a word. It is false only for a word that the text does not have.
+// mayHave reports whether the text may contain a word. If it returns false, the text does not contain it.
 func (p *pieces) mayHave(word string) bool {
 	var last uint32
 	for i := range len(word) {
@@ -159,5 +161,5 @@ func (p *pieces) mayHave(word string) bool {
 	return true
 }
 
-// place returns which of 1<<16 places stands for a piece.
+// place returns which of 1<<16 bits stands for a piece.
 func place(piece uint32) uint32 { return piece * 0x9E3779B1 >> 16 }

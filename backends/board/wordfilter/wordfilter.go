@@ -1,6 +1,5 @@
-// Package wordfilter finds the words in a text that administrators have set: those that
-// the board replaces, and those that hold a post. Filters are prepared once, and a text
-// once for all of them.
+// Package wordfilter finds words in a text that administrators have chosen: words that the board replaces, and
+// words for which it holds a post. The filters are prepared once, and a text is prepared once for all filters.
 package wordfilter
 
 import (
@@ -11,14 +10,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Filter is a word, whatever its case. It may be a part of another.
+// Filter is a word to look for, regardless of case, also as a part of other words.
 type Filter struct {
 	Pattern     string
 	Replacement string
-	Hold        bool // holds a post; else it is replaced
+	Hold        bool // the word holds the post; otherwise it is replaced
 }
 
-// List are filters that are prepared.
+// List is a list of prepared filters.
 type List struct {
 	holds    []string // in lower case
 	replaces []replacement
@@ -26,10 +25,10 @@ type List struct {
 
 type replacement struct {
 	pattern, by folded
-	odd         bool // one of them is not plain text: it is looked for letter by letter
+	odd         bool // one of them may be invalid UTF-8, so matches are tried at each byte
 }
 
-// New prepares filters. They replace in this order, each in what those before it left.
+// New prepares filters. Replacements are made in this order, each in the result of those before it.
 func New(filters []Filter) *List {
 	l := new(List)
 	for _, f := range filters {
@@ -58,7 +57,7 @@ func Load(c store.Conn) (*List, error) {
 	return New(filters), err
 }
 
-// Holds reports whether a text has a word that holds it.
+// Holds reports whether a text contains a word that holds posts.
 func (l *List) Holds(text string) bool {
 	if len(l.holds) == 0 {
 		return false
@@ -70,11 +69,11 @@ func (l *List) Holds(text string) bool {
 		func(word string) bool { return has.mayHave(word) && strings.Contains(lower, word) })
 }
 
-// replacedMost bounds how long, in bytes, replacements may make a text; it is
-// too long for everything then.
+// replacedMost limits the length of a text, in bytes, to which replacements are still applied. A text of that
+// length is too long for everything.
 const replacedMost = 1 << 20
 
-// Replace replaces words.
+// Replace returns the text with filtered words replaced.
 func (l *List) Replace(text string) string {
 	if len(l.replaces) == 0 {
 		return text
@@ -100,7 +99,8 @@ func (l *List) Replace(text string) string {
 	return at.text
 }
 
-// replaceLetters tries a word at each byte. It is what [folded.replace] does, for any bytes.
+// replaceLetters replaces a word, comparing it at each byte. It gives the same result as [folded.replace], for any
+// bytes.
 func replaceLetters(text, old, by string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {

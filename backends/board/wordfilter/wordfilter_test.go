@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// plainly applies the filters one after the other and letter by letter.
+// plainly applies the filters one after the other, comparing letter by letter.
 func plainly(filters []Filter, text string) (replaced string, holds bool) {
 	replaced = text
 	for _, f := range filters {
@@ -33,12 +33,12 @@ func TestReplace(t *testing.T) {
 		{nil, "text", "text"},
 		{[]string{"darn=d***"}, "Darn, DARNED and dar n", "d***, d***ED and dar n"},
 		{[]string{"darn="}, "darndarn", ""},
-		{[]string{"ab=b", "bb=c"}, "abab", "c"},  // in their order, each in what the others left
-		{[]string{"bb=c", "ab=b"}, "abab", "bb"}, // and not again
-		{[]string{"aa=a"}, "aaaaa", "aaa"},       // a replacement is not looked at again
+		{[]string{"ab=b", "bb=c"}, "abab", "c"},  // in their order, each in the result of those before it
+		{[]string{"bb=c", "ab=b"}, "abab", "bb"}, // and not a second time
+		{[]string{"aa=a"}, "aaaaa", "aaa"},       // the replacement is not searched again
 		{[]string{"ünïcode=x"}, "ÜNÏCODE Ünïcode", "x x"},
 		{[]string{"слово=x", "ς=s"}, "СЛОВО σλΣ", "x sλs"},
-		{[]string{"kiss=x"}, "\u212Aiss KI\u017Fs", "\u212Aiss KI\u017Fs"}, // other bytes than the filter has
+		{[]string{"kiss=x"}, "\u212Aiss KI\u017Fs", "\u212Aiss KI\u017Fs"}, // not the same number of bytes as in the filter
 		{[]string{"k\u017F=x"}, "\u212A KS \u017Fk K\u017F", "\u212A KS \u017Fk x"},
 		{[]string{"\u017Fs=x", "xb=\u017Fy", "\u017Fy=z"}, "S\u017Fb", "z"},
 		{[]string{"\u017Fs=\u1E9E"}, "a\u017F\u017FSb\u017Fs", "a\u017F\u1E9Eb\u1E9E"},
@@ -75,7 +75,7 @@ func TestHolds(t *testing.T) {
 		{[]string{"not", "ca"}, "Cat", true},
 		{[]string{"straße"}, "STRASSE", false},
 		{[]string{"СЛОВО"}, "словом", true},
-		{[]string{"i"}, "\u0130", true}, // as its lower case has it
+		{[]string{"i"}, "\u0130", true}, // its lower case contains it
 	} {
 		filters := make([]Filter, 0, 2*len(test.words))
 		for _, word := range test.words {
@@ -87,7 +87,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// FuzzFilters: prepared filters do what each of them would do letter by letter.
+// FuzzFilters checks that prepared filters do what each of them would do letter by letter.
 func FuzzFilters(f *testing.F) {
 	for _, seed := range []string{
 		"darn=d***\ncasino!\nb=\xff\n\nThe Darn CASINO b", "k=\u212A\n\u017Fs=x\n\nKi\u017FS \u1E9E", "aa=a\na=aa\n\naaaa", "\uFFFDkk=x\n\n\u20ACk\u212A", "\u2126=\u03C9\n\u0345=\u1FBE\n\n\u03A9\u0399",
