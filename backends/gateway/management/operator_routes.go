@@ -23,7 +23,7 @@ var (
 	spendingParams = []rest.Param{
 		{Name: "from", Description: "First day, in UTC. Default: 30 days before the end.", Schema: `{"type":"string"}`},
 		{Name: "to", Description: "End; its day is not in it. Default: tomorrow.", Schema: `{"type":"string"}`},
-		{Name: "by", Description: "What to sum by, between commas: organisation, team, user, key, provider, model, tag, end_user, day, hour. Users and keys are not told apart by team, tag and end user, and not within a team; tags and end users not by each other and by hour.", Schema: `{"type":"string","default":"team,model"}`},
+		{Name: "by", Description: "What to sum by, between commas: organisation, team, user, key, provider, model, tag, end_user, day, hour. user and key cannot be combined with team, tag and end_user, nor be used within a team; tag and end_user cannot be combined with each other or with hour.", Schema: `{"type":"string","default":"team,model"}`},
 		{
 			Name: "compare", Description: "Adds what was spent in the time before that is as long; not by day and hour.",
 			Schema: `{"type":"boolean","default":false}`,
