@@ -151,7 +151,8 @@ type Site[C any] struct {
 	mux     *http.ServeMux
 }
 
-// site holds what does not depend on the service's call type.
+// site is the part of a Site that does not depend on the type parameter C, so that other types can refer to it. Its
+// fields are Options with their defaults, unless a comment says otherwise.
 type site struct {
 	look                            *Look
 	called, part                    string

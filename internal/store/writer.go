@@ -374,7 +374,9 @@ func (w *writer) alone(c *change) {
 	}
 }
 
-// commit makes the changes durable and ends them.
+// commit commits the transaction with the changes that joined it, and ends each of them with the outcome. If one of
+// several changes makes that impossible, the transaction is rolled back and every change runs again in a transaction of
+// its own, so that only the one at fault fails. Without changes, commit rolls the transaction back.
 func (w *writer) commit(joined []*change) {
 	if len(joined) == 0 {
 		w.rollback()

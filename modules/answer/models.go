@@ -89,6 +89,7 @@ func (d *door) open(into *http.RoundTripper) {
 	d.all = append(d.all, into)
 }
 
+// shut disconnects the door from a cascade for which open was called, unless it is the only one left.
 func (d *door) shut(into *http.RoundTripper) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,11 +120,12 @@ func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
 	return (*into).RoundTrip(r)
 }
 
-// doors are the doors of a node.
+// doors are the doors of a node: one for the language model and one for the model of dense vectors.
 type doors struct{ model, dense door }
 
-// open makes the doors lead into the cascade of the configuration that is being provisioned, once it has
-// started.
+// open connects the doors in n with the cascade of the configuration that is being provisioned, as the user and
+// with the key of the endpoint. It does so when the configuration has started, so that the doors still lead to
+// the previous one if it fails; Cleanup disconnects them. Endpoints whose URL is not Cascade need no door.
 func (h *Handler) open(ctx caddy.Context, n *doors) error {
 	for _, one := range []struct {
 		of   *Endpoint

@@ -43,7 +43,7 @@ func commands(root *cobra.Command) {
 	cli.Group(root, checkCommand(o), userCommand(o), importCommand(o), exportCommand(o), reencryptCommand(o))
 }
 
-// session is the open database with what a subcommand needs for its output.
+// session is what a subcommand works with: its input and output, and a server without listeners on the open database.
 type session struct {
 	*cli.Session
 	*kernel.Server

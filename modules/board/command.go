@@ -47,7 +47,7 @@ func commands(root *cobra.Command) {
 	cli.Group(root, initCommand(o), token, seedCommand(o), reencryptCommand(o))
 }
 
-// session is the open board, with what a subcommand needs to answer.
+// session is what a subcommand works with: its input and output, and the open board.
 type session struct {
 	*cli.Session
 	*board.Server
@@ -69,7 +69,8 @@ func (o *options) run(work func(s *session, args []string) error) func(*cobra.Co
 	})
 }
 
-// answer writes value as JSON, or else text, unless it is empty, and a note for people.
+// answer prints the result of a subcommand. With --json it prints value. Otherwise it prints text, unless that is empty,
+// as the output of the command, and note apart from it, as a message for people.
 func answer(s *cli.Session, value any, text, note string) error {
 	return s.Answer(value, func(w io.Writer) {
 		if text != "" {

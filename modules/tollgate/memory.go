@@ -79,5 +79,6 @@ func (a *App) MemorySize() int64 {
 	return a.Memory
 }
 
-// MemoryBudget returns the budget from which bodies of requests and answers of upstreams are taken before they grow.
+// MemoryBudget returns the budget for the bodies of requests and the answers of upstreams. Whoever reads one of them
+// takes bytes from it before allocating memory, and gives them back afterwards. All configurations share the budget.
 func (a *App) MemoryBudget() *memory.Budget { return a.memory }

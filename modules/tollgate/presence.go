@@ -119,12 +119,13 @@ func (m *Mounted) URL(r *http.Request, path string) string {
 	return found
 }
 
-// Services returns the services of the process that the sender of r may know of. Those of the home page come first.
+// Services returns the services of the process that Presence.Visible shows to the sender of r. The home pages come first,
+// and the others are sorted by title.
 func (a *App) Services(r *http.Request) []*Mounted {
 	return slices.DeleteFunc(a.AllServices(), func(m *Mounted) bool { return m.Visible != nil && !m.Visible(r) })
 }
 
-// AllServices returns the services of the process, for administrators.
+// AllServices returns all services of the process, in the order of Services. Only administrators may see them.
 func (a *App) AllServices() []*Mounted {
 	if all := a.mounted.Load(); all != nil {
 		return slices.Clone(*all)

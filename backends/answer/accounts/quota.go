@@ -158,9 +158,12 @@ func (a *Accounts) rate(c kernel.Conn, key int64, now time.Time) (Rate, error) {
 		key, now.Add(-r.Window).UnixMicro()); err != nil {
 		return r, err
 	}
-	return r, a.stand(c, &r, key, now)
+	err := a.stand(c, &r, key, now)
+	return r, err
 }
 
+// stand sets r.Remaining and r.Reset, the time until the oldest entry leaves the window, from the entries of the
+// key in the window before now.
 func (a *Accounts) stand(c kernel.Conn, r *Rate, key int64, now time.Time) error {
 	var n int
 	var oldest int64

@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// These match quarters and halves that are named without a year, and lengths that make a date the end of one.
+// quarterWords and halfWords match the names of quarters and halves without a year. ofQuarters and ofHalves match
+// the words for their lengths, which make a date in the same text the end of a quarter or a half.
 var (
 	quarterWords = [...]*regexp.Regexp{
 		regexp.MustCompile(`(?i)\bq1\b|\b1q|\bfirst[- ]quarter`), regexp.MustCompile(`(?i)\bq2\b|\b2q|\bsecond[- ]quarter`),
@@ -23,8 +24,9 @@ var (
 	ofHalves   = regexp.MustCompile(`(?i)\b(?:six|6) months|\b26 weeks|\bhalf`)
 )
 
-// otherPart returns the name of a quarter or a half of a year that a sentence mentions and its passages do
-// not, or the empty string. Years are looked up as numbers.
+// otherPart returns the first quarter or half of a year that the sentence names, as it is written there, and
+// that neither the passages marked in the sentence nor the computed values are about. It returns the empty
+// string if there is none. It ignores the years, which are checked as numbers.
 func (c *Checker) otherPart(s draft.Sentence) string {
 	for _, m := range metrics.Periods(s.Text) {
 		p := m.Period
@@ -44,6 +46,7 @@ func (c *Checker) otherPart(s draft.Sentence) string {
 	return ""
 }
 
+// samePart reports whether p is the quarter or the half that q names, in any year.
 func samePart(p, q kernel.Period) bool {
 	quarter, half := p.Part()
 	return q.Quarter != 0 && quarter == q.Quarter || q.Half != 0 && half == q.Half

@@ -66,8 +66,10 @@ type factKey struct {
 	months int
 }
 
-// source makes a document of the facts: those of known metrics, and a table of years for each part of a
-// report, in which they can be looked up and cited.
+// source converts the facts to a document, with the fields of base that the file does not give. Of the facts of
+// each known metric and period it keeps one in Source.Facts, the first by chosen.before. Source.Pages are tables
+// of them by year, one for each part of a report, so that passages with them can be found and cited. It returns
+// an error if the company is missing, if no metric is known, or if there are more than mostFacts.
 func (c *companyFacts) source(base Source) (Source, error) {
 	s := base
 	cik, err := scalar(c.CIK)

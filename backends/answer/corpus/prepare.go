@@ -160,7 +160,7 @@ func (p *prepared) shows(f kernel.Fact) int {
 					func(c string) bool { return strings.Trim(c, "$€£¥() ") == f.Figure.Text }) {
 					continue
 				}
-				if m, ok := metrics.Label(t.Rows[r].Label); ok && m.Key == f.Metric {
+				if m, ok := metrics.ByLabel(t.Rows[r].Label); ok && m.Key == f.Metric {
 					return i
 				}
 				if anywhere < 0 && len(f.Figure.Text) > fewestDigits {

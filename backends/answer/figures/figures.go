@@ -192,8 +192,10 @@ func (m *Mention) back(text string, end int) (last int, glued bool) {
 	return last, false
 }
 
-// wordAfter returns the word or the per cent sign that a text begins with, in lower case, and its size
-// including the space before it.
+// wordAfter returns the word or the per cent sign with which a text begins, in lower case. A word has up to
+// eleven letters from a to z; spaces, at most three, may precede it. size is the number of bytes up to its end,
+// including the spaces, and spaced reports whether there are any. A hyphen or a longer word gives an empty word
+// of size 0, as if spaced.
 func wordAfter(text string) (word string, size int, spaced bool) {
 	i := 0
 	for i < len(text) && i < 3 && (text[i] == ' ' || strings.HasPrefix(text[i:], "\u00a0")) {

@@ -137,7 +137,7 @@ func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64,
 		}
 		return find(own, subject, periods)
 	}
-	if m, known := metrics.Label(subject); known {
+	if m, known := metrics.ByLabel(subject); known {
 		if s := f.facts[m.Key]; s != nil && len(periods) > 0 {
 			if _, ok := s.at(periods); ok {
 				return s, 0.95, true

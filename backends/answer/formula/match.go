@@ -49,7 +49,7 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 	}
 	same := false
 	if metric != "" {
-		if m, ok := metrics.Label(s.Name); ok && m.Key == metric {
+		if m, ok := metrics.ByLabel(s.Name); ok && m.Key == metric {
 			same = true
 		}
 	}
@@ -130,7 +130,7 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 	}
 	score := cover * (1 - 0.5*extra/(name+0.7))
 	if metric != "" && !same { // the name of another metric: gross profit, where profit is asked for
-		if m, ok := metrics.Label(s.Name); ok && m.Key != metric {
+		if m, ok := metrics.ByLabel(s.Name); ok && m.Key != metric {
 			score -= otherMetric
 		}
 	}
@@ -164,7 +164,7 @@ func near(t terms.Term, words set) bool {
 func find(all []*Series, subject string, periods []kernel.Period) (*Series, float64, bool) {
 	stems := terms.Of(subject)
 	metric := ""
-	if m, ok := metrics.Label(subject); ok {
+	if m, ok := metrics.ByLabel(subject); ok {
 		metric = m.Key
 	}
 	var best []scored

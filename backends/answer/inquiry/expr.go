@@ -224,7 +224,7 @@ func wordLeaf(words string) *expr {
 
 // named returns the metric that a text names, if the text contains nothing else but filler.
 func named(text string) (key string, ok bool) {
-	if m, ok := metrics.Label(strings.TrimSpace(text)); ok {
+	if m, ok := metrics.ByLabel(strings.TrimSpace(text)); ok {
 		return m.Key, true
 	}
 	found := metrics.Find(text)

@@ -480,7 +480,10 @@ func measureOf(key string) measure {
 	return measure{name: m.Name, key: key, expr: &expr{op: 'm', key: key}, unit: string(metrics.UnitOf(key))}
 }
 
-// define takes the formulas that a question states. It returns false if one of them cannot be read.
+// define parses the sentences of a question that define a measure by a formula, such as "DPO is defined as
+// 365 * …", into q.own. Its keys are those of metrics; the empty key stands for a measure that is no metric. A
+// sentence such as "calculate DPO using …" states no formula; it is accepted if the metrics after "using" are
+// parts of the known formula of the measure. define returns false if a sentence cannot be understood.
 func (q *Inquiry) define(definitions []string) bool {
 	q.own = make(map[string]*expr)
 	for _, s := range definitions {

@@ -11,15 +11,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// mark is a condition by which a measure is judged to be good, such as ">= 1", or "roa < 5" for another
-// measure.
+// mark is a condition by which a measure is judged to be good, such as ">= 1" for the measure itself, or
+// "roa < 5" for another one.
 type mark struct {
 	key   string
 	op    string
 	limit float64
 }
 
-// marksOf returns the marks of a measure, which the vocabulary separates by ";". One that holds is enough.
+// marksOf returns the marks of a measure, which the vocabulary separates by ";". The measure is good if one of
+// them holds. marksOf returns nil if one of them is malformed.
 func marksOf(key string) (all []mark) {
 	for one := range strings.SplitSeq(metrics.Good(key), ";") {
 		words := strings.Fields(one)
@@ -38,6 +39,7 @@ func marksOf(key string) (all []mark) {
 	return all
 }
 
+// holds reports whether a value satisfies the condition. Any operator other than ">=" and "<=" means "<".
 func (m mark) holds(value float64) bool {
 	switch m.op {
 	case ">=":

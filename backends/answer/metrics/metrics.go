@@ -256,9 +256,10 @@ var (
 	leads     = regexp.MustCompile(`(?i)^(?:less|add|plus|of which|including|consolidated)\b:?\s+`)
 )
 
-// Label returns the metric of a row's label, which must be one of the metric's names and nothing more, except
-// for references to notes.
-func Label(label string) (kernel.Metric, bool) {
+// ByLabel returns the metric whose name is the label of a table's row. The label must be one of the metric's
+// names; only references to notes, such as "(a)" or "(see note 3)", and words before it, such as "less:", are
+// ignored. It returns false if there is no such metric, or if the label is longer than 200 bytes.
+func ByLabel(label string) (kernel.Metric, bool) {
 	if len(label) > 200 {
 		return kernel.Metric{}, false
 	}

@@ -39,7 +39,7 @@ func TestLabel(t *testing.T) {
 		"Trade accounts receivable, net, noncurrent":      "",
 		"Net sales of chicken":                            "",
 	} {
-		m, ok := Label(label)
+		m, ok := ByLabel(label)
 		if m.Key != want || ok != (want != "") {
 			t.Errorf("%q is %q, not %q", label, m.Key, want)
 		}
@@ -105,7 +105,7 @@ func FuzzMetrics(f *testing.F) {
 			}
 			last = m.Start
 		}
-		Label(text)
+		ByLabel(text)
 		Topic(text, text)
 	})
 }

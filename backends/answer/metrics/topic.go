@@ -83,7 +83,7 @@ func Topic(section, headers string) byte {
 	}
 	rows := make(map[string]bool)
 	for line := range strings.SplitSeq(headers, "\n") {
-		if m, ok := Label(line); ok {
+		if m, ok := ByLabel(line); ok {
 			rows[m.Key] = true
 		}
 	}

@@ -27,8 +27,9 @@ type candidate struct {
 // them.
 const mostScored = 8_000
 
-// candidates returns the passages that pass the filters and have a term of the question. If no issuer is
-// given, or if the filters leave more than mostScored passages, it takes those that propose returns.
+// candidates returns the passages that are to be scored: those that pass the filters and contain a term of the
+// question. It reads every passage of the issuers in f. If f has no issuers, or if more than mostScored of their
+// passages pass the filters, it reads only those that propose finds in the full-text index.
 func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *wanted, f kernel.Filters) ([]*candidate, error) {
 	if len(f.Issuers) > 0 {
 		query := strings.Builder{}

@@ -15,7 +15,7 @@ import (
 // mostTerms bounds the terms of a question that are looked for.
 const mostTerms = 32
 
-// wanted is a question in the form in which it is looked for.
+// wanted holds what a question is searched by: its terms, years, periods and metrics.
 type wanted struct {
 	terms []sought
 	years []int
@@ -24,12 +24,12 @@ type wanted struct {
 	// pairs are words that follow each other, joined by a space.
 	pairs   []string
 	metrics []string // keys of the metrics that the question names
-	parts   []byte   // the parts of a report that they are in, in the form that vectors have
+	parts   []byte   // the parts of a report that have these metrics, encoded as in vectors
 	all     bool     // passages without any of the terms are accepted too
-	vague   bool     // the question has no other words than those that say what to do
+	vague   bool     // the question has no other words than those in asking
 }
 
-// sought is a term with its weight.
+// sought is a term that is searched for, with its weight.
 type sought struct {
 	term   terms.Term
 	hash   uint32

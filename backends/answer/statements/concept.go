@@ -83,7 +83,7 @@ func concept(label, group string, kind kernel.Statement, own *regexp.Regexp) (ke
 			return "", 0
 		}
 		if including.MatchString(whole) {
-			if m, ok := metrics.Label(strings.TrimSpace(including.ReplaceAllString(label, ""))); ok && m.Key == "net_income" {
+			if m, ok := metrics.ByLabel(strings.TrimSpace(including.ReplaceAllString(label, ""))); ok && m.Key == "net_income" {
 				return "profit", 0
 			}
 			return "", 0
@@ -113,15 +113,15 @@ func concept(label, group string, kind kernel.Statement, own *regexp.Regexp) (ke
 	if kind == kernel.CashFlow && closing.MatchString(label) {
 		return "", 0
 	}
-	m, ok := metrics.Label(label)
+	m, ok := metrics.ByLabel(label)
 	if total.MatchString(label) {
 		rank = max(rank, 1)
 		if !ok {
-			m, ok = metrics.Label(strings.TrimSpace(label[len("total"):]))
+			m, ok = metrics.ByLabel(strings.TrimSpace(label[len("total"):]))
 		}
 	}
 	if !ok {
-		m, ok = metrics.Label(strings.TrimSuffix(strings.TrimSuffix(label, ", net"), " net"))
+		m, ok = metrics.ByLabel(strings.TrimSuffix(strings.TrimSuffix(label, ", net"), " net"))
 	}
 	if !ok {
 		return patterned(label, kind), rank - 1
@@ -170,7 +170,7 @@ func ofShares(label, group string) string {
 
 // shareish reports whether a row in the group of earnings per share is one of them.
 func shareish(label string) bool {
-	m, ok := metrics.Label(label)
+	m, ok := metrics.ByLabel(label)
 	return !ok || m.Key == "net_income" || attributed.MatchString(label)
 }
 

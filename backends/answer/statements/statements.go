@@ -255,7 +255,7 @@ func (s *statement) mixed() bool {
 		return false
 	}
 	for i := range s.Rows {
-		m, ok := metrics.Label(s.Rows[i].Label)
+		m, ok := metrics.ByLabel(s.Rows[i].Label)
 		if ok && (s.kind == kernel.Income && m.Instant && m.Statement == kernel.Balance || s.kind == kernel.Balance &&
 			(m.Key == "revenue" || m.Key == "net_income")) {
 			return true

@@ -15,7 +15,7 @@ func (t *Table) Facts(report kernel.Period) []kernel.Fact {
 	var facts []kernel.Fact
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		m, ok := metrics.Label(row.Label)
+		m, ok := metrics.ByLabel(row.Label)
 		// Such a row is for the table, not for the group above it.
 		total := len(row.Label) > 6 && strings.EqualFold(row.Label[:6], "total ")
 		if !ok || !total && !groupAllows(row.Group, m) {
@@ -66,7 +66,7 @@ func groupAllows(group string, m kernel.Metric) bool {
 	if group == "" || grouping.MatchString(strings.TrimSpace(group)) {
 		return true
 	}
-	if of, ok := metrics.Label(group); ok {
+	if of, ok := metrics.ByLabel(group); ok {
 		return of.Key == m.Key || of.Statement == m.Statement
 	}
 	return len(metrics.Periods(group)) > 0 && PeriodOnly(group)

@@ -17,10 +17,12 @@ var spaced = strings.NewReplacer("inthousands", "in thousands", "inmillions", "i
 	"in RMB ",
 	"USDm", "in USD m", "EURm", "in EUR m", "GBPm", "in GBP m", "NT dollars", "NT$")
 
-// Said returns what a caption, a corner or a header says about figures.
+// Said returns the units (scale, currency, per cent and so on) that a caption, a corner or a header states.
 func Said(text string) figures.Units { return figures.Caption(spaced.Replace(text)) }
 
-// units sets what the text above a table says about its figures.
+// units sets the units of the table and of its columns. The table's come from its corner and from rows of the
+// header with nothing but a unit; if these state no scale, also from a phrase such as "(in millions)" in the
+// caption or in the text after the table. A column's come from its header.
 func (t *Table) units(header [][]string) {
 	t.Units = Said(t.Corner)
 	for _, row := range header {

@@ -103,7 +103,7 @@ func (a *API) patchBroker(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	may, err := matching(c, brokerTag)
+	may, err := checkIfMatch(c, brokerTag)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (a *API) patchBroker(c *call) (any, error) {
 }
 
 func (a *API) deleteBroker(c *call) (any, error) {
-	may, err := matching(c, brokerTag)
+	may, err := checkIfMatch(c, brokerTag)
 	if err != nil {
 		return nil, err
 	}

@@ -192,7 +192,7 @@ func (a *API) patchClient(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	may, err := matching(c, clientTag)
+	may, err := checkIfMatch(c, clientTag)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (a *API) deleteClient(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	may, err := matching(c, clientTag)
+	may, err := checkIfMatch(c, clientTag)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +287,7 @@ func (a *API) deleteClient(c *call) (any, error) {
 
 func (a *API) setStatus(status, action string) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
-		may, err := matching(c, clientTag)
+		may, err := checkIfMatch(c, clientTag)
 		if err != nil {
 			return nil, err
 		}

@@ -140,7 +140,7 @@ func (a *API) patchResource(c *call) (any, error) {
 	if err := body.broker(c, a); err != nil {
 		return nil, err
 	}
-	may, err := matching(c, resourceTag)
+	may, err := checkIfMatch(c, resourceTag)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (a *API) patchResource(c *call) (any, error) {
 }
 
 func (a *API) deleteResource(c *call) (any, error) {
-	may, err := matching(c, resourceTag)
+	may, err := checkIfMatch(c, resourceTag)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (a *API) setMode(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	may, err := matching(c, modeTag)
+	may, err := checkIfMatch(c, modeTag)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +132,8 @@ func (a *API) audit(c *call) (any, error) {
 	return a.names(c, answer, m)
 }
 
-// stats serves the numbers of clients, users and so on. With the parameter most, each is counted only up to that
-// number, which is quick however many there are.
+// stats serves the numbers of clients, users, resources, consents and live tokens. The query parameter "most" limits how
+// far each of them is counted, which bounds the time that large tables take; 0 or none means no limit.
 func (a *API) stats(c *call) (any, error) {
 	limit, err := c.Int("most", 0, 1, maxCount)
 	if err != nil {
@@ -178,7 +178,7 @@ func (a *API) stats(c *call) (any, error) {
 	return counts, err
 }
 
-// maxCount bounds the parameter most.
+// maxCount bounds the query parameter "most" of stats.
 const maxCount = 1_000_000
 
 func (a *API) status(c *call) (any, error) {

@@ -105,7 +105,7 @@ func (a *API) patchUser(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	may, err := matching(c, userTag)
+	may, err := checkIfMatch(c, userTag)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (a *API) patchUser(c *call) (any, error) {
 }
 
 func (a *API) deleteUser(c *call) (any, error) {
-	may, err := matching(c, userTag)
+	may, err := checkIfMatch(c, userTag)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (a *API) setUser(
 	set func(ctx context.Context, id, by string, may ...func(u *users.User) error) (*users.User, error),
 ) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
-		may, err := matching(c, userTag)
+		may, err := checkIfMatch(c, userTag)
 		if err != nil {
 			return nil, err
 		}

@@ -43,9 +43,10 @@ func tagged(c *call, response any, tag string) any {
 	return response
 }
 
-// matching returns a function that returns an error with status 412 if the request has If-Match and that does not match
-// the stored object.
-func matching[T any](c *call, tag func(one T) string) (func(one T) error, error) {
+// checkIfMatch returns a function that compares the header If-Match of the request with the entity tag of the stored
+// object, and returns an error with status 412 if they do not match. Without If-Match that function returns nil.
+// checkIfMatch itself returns an error if If-Match is malformed.
+func checkIfMatch[T any](c *call, tag func(one T) string) (func(one T) error, error) {
 	match, err := c.Match()
 	return func(one T) error {
 		if match == nil {

@@ -104,7 +104,7 @@ func (a *API) replaceIdP(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	may, err := matching(c, idpTag)
+	may, err := checkIfMatch(c, idpTag)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (a *API) replaceIdP(c *call) (any, error) {
 }
 
 func (a *API) deleteIdP(c *call) (any, error) {
-	may, err := matching(c, idpTag)
+	may, err := checkIfMatch(c, idpTag)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (a *API) replaceXAAPolicy(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	may, err := matching(c, policyTag)
+	may, err := checkIfMatch(c, policyTag)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (a *API) replaceXAAPolicy(c *call) (any, error) {
 }
 
 func (a *API) deleteXAAPolicy(c *call) (any, error) {
-	may, err := matching(c, policyTag)
+	may, err := checkIfMatch(c, policyTag)
 	if err != nil {
 		return nil, err
 	}

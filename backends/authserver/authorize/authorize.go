@@ -160,7 +160,7 @@ func (s *Authorize) Next(
 
 // Needs reports whether a request requires a second factor that the signed-in user has not proved yet.
 func (s *Authorize) Needs(r *Request, session *login.Session) bool {
-	return (s.SecondFactor || r.Two) && !session.Two()
+	return (s.SecondFactor || r.Two) && !session.HasSecondFactor()
 }
 
 // SignedIn reports whether the user is signed in as a request requires; session is nil if nobody is signed in. If not,

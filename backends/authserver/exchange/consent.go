@@ -23,7 +23,7 @@ func (x *Exchange) granted(ctx context.Context, r *Request) error {
 	}
 	needs := make([]consent.Need, len(r.targets))
 	for i, t := range r.targets {
-		needs[i] = consent.Need{Resource: t.ID, Scope: cut(r.scope, t.Names())}
+		needs[i] = consent.Need{Resource: t.ID, Scope: intersect(r.scope, t.Names())}
 	}
 	found, err := x.consents(ctx, r)
 	if err != nil {
@@ -103,7 +103,7 @@ func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answ
 	}
 	if len(scope) == 0 {
 		if at := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == target.ID }); at >= 0 {
-			scope = cut(found[at].Scope, target.Names())
+			scope = intersect(found[at].Scope, target.Names())
 		}
 	}
 	if _, err := x.covered(found, target, scope); err != nil {
@@ -120,12 +120,12 @@ func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answ
 	return answer, nil
 }
 
-// cut returns the words that are also in among.
-func cut(words, among []string) (kept []string) {
-	for _, word := range words {
-		if slices.Contains(among, word) {
-			kept = append(kept, word)
+// intersect returns the scopes of a that are also in b, in the order of a.
+func intersect(a, b []string) (both []string) {
+	for _, scope := range a {
+		if slices.Contains(b, scope) {
+			both = append(both, scope)
 		}
 	}
-	return kept
+	return both
 }

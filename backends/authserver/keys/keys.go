@@ -25,16 +25,17 @@ const (
 
 // Stored is a key in a Store.
 type Stored struct {
-	// Name identifies the key in its store. A key that was read under a name is not read again.
+	// Name identifies the key in its store. Keys opens a key only once and keeps it under this name, so the store must
+	// not give the name to another key.
 	Name string
 	// Algorithm is ES256 or RS256. It is empty if it is only known once the key has been read.
 	Algorithm string
 	CreatedAt time.Time
 	// Open reads the private key in PKCS #8 form.
 	Open func(ctx context.Context) ([]byte, error)
-	// Sign is used instead of Open if the key does not leave its store: it signs a SHA-256 digest. Public is the public
-	// key then.
-	Sign   func(ctx context.Context, digest []byte) ([]byte, error)
+	// Sign signs a SHA-256 digest. It is set instead of Open if the key does not leave its store.
+	Sign func(ctx context.Context, digest []byte) ([]byte, error)
+	// Public is the public key if Sign is set.
 	Public any
 }
 

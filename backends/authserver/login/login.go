@@ -107,9 +107,9 @@ type Session struct {
 	Methods []string
 }
 
-// Two reports whether the user has proved a second factor, or does not need one since another server authenticated
-// them.
-func (s *Session) Two() bool {
+// HasSecondFactor reports whether the user has proved a second factor in this session. It returns true as well if
+// another server authenticated the user, because this one does not ask for a second factor then.
+func (s *Session) HasSecondFactor() bool {
 	return len(s.Methods) == 0 || slices.Contains(s.Methods, factors.ByTwo)
 }
 

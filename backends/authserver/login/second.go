@@ -115,5 +115,5 @@ const fresh = 15 * time.Minute
 
 // Fresh reports whether the user has signed in recently, and with a second factor if they have any.
 func (l *Login) Fresh(s *Session, k factors.Kinds) bool {
-	return l.Now().Sub(s.AuthTime) < fresh && (s.Two() || !k.Any())
+	return l.Now().Sub(s.AuthTime) < fresh && (s.HasSecondFactor() || !k.Any())
 }

@@ -220,7 +220,7 @@ func (r *Resource) values(now time.Time) []any {
 	scopes, err := json.Marshal(r.Scopes)
 	policy, err2 := json.Marshal(r.Policy)
 	rules, err3 := json.Marshal(append([]claims.Rule{}, r.Claims...))
-	if errors.Join(err, err2, err3) != nil {
+	if err := errors.Join(err, err2, err3); err != nil {
 		panic(err) // texts can be encoded
 	}
 	if r.Scopes == nil {

@@ -337,7 +337,7 @@ func TestMoved(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		d := newDesk(t, k)
-		before, err := d.Users.Known(t.Context(),
+		before, err := d.Users.FindOrCreate(t.Context(),
 			users.Person{Issuer: "https://closed.example", Subject: "eve", Email: "eve@example.com", EmailVerified: true})
 		if err != nil {
 			t.Fatal(err)

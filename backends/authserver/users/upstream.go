@@ -33,11 +33,15 @@ var (
 		"The other site does not tell your mail address, which is needed here.")
 )
 
-// Known returns the user for a person of another server: the user that the person was before, or else the user with
-// their address, if that server has verified it and the account has no password, or else a new user. The groups of the
-// user become those of the person. If they are nil, a user whose groups came from that server before loses them, since
-// many servers omit an empty list; a user whose groups never did keeps those that the operator has set.
-func (s *Users) Known(ctx context.Context, p Person) (u *User, err error) {
+// FindOrCreate returns the user for a person who has signed in at another server. It takes the first of these:
+//   - the user as whom the same person (issuer and subject) has signed in before;
+//   - the user with the person's mail address, who is linked with the person from then on. This is an error if the other
+//     server has not verified the address, or if the user has a password or is linked with another person;
+//   - a new user with the person's address and name.
+//
+// The groups of the user become those of the person. If Person.Groups is nil, a user whose groups came from that server
+// before loses them, since many servers omit an empty list; another user keeps the groups that the operator has set.
+func (s *Users) FindOrCreate(ctx context.Context, p Person) (u *User, err error) {
 	groups := p.groups()
 	var id, action string
 	err = s.Write(ctx, func(c store.Conn) error {
@@ -100,7 +104,8 @@ func (p *Person) groups() []string {
 	return list
 }
 
-// linked links the user with the mail address of a person who signs in for the first time, or creates one.
+// linked finds a user for a person who signs in for the first time: it links the user with the person's mail address, or
+// creates one. action is the audit event for what it did.
 func (s *Users) linked(c store.Conn, p Person) (u *User, action string, err error) {
 	email, err := Address(p.Email)
 	if err != nil {
@@ -131,7 +136,7 @@ func (s *Users) linked(c store.Conn, p Person) (u *User, action string, err erro
 	return u, "user.updated", err
 }
 
-// arrived creates a user for a person.
+// arrived creates a user with the mail address email for a person.
 func (s *Users) arrived(c store.Conn, p Person, email string) (*User, error) {
 	displayName, err := name(p.Name)
 	if err != nil {

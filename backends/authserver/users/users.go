@@ -374,12 +374,13 @@ func (s *Users) Disable(ctx context.Context, id, by string, may ...func(u *User)
 	return s.setStatus(ctx, id, Disabled, "user.disabled", by, may)
 }
 
-// Enable makes a user active again. What has ended is not restored. For may see Disable.
+// Enable makes a user active again. Sessions, codes and tokens that have ended are not restored. Each function of may is
+// called with the stored user and can forbid the change by returning an error.
 func (s *Users) Enable(ctx context.Context, id, by string, may ...func(u *User) error) (*User, error) {
 	return s.setStatus(ctx, id, Active, "user.enabled", by, may)
 }
 
-// allowed returns the first error of the functions of may.
+// allowed calls each function of may with the stored user and returns the first error.
 func allowed(c store.Conn, id string, may []func(u *User) error) error {
 	for _, allow := range may {
 		u, err := In(c, id)
@@ -416,7 +417,8 @@ func (s *Users) setStatus(
 	return u, nil
 }
 
-// Delete deletes a user and ends what was issued for them. For may see Disable.
+// Delete deletes a user and ends their sessions, codes and tokens. Each function of may is called with the stored user
+// and can forbid the deletion by returning an error.
 func (s *Users) Delete(ctx context.Context, id, by string, may ...func(u *User) error) error {
 	return s.remove(ctx, id, by, func(c store.Conn) error { return allowed(c, id, may) })
 }

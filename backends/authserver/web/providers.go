@@ -51,7 +51,10 @@ func (c *call) startAt(up *upstreams.Upstream, q url.Values) string {
 	return c.At("/oidc/"+url.PathEscape(up.Slug)+"/start") + "?" + q.Encode()
 }
 
-// addProviders adds the further providers to the data of the login form.
+// addProviders completes the data of the sign-in form for upstream identity providers: it adds a button for each
+// provider that is not hidden, and sets ByAddress if some provider is found by the mail address. In that case it allows
+// the form to be redirected to the providers (Content-Security-Policy). If the user signs in to connect an account, it
+// sets Joins to the name of that account's provider.
 func (c *call) addProviders(form *loginForm) {
 	q := form.query()
 	for _, up := range c.Upstreams.Shown() {

@@ -90,5 +90,5 @@ func (c *call) proves(needs bool, back string) (done bool, err error) {
 
 // needsFactor reports whether a second factor is required for everything and the user has not proved one.
 func (c *call) needsFactor() bool {
-	return c.Authorize.SecondFactor && c.session != nil && !c.session.Two()
+	return c.Authorize.SecondFactor && c.session != nil && !c.session.HasSecondFactor()
 }

@@ -162,7 +162,7 @@ func (c *call) finishUpstream() error {
 			break
 		}
 	}
-	u, err := c.Users.Known(c.Context(), users.Person{
+	u, err := c.Users.FindOrCreate(c.Context(), users.Person{
 		Issuer: person.Issuer, Subject: person.Subject, Email: person.Email, EmailVerified: person.Confirmed,
 		Name:   displayName,
 		Groups: person.Claimed,

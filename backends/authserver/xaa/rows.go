@@ -287,7 +287,8 @@ func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP, may ...func(i *IdP) error)
 	})
 }
 
-// DeleteIdP removes an identity provider with its policies and mappings. For may see ReplaceIdP.
+// DeleteIdP removes an identity provider with its policies and mappings. Each function of may is called with the stored
+// identity provider and can forbid the deletion by returning an error.
 func (x *XAA) DeleteIdP(ctx context.Context, id string, may ...func(i *IdP) error) error {
 	return x.change(ctx, func(c store.Conn) (int64, error) {
 		if err := allowed(c, scanIdP, oneIdP, id, may); err != nil {
@@ -360,7 +361,8 @@ func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, may ...func(p *Polic
 	})
 }
 
-// DeletePolicy removes a policy. For may see ReplacePolicy.
+// DeletePolicy removes a policy. Each function of may is called with the stored policy and can forbid the deletion by
+// returning an error.
 func (x *XAA) DeletePolicy(ctx context.Context, id string, may ...func(p *Policy) error) error {
 	return x.change(ctx, func(c store.Conn) (int64, error) {
 		if err := allowed(c, scanPolicy, onePolicy, id, may); err != nil {

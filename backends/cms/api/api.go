@@ -161,7 +161,8 @@ func (q *request) serve() (any, error) {
 	return value, err
 }
 
-// run calls the method of the route. It turns a panic into errPanic and logs it.
+// run calls the method of the route and returns its result. If the method panics, run logs the panic with its stack and
+// returns errPanic.
 func (q *request) run(ctx context.Context) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {

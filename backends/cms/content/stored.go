@@ -56,7 +56,7 @@ func (s *schema) inner(f *Field, value any) (named any, dropped bool) {
 	if f.Type != TypeBlocks {
 		return value, false
 	}
-	return eachBlock(value, func(stored map[string]any) map[string]any {
+	named = eachBlock(value, func(stored map[string]any) map[string]any {
 		fields := make(map[string]any, len(stored))
 		for key, value := range stored {
 			if f := s.keys[key]; f != nil && f.fits(value) {
@@ -66,11 +66,12 @@ func (s *schema) inner(f *Field, value any) (named any, dropped bool) {
 			}
 		}
 		return fields
-	}), dropped
+	})
+	return named, dropped
 }
 
-// fits reports whether a stored value can belong to a field. Values of fields without a number may be of another
-// type, if they were stored for an earlier field of the same name.
+// fits reports whether a stored value is of the type of a field. It need not be: values of fields without a number are
+// stored under the field's name, so they may come from a removed field of the same name and another type.
 func (f *Field) fits(value any) bool {
 	switch v := value.(type) {
 	case string:

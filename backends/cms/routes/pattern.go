@@ -144,8 +144,9 @@ func (m *matcher) find(text string, values []string) ([]string, bool) {
 // compiler compiles each pattern only once.
 type compiler map[string]*matcher
 
-// variant splits pieces into segments. If tail is true, the last segment matches the whole rest of the path,
-// because one of its parameters may contain slashes.
+// variant compiles the pieces of a variant, as parse returns them, to segments. A piece of literal text is split at its
+// slashes. From the first parameter on whose regular expression can match a slash, everything is one last segment, which
+// is matched against the whole rest of the path; tail reports whether there is such a segment.
 func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err error) {
 	var parts []piece // of the segment being made
 	end := func() error {

@@ -43,14 +43,15 @@ type pool struct {
 	closed   bool
 }
 
+// idler is a runner without a call, and the time since when.
 type idler struct {
 	runner runner
 	since  time.Time
 }
 
-// lane counts the calls of a method. The lock of the pool guards it.
+// lane is what the pool knows about the calls of one method. The lock of the pool guards it.
 type lane struct {
-	running int
+	running int       // calls that have a runner
 	quick   bool      // a call has finished that was not slow
 	slow    time.Time // its calls count as slow until then
 }
@@ -122,7 +123,7 @@ func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 	}
 }
 
-// begins reports whether a runner is being started and the limit is not reached.
+// begins reports whether a runner is being started for which the limit leaves room.
 func (p *pool) begins() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +133,7 @@ func (p *pool) begins() bool {
 // next assigns an idle runner to a call, or returns nil if there is none or if the call must wait. The caller holds
 // the lock.
 func (p *pool) next(l *lane) *turn {
-	for len(p.idle) > 0 && p.may(l) {
+	for len(p.idle) > 0 && p.mayRun(l) {
 		r := p.idle[len(p.idle)-1].runner
 		p.idle = p.idle[:len(p.idle)-1]
 		if q, ok := r.(*process); ok && q.dead() {
@@ -146,8 +147,11 @@ func (p *pool) next(l *lane) *turn {
 	return nil
 }
 
-// may reports whether a call may get another runner. The caller holds the lock.
-func (p *pool) may(l *lane) bool {
+// mayRun reports whether a call of the method l may get one of the idle runners. The method must have fewer than half of
+// the runners already. If it counts as slow, or has a call that has been running for longer than slowAfter, slow calls
+// of all methods together must have fewer than half, or fewer than three quarters if it is the first call of the method.
+// The caller holds the lock.
+func (p *pool) mayRun(l *lane) bool {
 	half, quarter := (p.limit+1)/2, (p.limit+1)/4
 	if l.running >= half {
 		return false
@@ -225,8 +229,9 @@ func (p *pool) deal() {
 	}
 }
 
-// ahead starts a runner if none is idle. The caller holds the lock.
-func (p *pool) ahead() {
+// startSpare starts a runner in the background if none is idle or being started, so that the next call need not wait
+// for it. A closed pool starts one only for calls that wait already. The caller holds the lock.
+func (p *pool) startSpare() {
 	if len(p.idle) == 0 && p.starting == 0 && (!p.closed || len(p.waiting) > 0) {
 		p.grow()
 	}

@@ -73,13 +73,15 @@ type Query struct {
 
 	// merged are the templates of a query that is the union of one query for each template. If it is set, where
 	// begins with the condition on the templates, and args with their IDs.
-	merged        []int64
-	joins, where  []string
-	joined, args  []any
-	keys          []key
-	order, signer string
-	cursor        signed.Signer
-	dialect       store.Dialect
+	merged []int64
+	// joins are JOIN clauses with placeholders for joinArgs. where are conditions, connected by AND, with placeholders
+	// for args.
+	joins, where   []string
+	joinArgs, args []any
+	keys           []key
+	order, signer  string // the ORDER BY expressions, and the words of "sort", for which alone a cursor is valid
+	cursor         signed.Signer
+	dialect        store.Dialect
 }
 
 // key is one of the expressions by which pages are ordered.
@@ -331,7 +333,8 @@ func (s Set) and(ids []int64) Set {
 	return Set{IDs: slices.DeleteFunc(slices.Clone(s.IDs), func(id int64) bool { return !slices.Contains(ids, id) })}
 }
 
-// status restricts the statuses; it replaces include.
+// status compiles the condition on the word "status". "status=" replaces the statuses that the selector would find
+// without it, including those of "include". "status!=" adds a condition that excludes pages with one of the statuses.
 func (c *compiler) status(name Name, t Term) error {
 	if err := comparison(name, t.Op); err != nil {
 		return err
@@ -445,7 +448,7 @@ func (c *compiler) sort(v Value) error {
 		join += " AND " + field.had()
 	}
 	c.joins = append(c.joins, join)
-	c.joined = append(c.joined, field.ID)
+	c.joinArgs = append(c.joinArgs, field.ID)
 	if field.Kind == Text {
 		c.keys = append(c.keys, key{"COALESCE(" + table + ".text, '')", true, desc})
 	} else {
@@ -528,7 +531,7 @@ func (q *Query) Select(columns string) (string, []any) {
 	sql := "SELECT " + columns + " FROM cms_pages p" + strings.Join(q.joins, "") + " WHERE " +
 		strings.Join(q.where, " AND ") +
 		" ORDER BY " + q.order + " LIMIT ?"
-	args := append(slices.Concat(q.joined, q.args), q.Limit+1)
+	args := append(slices.Concat(q.joinArgs, q.args), q.Limit+1)
 	if q.Start > 0 {
 		return sql + " OFFSET ?", append(args, q.Start)
 	}
@@ -564,7 +567,7 @@ func (q *Query) mergedSelect(columns string) (string, []any) {
 func (q *Query) Count() (string, []any) {
 	joins, args := "", q.args
 	if len(q.joins) > 0 { // the condition of a cursor may refer to them
-		joins, args = strings.Join(q.joins, ""), slices.Concat(q.joined, q.args)
+		joins, args = strings.Join(q.joins, ""), slices.Concat(q.joinArgs, q.args)
 	}
 	return "SELECT COUNT(*) FROM cms_pages p" + joins + " WHERE " + strings.Join(q.where, " AND "), args
 }

@@ -168,7 +168,8 @@ func (s *relay) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Room implements wire.Roomer.
+// Room implements wire.Roomer. It takes size bytes of the user's share of the memory budget before a large event is
+// read, and waits for them if necessary. A size of 0 gives the whole share back.
 func (s *relay) Room(size int) error {
 	if size == 0 {
 		s.share.Free()

@@ -128,9 +128,10 @@ type Price struct {
 type Tokens struct {
 	// Input counts the tokens that were neither read from nor written to the cache.
 	Input, Cached, Written, WrittenHour, Output int64
-	// Served are the words for how the request was served, Calls counts the calls of the provider's tools. See Price.
+	// Served are the provider's words for how it served the request, such as "flex" or "priority". See Price.Factors.
 	Served []string
-	Calls  map[string]int64
+	// Calls counts the calls of the provider's tools. See Price.Calls.
+	Calls map[string]int64
 }
 
 // Cost returns what a request cost in millionths of a US dollar, rounded half up, and whether the price is known. The
@@ -167,7 +168,8 @@ func (m *Model) Cost(t Tokens) (microUSD int64, known bool) {
 	return total.microUSD(), true
 }
 
-// factor returns the factor by which the rates are multiplied.
+// factor returns the factor by which the rates are multiplied: the product of those in p.Factors for the words of
+// served, which say how the request was served. Words without a factor change nothing.
 func (p *Price) factor(served []string) float64 {
 	factor := 1.0
 	for _, word := range served {
@@ -197,7 +199,7 @@ func perToken(rate float64) uint64 {
 	return uint64(math.Round(min(rate, maxRate) * rateScale))
 }
 
-// perCall returns the price of a call in the same unit.
+// perCall converts the price of a call from USD to millionths of a micro-dollar.
 func perCall(price float64) uint64 {
 	if !(price > 0) {
 		return 0

@@ -23,8 +23,9 @@ type OwnPrice struct {
 	Discount float64
 }
 
-// ParsePrices parses a file of prices: a JSON object whose members have the names of Prices. Their values are prices in
-// the form of a data file, or {"discount": 15}.
+// ParsePrices parses a file with the operator's prices. It is a JSON object whose names are those of Prices, a model or
+// a prefix with a star, and whose values are prices as in a catalog file, or discounts such as {"discount": 15}. The
+// error names the first entry that is invalid, in the order of the names.
 func ParsePrices(raw []byte) (Prices, error) {
 	if len(raw) > maxFileBytes {
 		return nil, fmt.Errorf("is larger than %d MB", maxFileBytes>>20)
@@ -67,7 +68,7 @@ func parseOwnPrice(raw json.RawMessage) (own OwnPrice, err error) {
 	return own, own.Price.check()
 }
 
-// of returns the price for a model, and the name under which it is listed.
+// of returns the price for the model with the name entry (provider/model), and the name in p under which it was found.
 func (p Prices) of(entry string) (own OwnPrice, name string, ok bool) {
 	if own, ok = p[entry]; ok {
 		return own, entry, true
@@ -82,7 +83,7 @@ func (p Prices) of(entry string) (own OwnPrice, name string, ok bool) {
 }
 
 // apply returns the models with these prices, or with the stored ones where both have the same name. Models without one
-// stay as they are. A name that matches no model is an error, unless it is stored.
+// stay as they are. apply returns an error if a name of p, other than a prefix with a star, matches no model.
 func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
 	if len(p)+len(stored) == 0 {
 		return models, nil

@@ -128,7 +128,8 @@ func limitsOfKey(k *keychain.StoredKey) *Limits {
 	}
 }
 
-// exportKeys returns the keys of an owner without references, or nil if there are none.
+// exportKeys returns the stored provider keys of an owner for an exported file, or nil if there are none. They have no
+// Reference, since the texts of keys are not exported.
 func exportKeys(ctx context.Context, s *keychain.Service, owner keychain.Owner) (*ProviderKeys, error) {
 	stored, err := s.StoredKeys(ctx, owner)
 	if err != nil || len(stored) == 0 {

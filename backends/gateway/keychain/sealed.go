@@ -15,8 +15,10 @@ func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
 	s := &Service{db: db}
 	var sample []sealed.Text
 	for _, column := range sealedColumns {
-		texts, err := read(ctx, s, func(row store.Row) (t sealedText, err error) { return t, row.Scan(&t.id, &t.sealed) },
-			column.page, "", min(sampledTexts, column.batch))
+		texts, err := read(ctx, s, func(row store.Row) (t sealedText, err error) {
+			err = row.Scan(&t.id, &t.sealed)
+			return t, err
+		}, column.page, "", min(sampledTexts, column.batch))
 		if err != nil {
 			return nil, err
 		}

@@ -47,7 +47,8 @@ func (s *Service) usage(c *rest.Call, user string) (any, error) {
 	return table(reportRows(report), "usage.csv")
 }
 
-// reportRows returns the rows of a report that has one group.
+// reportRows returns a report as the rows of a CSV file, of which the first has the names of the columns. The report
+// must be grouped by one thing only, since the rows of all its groups share the columns.
 func reportRows(r *spending.UsageReport) [][]string {
 	rows := [][]string{{
 		"provider", "model", "day", "hour", "key_id", "tier", "requests", "succeeded", "failed", "cancelled",

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// purses caches what was spent from budgets: the sums that the database had when it was last read, and what this node
+// purses caches what was spent from each Purse: the sums that the database had when it was last read, and what this node
 // has recorded since. It holds only the purses that Spent was called for.
 type purses struct {
 	// writer identifies this process in gateway_usage_writers.
@@ -22,15 +22,16 @@ type purses struct {
 	tracked atomic.Int64 // number of purses, so that Log.Add is cheap while there are none
 	mu      sync.RWMutex
 	purses  map[Purse]*purseSpend
-	shared  map[string]Purse // the purses of kind OfKey, by the keys that draw on them
+	shared  map[string]Purse // the purses of kind OfKey, by the ids of the keys that are paid from them
 	swept   time.Time
 }
 
-// Purse identifies what budgets are spent from: a key, the keys that share the limits of one, all keys of a user, a
-// team, the organisation, or a provider key.
+// Purse identifies whatever a budget applies to, so that its spending is added up: one key, the keys that share the
+// limits of one, all keys of a user, a team, the whole organisation, or a provider key. A request is paid from several
+// purses, for instance from that of its key, of its user and of its team.
 type Purse struct {
 	On string // OwnKey, OfKey, OfUser, OfTeam, OfOrganisation or OfProviderKey
-	ID string // of the key, of the holder of the limits, of the user or of the team; or Organisation
+	ID string // id of the key, of the key with the shared limits, of the user or of the team; or Organisation
 }
 
 // The kinds of purses.
@@ -88,7 +89,8 @@ func startOfMonth(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// known returns the cached sums of a purse if the key has drawn on it before, or nil.
+// known returns the cached sums of a purse, or nil if there are none, or if the key shares the purse with other keys and
+// join has not been called for it.
 func (s *purses) known(p Purse, keyID string) *purseSpend {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -98,7 +100,8 @@ func (s *purses) known(p Purse, keyID string) *purseSpend {
 	return s.purses[p]
 }
 
-// join creates the cached sums of a purse, or returns them for a key that has not drawn on it before.
+// join creates the cached sums of a purse, or returns those that there are. It records that the key shares a purse of
+// the kind OfKey.
 func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +124,8 @@ func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
 	return k
 }
 
-// purse returns the cached sums of a purse that a key draws on. If it creates them it adds the records that wait in the
-// log, since the database does not have them.
+// purse returns the cached sums of a purse from which a key is paid. If it creates them it adds the records that wait in
+// the log, since the database does not have them.
 func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	if k := s.purses.known(p, keyID); k != nil {
 		return k
@@ -145,8 +148,8 @@ func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	return k
 }
 
-// pays reports whether a record is paid from the purse, as far as that can be told with keyID, a key that draws on the
-// purse.
+// pays reports whether a record is paid from the purse. For the kinds OwnKey and OfKey it compares the key of the record
+// with keyID alone, and so does not find the records of other keys that share the purse.
 func (p Purse) pays(r *Record, keyID string) bool {
 	switch p.On {
 	case OfUser:
@@ -250,8 +253,8 @@ func (k *purseSpend) now(at time.Time, total bool) (sums WindowSums, ok bool) {
 	return k.sums, ok
 }
 
-// Spent returns what was spent from a purse that a key draws on. The sum of InTotal is valid only if total is set. The
-// database is read at most every SumsTTL; what this node has recorded since is included.
+// Spent returns what was spent from a purse from which the key keyID is paid. The sum of InTotal is valid only if total
+// is set. The database is read at most every SumsTTL; what this node has recorded since is included.
 func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool, now time.Time) (WindowSums, error) {
 	purse := s.purse(from, keyID, now)
 	sums, ok := purse.now(now, total)

@@ -92,7 +92,7 @@ func TestParts(t *testing.T) {
 			sql: "SELECT name, id FROM texts WHERE id IN (SELECT value FROM json_each($1))", cells: []cell{{key: "text", kind: cellText}},
 		}}}
 		rw := newRowWriter(&out, st, "")
-		rw.readAtOnce(rowsAtOnce, 1)
+		rw.allocate(rowsAtOnce, 1)
 		p, err := newPartWriter(ctx, tx, st.parts[0])
 		if err != nil {
 			return "", err

@@ -519,7 +519,7 @@ func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output)
 		rw.counts = pl.counts[0]
 	}
 	if len(st.parts) > 0 {
-		rw.readAtOnce(rowsAtOnce, len(st.cells)+len(st.parts))
+		rw.allocate(rowsAtOnce, len(st.cells)+len(st.parts))
 	}
 	for _, p := range st.parts {
 		w, err := newPartWriter(ctx, tx, p)

@@ -42,7 +42,7 @@ func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
 		n++
 	}
 	rw := &rowWriter{w: w, cells: st.cells, hash: st.hash, prefix: prefix}
-	rw.readAtOnce(1, n)
+	rw.allocate(1, n)
 	for i, c := range st.cells {
 		key := []byte{','}
 		if i == 0 {
@@ -53,8 +53,8 @@ func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
 	return rw
 }
 
-// readAtOnce allocates memory for a number of rows with a number of columns.
-func (rw *rowWriter) readAtOnce(rows, width int) {
+// allocate allocates memory for the rows that are read at once and for their columns.
+func (rw *rowWriter) allocate(rows, width int) {
 	rw.rows, rw.dest = make([][]any, rows), make([][]any, rows)
 	for i := range rw.rows {
 		rw.rows[i], rw.dest[i] = make([]any, width), make([]any, width)

@@ -25,9 +25,10 @@ type templatePart struct {
 	ordinal string
 }
 
-// splitTemplate parses a template of times as PostgreSQL does: what is not a pattern is text, and so is everything
-// in double quotes, where a backslash escapes the next character. Unlike in PostgreSQL, which may parse it as part
-// of TH or TM, the T of ISO 8601 before a pattern such as HH24 or MI is text, too.
+// splitTemplate parses a template for times as PostgreSQL does. Everything that is not a pattern is text, and so is
+// everything in double quotes, where a backslash escapes the next character. It differs from PostgreSQL in one case: the
+// T of ISO 8601 before a pattern such as HH24 or MI is text, whereas PostgreSQL may take it for the beginning of the
+// suffix TH or of the prefix TM. It returns an error if a quote is not closed.
 func splitTemplate(s string) ([]templatePart, error) {
 	var parts []templatePart
 	for i := 0; i < len(s); {
@@ -62,7 +63,8 @@ func splitTemplate(s string) ([]templatePart, error) {
 	return parts, nil
 }
 
-// quotedText returns a quoted text and its length in bytes including the quotes.
+// quotedText returns the text in double quotes with which s begins, and its length in bytes including the quotes. ok is
+// false if the quote is not closed.
 func quotedText(s string) (text string, n int, ok bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
@@ -77,7 +79,8 @@ func quotedText(s string) (text string, n int, ok bool) {
 	return "", 0, false
 }
 
-// modifier parses the modifier of a pattern, if there is one, and returns its length.
+// modifier parses the modifier FM or TM at the beginning of s and returns its length, or 0 if there is none. bare reports
+// whether the modifier means that the pattern is not padded.
 func modifier(s string) (bare bool, n int) {
 	if len(s) < 2 {
 		return false, 0
@@ -98,7 +101,8 @@ func modifier(s string) (bare bool, n int) {
 	return false, 0
 }
 
-// ending parses the suffix of a pattern, if there is one, and returns its length.
+// ending parses the suffix of a pattern (TH, th or SP) at the beginning of s and returns its length, or 0 if there is
+// none. ordinal is empty for SP, which has no effect.
 func ending(s string) (ordinal string, n int) {
 	if len(s) < 2 {
 		return "", 0

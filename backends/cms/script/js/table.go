@@ -266,7 +266,9 @@ type tabling struct {
 	err   *SourceError            // the first error
 }
 
-// classes adds the classes of a file. If two have the same name, the second one is named after its file.
+// classes adds the classes that a file exports to t.found: module.exports itself if it is a class, the classes among its
+// members, and module.exports as a whole if its members are the methods of a handler. exports is the value of
+// module.exports. A class whose name is taken gets the name of the file instead, followed by that of the member.
 func (t *tabling) classes(s *source, exports goja.Value) {
 	object, ok := exports.(*goja.Object)
 	if !ok {
@@ -297,7 +299,8 @@ func (t *tabling) classes(s *source, exports goja.Value) {
 	}
 }
 
-// handlerName returns the name of a class that a file as a whole is.
+// handlerName returns the name of the class that consists of all exports of a file: the file's name without its
+// extension.
 func handlerName(name string) string {
 	base := filepath.Base(name)
 	return base[:len(base)-len(filepath.Ext(base))]

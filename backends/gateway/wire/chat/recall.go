@@ -5,8 +5,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// recall adds to assistant messages the reasoning that came before their calls, for which the client had no place
-// (specification 11.3). Reasoning that the client did keep takes precedence, see body.hasExtra.
+// recall adds to the assistant messages the reasoning that the model had produced before their tool calls and that chat
+// clients do not send back (specification 11.3). find returns the reasoning that was kept under the id of a call. A
+// thought signature becomes the state of the call; other reasoning is added to that of the message. If a client sends
+// the reasoning back after all, the request for the upstream has the client's, see body.hasExtra.
 func recall(messages []hub.Message, find func(call string) []hub.Reasoning) {
 	for i := range messages {
 		m := &messages[i]
@@ -23,15 +25,16 @@ func recall(messages []hub.Message, find func(call string) []hub.Reasoning) {
 	}
 }
 
-// remembrance gathers the reasoning before a call.
+// remembrance collects the reasoning in an answer and hands it to remember when a tool call follows, so that recall
+// finds it later. It does nothing if remember is nil.
 type remembrance struct {
 	remember func(call string, reasoning []hub.Reasoning)
 	text     []byte // text without state so far, as the inside of a JSON string
 	list     []hub.Reasoning
-	size     int
+	size     int // bytes of text and list; reasoning of more than maxState is not remembered
 }
 
-// note takes the next delta of an answer.
+// note processes the next delta of an answer.
 func (m *remembrance) note(d *hub.Delta) {
 	if m.remember == nil {
 		return

@@ -127,6 +127,9 @@ func (w *body) hasExtra(members []hub.Param, name string) bool {
 	return w.chatClient() && hasParam(members, name)
 }
 
+// content writes the member "content" of a message: a string if the message has a single text, or texts that may be
+// joined (see joint), and otherwise a list of parts. A text with a cache mark is always a part, if the upstream supports
+// such marks. content returns an error if the upstream cannot take one of the parts.
 func (w *body) content(m *hub.Message) error {
 	if len(m.Parts) == 0 {
 		w.noContent(m)
@@ -161,10 +164,11 @@ func marked(p hub.Part) bool { return isText(&p) && p.Cache != "" }
 
 func isText(p *hub.Part) bool { return p.Kind == hub.PartText || p.Kind == hub.PartRefusal }
 
-// notJoined means that several texts stay separate parts.
+// notJoined is what joint returns if several texts stay separate parts.
 const notJoined = "-"
 
-// joint returns the separator, escaped, of texts that become one string.
+// joint returns the separator with which the texts of a message are joined to one string, as it is written inside a JSON
+// string, or notJoined.
 func (w *body) joint(m *hub.Message) string {
 	switch {
 	case m.Role == hub.Assistant:

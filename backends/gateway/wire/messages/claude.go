@@ -26,5 +26,6 @@ func Grammar(schema string) (held string, ok bool) { return upstreamGrammar(sche
 // ToolSchema converts the schema of a tool's parameters to the form that Claude and its hosts accept.
 func ToolSchema(parameters string) string { return upstreamSchema(parameters) }
 
-// Restores reports whether a candidate accepts a piece of earlier reasoning as a signed block.
+// Restores reports whether a piece of earlier reasoning can be sent back to a candidate as a thinking block with its
+// signature, or as a redacted_thinking block. Its state must come from the same provider and family of models.
 func Restores(x *hub.Reasoning, t *hub.Target) bool { return upstreamRestores(x, t) }

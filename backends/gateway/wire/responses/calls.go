@@ -121,7 +121,7 @@ func (w *writer) settle(dst []byte, d *hub.Delta) []byte {
 		switch {
 		case d.Kind == hub.DeltaEnd || d.Kind == hub.DeltaArguments && d.Call < len(w.calls) && w.calls[d.Call] == c:
 			open = append(open, c)
-		case !c.sound():
+		case !c.complete():
 		case c.late():
 			dst = w.lateCall(w.closeCurrent(dst), c, whole)
 		default:
@@ -171,11 +171,11 @@ func (w *writer) inputDelta(dst []byte, c *call, from int) []byte {
 func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	c.done = true
 	s := completed
-	if r.status != "completed" && !c.sound() {
+	if r.status != "completed" && !c.complete() {
 		s = incomplete
 	}
 	if c.input != nil {
-		if r.status == "completed" && !c.sound() {
+		if r.status == "completed" && !c.complete() {
 			c.mend() // applies to what the client has not got yet; input that cannot be mended stays as it is
 		}
 		from := len(c.text)
@@ -185,7 +185,7 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 		dst = appendText(dst, "input", c.text)
 		return w.done(dst, c.index, s)
 	}
-	if closing := c.arguments.Closing(); len(closing) > 0 && r.status == "completed" && !c.sound() {
+	if closing := c.arguments.Closing(); len(closing) > 0 && r.status == "completed" && !c.complete() {
 		from := len(c.text)
 		c.text = jsontext.AppendEscaped(c.text, closing)
 		dst = w.about(dst, "response.function_call_arguments.delta", c.index)
@@ -198,10 +198,10 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	return w.done(dst, c.index, s)
 }
 
-// sound reports whether the arguments have the form that the tool takes.
-func (c *call) sound() bool {
+// complete reports whether the arguments have the form that the tool takes: an object, or the input of a custom tool.
+func (c *call) complete() bool {
 	if c.input != nil {
-		return c.input.sound()
+		return c.input.complete()
 	}
 	return hub.IsObject(jsontext.AppendUnquoted(nil, c.text))
 }
@@ -210,7 +210,7 @@ func (c *call) sound() bool {
 // takes (specification 5). In a stream the client already has the arguments of a function, and the part of a custom
 // tool's input that was decoded.
 func (c *call) mend() bool {
-	if c.sound() {
+	if c.complete() {
 		return true
 	}
 	if c.input != nil {
@@ -233,7 +233,7 @@ func (c *call) mend() bool {
 func (w *writer) lateCall(dst []byte, c *call, r result) []byte {
 	body, ok := hub.Object(c.text)
 	switch {
-	case ok && (r.status == "completed" || c.sound()):
+	case ok && (r.status == "completed" || c.complete()):
 		wire.OneLine(body)
 		c.body = appendFilled(nil, body, c.kind().defaults)
 	case r.status != "completed":

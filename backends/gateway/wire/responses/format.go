@@ -32,7 +32,7 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) { retur
 // ReadCount parses a request to count tokens.
 func (Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) { return Read(body, o) }
 
-// AppendCount appends the response to such a request.
+// AppendCount appends the response to a request to count tokens.
 func (Format) AppendCount(dst []byte, tokens int64) []byte {
 	return append(strconv.AppendInt(append(dst, `{"object":"response.input_tokens","input_tokens":`...), tokens, 10), '}')
 }
@@ -45,7 +45,7 @@ func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, e
 	return Edit(r, t, open)
 }
 
-// NewPass returns the Pass of an answer for such a client.
+// NewPass returns a Pass for the answer of a Responses upstream to a Responses client.
 func (Format) NewPass(r *hub.Request, reply hub.Reply) hub.Pass { return NewPass(r, reply) }
 
 // URL returns the address at which a provider is asked.

@@ -199,8 +199,9 @@ func (d *inputDecoder) finish(dst []byte) []byte {
 	return jsontext.AppendEscaped(dst, held)
 }
 
-// sound reports whether the input is complete.
-func (d *inputDecoder) sound() bool {
+// complete reports whether the arguments that have arrived contain the whole input: a closed text in "input", an object
+// of another form, or bare text.
+func (d *inputDecoder) complete() bool {
 	switch d.phase {
 	case inputBehind:
 		return true

@@ -62,7 +62,8 @@ type upstreamWriter struct {
 
 func (w *upstreamWriter) drops(name string) bool { return slices.Contains(w.t.Drop, name) }
 
-// findCustom records the tools that are sent as custom tools, which is what they are to the client.
+// findCustom records the client's custom tools in w.custom if the provider supports such tools. Otherwise they are sent
+// as functions.
 func (w *upstreamWriter) findCustom() {
 	if !w.t.Provider.NativeTools {
 		return
