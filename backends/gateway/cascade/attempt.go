@@ -45,9 +45,9 @@ var (
 )
 
 // attempt sends the request to one candidate. It sends it once more on a new connection if the first one dies without
-// an answer, or with a new token if the candidate refuses a cached one. The fixed parameters are those that the
-// candidate has just refused. It returns nil if the candidate has answered and the client has got the answer, or has
-// left after the commit point.
+// an answer, or with a new token if the candidate refuses a cached one. fixed names the parameters that the candidate has
+// just refused, which are left out or replaced (see fixes). attempt returns nil if the client has got the candidate's
+// answer, or has left after the commit point.
 func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string) *failure {
 	f := r.once(c, key, fixed, false)
 	switch {
@@ -145,8 +145,8 @@ func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, starte
 	}
 }
 
-// shape returns the changes of the request that a candidate needs (specification 14.3). The fixed parameters are those
-// that the candidate has just refused.
+// shape returns the changes of the request that a candidate needs (specification 14.3), including those for the
+// parameters in fixed, which the candidate has just refused.
 func (r *run) shape(c *keychain.Candidate, fixed ...string) *shape {
 	s := &c.Provider.Shape
 	shape := &shape{Shape: native.Shape{

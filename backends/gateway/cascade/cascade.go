@@ -445,7 +445,7 @@ func (r *run) try(plan []*keychain.Candidate) error {
 		case f.class == busy:
 			return apierror.Unavailable(f.message, f.cause)
 		case f.class == client && r.req.Forward != nil:
-			return f.told()
+			return f.clientError()
 		case f.class == client:
 			refused = append(refused, providerScope(c))
 			r.refusals = append(r.refusals, f)
@@ -489,16 +489,16 @@ func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failur
 	provider := providerScope(c)
 	for i := range keys {
 		key := &keys[(first+i)%len(keys)]
-		if until, status := r.Memory.Health.shut(provider, key, c.Model.ID); !until.IsZero() {
+		if until, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID); !until.IsZero() {
 			r.soonest(until)
 			r.waits = r.waits || status == CoolingDown
-			r.moves()
+			r.markMoved()
 			continue
 		}
 		if open, err := r.admits(key, 1); err != nil {
 			return &failure{class: busy, message: "what bounds the provider key", cause: err}, false
 		} else if !open {
-			r.moves()
+			r.markMoved()
 			continue
 		}
 		last = r.attempt(c, key)
@@ -509,7 +509,7 @@ func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failur
 			r.settle(c, key)
 			return nil, false
 		}
-		if r.moves(); r.spentAttempts() {
+		if r.markMoved(); r.spentAttempts() {
 			return last, false
 		}
 		switch last.class {

@@ -39,12 +39,12 @@ func (r *run) talk() (name conversation, ok bool) {
 	return *r.talked, *r.talked != conversation{}
 }
 
-// talk adds the texts that identify a conversation and reports whether there are any.
+// talk calls add with each of the texts that identify the conversation, and reports whether there are any.
 func (q *Request) talk(add func(text string)) bool {
 	if q.passes() {
 		return false
 	}
-	for _, name := range [...]string{q.cacheKey(), q.Session, q.client()} {
+	for _, name := range [...]string{q.cacheKey(), q.Session, q.metadataUser()} {
 		if name != "" {
 			add("named")
 			add(name)
@@ -73,9 +73,9 @@ func (q *Request) cacheKey() string {
 	return gjson.GetBytes(q.Chat.Body, "prompt_cache_key").Str
 }
 
-// client returns the metadata.user_id that the client gave, in which agents name their session. The reader of the
+// metadataUser returns the metadata.user_id that the client gave, in which agents name their session. The reader of the
 // messages format has replaced it by a hash, the parameter user.
-func (q *Request) client() string {
+func (q *Request) metadataUser() string {
 	switch {
 	case q.Hub == nil:
 		return gjson.GetBytes(q.Chat.Body, "metadata.user_id").Str
@@ -107,14 +107,16 @@ const (
 	maxStays = 20_000
 )
 
-// Stays remembers the conversations that are served by another candidate or key than the one whose turn it was, because
-// that one did not work. They stay there as long as they go on, since that provider has cached the prompt.
+// Stays remembers conversations that were moved: the candidate or key whose turn it was did not work, so that another one
+// answered. Their later requests go to the other one first, since its provider has cached the prompt. A conversation is
+// forgotten when it has had no answer for stayTime.
 type Stays struct {
 	mu   sync.Mutex
 	kept map[conversation]stay
 	now  func() time.Time
 }
 
+// stay is where a conversation was moved to.
 type stay struct {
 	entry, key string // of the candidate and of its key
 	until      time.Time
@@ -143,7 +145,7 @@ func (s *Stays) find(name conversation) stay {
 	return found
 }
 
-// keep records where a conversation stays.
+// keep records that a conversation stays with the candidate and the key, for stayTime from now on.
 func (s *Stays) keep(name conversation, c *keychain.Candidate, key *keychain.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,8 +167,8 @@ func (r *run) stayed() stay {
 	return r.Memory.Stays.find(name)
 }
 
-// settle keeps the conversation with the candidate and the key that have answered, if others came before them in this
-// request or in an earlier one.
+// settle records that the conversation stays with the candidate and the key that have answered, if it was moved to them
+// in this request or in an earlier one.
 func (r *run) settle(c *keychain.Candidate, key *keychain.Key) {
 	if r.moved || r.stay.entry == c.Entry {
 		if name, ok := r.talk(); ok {
@@ -175,9 +177,9 @@ func (r *run) settle(c *keychain.Candidate, key *keychain.Key) {
 	}
 }
 
-// moves records that a candidate or key was passed over although it was its turn. It computes the conversation while
-// the body is still there.
-func (r *run) moves() {
+// markMoved records that a candidate or key was passed over although it was its turn. It also computes the conversation,
+// for settle, because the body may be released before that is called.
+func (r *run) markMoved() {
 	if !r.req.passes() {
 		r.moved = true
 		r.talk()

@@ -77,7 +77,7 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	if key.Shared() {
 		return 0, false
 	}
-	if until, _ := r.Memory.Health.shut(providerScope(c), key, c.Model.ID); !until.IsZero() {
+	if until, _ := r.Memory.Health.blockedFor(providerScope(c), key, c.Model.ID); !until.IsZero() {
 		return 0, false
 	}
 	x.url += path

@@ -66,7 +66,7 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 	return plan, nil
 }
 
-// fails returns 1 for a candidate whose provider is in a back-off, else 0.
+// fails returns 1 for a candidate whose provider is in a back-off, and 0 for any other, as a sort key.
 func (r *run) fails(c *keychain.Candidate) int {
 	if r.Memory.Health.failing(providerScope(c), r.req.User) {
 		return 1

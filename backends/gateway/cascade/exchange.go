@@ -38,13 +38,14 @@ type exchange struct {
 	written []byte
 }
 
-// passed converts a whole answer for the client.
+// passed is the part of hub.Pass that vectors have too: it converts a whole answer for the client.
 type passed interface {
 	Whole(dst, body []byte) ([]byte, error)
 	Usage() wire.Usage
 	TextBytes() int64
 }
 
+// passed returns the pass of the answer, whether vectors or text were asked for.
 func (x *exchange) passed() passed {
 	if x.vectors != nil {
 		return x.vectors

@@ -83,7 +83,7 @@ func (r *run) step(c *keychain.Candidate) (step Step, open bool, err error) {
 	provider := providerScope(c)
 	for i := range c.Keys {
 		key := &c.Keys[i]
-		until, status := r.Memory.Health.shut(provider, key, c.Model.ID)
+		until, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID)
 		if until.IsZero() && key.Limits != nil && r.AdmitKey != nil {
 			refusal, err := r.AdmitKey(r.ctx, key, 0)
 			if err != nil {

@@ -219,8 +219,9 @@ func (r *run) notForwarded(ctx context.Context, resp *http.Response) *failure {
 	return f
 }
 
-// told returns the error for the client of a forwarded request whose provider calls it a mistake.
-func (f *failure) told() error {
+// clientError returns the error for the client of a forwarded request that its provider has refused as a mistake of the
+// client, in the provider's words.
+func (f *failure) clientError() error {
 	return &apierror.Error{
 		Status: max(f.status, http.StatusBadRequest), Code: f.code, Type: "invalid_request_error", Param: f.param,
 		Message: f.message, NoRetry: true,

@@ -131,9 +131,9 @@ func (h *Health) blocked(provider, key, model string) (until time.Time, status S
 	return until, status
 }
 
-// shut is like blocked, for a key as one user sees it. If others use the key too, what the user alone has met counts as
-// well.
-func (h *Health) shut(provider string, key *keychain.Key, model string) (until time.Time, status Status) {
+// blockedFor returns the time until which one user must not try a key, and why, as blocked does. If several users share
+// the key, the failures that only this user has met count too, and the later of the two times is returned.
+func (h *Health) blockedFor(provider string, key *keychain.Key, model string) (until time.Time, status Status) {
 	until, status = h.blocked(provider, key.ID, model)
 	if key.Shared() {
 		if mine, other := h.blocked(provider, key.Mine, model); mine.After(until) {
@@ -365,8 +365,8 @@ func (h *Health) Lookup(provider, key, model string) State {
 	return h.lookup(scope{provider: provider, key: key, model: model})
 }
 
-// Key is like Lookup, for a key as one user sees it. If others use the key too, what the user alone has met counts as
-// well.
+// Key returns the state of a key, or of a model through it, as one user sees it. If several users share the key, the
+// cooldown that only this user has met is returned if it ends later.
 func (h *Health) Key(provider string, key *keychain.Key, model string) State {
 	found := h.Lookup(provider, key.ID, model)
 	if !key.Shared() {

@@ -39,6 +39,7 @@ const fixToolsClash = "tools with reasoning_effort"
 // OpenAI's limit, which servers in front of OpenAI have too.
 const usualCallID = 40
 
+// fixes are the changes that a model needs, according to its refusals.
 type fixes struct {
 	until time.Time
 	drop  []string

@@ -92,11 +92,11 @@ func TestOperatorKeyHealth(t *testing.T) {
 			key, _ := other.account.OperatorKey(r.catalog.Providers()[0])
 			mine, _ := r.account.OperatorKey(r.catalog.Providers()[0])
 			health := r.engine.Memory.Health
-			until, _ := health.shut("alpha", &key, "a-low")
+			until, _ := health.blockedFor("alpha", &key, "a-low")
 			if until.IsZero() == c.everyone {
 				t.Errorf("for another user it is shut until %s", until)
 			}
-			if until, _ := health.shut("alpha", &mine, "a-low"); until.IsZero() && name != "500" {
+			if until, _ := health.blockedFor("alpha", &mine, "a-low"); until.IsZero() && name != "500" {
 				t.Error("for the user who met it, it is open")
 			}
 			// A changed key starts anew.

@@ -274,7 +274,7 @@ func (f *filter) add(tier []*keychain.Candidate) {
 		}
 		failing := f.run.Memory.Health.failing(providerScope(c), f.run.req.User)
 		if failing {
-			f.run.moves()
+			f.run.markMoved()
 		}
 		switch {
 		case failing || f.run.emulates(c):
@@ -358,8 +358,8 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	return ""
 }
 
-// own returns the error of a request that only an upstream of the client's own format can carry, and nil for any other
-// request.
+// own returns the error for a request that cannot be translated, so that only an upstream of the client's own format can
+// carry it. It returns nil for any other request.
 func (r *run) own() *apierror.Error {
 	if r.req.Hub == nil {
 		return nil

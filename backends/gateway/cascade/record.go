@@ -40,7 +40,7 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 		record.CostKnown = record.CostKnown && q.Forward.Pinned != nil // a request without a model costs nothing by itself
 	}
 	record.ServedAs = result.Usage.Served.Words()
-	ran(&record, &result.Usage)
+	addToolCalls(&record, &result.Usage)
 	for i := range result.Lost {
 		l := &result.Lost[i]
 		record.InputTokens += l.Usage.Prompt
@@ -48,7 +48,7 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 		record.OutputTokens += l.Usage.Completion
 		record.ReasoningTokens += l.Usage.Reasoning
 		record.WrittenTokens += l.Usage.CacheWrite
-		ran(&record, &l.Usage)
+		addToolCalls(&record, &l.Usage)
 		micro, known := cost(l.Candidate, &l.Usage)
 		record.CostMicroUSD += micro
 		record.CostKnown = record.CostKnown && known
@@ -56,6 +56,7 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 	return record
 }
 
+// cost returns the price of a usage at a candidate's model, and whether the price is known.
 func cost(c *keychain.Candidate, u *wire.Usage) (microUSD int64, known bool) {
 	t := catalog.Tokens{
 		Input: u.Prompt - u.CacheRead - u.CacheWrite, Cached: u.CacheRead, Output: u.Completion,
@@ -67,8 +68,8 @@ func cost(c *keychain.Candidate, u *wire.Usage) (microUSD int64, known bool) {
 	return c.Model.Cost(t)
 }
 
-// ran adds the calls of tools that the provider ran.
-func ran(record *spending.Record, u *wire.Usage) {
+// addToolCalls adds the calls of the tools that the provider ran to those in the record.
+func addToolCalls(record *spending.Record, u *wire.Usage) {
 	if u.Served == nil || len(u.Served.Calls) == 0 {
 		return
 	}

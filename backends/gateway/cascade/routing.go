@@ -61,7 +61,7 @@ func (r *run) tier(routing *keychain.Routing, t catalog.Tier) []*keychain.Candid
 		}
 	}
 	if order == OrderLatency {
-		r.moves() // the next request may measure other times, and its conversation must not move
+		r.markMoved() // the next request may measure other times, and its conversation must not move
 	}
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *keychain.Candidate) int {
@@ -108,11 +108,13 @@ type Latency struct {
 	now   func() time.Time
 }
 
+// measured identifies what is averaged: the answers of a model at a provider, streamed or not.
 type measured struct {
 	provider, model string
 	stream          bool
 }
 
+// average is a running average and the time of the last measurement in it.
 type average struct {
 	mean time.Duration
 	at   time.Time
@@ -128,6 +130,7 @@ func newLatency(now func() time.Time) *Latency {
 	return &Latency{times: make(map[measured]average), now: now}
 }
 
+// add adds a measurement of how long a candidate took to begin its answer.
 func (l *Latency) add(c *keychain.Candidate, stream bool, took time.Duration) {
 	key := measured{providerScope(c), c.Model.ID, stream}
 	l.mu.Lock()

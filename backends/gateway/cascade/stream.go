@@ -82,7 +82,8 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *
 	}
 }
 
-// take feeds an event, or the end of the stream, to the pass.
+// take hands an event of the upstream, or the error with which the stream ended, to the pass, which appends what the
+// client gets to s.pending.
 func (s *relay) take(event wire.Event, err error) (progress wire.Progress, _ error) {
 	if err == nil && event.Comment { // needs no buffer
 		return progress, nil
@@ -352,12 +353,13 @@ func (s *relay) drain() {
 	_, _ = io.CopyN(io.Discard, s.body, drainBytes) // how it ends no longer matters
 }
 
-// left ends a stream whose client has gone. It returns nil.
+// left ends an incomplete stream whose client has gone: it stores the usage and calls leave. It returns nil.
 func (s *relay) left() *failure {
 	s.account(false)
 	return s.leave()
 }
 
+// leave cancels the request to the upstream, since the client has gone. It returns nil, which stops the cascade.
 func (s *relay) leave() *failure {
 	s.run.result.Code = codeClientLeft
 	s.cancel(context.Canceled)

@@ -30,6 +30,7 @@ func newTraffic(now func() time.Time) *Traffic {
 	return &Traffic{keys: make(map[scope]*rings), now: now}
 }
 
+// add counts an attempt through a key.
 func (t *Traffic) add(provider, key string) {
 	s := scope{provider: provider, key: key}
 	t.mu.RLock()
@@ -45,6 +46,7 @@ func (t *Traffic) add(provider, key string) {
 	count(r.day[:], now/3600)
 }
 
+// make returns the counts of a key and creates them if there are none.
 func (t *Traffic) make(s scope) *rings {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,6 +80,7 @@ func (t *Traffic) Lookup(provider, key string) (lastMinute, lastDay int64) {
 	return sum(r.minute[:], now/5), sum(r.day[:], now/3600)
 }
 
+// count adds one to the bucket of a time slot, which replaces the earlier slot in its place.
 func count(ring []bucket, slot int64) {
 	b := &ring[slot%int64(len(ring))]
 	if b.slot != slot {
@@ -86,6 +89,7 @@ func count(ring []bucket, slot int64) {
 	b.n++
 }
 
+// sum returns the counts of the slots that are not older than the ring is long, up to slot.
 func sum(ring []bucket, slot int64) (n int64) {
 	for _, b := range ring {
 		if b.slot > slot-int64(len(ring)) {

@@ -14,9 +14,9 @@ type Lost struct {
 	Usage     wire.Usage
 }
 
-// lose records the usage of an attempt without an answer. If whole is set the answer was complete. Of an incomplete one
-// counts what the provider had stated, without a guess, unless the client left: leaving early would otherwise make
-// every prompt free.
+// lose records the usage of an attempt whose answer the client did not get. whole reports whether the upstream's answer
+// was complete. An incomplete answer whose provider stated no tokens counts as nothing, unless the client left: its usage
+// is then estimated, since otherwise every prompt would be free for a client that leaves early.
 func (r *run) lose(c *keychain.Candidate, pass passed, whole bool) {
 	u := pass.Usage()
 	if !whole {
@@ -28,7 +28,7 @@ func (r *run) lose(c *keychain.Candidate, pass passed, whole bool) {
 	r.result.Lost = append(r.result.Lost, Lost{c, r.key.PublicID(), r.settled(u, pass.TextBytes())})
 }
 
-// settleUsage completes the usage of the answer.
+// settleUsage completes the usage of the answer with estimates, see settled.
 func (r *run) settleUsage() {
 	if r.result.Candidate != nil {
 		r.result.Usage = r.settled(r.result.Usage, r.result.textBytes)

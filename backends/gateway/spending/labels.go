@@ -73,8 +73,9 @@ func (s *Ledger) addLabels(c store.Conn, rows []*sumsRow) error {
 	return s.addSums(c, labelDaily, within.sorted())
 }
 
-// admitLabel reports whether a name has, or gets, a row of its own. The database is read once per batch and only if a
-// name is new and there is room.
+// admitLabel reports whether the sums of a label are stored under its own name rather than under OtherLabels: it has a
+// row on that day already, or there are fewer than MaxLabels. fresh holds the names that this batch has read or admitted.
+// The database is read once per batch, and only if a name is not in the cache and there is room for one more.
 func (s *Ledger) admitLabel(c store.Conn, day labelDay, name string, fresh map[labelDay]map[string]bool) (bool, error) {
 	if s.labels[day][name] || fresh[day][name] {
 		return true, nil

@@ -30,8 +30,7 @@ func (w *sweep) addMonths(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		days, err := read(ctx, w.ledger, func(row store.Row) (day sql.NullInt64, err error) { return day, row.Scan(&day) },
-			`SELECT min(day) FROM gateway_team_days WHERE day >= ?`, through)
+		days, err := read(ctx, w.ledger, scanDay, `SELECT min(day) FROM gateway_team_days WHERE day >= ?`, through)
 		if err != nil || !days[0].Valid {
 			return err
 		}
@@ -46,10 +45,15 @@ func (w *sweep) addMonths(ctx context.Context) error {
 	}
 }
 
+// scanDay scans a row with one day, which is NULL if the table is empty.
+func scanDay(row store.Row) (day sql.NullInt64, err error) {
+	err = row.Scan(&day)
+	return day, err
+}
+
 // monthsThrough returns the Unix day before which gateway_team_months is complete. It returns 0 if the table is empty.
 func (s *Ledger) monthsThrough(ctx context.Context) (day int64, err error) {
-	newest, err := read(ctx, s, func(row store.Row) (day sql.NullInt64, err error) { return day, row.Scan(&day) },
-		`SELECT max(month) FROM gateway_team_months`)
+	newest, err := read(ctx, s, scanDay, `SELECT max(month) FROM gateway_team_months`)
 	if err != nil || !newest[0].Valid {
 		return 0, err
 	}

@@ -172,6 +172,7 @@ func (s *purses) sweep(now time.Time) {
 	s.swept = now
 }
 
+// idle reports whether the purse has not been asked for in forgetSpendAfter.
 func (k *purseSpend) idle(now time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -204,6 +205,8 @@ func (r *Record) spent(n int64) localSpend {
 	return localSpend{record: n, at: r.At, Sum: Sum{input + output, r.cost()}}
 }
 
+// note adds a record of this node, unless it is in the sums of the database already. From maxLocalSpends records on it
+// merges them into the last one.
 func (k *purseSpend) note(l localSpend) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

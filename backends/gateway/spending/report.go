@@ -129,7 +129,7 @@ const groupHour = "hour"
 
 func fromHour(hour int64) time.Time { return time.Unix(hour*3600, 0).UTC() }
 
-// added is the list of columns that sum the rows of a statement.
+// added are the SQL expressions for the sums of all columns in sumColumns, each after a comma.
 var added = func() string {
 	var b strings.Builder
 	for _, column := range sumColumns {

@@ -123,13 +123,16 @@ type sweep struct {
 	others          int64 // other rows that had expired
 }
 
-// deleteRequests goes through the log, whose ids increase with time, until it comes to records that are not old.
-// Records from the future come from a clock that was wrong; those after them may be old.
+// deleteRequests deletes the records of requests from before the given time. It reads the log in the order of the ids,
+// which increase with time, until it comes to records that are not old. It reads on after records from the future, which
+// come from a clock that was wrong, since those after them may be old.
 func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 	type row struct{ id, at int64 }
 	for after := int64(0); ; {
-		rows, err := read(ctx, w.ledger, func(cells store.Row) (r row, err error) { return r, cells.Scan(&r.id, &r.at) },
-			`SELECT id, at FROM gateway_usage_records WHERE id > ? ORDER BY id LIMIT ?`, after, sweepRows)
+		rows, err := read(ctx, w.ledger, func(cells store.Row) (r row, err error) {
+			err = cells.Scan(&r.id, &r.at)
+			return r, err
+		}, `SELECT id, at FROM gateway_usage_records WHERE id > ? ORDER BY id LIMIT ?`, after, sweepRows)
 		if err != nil || len(rows) == 0 {
 			return err
 		}

@@ -100,6 +100,7 @@ const (
 	maxRecordLatency = 1_000_000 * time.Second
 )
 
+// bounded returns n if it lies between 0 and limit, and otherwise the nearer of the two.
 func bounded[T int64 | time.Duration](n, limit T) T { return max(0, min(n, limit)) }
 
 // tokens returns the numbers of tokens that a record adds to the sums and to what a key has spent.

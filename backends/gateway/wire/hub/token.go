@@ -69,7 +69,8 @@ func (s *Sealer) Open(user, token string) (State, bool) {
 			continue
 		}
 		var state State
-		return state, json.Unmarshal(plain, &state) == nil
+		err = json.Unmarshal(plain, &state)
+		return state, err == nil
 	}
 	return State{}, false
 }

@@ -39,7 +39,7 @@ func (Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return ReadCount(body, o)
 }
 
-// AppendCount appends the response to such a request.
+// AppendCount appends the response to a request to count tokens.
 func (Format) AppendCount(dst []byte, tokens int64) []byte {
 	return append(strconv.AppendInt(append(dst, `{"input_tokens":`...), tokens, 10), '}')
 }
@@ -52,7 +52,7 @@ func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, e
 	return Edit(r, t, open)
 }
 
-// NewPass returns the Pass of an answer for such a client.
+// NewPass returns a Pass for the answer of a messages upstream to a messages client.
 func (Format) NewPass(r *hub.Request, reply hub.Reply) hub.Pass { return NewPass(r, reply) }
 
 // URL returns the address at which a provider is asked.
