@@ -82,13 +82,13 @@ func newPool(limit int, wait time.Duration, start func() (runner, error)) *pool 
 func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 	p.mu.Lock()
 	if t := p.next(l); t != nil {
-		p.ahead()
+		p.startSpare()
 		p.mu.Unlock()
 		return t, nil
 	}
 	w := &waiter{lane: l, turn: make(chan *turn, 1)}
 	p.waiting = append(p.waiting, w)
-	p.ahead()
+	p.startSpare()
 	p.mu.Unlock()
 	timer := time.NewTimer(p.wait)
 	defer timer.Stop()
@@ -261,7 +261,7 @@ func (p *pool) grow() {
 		p.back(r, true)
 		p.mu.Lock()
 		if len(p.waiting) > 0 {
-			p.ahead()
+			p.startSpare()
 		}
 		p.mu.Unlock()
 	}()

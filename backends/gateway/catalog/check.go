@@ -226,7 +226,8 @@ func checkModel(m *Model) error {
 	return m.Price.check()
 }
 
-// checkExtras checks the named numbers of a price. The names are words of answers, so others could not match.
+// checkExtras checks the factors or the prices of calls in a price. at is the place of extras in the file, for errors.
+// Names that providers do not use in their answers are errors, since they could never match.
 func checkExtras(at string, extras map[string]float64) error {
 	if len(extras) > maxList {
 		return fmt.Errorf("%s: more than %d", at, maxList)
@@ -244,6 +245,7 @@ func checkExtras(at string, extras map[string]float64) error {
 	return nil
 }
 
+// checkRates checks the rates of a price, whose place in the file is at.
 func checkRates(at string, r Rates) error {
 	for _, f := range []struct {
 		field string
@@ -306,6 +308,7 @@ func checkHeaders(headers map[string]string) error {
 	return nil
 }
 
+// checkText checks the length and the characters of a text in the member field, and that it is there if it is required.
 func checkText(field, text string, required bool) error {
 	switch {
 	case required && strings.TrimSpace(text) == "":
@@ -318,6 +321,8 @@ func checkText(field, text string, required bool) error {
 	return nil
 }
 
+// checkList returns an error if the list in the member field is too long, contains a text twice, or contains one for
+// which fits returns false.
 func checkList(field string, list []string, fits func(string) bool) error {
 	if len(list) > maxList {
 		return fmt.Errorf("%s: more than %d", field, maxList)
@@ -333,6 +338,7 @@ func checkList(field string, list []string, fits func(string) bool) error {
 	return nil
 }
 
+// oneOf returns a function for checkList that accepts the given words.
 func oneOf(words []string) func(string) bool {
 	return func(s string) bool { return slices.Contains(words, s) }
 }

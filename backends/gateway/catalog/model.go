@@ -214,6 +214,7 @@ func atLeastZero(n int64) uint64 {
 	return uint64(n)
 }
 
+// promptAbove reports whether the sum of counts is above limit. It cannot overflow.
 func promptAbove(limit uint64, counts ...uint64) bool {
 	for _, n := range counts {
 		if n > limit {

@@ -21,7 +21,7 @@ type Options struct {
 	// Environment returns the values of the variables in Provider.Env, for keys of the operator. Nil means that the
 	// environment is not used.
 	Environment func(name string) string
-	// Prices replace the prices of the file. A name that matches no model is an error.
+	// Prices replace the prices of the file. A name without a star that matches no model is an error.
 	Prices Prices
 	// StoredPrices take precedence over Prices with the same names. A name that matches no model is ignored, since the
 	// catalog may have changed since the price was checked.
@@ -239,7 +239,8 @@ func (p *Provider) setKey(key string) error {
 	return nil
 }
 
-// fingerprints is a seed by which fingerprints tell keys apart in this process and say nothing about them elsewhere.
+// fingerprints is the seed of the hashes in Provider.KeyID. It is random, so that a hash identifies a key within this
+// process only and reveals nothing about it.
 var fingerprints = maphash.MakeSeed()
 
 // fill replaces {name} by value in every base URL and path of p.

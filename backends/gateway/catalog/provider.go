@@ -255,7 +255,7 @@ type Shape struct {
 	// PrefillField is the member that is set to true on a last assistant message to be continued. If it is empty the
 	// message is sent unchanged. Whether a prefill is understood at all is said by Model.Prefill.
 	PrefillField string `json:"prefill_field"`
-	// PrefillBaseURL is the base for such requests if it differs.
+	// PrefillBaseURL is the base URL for requests with a prefill. Empty means that it is BaseURL.
 	PrefillBaseURL string `json:"prefill_base_url"`
 	// EffortField is EffortFlat or EffortNested. Default: EffortFlat.
 	EffortField string `json:"effort_field"`
@@ -313,6 +313,7 @@ func (t Timeouts) Or(d Timeouts) Timeouts {
 	}
 }
 
+// or returns d, or fallback if d is zero.
 func or(d, fallback time.Duration) time.Duration {
 	if d != 0 {
 		return d

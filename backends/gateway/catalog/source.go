@@ -125,7 +125,7 @@ func (s *Source) UsePrices(stored Prices) {
 	s.current.Store(c)
 }
 
-// poll looks at the files once.
+// poll replaces the catalog if a file has changed since it was last looked at, and both files are valid.
 func (s *Source) poll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,6 +161,7 @@ func (s *Source) poll() {
 		zap.Int("providers", len(c.Providers())))
 }
 
+// keep logs why the current catalog stays in use.
 func (s *Source) keep(err error) {
 	s.logger.Error("model catalog file is not usable, keeping the last good one",
 		zap.String("path", s.path), zap.String("prices", s.prices), zap.String("updated", s.Current().Updated),

@@ -5,8 +5,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// ownedBy turns a function for an owner into a route's function. It checks that the caller may manage what the owner
-// has.
+// ownedBy turns a function that works for an owner into a route's function. The latter determines the owner from the
+// path, and calls fn if the caller may manage what the owner has.
 type ownedBy func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error)
 
 // aliasRoutes returns the routes of the aliases of users, teams and the organisation.
@@ -29,6 +29,8 @@ func (s *Service) aliasRoutes() []rest.Route {
 	return append(routes, s.aliasRoutesOf("/operator/organisation/aliases", tagOperator, "everybody", all)...)
 }
 
+// aliasRoutesOf returns the routes of the aliases of one kind of owner. tag and owner are for the documentation; owner
+// names the kind, such as "a team". guard checks the rights of the caller.
 func (s *Service) aliasRoutesOf(path, tag, owner string, guard ownedBy) []rest.Route {
 	return []rest.Route{
 		{

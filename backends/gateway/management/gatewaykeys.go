@@ -113,7 +113,8 @@ func (m *member[T]) set(limit **T) {
 	}
 }
 
-// setValue is like set, for a limit whose zero value means no limit.
+// setValue sets a limit whose zero value means no limit to the value of the member. Null sets it to zero, and an absent
+// member changes nothing.
 func (m *member[T]) setValue(limit *T) {
 	if m.null {
 		*limit = *new(T)

@@ -150,6 +150,7 @@ func (s *Service) together(p providerHealth, scope, user string) providerHealth 
 	return p
 }
 
+// conditionOf converts a state of the health table. now serves to compute the rest of the cooldown.
 func conditionOf(state cascade.State, now time.Time) condition {
 	c := condition{
 		Status: state.Status, LastSuccess: when(state.LastSuccess), LastFailure: when(state.LastFailure),
@@ -164,8 +165,10 @@ func conditionOf(state cascade.State, now time.Time) condition {
 	return c
 }
 
+// seconds returns a duration in seconds, rounded up, or 0 if it is negative.
 func seconds(d time.Duration) int64 { return int64(math.Ceil(max(0, d.Seconds()))) }
 
+// when returns a time for JSON, in UTC and milliseconds, or nil for the zero time.
 func when(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -174,6 +177,7 @@ func when(t time.Time) *time.Time {
 	return &t
 }
 
+// later returns the later of two times, of which a nil one counts as the earliest.
 func later(a, b *time.Time) *time.Time {
 	if a == nil || (b != nil && b.After(*a)) {
 		return b

@@ -45,7 +45,8 @@ type Service struct {
 	Bar func(*http.Request) look.Bar
 }
 
-// own runs fn if the user in the path is the one who signed in, and is active.
+// own returns a route's function that calls fn for the user in the path, or returns an error with status 403 if that is
+// not the user who signed in, or if the user is not active.
 func (s *Service) own(fn func(c *rest.Call, user string) (any, error)) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		user := c.Path("user_id")
@@ -56,7 +57,7 @@ func (s *Service) own(fn func(c *rest.Call, user string) (any, error)) func(c *r
 	}
 }
 
-// mine runs fn if the user who signed in is active.
+// mine returns a route's function that calls fn if the user who signed in is active, and returns an error otherwise.
 func (s *Service) mine(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		if err := s.Keychain.Active(c.R.Context(), c.User()); err != nil {
@@ -67,7 +68,8 @@ func (s *Service) mine(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (a
 	}
 }
 
-// signedIn runs fn for a user who signed in but may not be active. fn must check that.
+// signedIn returns a route's function that calls fn for every user who signed in. fn must check whether the user is
+// active.
 func (s *Service) signedIn(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		answer, err := fn(c)

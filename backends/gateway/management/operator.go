@@ -72,7 +72,8 @@ func (s *Service) budgets(c *rest.Call) (any, error) {
 	}{orNone(left)}, err
 }
 
-// window parses the size of a page and the key after which it begins.
+// window parses the query parameters for a page of a list: the largest number of rows, and the key after which the page
+// begins, which is empty for the first page.
 func window(c *rest.Call) (after string, limit int, err error) {
 	limit, err = c.Int("limit", 100, 1, 500)
 	return c.R.URL.Query().Get("after"), limit, err
@@ -84,6 +85,8 @@ type listed[T any] struct {
 	After *string `json:"next_after"`
 }
 
+// list returns the page with the given rows, each converted by row. key returns the key of a row. There may be more rows
+// if the page has as many as limit allows.
 func list[T, R any](rows []T, limit int, key func(*T) string, row func(*T) R) listed[R] {
 	l := listed[R]{Rows: make([]R, len(rows))}
 	for i := range rows {
@@ -171,14 +174,16 @@ func (s *Service) revokeKeyOf(c *rest.Call) (any, error) {
 	return nil, s.Keychain.RevokeKey(c.R.Context(), c.Path("user_id"), c.Path("key_id"))
 }
 
-// limits returns a function that serves the limits of a kind of holder. holder returns the id of the holder.
+// limits returns a route's function that serves the limits of a holder: on is the kind of the holder, and holder returns
+// its id, for example from the path.
 func (s *Service) limits(on string, holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		return s.Keychain.ImposedLimits(c.R.Context(), on, holder(c))
 	}
 }
 
-// setLimits returns a function that replaces these limits. A limit that is absent or null is removed.
+// setLimits returns a route's function that replaces the limits of a holder. The parameters are those of limits. A limit
+// that is absent from the body or null is removed.
 func (s *Service) setLimits(on string, holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		var in keychain.Limits
@@ -337,8 +342,8 @@ func spendingRows(lines []spending.Line) [][]string {
 	return rows
 }
 
-// told lists the alerts that were sent.
-func (s *Service) told(c *rest.Call) (any, error) {
+// listAlerts serves the alerts that were sent.
+func (s *Service) listAlerts(c *rest.Call) (any, error) {
 	limit, err := c.Int("limit", 100, 1, 500)
 	if err != nil {
 		return nil, err

@@ -236,7 +236,7 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Description: "The most money first. What was used in the last second may be missing.", Query: spendingParams,
 		},
 		{
-			Method: "GET", Path: "/operator/alerts", Tag: tagOperator, Serve: s.operating(s.told), Answer: "AlertList",
+			Method: "GET", Path: "/operator/alerts", Tag: tagOperator, Serve: s.operating(s.listAlerts), Answer: "AlertList",
 			Errors:      []int{403},
 			Summary:     "List the alerts",
 			Description: "Newest first, with who was told, and whether it got there. Kept for 180 days; those of budgets in total stay.",

@@ -118,9 +118,9 @@ func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 // sweep is one pass of a Retention.
 type sweep struct {
 	*Retention
-	now, told       time.Time
-	requests, hours int64 // deleted
-	others          int64 // other rows that had expired
+	now, told       time.Time // when the pass began, and when logProgress has last logged
+	requests, hours int64     // deleted
+	others          int64     // other rows that had expired
 }
 
 // deleteRequests deletes the records of requests from before the given time. It reads the log in the order of the ids,
@@ -149,7 +149,7 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 			if err != nil {
 				return err
 			}
-			w.tell(schema.Moment(last.at))
+			w.logProgress(schema.Moment(last.at))
 		}
 		if recent && !old || len(rows) < sweepRows {
 			return nil
@@ -171,7 +171,7 @@ func (w *sweep) deleteHours(ctx context.Context, before int64) error {
 			if n < sweepRows {
 				break
 			}
-			w.tell(fromHour(before))
+			w.logProgress(fromHour(before))
 		}
 	}
 	return nil
@@ -212,8 +212,8 @@ func (w *sweep) delete(ctx context.Context, statement string, args ...any) (n in
 	}
 }
 
-// tell logs the progress of a long pass.
-func (w *sweep) tell(at time.Time) {
+// logProgress logs the progress of a long pass, at most every sweepNews. Entries from before at have been deleted.
+func (w *sweep) logProgress(at time.Time) {
 	if now := w.ledger.now(); now.Sub(w.told) >= sweepNews {
 		w.told = now
 		w.logger.Info("deleting old requests from the usage log", zap.Int64("requests", w.requests),
