@@ -128,9 +128,9 @@ func guarded(letters []byte) (guardedMember, bool) {
 	return guardedMember{}, false
 }
 
-// ForeignExtra passes the value of a chat client's extra_body and reports whether no upstream may get it, since some
-// proxies treat its members as members of the request. Only the member of Gemini, whose chat API uses extra_body, may
-// pass.
+// ForeignExtra scans the value of a chat client's extra_body and reports whether no upstream may get it, since some
+// proxies treat its members as members of the request. Only the member of Gemini, whose chat API uses extra_body, is
+// harmless.
 func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
 	if s.Kind() != jsontext.Object {
 		return true, s.Skip()

@@ -59,7 +59,7 @@ func (s *Served) String() string {
 	return strings.Join(words, " ")
 }
 
-// ScanTerm passes the value of a member and stores its word. A later word replaces an earlier one, since an answer
+// ScanTerm scans the value of a member and stores its word. A later word replaces an earlier one, since an answer
 // states first what was asked for and at last how the request was served.
 func ScanTerm(s *jsontext.Scanner, into **Served, member Term) error {
 	if s.Kind() != jsontext.String {
@@ -80,7 +80,7 @@ func ScanTerm(s *jsontext.Scanner, into **Served, member Term) error {
 	return err
 }
 
-// ScanServedCalls passes an object with the numbers of requests that tools of the provider made
+// ScanServedCalls scans an object with the numbers of requests that tools of the provider made
 // ("web_search_requests"). They are totals of the answer so far.
 func ScanServedCalls(s *jsontext.Scanner, into **Served) error {
 	const suffix = "_requests"
@@ -110,6 +110,7 @@ func AddServedCall(into **Served, tool []byte) {
 	setCalls(into, tool, n+1)
 }
 
+// setCalls stores the number of calls of a tool, unless there are more than maxServed tools or the name is unusual.
 func setCalls(into **Served, tool []byte, n int64) {
 	if !named(tool) {
 		return

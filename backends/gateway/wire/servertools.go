@@ -44,7 +44,7 @@ func (f *serverTools) add(name string) {
 	}
 }
 
-// servers passes mcp_servers. An empty list asks for nothing.
+// servers scans mcp_servers. An empty list asks for nothing.
 func (f *serverTools) servers(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.Array {
 		return s.Skip()
@@ -55,7 +55,7 @@ func (f *serverTools) servers(s *jsontext.Scanner, kind jsontext.Kind) error {
 	})
 }
 
-// item passes an item of the Responses API, which may contain tools.
+// item scans an item of the Responses API, which may contain tools.
 func (f *serverTools) item(s *jsontext.Scanner) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -77,7 +77,7 @@ func (f *serverTools) tools(s *jsontext.Scanner) error {
 	})
 }
 
-// tool passes one tool. If it has several members with the same name each of them counts, because decoders differ in
+// tool scans one tool. If it has several members with the same name each of them counts, because decoders differ in
 // which one they take.
 func (f *serverTools) tool(s *jsontext.Scanner) error {
 	var kinds []string

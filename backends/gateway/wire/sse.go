@@ -21,8 +21,8 @@ var ErrWait = errors.New("nothing to read yet")
 
 // Roomer is implemented by a reader under an EventReader that accounts for memory.
 type Roomer interface {
-	// Room is called before an unusually large event takes up to size bytes. Its error ends the stream. A size of 0
-	// means that the memory is free again.
+	// Room is called before an unusually large event is buffered in up to size bytes. An error from it ends the
+	// stream. It is called with a size of 0 when that memory is no longer needed.
 	Room(size int) error
 }
 

@@ -17,8 +17,8 @@ type Usage struct {
 	Served                *Served // nil if the request was served in the ordinary way
 }
 
-// ScanUsage passes a usage object of the chat format, or null. The last object that counts anything wins; counts
-// reports whether this one does. Some upstreams send zeros while they do not know yet.
+// ScanUsage scans a usage object of the chat format, or null, and stores it in last if it has tokens of the prompt or of
+// the answer, which counts reports. Some upstreams send zeros while they do not know yet.
 func ScanUsage(s *jsontext.Scanner, last *Usage) (counts bool, err error) {
 	if s.Kind() != jsontext.Object {
 		return false, s.Skip()
@@ -45,7 +45,7 @@ func ScanUsage(s *jsontext.Scanner, last *Usage) (counts bool, err error) {
 	return u.Keep(total, last), err
 }
 
-// ScanDetails passes the details of prompt or completion tokens. Their member names are distinct, and the same in the
+// ScanDetails scans the details of prompt or completion tokens. Their member names are distinct, and the same in the
 // Responses format.
 func (u *Usage) ScanDetails(s *jsontext.Scanner) error {
 	if s.Kind() != jsontext.Object {

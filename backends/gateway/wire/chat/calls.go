@@ -36,7 +36,7 @@ const (
 	unindexed = -2
 )
 
-// call takes one entry of tool_calls.
+// call processes one entry of tool_calls.
 func (r *reader) call(p *callPiece) error {
 	c := r.calls.find(p)
 	if c == nil {
@@ -69,7 +69,7 @@ func (r *reader) call(p *callPiece) error {
 		if c.name == "" {
 			return r.calls.hold(c, arguments)
 		}
-		r.begins(c)
+		r.beginCall(c)
 	}
 	if len(arguments) > 0 {
 		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.number, Text: arguments})
@@ -77,8 +77,8 @@ func (r *reader) call(p *callPiece) error {
 	return nil
 }
 
-// begins passes on the call and what was held back of it.
-func (r *reader) begins(c *call) {
+// beginCall emits the delta that begins a call, and the arguments that were held back until its name was known.
+func (r *reader) beginCall(c *call) {
 	r.flushDetails()
 	r.thought(c.signature)
 	c.number, c.out = r.calls.begun, r.legalID(c.id)
@@ -176,6 +176,7 @@ func (c *calls) another(known *call, p *callPiece) bool {
 	return known.name != string(p.name) && known.arguments.Size() > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
 }
 
+// open adds a call that an entry begins.
 func (c *calls) open(p *callPiece) *call {
 	n := &call{index: unindexed, number: notBegun}
 	if p.indexed {
@@ -194,6 +195,7 @@ func (c *calls) hold(k *call, arguments []byte) error {
 	return nil
 }
 
+// is reports whether the call has the upstream's id.
 func (c *call) is(id []byte) bool { return c.id != "" && c.id == string(id[:min(len(id), maxID)]) }
 
 // text returns the arguments as the inside of a JSON string. An object without members counts as no arguments yet.

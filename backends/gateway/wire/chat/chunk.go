@@ -95,7 +95,7 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 	return nil
 }
 
-// text passes a value. It returns nil for a value that is not a string.
+// text scans a value and returns the inside of a string, or nil for any other value.
 func (c *chunk) text(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	if kind != jsontext.String {
 		return nil, s.Skip()
@@ -104,14 +104,14 @@ func (c *chunk) text(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	return raw, err
 }
 
-// raw passes a value of any kind.
+// raw scans a value of any kind and returns its JSON text.
 func (c *chunk) raw(s *jsontext.Scanner) ([]byte, error) {
 	from := s.Offset()
 	err := s.Skip()
 	return c.data[from:s.Offset()], err
 }
 
-// scanChoice keeps the choice with index 0 and passes all others.
+// scanChoice keeps the content of the choice with index 0 and skips all other choices.
 func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) error {
 	if c.choice || s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -174,7 +174,7 @@ func (c *chunk) scanLogprobs(s *jsontext.Scanner) error {
 	})
 }
 
-// scanContent passes the delta or message of a choice.
+// scanContent scans the delta or message of a choice.
 func (c *chunk) scanContent(s *jsontext.Scanner) error {
 	return s.Object(func(key []byte) (err error) {
 		kind := s.Kind()
@@ -221,7 +221,7 @@ func (c *chunk) scanContent(s *jsontext.Scanner) error {
 	})
 }
 
-// scanParts passes content parts: {"type":"text","text":…}, and Mistral's {"type":"thinking","thinking":text or parts}.
+// scanParts scans content parts: {"type":"text","text":…}, and Mistral's {"type":"thinking","thinking":text or parts}.
 func (c *chunk) scanParts(s *jsontext.Scanner, thinking bool) error {
 	return s.Array(func(int) error {
 		kind := s.Kind()
@@ -309,7 +309,7 @@ func (c *chunk) scanFunction(s *jsontext.Scanner, p *callPiece) error {
 	})
 }
 
-// scanSignature passes extra_content and finds google.thought_signature in it.
+// scanSignature scans extra_content and finds google.thought_signature in it.
 func (c *chunk) scanSignature(s *jsontext.Scanner, kind jsontext.Kind) (signature []byte, err error) {
 	if kind != jsontext.Object {
 		return nil, s.Skip()
@@ -341,7 +341,7 @@ func (c *chunk) word(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	return raw, err
 }
 
-// number passes an index. ok is false unless the value is a whole number from 0 on.
+// number scans an index. ok is false unless the value is a whole number from 0 on.
 func number(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err error) {
 	if kind != jsontext.Number {
 		return 0, false, s.Skip()

@@ -20,7 +20,7 @@ type frame struct {
 // maxFrame bounds the frame that is kept, in bytes. Usual frames have a few hundred bytes.
 const maxFrame = 4 << 10
 
-// learn keeps the frame of a chunk that has one text and nothing else.
+// learn keeps the frame of a chunk, if its only content is one text.
 func (f *frame) learn(data []byte, c *chunk, phase thinkPhase) {
 	kind, text := c.only()
 	padded := len(c.padding) > 0

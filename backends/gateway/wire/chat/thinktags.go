@@ -24,7 +24,8 @@ const (
 
 var openTag, closeTag = []byte("<think>"), []byte("</think>")
 
-// tagged takes a text while tags are searched for.
+// tagged processes a piece of text as long as tags may come: it emits text and reasoning without the tags, and holds back
+// what may be the beginning of a tag.
 func (r *reader) tagged(text []byte) {
 	t := &r.tags
 	text = slices.Concat(t.held, plainTags(text))
@@ -54,7 +55,7 @@ func (r *reader) tagged(text []byte) {
 	t.held = text[whole:]
 }
 
-// untag passes on what was held back, since no tag can come any more.
+// untag emits what was held back, and ends the search for tags.
 func (r *reader) untag() {
 	t := &r.tags
 	kind := hub.DeltaText

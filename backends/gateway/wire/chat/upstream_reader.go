@@ -93,7 +93,8 @@ func (r *reader) step() hub.Step {
 	return hub.Step{Deltas: r.deltas, Proof: r.proof, Thinks: len(r.chunk.details) > 0}
 }
 
-// read takes one body. member is the member of a choice with the content.
+// read reads one body, an event or a whole answer. member is the member of a choice with the content: "delta" or
+// "message".
 func (r *reader) read(body []byte, member string) error {
 	c := &r.chunk
 	c.reset(body)
@@ -142,8 +143,8 @@ func (r *reader) read(body []byte, member string) error {
 	return nil
 }
 
-// reasoning takes one of the spellings in which a chunk has reasoning, since some upstreams send the same text under
-// two names.
+// reasoning emits the reasoning of a chunk. It uses only one of the members in which that can be, since some upstreams
+// send the same text under two names.
 func (r *reader) reasoning(c *chunk) {
 	text := c.reasoningContent
 	if len(text) == 0 {
@@ -200,7 +201,7 @@ func (r *reader) attach(logprobs []byte) {
 	}
 }
 
-// end completes the stream. It passes on what was held back.
+// end completes the answer: it emits what was held back and DeltaEnd.
 func (r *reader) end() (hub.Step, error) {
 	if r.finish.reason == "" {
 		return hub.Step{}, wire.ErrNoFinish

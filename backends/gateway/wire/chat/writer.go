@@ -48,12 +48,12 @@ func (w *writer) frame(dst []byte, object string) []byte {
 	return append(dst, `,"choices":[`...)
 }
 
-// open begins a chunk, up to the inside of its delta.
+// open appends the beginning of a chunk, up to the inside of its delta.
 func (w *writer) open(dst []byte) []byte {
 	return append(append(dst, w.head...), `{"index":0,"delta":{`...)
 }
 
-// shut ends a chunk that open has begun.
+// shut appends the end of a chunk that open has begun.
 func (w *writer) shut(dst []byte) []byte {
 	return append(append(dst, `},"finish_reason":null}]`...), w.tail...)
 }
@@ -171,13 +171,13 @@ func (w *writer) appendCall(dst []byte, id string, tool *hub.Tool) []byte {
 	return append(dst, `,"arguments":"`...)
 }
 
-// state passes on the state that the chat format has a place for. A thought signature is sent with the call or the text
+// state writes reasoning state for which the chat format has a member. A thought signature is sent with the call or the text
 // that follows it.
 func (w *writer) state(dst []byte, s *hub.State) []byte {
 	switch {
 	case s.Data == "":
 	case s.Form == hub.FormThought:
-		dst = w.dropThought(dst)
+		dst = w.flushThought(dst)
 		w.thought = s.Data
 	case s.Form == hub.FormDetails:
 		dst = append(w.open(dst), `"reasoning_details":`...)
@@ -186,8 +186,8 @@ func (w *writer) state(dst []byte, s *hub.State) []byte {
 	return dst
 }
 
-// dropThought passes on a signature that nothing has followed.
-func (w *writer) dropThought(dst []byte) []byte {
+// flushThought writes a signature that waits for a call or a text, since none has followed.
+func (w *writer) flushThought(dst []byte) []byte {
 	if w.thought == "" {
 		return dst
 	}
@@ -197,7 +197,7 @@ func (w *writer) dropThought(dst []byte) []byte {
 }
 
 func (w *writer) end(dst []byte, end *hub.End) []byte {
-	dst = w.dropThought(dst)
+	dst = w.flushThought(dst)
 	for i := range w.customs {
 		dst = append(w.open(dst), `"tool_calls":[{"index":`...)
 		dst = strconv.AppendInt(dst, int64(w.customs[i].call), 10)

@@ -133,7 +133,7 @@ func appendElements(dst, array []byte) []byte {
 		return dst
 	}
 	_ = s.Array(func(int) error {
-		_ = s.Kind() // passes white space
+		_ = s.Kind() // skips white space
 		from := s.Offset()
 		err := s.Skip()
 		if err == nil {

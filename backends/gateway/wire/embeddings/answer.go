@@ -141,7 +141,7 @@ func (a *answer) data() error {
 	})
 }
 
-// vector passes one vector. It adds an edit that encodes the vector in base64 if that is wanted and not done.
+// vector scans one vector. It adds an edit that encodes the vector in base64 if that is wanted and not done.
 func (a *answer) vector() error {
 	from := a.s.Start()
 	switch kind := a.s.Kind(); kind {

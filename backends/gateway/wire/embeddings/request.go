@@ -139,7 +139,7 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 	return s.Skip()
 }
 
-// input passes what vectors are made of: a text, a list of texts, the tokens of a text, or a list of such tokens.
+// input scans what vectors are made of: a text, a list of texts, the tokens of a text, or a list of such tokens.
 func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 	const what = "input must be a string, a list of strings, a list of tokens or a list of lists of tokens"
 	if kind == jsontext.String {
@@ -179,7 +179,7 @@ func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 	return err
 }
 
-// text passes one text, which must not be empty.
+// text scans one text, which must not be empty.
 func (r *Request) text(s *jsontext.Scanner) error {
 	raw, _, err := s.Text()
 	if err == nil && len(raw) == 0 {
@@ -189,7 +189,7 @@ func (r *Request) text(s *jsontext.Scanner) error {
 	return err
 }
 
-// tokens passes the tokens of one text.
+// tokens scans the tokens of one text.
 func (r *Request) tokens(s *jsontext.Scanner) error {
 	n := 0
 	err := s.Array(func(int) error {

@@ -156,7 +156,7 @@ func (r *Reply) Time() time.Time {
 	return time.Now()
 }
 
-// Estimate returns the usage of an answer whose upstream stated none, or only a part before the end. told is what it
+// Estimate returns the usage of an answer whose upstream stated none, or only a part before the end. stated is what it
 // stated, textBytes is the number of bytes of text, reasoning and arguments. Clients display the estimate, and use it
 // to find out how much room is left in the context window.
 func (r *Reply) Estimate(request *Request, stated *wire.Usage, textBytes int64) wire.Usage {

@@ -49,7 +49,7 @@ func (e *Editor) Drop(item *jsontext.Item, name string, drop bool) {
 	}
 }
 
-// Without passes a top-level member, which is an object, and leaves one of its members out, however often it occurs.
+// Without scans a top-level member, which is an object, and leaves one of its members out, however often it occurs.
 func (e *Editor) Without(s *jsontext.Scanner, name, member string) error {
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		e.Drop(item, name+"."+member, string(key) == member)

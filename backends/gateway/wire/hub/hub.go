@@ -323,7 +323,7 @@ const (
 	EffortMax     Effort = "max"
 )
 
-// Efforts lists the efforts in that order.
+// Efforts lists the efforts, from least to most.
 var Efforts = [...]Effort{EffortNone, EffortMinimal, EffortLow, EffortMedium, EffortHigh, EffortXHigh, EffortMax}
 
 // BudgetEffort returns the effort that corresponds to a budget of so many tokens for reasoning.

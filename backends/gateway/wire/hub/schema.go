@@ -19,6 +19,7 @@ var ErrSchema = errors.New("the answer does not match the JSON schema")
 // checked, since they have reached the client before the check is possible.
 func Checked(w Writer, o *Output) Writer { return &checked{w, o} }
 
+// checked is the Writer of Checked.
 type checked struct {
 	Writer
 	output *Output
@@ -60,6 +61,7 @@ func matches(schema, text string) bool {
 	return s.value(s.root, gjson.Parse(text)) || s.work > maxSchemaWork
 }
 
+// schemaCheck is one check of a value, with the bytes visited and the depth reached so far.
 type schemaCheck struct {
 	root        gjson.Result
 	work, depth int

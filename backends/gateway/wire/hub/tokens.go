@@ -45,6 +45,7 @@ func CountTokens(r *Request) int64 {
 	return c.tokens + (c.latin*10+35)/36 + (c.digits*2+4)/5
 }
 
+// counter counts tokens. latin and digits are the bytes and digits that have not been converted to tokens yet.
 type counter struct{ tokens, latin, digits int64 }
 
 func (c *counter) text(s string) {

@@ -14,6 +14,7 @@ func Streamed(from Reader, to, check Writer) Pass {
 	return &streamed{translation{from: from, to: to}, check}
 }
 
+// streamed is the Pass of Streamed.
 type streamed struct {
 	translation
 	check Writer
@@ -31,6 +32,7 @@ func (s *streamed) Whole(dst, body []byte) ([]byte, error) {
 	return s.to.Stream(dst, deltas), nil
 }
 
+// translation is the Pass of Translate.
 type translation struct {
 	from  Reader
 	to    Writer
@@ -48,6 +50,7 @@ func (t *translation) End(dst []byte) ([]byte, error) {
 	return dst, err
 }
 
+// write writes the deltas of a step to dst. It returns dst unchanged with the error err, if that is not nil.
 func (t *translation) write(dst []byte, step Step, err error) ([]byte, wire.Progress, error) {
 	if err != nil {
 		return dst, wire.Progress{}, err

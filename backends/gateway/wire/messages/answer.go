@@ -45,8 +45,8 @@ func (b *answerBlock) finished() bool {
 	return b.kind != toolBlock || b.syntax.Ended() || b.syntax.Broken() && b.brackets.Complete()
 }
 
-// argue adds a piece of arguments. plain is the same piece, unescaped.
-func (b *answerBlock) argue(text, plain []byte) {
+// addArguments adds a piece of arguments. plain is the same piece, unescaped.
+func (b *answerBlock) addArguments(text, plain []byte) {
 	from, wasBroken := len(b.text), b.syntax.Broken()
 	if b.isHeld && from > maxHeld {
 		return // it is not an object, or there is nothing in it
@@ -160,7 +160,7 @@ const (
 	noToken = hub.TokenPrefix
 )
 
-// take puts a delta into its block.
+// take adds a delta to the block that it belongs to, which it may begin.
 func (a *answer) take(d *hub.Delta) {
 	a.textBytes += int64(len(d.Text))
 	switch d.Kind {
@@ -184,7 +184,7 @@ func (a *answer) take(d *hub.Delta) {
 		for i := range a.blocks {
 			if b := &a.blocks[i]; b.kind == toolBlock && b.call == d.Call {
 				a.scratch = jsontext.AppendUnquoted(reuse(a.scratch), d.Text)
-				b.argue(d.Text, a.scratch)
+				b.addArguments(d.Text, a.scratch)
 			}
 		}
 	case hub.DeltaEnd:
@@ -272,7 +272,7 @@ func (a *answer) signature(b *answerBlock) string {
 	return noToken
 }
 
-// shift removes the first block.
+// shift removes the first block from the blocks that wait to be written.
 func (a *answer) shift() {
 	a.spare = reuse(a.blocks[0].text)
 	n := copy(a.blocks, a.blocks[1:])

@@ -161,7 +161,7 @@ func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 	return r.serverResult(m, b)
 }
 
-// summary takes a compaction block with a summary of what was before it. The vendor shows the model the summary alone;
+// summary reads a compaction block with a summary of what was before it. The vendor shows the model the summary alone;
 // other upstreams get it in addition to what the client still sends. It reports whether the block has a summary.
 func (r *reader) summary(m *hub.Message, b *block) bool {
 	if b.content.Type != gjson.String || b.content.Str == "" {
@@ -171,7 +171,7 @@ func (r *reader) summary(m *hub.Message, b *block) bool {
 	return true
 }
 
-// thinking takes a thinking block, which never becomes content (specification 11.2).
+// thinking reads a thinking block, which never becomes content (specification 11.2).
 func (r *reader) thinking(m *hub.Message, b *block) error {
 	s, err := text(b.thinking, b.at+".thinking")
 	if err != nil {
@@ -208,7 +208,7 @@ func (r *reader) reason(m *hub.Message, text, token, foreign string) {
 	m.Reasoning = append(m.Reasoning, reasoning)
 }
 
-// serverResult takes the result of a tool that the vendor ran. Its text stays in the history as a note, since no
+// serverResult reads the result of a tool that the vendor ran. Its text stays in the history as a note, since no
 // upstream could run the tool again.
 func (r *reader) serverResult(m *hub.Message, b *block) error {
 	tool, ok := strings.CutSuffix(b.kind, "_tool_result")

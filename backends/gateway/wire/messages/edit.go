@@ -150,7 +150,7 @@ func (e *editor) messages(s *jsontext.Scanner) error {
 	return err
 }
 
-// message passes a message and reports whether nothing of it is left.
+// message scans a message and reports whether nothing of it is left.
 func (e *editor) message(s *jsontext.Scanner) (empty bool, err error) {
 	var turn editTurn
 	assistant := false
@@ -173,7 +173,7 @@ func (e *editor) message(s *jsontext.Scanner) (empty bool, err error) {
 	return empty, err
 }
 
-// content passes the blocks of a message. empty reports that there were some and none is left.
+// content scans the blocks of a message. empty reports that there were some and none is left.
 func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err error) {
 	dropped, mark := 0, len(e.Edits)
 	items, err := s.ArrayItems(func(item *jsontext.Item) error {

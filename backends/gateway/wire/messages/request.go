@@ -19,8 +19,8 @@ func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, false)
 }
 
-// ReadCount parses a request of POST /v1/messages/count_tokens. It is like Read, but max_tokens may be missing
-// (specification 15.1).
+// ReadCount parses a request of POST /v1/messages/count_tokens (specification 15.1), in which max_tokens may be missing.
+// Its errors are those of Read.
 func ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, true)
 }
@@ -208,7 +208,7 @@ func (r *reader) sampling(f *fields) error {
 	return nil
 }
 
-// identity reads who asks and with which priority.
+// identity reads metadata.user_id, which upstreams get as a hash, and service_tier.
 func (r *reader) identity(f *fields) error {
 	user, err := member(f.metadata, "metadata", "user_id")
 	if err != nil {
@@ -318,7 +318,7 @@ func listed(name string) string {
 	}, wire.Mask(name, 100))
 }
 
-// weigh records what a candidate must be able to carry.
+// weigh sets the Needs of the request and the size of its text.
 func (r *reader) weigh() {
 	q := r.request
 	if q.Output != nil {

@@ -94,7 +94,7 @@ func (r *reader) message(v gjson.Result, at string) error {
 	return invalid(at[:len(at)-len("content")]+"role", "must be one of user, assistant, system, it is %s", hub.Shown(role))
 }
 
-// inserted takes a system message among the others. It may set the effort of one turn, which has no place elsewhere,
+// inserted reads a system message among the others. It may set the effort of one turn, which has no place elsewhere,
 // and it may apply only until the next message of the user.
 func (r *reader) inserted(content, clear, config gjson.Result, at string) error {
 	configured, err := optionalObject(config, at+".output_config")
@@ -163,7 +163,7 @@ func (r *reader) blocks(content gjson.Result, at string, m *hub.Message, read fu
 	})
 }
 
-// call takes a tool_use block.
+// call reads a tool_use block.
 func (r *reader) call(m *hub.Message, b *block) error {
 	id, err := name(b.id, b.at+".id")
 	if err != nil {

@@ -69,7 +69,7 @@ func (e *upstreamEvent) thinks() bool {
 
 var upstreamDone = []byte("[DONE]")
 
-// read takes one event of a stream. ok is false for an event without content: without data, or with the end mark of
+// read reads one event of a stream into a. ok is false for an event without content: without data, or with the end mark of
 // another format, which some servers send.
 func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	a.event = upstreamEvent{}
@@ -95,7 +95,7 @@ func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	return true, nil
 }
 
-// readWhole takes a whole message. block is called with each content block.
+// readWhole reads a whole message into a. block is called with each content block.
 func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) error {
 	a.event = upstreamEvent{whole: true}
 	proof := false
@@ -114,7 +114,7 @@ func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) erro
 	return nil
 }
 
-// scan passes one JSON object. block is called with the content blocks of a whole message.
+// scan scans one JSON object, an event or a whole message. block is called with the content blocks of a whole message.
 func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	s := jsontext.NewScanner(data)
 	if s.Kind() != jsontext.Object {
@@ -165,7 +165,7 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	return nil
 }
 
-// blocks passes the content of a whole message.
+// blocks scans the content of a whole message.
 func (a *upstreamAnswer) blocks(s *jsontext.Scanner, data []byte, each func(*upstreamBlock)) error {
 	return s.Array(func(int) error {
 		if s.Kind() != jsontext.Object {
@@ -180,7 +180,7 @@ func (a *upstreamAnswer) blocks(s *jsontext.Scanner, data []byte, each func(*ups
 	})
 }
 
-// member passes a member of a message other than the content and the type.
+// member scans a member of a message other than the content and the type.
 func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 	switch string(key) {
 	case "model":
@@ -199,7 +199,7 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 	return s.Skip()
 }
 
-// ending passes a member that says why the answer ended.
+// ending scans a member that says why the answer ended.
 func (a *upstreamAnswer) ending(s *jsontext.Scanner, key []byte) error {
 	if string(key) == "stop_details" && s.Kind() == jsontext.Object {
 		return s.Object(func(key []byte) error {
@@ -228,7 +228,7 @@ func (a *upstreamAnswer) ending(s *jsontext.Scanner, key []byte) error {
 
 var upstreamStops = []string{"end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"}
 
-// block passes a content block or a delta.
+// block scans a content block or a delta.
 func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 	b := &a.event.block
 	return s.Object(func(key []byte) (err error) {
@@ -303,7 +303,7 @@ func (u *upstreamUsage) scan(s *jsontext.Scanner) error {
 	})
 }
 
-// iterations passes the usage of each sampling of an answer.
+// iterations scans the usage of each sampling of an answer.
 func (u *upstreamUsage) iterations(s *jsontext.Scanner) error {
 	u.compacted = upstreamCounts{}
 	return s.Array(func(int) error {
@@ -336,7 +336,7 @@ func (c *upstreamCounts) add(o *upstreamCounts) {
 	c.thinking += o.thinking
 }
 
-// member passes a member of an object with counts.
+// member scans a member of an object with counts.
 func (c *upstreamCounts) member(s *jsontext.Scanner, key []byte) error {
 	switch string(key) {
 	case "input_tokens":
@@ -355,7 +355,7 @@ func (c *upstreamCounts) member(s *jsontext.Scanner, key []byte) error {
 	return s.Skip()
 }
 
-// upstreamDetail passes an object and stores its count of the given name.
+// upstreamDetail scans an object and stores its count of the given name.
 func upstreamDetail(s *jsontext.Scanner, name string, into *int64) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()

@@ -98,7 +98,7 @@ func (r *upstreamReader) Whole(body []byte) ([]hub.Delta, error) {
 // Usage implements hub.Reader.
 func (r *upstreamReader) Usage() wire.Usage { return r.answer.tokens() }
 
-// begin takes a block as it starts. In a whole message the block is complete.
+// begin processes the start of a content block. In a whole message the block is complete already.
 func (r *upstreamReader) begin(e *upstreamEvent) error {
 	b := &e.block
 	switch string(b.kind) {

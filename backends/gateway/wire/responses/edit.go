@@ -104,7 +104,7 @@ func (e *editor) drops(name string) bool {
 	return slices.Contains(e.Target.Drop, name)
 }
 
-// array passes an array of objects and leaves out those for which drop returns true.
+// array scans an array of objects and leaves out those for which drop returns true.
 func (e *editor) array(s *jsontext.Scanner, drop func(o *editObject) bool) error {
 	items, err := s.ArrayItems(func(item *jsontext.Item) error {
 		if s.Kind() != jsontext.Object {

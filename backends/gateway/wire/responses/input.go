@@ -81,7 +81,7 @@ func inputStart(text []byte) (n int, more bool) {
 	return n, false
 }
 
-// within passes the inside of the string. An incomplete escape is kept for the next piece.
+// within appends a piece of the inside of the string to dst. An incomplete escape is kept for the next piece.
 func (d *inputDecoder) within(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		c := text[i]

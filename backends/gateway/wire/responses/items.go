@@ -82,7 +82,7 @@ func (in *reader) words(text string) []hub.Part {
 	return []hub.Part{{Kind: hub.PartText, Text: text}}
 }
 
-// say adds a turn that is not the assistant's. Reasoning that no answer followed is dropped.
+// say adds a message of the user or the system. Reasoning that no answer of the assistant followed is dropped.
 func (in *reader) say(role hub.Role, parts []hub.Part) {
 	in.turns = append(in.turns, turn{Message: hub.Message{Role: role, Parts: parts}})
 	in.open, in.pending = closed, nil
@@ -144,7 +144,7 @@ func (in *reader) readItem(v value) error {
 	return nil
 }
 
-// configure takes an item that changes the effort and the form of the answers that follow. The last one counts.
+// configure reads an item that changes the effort and the form of the answers that follow. The last one counts.
 func (in *reader) configure() error {
 	reasoning, text := in.item.get("reasoning"), in.item.get("text")
 	if reasoning.given() {
@@ -210,7 +210,7 @@ func (in *reader) message() error {
 	return nil
 }
 
-// thought takes an item of reasoning. Without its state it is of no use to any model, and is dropped.
+// thought reads an item of reasoning. Without its state it is of no use to any model, and is dropped.
 func (in *reader) thought() error {
 	token, err := in.item.text("encrypted_content")
 	if err != nil {
@@ -259,7 +259,7 @@ func (in *reader) thoughts(list string) (string, error) {
 // callAt is the place of a call.
 type callAt struct{ turn, call int }
 
-// call takes an item that calls a tool. Its arguments are the text, the input, the action or the operation, depending
+// call reads an item that is a call of a tool. Its arguments are the text, the input, the action or the operation, depending
 // on the kind.
 func (in *reader) call(item string) (err error) {
 	if item == "tool_search_call" {
@@ -360,7 +360,7 @@ func (in *reader) callID() (string, error) {
 	return hub.LegalName(id), err
 }
 
-// output takes an item with the result of a call.
+// output reads an item with the result of a call.
 func (in *reader) output(item string) error {
 	if item == "tool_search_output" {
 		if how, err := in.item.text("execution"); err != nil || how == "server" {

@@ -126,8 +126,8 @@ func (w *writer) keep() {
 	}
 }
 
-// takesState reports whether the state of reasoning is useful, because the client returns it or because the gateway can
-// find it again.
+// takesState reports whether the state of reasoning is kept, because the client returns it or because the gateway keeps
+// the items of the answer.
 func (w *writer) takesState() bool { return w.r.Answer.State || w.reply.KeepItem != nil }
 
 // add opens an item and announces it.
@@ -232,7 +232,7 @@ func appendElements(dst, array []byte) []byte {
 	return dst
 }
 
-// aboutPart is like about, with the index of an item's last part.
+// aboutPart begins an event about the last part of an existing item, and appends the index of the part.
 func (w *writer) aboutPart(dst []byte, name string, index int) []byte {
 	return w.placePart(w.event(dst, name), index)
 }

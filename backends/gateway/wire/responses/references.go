@@ -94,7 +94,7 @@ func references(body []byte) (found []reference) {
 	return found
 }
 
-// scan passes an item and reports whether it is a reference: its type says so, or it has an id but neither type nor
+// scan scans an item and reports whether it is a reference: its type says so, or it has an id but neither type nor
 // role.
 func (r *reference) scan(s *jsontext.Scanner) (is bool, err error) {
 	kind, other := "", false

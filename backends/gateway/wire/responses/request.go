@@ -129,7 +129,7 @@ func headerName(name string) string {
 	}, name)
 }
 
-// refused returns an error for the fields of specification 7.7.
+// refused returns an error if the request has one of the fields that the gateway does not support (specification 7.7).
 func (in *reader) refused() error {
 	if v := in.fields.get("previous_response_id"); v.given() {
 		id, err := v.text()

@@ -74,7 +74,7 @@ type upstreamSpan struct{ from, to int }
 
 var upstreamDone = []byte("[DONE]")
 
-// read takes one event of a stream. ok is false for an event without content.
+// read reads one event of a stream into a. ok is false for an event without content.
 func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	a.event = upstreamEvent{}
 	data = bytes.TrimSpace(data)
@@ -140,7 +140,7 @@ func (a *upstreamAnswer) failure() error {
 	return &wire.UpstreamError{Status: 200, Code: "server_error", Message: "the upstream gave up the response"}
 }
 
-// readWhole takes a whole response.
+// readWhole reads a whole response into a.
 func (a *upstreamAnswer) readWhole(body []byte) error {
 	a.event = upstreamEvent{whole: true}
 	if err := a.scan(body); err != nil {
@@ -197,7 +197,7 @@ func (a *upstreamAnswer) countCall(i *upstreamItem) {
 	}
 }
 
-// scan passes one JSON object.
+// scan scans one JSON object: an event, or a whole response.
 func (a *upstreamAnswer) scan(data []byte) error {
 	s := jsontext.NewScanner(data)
 	if s.Kind() != jsontext.Object {
@@ -218,7 +218,7 @@ func (a *upstreamAnswer) scan(data []byte) error {
 	return nil
 }
 
-// member passes a member of an event.
+// member scans a member of an event.
 func (a *upstreamAnswer) member(s *jsontext.Scanner, data, key []byte) (err error) {
 	e := &a.event
 	switch string(key) {
@@ -259,7 +259,7 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, data, key []byte) (err erro
 	return err
 }
 
-// response passes a member of a response.
+// response scans a member of a response.
 func (a *upstreamAnswer) response(s *jsontext.Scanner, data, key []byte) (err error) {
 	r := &a.event.response
 	switch string(key) {
@@ -386,7 +386,7 @@ func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 	})
 }
 
-// upstreamArray passes a value. It returns the JSON text of an array, and nil for any other value.
+// upstreamArray scans a value. It returns the JSON text of an array, and nil for any other value.
 func upstreamArray(s *jsontext.Scanner, data []byte) ([]byte, error) {
 	kind, from := s.Kind(), s.Offset()
 	err := s.Skip()
@@ -396,7 +396,7 @@ func upstreamArray(s *jsontext.Scanner, data []byte) ([]byte, error) {
 	return data[from:s.Offset()], nil
 }
 
-// upstreamUsage passes a usage object. One that counts nothing changes nothing.
+// upstreamUsage scans a usage object and stores it in last if it has tokens of the prompt or of the answer.
 func upstreamUsage(s *jsontext.Scanner, last *wire.Usage) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()

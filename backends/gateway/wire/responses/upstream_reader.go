@@ -22,7 +22,7 @@ type upstreamReader struct {
 	buf     []byte // texts of deltas that were composed here
 	ids     []string
 	calls   []upstreamCall
-	said    int64 // output_index of the last text; -1: none
+	said    int64 // output_index of the last text, or -1
 	summary int64 // summary_index of the last reasoning
 	items   bool  // any item was seen
 	ended   bool  // DeltaEnd was added
@@ -122,7 +122,7 @@ func (r *upstreamReader) output(array []byte) error {
 	})
 }
 
-// item takes a complete item. What earlier events said about it is not repeated.
+// item processes a complete item. It emits only what earlier events did not contain.
 func (r *upstreamReader) item(output int64, item *upstreamItem) error {
 	r.items = true
 	switch string(item.kind) {
@@ -187,7 +187,7 @@ func (r *upstreamReader) text(kind hub.DeltaKind, output int64, text, logprobs [
 
 var upstreamGap = []byte(`\n\n`)
 
-// reasoning passes reasoning on, with an empty line between the parts of an item.
+// reasoning emits reasoning, with an empty line between the parts of an item.
 func (r *upstreamReader) reasoning(output, part int64, text []byte) {
 	if len(text) == 0 {
 		return
@@ -237,7 +237,7 @@ const (
 	upstreamInputTail = `\"}`
 )
 
-// arguments passes on a piece of the text of a call.
+// arguments emits a piece of the arguments of the call with an output_index.
 func (r *upstreamReader) arguments(output int64, text []byte) {
 	at := r.find(output)
 	if at < 0 || r.calls[at].closed || len(text) == 0 {
@@ -246,7 +246,7 @@ func (r *upstreamReader) arguments(output int64, text []byte) {
 	r.piece(at, text, false)
 }
 
-// piece passes on text of a call. The text of a custom call becomes part of a JSON string within the arguments, so it
+// piece emits text of a call. The text of a custom call becomes part of a JSON string within the arguments, so it
 // is escaped once more.
 func (r *upstreamReader) piece(at int, text []byte, last bool) {
 	c := &r.calls[at]

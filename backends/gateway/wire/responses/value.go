@@ -150,7 +150,7 @@ func (o *object) typed(v value) (kind string, err error) {
 	return o.name("type")
 }
 
-// get returns the first member with the given name.
+// get returns the first member with the given name, or an absent value.
 func (o *object) get(name string) value {
 	at := path{up: &o.path, key: name}
 	for i := range o.members {

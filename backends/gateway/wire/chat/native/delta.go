@@ -14,7 +14,7 @@ type delta struct {
 	reasoning                      bool // reasoning_content is a non-empty text
 }
 
-// scanDelta passes the delta or the message of a choice.
+// scanDelta scans the delta or the message of a choice.
 func (f *form) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 	roleEdit, roleKnown := len(f.edits), f.roles.has(choice)
 	if !roleKnown {

@@ -359,7 +359,7 @@ func (f *form) finish(index int, reason string, at span, got *seen) {
 	got.proof, got.more = true, true
 }
 
-// indexOf passes the value of an index member. ok is false for a value that no choice or tool call can have.
+// indexOf scans the value of an index member. ok is false for a value that no choice or tool call can have.
 func indexOf(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err error) {
 	if kind != jsontext.Number {
 		return 0, false, s.Skip()
@@ -392,7 +392,8 @@ func (f *form) insertSorted(from, to int, text string) {
 	f.edits[at] = jsontext.Edit{From: from, To: to, Text: text}
 }
 
-// replace is like insertSorted, for a value that may have an edit already.
+// replace adds an edit that replaces the value at a place, as insertSorted does, or changes the edit that the value has
+// already.
 func (f *form) replace(at span, text string) {
 	for i := range f.edits {
 		if f.edits[i].From == at.from && f.edits[i].To == at.to {

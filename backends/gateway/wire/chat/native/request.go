@@ -109,7 +109,7 @@ func Parse(body []byte) (*Request, error) {
 				return wire.GivenTwice(key)
 			}
 		}
-		kind := s.Kind() // first: it passes white space
+		kind := s.Kind() // before Offset, since it skips white space
 		f := field{name: key, value: s.Offset()}
 		var err error
 		switch string(key) {
@@ -467,7 +467,7 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 	return role, err
 }
 
-// role passes the role of a message. known is false for an unknown role.
+// role scans the role of a message. known is false for an unknown role.
 func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error) {
 	from := s.Offset()
 	raw, err := s.Word()
@@ -482,7 +482,7 @@ func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error)
 
 var roles = []string{"user", "assistant", "system", "tool", "developer", "function"}
 
-// part passes one content part. A string is tolerated, as by some upstreams.
+// part scans one content part. A string is tolerated, as by some upstreams.
 func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 	switch k := s.Kind(); k {
 	case jsontext.String:
@@ -554,7 +554,7 @@ func (r *Request) medium(m *medium) {
 	}
 }
 
-// image passes the value of image_url, which is {"url": …} or the URL itself.
+// image scans the value of image_url, which is {"url": …} or the URL itself.
 func (r *Request) image(s *jsontext.Scanner, m *medium) error {
 	if s.Kind() == jsontext.Object {
 		return s.Object(func(key []byte) error {
@@ -575,7 +575,7 @@ func (r *Request) image(s *jsontext.Scanner, m *medium) error {
 	return err
 }
 
-// count passes a value that is part of the prompt's text.
+// count scans a value that is part of the prompt's text, and adds its size to TextBytes.
 func (r *Request) count(s *jsontext.Scanner) error {
 	from := s.Offset()
 	err := s.Skip()

@@ -7,8 +7,8 @@ import (
 )
 
 // template is what a chunk of a stream has in common with the chunk before it. In a run of text chunks an upstream
-// repeats every byte except the text (and OpenAI's padding), so a chunk with the same frame needs no parsing beyond its
-// text. That is an order of magnitude less work than parsing it all.
+// repeats every byte except the text (and OpenAI's padding), so a chunk with the same bytes around the text needs no
+// parsing beyond it. That is an order of magnitude less work than parsing it all.
 type template struct {
 	known   bool
 	padded  bool
@@ -20,10 +20,10 @@ type template struct {
 	outTail []byte
 }
 
-// maxFrame bounds what a stream keeps of a chunk, in bytes. Usual frames have a few hundred bytes.
+// maxFrame bounds what a template keeps of a chunk, in bytes. Usual chunks have a few hundred bytes around the text.
 const maxFrame = 4 << 10
 
-// learn keeps the frame of a chunk that was parsed and whose only content is the text at the given place, without its
+// learn keeps the bytes around the text of a chunk that was parsed and whose only content is the text at the given place, without its
 // quotes. padding is empty, or the place of a meaningless text after it. changes are the edits for the client.
 func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits) {
 	t.known, t.padded = true, padding.to > 0
@@ -39,11 +39,11 @@ func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits
 	t.outTail = append(changes.Part(t.outTail[:0], data, rest, len(data)), "\n\n"...)
 }
 
-// forget discards the frame, so that nothing matches.
+// forget discards the template, so that no chunk matches it.
 func (t *template) forget() { t.known = false }
 
-// apply appends the client's form of a chunk that has the same frame as the last one, and returns the size of its text.
-// For another chunk ok is false and dst is unchanged.
+// apply appends the client's form of a chunk that matches the template, and returns the size of its text. For any other
+// chunk ok is false and dst is unchanged.
 func (t *template) apply(dst, data []byte) (out []byte, size int, ok bool) {
 	if !t.known || !bytes.HasPrefix(data, t.head) || !bytes.HasSuffix(data, t.tail) {
 		return dst, 0, false

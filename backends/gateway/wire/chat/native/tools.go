@@ -152,7 +152,8 @@ func (f *form) settle(choice int) {
 	}
 }
 
-// appendBare appends these arguments, in chunks of their own, for calls that began before this body.
+// appendBare appends the arguments "{}", in chunks of their own, for calls that ended without arguments and began before
+// this body.
 func (f *form) appendBare(dst []byte) []byte {
 	for _, c := range f.bare {
 		dst = append(f.appendHead(dst), `{"index":`...)
@@ -164,7 +165,7 @@ func (f *form) appendBare(dst []byte) []byte {
 	return dst
 }
 
-// scanEntry passes an entry of tool_calls.
+// scanEntry scans an entry of tool_calls.
 func (f *form) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 	return s.Object(func(key []byte) (err error) {
 		e.members++
@@ -197,7 +198,7 @@ func (f *form) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 	})
 }
 
-// scanFunction passes a member of an entry's function.
+// scanFunction scans a member of an entry's function.
 func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error {
 	kind, from := s.Kind(), s.Offset()
 	arguments := string(key) == "arguments"

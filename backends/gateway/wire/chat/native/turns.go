@@ -24,7 +24,7 @@ type openCall struct {
 // request is read into the common form.
 const maxOpenCalls = 128
 
-// read passes tool_calls.
+// read scans the member tool_calls of a message and adds the ids of the calls to c.next.
 func (c *callTurn) read(s *jsontext.Scanner) error {
 	return s.Array(func(int) error {
 		if s.Kind() != jsontext.Object {
