@@ -63,15 +63,15 @@ func (h *host) do(operation byte, arguments, reply []byte) ([]byte, *wire.Refuse
 	return nil, h.refused(err)
 }
 
-// said is an error whose text may be shown to the script.
-type said string
+// shownError is an error whose text may be shown to the script.
+type shownError string
 
-func (e said) Error() string { return string(e) }
+func (e shownError) Error() string { return string(e) }
 
 // refused returns an error in the form in which the script gets it. A client error keeps its status. Of any other
 // error, the script only learns that there was one; the error is logged if the script does not catch it.
 func (h *host) refused(err error) *wire.RefusedError {
-	if e, ok := errors.AsType[said](err); ok {
+	if e, ok := errors.AsType[shownError](err); ok {
 		return &wire.RefusedError{Message: string(e)}
 	}
 	if e, ok := handler.Of(err); ok {
@@ -93,7 +93,7 @@ func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 	case wire.Source:
 		file, text, err := h.program.sources.find(r.Text(), r.Text())
 		if err != nil {
-			return nil, said(err.Error())
+			return nil, shownError(err.Error())
 		}
 		return wire.AppendText(wire.AppendText(reply, file), text), nil
 	case wire.CacheGet:
@@ -101,7 +101,7 @@ func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 		return wire.AppendText(wire.AppendBool(reply, ok), text), nil
 	case wire.CacheSet:
 		if !h.engine.cache.set(r.Text(), r.Text(), time.Duration(r.Int())*time.Millisecond) {
-			return nil, said("the value is larger than the cache")
+			return nil, shownError("the value is larger than the cache")
 		}
 		return reply, nil
 	case wire.CacheDelete:
@@ -117,7 +117,7 @@ func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 		return h.request(operation, r, reply)
 	}
 	if h.operations++; h.operations > maxOperations {
-		return nil, said(fmt.Sprintf("more than %d operations on the content in one request", maxOperations))
+		return nil, shownError(fmt.Sprintf("more than %d operations on the content in one request", maxOperations))
 	}
 	switch operation {
 	case wire.Find, wire.Get, wire.Count, wire.Add, wire.Save, wire.Trash:
@@ -136,21 +136,21 @@ func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 	return nil, fmt.Errorf("there is no operation %d", operation)
 }
 
-// member appends whether a value exists, and the value.
-func member(reply []byte, value any, ok bool) ([]byte, error) {
+// appendMember appends to reply whether a value exists, and the value.
+func appendMember(reply []byte, value any, ok bool) ([]byte, error) {
 	return wire.AppendValue(wire.AppendBool(reply, ok), value)
 }
 
-// object appends an object, or returns err.
-func object(reply []byte, o Object, err error) ([]byte, error) {
+// appendObject appends an object to reply, or returns err if that is not nil.
+func appendObject(reply []byte, o Object, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
 	return wire.AppendValue(reply, o)
 }
 
-// objects appends a list of objects, or returns err.
-func objects(reply []byte, list []Object, err error) ([]byte, error) {
+// appendObjects appends a list of objects to reply, or returns err if that is not nil.
+func appendObjects(reply []byte, list []Object, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (h *host) request(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 		return wire.AppendValue(reply, orEmpty(c.Data))
 	case wire.Datum:
 		value, ok := c.Data[r.Text()]
-		return member(reply, value, ok)
+		return appendMember(reply, value, ok)
 	case wire.Query:
 		return wire.AppendValue(reply, orEmpty(c.Query))
 	case wire.Body:
@@ -205,20 +205,20 @@ func orEmpty(o Object) Object {
 func (h *host) session(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	s := h.call.Session
 	if s == nil {
-		return nil, said("there are no sessions in this mode of authorization")
+		return nil, shownError("there are no sessions in this mode of authorization")
 	}
 	name := r.Text()
 	switch operation {
 	case wire.SessionGet:
 		value, ok := s.Get(name)
-		return member(reply, value, ok)
+		return appendMember(reply, value, ok)
 	case wire.SessionSet:
 		value, err := readJSON(r.Bytes())
 		if err != nil {
 			return nil, err
 		}
 		if err := s.Set(name, value); err != nil {
-			return nil, said(err.Error())
+			return nil, shownError(err.Error())
 		}
 	default:
 		s.Remove(name)
@@ -229,17 +229,17 @@ func (h *host) session(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 // readJSON decodes a JSON value that a script has written. A decoded value can take many times as much memory as
 // its text, so its parts are counted first.
 func readJSON(text []byte) (value any, err error) {
-	if err := modest(text); err != nil {
+	if err := checkBounds(text); err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, &value); err != nil {
-		return nil, said("the value is not JSON")
+		return nil, shownError("the value is not JSON")
 	}
 	return value, nil
 }
 
-// modest returns an error for JSON that nests too deeply or has too many values.
-func modest(text []byte) error {
+// checkBounds returns an error for JSON that nests too deeply or has too many values.
+func checkBounds(text []byte) error {
 	depth, values := 0, 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -258,21 +258,21 @@ func modest(text []byte) error {
 			values++
 		}
 		if depth > wire.MaxNesting || values > maxValues {
-			return said(fmt.Sprintf("the value nests deeper than %d, or has more than %d parts", wire.MaxNesting, maxValues))
+			return shownError(fmt.Sprintf("the value nests deeper than %d, or has more than %d parts", wire.MaxNesting, maxValues))
 		}
 	}
 	return nil
 }
 
-// given decodes a JSON object that a script has written.
-func given(text []byte) (Object, error) {
+// readObject decodes a JSON object that a script has written.
+func readObject(text []byte) (Object, error) {
 	value, err := readJSON(text)
 	if err != nil {
 		return nil, err
 	}
 	o, ok := value.(Object)
 	if !ok {
-		return nil, said("the value is not an object")
+		return nil, shownError("the value is not an object")
 	}
 	return o, nil
 }
@@ -281,18 +281,18 @@ func given(text []byte) (Object, error) {
 func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	pages, user := h.engine.Pages, h.call.User
 	if pages == nil {
-		return nil, said("there are no pages here")
+		return nil, shownError("there are no pages here")
 	}
 	switch operation {
 	case wire.Find:
 		found, after, err := pages.Find(h.ctx, user, r.Text())
-		if reply, err = objects(reply, found, err); err != nil {
+		if reply, err = appendObjects(reply, found, err); err != nil {
 			return nil, err
 		}
 		return wire.AppendText(reply, after), nil
 	case wire.Get:
 		found, err := pages.Get(h.ctx, user, r.Text())
-		return object(reply, found, err)
+		return appendObject(reply, found, err)
 	case wire.Count:
 		n, err := pages.Count(h.ctx, user, r.Text())
 		if err != nil {
@@ -300,20 +300,20 @@ func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 		}
 		return wire.AppendValue(reply, n)
 	case wire.Add:
-		page, err := given(r.Bytes())
+		page, err := readObject(r.Bytes())
 		if err != nil {
 			return nil, err
 		}
 		made, err := pages.Add(h.ctx, user, page)
-		return object(reply, made, err)
+		return appendObject(reply, made, err)
 	case wire.Save:
 		id := r.Int()
-		changes, err := given(r.Bytes())
+		changes, err := readObject(r.Bytes())
 		if err != nil {
 			return nil, err
 		}
 		made, err := pages.Save(h.ctx, user, id, changes)
-		return object(reply, made, err)
+		return appendObject(reply, made, err)
 	default:
 		return reply, pages.Trash(h.ctx, user, r.Int())
 	}
@@ -324,7 +324,7 @@ func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	files, user := h.engine.Files, h.call.User
 	if files == nil {
-		return nil, said("there are no files here")
+		return nil, shownError("there are no files here")
 	}
 	id := r.Int()
 	if operation == wire.Attach {
@@ -332,7 +332,7 @@ func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 		file := handler.Upload{Name: r.Text()}
 		if made {
 			if file.Content = []byte(r.Text()); len(file.Content) > maxFile {
-				return nil, said("the file is larger than 8 MiB")
+				return nil, shownError("the file is larger than 8 MiB")
 			}
 		} else {
 			part, ok := h.call.Files[file.Name]
@@ -342,12 +342,12 @@ func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 			file = part
 		}
 		page, err := files.Attach(h.ctx, user, id, field, file.Name, file.Content)
-		return object(reply, page, err)
+		return appendObject(reply, page, err)
 	}
 	var size Object
 	if text := r.Bytes(); len(text) > 0 {
 		var err error
-		if size, err = given(text); err != nil {
+		if size, err = readObject(text); err != nil {
 			return nil, err
 		}
 	}
@@ -366,32 +366,35 @@ func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	return wire.AppendUint(reply, uint64(len(h.served))), nil
 }
 
+// users carries out an operation that reads one user or a list of users.
 func (h *host) users(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	users := h.engine.Users
 	switch {
 	case users == nil:
-		return nil, said("there are no users here")
+		return nil, shownError("there are no users here")
 	case operation == wire.User:
 		found, err := users.Get(h.ctx, r.Text())
-		return object(reply, found, err)
+		return appendObject(reply, found, err)
 	}
 	after, limit := r.Int(), r.Int()
 	found, err := users.Find(h.ctx, after, int(min(max(limit, 1), 500)))
-	return objects(reply, found, err)
+	return appendObjects(reply, found, err)
 }
 
+// definitions carries out an operation that reads the definition of a template or a field, or all of them. name is what
+// they are called in errors.
 func (h *host) definitions(
 	definitions Definitions, name string, all bool, r *wire.Reader, reply []byte,
 ) ([]byte, error) {
 	switch {
 	case definitions == nil:
-		return nil, said("there are no " + name + " here")
+		return nil, shownError("there are no " + name + " here")
 	case all:
 		found, err := definitions.All(h.ctx, h.call.User)
-		return objects(reply, found, err)
+		return appendObjects(reply, found, err)
 	}
 	found, err := definitions.Get(h.ctx, h.call.User, r.Text())
-	return object(reply, found, err)
+	return appendObject(reply, found, err)
 }
 
 // fetch sends the request that a script has described, and appends the status, headers and body of its response to
@@ -404,11 +407,11 @@ func (h *host) fetch(r *wire.Reader, reply []byte) ([]byte, error) {
 	}
 	body := r.Bytes()
 	if len(body) > maxFetch {
-		return nil, said("the body is larger than 4 MiB")
+		return nil, shownError("the body is larger than 4 MiB")
 	}
 	got, err := h.engine.fetch(h.ctx, method, address, headers, body)
 	if err != nil {
-		return nil, said(err.Error())
+		return nil, shownError(err.Error())
 	}
 	reply = wire.AppendUint(reply, uint64(got.status)) //nolint:gosec // G115: a status
 	reply = wire.AppendUint(reply, uint64(len(got.headers)))

@@ -222,7 +222,8 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 	return p, table, nil
 }
 
-// follow returns the lanes of a program's methods. A method keeps its lane when its file is read again.
+// follow returns the lane of each method of a program, by "class.method", and keeps them in e for the next program. A
+// method that was in the last program keeps its lane, so that it still counts as slow or quick.
 func (e *Engine) follow(classes map[string]*class) map[string]*lane {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -169,7 +169,7 @@ func (s *Selector) Compile(scheme *Scheme) (*Query, error) {
 		if q.Start > 0 {
 			return nil, &Error{c.after.position, "after and start do not go together"}
 		}
-		return q, c.behind(*c.after)
+		return q, c.afterCursor(*c.after)
 	}
 	return q, nil
 }
@@ -192,7 +192,7 @@ func refuse(position int, format string, args ...any) error {
 	return &Error{position, fmt.Sprintf(format, args...)}
 }
 
-// once returns an error if a word has been given before.
+// once returns an error if the selector has used a word before that may occur only once.
 func (c *compiler) once(name Name) error {
 	if slices.Contains(c.given, name.Text) {
 		return refuse(name.position, "%s is there twice", name.Text)
@@ -225,6 +225,7 @@ func (c *compiler) term(t Term) error {
 	return nil
 }
 
+// or connects conditions with OR.
 func or(conditions []string) string {
 	if len(conditions) == 1 {
 		return conditions[0]
@@ -290,17 +291,18 @@ func (c *compiler) single(name Name, t Term) error {
 	return nil
 }
 
-// comparison returns an error for operators other than = and !=.
-func comparison(name Name, op Op) error {
+// checkEquality returns an error if op is neither = nor !=, which are the only operators of the field.
+func checkEquality(name Name, op Op) error {
 	if op != Equal && op != NotEqual {
 		return refuse(name.position, "%s takes the operators = and != alone", name.Text)
 	}
 	return nil
 }
 
-// template restricts the visible templates.
+// template compiles the condition on the word "template" by restricting the templates whose pages may be seen to those
+// that the term names or, for !=, to all others.
 func (c *compiler) template(name Name, t Term) error {
-	if err := comparison(name, t.Op); err != nil {
+	if err := checkEquality(name, t.Op); err != nil {
 		return err
 	}
 	var ids []int64
@@ -321,12 +323,12 @@ func (c *compiler) template(name Name, t Term) error {
 		slices.Sort(others)
 		ids = others
 	}
-	c.view, c.edit, c.narrowed = c.view.and(ids), c.edit.and(ids), true
+	c.view, c.edit, c.narrowed = c.view.intersect(ids), c.edit.intersect(ids), true
 	return nil
 }
 
-// and returns the intersection of s with ids.
-func (s Set) and(ids []int64) Set {
+// intersect returns the templates of s that are also in ids.
+func (s Set) intersect(ids []int64) Set {
 	if s.All {
 		return Set{IDs: ids}
 	}
@@ -336,7 +338,7 @@ func (s Set) and(ids []int64) Set {
 // status compiles the condition on the word "status". "status=" replaces the statuses that the selector would find
 // without it, including those of "include". "status!=" adds a condition that excludes pages with one of the statuses.
 func (c *compiler) status(name Name, t Term) error {
-	if err := comparison(name, t.Op); err != nil {
+	if err := checkEquality(name, t.Op); err != nil {
 		return err
 	}
 	if err := c.once(name); err != nil {
@@ -445,7 +447,7 @@ func (c *compiler) sort(v Value) error {
 	join := " LEFT JOIN cms_page_values " + table + " ON " + table + ".page_id = p.id AND " + table +
 		".field_id = ? AND " + table + ".n = 0"
 	if !field.Everywhere {
-		join += " AND " + field.had()
+		join += " AND " + field.templateHas()
 	}
 	c.joins = append(c.joins, join)
 	c.joinArgs = append(c.joinArgs, field.ID)
@@ -458,8 +460,9 @@ func (c *compiler) sort(v Value) error {
 	return nil
 }
 
-// behind adds the condition that continues a list after the page of a cursor.
-func (c *compiler) behind(v Value) error {
+// afterCursor adds the condition that a page comes after the one for which the cursor v was made. It returns an error if
+// v was not made for a list with the same order.
+func (c *compiler) afterCursor(v Value) error {
 	invalid := refuse(v.position, "after is no cursor of this list")
 	payload, ok := c.cursor.Open(v.Text, c.signer)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 func (c *compiler) field(name Name, t Term) (string, error) {
 	switch name.Text {
 	case "parent", "has_parent":
-		if err := comparison(name, t.Op); err != nil {
+		if err := checkEquality(name, t.Op); err != nil {
 			return "", err
 		}
 		return c.values(t, func(v Value) (string, error) { return c.kin(name.Text == "parent", len(t.Fields) == 1, t, v) })
@@ -68,7 +68,8 @@ func (c *compiler) compare(column string, op Op, value any) string {
 	return column + " " + string(op) + " ?"
 }
 
-// kin returns the condition on the parent or on any ancestor.
+// kin returns the condition that the page of v is the parent of a page or, if parent is false, one of its ancestors.
+// alone reports whether the term t has no other field. It records in c.parent that all pages have the same parent.
 func (c *compiler) kin(parent, alone bool, t Term, v Value) (string, error) {
 	id, err := c.page(v)
 	if err != nil {
@@ -189,18 +190,19 @@ func without(field Field) string {
 	return "NOT " + having(field, "EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)")
 }
 
-// having adds to a condition that the page's template has the field. Searchable copies remain when a field is
-// removed from a template; they must not reveal values that are not shown any more.
+// having returns a condition that requires, in addition to the given one, that the page's template has the field. The
+// searchable copies of values remain when a field is removed from a template, but must not reveal values that are
+// not shown any more.
 func having(field Field, condition string) string {
 	if field.Everywhere {
 		return condition
 	}
-	return "(" + field.had() + " AND " + condition + ")"
+	return "(" + field.templateHas() + " AND " + condition + ")"
 }
 
-// had returns the condition that the page's template has the field. The unary plus keeps SQLite from using an index
-// for it.
-func (f Field) had() string {
+// templateHas returns the condition that the page's template has the field. The unary plus keeps SQLite from using
+// an index for it.
+func (f Field) templateHas() string {
 	return "+p.template_id IN (SELECT tf.template_id FROM cms_template_fields tf WHERE tf.field_id = " +
 		strconv.FormatInt(f.ID, 10) + ")"
 }
@@ -215,7 +217,7 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 	case Text:
 		return c.text(field, op, v)
 	case Bool:
-		if err := comparison(name, op); err != nil {
+		if err := checkEquality(name, op); err != nil {
 			return "", err
 		}
 		yes, err := strconv.ParseBool(v.Text)
@@ -229,7 +231,7 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 		}
 		return condition, nil
 	case Page:
-		if err := comparison(name, op); err != nil {
+		if err := checkEquality(name, op); err != nil {
 			return "", err
 		}
 		id, err := c.page(v)

@@ -140,6 +140,7 @@ func (r *reader) refuse(format string, args ...any) error {
 	return &Error{r.position(r.at), fmt.Sprintf(format, args...)}
 }
 
+// blank skips white space.
 func (r *reader) blank() {
 	for r.at < len(r.text) && strings.IndexByte(" \t\r\n", r.text[r.at]) >= 0 {
 		r.at++

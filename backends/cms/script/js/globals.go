@@ -24,7 +24,7 @@ func init() {
 		"http": of(&fetch), "log": of(&log), "console": of(&console), "RestApiHelper": of(&helper),
 		"sanitizer": of(&sanitizers), "input": of(&input), "session": of(&session),
 		"Response": {value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(rt.newResponse) }},
-		"config":   asked(wire.Config),
+		"config":   hostValue(wire.Config),
 	})
 	pages = newNamespace(map[string]member{
 		"find": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
@@ -35,8 +35,8 @@ func init() {
 			}
 			return list
 		}},
-		"get":   bySelector(wire.Get),
-		"count": bySelector(wire.Count),
+		"get":   hostMethod(wire.Get),
+		"count": hostMethod(wire.Count),
 		"add": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			page := rt.object(c.Argument(0), "the page")
 			return rt.got(rt.ask(wire.Add, wire.AppendText(rt.arguments(), page)))
@@ -110,7 +110,7 @@ func init() {
 	definitions := func(all, one byte) *namespace {
 		return newNamespace(map[string]member{
 			"all": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.got(rt.ask(all, nil)) }},
-			"get": bySelector(one),
+			"get": hostMethod(one),
 		})
 	}
 	templates, fields = definitions(wire.Templates, wire.Template), definitions(wire.Fields, wire.Field)
@@ -162,13 +162,13 @@ func init() {
 	sanitizers = newNamespace(sanitizerMembers())
 }
 
-// asked returns a member whose value the host provides.
-func asked(operation byte) member {
+// hostValue returns a member whose value is the result of an operation of the host without arguments.
+func hostValue(operation byte) member {
 	return member{value: func(rt *Runtime) goja.Value { return rt.got(rt.ask(operation, nil)) }}
 }
 
-// bySelector returns a method for an operation whose argument is a text.
-func bySelector(operation byte) member {
+// hostMethod returns a method that passes its first argument, a text such as a selector, to an operation of the host.
+func hostMethod(operation byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		return rt.got(rt.ask(operation, wire.AppendText(rt.arguments(), text(c.Argument(0)))))
 	}}
@@ -187,7 +187,7 @@ func (rt *Runtime) ask(operation byte, arguments []byte) *wire.Reader {
 	return wire.NewReader(reply)
 }
 
-// got returns the value of a reply.
+// got returns the value in a reply of the host. It throws an error if the reply cannot be decoded.
 func (rt *Runtime) got(r *wire.Reader) goja.Value {
 	value, err := rt.read(r)
 	rt.check(err)

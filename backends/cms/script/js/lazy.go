@@ -13,13 +13,14 @@ type member struct {
 	value func(*Runtime) goja.Value
 }
 
-// namespace describes the members of such an object for all runtimes.
+// namespace describes the members of a global object for all runtimes.
 type namespace struct {
 	names   []string
 	members map[string]member
 }
 
-// newNamespace returns a namespace. The members named by first come first, then the others in alphabetical order.
+// newNamespace returns a namespace with the given members. Scripts that list the members see those in first before the
+// others, which are in alphabetical order.
 func newNamespace(members map[string]member, first ...string) *namespace {
 	names := first
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -36,6 +37,7 @@ func (rt *Runtime) lazy(n *namespace) *goja.Object {
 	return rt.vm.NewDynamicObject(&lazy{rt: rt, namespace: n, names: n.names})
 }
 
+// lazy is an object that Runtime.lazy returns.
 type lazy struct {
 	rt        *Runtime
 	namespace *namespace

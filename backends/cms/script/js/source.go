@@ -139,7 +139,7 @@ func compile(name, text string) (*source, error) {
 	if err != nil {
 		return nil, syntax(name, err)
 	}
-	l := look(name, tree)
+	l := inspect(name, tree)
 	made.problems = l.problems
 	if name == routesJS {
 		made.tree, made.exportsAt = tree, l.value
@@ -178,8 +178,8 @@ func place(at file.Position) (line, column int) {
 	return at.Line, at.Column
 }
 
-// looking collects what can be seen in a file without running it.
-type looking struct {
+// inspection collects what the syntax tree of a file shows without running it.
+type inspection struct {
 	name     string
 	tree     *ast.Program
 	own      bool // the file declares its own sanitizer
@@ -187,23 +187,23 @@ type looking struct {
 	value    ast.Expression // assigned to module.exports
 }
 
-// look finds the value of module.exports and unknown sanitizers in a file.
-func look(name string, tree *ast.Program) *looking {
-	l := &looking{name: name, tree: tree}
+// inspect finds the value of module.exports and unknown sanitizers in a file.
+func inspect(name string, tree *ast.Program) *inspection {
+	l := &inspection{name: name, tree: tree}
 	outer, ok := tree.Body[0].(*ast.ExpressionStatement).Expression.(*ast.FunctionLiteral)
 	if !ok { // the file closes the function around it
 		return l
 	}
 	for _, d := range outer.DeclarationList {
 		for _, b := range d.List {
-			l.declared(b)
+			l.noteBinding(b)
 		}
 	}
 	for _, statement := range outer.Body.List {
 		switch s := statement.(type) {
 		case *ast.LexicalDeclaration:
 			for _, b := range s.List {
-				l.declared(b)
+				l.noteBinding(b)
 			}
 		case *ast.ExpressionStatement:
 			if assign, ok := s.Expression.(*ast.AssignExpression); ok {
@@ -214,19 +214,20 @@ func look(name string, tree *ast.Program) *looking {
 		}
 	}
 	for _, statement := range outer.Body.List {
-		walk(reflect.ValueOf(statement), l.sees)
+		walk(reflect.ValueOf(statement), l.checkSanitizer)
 	}
 	return l
 }
 
-func (l *looking) declared(b *ast.Binding) {
+// noteBinding sets l.own if a declaration of the file has the name of the global object sanitizer.
+func (l *inspection) noteBinding(b *ast.Binding) {
 	if name, ok := b.Target.(*ast.Identifier); ok && name.Name == "sanitizer" {
 		l.own = true
 	}
 }
 
-// sees reports unknown sanitizers whose names are string literals.
-func (l *looking) sees(n ast.Node) {
+// checkSanitizer reports an unknown sanitizer, if n is a call that names one by a string literal.
+func (l *inspection) checkSanitizer(n ast.Node) {
 	call, ok := n.(*ast.CallExpression)
 	if !ok {
 		return
@@ -260,7 +261,8 @@ func (l *looking) sees(n ast.Node) {
 	}
 }
 
-func (l *looking) report(at file.Idx, err error) {
+// report adds a problem at a position of the file.
+func (l *inspection) report(at file.Idx, err error) {
 	line, column := place(l.tree.File.Position(int(at) - l.tree.File.Base()))
 	l.problems = append(l.problems, &SourceError{l.name, line, column, err.Error()})
 }

@@ -25,7 +25,7 @@ const helperName = "RestApiHelper"
 // have the names under which the files export them.
 func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
 	rt.host = host
-	t := &tabling{rt: rt, taken: make(map[string]bool)}
+	t := &tableBuilder{rt: rt, taken: make(map[string]bool)}
 	r := wire.NewReader(frame)
 	names := make([]string, r.Len())
 	for i := range names { // before the host is asked, whose reply reuses the memory of the frame
@@ -44,7 +44,7 @@ func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
 // that distinguish two classes of the same name.
 func (rt *Runtime) Table(host Host, result []byte) []byte {
 	rt.host = host
-	t := &tabling{rt: rt, taken: make(map[string]bool), names: make(map[*goja.Object]string)}
+	t := &tableBuilder{rt: rt, taken: make(map[string]bool), names: make(map[*goja.Object]string)}
 	var table value
 	err := rt.open("/"+routesJS, func(s *source, exports goja.Value) {
 		for _, s := range rt.scripts() {
@@ -145,8 +145,9 @@ type class struct {
 	methods            []string
 }
 
-// exported adds the classes of a file. A later class replaces one of the same name.
-func (t *tabling) exported(s *source, exports goja.Value) {
+// exported adds the classes that a file exports to t.found, for Load: module.exports if it is a class, and those of its
+// members that are classes or objects with methods. Of two classes with the same name the host takes the later one.
+func (t *tableBuilder) exported(s *source, exports goja.Value) {
 	object, ok := exports.(*goja.Object)
 	if !ok {
 		return
@@ -186,8 +187,8 @@ func (rt *Runtime) methods(object *goja.Object) (found []string) {
 	return found
 }
 
-// loaded appends the classes, the problems and the table as a Result.
-func (t *tabling) loaded(result []byte, table *value) []byte {
+// loaded appends a Result with the classes, the problems of all files, and the table, unless that is nil.
+func (t *tableBuilder) loaded(result []byte, table *value) []byte {
 	result = wire.AppendUint(append(result, wire.Loaded), uint64(len(t.found)))
 	for _, c := range t.found {
 		result = wire.AppendText(wire.AppendText(wire.AppendText(result, c.name), c.file), c.export)
@@ -256,8 +257,8 @@ func (v *value) append(buf []byte) []byte {
 	return buf
 }
 
-// tabling converts JavaScript values to a routes table.
-type tabling struct {
+// tableBuilder collects the classes of a site's files and converts the value of Routes.js to a routes table.
+type tableBuilder struct {
 	rt    *Runtime
 	file  *source // Routes.js
 	found []class
@@ -269,7 +270,7 @@ type tabling struct {
 // classes adds the classes that a file exports to t.found: module.exports itself if it is a class, the classes among its
 // members, and module.exports as a whole if its members are the methods of a handler. exports is the value of
 // module.exports. A class whose name is taken gets the name of the file instead, followed by that of the member.
-func (t *tabling) classes(s *source, exports goja.Value) {
+func (t *tableBuilder) classes(s *source, exports goja.Value) {
 	object, ok := exports.(*goja.Object)
 	if !ok {
 		return
@@ -306,7 +307,7 @@ func handlerName(name string) string {
 	return base[:len(base)-len(filepath.Ext(base))]
 }
 
-func (t *tabling) fail(at position, format string, args ...any) {
+func (t *tableBuilder) fail(at position, format string, args ...any) {
 	if t.err == nil {
 		t.err = &SourceError{at.File, at.Line, at.Column, fmt.Sprintf(format, args...)}
 	}
@@ -316,7 +317,7 @@ func (t *tabling) fail(at position, format string, args ...any) {
 const maxTable = 32
 
 // value converts a value of the table. written is its expression in the file, or nil if it is not known.
-func (t *tabling) value(v goja.Value, written ast.Expression, at position, depth int) value {
+func (t *tableBuilder) value(v goja.Value, written ast.Expression, at position, depth int) value {
 	made := value{kind: wire.Null, at: at}
 	if depth > maxTable {
 		t.fail(at, "the routes nest deeper than %d", maxTable)
@@ -360,7 +361,7 @@ func (t *tabling) value(v goja.Value, written ast.Expression, at position, depth
 }
 
 // list converts a route, or a list of routes and groups.
-func (t *tabling) list(o *goja.Object, written ast.Expression, at position, depth int) value {
+func (t *tableBuilder) list(o *goja.Object, written ast.Expression, at position, depth int) value {
 	made := value{kind: wire.List, at: at}
 	literal, _ := written.(*ast.ArrayLiteral)
 	length := o.Get("length").ToInteger()
@@ -389,7 +390,7 @@ func (t *tabling) list(o *goja.Object, written ast.Expression, at position, dept
 }
 
 // class converts the third position of a route: a class that a file exports, or the name of a compiled-in class.
-func (t *tabling) class(v goja.Value, at position) value {
+func (t *tableBuilder) class(v goja.Value, at position) value {
 	made := value{kind: wire.Class, at: at}
 	switch v := v.(type) {
 	case goja.String:
