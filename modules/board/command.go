@@ -69,8 +69,8 @@ func (o *options) run(work func(s *session, args []string) error) func(*cobra.Co
 	})
 }
 
-// answer prints the result of a subcommand. With --json it prints value. Otherwise it prints text, unless that is empty,
-// as the output of the command, and note apart from it, as a message for people.
+// answer prints the result of a subcommand. With --json it prints value. Otherwise it prints text, unless that is
+// empty, as the output of the command, and note apart from it, as a message for people.
 func answer(s *cli.Session, value any, text, note string) error {
 	return s.Answer(value, func(w io.Writer) {
 		if text != "" {

@@ -119,8 +119,8 @@ func (m *Mounted) URL(r *http.Request, path string) string {
 	return found
 }
 
-// Services returns the services of the process that Presence.Visible shows to the sender of r. The home pages come first,
-// and the others are sorted by title.
+// Services returns the services of the process that Presence.Visible shows to the sender of r. The home pages come
+// first, and the others are sorted by title.
 func (a *App) Services(r *http.Request) []*Mounted {
 	return slices.DeleteFunc(a.AllServices(), func(m *Mounted) bool { return m.Visible != nil && !m.Visible(r) })
 }

@@ -132,8 +132,8 @@ func (a *API) audit(c *call) (any, error) {
 	return a.names(c, answer, m)
 }
 
-// stats serves the numbers of clients, users, resources, consents and live tokens. The query parameter "most" limits how
-// far each of them is counted, which bounds the time that large tables take; 0 or none means no limit.
+// stats serves the numbers of clients, users, resources, consents and live tokens. The query parameter "most" limits
+// how far each of them is counted, which bounds the time that large tables take; 0 or none means no limit.
 func (a *API) stats(c *call) (any, error) {
 	limit, err := c.Int("most", 0, 1, maxCount)
 	if err != nil {

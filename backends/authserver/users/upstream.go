@@ -104,8 +104,8 @@ func (p *Person) groups() []string {
 	return list
 }
 
-// linked finds a user for a person who signs in for the first time: it links the user with the person's mail address, or
-// creates one. action is the audit event for what it did.
+// linked finds a user for a person who signs in for the first time: it links the user with the person's mail address,
+// or creates one. action is the audit event for what it did.
 func (s *Users) linked(c store.Conn, p Person) (u *User, action string, err error) {
 	email, err := Address(p.Email)
 	if err != nil {

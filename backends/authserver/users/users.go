@@ -374,8 +374,8 @@ func (s *Users) Disable(ctx context.Context, id, by string, may ...func(u *User)
 	return s.setStatus(ctx, id, Disabled, "user.disabled", by, may)
 }
 
-// Enable makes a user active again. Sessions, codes and tokens that have ended are not restored. Each function of may is
-// called with the stored user and can forbid the change by returning an error.
+// Enable makes a user active again. Sessions, codes and tokens that have ended are not restored. Each function of may
+// is called with the stored user and can forbid the change by returning an error.
 func (s *Users) Enable(ctx context.Context, id, by string, may ...func(u *User) error) (*User, error) {
 	return s.setStatus(ctx, id, Active, "user.enabled", by, may)
 }

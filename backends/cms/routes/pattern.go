@@ -145,8 +145,8 @@ func (m *matcher) find(text string, values []string) ([]string, bool) {
 type compiler map[string]*matcher
 
 // variant compiles the pieces of a variant, as parse returns them, to segments. A piece of literal text is split at its
-// slashes. From the first parameter on whose regular expression can match a slash, everything is one last segment, which
-// is matched against the whole rest of the path; tail reports whether there is such a segment.
+// slashes. From the first parameter on whose regular expression can match a slash, everything is one last segment,
+// which is matched against the whole rest of the path; tail reports whether there is such a segment.
 func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err error) {
 	var parts []piece // of the segment being made
 	end := func() error {

@@ -174,6 +174,7 @@ func (n *node) collect(path string, to []*variant) []*variant {
 	return to
 }
 
+// next continues collect at a child. rest is what follows the segment and its slash; more is false if nothing does.
 func (n *node) next(rest string, more bool, to []*variant) []*variant {
 	if more {
 		return n.collect(rest, to)

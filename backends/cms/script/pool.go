@@ -147,10 +147,10 @@ func (p *pool) next(l *lane) *turn {
 	return nil
 }
 
-// mayRun reports whether a call of the method l may get one of the idle runners. The method must have fewer than half of
-// the runners already. If it counts as slow, or has a call that has been running for longer than slowAfter, slow calls
-// of all methods together must have fewer than half, or fewer than three quarters if it is the first call of the method.
-// The caller holds the lock.
+// mayRun reports whether a call of the method l may get one of the idle runners. The method must have fewer than half
+// of the runners already. If it counts as slow, or has a call that has been running for longer than slowAfter, slow
+// calls of all methods together must have fewer than half, or fewer than three quarters if it is the first call of the
+// method. The caller holds the lock.
 func (p *pool) mayRun(l *lane) bool {
 	half, quarter := (p.limit+1)/2, (p.limit+1)/4
 	if l.running >= half {

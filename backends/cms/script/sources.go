@@ -153,6 +153,7 @@ func (s *sources) read(name, file string) (string, error) {
 	return string(text), nil
 }
 
+// missing returns fs.ErrNotExist for an error which means that a file does not exist, and wraps any other error.
 func missing(file string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return fs.ErrNotExist

@@ -45,9 +45,9 @@ var (
 )
 
 // attempt sends the request to one candidate. It sends it once more on a new connection if the first one dies without
-// an answer, or with a new token if the candidate refuses a cached one. fixed names the parameters that the candidate has
-// just refused, which are left out or replaced (see fixes). attempt returns nil if the client has got the candidate's
-// answer, or has left after the commit point.
+// an answer, or with a new token if the candidate refuses a cached one. fixed names the parameters that the candidate
+// has just refused, which are left out or replaced (see fixes). attempt returns nil if the client has got the
+// candidate's answer, or has left after the commit point.
 func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string) *failure {
 	f := r.once(c, key, fixed, false)
 	switch {
@@ -521,6 +521,7 @@ var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 2<<10)) }}
 // maxRecycled is the capacity above which a buffer is left to the garbage collector.
 const maxRecycled = 64 << 10
 
+// recycle returns a buffer to the pool, with the memory of used, which may have grown.
 func recycle(buffer *[]byte, used []byte) {
 	if cap(used) <= maxRecycled {
 		*buffer = used[:0]

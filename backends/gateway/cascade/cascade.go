@@ -217,6 +217,7 @@ var apis = map[hub.Format]wire.API{
 	hub.Chat: wire.APIChat, hub.Responses: wire.APIResponses, hub.Messages: wire.APIMessages,
 }
 
+// parse parses a body of the client's format into q.Chat or q.Hub.
 func (q *Request) parse(format formats.Format, body []byte, version string) (err error) {
 	if direct, ok := format.(formats.Native); ok {
 		q.Chat, err = direct.Parse(body)
@@ -392,6 +393,7 @@ func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request
 	return &r.result, err
 }
 
+// run returns the state for a request that has not been sent to any candidate yet.
 func (e *Engine) run(ctx context.Context, w http.ResponseWriter, req *Request) *run {
 	r := &run{Engine: e, w: w, req: req, start: e.Now()}
 	r.ctx = r.link.watch(ctx, e.Now)
@@ -408,6 +410,7 @@ func (e *Engine) run(ctx context.Context, w http.ResponseWriter, req *Request) *
 	return r
 }
 
+// answer plans the request and tries the candidates of the plan.
 func (r *run) answer() error {
 	plan := r.plan
 	switch {
@@ -619,6 +622,7 @@ func (r *run) note(
 	return cooldown, everyone
 }
 
+// incident describes a failure for the health table.
 func (r *run) incident(c *keychain.Candidate, f *failure) incident {
 	return incident{
 		provider: providerScope(c), user: r.req.User, own: c.Custom, unreachable: f.unreachable, reason: f.reason,

@@ -306,6 +306,7 @@ func wordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
+// contains reports whether text contains one of the parts in any.
 func contains(text string, any ...string) bool {
 	for _, part := range any {
 		if strings.Contains(text, part) {

@@ -107,9 +107,9 @@ const (
 	maxStays = 20_000
 )
 
-// Stays remembers conversations that were moved: the candidate or key whose turn it was did not work, so that another one
-// answered. Their later requests go to the other one first, since its provider has cached the prompt. A conversation is
-// forgotten when it has had no answer for stayTime.
+// Stays remembers conversations that were moved: the candidate or key whose turn it was did not work, so that another
+// one answered. Their later requests go to the other one first, since its provider has cached the prompt. A
+// conversation is forgotten when it has had no answer for stayTime.
 type Stays struct {
 	mu   sync.Mutex
 	kept map[conversation]stay
@@ -177,8 +177,8 @@ func (r *run) settle(c *keychain.Candidate, key *keychain.Key) {
 	}
 }
 
-// markMoved records that a candidate or key was passed over although it was its turn. It also computes the conversation,
-// for settle, because the body may be released before that is called.
+// markMoved records that a candidate or key was passed over although it was its turn. It also computes the
+// conversation, for settle, because the body may be released before that is called.
 func (r *run) markMoved() {
 	if !r.req.passes() {
 		r.moved = true

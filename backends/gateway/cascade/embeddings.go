@@ -74,6 +74,8 @@ func (r *run) fails(c *keychain.Candidate) int {
 	return 0
 }
 
+// noVectors returns the error for a model that makes no vectors or is unknown. names are the entries that it may list
+// instead.
 func (r *run) noVectors(routing *keychain.Routing, names []string) error {
 	return &apierror.Error{
 		Status: http.StatusNotFound, Code: "model_not_found", Type: "not_found_error", Param: "model", NoRetry: true,

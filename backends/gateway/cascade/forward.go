@@ -189,6 +189,7 @@ func (r *run) forward(
 
 func (f *Forward) once() bool { return f != nil && f.Once != nil && f.Once() }
 
+// refused calls Refused, which may be nil.
 func (f *Forward) refused() error {
 	if f.Refused == nil {
 		return nil
@@ -329,6 +330,7 @@ func (r *run) copy(timer *time.Timer, from io.Reader, tail *tail, l *limits) err
 // tail is the end of the bytes that have passed.
 type tail []byte
 
+// add appends bytes, and from time to time drops all but the last maxTail.
 func (t *tail) add(part []byte) {
 	*t = append(*t, part...)
 	if len(*t) > 2*maxTail {

@@ -69,6 +69,7 @@ func (f *fixes) with(param string) {
 	}
 }
 
+// apply adds the fixes to the changes of a request.
 func (f *fixes) apply(shape *shape) {
 	shape.onlyChat = shape.onlyChat || f.chat
 	shape.toolsClash = shape.toolsClash || f.clash

@@ -358,8 +358,8 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	return ""
 }
 
-// own returns the error for a request that cannot be translated, so that only an upstream of the client's own format can
-// carry it. It returns nil for any other request.
+// own returns the error for a request that cannot be translated, so that only an upstream of the client's own format
+// can carry it. It returns nil for any other request.
 func (r *run) own() *apierror.Error {
 	if r.req.Hub == nil {
 		return nil

@@ -233,6 +233,7 @@ func (s *relay) write() error {
 	return s.writeLocked()
 }
 
+// writeLocked is write for a caller that holds the mutex.
 func (s *relay) writeLocked() error {
 	if len(s.pending) == 0 {
 		return nil

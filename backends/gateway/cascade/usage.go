@@ -15,8 +15,8 @@ type Lost struct {
 }
 
 // lose records the usage of an attempt whose answer the client did not get. whole reports whether the upstream's answer
-// was complete. An incomplete answer whose provider stated no tokens counts as nothing, unless the client left: its usage
-// is then estimated, since otherwise every prompt would be free for a client that leaves early.
+// was complete. An incomplete answer whose provider stated no tokens counts as nothing, unless the client left: its
+// usage is then estimated, since otherwise every prompt would be free for a client that leaves early.
 func (r *run) lose(c *keychain.Candidate, pass passed, whole bool) {
 	u := pass.Usage()
 	if !whole {

@@ -42,8 +42,8 @@ func EnvironmentBase(key string, environment func(name string) string) (variable
 	return variable, base
 }
 
-// BelongsTo reports whether the key may be sent to the base URL base. A key whose BaseURL is set may be sent to that one
-// alone, and any other key to every base URL. Slashes at the end of base are ignored.
+// BelongsTo reports whether the key may be sent to the base URL base. A key whose BaseURL is set may be sent to that
+// one alone, and any other key to every base URL. Slashes at the end of base are ignored.
 func (k *EnvironmentKey) BelongsTo(base string) bool {
 	return k.BaseURL == "" || k.BaseURL == strings.TrimRight(base, "/")
 }

@@ -114,9 +114,9 @@ func (s *Service) show(a *dryRunAnswer, plan *cascade.Plan) {
 	}
 }
 
-// leaveOut adds to a.Skipped the entries of table that the user has disabled or excluded, or for whose provider there is
-// no key, since the plan does not mention them. It considers the entries of the tier and below, and the entry a.Model.
-// The tier is 0 if the request is for one entry.
+// leaveOut adds to a.Skipped the entries of table that the user has disabled or excluded, or for whose provider there
+// is no key, since the plan does not mention them. It considers the entries of the tier and below, and the entry
+// a.Model. The tier is 0 if the request is for one entry.
 func (a *dryRunAnswer) leaveOut(table []keychain.ModelEntry, p keychain.Preferences, tier catalog.Tier) {
 	listed := make(map[string]bool)
 	for _, m := range slices.Concat(a.Candidates, a.Skipped) {
@@ -162,8 +162,8 @@ func (s *Service) planned(step cascade.Step) plannedModel {
 	return m
 }
 
-// asKey sets in the request what the gateway would set for a request with the user's gateway key keyID. If keyID is empty
-// the limits of the user without a key apply.
+// asKey sets in the request what the gateway would set for a request with the user's gateway key keyID. If keyID is
+// empty the limits of the user without a key apply.
 func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) error {
 	var identity *keychain.Identity
 	if keyID == "" {

@@ -33,6 +33,7 @@ type userRecord struct {
 	WaitingSince *time.Time `json:"waiting_since"`
 }
 
+// userOf converts a user for operators.
 func userOf(u *keychain.User) userRecord {
 	r := userRecord{
 		ID: u.ID, Email: u.Email, Name: u.Name, Status: statusActive, TeamID: text(u.TeamID),
@@ -85,8 +86,8 @@ type listed[T any] struct {
 	After *string `json:"next_after"`
 }
 
-// list returns the page with the given rows, each converted by row. key returns the key of a row. There may be more rows
-// if the page has as many as limit allows.
+// list returns the page with the given rows, each converted by row. key returns the key of a row. There may be more
+// rows if the page has as many as limit allows.
 func list[T, R any](rows []T, limit int, key func(*T) string, row func(*T) R) listed[R] {
 	l := listed[R]{Rows: make([]R, len(rows))}
 	for i := range rows {
@@ -174,16 +175,16 @@ func (s *Service) revokeKeyOf(c *rest.Call) (any, error) {
 	return nil, s.Keychain.RevokeKey(c.R.Context(), c.Path("user_id"), c.Path("key_id"))
 }
 
-// limits returns a route's function that serves the limits of a holder: on is the kind of the holder, and holder returns
-// its id, for example from the path.
+// limits returns a route's function that serves the limits of a holder: on is the kind of the holder, and holder
+// returns its id, for example from the path.
 func (s *Service) limits(on string, holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		return s.Keychain.ImposedLimits(c.R.Context(), on, holder(c))
 	}
 }
 
-// setLimits returns a route's function that replaces the limits of a holder. The parameters are those of limits. A limit
-// that is absent from the body or null is removed.
+// setLimits returns a route's function that replaces the limits of a holder. The parameters are those of limits. A
+// limit that is absent from the body or null is removed.
 func (s *Service) setLimits(on string, holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		var in keychain.Limits

@@ -24,6 +24,7 @@ func (s *Service) liveness(c *rest.Call) (any, error) {
 	return answer, nil
 }
 
+// providers lists the enabled providers of the catalog.
 func (s *Service) providers(*rest.Call) (any, error) {
 	type provider struct {
 		Code string   `json:"code"`
@@ -41,6 +42,7 @@ func (s *Service) providers(*rest.Call) (any, error) {
 	}{list}, nil
 }
 
+// registry lists the models of the enabled providers, with what they can do and their prices.
 func (s *Service) registry(*rest.Call) (any, error) {
 	type price struct {
 		Input       float64 `json:"input_usd_per_million_tokens"`

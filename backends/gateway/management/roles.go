@@ -119,8 +119,8 @@ func (s *Service) operating(fn func(c *rest.Call) (any, error)) func(c *rest.Cal
 	}
 }
 
-// ofTeam returns a route's function that runs fn for the team in the path, if the caller is an administrator of that team
-// or an operator, or an auditor and the request only reads.
+// ofTeam returns a route's function that runs fn for the team in the path, if the caller is an administrator of that
+// team or an operator, or an auditor and the request only reads.
 func (s *Service) ofTeam(fn func(c *rest.Call, team string) (any, error)) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		team := c.Path("team_id")

@@ -18,9 +18,9 @@ type TeamRule struct {
 // TeamRules are all rules. Each of those that apply has effect.
 type TeamRules []TeamRule
 
-// of applies the rules to a caller. teams are the names of the teams that rules name. groups are the values of claims that
-// are names of teams by a rule without one, and that count only if the team exists. complete reports whether the token
-// has every claim, and the confirmed mail address, that the rules look at.
+// of applies the rules to a caller. teams are the names of the teams that rules name. groups are the values of claims
+// that are names of teams by a rule without one, and that count only if the team exists. complete reports whether the
+// token has every claim, and the confirmed mail address, that the rules look at.
 func (rules TeamRules) of(c *Caller) (teams, groups []string, complete bool) {
 	complete = true
 	for _, r := range rules {

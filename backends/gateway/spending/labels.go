@@ -74,8 +74,8 @@ func (s *Ledger) addLabels(c store.Conn, rows []*sumsRow) error {
 }
 
 // admitLabel reports whether the sums of a label are stored under its own name rather than under OtherLabels: it has a
-// row on that day already, or there are fewer than MaxLabels. fresh holds the names that this batch has read or admitted.
-// The database is read once per batch, and only if a name is not in the cache and there is room for one more.
+// row on that day already, or there are fewer than MaxLabels. fresh holds the names that this batch has read or
+// admitted. The database is read once per batch, and only if a name is not in the cache and there is room for one more.
 func (s *Ledger) admitLabel(c store.Conn, day labelDay, name string, fresh map[labelDay]map[string]bool) (bool, error) {
 	if s.labels[day][name] || fresh[day][name] {
 		return true, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// purses caches what was spent from each Purse: the sums that the database had when it was last read, and what this node
-// has recorded since. It holds only the purses that Spent was called for.
+// purses caches what was spent from each Purse: the sums that the database had when it was last read, and what this
+// node has recorded since. It holds only the purses that Spent was called for.
 type purses struct {
 	// writer identifies this process in gateway_usage_writers.
 	writer string
@@ -89,8 +89,8 @@ func startOfMonth(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// known returns the cached sums of a purse, or nil if there are none, or if the key shares the purse with other keys and
-// join has not been called for it.
+// known returns the cached sums of a purse, or nil if there are none, or if the key shares the purse with other keys
+// and join has not been called for it.
 func (s *purses) known(p Purse, keyID string) *purseSpend {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -124,8 +124,8 @@ func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
 	return k
 }
 
-// purse returns the cached sums of a purse from which a key is paid. If it creates them it adds the records that wait in
-// the log, since the database does not have them.
+// purse returns the cached sums of a purse from which a key is paid. If it creates them it adds the records that wait
+// in the log, since the database does not have them.
 func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	if k := s.purses.known(p, keyID); k != nil {
 		return k
@@ -148,8 +148,8 @@ func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	return k
 }
 
-// pays reports whether a record is paid from the purse. For the kinds OwnKey and OfKey it compares the key of the record
-// with keyID alone, and so does not find the records of other keys that share the purse.
+// pays reports whether a record is paid from the purse. For the kinds OwnKey and OfKey it compares the key of the
+// record with keyID alone, and so does not find the records of other keys that share the purse.
 func (p Purse) pays(r *Record, keyID string) bool {
 	switch p.On {
 	case OfUser:

@@ -292,6 +292,7 @@ func (r *UsageReport) scan(row store.Row) error {
 	return nil
 }
 
+// report converts the sums of a row for a report.
 func (s *sums) report() UsageSums {
 	return UsageSums{
 		Requests: s[sumRequests], Succeeded: s[sumSucceeded], Failed: s[sumFailed], Cancelled: s[sumCancelled],

@@ -124,8 +124,8 @@ type sweep struct {
 }
 
 // deleteRequests deletes the records of requests from before the given time. It reads the log in the order of the ids,
-// which increase with time, until it comes to records that are not old. It reads on after records from the future, which
-// come from a clock that was wrong, since those after them may be old.
+// which increase with time, until it comes to records that are not old. It reads on after records from the future,
+// which come from a clock that was wrong, since those after them may be old.
 func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 	type row struct{ id, at int64 }
 	for after := int64(0); ; {

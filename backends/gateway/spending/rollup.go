@@ -165,14 +165,17 @@ func rollUp(records []Record) batchSums {
 	return batchSums{byUser.sorted(), byDay.sorted(), byTeamHour.sorted(), byTeamDay.sorted(), byLabel.sorted()}
 }
 
+// addAll adds the sums of another row.
 func (s *sums) addAll(other *sums) {
 	for i, n := range other {
 		s[i] += n
 	}
 }
 
+// sumsTable holds rows of sums by their keys.
 type sumsTable map[sumsKey]*sumsRow
 
+// row returns the sums of the row with a key, which it creates if there is none.
 func (t sumsTable) row(key sumsKey) *sums {
 	row, ok := t[key]
 	if !ok {
@@ -182,10 +185,12 @@ func (t sumsTable) row(key sumsKey) *sums {
 	return &row.sums
 }
 
+// sorted returns the rows in the order of their keys.
 func (t sumsTable) sorted() []*sumsRow {
 	return slices.SortedFunc(maps.Values(t), func(a, b *sumsRow) int { return a.compare(&b.sumsKey) })
 }
 
+// add adds a record to the sums.
 func (s *sums) add(r *Record) {
 	input, output := r.tokens()
 	s[sumRequests]++
@@ -216,6 +221,8 @@ func (s *sums) add(r *Record) {
 // sumRows is the number of rows that one statement adds to. Most batches have fewer.
 const sumRows = 20
 
+// newSpan returns the description of a table of sums. key lists the columns of its primary key, separated by commas,
+// keys is their number, and values appends their values.
 func newSpan(table string, keys int, key string, values func(k *sumsKey, dst []any) []any) *span {
 	s := &span{table: table, key: key, values: values, width: keys + int(numberOfSums)}
 	for n := 1; n <= sumRows; n++ {

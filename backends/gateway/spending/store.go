@@ -56,6 +56,7 @@ type usageRows struct {
 	ends   []int // the end of each row in packed
 }
 
+// args returns the arguments of the statement that inserts the records. They are valid until the next call.
 func (u *usageRows) args(records []Record) ([]any, error) {
 	u.values, u.packed, u.ends = slices.Grow(u.values[:0], len(records)*usageWidth), u.packed[:0], u.ends[:0]
 	for i := range records {

@@ -294,6 +294,8 @@ func (e *EventReader) first(line span) span {
 	return line
 }
 
+// refill reads more into the buffer. It first moves the bytes from keep on to the front, adjusts keep and the offsets
+// in held, and makes the buffer larger if it is full. It sets e.err.
 func (e *EventReader) refill(keep *int, held ...*span) {
 	if shift := *keep; shift > 0 {
 		copy(e.buf, e.buf[shift:e.end])

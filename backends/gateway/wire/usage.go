@@ -17,8 +17,8 @@ type Usage struct {
 	Served                *Served // nil if the request was served in the ordinary way
 }
 
-// ScanUsage scans a usage object of the chat format, or null, and stores it in last if it has tokens of the prompt or of
-// the answer, which counts reports. Some upstreams send zeros while they do not know yet.
+// ScanUsage scans a usage object of the chat format, or null, and stores it in last if it has tokens of the prompt or
+// of the answer, which counts reports. Some upstreams send zeros while they do not know yet.
 func ScanUsage(s *jsontext.Scanner, last *Usage) (counts bool, err error) {
 	if s.Kind() != jsontext.Object {
 		return false, s.Skip()

@@ -373,8 +373,8 @@ func (c *checker) pattern(source string) (*pattern.Pattern, error) {
 	return p, nil
 }
 
-// null checks the clause ["null?", name, v] on an entity. v must be true, for rows in which the field is null, or false,
-// for the others. A field that does not exist is recorded by field, and is no error here.
+// null checks the clause ["null?", name, v] on an entity. v must be true, for rows in which the field is null, or
+// false, for the others. A field that does not exist is recorded by field, and is no error here.
 func (c *checker) null(e *entity, clause, name, v *syntax.Value) (expr, error) {
 	if e.absent() {
 		return c.absent(clause, "null?", name, v)

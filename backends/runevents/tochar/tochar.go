@@ -26,9 +26,9 @@ type templatePart struct {
 }
 
 // splitTemplate parses a template for times as PostgreSQL does. Everything that is not a pattern is text, and so is
-// everything in double quotes, where a backslash escapes the next character. It differs from PostgreSQL in one case: the
-// T of ISO 8601 before a pattern such as HH24 or MI is text, whereas PostgreSQL may take it for the beginning of the
-// suffix TH or of the prefix TM. It returns an error if a quote is not closed.
+// everything in double quotes, where a backslash escapes the next character. It differs from PostgreSQL in one case:
+// the T of ISO 8601 before a pattern such as HH24 or MI is text, whereas PostgreSQL may take it for the beginning of
+// the suffix TH or of the prefix TM. It returns an error if a quote is not closed.
 func splitTemplate(s string) ([]templatePart, error) {
 	var parts []templatePart
 	for i := 0; i < len(s); {
@@ -79,8 +79,8 @@ func quotedText(s string) (text string, n int, ok bool) {
 	return "", 0, false
 }
 
-// modifier parses the modifier FM or TM at the beginning of s and returns its length, or 0 if there is none. bare reports
-// whether the modifier means that the pattern is not padded.
+// modifier parses the modifier FM or TM at the beginning of s and returns its length, or 0 if there is none. bare
+// reports whether the modifier means that the pattern is not padded.
 func modifier(s string) (bare bool, n int) {
 	if len(s) < 2 {
 		return false, 0

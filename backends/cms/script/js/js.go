@@ -260,6 +260,7 @@ func (rt *Runtime) parse(text string) (goja.Value, error) {
 	return rt.stringy(goja.Undefined(), rt.vm.ToValue(text))
 }
 
+// failure returns a new error object of a class, such as TypeError, or the message alone if that fails.
 func (rt *Runtime) failure(class, message string) goja.Value {
 	made, err := rt.vm.New(rt.vm.Get(class), rt.vm.ToValue(message))
 	if err != nil {

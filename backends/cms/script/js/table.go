@@ -267,8 +267,8 @@ type tableBuilder struct {
 	err   *SourceError            // the first error
 }
 
-// classes adds the classes that a file exports to t.found: module.exports itself if it is a class, the classes among its
-// members, and module.exports as a whole if its members are the methods of a handler. exports is the value of
+// classes adds the classes that a file exports to t.found: module.exports itself if it is a class, the classes among
+// its members, and module.exports as a whole if its members are the methods of a handler. exports is the value of
 // module.exports. A class whose name is taken gets the name of the file instead, followed by that of the member.
 func (t *tableBuilder) classes(s *source, exports goja.Value) {
 	object, ok := exports.(*goja.Object)

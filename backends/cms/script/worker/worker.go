@@ -165,6 +165,7 @@ const (
 	demoteAfter = 200 * time.Millisecond
 )
 
+// begin starts to watch a call, which may take at most limit.
 func (w *work) begin(rt *js.Runtime, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,6 +174,7 @@ func (w *work) begin(rt *js.Runtime, limit time.Duration) {
 	w.timer.Reset(min(firstLook, limit))
 }
 
+// end stops watching the call.
 func (w *work) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -76,6 +76,7 @@ func (d *details) join(entry *detail) {
 	d.list = append(d.list, *entry)
 }
 
+// member returns the JSON text of a member other than the text, or an empty string.
 func (d *detail) member(name string) string {
 	for _, m := range d.members {
 		if m.name == name {

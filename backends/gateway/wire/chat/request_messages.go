@@ -21,6 +21,7 @@ type answered struct {
 // owner identifies the call that an id belongs to.
 type owner struct{ turn, call int }
 
+// messages reads the messages and puts the results of tools after the message with their calls.
 func (r *request) messages(value gjson.Result) error {
 	if !value.IsArray() {
 		return wrongType("messages", "an array", value)

@@ -24,8 +24,8 @@ const (
 
 var openTag, closeTag = []byte("<think>"), []byte("</think>")
 
-// tagged processes a piece of text as long as tags may come: it emits text and reasoning without the tags, and holds back
-// what may be the beginning of a tag.
+// tagged processes a piece of text as long as tags may come: it emits text and reasoning without the tags, and holds
+// back what may be the beginning of a tag.
 func (r *reader) tagged(text []byte) {
 	t := &r.tags
 	text = slices.Concat(t.held, plainTags(text))

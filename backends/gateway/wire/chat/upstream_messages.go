@@ -18,6 +18,7 @@ var (
 	errNoMessages  = errors.New("no message has content")
 )
 
+// messages writes the member "messages". It leaves out messages without content, and returns an error if none has any.
 func (w *body) messages() error {
 	messages := w.arranged()
 	for n := len(messages); n > 0 && w.hollow(&messages[n-1]); n-- {
@@ -67,6 +68,8 @@ func (w *body) hollow(m *hub.Message) bool {
 	})
 }
 
+// message writes a message. current reports whether it belongs to the turn that the model is to continue, and last
+// whether it is the last one.
 func (w *body) message(m *hub.Message, current, last bool) error {
 	w.dst = append(w.dst, `{"role":"`...)
 	w.dst = append(append(w.dst, w.role(m.Role)...), '"')
@@ -92,6 +95,7 @@ func (w *body) message(m *hub.Message, current, last bool) error {
 	return nil
 }
 
+// role returns the name of a role for the provider, which may not know "developer".
 func (w *body) role(role hub.Role) string {
 	if role == hub.Developer && !w.shape.DeveloperRole {
 		role = hub.System
@@ -128,8 +132,8 @@ func (w *body) hasExtra(members []hub.Param, name string) bool {
 }
 
 // content writes the member "content" of a message: a string if the message has a single text, or texts that may be
-// joined (see joint), and otherwise a list of parts. A text with a cache mark is always a part, if the upstream supports
-// such marks. content returns an error if the upstream cannot take one of the parts.
+// joined (see joint), and otherwise a list of parts. A text with a cache mark is always a part, if the upstream
+// supports such marks. content returns an error if the upstream cannot take one of the parts.
 func (w *body) content(m *hub.Message) error {
 	if len(m.Parts) == 0 {
 		w.noContent(m)
@@ -167,8 +171,8 @@ func isText(p *hub.Part) bool { return p.Kind == hub.PartText || p.Kind == hub.P
 // notJoined is what joint returns if several texts stay separate parts.
 const notJoined = "-"
 
-// joint returns the separator with which the texts of a message are joined to one string, as it is written inside a JSON
-// string, or notJoined.
+// joint returns the separator with which the texts of a message are joined to one string, as it is written inside a
+// JSON string, or notJoined.
 func (w *body) joint(m *hub.Message) string {
 	switch {
 	case m.Role == hub.Assistant:

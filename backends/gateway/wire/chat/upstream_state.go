@@ -53,10 +53,12 @@ func (w *body) thought(m *hub.Message, c *hub.Call, first bool) {
 	}
 }
 
+// fits reports whether the candidate can continue from a state, and the state has the given form.
 func (w *body) fits(s *hub.State, form hub.Form) bool {
 	return s.Fits(w.target) && s.Form == form
 }
 
+// lastThought returns the last thought signature in the reasoning of a message, or an empty string.
 func (w *body) lastThought(m *hub.Message) string {
 	for _, r := range slices.Backward(m.Reasoning) {
 		if w.fits(r.State, hub.FormThought) {
@@ -97,6 +99,7 @@ func (w *body) reasoningContent(m *hub.Message) {
 	w.dst = append(w.dst, '"')
 }
 
+// details writes reasoning_details with the entries of all pieces of reasoning.
 func (w *body) details(m *hub.Message) {
 	var all []byte
 	for i := range m.Reasoning {
@@ -131,6 +134,7 @@ func (w *body) appendID(dst []byte, id string) []byte {
 	return append(dst, '"')
 }
 
+// isID9 reports whether an id has nine letters or digits.
 func isID9(id string) bool {
 	if len(id) != 9 {
 		return false

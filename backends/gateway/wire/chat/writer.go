@@ -71,6 +71,7 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	return dst
 }
 
+// delta writes the chunks of a delta.
 func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 	switch d.Kind {
 	case hub.DeltaText:
@@ -105,6 +106,7 @@ func (w *writer) showsReasoning() bool {
 	return w.request.Answer.Reasoning && !w.request.Answer.HideReasoningText
 }
 
+// member writes a chunk whose delta has one member with a text.
 func (w *writer) member(dst []byte, name string, text []byte) []byte {
 	dst = append(w.open(dst), '"')
 	dst = append(append(dst, name...), `":"`...)
@@ -112,6 +114,7 @@ func (w *writer) member(dst []byte, name string, text []byte) []byte {
 	return w.shut(dst)
 }
 
+// text writes a chunk with a piece of the answer's text, and the signature and the logprobs that belong to it.
 func (w *writer) text(dst []byte, d *hub.Delta) []byte {
 	if w.thought == "" && (d.Logprobs == nil || !w.request.Answer.Logprobs) {
 		return w.member(dst, "content", d.Text)
@@ -171,8 +174,8 @@ func (w *writer) appendCall(dst []byte, id string, tool *hub.Tool) []byte {
 	return append(dst, `,"arguments":"`...)
 }
 
-// state writes reasoning state for which the chat format has a member. A thought signature is sent with the call or the text
-// that follows it.
+// state writes reasoning state for which the chat format has a member. A thought signature is sent with the call or the
+// text that follows it.
 func (w *writer) state(dst []byte, s *hub.State) []byte {
 	switch {
 	case s.Data == "":

@@ -54,6 +54,7 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	return append(wire.AppendUsage(append(dst, `,"usage":`...), &usage), '}'), nil
 }
 
+// gather collects the deltas of a whole answer.
 func (w *writer) gather(deltas []hub.Delta) *message {
 	m := &message{}
 	for i := range deltas {

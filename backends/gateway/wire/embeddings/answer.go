@@ -62,6 +62,7 @@ type answer struct {
 	packed  []byte // room for one vector
 }
 
+// read parses the answer. It sets failure if the answer has an error.
 func (a *answer) read() error {
 	if kind := a.s.Kind(); kind != jsontext.Object {
 		return fmt.Errorf("the answer is %s", kind)
@@ -117,6 +118,7 @@ func (a *answer) count() error {
 	return err
 }
 
+// data scans the list of vectors and counts them.
 func (a *answer) data() error {
 	if kind := a.s.Kind(); kind != jsontext.Array {
 		return fmt.Errorf("data is %s", kind)

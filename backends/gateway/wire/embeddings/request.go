@@ -79,6 +79,7 @@ func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }
 
+// member scans a member of the request, whose value the scanner is at. It sets item.Drop if the member is left out.
 func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) error {
 	name := string(key)
 	switch {

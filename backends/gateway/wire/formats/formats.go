@@ -117,6 +117,7 @@ func At(path string) (f Format, base string, count, ok bool) {
 	return nil, "", false, false
 }
 
+// find returns the first format for whose facts is returns true.
 func find(is func(*hub.Facts) bool) (Format, bool) {
 	i := slices.IndexFunc(table[:], func(f Format) bool { return is(f.Facts()) })
 	if i < 0 {

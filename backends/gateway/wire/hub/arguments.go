@@ -67,6 +67,7 @@ func (a *Arguments) Pass(piece []byte) {
 	}
 }
 
+// step processes one byte.
 func (a *Arguments) step(c byte) {
 	switch {
 	case a.deep:
@@ -86,6 +87,7 @@ func (a *Arguments) step(c byte) {
 	}
 }
 
+// enter records that a bracket was opened which closing closes. It gives up on text that nests too deeply.
 func (a *Arguments) enter(closing byte) {
 	a.began = true
 	a.open = append(a.open, closing)

@@ -81,11 +81,13 @@ func (s *schemaCheck) elements(array gjson.Result, element func(v gjson.Result) 
 	}
 }
 
+// spend counts a value as visited. It returns false if that exceeds the bound on work.
 func (s *schemaCheck) spend(v gjson.Result) bool {
 	s.work += len(v.Raw)
 	return s.work <= maxSchemaWork
 }
 
+// value reports whether v is valid under a schema.
 func (s *schemaCheck) value(schema, v gjson.Result) bool {
 	if s.depth++; s.depth > maxSchemaDepth {
 		s.work = maxSchemaWork + 1
@@ -102,6 +104,7 @@ func (s *schemaCheck) value(schema, v gjson.Result) bool {
 	return ok
 }
 
+// keyword reports whether v satisfies the keyword key of a schema, whose value is rule.
 func (s *schemaCheck) keyword(schema gjson.Result, key string, rule, v gjson.Result) bool {
 	switch key {
 	case "$ref":
@@ -131,6 +134,7 @@ func (s *schemaCheck) keyword(schema gjson.Result, key string, rule, v gjson.Res
 	return true
 }
 
+// properties reports whether the members of v are valid under the schemas in rule.
 func (s *schemaCheck) properties(rule, v gjson.Result) bool {
 	ok := true
 	s.members(v, func(key string, member gjson.Result) bool {
@@ -142,6 +146,8 @@ func (s *schemaCheck) properties(rule, v gjson.Result) bool {
 	return ok
 }
 
+// additional reports whether the members of v that the schema does not name are valid under rule. It accepts all of
+// them if the schema has patternProperties.
 func (s *schemaCheck) additional(schema, rule, v gjson.Result) bool {
 	known, _ := s.get(schema, "properties")
 	if _, patterns := s.get(schema, "patternProperties"); patterns {
@@ -191,6 +197,7 @@ func (s *schemaCheck) some(list gjson.Result, holds func(gjson.Result) bool) boo
 	return found
 }
 
+// get returns the first member of an object with a name.
 func (s *schemaCheck) get(object gjson.Result, name string) (found gjson.Result, ok bool) {
 	s.members(object, func(key string, v gjson.Result) bool {
 		if ok = key == name; ok {
@@ -206,6 +213,7 @@ func (s *schemaCheck) has(object gjson.Result, name string) bool {
 	return ok
 }
 
+// hasType reports whether a value is of a type of JSON Schema. It accepts any value for an unknown type.
 func hasType(v gjson.Result, name string) bool {
 	switch name {
 	case "object":

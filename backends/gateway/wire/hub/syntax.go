@@ -124,6 +124,7 @@ func (s *Syntax) step(c byte) bool {
 	return s.between(c)
 }
 
+// inString processes a byte within a string that is not a usual character: a backslash, a quote or a control character.
 func (s *Syntax) inString(c byte) bool {
 	switch {
 	case c == '\\':
@@ -205,6 +206,8 @@ func (s *Syntax) value(c byte) bool {
 	return true
 }
 
+// enter opens an object or array that closing will close, and continues in the state next. It returns false if that
+// nests too deeply.
 func (s *Syntax) enter(closing byte, next syntaxState) bool {
 	if len(s.open) == jsontext.MaxDepth {
 		return false
@@ -214,6 +217,7 @@ func (s *Syntax) enter(closing byte, next syntaxState) bool {
 	return true
 }
 
+// leave closes the innermost object or array. It returns false if that has another closing bracket.
 func (s *Syntax) leave(closing byte) bool {
 	n := len(s.open) - 1
 	if s.open[n] != closing {

@@ -48,6 +48,7 @@ func CountTokens(r *Request) int64 {
 // counter counts tokens. latin and digits are the bytes and digits that have not been converted to tokens yet.
 type counter struct{ tokens, latin, digits int64 }
 
+// text counts the tokens of a text.
 func (c *counter) text(s string) {
 	for i := 0; i < len(s); {
 		if i+8 <= len(s) {
@@ -97,6 +98,7 @@ func digits(w uint64) int64 {
 	return int64(bits.OnesCount64((w + ones*(0x80-'0')) &^ (w + ones*(0x7f-'9')) & highs))
 }
 
+// part counts the tokens of a piece of content.
 func (c *counter) part(p *Part) {
 	switch p.Kind {
 	case PartText, PartRefusal:

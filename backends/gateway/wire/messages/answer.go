@@ -207,12 +207,14 @@ func (a *answer) last(kind blockKind) *answerBlock {
 	return nil
 }
 
+// add begins a block.
 func (a *answer) add(kind blockKind) *answerBlock {
 	a.blocks = append(a.blocks, answerBlock{kind: kind, text: a.spare})
 	a.spare = nil
 	return &a.blocks[len(a.blocks)-1]
 }
 
+// write appends text to the last block if that is of the given kind, and otherwise begins a block with it.
 func (a *answer) write(kind blockKind, text []byte) {
 	b := a.last(kind)
 	if b == nil {

@@ -22,6 +22,7 @@ type block struct {
 	thinking, signature, data, cache, reference gjson.Result
 }
 
+// read finds the members of the block v, whose JSON path is at.
 func (b *block) read(v gjson.Result, at string) (err error) {
 	if !v.IsObject() {
 		return wrongKind(at, "an object", v)
@@ -40,6 +41,7 @@ func (b *block) read(v gjson.Result, at string) (err error) {
 	return err
 }
 
+// field returns where the value of a member is stored, or nil for a member that is not evaluated.
 func (b *block) field(key string) *gjson.Result {
 	switch key {
 	case "text":

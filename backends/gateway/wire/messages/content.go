@@ -23,6 +23,7 @@ type joiner struct {
 	began     bool
 }
 
+// add adds a text. A cache mark ends the part that contains the text.
 func (j *joiner) add(text, cache string) {
 	if text == "" {
 		return
@@ -37,6 +38,7 @@ func (j *joiner) add(text, cache string) {
 	}
 }
 
+// end ends the part that is being joined, with a cache mark unless that is empty, and returns all parts.
 func (j *joiner) end(cache string) []hub.Part {
 	j.parts = appendText(j.parts, j.run.String(), cache)
 	j.run, j.began = strings.Builder{}, false
@@ -119,6 +121,7 @@ type source struct {
 	media, data, url, inside gjson.Result
 }
 
+// readSource reads the member source of a block.
 func (b *block) readSource() (s source, err error) {
 	s.at = b.at + ".source"
 	if !b.source.IsObject() {

@@ -19,8 +19,8 @@ func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, false)
 }
 
-// ReadCount parses a request of POST /v1/messages/count_tokens (specification 15.1), in which max_tokens may be missing.
-// Its errors are those of Read.
+// ReadCount parses a request of POST /v1/messages/count_tokens (specification 15.1), in which max_tokens may be
+// missing. Its errors are those of Read.
 func ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, true)
 }
@@ -63,6 +63,7 @@ type fields struct {
 	compaction                                       gjson.Result
 }
 
+// read parses a request. counting reports that it is one to count tokens.
 func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
@@ -86,6 +87,7 @@ func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
 	return r.request, nil
 }
 
+// collect stores the value of a member of the top level in f, or drops the member.
 func (r *reader) collect(f *fields, key string, v gjson.Result) {
 	switch key {
 	case "model":
@@ -137,6 +139,7 @@ func (r *reader) collect(f *fields, key string, v gjson.Result) {
 	}
 }
 
+// read evaluates the members of the top level. Tools come before the messages, whose calls refer to them.
 func (r *reader) read(f *fields) error {
 	for _, step := range [...]func(*fields) error{
 		r.top, r.sampling, r.reasoning, r.format,

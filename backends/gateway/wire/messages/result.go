@@ -11,8 +11,8 @@ import (
 // failure is the prefix of the text of a tool result that is an error.
 const failure = "Error: "
 
-// result reads a tool_result block. The result becomes a message of its own after the message with its call, followed by
-// its images and files.
+// result reads a tool_result block. The result becomes a message of its own after the message with its call, followed
+// by its images and files.
 func (r *reader) result(b *block) error {
 	id, err := name(b.callID, b.at+".tool_use_id")
 	if err != nil {

@@ -59,6 +59,7 @@ func (r *reader) conversation(f *fields) error {
 	return nil
 }
 
+// message reads one message, whose JSON path is at.
 func (r *reader) message(v gjson.Result, at string) error {
 	if !v.IsObject() {
 		return wrongKind(at, "an object", v)
@@ -119,6 +120,7 @@ func (r *reader) inserted(content, clear, config gjson.Result, at string) error 
 	return err
 }
 
+// user reads the content of a message of the user, and removes the messages that applied only until then.
 func (r *reader) user(content gjson.Result, at string) error {
 	for _, i := range r.passing {
 		r.turns[i] = turn{}
@@ -132,6 +134,7 @@ func (r *reader) user(content gjson.Result, at string) error {
 	return err
 }
 
+// assistant reads the content of a message of the assistant.
 func (r *reader) assistant(content gjson.Result, at string) error {
 	r.unanswered, r.thought = nil, nil
 	m := hub.Message{Role: hub.Assistant}

@@ -69,8 +69,8 @@ func (e *upstreamEvent) thinks() bool {
 
 var upstreamDone = []byte("[DONE]")
 
-// read reads one event of a stream into a. ok is false for an event without content: without data, or with the end mark of
-// another format, which some servers send.
+// read reads one event of a stream into a. ok is false for an event without content: without data, or with the end mark
+// of another format, which some servers send.
 func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	a.event = upstreamEvent{}
 	data = bytes.TrimSpace(data)
@@ -280,6 +280,7 @@ type upstreamUsage struct {
 	served    *wire.Served
 }
 
+// scan scans a usage object and updates the counts in u.
 func (u *upstreamUsage) scan(s *jsontext.Scanner) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()

@@ -115,6 +115,7 @@ func (r *upstreamReader) begin(e *upstreamEvent) error {
 	return nil
 }
 
+// delta emits a piece of the content of a block.
 func (r *upstreamReader) delta(e *upstreamEvent) {
 	b := &e.block
 	switch string(b.kind) {
@@ -135,12 +136,14 @@ func (r *upstreamReader) delta(e *upstreamEvent) {
 	}
 }
 
+// text emits a text, unless it is empty.
 func (r *upstreamReader) text(kind hub.DeltaKind, text []byte) {
 	if len(text) > 0 {
 		r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: text})
 	}
 }
 
+// state emits reasoning state, unless there is none. raw is the inside of a JSON string.
 func (r *upstreamReader) state(form hub.Form, raw []byte) {
 	if len(raw) > 0 {
 		state := hub.State{Form: form, Data: string(jsontext.AppendUnquoted(nil, raw))}
@@ -148,6 +151,7 @@ func (r *upstreamReader) state(form hub.Form, raw []byte) {
 	}
 }
 
+// call emits the beginning of a tool call. An id that cannot be used, or that is used already, is replaced.
 func (r *upstreamReader) call(e *upstreamEvent) error {
 	b := &e.block
 	if len(r.ids) == maxUpstreamCalls {

@@ -52,6 +52,7 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	return dst
 }
 
+// start writes message_start.
 func (w *writer) start(dst []byte) []byte {
 	w.started = true
 	dst = append(dst, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":"...)
@@ -114,6 +115,7 @@ func (w *writer) delta(dst []byte, member string) []byte {
 	return append(dst, member...)
 }
 
+// begin writes content_block_start for a block, and once, after the first one, a ping.
 func (w *writer) begin(dst []byte, b *answerBlock) []byte {
 	w.open = true
 	dst = append(dst, blockStart...)
@@ -169,6 +171,7 @@ func (w *writer) close(dst []byte) []byte {
 	return dst
 }
 
+// end writes the blocks that are left, message_delta and message_stop.
 func (w *writer) end(dst []byte, e *hub.End) []byte {
 	w.ended = true
 	w.cut = cutOff(e.Finish)

@@ -108,6 +108,7 @@ func (w *writer) call(dst []byte, d *hub.Delta) []byte {
 	return w.addCall(dst, c)
 }
 
+// addCall begins the item of a call and announces it.
 func (w *writer) addCall(dst []byte, c *call) []byte {
 	c.index = len(w.items)
 	return w.add(dst, item{id: w.reply.ID(c.kind().prefix), call: c})

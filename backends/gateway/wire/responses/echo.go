@@ -37,6 +37,7 @@ func (in *reader) echo() {
 	}
 }
 
+// repeat returns a field of the request for the response object, with the value missing if the client gave none.
 func (in *reader) repeat(name, missing string) hub.Param {
 	if v := in.fields.get(name); v.given() {
 		return hub.Param{Name: name, Value: oneLine(v.Raw)}

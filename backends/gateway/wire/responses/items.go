@@ -77,6 +77,7 @@ func (in *reader) finish() {
 	}
 }
 
+// words returns a text as content and counts its bytes.
 func (in *reader) words(text string) []hub.Part {
 	in.count(text)
 	return []hub.Part{{Kind: hub.PartText, Text: text}}
@@ -259,8 +260,8 @@ func (in *reader) thoughts(list string) (string, error) {
 // callAt is the place of a call.
 type callAt struct{ turn, call int }
 
-// call reads an item that is a call of a tool. Its arguments are the text, the input, the action or the operation, depending
-// on the kind.
+// call reads an item that is a call of a tool. Its arguments are the text, the input, the action or the operation,
+// depending on the kind.
 func (in *reader) call(item string) (err error) {
 	if item == "tool_search_call" {
 		if how, err := in.item.text("execution"); err != nil || how == "server" {
@@ -306,6 +307,7 @@ func (in *reader) call(item string) (err error) {
 	return nil
 }
 
+// kindOfCall returns the kind of tool that an item of the given type calls.
 func kindOfCall(item string) hub.ToolKind {
 	switch item {
 	case "custom_tool_call":

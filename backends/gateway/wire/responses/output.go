@@ -70,6 +70,7 @@ func (it *item) append(dst []byte) []byte {
 	return append(dst, "]}"...)
 }
 
+// append appends the members of a reasoning item after its id, and the end of the item.
 func (r *reasoning) append(dst []byte, s status) []byte {
 	dst = append(dst, `,"type":"reasoning"`...)
 	if s == incomplete {
@@ -144,6 +145,7 @@ func (w *writer) done(dst []byte, index int, s status) []byte {
 	return w.appendItem(dst, index)
 }
 
+// appendItem appends the index and the item, and ends the event.
 func (w *writer) appendItem(dst []byte, index int) []byte {
 	dst = append(dst, `,"output_index":`...)
 	dst = strconv.AppendInt(dst, int64(index), 10)
@@ -286,12 +288,14 @@ func (w *writer) reasoning(dst, text []byte) []byte {
 	return appendText(dst, "delta", text)
 }
 
+// openReasoning ends the open item and begins one of reasoning.
 func (w *writer) openReasoning(dst []byte) []byte {
 	dst = w.closeCurrent(dst)
 	w.current = len(w.items)
 	return w.add(dst, item{id: w.reply.ID("rs_"), reasoning: &reasoning{hidden: !w.r.Answer.State}})
 }
 
+// aboutSummary begins an event about the summary of a reasoning item.
 func (w *writer) aboutSummary(dst []byte, name string, index int) []byte {
 	dst = w.about(dst, name, index)
 	return append(dst, `,"summary_index":0`...)

@@ -70,6 +70,7 @@ func (in *reader) add(key toolKey, t hub.Tool) {
 	in.count(t.Parameters)
 }
 
+// taken reports whether another tool has the name for upstreams already.
 func (in *reader) taken(name string) bool {
 	_, taken := in.flat[name]
 	return taken
@@ -161,6 +162,7 @@ func (in *reader) readTool(v value) error {
 	return nil
 }
 
+// hostedTool drops a tool that only its vendor can run, and remembers the first one.
 func (in *reader) hostedTool(v value) {
 	at := v.String()
 	in.drop(at)

@@ -72,6 +72,7 @@ func (w *upstreamWriter) synthetic(open []string) {
 	}
 }
 
+// begin begins an input item of a type.
 func (w *upstreamWriter) begin(kind string) {
 	if w.items++; w.items > 1 {
 		w.dst = append(w.dst, ',')

@@ -177,6 +177,7 @@ func (r *upstreamReader) thoughts(output int64, item *upstreamItem) {
 	})
 }
 
+// text emits a text of the item with an output_index, unless it is empty.
 func (r *upstreamReader) text(kind hub.DeltaKind, output int64, text, logprobs []byte) {
 	if len(text) == 0 {
 		return

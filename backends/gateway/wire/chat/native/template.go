@@ -23,8 +23,9 @@ type template struct {
 // maxFrame bounds what a template keeps of a chunk, in bytes. Usual chunks have a few hundred bytes around the text.
 const maxFrame = 4 << 10
 
-// learn keeps the bytes around the text of a chunk that was parsed and whose only content is the text at the given place, without its
-// quotes. padding is empty, or the place of a meaningless text after it. changes are the edits for the client.
+// learn keeps the bytes around the text of a chunk that was parsed and whose only content is the text at the given
+// place, without its quotes. padding is empty, or the place of a meaningless text after it. changes are the edits for
+// the client.
 func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits) {
 	t.known, t.padded = true, padding.to > 0
 	t.head = append(t.head[:0], data[:text.from]...)

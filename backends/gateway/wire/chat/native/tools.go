@@ -152,8 +152,8 @@ func (f *form) settle(choice int) {
 	}
 }
 
-// appendBare appends the arguments "{}", in chunks of their own, for calls that ended without arguments and began before
-// this body.
+// appendBare appends the arguments "{}", in chunks of their own, for calls that ended without arguments and began
+// before this body.
 func (f *form) appendBare(dst []byte) []byte {
 	for _, c := range f.bare {
 		dst = append(f.appendHead(dst), `{"index":`...)
