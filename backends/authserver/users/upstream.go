@@ -35,8 +35,8 @@ var (
 
 // FindOrCreate returns the user for a person who has signed in at another server. It takes the first of these:
 //   - the user as whom the same person (issuer and subject) has signed in before;
-//   - the user with the person's mail address, who is linked with the person from then on. This is an error if the other
-//     server has not verified the address, or if the user has a password or is linked with another person;
+//   - the user with the person's mail address, who is linked with the person from then on. This is an error if the
+//     other server has not verified the address, or if the user has a password or is linked with another person;
 //   - a new user with the person's address and name.
 //
 // The groups of the user become those of the person. If Person.Groups is nil, a user whose groups came from that server

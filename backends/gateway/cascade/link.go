@@ -37,7 +37,7 @@ func (l *link) begin(connect *time.Timer) {
 	l.answered.Store(false)
 }
 
-// connected is called by net/http when an exchange has got a connection.
+// connected stops the timer for the connection. net/http calls it when an exchange has got one.
 func (l *link) connected(c httptrace.GotConnInfo) {
 	l.reused = c.Reused
 	if l.connect != nil {
@@ -45,14 +45,14 @@ func (l *link) connected(c httptrace.GotConnInfo) {
 	}
 }
 
-// wrote is called by net/http when the request has been written, or could not be.
+// wrote records that the request was sent. net/http calls it when the request has been written, or could not be.
 func (l *link) wrote(info httptrace.WroteRequestInfo) {
 	if info.Err == nil {
 		l.sent.Store(true)
 	}
 }
 
-// heard is called by net/http when the first byte of the answer arrives.
+// heard records that an answer has begun. net/http calls it when the first byte arrives.
 func (l *link) heard() { l.answered.Store(true) }
 
 // errUnprocessed is the error of an exchange whose request has not been processed, according to the upstream's server

@@ -233,7 +233,7 @@ func (s *relay) write() error {
 	return s.writeLocked()
 }
 
-// writeLocked is write for a caller that holds the mutex.
+// writeLocked hands the gathered events to the client's connection. The caller holds the mutex.
 func (s *relay) writeLocked() error {
 	if len(s.pending) == 0 {
 		return nil

@@ -51,8 +51,8 @@ func init() {
 		}},
 	}, "method", "path", "user", "requestId", "address", "headers")
 	input = newNamespace(map[string]member{
-		"method": method, "path": path, "data": hostValue(wire.Data), "query": hostValue(wire.Query), "body": hostValue(wire.Body),
-		"params": hostValue(wire.Params), "files": hostValue(wire.Uploads),
+		"method": method, "path": path, "data": hostValue(wire.Data), "query": hostValue(wire.Query),
+		"body": hostValue(wire.Body), "params": hostValue(wire.Params), "files": hostValue(wire.Uploads),
 		// get(name, sanitizer) returns a sanitized member of the data.
 		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			r := rt.ask(wire.Datum, wire.AppendText(rt.arguments(), c.Argument(0).String()))
