@@ -14,6 +14,7 @@ type details struct {
 	over bool // there was too much; an incomplete list would be refused
 }
 
+// detail is an entry of reasoning_details, joined from its fragments.
 type detail struct {
 	kind, index string // JSON text
 	members     []member
@@ -26,7 +27,7 @@ type member struct{ name, value string }
 // maxDetail bounds the members of an entry. Known entries have six.
 const maxDetail = 32
 
-// add takes a reasoning_details array that the scanner has accepted.
+// add adds the entries of a reasoning_details array that the scanner has accepted.
 func (d *details) add(array []byte) {
 	s := jsontext.NewScanner(array)
 	err := s.Array(func(int) error {

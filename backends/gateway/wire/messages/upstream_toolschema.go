@@ -71,7 +71,8 @@ func (m *schemaMender) schema(v gjson.Result) {
 	m.dst = append(m.dst, '}')
 }
 
-// member writes a member of a schema. old are the members that show which draft the schema uses.
+// member writes a member of a schema, in the spelling of draft 2020-12. old has those members of the same schema whose
+// meaning depends on the draft.
 func (m *schemaMender) member(old map[string]gjson.Result, key string, v gjson.Result) {
 	name := key
 	switch key {

@@ -43,7 +43,7 @@ func (w *upstreamWriter) messages(rest int) error {
 	return nil
 }
 
-// written records that a block is complete at which the prompt cache may end.
+// written records the end of the block that has just been written as the last place for a mark of the prompt cache.
 func (w *upstreamWriter) written() { w.marks.message = len(w.dst) - 1 }
 
 // block begins a content block in a turn of the given role.
@@ -118,6 +118,7 @@ func (w *upstreamWriter) assistant(i int) error {
 	return nil
 }
 
+// restore writes a piece of earlier reasoning as a thinking block, if the candidate accepts it.
 func (w *upstreamWriter) restore(x *hub.Reasoning) {
 	if !upstreamRestores(x, w.t) {
 		return
@@ -308,6 +309,7 @@ func (w *upstreamWriter) media(p *hub.Part) error {
 	return nil
 }
 
+// upstreamTakes reports whether the format has blocks of a kind (image or document) for a media type.
 func upstreamTakes(kind, media string) bool {
 	switch media {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":

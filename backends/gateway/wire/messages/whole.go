@@ -95,6 +95,7 @@ func (a *answer) stopped(e *hub.End) stop {
 	}
 }
 
+// append appends the members stop_reason and stop_sequence.
 func (s stop) append(dst []byte) []byte {
 	dst = append(append(dst, `"stop_reason":"`...), s.reason...)
 	dst = append(dst, `","stop_sequence":`...)

@@ -78,7 +78,8 @@ func (e *editor) top() error {
 
 const encryptedContent = `"reasoning.encrypted_content"`
 
-// include adds the state of reasoning to what the client wants to be included.
+// include adds "reasoning.encrypted_content", for the state of reasoning, to the member "include" of the request. The
+// value of that member is Body[from:to] and of the given kind.
 func (e *editor) include(kind jsontext.Kind, from, to int) {
 	switch text := e.Request.Body[from:to]; {
 	case kind != jsontext.Array:
