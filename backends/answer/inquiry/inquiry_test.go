@@ -161,8 +161,16 @@ func TestIrrelevant(t *testing.T) {
 	}
 }
 
+// TestRemark checks a definition that stands in brackets, which are no part of the question.
+func TestRemark(t *testing.T) {
+	t.Parallel()
+	if q := Read("Acme notes (using a = b). What was revenue in FY2021?"); q == nil {
+		t.Error("the question is not read")
+	}
+}
+
 func FuzzRead(f *testing.F) {
-	for _, s := range []string{"What was revenue in FY2021?", "What is X? X is defined as: ((1 + revenue) / 2", "Is a - b = c? a = (((((((((revenue", "How much did cash as a % of revenue change from FY2019 to FY2020?"} {
+	for _, s := range []string{"Acme notes (using a = b). What was revenue in FY2021?", "What was revenue in FY2021?", "What is X? X is defined as: ((1 + revenue) / 2", "Is a - b = c? a = (((((((((revenue", "How much did cash as a % of revenue change from FY2019 to FY2020?"} {
 		f.Add(s)
 	}
 	b := book()

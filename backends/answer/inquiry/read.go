@@ -492,6 +492,9 @@ func (q *Inquiry) define(definitions []string) bool {
 		if m == nil {
 			m, stated = using.FindStringSubmatch(s), false
 		}
+		if m == nil { // what looked like a definition stood in a remark
+			continue
+		}
 		key, ok := named(m[1])
 		own := said(strings.Trim(m[2], " .;"))
 		switch {

@@ -290,7 +290,7 @@ func TestBusy(t *testing.T) {
 // with its request.
 func TestStoreEnds(t *testing.T) {
 	t.Parallel()
-	p := load(t, Options{Timeout: 50 * time.Millisecond}, `static m() { try { pages.get("x") } catch (e) { for (;;); } }`)
+	p := load(t, Options{Timeout: 500 * time.Millisecond}, `static m() { try { pages.get("x") } catch (e) { for (;;); } }`)
 	p.engine.Pages = &fakePages{get: func(ctx context.Context) (Object, error) { <-ctx.Done(); return nil, ctx.Err() }}
 	_, err := run(t, p, "m", nil)
 	if e, ok := handler.Of(err); !ok || e.Code != 504 {
