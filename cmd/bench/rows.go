@@ -35,6 +35,7 @@ var rows = []row{
 	{"r", "content of a CMS in SQLite and PostgreSQL", cmsRow},
 	{"s", "handlers of a CMS, in JavaScript and Go", handlersRow},
 	{"t", "answers from a large corpus in SQLite (plain: in PostgreSQL)", answerRow},
+	{"u", "pages about a large organisation in SQLite (plain: in PostgreSQL)", teamRow},
 }
 
 // choose returns the rows in a list such as "a,c", or all rows if the list is empty.

@@ -25,7 +25,7 @@ type line struct {
 // lines joins the spending by one group with the counts of a query. Hours and days are in order of time; models and
 // teams are ordered by cost, the highest first. It returns at most maxLines.
 func (s *Source) lines(ctx context.Context, by string, q timings.Query) ([]*line, error) {
-	spent, err := s.Ledger.Spending(ctx, spending.Query{From: q.From, To: q.To, By: []string{by}})
+	spent, err := s.Ledger.Spending(ctx, spending.Query{From: q.From, To: q.To, By: []string{by}, Brief: true})
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,8 @@ type Query struct {
 	// Compare adds what was spent in the preceding period of the same length. It cannot be combined with days and
 	// hours.
 	Compare bool
+	// Brief leaves all sums but tokens and cost at 0, which halves the time of a query over many teams.
+	Brief bool
 }
 
 // Line is a line of the result of a Query: the values of its groups, and the sums.
@@ -84,40 +86,70 @@ const (
 
 // spendingGroup is something that a Query can sum by.
 type spendingGroup struct {
-	name, columns string
-	// into returns the destinations for the columns in a line. The destination at is for a day or an hour.
+	name    string
+	columns []string
+	title   string // the column of another table that names the group; empty if there is none
+	// into returns the destinations for the columns and the title in a line. The destination at is for a day or an hour.
 	into func(line *Line, at *int64) []any
 }
 
 // spendingGroups are in the order of the columns.
 var spendingGroups = []spendingGroup{
-	{byOrganisation, "", func(*Line, *int64) []any { return nil }},
-	{byDay, "d.day", func(_ *Line, at *int64) []any { return []any{at} }},
-	{byHour, "d.hour", func(_ *Line, at *int64) []any { return []any{at} }},
-	{byTeam, "d.team_id, t.name", func(l *Line, _ *int64) []any { return []any{&l.TeamID, &l.Team} }},
-	{byUser, "d.user_id, u.name", func(l *Line, _ *int64) []any { return []any{&l.UserID, &l.User} }},
-	{byKey, "d.key_id, k.label", func(l *Line, _ *int64) []any { return []any{&l.KeyID, &l.Key} }},
-	{byTag, "d.name", func(l *Line, _ *int64) []any { return []any{&l.Tag} }},
-	{byEndUser, "d.name", func(l *Line, _ *int64) []any { return []any{&l.EndUser} }},
-	{"provider", "d.provider", func(l *Line, _ *int64) []any { return []any{&l.Provider} }},
-	{"model", "d.provider, d.model", func(l *Line, _ *int64) []any { return []any{&l.Provider, &l.Model} }},
+	{byOrganisation, nil, "", func(*Line, *int64) []any { return nil }},
+	{byDay, []string{"d.day"}, "", func(_ *Line, at *int64) []any { return []any{at} }},
+	{byHour, []string{"d.hour"}, "", func(_ *Line, at *int64) []any { return []any{at} }},
+	{byTeam, []string{"d.team_id"}, "t.name", func(l *Line, _ *int64) []any { return []any{&l.TeamID, &l.Team} }},
+	{byUser, []string{"d.user_id"}, "u.name", func(l *Line, _ *int64) []any { return []any{&l.UserID, &l.User} }},
+	{byKey, []string{"d.key_id"}, "k.label", func(l *Line, _ *int64) []any { return []any{&l.KeyID, &l.Key} }},
+	{byTag, []string{"d.name"}, "", func(l *Line, _ *int64) []any { return []any{&l.Tag} }},
+	{byEndUser, []string{"d.name"}, "", func(l *Line, _ *int64) []any { return []any{&l.EndUser} }},
+	{"provider", []string{"d.provider"}, "", func(l *Line, _ *int64) []any { return []any{&l.Provider} }},
+	{"model", []string{"d.provider", "d.model"}, "", func(l *Line, _ *int64) []any {
+		return []any{&l.Provider, &l.Model}
+	}},
+}
+
+// spendingTitles are the tables that name groups.
+var spendingTitles = []struct{ group, table string }{
+	{byTeam, " LEFT JOIN gateway_teams AS t ON t.id = d.team_id"},
+	{byUser, " LEFT JOIN gateway_users AS u ON u.id = d.user_id"},
+	{byKey, " LEFT JOIN gateway_keys AS k ON k.id = d.key_id"},
 }
 
 // spendingSource is a table with the sums for a Query.
 type spendingSource struct {
 	table, at string
-	teams     bool // whether its rows are by team
-	kind      string
-	groups    []string // the groups that not every source has
+	// models is the table with the sums of all teams together. It is empty for rows that are not by team alone.
+	models string
+	users  bool // whether its rows are by user
+	kind   string
+	groups []string // the groups that not every source has
 }
 
 var spendingSources = []spendingSource{
-	{"gateway_team_days", "day", true, "", nil},
-	{"gateway_usage_days", "day", false, "", []string{byUser, byKey}},
-	{"gateway_team_hours", "hour", true, "", []string{byHour}},
-	{"gateway_usage_hours", "hour", false, "", []string{byUser, byKey, byHour}},
-	{"gateway_label_days", "day", true, labelTag, []string{byTag}},
-	{"gateway_label_days", "day", true, labelEndUser, []string{byEndUser}},
+	{"gateway_team_days", "day", "gateway_model_days", false, "", nil},
+	{"gateway_usage_days", "day", "", true, "", []string{byUser, byKey}},
+	{"gateway_team_hours", "hour", "gateway_model_hours", false, "", []string{byHour}},
+	{"gateway_usage_hours", "hour", "", true, "", []string{byUser, byKey, byHour}},
+	{"gateway_label_days", "day", "", false, labelTag, []string{byTag}},
+	{"gateway_label_days", "day", "", false, labelEndUser, []string{byEndUser}},
+}
+
+// sums returns the list of columns that sum rows.
+func (q *Query) sums() string {
+	if !q.Brief {
+		return added[2:]
+	}
+	columns := slices.Clone(sumColumns[:])
+	for i, c := range columns {
+		switch i {
+		case sumInput, sumOutput, sumCost:
+			columns[i] = "CAST(coalesce(sum(" + c + "), 0) AS BIGINT) AS " + c
+		default:
+			columns[i] = "CAST(0 AS BIGINT) AS " + c
+		}
+	}
+	return strings.Join(columns, ", ")
 }
 
 func (q *Query) has(group string) bool { return slices.Contains(q.By, group) }
@@ -147,7 +179,7 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 	}
 	source = &spendingSources[at]
 	switch {
-	case !source.teams && (q.has(byTeam) || q.TeamID != ""):
+	case source.users && (q.has(byTeam) || q.TeamID != ""):
 		return nil, nil, invalid("by", "there are no sums by users and keys of a team: leave user and key out")
 	case q.has(byDay) && q.has(byHour):
 		return nil, nil, invalid("by", "by has either day or hour")
@@ -227,38 +259,21 @@ func (l *Line) about() string {
 func (s *Ledger) spendingLines(
 	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
 ) ([]Line, error) {
-	var columns []string
-	for _, g := range groups {
-		if g.columns != "" {
-			columns = append(columns, g.columns)
-		}
-	}
-	sumsOf := make([]string, numberOfSums)
-	for i, c := range sumColumns {
-		sumsOf[i] = "CAST(coalesce(sum(d." + c + "), 0) AS BIGINT)"
-	}
 	tables := source.table + " AS d"
 	where, args := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.at), []any{from, to}
-	if source == &spendingSources[0] && !q.has(byDay) {
+	switch {
+	case source.models == "":
+	case !q.has(byTeam) && q.TeamID == "":
+		tables = source.models + " AS d"
+	default:
 		var err error
-		if tables, args, err = s.teamSums(ctx, from, to); err != nil {
+		if tables, args, err = s.teamSums(ctx, q, source, from, to); err != nil {
 			return nil, err
 		}
-		if len(args) > 2 { // the table of months has bounds of its own
-			where = "1 = 1"
-		}
+		where = "1 = 1" // the tables have bounds of their own
 	}
-	if !source.teams { // rows are in order of time for each user but not for all users
+	if source.users { // rows are in order of time for each user but not for all users
 		tables = "of_user JOIN " + tables + " ON d.user_id = of_user.id"
-	}
-	for _, join := range []struct{ group, table string }{
-		{byTeam, " LEFT JOIN gateway_teams AS t ON t.id = d.team_id"},
-		{byUser, " LEFT JOIN gateway_users AS u ON u.id = d.user_id"},
-		{byKey, " LEFT JOIN gateway_keys AS k ON k.id = d.key_id"},
-	} {
-		if q.has(join.group) {
-			tables += join.table
-		}
 	}
 	if source.kind != "" {
 		where += " AND d.kind = ?"
@@ -268,20 +283,51 @@ func (s *Ledger) spendingLines(
 		where += " AND d.team_id = ?"
 		args = append(args, q.TeamID)
 	}
-	query := strings.Join(append(slices.Clone(columns), sumsOf...), ", ") + " FROM " + tables + " WHERE " + where
-	if by := strings.Join(columns, ", "); by != "" {
-		order := "sum(d.cost_micro_usd) DESC, sum(d.input_tokens + d.output_tokens) DESC"
-		if q.has(byDay) || q.has(byHour) {
-			order = "d." + source.at + ", " + order
-		}
-		query += fmt.Sprintf(" GROUP BY %[1]s ORDER BY %[2]s, %[1]s LIMIT %[3]d", by, order, maxSpendingLines)
-	}
+	query := spendingStatement(q, source, groups, tables, where)
 	head := ""
-	if !source.teams {
+	if source.users {
 		head = fmt.Sprintf(withUsers, source.table)
 	}
 	return read(ctx, s, func(row store.Row) (Line, error) { return scanSpending(row, groups, source.at) },
-		head+"SELECT "+query, args...)
+		head+query, args...)
+}
+
+// spendingStatement returns the statement for the lines. Names are joined to the lines once these are summed up, since
+// a sum has many rows.
+func spendingStatement(q *Query, source *spendingSource, groups []*spendingGroup, tables, where string) string {
+	var columns, shown []string
+	for _, g := range groups {
+		for _, c := range g.columns {
+			if !slices.Contains(columns, c) {
+				columns = append(columns, c)
+			}
+		}
+		shown = append(shown, g.columns...)
+		if g.title != "" {
+			shown = append(shown, g.title)
+		}
+	}
+	selected := strings.Join(append(slices.Clone(columns), q.sums()), ", ")
+	query := "SELECT " + selected + " FROM " + tables + " WHERE " + where
+	by, order := strings.Join(columns, ", "), ""
+	if by == "" {
+		return query
+	}
+	if q.has(byDay) || q.has(byHour) {
+		order = "d." + source.at + ", "
+	}
+	query += fmt.Sprintf(` GROUP BY %[1]s
+		ORDER BY %[2]ssum(d.cost_micro_usd) DESC, sum(d.input_tokens + d.output_tokens) DESC, %[1]s LIMIT %[3]d`,
+		by, order, maxSpendingLines)
+	var titles strings.Builder
+	for _, t := range spendingTitles {
+		if q.has(t.group) {
+			titles.WriteString(t.table)
+		}
+	}
+	return fmt.Sprintf(
+		"SELECT %s, d.%s FROM (%s) AS d%s ORDER BY %sd.cost_micro_usd DESC, d.input_tokens + d.output_tokens DESC, %s",
+		strings.Join(shown, ", "), strings.Join(sumColumns[:], ", d."), query, titles.String(), order, by)
 }
 
 // withUsers is a query that finds the users of a table of sums one after the other with its primary key. It includes

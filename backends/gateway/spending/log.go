@@ -273,7 +273,14 @@ func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[st
 		for _, part := range []struct {
 			to   *span
 			rows []*sumsRow
-		}{{hourly, sums.hours}, {daily, sums.days}, {teamHourly, sums.teamHours}, {teamDaily, sums.teamDays}} {
+		}{
+			{hourly, sums.hours},
+			{daily, sums.days},
+			{teamHourly, sums.teamHours},
+			{teamDaily, sums.teamDays},
+			{modelHourly, sums.modelHours},
+			{modelDaily, sums.modelDays},
+		} {
 			if err := l.ledger.addSums(c, part.to, part.rows); err != nil {
 				return err
 			}

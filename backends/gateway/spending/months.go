@@ -60,9 +60,24 @@ func (s *Ledger) monthsThrough(ctx context.Context) (day int64, err error) {
 	return unixDay(fromHour(newest[0].Int64*24).AddDate(0, 1, 0)), nil
 }
 
-// teamSums returns a table expression, with the alias d, for the sums by team from one day (inclusive) to another
-// (exclusive). It takes whole months where these have been summed up, and the days before and after them.
-func (s *Ledger) teamSums(ctx context.Context, from, to int64) (table string, args []any, err error) {
+// teamSums returns a table expression, with the alias d, for the sums by team from one day or hour (inclusive) to
+// another (exclusive). Unless the query is by time, it takes whole months where these have been summed up, and the days
+// before and after them.
+func (s *Ledger) teamSums(
+	ctx context.Context, q *Query, source *spendingSource, from, to int64,
+) (table string, args []any, err error) {
+	part := func(table, at string) string {
+		columns, end := "provider, model, "+strings.Join(sumColumns[:], ", "), ""
+		if q.TeamID == "" && !q.has("provider") && !q.has("model") {
+			// Rows are in this order, so that they are added up without being sorted, and few are left to sort.
+			columns, end = q.sums(), " GROUP BY "+at+", team_id"
+		}
+		return "SELECT " + at + ", team_id, " + columns + " FROM " + table + " WHERE " + at + " >= ? AND " + at + " < ?" + end
+	}
+	whole := "(" + part(source.table, source.at) + ") AS d"
+	if source.at != byDay || q.has(byDay) {
+		return whole, []any{from, to}, nil
+	}
 	through, err := s.monthsThrough(ctx)
 	if err != nil {
 		return "", nil, err
@@ -73,11 +88,9 @@ func (s *Ledger) teamSums(ctx context.Context, from, to int64) (table string, ar
 	}
 	first, last := unixDay(begin), min(unixDay(startOfMonth(fromHour(to*24))), through)
 	if first >= last {
-		return "gateway_team_days AS d", []any{from, to}, nil
+		return whole, []any{from, to}, nil
 	}
-	columns := "team_id, provider, model, " + strings.Join(sumColumns[:], ", ")
-	return `(SELECT ` + columns + ` FROM gateway_team_months WHERE month >= ? AND month < ?
-		UNION ALL SELECT ` + columns + ` FROM gateway_team_days WHERE day >= ? AND day < ?
-		UNION ALL SELECT ` + columns + ` FROM gateway_team_days WHERE day >= ? AND day < ?) AS d`,
+	days := " UNION ALL " + part(source.table, source.at)
+	return "(" + part("gateway_team_months", "month") + days + days + ") AS d",
 		[]any{first, last, from, first, last, to}, nil
 }

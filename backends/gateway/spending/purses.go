@@ -286,7 +286,7 @@ func (p Purse) records() string {
 	case OfProviderKey:
 		return `gateway_provider_key_days WHERE provider_key = ?`
 	case OfOrganisation:
-		return `gateway_team_days WHERE ? = '` + Organisation + `'`
+		return `gateway_model_days WHERE ? = '` + Organisation + `'`
 	default:
 		return `gateway_usage_days WHERE key_id = ?`
 	}

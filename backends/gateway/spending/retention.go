@@ -160,7 +160,7 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 
 // deleteHours deletes the sums of the hours before the given one.
 func (w *sweep) deleteHours(ctx context.Context, before int64) error {
-	for _, sums := range []*span{hourly, teamHourly} {
+	for _, sums := range []*span{hourly, teamHourly, modelHourly} {
 		for {
 			n, err := w.delete(ctx, `DELETE FROM `+sums.table+` WHERE (`+sums.key+`) IN (
 				SELECT `+sums.key+` FROM `+sums.table+` WHERE hour < ? ORDER BY hour LIMIT ?)`, before, sweepRows)

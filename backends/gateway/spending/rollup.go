@@ -26,10 +26,16 @@ var (
 
 	teamHourly = newSpan("gateway_team_hours", 4, "hour, team_id, provider, model", (*sumsKey).ofTeam)
 	teamDaily  = newSpan("gateway_team_days", 4, "day, team_id, provider, model", (*sumsKey).ofTeam)
+
+	// The sums of all teams together.
+	modelHourly = newSpan("gateway_model_hours", 3, "hour, provider, model", (*sumsKey).ofModel)
+	modelDaily  = newSpan("gateway_model_days", 3, "day, provider, model", (*sumsKey).ofModel)
+
 	labelDaily = newSpan("gateway_label_days", 6, "day, kind, name, team_id, provider, model", (*sumsKey).ofLabel)
 )
 
-// sumsKey is the key of a row in a table of sums. Rows by team have no user, key and tier; rows by user have no team.
+// sumsKey is the key of a row in a table of sums. Rows by team have no user, key and tier; rows by user have no team;
+// rows by model have neither.
 // Rows by label have the kind of the label in tier and its name in key.
 type sumsKey struct {
 	team, user                 string
@@ -49,6 +55,8 @@ func (a *sumsKey) ofUser(dst []any) []any {
 }
 
 func (a *sumsKey) ofTeam(dst []any) []any { return append(dst, a.at, a.team, a.provider, a.model) }
+
+func (a *sumsKey) ofModel(dst []any) []any { return append(dst, a.at, a.provider, a.model) }
 
 func (a *sumsKey) ofLabel(dst []any) []any {
 	return append(dst, a.at, a.tier, a.key, a.team, a.provider, a.model)
@@ -121,11 +129,12 @@ func unixHour(at time.Time) int64 { return schema.Micros(at) / time.Hour.Microse
 func unixDay(at time.Time) int64 { return unixHour(at) / 24 }
 
 // batchSums are the sums of a batch. They are sorted, so that nodes that write the same rows do not deadlock.
-type batchSums struct{ hours, days, teamHours, teamDays, labels []*sumsRow }
+type batchSums struct{ hours, days, teamHours, teamDays, modelHours, modelDays, labels []*sumsRow }
 
-// rollUp sums a batch by hour and by day for users and for teams, and by day for labels.
+// rollUp sums a batch by hour and by day for users, for teams and for all together, and by day for labels.
 func rollUp(records []Record) batchSums {
 	byHour, byDay, byTeamHour, byTeamDay := make(sumsTable), make(sumsTable), make(sumsTable), make(sumsTable)
+	byModelHour, byModelDay := make(sumsTable), make(sumsTable)
 	var byLabel sumsTable // most batches have none
 	for i := range records {
 		r := &records[i]
@@ -157,12 +166,19 @@ func rollUp(records []Record) batchSums {
 		byTeamHour.row(team).addAll(&hour.sums)
 		team.at /= 24
 		byTeamDay.row(team).addAll(&hour.sums)
+		team.team = ""
+		byModelDay.row(team).addAll(&hour.sums)
+		team.at = key.at
+		byModelHour.row(team).addAll(&hour.sums)
 		key.team = ""
 		byUser.row(key).addAll(&hour.sums)
 		key.at /= 24
 		byDay.row(key).addAll(&hour.sums)
 	}
-	return batchSums{byUser.sorted(), byDay.sorted(), byTeamHour.sorted(), byTeamDay.sorted(), byLabel.sorted()}
+	return batchSums{
+		byUser.sorted(), byDay.sorted(), byTeamHour.sorted(), byTeamDay.sorted(), byModelHour.sorted(), byModelDay.sorted(),
+		byLabel.sorted(),
+	}
 }
 
 // addAll adds the sums of another row.

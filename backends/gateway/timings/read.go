@@ -31,18 +31,27 @@ type Line struct {
 // Read returns the selected counts. Lines without counts are left out. Counts are written together with the usage log,
 // so they lag behind the requests by at most spending.FlushInterval.
 func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error) {
-	slot := "0"
+	// Only what tells lines apart is grouped by: fewer columns are sorted in half of the time.
+	slot, team, model, by := "0", "''", "'', ''", ""
 	if q.Apart {
-		slot = "slot"
+		slot, by = "slot", "slot, "
+	}
+	switch q.Kind {
+	case All:
+	case Model:
+		model = "provider, model"
+		by += model + ", "
+	case Team:
+		team = "team_id"
+		by += team + ", "
 	}
 	micros := q.Unit.Microseconds()
 	from, to := slotOf(q.From, q.Unit), (schema.Micros(q.To)+micros-1)/micros
 	err = db.Read(ctx, func(c store.Conn) error {
 		lines = nil
 		return c.All(
-			`SELECT `+slot+` AS part, team_id, provider, model, bucket, CAST(sum(requests) AS BIGINT) FROM gateway_timings
-			WHERE unit = ? AND kind = ? AND slot >= ? AND slot < ? GROUP BY 1, team_id, provider, model, bucket
-			ORDER BY 1, team_id, provider, model`,
+			`SELECT `+slot+`, `+team+`, `+model+`, bucket, CAST(sum(requests) AS BIGINT) FROM gateway_timings
+			WHERE unit = ? AND kind = ? AND slot >= ? AND slot < ? GROUP BY `+by+`bucket ORDER BY `+by+`bucket`,
 			[]any{int64(q.Unit / time.Second), string(q.Kind), from, to},
 			func(row store.Row) error {
 				var slot, n int64

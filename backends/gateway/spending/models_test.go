@@ -1,0 +1,64 @@
+package spending
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// TestSpendingOfAllTeams compares the sums of all teams together, which have tables of their own, with what the sums of
+// each team add up to.
+func TestSpendingOfAllTeams(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		log := quietLog(n)
+		begin := start.Add(-40 * time.Hour)
+		for i := range 60 {
+			r := Record{
+				At: begin.Add(time.Duration(i%5) * 10 * time.Hour), UserID: "alice", KeyID: "gk_1",
+				Provider: fmt.Sprint("provider-", i%2), Model: fmt.Sprint("model-", i%4),
+				InputTokens: int64(i), CostMicroUSD: int64(i * i), CostKnown: i%7 > 0,
+			}
+			if i%3 > 0 {
+				r.TeamID = fmt.Sprint("team_", i%3)
+			}
+			if i%6 == 0 {
+				r.FailedAttempts = []apierror.Attempt{{Provider: "provider-2", Model: "model-9", Status: 500}}
+			}
+			if log.Add(r); i%20 == 19 { // several batches add to the same rows
+				if err := log.Flush(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, by := range [][]string{{"organisation"}, {"model"}, {"provider"}, {"day"}, {"day", "model"}, {"hour"}, {"hour", "provider"}} {
+			sum := func(by []string) map[string][4]int64 {
+				t.Helper()
+				lines, err := n.Spending(t.Context(), Query{From: begin, To: start.Add(24 * time.Hour), By: by})
+				if err != nil {
+					t.Fatal(err)
+				}
+				sums := make(map[string][4]int64)
+				for i := range lines {
+					l := &lines[i]
+					l.TeamID, l.Team = nil, nil
+					key := fmt.Sprint(l.about(), l.Day, l.Hour)
+					s := sums[key]
+					for j, v := range []int64{l.Requests, l.InputTokens, int64(l.CostUSD), l.FailedAttempts + 1000*l.UnpricedRequests} {
+						s[j] += v
+					}
+					sums[key] = s
+				}
+				return sums
+			}
+			got, want := sum(by), sum(append(slices.Clone(by), "team"))
+			if len(got) == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("by %v: %v, want %v", by, got, want)
+			}
+		}
+	})
+}
