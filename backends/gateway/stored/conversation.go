@@ -63,7 +63,17 @@ func checkMetadata(v gjson.Result) (json.RawMessage, error) {
 	return json.RawMessage(v.Raw), err
 }
 
-// createConversation creates a conversation with items.
+// maxConversations is how many conversations an owner may have.
+const maxConversations = 10_000
+
+func tooMany() error {
+	e := apierror.New(http.StatusBadRequest, "too_many_conversations",
+		"there are %d conversations already, and there can be no more: delete some", maxConversations)
+	e.NoRetry = true
+	return e
+}
+
+// createConversation creates a conversation with items. The error has status 400 if the owner has maxConversations.
 func (s *Service) createConversation(
 	ctx context.Context,
 	owner string,
@@ -83,6 +93,13 @@ func (s *Service) createConversation(
 	}
 	expires := s.expires(o)
 	err = s.db.Write(ctx, func(c store.Conn) error {
+		var there int
+		if err := c.Row(`SELECT count(*) FROM gateway_conversations WHERE owner = ?`, owner).Scan(&there); err != nil {
+			return err
+		}
+		if there >= maxConversations {
+			return tooMany()
+		}
 		if _, err := c.Exec(
 			`INSERT INTO gateway_conversations (id, owner, sealed, places, created_at, expires_at) VALUES (?, ?, ?, 0, ?, ?)`,
 			v.ID,

@@ -126,18 +126,17 @@ func (s *Service) addItems(
 	if err != nil {
 		return nil, err
 	}
-	full := false
+	full, large := false, false
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		var there int
+		var size int64
 		if err := c.Row(
-			`SELECT count(*) FROM gateway_conversation_items WHERE conversation = ?`,
-			id,
-		).Scan(
-			&there,
-		); err != nil {
+			`SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT) FROM gateway_conversation_items WHERE conversation = ?`, id,
+		).Scan(&there, &size); err != nil {
 			return err
 		}
-		if full = there+len(added) > o.Items; full {
+		full, large = there+len(added) > o.Items, size+sizeOf(items) > maxHistory
+		if full || large {
 			return nil
 		}
 		return s.appendItems(c, owner, id, added, s.expires(o))
@@ -145,8 +144,11 @@ func (s *Service) addItems(
 	if err != nil {
 		return nil, err
 	}
-	if full {
+	switch {
+	case full:
 		return nil, conversationFull(id, o.Items)
+	case large:
+		return nil, tooLarge("the conversation", maxHistory)
 	}
 	all := make([]listed, 0, len(items))
 	for i := range items {

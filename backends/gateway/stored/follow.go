@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -20,9 +22,33 @@ const (
 	followRows  = 50                     // rows per read
 )
 
+// maxFollowers is how many streams an owner may follow at the same time through this process, since each of them reads
+// the database.
+const maxFollowers = 100
+
+// arrive counts a follower of an owner, and returns false if there are too many.
+func (s *Service) arrive(owner string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.followers[owner] >= maxFollowers {
+		return false
+	}
+	s.followers[owner]++
+	return true
+}
+
+// depart undoes arrive.
+func (s *Service) depart(owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.followers[owner]--; s.followers[owner] == 0 {
+		delete(s.followers, owner)
+	}
+}
+
 // Follow sends the events of a response with numbers greater than after, both existing and future ones, until the
-// answer ends or the client leaves. It returns an error only before the first byte: with status 404, or 400 for a
-// response that was not created as a stream in the background.
+// answer ends or the client leaves. It returns an error only before the first byte: with status 404, with 400 for a
+// response that was not created as a stream in the background, or with 429 if the owner follows maxFollowers already.
 func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id string, after int64) error {
 	r, err := s.find(ctx, owner, id)
 	if err != nil {
@@ -31,6 +57,13 @@ func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id s
 	if !r.events {
 		return invalid("stream", "is for responses that were made with background and stream: %s was not", hub.Shown(id))
 	}
+	if !s.arrive(owner) {
+		return &apierror.Error{
+			Status: http.StatusTooManyRequests, Code: "rate_limit_exceeded", RetryAfter: 10 * time.Second,
+			Message: fmt.Sprintf("you follow %d streams of responses already: end one of them first", maxFollowers),
+		}
+	}
+	defer s.depart(owner)
 	f := &follower{
 		service: s,
 		w:       w,

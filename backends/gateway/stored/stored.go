@@ -75,13 +75,14 @@ type Service struct {
 
 	begin sync.Once
 
-	mu      sync.Mutex
-	end     func()          // stops the jobs; nil before they are started
-	runs    map[string]*run // by id of the response
-	working int
-	queue   []*run // runs that wait for their turn
-	closed  bool
-	idle    sync.WaitGroup
+	mu        sync.Mutex
+	end       func()          // stops the jobs; nil before they are started
+	runs      map[string]*run // by id of the response
+	followers map[string]int  // open streams by owner
+	working   int
+	queue     []*run // runs that wait for their turn
+	closed    bool
+	idle      sync.WaitGroup
 }
 
 // New creates a service. It does nothing until it is used. observe is called after each run of a job; see jobs.Options.
@@ -94,13 +95,14 @@ func New(
 	now func() time.Time,
 ) *Service {
 	return &Service{
-		db:      db,
-		ring:    ring,
-		logger:  logger,
-		observe: observe,
-		now:     now,
-		node:    rand.Text(),
-		runs:    make(map[string]*run),
+		db:        db,
+		ring:      ring,
+		logger:    logger,
+		observe:   observe,
+		now:       now,
+		node:      rand.Text(),
+		runs:      make(map[string]*run),
+		followers: make(map[string]int),
 	}
 }
 
