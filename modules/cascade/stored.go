@@ -150,6 +150,7 @@ func (h *Handler) background(
 		ask.Release()
 		release()
 	}
+	k.turn.Share = h.app.MemoryBudget().Share(ask.User)
 	object, err := k.service.Start(
 		ctx,
 		k.turn,

@@ -15,7 +15,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
-	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -198,7 +197,8 @@ func (r *run) ask(ctx context.Context, answer func(ctx context.Context, w http.R
 			err = errBroken
 		}
 	}()
-	recorder := r.turn.Record(&nobody{header: make(http.Header)}, memory.Share{})
+	recorder := r.turn.Record(&nobody{header: make(http.Header)}, r.turn.Share)
+	defer recorder.share.Free() // also if the answer fails half way
 	if err := answer(ctx, recorder); err != nil {
 		return err
 	}

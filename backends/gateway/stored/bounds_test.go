@@ -1,10 +1,13 @@
 package stored
 
 import (
+	"context"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
 // TestConversationBounds checks that an owner can have neither conversations nor items of one without end.
@@ -58,4 +61,33 @@ func TestFollowers(t *testing.T) {
 	if len(s.followers) != 0 {
 		t.Errorf("%v are counted still", s.followers)
 	}
+}
+
+// TestBackgroundMemory checks that a whole answer in the background takes its memory from the budget, and gives it back
+// also if the answer fails half way.
+func TestBackgroundMemory(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n := startNode(t, p)
+		budget := memory.New(1 << 20)
+		for name, then := range map[string]error{"is whole": nil, "fails": errBroken} {
+			turn, _ := n.begin(`{"model":"m","input":"x","background":true}`)
+			turn.Share = budget.Share(alice)
+			over, held := make(chan struct{}), int64(0)
+			_, err := n.Start(t.Context(), turn, "m", nil, func(ctx context.Context, w http.ResponseWriter) error {
+				if err := whole("1", strings.Repeat("x", 100_000))(ctx, w); err != nil {
+					return err
+				}
+				held = budget.Taken()
+				return then
+			}, func() { close(over) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-over
+			if held < 100_000 || budget.Taken() != 0 {
+				t.Errorf("%s: %d bytes are taken during the answer and %d afterwards", name, held, budget.Taken())
+			}
+		}
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
 // request is what a request body says about stored objects.
@@ -153,6 +154,8 @@ type Turn struct {
 	ID string
 	// Background means that the client does not wait for the answer. Stream means that it reads events.
 	Background, Stream bool
+	// Share has the memory for a whole answer in the background. The zero value takes none from a budget.
+	Share memory.Share
 
 	service      *Service
 	options      *Options
