@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -226,13 +227,10 @@ func TestMove(t *testing.T) {
 	if said := refused(m.Node, "move", "--to", "data/other.db"); !strings.Contains(said, "a database is sqlite:<file> or postgres://") {
 		t.Errorf("to nothing: %s", said)
 	}
-	killed := false
-	for pause := 300 * time.Millisecond; !killed && pause < 5*time.Second; pause += 100 * time.Millisecond {
-		killed = m.killed(pause, "move", "--to", "{env.TOLLGATE_DSN}")
-	}
+	m.killed("move", "--to", "{env.TOLLGATE_DSN}")
 	there := m.move("--to", "{env.TOLLGATE_DSN}")
-	if !killed || !there.Resumed {
-		t.Errorf("killed in the midst: %v, and has gone on: %v", killed, there.Resumed)
+	if !there.Resumed {
+		t.Error("the move after the kill has begun anew")
 	}
 	filled := 0
 	for _, table := range there.Tables {
@@ -253,32 +251,67 @@ func TestMove(t *testing.T) {
 	m.same("back on sqlite", m.answers(), before)
 }
 
-// killed runs a command and kills it after a while; it reports whether it ran until then and
-// had begun.
-func (m *moved) killed(after time.Duration, args ...string) bool {
+// holdMove makes a move into PostgreSQL wait, once a first table is done, for as long as somebody holds the advisory
+// lock 1.
+const holdMove = `CREATE FUNCTION hold_move() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	IF NEW.value LIKE '%"done":true%' AND EXISTS (SELECT FROM tollgate_moving WHERE value LIKE '%"done":true%') THEN
+		PERFORM pg_advisory_xact_lock(1);
+	END IF;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER hold BEFORE INSERT OR UPDATE ON tollgate_moving FOR EACH ROW EXECUTE FUNCTION hold_move()`
+
+// killed runs a move into PostgreSQL and kills it after the first table is done and before the last one is.
+func (m *moved) killed(args ...string) {
 	m.T.Helper()
-	ctx, cancel := context.WithTimeout(m.T.Context(), after)
+	ctx, cancel := context.WithTimeout(m.T.Context(), e2e.WaitLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, e2e.Binary, args...)
+	db, err := sql.Open("pgx", m.dsn)
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	defer db.Close()
+	holder, err := db.Conn(ctx) // the lock belongs to this connection
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	defer holder.Close()
+	if _, err := holder.ExecContext(ctx, "SELECT pg_advisory_lock(1)"); err != nil {
+		m.T.Fatal(err)
+	}
+	cmd := exec.Command(e2e.Binary, args...)
 	cmd.Dir, cmd.Env = m.Dir, m.Env
-	out, err := cmd.CombinedOutput()
-	if err == nil || ctx.Err() == nil {
-		m.T.Fatalf("it has ended before it was killed: %v\n%s", err, out)
-	}
-	conn, err := sql.Open("pgx", m.dsn)
-	if err != nil {
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
 		m.T.Fatal(err)
 	}
-	defer conn.Close()
-	var done bool
-	err = conn.QueryRowContext(m.T.Context(), `SELECT to_regclass('tollgate_moving') IS NOT NULL`).Scan(&done)
-	if err == nil && done {
-		err = conn.QueryRowContext(m.T.Context(), `SELECT EXISTS (SELECT 1 FROM tollgate_moving WHERE value LIKE '%"done":true%')`).Scan(&done)
+	until := func(what, query string) {
+		m.T.Helper()
+		for holds := false; !holds; time.Sleep(10 * time.Millisecond) {
+			if err := db.QueryRowContext(ctx, query).Scan(&holds); err != nil {
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+				m.T.Fatalf("waiting until %s: %v\n%s", what, err, out.String())
+			}
+		}
 	}
-	if err != nil {
+	until("the move has marked its target", "SELECT to_regclass('tollgate_moving') IS NOT NULL")
+	if _, err := db.ExecContext(ctx, holdMove); err != nil {
+		m.T.Error(err)
+	}
+	until("the move waits for the lock", `SELECT EXISTS (SELECT FROM pg_locks
+		WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`)
+	if err := cmd.Process.Kill(); err != nil {
 		m.T.Fatal(err)
 	}
-	return done
+	if err := cmd.Wait(); err == nil {
+		m.T.Fatalf("it has ended before it was killed:\n%s", out.String())
+	}
+	// The move's session ends when it gets the lock and finds its client gone.
+	if _, err := holder.ExecContext(ctx, "SELECT pg_advisory_unlock(1)"); err != nil {
+		m.T.Fatal(err)
+	}
 }
 
 // TestMoveEarlier checks that a database that an earlier release has filled works on the other engine: members can sign
