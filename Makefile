@@ -30,7 +30,7 @@ UNWATCHED := -gcflags=modernc.org/sqlite/lib=-race=false
 # for a machine at a time.
 RACE := CGO_ENABLED=1 go test -race $(UNWATCHED) -vet=off -timeout 20m
 
-.PHONY: deps build test lint bench fuzz run xcaddy package check clean fmt
+.PHONY: deps build test lint bench fuzz run xcaddy package reproduce check clean fmt
 .DEFAULT_GOAL := build
 
 deps: ## what the other targets need: Debian packages, Go modules, the pinned tools, clients of Node.js
@@ -70,8 +70,11 @@ run: build ## the quick start in the foreground; its files are in data/
 xcaddy: $(TOOLS) ## the same gateway built by xcaddy from xcaddy.json, module list compared
 	go run .tools/xcaddybuild/main.go -tags $(TAGS) -ldflags "$(LDFLAGS)" -xcaddy .tools/bin/xcaddy -out bin/tollgate-xcaddy
 
-package: build $(NFPM) ## bin/dist: static binaries, bills of materials, Debian packages, checksums; ARCHES=amd64 for one
+package: build $(NFPM) ## bin/dist: static binaries, bills of materials, Debian packages, OCI images, checksums; ARCHES=amd64 for one
 	VERSION="$(VERSION)" LDFLAGS="$(LDFLAGS)" NFPM="$(CURDIR)/$(NFPM)" packaging/build.sh
+
+reproduce: ## builds the binary of bin/dist a second time, elsewhere and from nothing, and compares
+	VERSION="$(VERSION)" LDFLAGS="$(LDFLAGS)" packaging/reproduce.sh
 
 check: lint build ## quick look before a commit: lint, and every example is formatted and adapts
 	set -e; for f in $(FILES); do echo $$f; bin/tollgate fmt $$f >/dev/null; bin/tollgate adapt --config $$f >/dev/null; done

@@ -151,3 +151,31 @@ func TestPackageContainer(t *testing.T) {
 		}
 	}
 }
+
+// TestPackageImages checks that the image that image.sh makes and the one of the Containerfile run alike.
+func TestPackageImages(t *testing.T) {
+	t.Parallel()
+	container, image := page(t, "packaging/Containerfile"), page(t, "packaging/image.sh")
+	_, container, _ = strings.Cut(container, "\nFROM scratch\n")
+	count := 0
+	for _, match := range regexp.MustCompile(`(?m)^(ENV|WORKDIR|USER|VOLUME|EXPOSE|ENTRYPOINT|CMD) (.+)$`).FindAllStringSubmatch(container, -1) {
+		flag := map[string]string{
+			"ENV": "env", "WORKDIR": "workingdir", "USER": "user", "VOLUME": "volume",
+			"EXPOSE": "exposedports", "ENTRYPOINT": "entrypoint", "CMD": "cmd",
+		}[match[1]]
+		for word := range strings.FieldsSeq(strings.NewReplacer(`["`, "", `"]`, "", `", "`, " ").Replace(match[2])) {
+			count++
+			if !strings.Contains(image, "--config."+flag+" "+word) {
+				t.Errorf("packaging/image.sh does not set --config.%s %s", flag, word)
+			}
+		}
+	}
+	if count < 12 {
+		t.Errorf("only %d settings: they are not found any more", count)
+	}
+	for _, match := range regexp.MustCompile(`(?:/image/)?(etc/tollgate|run/tollgate|var/lib/tollgate|usr/bin/tollgate)`).FindAllStringSubmatch(container, -1) {
+		if !strings.Contains(image, match[1]) {
+			t.Errorf("packaging/image.sh has no %s", match[1])
+		}
+	}
+}

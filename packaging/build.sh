@@ -1,7 +1,8 @@
 #!/bin/bash
-# Makes bin/dist: for each architecture a static binary, its bill of materials and
-# a Debian package, and the checksums of all. `make package` calls it, at the top
-# of the repository, with VERSION, LDFLAGS and NFPM set and bin/tollgate built.
+# Makes bin/dist: for each architecture a static binary, its bill of materials, a
+# Debian package and an OCI image, and the checksums of all. `make package` calls
+# it, at the top of the repository, with VERSION, LDFLAGS and NFPM set and
+# bin/tollgate built.
 set -euo pipefail
 : "${VERSION:?}" "${LDFLAGS:?}" "${NFPM:?}"
 dist=bin/dist
@@ -20,6 +21,7 @@ for ARCH in ${ARCHES:-amd64 arm64}; do
 	GOOS=linux GOARCH=$ARCH go build -ldflags "$LDFLAGS" -o "$binary" ./cmd/tollgate
 	go run .tools/sbom/main.go -version "$VERSION" "$binary" >"$binary.cdx.json"
 	"$NFPM" package --config packaging/nfpm.yaml --packager deb --target "$dist/tollgate_${VERSION}_$ARCH.deb"
+	packaging/image.sh "$binary" "$ARCH" "$VERSION" "$binary.oci.tar"
 done
 rm -r $dist/share
 (cd $dist && sha256sum -- * >SHA256SUMS)
@@ -36,5 +38,14 @@ for package in "$dist"/*.deb; do
 	done
 	grep -q '^-rw------- .* \./etc/tollgate/environment$' <<<"$contents" || { echo "$package: others may read the environment" >&2; exit 1; }
 	[ "$(dpkg-deb --info "$package" conffiles | sort | xargs)" = "/etc/tollgate/Caddyfile /etc/tollgate/environment" ]
+done
+for image in "$dist"/*.oci.tar; do
+	unpacked=$(mktemp -d)
+	mkdir "$unpacked/image"
+	tar -xf "$image" -C "$unpacked/image"
+	umoci unpack --rootless --image "$unpacked/image:tollgate" "$unpacked/bundle"
+	cmp "${image%.oci.tar}" "$unpacked/bundle/rootfs/usr/bin/tollgate"
+	cmp packaging/Caddyfile "$unpacked/bundle/rootfs/etc/tollgate/Caddyfile"
+	rm -rf "$unpacked"
 done
 ls -l $dist
