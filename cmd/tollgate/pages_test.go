@@ -305,7 +305,7 @@ func (r *reader) follow(b before) {
 }
 
 // madePassword matches the output of the command that adds a user.
-var madePassword = regexp.MustCompile(`(?m)^(\S+)\nThe user is added\.`)
+var madePassword = regexp.MustCompile(`(?m)^(\S+)\nThe user was added\.`)
 
 // browse opens the address that was printed last, as the user who was added, and returns
 // where that ends; `…` in commands is the code then.

@@ -15,14 +15,14 @@ import (
 var command = caddycmd.Command{
 	Name:  answer.SchemaName,
 	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
-	Short: "Looks after the answer API: its corpus and its keys",
+	Short: "Manages the corpus and the keys of the answer API",
 	Long: `
-Takes documents into the corpus that questions are answered from, shows what is in
-it, and makes the keys that clients ask with.
+Ingests documents into the corpus that questions are answered from, shows the corpus,
+and manages the keys of clients.
 
-It works on the database that the configuration names, while the server runs
-and while it does not. Run it in the folder of the server and as the user of the
-server, since paths such as data/tollgate.db count from the working directory.
+It uses the database of the configuration and works whether or not the server is
+running. Run it in the folder of the server and as the user of the server, because
+paths such as data/tollgate.db are relative to the working directory.
 `,
 	CobraFunc: commands,
 }

@@ -44,22 +44,22 @@ func ingestCommand(o *options) *cobra.Command {
 	var report bool
 	cmd := &cobra.Command{
 		Use: "ingest <folder or file>...", Args: cobra.MinimumNArgs(1),
-		Short: "Takes documents into the corpus",
+		Short: "Ingests documents into the corpus",
 		Long: `
-Takes in files of the kinds that docs/reference/answer.md lists, those in folders
-below too: reports, news and tables become passages and facts that questions are
-answered from. What is there already is skipped, so that an ingest that was cut
-short is simply started again; a newer version of a document takes the place of the
-older one at once. A document that cannot be taken in is told, with the reason, and
-the others are taken in all the same; the exit status is then 1.
+Ingests files of the kinds that docs/reference/answer.md lists, including those in
+subfolders: reports, news and tables become the passages and facts that questions are
+answered from. Documents that are already in the corpus are skipped, so an interrupted
+ingest can simply be run again. A newer version of a document replaces the older one at
+once. If a document cannot be ingested, the command prints the reason, continues with
+the others, and exits with status 1.
 `,
 	}
 	cmd.Flags().IntVar(&from.Workers, "workers",
-		0, "How many files are read at a time (default one a processor, at most 8)")
+		0, "Number of files read at the same time (default: one per processor, at most 8)")
 	cmd.Flags().StringVar(&from.Source.Issuer.Name, "issuer", "",
-		"Whose documents these are, where they do not say it themselves")
+		"Issuer of documents that do not name one")
 	cmd.Flags().BoolVar(&report, "report",
-		false, "Show what was made of each document that is new or replaced, at most 10,000: see corpus show")
+		false, "Report on each new or replaced document, at most 10,000, as corpus show does")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		var total ingested
 		var urls []string
@@ -87,7 +87,7 @@ the others are taken in all the same; the exit status is then 1.
 			reportRows(w, total.Reports)
 		})
 		if err == nil && total.Refused > 0 {
-			err = errors.New("some documents were not taken in")
+			err = errors.New("some documents were not ingested")
 		}
 		return err
 	})
@@ -110,7 +110,7 @@ func (s *session) ingest(path string, from corpus.IngestOptions, total *ingested
 }
 
 func corpusCommands(o *options) *cobra.Command {
-	return cli.Group(&cobra.Command{Use: "corpus", Short: "Shows and changes what questions are answered from"},
+	return cli.Group(&cobra.Command{Use: "corpus", Short: "Shows and changes the corpus"},
 		listCommand(o), showCommand(o), removeCommand(o), statsCommand(o))
 }
 
@@ -133,11 +133,11 @@ func listCommand(o *options) *cobra.Command {
 	var kind string
 	cmd := &cobra.Command{
 		Use: "list [--kind <kind>] [--after <id>] [--most <n>]", Args: cobra.NoArgs,
-		Short: "Lists the documents, in the order they came",
+		Short: "Lists the documents, in the order they were ingested",
 	}
-	cmd.Flags().StringVar(&kind, "kind", "", "Only of a kind: filing, news, transcript, table, web")
-	cmd.Flags().Int64Var(&q.After, "after", 0, "Only behind the document with this id")
-	cmd.Flags().IntVar(&q.Most, "most", 100, "How many, at most 1000")
+	cmd.Flags().StringVar(&kind, "kind", "", "List only one kind: filing, news, transcript, table or web")
+	cmd.Flags().Int64Var(&q.After, "after", 0, "List only documents after this id")
+	cmd.Flags().IntVar(&q.Most, "most", 100, "Number of documents, at most 1000")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
 		q.Kind = kernel.Kind(kind)
 		list, err := s.Corpus.List(s.Ctx, q)
@@ -161,7 +161,7 @@ func listCommand(o *options) *cobra.Command {
 func removeCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove <url>...", Args: cobra.MinimumNArgs(1),
-		Short: "Takes documents out of the corpus, by their URLs",
+		Short: "Removes documents from the corpus, by URL",
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
 			for _, url := range args {
 				if err := s.Corpus.Remove(s.Ctx, url); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 func keyCommands(o *options) *cobra.Command {
-	return cli.Group(&cobra.Command{Use: "key", Short: "Manages the keys that clients ask with"},
+	return cli.Group(&cobra.Command{Use: "key", Short: "Manages the keys of clients"},
 		createKeyCommand(o), listKeysCommand(o), revokeKeyCommand(o))
 }
 
@@ -46,19 +46,19 @@ func createKeyCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --label <name> [--account <name>] [--limit <n>] [--expires <duration>] [--service <name>]...",
 		Args:  cobra.NoArgs,
-		Short: "Makes a key and prints it, this once",
+		Short: "Creates a key and prints it, which is shown only once",
 		Long: `
-Makes a key for an account, which is made where there is none of that name, and
-prints it. Keys of one account share its quota: --limit sets how many answers it
-has in a window, for all its keys and at once; 0 is none of them, -1 is no limit.
+Creates a key for an account, and the account if it does not exist, and prints the key.
+The keys of an account share its quota: --limit sets the number of answers in a window
+for all of them, with immediate effect; 0 allows none, and -1 is unlimited.
 `,
 	}
 	cmd.Flags().StringVar(&n.Label, "label", "", "What the key is for")
-	cmd.Flags().StringVar(&n.Account, "account", "", "Whose key it is (default the label)")
+	cmd.Flags().StringVar(&n.Account, "account", "", "Account of the key (default: the label)")
 	cmd.Flags().Int64Var(&limit, "limit",
-		0, "Answers of the account in a window; -1: no limit (default what it has, or 1000)")
-	cmd.Flags().DurationVar(&expires, "expires", 0, "How long the key works, such as 720h (default for ever)")
-	cmd.Flags().StringSliceVar(&n.Services, "service", nil, "What it is for: answer, quota (default both)")
+		0, "Answers of the account in a window; -1 is unlimited (default: unchanged, 1000 for a new account)")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "Lifetime of the key, such as 720h (default: no expiry)")
+	cmd.Flags().StringSliceVar(&n.Services, "service", nil, "Allowed services: answer, quota (default: both)")
 	cli.Required(cmd, "label")
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, _ []string) error {
 		if expires < 0 {
@@ -78,7 +78,7 @@ has in a window, for all its keys and at once; 0 is none of them, -1 is no limit
 		answer.Key = key
 		return s.Answer(answer, func(w io.Writer) {
 			_, _ = io.WriteString(w, key+"\n")
-			s.Note("The key is shown this once. Clients send it as x-api-key.")
+			s.Note("The key is shown only once. Clients send it as x-api-key.")
 		})
 	})
 	return cmd
@@ -125,19 +125,19 @@ func state(k shownKey) string {
 func revokeKeyCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke <id or key>", Args: cobra.ExactArgs(1),
-		Short: "Ends a key, at once and on all nodes",
+		Short: "Revokes a key, at once and on all nodes",
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
 			id, _ := strconv.ParseInt(args[0], 10, 64) // 0 is the id of no key
 			lookup, _, _ := strings.Cut(strings.TrimPrefix(args[0], "ans_"), "_")
 			done, err := s.Accounts.Revoke(s.Ctx, id, lookup)
 			if err == nil && !done {
-				err = errors.New("there is no such key that works")
+				err = errors.New("there is no such valid key")
 			}
 			if err != nil {
 				return err
 			}
 			return s.Answer(map[string]bool{"revoked": true},
-				func(w io.Writer) { _, _ = io.WriteString(w, "The key is revoked.\n") })
+				func(w io.Writer) { _, _ = io.WriteString(w, "The key was revoked.\n") })
 		}),
 	}
 }

@@ -14,12 +14,12 @@ import (
 func reencryptCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "re-encrypt", Args: cobra.NoArgs,
-		Short: "Seals what is under an older master key with the current one",
+		Short: "Re-encrypts secrets that an older master key has sealed",
 		Long: `
-Seals stored answers and traces that are under an older master key with the current
-one, the first of the keyring, with which all nodes seal from then on: each must have
-it. The server may run meanwhile. It can be interrupted and run again; when it has
-nothing left to do, the older master key can be taken out of the keyring.
+Re-encrypts stored answers and traces with the current master key, the first of the
+keyring. All servers use that key from then on, so each must have it. The server may
+keep running. The command can be interrupted and run again; once it has nothing left to
+do, the older master key can be removed from the keyring.
 `,
 		RunE: o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
 			if err := s.App.Exists(answer.SchemaName); err != nil {
@@ -34,11 +34,11 @@ nothing left to do, the older master key can be taken out of the keyring.
 				Keyring: func() (keyring.Keyring, error) { return ring, nil },
 			})
 			defer server.Close()
-			resealed, unreadable, err := server.Reencrypt(s.Ctx, func(looked int) { s.Note("%d answers looked at", looked) })
+			resealed, unreadable, err := server.Reencrypt(s.Ctx, func(looked int) { s.Note("%d answers checked", looked) })
 			if err != nil {
 				return err
 			}
-			return s.Resealed(resealed, unreadable, "they are gone after 30 days")
+			return s.Resealed(resealed, unreadable, "they are deleted after 30 days")
 		}),
 	}
 }

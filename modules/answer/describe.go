@@ -90,13 +90,12 @@ func (d *described) unread() string {
 func showCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "show <url>", Args: cobra.ExactArgs(1),
-		Short: "Shows what was made of a document",
+		Short: "Shows what was read from a document",
 		Long: `
-Tells whose document it is, of which form and period, how many pages, passages and
-tables it has, how many facts of each statement were read, and from what: tags that
-the issuer set (inline XBRL, company facts), primary statements, or other tables. What
-could not be read is told as far as it is known: pages without text, and primary
-statements of which a report has no facts.
+Shows the issuer, form and period of a document, the number of its pages, passages and
+tables, and how many facts of each statement were read and from where: the issuer's tags
+(inline XBRL, company facts), the primary statements, or other tables. It also shows what
+could not be read: pages without text, and primary statements without facts.
 `,
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
 			found, err := s.Corpus.Describe(s.Ctx, args[0])

@@ -22,14 +22,14 @@ var command = caddycmd.Command{
 	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
 	Short: "Manages the authorization server",
 	Long: `
-Checks the keys of the OAuth authorization server, and manages what is in its
-database.
+Checks the configuration of the OAuth authorization server, and manages its users and
+clients.
 
-The configuration is a Caddyfile, or the file of keys, whose name ends in .yaml
-or .yml. A command works while the server runs and while it does not. Run it in
-the folder of the server and as the user of the server, since paths such as
-data/authserver.db count from the working directory, with the variables that
-the server has.
+The configuration is a Caddyfile, or the server's configuration file in YAML, whose
+name ends in .yaml or .yml. The commands work whether or not the server is running.
+Run them in the folder of the server, as the user of the server and with its
+environment variables, because paths such as data/authserver.db are relative to the
+working directory.
 `,
 	CobraFunc: commands,
 }
@@ -69,7 +69,7 @@ func (o *options) run(
 			k.Audit = feed.Add
 			err = work(&session{s, k}, cmd, args)
 			if lost := feed.Flush(s.Ctx); lost != nil {
-				err = errors.Join(err, fmt.Errorf("the audit feed does not have what was done: %w", lost))
+				err = errors.Join(err, fmt.Errorf("the change was made, but could not be recorded in the audit feed: %w", lost))
 			}
 			return err
 		})(cmd, args)

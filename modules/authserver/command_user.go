@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-var errNoPassword = errors.New("the password is empty: pipe it in, or make one with --generate, or give none with --no-password")
+var errNoPassword = errors.New("the password is empty: pipe it in, or generate one with --generate, or give none with --no-password")
 
 // operator is the actor in the audit feed of what commands do.
 const operator = "admin"
@@ -25,7 +25,7 @@ func userCommand(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "user", Short: "Manages the people who sign in"},
 		userAddCommand(o), userInviteCommand(o), userListCommand(o), userPasswordCommand(o), userResetCommand(o),
 		userStatusCommand(o, "disable", "Keeps a user out: sessions, codes and tokens end", (*people).Disable),
-		userStatusCommand(o, "enable", "Lets a user in again; what has ended stays so", (*people).Enable))
+		userStatusCommand(o, "enable", "Enables a user again; what has ended stays so", (*people).Enable))
 }
 
 // people is a short name for the users.
@@ -57,7 +57,7 @@ func shown(u *users.User) shownUser {
 func tell(s *session, u *users.User, generated, note string) error {
 	answer, text := shown(u), u.ID
 	if answer.Password = generated; generated != "" {
-		text, note = generated, note+" The password is shown this once."
+		text, note = generated, note+" The password is shown only once."
 	}
 	return s.Answer(answer, func(w io.Writer) {
 		_, _ = io.WriteString(w, text+"\n")
@@ -101,7 +101,7 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 	cmd.Flags().StringSliceVar(&n.Groups, "group", nil, "A group that the user is in")
 	cmd.Flags().BoolVar(&n.EmailVerified, "verified", false, "Notes that the address is the user's")
 	cmd.Flags().StringVar(&n.Hash, "hash", "", "Hash of the password")
-	generate := cmd.Flags().Bool("generate", false, "Makes a password and prints it, this once")
+	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
 	none := cmd.Flags().Bool("no-password", false, "Gives no password: nobody signs in with one")
 	cmd.MarkFlagsMutuallyExclusive("hash", "generate", "no-password")
 	cmd.RunE = o.runUsers(func(s *session, p *people, cmd *cobra.Command, args []string) error {
@@ -122,7 +122,7 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 		if err != nil {
 			return err
 		}
-		return tell(s, u, generated, "The user is added.")
+		return tell(s, u, generated, "The user was added.")
 	})
 	return cmd
 }
@@ -158,7 +158,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 		Use: "password <email> [--generate]", Args: cobra.ExactArgs(1),
 		Short: "Gives a user a new password, from standard input; all sessions end",
 	}
-	generate := cmd.Flags().Bool("generate", false, "Makes a password and prints it, this once")
+	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
 	cmd.RunE = o.runUsers(func(s *session, p *people, cmd *cobra.Command, args []string) error {
 		u, err := p.FindEmail(s.Ctx, args[0])
 		if err != nil {
@@ -171,7 +171,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 		if u, err = p.Update(s.Ctx, u.ID, users.Change{Password: &pass}, operator); err != nil {
 			return err
 		}
-		return tell(s, u, generated, "The password is changed.")
+		return tell(s, u, generated, "The password was changed.")
 	})
 	return cmd
 }

@@ -21,18 +21,18 @@ func init() {
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "backup",
 		Usage: "<folder> [--without-key] [--config <file>] [--adapter <name>] [--json]",
-		Short: "Copies the databases, the master key and files to a folder, while the server runs",
+		Short: "Backs up the databases, the master key and the services' files while the server runs",
 		Long: `
-Copies what the configuration keeps to a new folder: its databases, the file with the
-master key, and the folders of its services, such as attachments of the board
-and signing keys of the authorization server. What was
-acknowledged before the command began is in it. The server may run meanwhile.
+Copies the data of all services to a new folder: the databases, the file with the master
+key, and the services' folders, such as the board's attachments and the authorization
+server's signing keys. The backup contains everything that was acknowledged before the
+command began. The server may keep running.
 
-The folder gets its name when all is written and was read once more. A backup that was
-cut short is beside it as <folder>.unfinished-…, and can be removed.
+The folder gets its name only after everything has been written and read back. An
+interrupted backup stays beside it as <folder>.unfinished-… and can be deleted.
 
-Whoever has the master key and the databases can read the secrets in them. Leave the key
-out with --without-key where it is kept elsewhere.
+Anyone who has both the master key and the databases can read the secrets in them. Use
+--without-key to leave the key out if you keep it elsewhere.
 
 Run it in the folder of the server and as the user of the server.
 `,
@@ -41,15 +41,16 @@ Run it in the folder of the server and as the user of the server.
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "restore",
 		Usage: "<folder> [--config <file>] [--adapter <name>] [--json]",
-		Short: "Puts a backup into the places that the configuration names, where nothing is yet",
+		Short: "Restores a backup to the places that the configuration names, which must be empty",
 		Long: `
-Puts a backup into the places that the configuration names: the databases, the file with
-the master key, and the folders of its services. Nothing is overwritten: SQLite files must
-not be there, PostgreSQL databases must be empty, and no server may run on them. A backup
-is for the engine that it is of, and for a program that is not older.
+Restores a backup to the places that the configuration names: the databases, the file
+with the master key, and the services' folders. Nothing is overwritten: SQLite files must
+not exist, PostgreSQL databases must be empty, and no server may be using them. A backup
+can only be restored to the same engine, and by the same or a newer version.
 
-Nothing is touched before the whole backup was read and is what its manifest says. Where
-it is cut short no server opens the databases; the same command goes on then.
+Nothing is written before the whole backup has been checked against its manifest. If the
+restore is interrupted, no server opens the databases; run the same command again to
+continue.
 `,
 		CobraFunc: restoreCommand,
 	})
@@ -67,7 +68,7 @@ func backupCommand(root *cobra.Command) {
 	o.Add(root)
 	root.Args = cobra.ExactArgs(1)
 	withoutKey := root.Flags().Bool("without-key", false,
-		"Leave the files with keys out: the master key, and what the authorization server signs with")
+		"Leave out the files with keys: the master key and the authorization server's signing keys")
 	root.RunE = o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
 		state, err := s.App.State()
 		if err == nil {
@@ -83,11 +84,11 @@ func backupCommand(root *cobra.Command) {
 			switch {
 			case m.KeyFile:
 			case *withoutKey:
-				s.Note("Neither the master key nor signing keys are in it: keep them elsewhere.")
+				s.Note("The backup contains neither the master key nor the signing keys: keep them elsewhere.")
 			default:
-				s.Note("The master key is not in it, since it is not in a file: keep what the configuration names for keyring.")
+				s.Note("The backup does not contain the master key, because it is not in a file: keep the keys that the option keyring names.")
 			}
-			s.Note("The configuration is not in it, nor are certificates, which are got anew.")
+			s.Note("The backup contains neither the configuration nor certificates; certificates are obtained again.")
 			note(s, args[0], m)
 		})
 	})
@@ -116,12 +117,12 @@ func restoreCommand(root *cobra.Command) {
 		return run(s, args[0], state, backup.Restore, func(m *backup.Manifest) {
 			if state.KeyFile == "" {
 				if m.KeyFile {
-					s.Note("The backup has a file with the master key, which was left: the configuration names the key itself.")
+					s.Note("The master key in the backup was not restored, because the configuration names the key itself.")
 				}
 				return
 			}
 			if _, err := os.Stat(state.KeyFile); err != nil {
-				s.Note("The master key is not in the backup: put it to %s before the server starts.", state.KeyFile)
+				s.Note("The backup does not contain the master key: copy it to %s before you start the server.", state.KeyFile)
 			}
 		})
 	})

@@ -26,24 +26,24 @@ func init() {
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "move",
 		Usage: "--to <database> [--from <database>] [--database <name>] [--config <file>] [--adapter <name>] [--json]",
-		Short: "Copies a database from SQLite to PostgreSQL, or back, while no server runs",
+		Short: "Moves a database from SQLite to PostgreSQL, or back, while no server is running",
 		Long: `
-Copies every table of a database to one of the other engine, and compares all rows of
-both in the end. Numbers, keys, secrets and settings stay as they are; indexes of words
-are made anew. Stop all servers first.
+Copies every table of a database to the other engine, and then compares all rows of both.
+Ids, keys, secrets and settings stay the same; full-text indexes are rebuilt. Stop all
+servers first.
 
-A database is written sqlite:<file> or postgres://<user>:<password>@<host>/<name>. Keep
-a password out of the command line by a placeholder, such as {env.TOLLGATE_DSN}. The
-source is the database of the configuration that all services share, or that of one
-service with --database. The target must be empty: a file that is not there, or a
-database without tables. No server opens it before all of it is there.
+A database is written as sqlite:<file> or postgres://<user>:<password>@<host>/<name>. To
+keep a password off the command line, use a placeholder such as {env.TOLLGATE_DSN}. The
+source is the database that all services of the configuration share, or with --database
+the one of a single service. The target must be empty: a file that does not exist, or a
+database without tables. No server opens it before the move is complete.
 
-Cut short, the same command goes on where it stopped. What was changed in the source
-meanwhile is copied anew. The source is left as it is, so that it is a backup until you
-remove it.
+If the move is interrupted, run the same command again to continue. Rows that have changed
+in the source since then are copied again. The source is not changed; keep it as a backup
+until you delete it.
 
-Files in folders, such as attachments of the board, are not in a database. They stay
-where they are, as the key file does; the command tells which.
+Files in folders, such as the board's attachments, are not part of a database. They stay
+where they are, as does the key file; the command lists them.
 `,
 		CobraFunc: moveCommand,
 	})
@@ -54,9 +54,9 @@ func moveCommand(root *cobra.Command) {
 	o.Add(root)
 	root.Args = cobra.NoArgs
 	from := root.Flags().String("from", "", "Database to copy (default: that of the configuration)")
-	to := root.Flags().String("to", "", "Database to copy to, which is empty")
+	to := root.Flags().String("to", "", "Database to copy to, which must be empty")
 	name := root.Flags().String("database", "",
-		"Name of a service with a database of its own in the configuration, which is the one to copy")
+		"Copy the database of this service, which has its own in the configuration")
 	cli.Required(root, "to")
 	root.MarkFlagsMutuallyExclusive("from", "database")
 	root.RunE = o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
@@ -117,9 +117,9 @@ func sourceOf(state backup.State, from, name string) (*store.DB, error) {
 		names = append(names, d.Name)
 	}
 	if len(names) == 0 {
-		return nil, errors.New("--database: no service of the configuration has a database of its own")
+		return nil, errors.New("--database: no service of the configuration has its own database")
 	}
-	return nil, fmt.Errorf("--database: %q has no database of its own; there are: %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("--database: %q does not have its own database; these services do: %s", name, strings.Join(names, ", "))
 }
 
 // database opens a database that is given as an argument. Errors do not repeat the argument, which may hold a password.
@@ -135,7 +135,7 @@ func database(written string) (*store.DB, error) {
 		strings.Contains(resolved, "host=") {
 		return store.NewPostgres(store.PostgresOptions{DSN: resolved}, zap.NewNop())
 	}
-	return nil, errors.New("a database is sqlite:<file> or postgres://<user>:<password>@<host>/<name>")
+	return nil, errors.New("a database is written as sqlite:<file> or postgres://<user>:<password>@<host>/<name>")
 }
 
 // notes shows the user what to do now.
@@ -144,30 +144,30 @@ func notes(s *cli.Session, state *backup.State, to, name string) {
 		name += " "
 	}
 	if path, ok := strings.CutPrefix(to, "sqlite:"); ok {
-		s.Note("All is there and is equal. Write in the configuration now: database %ssqlite %s",
+		s.Note("All rows were copied and are equal. Now change the configuration to: database %ssqlite %s",
 			name, strings.TrimPrefix(path, "//"))
 	} else {
 		if strings.Contains(to, "://") { // it may hold a password
 			to = "{env.TOLLGATE_DSN}"
 		}
-		s.Note("All is there and is equal. Write in the configuration now: database %spostgres %s", name, to)
+		s.Note("All rows were copied and are equal. Now change the configuration to: database %spostgres %s", name, to)
 	}
 	if name == "" && len(state.Databases) > 1 {
 		own := make([]string, 0, len(state.Databases)-1)
 		for _, d := range state.Databases[1:] {
 			own = append(own, d.Name)
 		}
-		s.Note("Services with a database of their own were left: %s. Move each by --database.", strings.Join(own, ", "))
+		s.Note("Services with their own databases were not moved: %s. Move each with --database.", strings.Join(own, ", "))
 	}
 	for _, service := range slices.Sorted(maps.Keys(state.Folders)) {
 		if folder := state.Folders[service]; there(folder) {
-			s.Note("Files of %s stay in %s: have its configuration name that folder where it does not yet.",
+			s.Note("The files of %s stay in %s: make sure that the configuration names this folder.",
 				service, absolute(folder))
 		}
 	}
 	if there(state.KeyFile) {
 		s.Note(
-			"The master key stays in %s: secrets open with it alone. Without a database file it is looked for in the folder data.",
+			"The master key stays in %s. Without it the secrets cannot be read. With PostgreSQL it is read from the folder data.",
 			absolute(state.KeyFile))
 	}
 }

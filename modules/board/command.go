@@ -25,13 +25,13 @@ var command = caddycmd.Command{
 	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
 	Short: "Manages the discussion board",
 	Long: `
-Manages the discussion board: its administrator, its tokens, and fixtures for
+Manages the discussion board: its administrator, tokens of members, and fixtures for
 demos.
 
-It works on the database that the configuration names, while the server runs
-and while it does not. A running server acts on a change at once. Run it in the
-folder of the server and as the user of the server, since paths such as
-data/tollgate.db count from the working directory.
+It uses the database of the configuration and works whether or not the server is
+running. A running server applies a change at once. Run it in the folder of the
+server and as the user of the server, because paths such as data/tollgate.db are
+relative to the working directory.
 `,
 	CobraFunc: commands,
 }
@@ -83,10 +83,10 @@ func answer(s *cli.Session, value any, text, note string) error {
 func initCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init --admin <name> --email <address>", Args: cobra.NoArgs,
-		Short: "Makes the administrator and prints a one-time password",
+		Short: "Creates the administrator and prints a one-time password",
 		Long: `
-Makes the groups, a category, a forum and the administrator, and prints the
-administrator's password, this once. What is there already stays as it is.
+Creates the groups, a category, a forum and the administrator, and prints the
+administrator's password, which is shown only once. Existing data stays as it is.
 `,
 	}
 	admin := cmd.Flags().String("admin", "", "Name of the administrator (required)")
@@ -97,9 +97,9 @@ administrator's password, this once. What is there already stays as it is.
 		if err != nil {
 			return err
 		}
-		note := "The password of " + *admin + ", shown this once."
+		note := "The password of " + *admin + " is shown only once."
 		if password == "" {
-			note = "There is an administrator already; nothing was changed."
+			note = "An administrator already exists; nothing was changed."
 		}
 		return answer(s.Session, map[string]any{"admin": *admin, "password": password, "changed": password != ""}, password,
 			note)
@@ -110,11 +110,11 @@ administrator's password, this once. What is there already stays as it is.
 func issueCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "issue --user <name> --name <label> [--scopes <a,b>] [--expires <90d|never>]", Args: cobra.NoArgs,
-		Short: "Makes a token of a member and prints it, this once",
+		Short: "Creates a token for a member and prints it, which is shown only once",
 	}
 	user := cmd.Flags().String("user", "", "The member, by name (required)")
 	label := cmd.Flags().String("name", "", "What the token is for (required)")
-	scopes := cmd.Flags().StringSlice("scopes", rights.Scopes, "What the token may do")
+	scopes := cmd.Flags().StringSlice("scopes", rights.Scopes, "Scopes of the token")
 	expires := cmd.Flags().String("expires", "90d", "Whole days such as 90d, 1d to 3650d, or never")
 	cli.Required(cmd, "user", "name")
 	cmd.RunE = o.run(func(s *session, _ []string) error {
@@ -128,7 +128,7 @@ func issueCommand(o *options) *cobra.Command {
 			return err
 		}
 		return answer(s.Session, map[string]any{"user": *user, "name": *label, "scopes": *scopes, "token": token}, token,
-			"The token is shown this once.")
+			"The token is shown only once.")
 	})
 	return cmd
 }
@@ -151,9 +151,9 @@ func revokeCommand(o *options) *cobra.Command {
 		Short: "Revokes a token, by its text or by its first part brd_pat_…",
 		RunE: o.run(func(s *session, args []string) error {
 			if err := s.Accounts.RevokeToken(s.Ctx, args[0]); err != nil {
-				return errors.New("there is no such token that is good")
+				return errors.New("there is no such valid token")
 			}
-			return answer(s.Session, map[string]any{"revoked": true}, "", "The token is revoked.")
+			return answer(s.Session, map[string]any{"revoked": true}, "", "The token was revoked.")
 		}),
 	}
 }

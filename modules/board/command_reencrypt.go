@@ -16,12 +16,12 @@ import (
 func reencryptCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "re-encrypt", Args: cobra.NoArgs,
-		Short: "Seals what is under an older master key with the current one",
+		Short: "Re-encrypts secrets that an older master key has sealed",
 		Long: `
-Seals the secrets of webhooks that are under an older master key with the current
-one, the first of the keyring, with which all nodes seal from then on: each must have
-it. The server may run meanwhile. Run it until it has nothing left to do; then the
-older master key can be taken out of the keyring.
+Re-encrypts the secrets of webhooks with the current master key, the first of the
+keyring. All servers use that key from then on, so each must have it. The server may
+keep running. Run the command until it has nothing left to do; then the older master
+key can be removed from the keyring.
 `,
 		RunE: o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
 			if err := s.App.Exists(serviceName); err != nil {
@@ -38,7 +38,7 @@ older master key can be taken out of the keyring.
 			if err != nil {
 				return err
 			}
-			return s.Resealed(resealed, unreadable, "give those webhooks new ones")
+			return s.Resealed(resealed, unreadable, "set new secrets for those webhooks")
 		}),
 	}
 }

@@ -84,7 +84,7 @@ load, and is named with its line. With --skip-bad it is named and left out.
 		}
 		note := "The fixture is loaded."
 		if err != nil {
-			note = "The fixture is loaded in part. Its tokens so far are shown this once."
+			note = "The fixture is loaded in part. Its tokens so far are shown only once."
 		}
 		if skipped > 0 {
 			note = fmt.Sprintf("%s Left out: %d, named above.", note, skipped)

@@ -17,19 +17,20 @@ import (
 
 func init() {
 	caddy.CustomBinaryName = "tollgate"
-	caddy.CustomLongDescription = `Tollgate is an edge gateway: Caddy with modules for model gateways, budgets, tokens,
-a discussion board, run events and an authorization server.
+	caddy.CustomLongDescription = `Tollgate is an edge gateway: Caddy with modules for token checks, request budgets, a
+model gateway, a discussion board, run events, an authorization server, a CMS and an
+answer API.
 
 	$ tollgate run
 
-serves what the file Caddyfile of the working directory says, or --config names, in the
-foreground; 'tollgate start' does so in the background. 'tollgate reload' has a running
-server take a changed file without an interruption. 'tollgate backup' and 'tollgate
-restore' copy what it keeps.
+runs the server in the foreground with the Caddyfile of the working directory, or with
+the file that --config names. 'tollgate start' runs it in the background, and 'tollgate
+reload' makes a running server load a changed file without interrupting requests.
+'tollgate backup' and 'tollgate restore' copy its data.
 
-The configuration is a Caddyfile with directives and options of Tollgate beside those of
-Caddy, or JSON. A running server takes orders on its admin endpoint: on a Unix socket in
-the example files, on localhost:2019 where the configuration has no other.
+The configuration is a Caddyfile, with the directives and options of Tollgate beside
+those of Caddy, or JSON. Commands reach a running server at its admin endpoint: a Unix
+socket in the example files, and localhost:2019 if the configuration names none.
 `
 }
 
@@ -48,7 +49,7 @@ func noFile(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s takes no argument, not %q; a file is named so: %s --config %s",
+	return fmt.Errorf("%s takes no argument, but was given %q; to name a file, run: %s --config %s",
 		cmd.CommandPath(), args[0], cmd.CommandPath(), args[0])
 }
 

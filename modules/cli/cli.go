@@ -28,15 +28,15 @@ type Flags struct {
 func (f *Flags) AddConfig(root *cobra.Command) {
 	joined(root)
 	flags := root.PersistentFlags()
-	flags.StringVarP(&f.Config, "config", "c", "", "Configuration file (default: ./Caddyfile, where there is one)")
+	flags.StringVarP(&f.Config, "config", "c", "", "Configuration file (default: ./Caddyfile, if it exists)")
 	flags.StringVarP(&f.Adapter, "adapter", "a", "",
-		"Name of the adapter that reads the configuration (default: by the name of the file)")
+		"Configuration adapter (default: chosen by the name of the file)")
 }
 
 // Add adds --json besides the flags of AddConfig.
 func (f *Flags) Add(root *cobra.Command) {
 	f.AddConfig(root)
-	root.PersistentFlags().BoolVar(&f.JSON, "json", false, "Answer in JSON, for programs")
+	root.PersistentFlags().BoolVar(&f.JSON, "json", false, "Print JSON, for programs")
 }
 
 // Group makes cmd a command that only has subcommands: alone it prints its help, and an unknown word after it is an
@@ -111,10 +111,10 @@ func (s *Session) Answer(value any, text func(w io.Writer)) error {
 // could not be opened with any of the keys; remedy says what to do about them.
 func (s *Session) Resealed(resealed, unreadable int, remedy string) error {
 	err := s.Answer(map[string]int{"resealed": resealed, "unreadable": unreadable}, func(io.Writer) {
-		s.Note("%d secrets were sealed anew.", resealed)
+		s.Note("%d secrets were re-encrypted.", resealed)
 	})
 	if err == nil && unreadable > 0 {
-		err = fmt.Errorf("%d secrets open with none of the configured master keys; %s", unreadable, remedy)
+		err = fmt.Errorf("%d secrets cannot be opened with any of the configured master keys; %s", unreadable, remedy)
 	}
 	return err
 }

@@ -29,8 +29,8 @@ func explained(theirs func(*cobra.Command, []string) error) func(*cobra.Command,
 func explain(cmd *cobra.Command, err error) string {
 	if at := unanswered.FindStringSubmatch(err.Error()); at != nil {
 		return fmt.Sprintf(
-			"no server answers at its admin endpoint %s: run this in the folder of its Caddyfile, or name the file with --config; "+
-				"where the file says another endpoint than the server has, name that with --address", at[1])
+			"no server answers at the admin endpoint %s: run this command in the folder of the server's Caddyfile, or name the file with --config; "+
+				"if the server uses another endpoint than the file says, name it with --address", at[1])
 	}
 	config, _ := cmd.Flags().GetString("config")
 	adapter, _ := cmd.Flags().GetString("adapter")

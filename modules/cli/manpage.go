@@ -17,7 +17,7 @@ func manual(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	if dir = strings.TrimSpace(dir); dir == "" {
-		return errors.New("--directory is missing: name the folder that the manual pages are written to")
+		return errors.New("--directory is missing: name the folder to write the manual pages to")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // manual pages are for everybody
 		return fmt.Errorf("making the folder of the manual pages: %w", err)

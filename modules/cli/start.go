@@ -40,7 +40,7 @@ func lookAhead(cmd *cobra.Command) error {
 		return nil
 	}
 	if _, err := os.Stat("Caddyfile"); config == "" && err != nil {
-		cmd.PrintErrln("There is no Caddyfile in this folder, so nothing is served: name one with --config.")
+		cmd.PrintErrln("There is no Caddyfile in this folder, so the server has nothing to serve: name a file with --config.")
 	}
 	ctx := cmd.Context()
 	app, end, err := tollgate.Load(config, adapter)
@@ -112,7 +112,7 @@ func (l *listeners) admin(ctx context.Context, stop string) error {
 	}
 	socket, _, _ := strings.Cut(address.Host, "|") // the mode of the socket follows
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
-		return fmt.Errorf("the folder of the admin socket cannot be made: %w", err)
+		return fmt.Errorf("the folder of the admin socket cannot be created: %w", err)
 	}
 	dialer := net.Dialer{Timeout: dialLimit}
 	conn, err := dialer.DialContext(ctx, "unix", socket)
@@ -121,10 +121,10 @@ func (l *listeners) admin(ctx context.Context, stop string) error {
 	}
 	defer func() { _ = conn.Close() }()
 	if id := peer(conn); id > 0 {
-		return fmt.Errorf("the admin socket %s is in use by process %d: a server runs here already; end it by: %s",
+		return fmt.Errorf("the admin socket %s is in use by process %d: a server is already running here; stop it with: %s",
 			socket, id, stop)
 	}
-	return fmt.Errorf("the admin socket %s is in use: a server runs here already; end it by: %s", socket, stop)
+	return fmt.Errorf("the admin socket %s is in use: a server is already running here; stop it with: %s", socket, stop)
 }
 
 // ports returns an error if somebody listens on a port of the configuration.
@@ -184,12 +184,12 @@ func free(ctx context.Context, what string, address caddy.NetworkAddress) error 
 		}
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE):
-			return fmt.Errorf("the address %s is in use by another process: end it, or change the configuration", at)
+			return fmt.Errorf("the address %s is in use by another process: stop that process, or change the configuration", at)
 		case errors.Is(err, syscall.EADDRNOTAVAIL):
-			return fmt.Errorf("the address %s is not one of this machine: change the configuration", at)
+			return fmt.Errorf("the address %s does not belong to this machine: change the configuration", at)
 		case errors.Is(err, syscall.EACCES):
 			return fmt.Errorf(
-				"the address %s may not be listened on by this user: take a port from 1024 on, or give the program the right by: "+
+				"the address %s is not permitted for this user: use a port from 1024 on, or allow the program to use it with: "+
 					"sudo setcap cap_net_bind_service=+ep %s", at, os.Args[0])
 		}
 	}

@@ -24,7 +24,7 @@ func validate(cmd *cobra.Command, args []string) error {
 		if file == "" {
 			if _, err := os.Stat("Caddyfile"); err != nil {
 				return caddy.ExitCodeFailedStartup,
-					errors.New("there is no Caddyfile in the working directory: name one with --config")
+					errors.New("there is no Caddyfile in the working directory: name a file with --config")
 			}
 			file = "Caddyfile"
 		}

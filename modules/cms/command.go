@@ -20,14 +20,14 @@ import (
 var command = caddycmd.Command{
 	Name:  serviceName,
 	Usage: "<command> [--site <folder>] [--config <file>] [--adapter <name>] [--json]",
-	Short: "Installs and checks the site of the CMS, manages its users, and moves its content",
+	Short: "Installs and checks a CMS site, manages its users, and exports and imports its content",
 	Long: `
-Installs a site, checks its routes and classes, manages its users, and takes its
-content to another site.
+Installs a site, checks its routes and classes, manages its users, and exports and
+imports its content.
 
-A command works while the server runs and while it does not. Run it in the
-folder of the server and as the user of the server, since paths such as site and
-data/tollgate.db count from the working directory.
+The commands work whether or not the server is running. Run them in the folder of
+the server and as the user of the server, because paths such as site and
+data/tollgate.db are relative to the working directory.
 `,
 	CobraFunc: commands,
 }
@@ -84,13 +84,13 @@ func (o *options) open(s *cli.Session) (*cms.Server, error) {
 func installCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "install --admin <name>", Args: cobra.NoArgs,
-		Short: "Makes what a site begins with, and its first user",
+		Short: "Installs a new site and its first user",
 		Long: `
-Makes the files of the site that are not there, never over one that is, the
-pages and templates that every site has, and a first user, who may do
-everything. The password is printed this once.
+Creates the files of the site that do not exist yet, without overwriting any, the pages
+and templates that every site has, and a first user with all permissions. The password
+is shown only once.
 
-To take a site away, remove its folder and database; site/api is never removed.
+To remove a site, delete its folder and its database. The command never deletes site/api.
 `,
 	}
 	admin := cmd.Flags().String("admin", "", "Name of the first user (required)")
@@ -114,11 +114,11 @@ To take a site away, remove its folder and database; site/api is never removed.
 				s.Note("created the page %s", page)
 			}
 			if made.Password == "" {
-				s.Note("There is a superuser already; none was made.")
+				s.Note("A superuser already exists; none was created.")
 				return
 			}
 			_, _ = io.WriteString(w, made.Password+"\n")
-			s.Note("The password of %s is shown this once.", strings.TrimSpace(*admin))
+			s.Note("The password of %s is shown only once.", strings.TrimSpace(*admin))
 		})
 	})
 	return cmd
@@ -138,11 +138,11 @@ type shownRoute struct {
 func checkCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Args: cobra.NoArgs,
-		Short: "Checks settings, routes and classes of the site, and lists the routes",
+		Short: "Checks the settings, routes and classes of the site, and lists the routes",
 		Long: `
-Reads the files of the site as the server does, and lists the routes. An error
-tells file, line and column. Where the database is there, pages are named that the
-API hides, since their paths are its endpoint or below it.
+Reads the files of the site as the server does, and lists the routes. An error names the
+file, line and column. If the database exists, the command also names pages that are not
+served because their paths belong to the API.
 `,
 	}
 	cmd.RunE = o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
@@ -152,10 +152,10 @@ API hides, since their paths are its endpoint or below it.
 		}
 		hidden, err := o.hidden(s)
 		if err != nil {
-			s.Note("The pages are not looked at: %v", err)
+			s.Note("The pages were not checked: %v", err)
 		}
 		for _, path := range hidden {
-			s.Note("The page %s is where the API is, and is not served.", path)
+			s.Note("The page %s is not served, because its path belongs to the API.", path)
 		}
 		for _, warning := range state.Warnings {
 			s.Note("%s", warning)
@@ -209,4 +209,4 @@ func warnings(list []*routes.Error) []string {
 	return texts
 }
 
-var errNoPassword = errors.New("the password is empty: pipe it in, or make one with --generate")
+var errNoPassword = errors.New("the password is empty: pipe it in, or generate one with --generate")

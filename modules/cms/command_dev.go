@@ -16,11 +16,11 @@ import (
 func devCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "dev [--listen <address>] [--database <file>]", Args: cobra.NoArgs,
-		Short: "Serves the site on this machine alone, while its files are written",
+		Short: "Serves the site for development, on this machine only",
 		Long: `
-Serves the site without a configuration, on this machine alone and without TLS.
-Changed files are in use within a second; what is wrong with them stands on the
-terminal, with file, line and column.
+Serves the site without a configuration, on this machine only and without TLS. Changed
+files take effect within a second. Errors in them are printed with file, line and
+column.
 `,
 	}
 	listen := cmd.Flags().String("listen", "127.0.0.1:8090", "Address to listen on")

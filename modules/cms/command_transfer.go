@@ -37,11 +37,11 @@ func (t transferred) String() string {
 func exportCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export <file>|-", Args: cobra.ExactArgs(1),
-		Short: "Writes the content of the site to a file, or to standard output",
+		Short: "Exports the content of the site to a file, or to standard output",
 		Long: `
-Writes roles, fields, templates, pages and their files as JSON, an object on a
-line. A file appears whole or not at all. Users, the trash, drafts, revisions,
-settings, routes and classes are not in it.
+Exports roles, fields, templates, pages and their files as JSON, one object per line. A
+file appears only when it is complete. The export does not contain users, the trash,
+drafts, revisions, settings, routes and classes.
 `,
 	}
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
@@ -100,12 +100,12 @@ func exportTo(ctx context.Context, from transfer.Site, name string) (done transf
 func importCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import <file>|-", Args: cobra.ExactArgs(1),
-		Short: "Reads content that export has written into the site",
+		Short: "Imports content that export has written",
 		Long: `
-Fields, templates and pages that are there already, by their names and paths,
-become what the file says; nothing is removed, and roles that are there stay as
-they are. Fields and templates are one change, and each few hundred pages are:
-an import that was interrupted is begun again, and adds nothing twice.
+Fields, templates and pages that already exist, by name or path, are changed to what the
+file says. Nothing is removed, and existing roles stay as they are. Fields and templates
+are imported in one transaction, and pages in groups of a few hundred. After an
+interruption run the import again; nothing is added twice.
 `,
 	}
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {

@@ -14,8 +14,8 @@ import (
 func userCommand(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "user", Short: "Manages the users of the site"},
 		userAddCommand(o), userListCommand(o), userPasswordCommand(o),
-		userStatusCommand(o, "disable", "Keeps a user out: sessions and tokens end", accounts.StatusDisabled),
-		userStatusCommand(o, "enable", "Lets a user in again", accounts.StatusActive))
+		userStatusCommand(o, "disable", "Disables a user and ends their sessions and tokens", accounts.StatusDisabled),
+		userStatusCommand(o, "enable", "Enables a user again", accounts.StatusActive))
 }
 
 // shownUser is a user in the output.
@@ -29,7 +29,7 @@ type shownUser struct {
 func tell(s *session, u *accounts.Account, made, note string) error {
 	text := u.Name
 	if made != "" {
-		text, note = made, note+" The password is shown this once."
+		text, note = made, note+" The password is shown only once."
 	}
 	return s.Answer(shownUser{u, made}, func(w io.Writer) {
 		_, _ = io.WriteString(w, text+"\n")
@@ -56,8 +56,8 @@ func userAddCommand(o *options) *cobra.Command {
 		Short: "Adds a user, with a password from standard input",
 	}
 	email := cmd.Flags().String("email", "", "Address of the user")
-	roles := cmd.Flags().StringSlice("role", nil, "A role that the user has")
-	generate := cmd.Flags().Bool("generate", false, "Makes a password and prints it, this once")
+	roles := cmd.Flags().StringSlice("role", nil, "Role of the user; may be repeated")
+	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
 		pass, made, err := newPassword(cmd, *generate)
 		if err != nil {
@@ -67,7 +67,7 @@ func userAddCommand(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return tell(s, u, made, "The user is added.")
+		return tell(s, u, made, "The user was added.")
 	})
 	return cmd
 }
@@ -75,10 +75,10 @@ func userAddCommand(o *options) *cobra.Command {
 func userListCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list [--after <id>] [--limit <number>]", Args: cobra.NoArgs,
-		Short: "Lists the users in the order of their ids",
+		Short: "Lists the users, ordered by id",
 	}
-	after := cmd.Flags().Int64("after", 0, "Id behind which the list begins")
-	limit := cmd.Flags().Int("limit", 500, "How many, at most 500")
+	after := cmd.Flags().Int64("after", 0, "List only users after this id")
+	limit := cmd.Flags().Int("limit", 500, "Number of users, at most 500")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
 		list, err := s.Accounts().List(s.Ctx, *after, *limit)
 		if err != nil {
@@ -97,15 +97,15 @@ func userListCommand(o *options) *cobra.Command {
 func userPasswordCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "password <name> [--generate]", Args: cobra.ExactArgs(1),
-		Short: "Gives a user a new password, from standard input; sessions and tokens end",
+		Short: "Sets a user's password, read from standard input, and ends their sessions and tokens",
 	}
-	generate := cmd.Flags().Bool("generate", false, "Makes a password and prints it, this once")
+	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
 		pass, made, err := newPassword(cmd, *generate)
 		if err != nil {
 			return err
 		}
-		return change(s, args[0], accounts.Change{Password: &pass}, made, "The password is changed.")
+		return change(s, args[0], accounts.Change{Password: &pass}, made, "The password was changed.")
 	})
 	return cmd
 }

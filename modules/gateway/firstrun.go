@@ -252,7 +252,7 @@ func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scrip
 	secret := "$TOLLGATE_KEY" //nolint:gosec // a variable for the reader to fill
 	if created {
 		secret = key.Key
-		b.WriteString("  Gateway key:  " + key.Key + "   (shown this once)\n")
+		b.WriteString("  Gateway key:  " + key.Key + "   (shown only once)\n")
 	} else {
 		b.WriteString("  Gateway key:  shown at the first start; make another with: " + program +
 			" keychain keys create --user " + LocalUser + "\n")

@@ -22,15 +22,15 @@ import (
 var command = caddycmd.Command{
 	Name:  "keychain",
 	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
-	Short: "Manages the users, keys and models of the model gateway",
+	Short: "Manages the users, teams, keys and models of the model gateway",
 	Long: `
-Manages the users of the model gateway: their gateway keys, their keys at
-providers, their models, preferences and usage.
+Manages the users and teams of the model gateway: gateway keys, provider keys, models,
+limits, preferences and usage.
 
-It works on the database that the configuration names, while the server runs
-and while it does not. A running server acts on a change within five seconds.
-Run it in the folder of the server and as the user of the server, since paths
-such as data/tollgate.db count from the working directory.
+It uses the database of the configuration and works whether or not the server is
+running. A running server applies a change within five seconds. Run it in the folder
+of the server and as the user of the server, because paths such as data/tollgate.db
+are relative to the working directory.
 `,
 	CobraFunc: commands,
 }
@@ -123,7 +123,7 @@ func (s *session) Alerts(ctx context.Context, limit int) ([]alerts.Sent, error) 
 // explain adds to an error about a missing user how to create one.
 func (s *session) explain(err error) error {
 	if missingUser(err) {
-		return fmt.Errorf("there is no user %q; make one with: tollgate keychain users add <id>, see all with: tollgate keychain users list", s.user)
+		return fmt.Errorf("there is no user %q; add one with: tollgate keychain users add <id>, list all with: tollgate keychain users list", s.user)
 	}
 	return err
 }

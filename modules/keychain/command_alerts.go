@@ -14,10 +14,10 @@ import (
 func alertsCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alerts [--limit <n>]",
-		Short: "Lists what somebody was told of, newest first",
+		Short: "Lists the alerts that were sent, newest first",
 		Args:  cobra.NoArgs,
 	}
-	limit := cmd.Flags().Int("limit", 20, "How many, from 1 to 500")
+	limit := cmd.Flags().Int("limit", 20, "Number of rows, from 1 to 500")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
 		if *limit < 1 || *limit > 500 {
 			return fmt.Errorf("--limit must be from 1 to 500")

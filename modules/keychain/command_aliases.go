@@ -23,12 +23,12 @@ func aliasCommands(o *options) *cobra.Command {
 	})
 	set := &cobra.Command{
 		Use:   "set <alias> <target> " + ownerUsage,
-		Short: "Makes an alias for a model or a tier, or leads it elsewhere",
+		Short: "Sets an alias for a model or a tier",
 		Long: `
-Makes an alias, a name by which clients can ask for a model (provider/model, or
-its id alone) or a tier (low, medium, high). It lifts no limit: allowed models
-count for what it leads to. Aliases of a user win over those of the team, these
-over those of the organisation and of the Caddyfile.
+Sets an alias: a name by which clients can request a model (provider/model, or its id
+alone) or a tier (low, medium, high). An alias does not widen any limit: allowed models
+apply to the model it stands for. A user's aliases take precedence over the team's,
+then come the organisation's and those of the Caddyfile.
 `,
 		Args: cobra.ExactArgs(2),
 	}
@@ -46,7 +46,7 @@ over those of the organisation and of the Caddyfile.
 		}
 		return s.removed(args[0])
 	})
-	return cli.Group(&cobra.Command{Use: "aliases", Short: "Manages other names for models and tiers"}, list, set, remove)
+	return cli.Group(&cobra.Command{Use: "aliases", Short: "Manages aliases for models and tiers"}, list, set, remove)
 }
 
 func showAliases(w io.Writer, aliases ...keychain.Alias) {

@@ -17,25 +17,25 @@ import (
 func applyCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f <file>",
-		Short: "Makes limits, teams, members, provider keys and prices what a file says",
+		Short: "Applies limits, teams, members, provider keys and prices from a file",
 		Long: `
-Makes the limits and provider keys of the organisation, teams with their members,
-limits and provider keys, users' limits and suspensions, and prices what a file of YAML
-or JSON says, all of it or nothing. What the file does not say stays, unless --prune is given;
-what is so already is not touched. Users that are not known are made, without keys.
-The file says of a provider key where its text is: {env.NAME} or {file.path}. Every
-change is in the audit log.
+Applies a YAML or JSON file with the limits and provider keys of the organisation, the
+teams with their members, limits and provider keys, the limits and suspensions of users,
+and prices. All changes are made together or none is. What the file does not mention is
+kept unless --prune is given. Unknown users are created without keys. For a provider key
+the file says where to read it: {env.NAME} or {file.path}. Every change is recorded in
+the audit log.
 
---dry-run tells line by line what would be added (+), changed (~) and removed (-).
-'tollgate keychain export' writes such a file of what there is.
+--dry-run prints what would be added (+), changed (~) and removed (-), one per line.
+'tollgate keychain export' writes the present state as such a file.
 `,
 		Args: cobra.NoArgs,
 	}
 	file := cmd.Flags().StringP("file", "f", "", "The file, or - for standard input (required)")
-	dry := cmd.Flags().Bool("dry-run", false, "Change nothing, and tell what would be changed")
+	dry := cmd.Flags().Bool("dry-run", false, "Print the changes without making them")
 	prune := cmd.Flags().Bool("prune", false,
-		"Remove teams, members of teams and limits that the file does not have, and provider keys and prices where it "+
-			"lists some; users, their keys and what they spent stay")
+		"Remove teams, members and limits that are not in the file, and provider keys and prices if the file "+
+			"lists any; users, their keys and their usage are kept")
 	cli.Required(cmd, "file")
 	cmd.RunE = o.Run(o.begin(func(s *session, cmd *cobra.Command, _ []string) error {
 		text, err := readFile(cmd, *file)
@@ -61,7 +61,7 @@ change is in the audit log.
 			}
 			switch {
 			case len(changes) == 0:
-				s.Note("Nothing changes: all is as the file says.")
+				s.Note("Nothing to change: everything is as the file says.")
 			case *dry:
 				s.Note("%d changes would be made. Nothing was changed.", len(changes))
 			default:
@@ -93,12 +93,12 @@ func readFile(cmd *cobra.Command, name string) ([]byte, error) {
 func exportCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export",
-		Short: "Writes limits, teams, members, provider keys and prices as a file for apply",
+		Short: "Prints limits, teams, members, provider keys and prices as a file for apply",
 		Long: `
-Writes the limits and provider keys of the organisation, teams with their members, limits
-and provider keys, users with limits or suspensions, and prices to standard output, for
-'tollgate keychain apply': YAML, or JSON with --json. There is no secret in it: say of
-provider keys where their texts are, and applied to an empty gateway it makes the same.
+Prints the present limits, teams with their members, provider keys, users with limits or
+suspensions, and prices as a file for 'tollgate keychain apply': YAML, or JSON with
+--json. The file contains no secrets. Add where each provider key is to be read from;
+applied to an empty gateway, the file then recreates the same state.
 `,
 		Args: cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {

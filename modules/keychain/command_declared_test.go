@@ -30,7 +30,7 @@ func TestDeclaredByCommand(t *testing.T) {
 	if out != lines || !strings.Contains(notes, "4 changes were made.") {
 		t.Errorf("the first time: %s, notes %s", out, notes)
 	}
-	if out, notes = l.run("apply", "-f", file); out != "" || !strings.Contains(notes, "Nothing changes: all is as the file says.") {
+	if out, notes = l.run("apply", "-f", file); out != "" || !strings.Contains(notes, "Nothing to change: everything is as the file says.") {
 		t.Errorf("the second time: %s, notes %s", out, notes)
 	}
 	if out, _ = l.run("export"); out != teams {

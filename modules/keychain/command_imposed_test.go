@@ -93,7 +93,7 @@ func TestModelsAddWithoutConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err := execute(t.Context(), "", add...)
-	if err == nil || !strings.Contains(err.Error(), "There is no Caddyfile in this folder") || !strings.Contains(err.Error(), "--config") {
+	if err == nil || !strings.Contains(err.Error(), "there is no Caddyfile in this folder") || !strings.Contains(err.Error(), "--config") {
 		t.Errorf("error %v", err)
 	}
 }

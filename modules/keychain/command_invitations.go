@@ -18,20 +18,20 @@ import (
 func invite(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invite <mail address> --at <base address> [--team <team>] [--role admin] [--expires <when>]",
-		Short: "Makes an invitation and prints its link, this once",
+		Short: "Creates an invitation and prints its link, which is shown only once",
 		Long: `
-Makes an invitation and prints its link, this once. Whoever signs in by it is let
-in, whatever new_users says; it works once. Where the identity provider confirms a
-mail address, it must be that of the invitation.
+Creates an invitation and prints its link, which is shown only once. The person who
+signs in with the link is admitted whatever new_users says; the link works once. If the
+identity provider confirms a mail address, it must be the one of the invitation.
 `,
 		Args: cobra.ExactArgs(1),
 	}
 	in, base, team, expires := keychain.Invitation{}, "", "", ""
-	cmd.Flags().StringVar(&base, "at", "", "Where the gateway is, such as https://llm.example.com (required)")
+	cmd.Flags().StringVar(&base, "at", "", "Address of the gateway, such as https://llm.example.com (required)")
 	cmd.Flags().StringVar(&team, "team", "",
-		"The team that the person is added to, by name or id (default: as the rules of sign-in say)")
+		"Team to add the person to, by name or id (default: by the rules of sign-in)")
 	cmd.Flags().StringVar(&in.Role, "role", "", "Role in the team: member (default) or admin")
-	cmd.Flags().StringVar(&expires, "expires", "", "When it ends, such as 2027-01-31 or 14d (default: 7d, at most 90d)")
+	cmd.Flags().StringVar(&expires, "expires", "", "When it expires, such as 2027-01-31 or 14d (default: 7d, at most 90d)")
 	cli.Required(cmd, "at")
 	cmd.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
 		if u, err := url.Parse(base); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
@@ -69,7 +69,7 @@ mail address, it must be that of the invitation.
 // invitations returns the command that lists invitations.
 func invitations(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "invitations", Short: "Lists the invitations, accepted ones too", Args: cobra.NoArgs,
+		Use: "invitations", Short: "Lists the invitations, including accepted ones", Args: cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
 			list, err := all(func(after string) ([]keychain.Invitation, error) { return s.Invitations(s.Ctx, after, pageRows) },
 				func(in keychain.Invitation) string { return in.ID })
@@ -90,14 +90,14 @@ func invitations(o *options) *cobra.Command {
 // withdraw returns the command that removes an invitation.
 func withdraw(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "withdraw <invitation id>", Short: "Removes an invitation; whoever has accepted it stays",
+		Use: "withdraw <invitation id>", Short: "Withdraws an invitation; a person who has accepted it keeps access",
 		Args: cobra.ExactArgs(1),
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
 			if err := s.Withdraw(s.Ctx, args[0]); err != nil {
 				return err
 			}
 			return s.Table(map[string]string{"id": args[0]}, func(w io.Writer) {
-				_, _ = fmt.Fprintf(w, "The invitation %s is withdrawn.\n", cli.Cell(args[0]))
+				_, _ = fmt.Fprintf(w, "The invitation %s was withdrawn.\n", cli.Cell(args[0]))
 			})
 		}),
 	}

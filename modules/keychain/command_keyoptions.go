@@ -55,8 +55,8 @@ func newKeyFlags(set *pflag.FlagSet) *keyFlags {
 	f := newLimitFlags(set)
 	set.StringVar(&f.label, "label", "", "What the key is for")
 	set.StringVar(&f.mode, "effort-mode", "",
-		"How output_config.effort and the model name choose the tier: override (the effort), model_wins, max_of_both")
-	set.BoolVar(&f.own, "own", false, "Make the limits the user's own, who may change them, instead of imposing them")
+		"Which of output_config.effort and the model name chooses the tier: override (the effort), model_wins, max_of_both")
+	set.BoolVar(&f.own, "own", false, "Set limits that the user may change, instead of imposing them")
 	return f
 }
 
@@ -64,11 +64,11 @@ func newKeyFlags(set *pflag.FlagSet) *keyFlags {
 func newLimitFlags(set *pflag.FlagSet) *keyFlags {
 	f := newKeyLimitFlags(set)
 	set.StringSliceVar(&f.allow, "allow", nil,
-		"Models that may be used: provider/model, provider/*, the beginning of a name with a *, or a tier such as keychain-low; none: all")
+		"Allowed models: provider/model, provider/*, a prefix followed by *, or a tier such as keychain-low; none allows all")
 	set.StringSliceVar(&f.tools, "tools", nil,
-		"Tools that providers may run, such as web_search; none: no tool; all: every tool")
-	set.StringVar(&f.tokens, "tokens-per-minute", "", "Tokens that may be used in a minute; none: unlimited")
-	set.StringVar(&f.number, "parallel", "", "Requests that may be under way at once; none: unlimited")
+		"Tools that providers may run, such as web_search; none allows no tool, all every tool")
+	set.StringVar(&f.tokens, "tokens-per-minute", "", "Tokens a minute; none removes the limit")
+	set.StringVar(&f.number, "parallel", "", "Concurrent requests; none removes the limit")
 	return f
 }
 
@@ -77,14 +77,14 @@ func newKeyLimitFlags(set *pflag.FlagSet) *keyFlags {
 	f := &keyFlags{set: set}
 	set.Int64Var(&f.rateLimit, "rate-limit", 0, "Requests a minute (default: unlimited)")
 	set.StringVar(&f.expires, "expires", "",
-		"When the use ends: a time such as 2027-01-31 or 2027-01-31T18:00:00Z, or how long from now such as 90d; none: never")
+		"When access ends: a time such as 2027-01-31 or 2027-01-31T18:00:00Z, or a duration from now such as 90d; none means never")
 	f.budgets = make([]string, len(budgetFlags))
 	for i, b := range budgetFlags {
-		what := "US dollars that may be spent "
+		what := "Budget in US dollars "
 		if b.tokens != nil {
-			what = "Tokens that may be spent "
+			what = "Budget in tokens "
 		}
-		set.StringVar(&f.budgets[i], b.name, "", what+b.window+"; none: unlimited")
+		set.StringVar(&f.budgets[i], b.name, "", what+b.window+"; none removes the limit")
 	}
 	return f
 }
@@ -201,7 +201,7 @@ func setBudget[T any](set *pflag.FlagSet, name, text string, into **T, parse fun
 func parseTokens(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no number of tokens", text)
+		return 0, fmt.Errorf("%q is not a number of tokens", text)
 	}
 	return n, nil
 }

@@ -15,7 +15,7 @@ import (
 func userCommands(o *options) *cobra.Command {
 	add := &cobra.Command{
 		Use:   "add <id>",
-		Short: "Makes a user and prints their first gateway key, this once",
+		Short: "Adds a user and prints their first gateway key, which is shown only once",
 		Args:  cobra.ExactArgs(1),
 		RunE: o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
 			user, key, created, err := s.InitUser(s.Ctx, args[0])
@@ -23,7 +23,7 @@ func userCommands(o *options) *cobra.Command {
 				return err
 			}
 			if !created {
-				return fmt.Errorf("there is a user %q already; make another key with: tollgate keychain keys create --user %s",
+				return fmt.Errorf("the user %q already exists; create another key with: tollgate keychain keys create --user %s",
 					user.ID, user.ID)
 			}
 			return s.Table(struct {
@@ -44,7 +44,7 @@ func userCommands(o *options) *cobra.Command {
 				return err
 			}
 			if len(users) == 0 && words == "" {
-				s.Note("There are no users yet; make one with: tollgate keychain users add <id>")
+				s.Note("There are no users yet; add one with: tollgate keychain users add <id>")
 			}
 			return s.Table(cli.List(users), func(w io.Writer) {
 				cli.Row(w, "USER", "MAIL ADDRESS", "NAME", "STATE", "CREATED")
@@ -61,16 +61,16 @@ func userCommands(o *options) *cobra.Command {
 			})
 		}),
 	}
-	list.Flags().StringVar(&words, "find", "", "A part of the id, mail address or name")
-	suspend := o.userCommand("suspend <user>", "Refuses all that a user sends from now on; what they have stays",
-		"is suspended. A running server refuses them within five seconds.",
+	list.Flags().StringVar(&words, "find", "", "Part of the id, mail address or name")
+	suspend := o.userCommand("suspend <user>", "Suspends a user: all their requests are refused; their data is kept",
+		"is suspended. A running server refuses their requests within five seconds.",
 		func(s *session) error { return s.SuspendUser(s.Ctx, s.user) })
-	resume := o.userCommand("resume <user>", "Lets a suspended user go on, or one in who waits for approval", "may go on.",
+	resume := o.userCommand("resume <user>", "Reactivates a suspended user, or approves one who is waiting", "may go on.",
 		func(s *session) error { return s.ResumeUser(s.Ctx, s.user) })
 	remove := o.userCommand("remove <user>",
-		"Removes a user with their keys, models, preferences and limits; their usage stays", "is removed.",
+		"Removes a user with their keys, models, preferences and limits; their usage is kept", "is removed.",
 		func(s *session) error { return s.RemoveUser(s.Ctx, s.user) })
-	return cli.Group(&cobra.Command{Use: "users", Short: "Makes, invites, lists, limits, suspends and removes users"},
+	return cli.Group(&cobra.Command{Use: "users", Short: "Adds, invites, lists, limits, suspends and removes users"},
 		add, invite(o), invitations(o), withdraw(o), list, limitUser(o), suspend, resume, remove)
 }
 
@@ -98,7 +98,7 @@ func (o *options) userCommand(use, short, done string, change func(s *session) e
 func keyCommands(o *options) *cobra.Command {
 	all := &cobra.Command{
 		Use:   "list --user <id>",
-		Short: "Lists the gateway keys of a user, masked, revoked ones too",
+		Short: "Lists the gateway keys of a user, masked, including revoked ones",
 		Args:  cobra.NoArgs,
 		RunE: o.show(func(s *session) error {
 			keys, err := s.Keys(s.Ctx, s.user)
@@ -110,20 +110,20 @@ func keyCommands(o *options) *cobra.Command {
 	}
 	revoke := &cobra.Command{
 		Use:   "revoke <key id> --user <id>",
-		Short: "Ends a gateway key for good",
+		Short: "Revokes a gateway key permanently",
 		Args:  cobra.ExactArgs(1),
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
 			if err := s.RevokeKey(s.Ctx, s.user, args[0]); err != nil {
 				return err
 			}
 			return s.Table(map[string]any{"id": args[0], "revoked": true}, func(w io.Writer) {
-				_, _ = fmt.Fprintf(w, "Revoked %s. A running server refuses it within five seconds.\n", cli.Cell(args[0]))
+				_, _ = fmt.Fprintf(w, "%s was revoked. A running server refuses it within five seconds.\n", cli.Cell(args[0]))
 			})
 		}),
 	}
 	rotate := &cobra.Command{
 		Use:   "rotate --user <id>",
-		Short: "Replaces the primary key of a user by a new one, printed this once",
+		Short: "Replaces the primary key of a user and prints the new one, which is shown only once",
 		Args:  cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
 			key, err := s.RegenerateKey(s.Ctx, s.user)
@@ -140,18 +140,19 @@ func keyCommands(o *options) *cobra.Command {
 func createKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --user <id> [--label <text>] [--rate-limit <n>] [--expires <when>] [--allow <model>,…] [--usd-per-day <amount>] [--team <name>] …",
-		Short: "Makes a gateway key and prints it, this once; a new user is made first",
+		Short: "Creates a gateway key, and the user if necessary, and prints the key once",
 		Long: `
-Makes a gateway key and prints it, this once. A new user is made first.
+Creates a gateway key and prints it, which is shown only once. A user who does not
+exist yet is created first.
 
-The limits are imposed: the user sees them and cannot change them, and what they
-make of the key, by a replacement or as another key, shares them. With --own they
-are the user's own. To bind all keys of a user: tollgate keychain users limit.
+The limits are imposed: the user sees them but cannot change them, and replacements of
+the key share them. With --own they are the user's own. To limit all keys of a user
+together, run: tollgate keychain users limit
 `,
 		Args: cobra.NoArgs,
 	}
 	flags := newKeyFlags(cmd.Flags())
-	team := cmd.Flags().String("team", "", "The team that the key is for, by name or id (default: that of the user)")
+	team := cmd.Flags().String("team", "", "Team that the key counts for, by name or id (default: the user's)")
 	cmd.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, _ []string) error {
 		options, err := flags.options()
 		if err != nil {
@@ -196,24 +197,24 @@ func (s *session) firstKey(flags *keyFlags, options keychain.KeyOptions) (*keych
 	if err != nil {
 		return nil, err
 	}
-	s.Note("There was no user %q, so it was made; this is its first key.", s.user)
+	s.Note("The user %q did not exist and was created; this is their first key.", s.user)
 	return &keychain.NewKey{GatewayKey: *changed, Key: key.Key}, nil
 }
 
 func updateKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update <key id> --user <id> [--label <text>] [--rate-limit <n> | --no-rate-limit] [--expires <when>] [--allow <model>,…] …",
-		Short: "Changes a gateway key; what no flag names stays",
+		Short: "Changes a gateway key; settings without a flag stay as they are",
 		Long: `
-Changes a gateway key. What no flag names stays.
+Changes a gateway key. Settings without a flag stay as they are.
 
-The limits are those that are imposed on the key, and on the keys that share them.
-With --own they are the user's own.
+The flags change the limits imposed on the key and on the keys that share them. With
+--own they change the user's own limits.
 `,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := newKeyFlags(cmd.Flags())
-	cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
+	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
 	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
 	cmd.MarkFlagsOneRequired(append(limitFlagNames, "label", "effort-mode", "no-rate-limit")...)
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
@@ -236,7 +237,7 @@ func showNewKey(w io.Writer, key *keychain.NewKey) {
 	cli.Row(w, "Key id:", key.ID)
 	cli.Row(w, "Label:", key.Label)
 	showOptions(w, &key.GatewayKey)
-	cli.Row(w, "Gateway key:", key.Key+"   (shown this once)")
+	cli.Row(w, "Gateway key:", key.Key+"   (shown only once)")
 }
 
 func showKeys(w io.Writer, keys ...keychain.GatewayKey) {

@@ -24,10 +24,10 @@ func limitCommand(
 	o *options, cmd *cobra.Command, find func(s *session, args []string) (limited, error),
 ) *cobra.Command {
 	flags := newLimitFlags(cmd.Flags())
-	cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
-	lift := cmd.Flags().Bool("lift", false, "Lifts all limits that are imposed")
+	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
+	lift := cmd.Flags().Bool("lift", false, "Remove all imposed limits")
 	until := cmd.Flags().String("until", "",
-		"Imposes the other flags for a time, until then, such as 2027-01-31 or 7d, in place of the limits of the same names; none ends that")
+		"Impose the given limits only until this time, such as 2027-01-31 or 7d, in place of the usual ones; none ends this")
 	cmd.MarkFlagsMutuallyExclusive("lift", "until")
 	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
 	for _, name := range append(limitFlagNames, "no-rate-limit") {
@@ -101,12 +101,11 @@ const limitFlagsUsage = "[--rate-limit <n> | --no-rate-limit] [--expires <when>]
 func limitUser(o *options) *cobra.Command {
 	return limitCommand(o, &cobra.Command{
 		Use:   "limit <user> " + limitFlagsUsage,
-		Short: "Imposes limits on a user, which all their keys share; without flags it shows them",
+		Short: "Imposes limits on a user, or shows them if no flag is given",
 		Long: `
-Imposes limits on a user. All keys of theirs share them, those that they make
-later too, and the user cannot change them. What no flag names stays; --lift
-takes all of them away; --until changes them for a time. Without flags it shows
-what there is.
+Imposes limits on a user. All their keys share them, including keys made later, and the
+user cannot change them. Limits without a flag stay as they are; --lift removes all of
+them, and --until changes them for a limited time. Without flags it shows the limits.
 `,
 		Args: cobra.ExactArgs(1),
 	}, func(s *session, args []string) (limited, error) {
@@ -120,11 +119,11 @@ what there is.
 func limitTeam(o *options) *cobra.Command {
 	return limitCommand(o, &cobra.Command{
 		Use:   "limit <team> " + limitFlagsUsage,
-		Short: "Imposes limits on a team, which all its members share; without flags it shows them",
+		Short: "Imposes limits on a team, or shows them if no flag is given",
 		Long: `
-Imposes limits on a team: on all requests that count for it together. No member
-can change them. What no flag names stays; --lift takes all of them away.
-Without flags it shows what there is.
+Imposes limits on a team, which all requests that count for the team share. No member
+can change them. Limits without a flag stay as they are; --lift removes all of them.
+Without flags it shows the limits.
 `,
 		Args: cobra.ExactArgs(1),
 	}, func(s *session, args []string) (limited, error) {
@@ -136,15 +135,15 @@ Without flags it shows what there is.
 func organisationCommands(o *options) *cobra.Command {
 	limit := limitCommand(o, &cobra.Command{
 		Use:   "limit " + limitFlagsUsage,
-		Short: "Imposes limits on all users together; without flags it shows them",
+		Short: "Imposes limits on the organisation, or shows them if no flag is given",
 		Long: `
-Imposes limits on the organisation: on all requests to the gateway together.
-What no flag names stays; --lift takes all of them away. Without flags it shows
-what there is.
+Imposes limits on the organisation, which all requests to the gateway share. Limits
+without a flag stay as they are; --lift removes all of them. Without flags it shows
+the limits.
 `,
 		Args: cobra.NoArgs,
 	}, func(*session, []string) (limited, error) {
 		return limited{keychain.OnOrganisation, keychain.Organisation, "organisation"}, nil
 	})
-	return cli.Group(&cobra.Command{Use: "organisation", Short: "Limits all users together"}, limit)
+	return cli.Group(&cobra.Command{Use: "organisation", Short: "Limits the organisation: all users together"}, limit)
 }

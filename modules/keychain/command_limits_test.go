@@ -70,7 +70,7 @@ func TestKeyLimits(t *testing.T) {
 		"--expires 2001-01-01":      "expires_at must be in the future",
 		"--allow gpt":               "allowed_models[0] must be provider/model",
 		"--allow nope/x":            `allowed_models[0] names the unknown model "nope/x"`,
-		"--tokens-per-day many":     `--tokens-per-day: "many" is no number of tokens`,
+		"--tokens-per-day many":     `--tokens-per-day: "many" is not a number of tokens`,
 		"--tokens-per-month 0":      "budgets.tokens_per_month must be from 1",
 		"--usd-per-day cheap":       `--usd-per-day: "cheap" is no amount`,
 		"--usd-per-month 0.0000001": "budgets.usd_per_month must be from 0.000001",
@@ -112,7 +112,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	l.fails("group must name some of", "usage", "report", "-u", "alice", "--by", "colour")
-	l.fails(`--from: "yesterday" is no time`, "usage", "report", "-u", "alice", "--from", "yesterday")
+	l.fails(`--from: "yesterday" is not a time`, "usage", "report", "-u", "alice", "--from", "yesterday")
 	l.fails("from must be before to", "usage", "report", "-u", "alice", "--from", "2026-11-21", "--to", "2026-11-21")
 	l.fails(`there is no user "bob"`, "usage", "report", "-u", "bob")
 }
@@ -146,7 +146,7 @@ func TestReencrypt(t *testing.T) {
 	}
 	configure(newer + " " + masterKey)
 	out, notes := l.run("re-encrypt", "--json")
-	if compact(t, out) != `{"total":1,"resealed":1,"changed":0,"unreadable":0}` || notes != "1 of 1 looked at\n" {
+	if compact(t, out) != `{"total":1,"resealed":1,"changed":0,"unreadable":0}` || notes != "1 of 1 checked\n" {
 		t.Errorf("with both keys: %s, notes %s", out, notes)
 	}
 	configure(newer)

@@ -18,7 +18,7 @@ import (
 func modelCommands(o *options) *cobra.Command {
 	remove := &cobra.Command{
 		Use:   "remove <entry> --user <id>",
-		Short: "Removes a model of the user's own, or what was changed of another one",
+		Short: "Removes a model that the user has added, or the user's changes to another model",
 		Args:  cobra.ExactArgs(1),
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
 			if err := s.RemoveModel(s.Ctx, s.user, args[0]); err != nil {
@@ -35,10 +35,10 @@ func modelCommands(o *options) *cobra.Command {
 func listModels(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list --user <id> [--all]",
-		Short: "Lists the models that the user's keys reach, in the order of trial",
+		Short: "Lists the models that the user can reach, in the order they are tried",
 		Args:  cobra.NoArgs,
 	}
-	every := cmd.Flags().Bool("all", false, "List models of providers without a key too")
+	every := cmd.Flags().Bool("all", false, "Include models of providers without a key")
 	cmd.RunE = o.show(func(s *session) error {
 		entries, err := s.Models(s.Ctx, s.catalog, s.user)
 		if err != nil {
@@ -47,7 +47,7 @@ func listModels(o *options) *cobra.Command {
 		if !*every {
 			entries = slices.DeleteFunc(entries, func(e keychain.ModelEntry) bool { return !e.ProviderConnected })
 			if len(entries) == 0 {
-				s.Note("No model can be reached: add a provider key with: tollgate keychain provider-keys add <provider> --user %s. "+
+				s.Note("The user cannot reach any model: add a provider key with: tollgate keychain provider-keys add <provider> --user %s. "+
 					"See all models with --all.", s.user)
 			}
 		}
@@ -70,7 +70,7 @@ func switchModel(o *options, verb string, enabled bool) *cobra.Command {
 func orderModel(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "priority <entry> <n> --user <id>",
-		Short:   "Orders a model inside its tier: lower is tried earlier, 0 is the default",
+		Short:   "Sets the priority of a model inside its tier: lower is tried earlier, 0 is the default",
 		Example: "  tollgate keychain models priority groq/llama-3.3-70b-versatile --user alice -- -10",
 		Args:    cobra.ExactArgs(2),
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
@@ -83,7 +83,7 @@ func orderModel(o *options) *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if strings.Contains(err.Error(), "shorthand") {
-			return fmt.Errorf("%w; a negative number goes to the end, behind two dashes: … --user alice -- -10", err)
+			return fmt.Errorf("%w; put a negative number at the end, after two dashes: … --user alice -- -10", err)
 		}
 		return err
 	})
@@ -101,21 +101,21 @@ func (s *session) changeModel(name string, change keychain.ModelChange) error {
 func addModel(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add <entry> --user <id> --base-url <url> --model <name> --tier low|medium|high [--wire <format>] [--key-from-env <name>]",
-		Short: "Adds a model at a base URL of the user's own",
+		Short: "Adds a model at a base URL that the user chooses",
 		Long: `
-Adds a model at a base URL of the user's own. The entry is the name that clients
-send, such as local/qwen. Base URLs that lead to private addresses are refused
-unless the configuration allows them: allow_networks of the option tollgate.
+Adds a model at a base URL that the user chooses. The entry is the name that
+clients send, such as local/qwen. Base URLs on private networks are refused unless the
+configuration allows them with allow_networks in the option tollgate.
 `,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
-	base := flags.String("base-url", "", "Where /chat/completions is appended, or /responses or /messages (required)")
-	model := flags.String("model", "", "The name that the server at the base URL knows it by (required)")
+	base := flags.String("base-url", "", "Base URL, to which /chat/completions, /responses or /messages is appended (required)")
+	model := flags.String("model", "", "Name of the model at that server (required)")
 	tier := flags.String("tier", "", "low, medium or high (required)")
 	wire := flags.String("wire", "", "The format that the server speaks: chat, responses or messages (default: chat)")
 	variable := flags.String("key-from-env", "",
-		"The environment variable that holds the key of the server (default: it needs none)")
+		"Environment variable with the server's key (default: no key)")
 	cli.Required(cmd, "base-url", "model", "tier")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		custom := keychain.CustomModel{Entry: args[0], BaseURL: *base, Wire: *wire, Model: *model}
@@ -130,8 +130,8 @@ unless the configuration allows them: allow_networks of the option tollgate.
 		}
 		entry, err := s.AddModel(s.Ctx, s.user, custom)
 		if refusal, ok := apierror.From(err); ok && refusal.Param == "base_url" && string(s.App.Whole()) == "{}" {
-			return fmt.Errorf("%s. There is no Caddyfile in this folder, so no configuration was read: "+
-				"give that of the server with --config", refusal.Message)
+			return fmt.Errorf("%s. No configuration was read, because there is no Caddyfile in this folder: "+
+				"name the server's file with --config", refusal.Message)
 		}
 		if err != nil {
 			return err
@@ -169,13 +169,13 @@ func preferenceCommands(o *options) *cobra.Command {
 func setPreferences(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set --user <id> [--prefer <provider,…>] [--exclude-provider <provider,…>] [--exclude-model <entry,…>]",
-		Short: `Replaces the lists that are given, the others stay; "" empties one`,
+		Short: `Replaces the lists that are given and keeps the others; "" empties a list`,
 		Args:  cobra.NoArgs,
 	}
 	flags := cmd.Flags()
-	prefer := flags.StringSlice("prefer", nil, "Providers to try first inside each tier, in this order")
-	providers := flags.StringSlice("exclude-provider", nil, "Providers never to use")
-	models := flags.StringSlice("exclude-model", nil, "Models never to use")
+	prefer := flags.StringSlice("prefer", nil, "Providers to try first in each tier, in this order")
+	providers := flags.StringSlice("exclude-provider", nil, "Providers that are never used")
+	models := flags.StringSlice("exclude-model", nil, "Models that are never used")
 	cmd.MarkFlagsOneRequired("prefer", "exclude-provider", "exclude-model")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
 		p, err := s.Preferences(s.Ctx, s.user)

@@ -45,7 +45,7 @@ func (o *options) forOwner(
 ) {
 	cmd.Flags().StringVarP(&o.user, "user", "u", "", "The user, by id or mail address")
 	team := cmd.Flags().String("team", "", "The team, by id or name")
-	all := cmd.Flags().Bool("organisation", false, "The organisation, whose keys serve everybody")
+	all := cmd.Flags().Bool("organisation", false, "The organisation, whose keys serve all users")
 	cmd.MarkFlagsOneRequired("user", "team", "organisation")
 	cmd.MarkFlagsMutuallyExclusive("user", "team", "organisation")
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
@@ -67,7 +67,7 @@ func (o *options) forOwner(
 func listProviderKeys(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list " + ownerUsage,
-		Short: "Lists the provider keys of a user, masked; those of a team or the organisation with what they spent",
+		Short: "Lists provider keys, masked; those of a team or the organisation with their spending",
 		Args:  cobra.NoArgs,
 	}
 	o.forOwner(cmd, func(s *session, _ *cobra.Command, _ []string, owner keychain.Owner) error {
@@ -91,18 +91,18 @@ func limitProviderKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "limit <key id> " + ownerUsage +
 			" [--usd-per-month <amount>] [--rate-limit <n>] [--expires <when>] … | --lift",
-		Short: "Limits what a provider key is used for; without flags it shows the limits",
+		Short: "Limits the use of a provider key, or shows its limits if no flag is given",
 		Long: `
-Limits what a provider key is used for: money and tokens a day, week, month and
-in total, requests a minute, and an end. A key that has spent a budget is passed
-over until the budget begins anew. What no flag names stays; --lift takes all
-limits away. Without flags it shows what there is.
+Limits the use of a provider key: money and tokens a day, week, month and in total,
+requests a minute, and an expiry. A key that has used up a budget is skipped until the
+next period. Limits without a flag stay as they are; --lift removes all of them. Without
+flags it shows the limits.
 `,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := newKeyLimitFlags(cmd.Flags())
-	cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
-	lift := cmd.Flags().Bool("lift", false, "Lifts all limits")
+	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
+	lift := cmd.Flags().Bool("lift", false, "Remove all limits")
 	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
 	names := append(slices.Clone(keyLimitFlagNames), "no-rate-limit")
 	for _, name := range names {
@@ -115,7 +115,7 @@ limits away. Without flags it shows what there is.
 		}
 		at := slices.IndexFunc(keys, func(k keychain.OwnedKey) bool { return k.ID == args[0] })
 		if at < 0 {
-			return fmt.Errorf("there is no such provider key %q; see all with: tollgate keychain provider-keys list", args[0])
+			return fmt.Errorf("there is no provider key %q; list all with: tollgate keychain provider-keys list", args[0])
 		}
 		key := keys[at]
 		if slices.ContainsFunc(append(names, "lift"), cmd.Flags().Changed) {
@@ -143,14 +143,14 @@ func addProviderKey(o *options) *cobra.Command {
 		Use:   "add <provider> " + ownerUsage + " [--label <text>] [--from-env <name>]",
 		Short: "Stores a provider key, encrypted",
 		Long: `
-Stores a provider key, encrypted. The key is read from standard input, asked for
-on a terminal, or taken from the environment variable of --from-env. It is never
-an argument, since other users of the machine can read those.
+Stores a provider key, encrypted. The key is read from standard input, or from the
+environment variable that --from-env names; on a terminal the command asks for it. It
+is never an argument, because other users of the machine can read those.
 `,
 		Args: cobra.ExactArgs(1),
 	}
 	label := cmd.Flags().String("label", "", "What the key is for")
-	variable := cmd.Flags().String("from-env", "", "The environment variable that holds the key")
+	variable := cmd.Flags().String("from-env", "", "Environment variable with the key")
 	o.forOwner(cmd, func(s *session, cmd *cobra.Command, args []string, owner keychain.Owner) error {
 		known := func(code string) bool { _, ok := s.catalog.Provider(code); return ok }
 		if !known(args[0]) { // checked before the user is asked for the key
@@ -200,7 +200,7 @@ func readSecret(cmd *cobra.Command, variable string) (string, error) {
 func fromEnvironment(variable string) (string, error) {
 	secret := strings.TrimSpace(os.Getenv(variable))
 	if secret == "" {
-		return "", fmt.Errorf("the environment variable %s is not set, or empty", variable)
+		return "", fmt.Errorf("the environment variable %s is not set or is empty", variable)
 	}
 	return secret, nil
 }

@@ -12,17 +12,16 @@ import (
 func reencryptCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "re-encrypt",
-		Short: "Seals what is under an older master key with the current one",
+		Short: "Re-encrypts secrets that an older master key has sealed",
 		Long: `
-Seals the provider keys and the keys of custom models that are under an older
-master key with the current one, the first of the keyring, with which all nodes
-seal from then on: each must have it. The server may run meanwhile. It can be
-interrupted and run again; when it has nothing left to do, the older master key
-can be taken out of the keyring. Webhooks of a board: tollgate board re-encrypt.
+Re-encrypts the provider keys and the keys of custom models with the current master
+key, the first of the keyring. All servers use that key from then on, so each must have
+it. The server may keep running. The command can be interrupted and run again; once it
+has nothing left to do, the older master key can be removed from the keyring.
 `,
 		Args: cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			result, err := s.Reencrypt(s.Ctx, func(done, total int) { s.Note("%d of %d looked at", done, total) })
+			result, err := s.Reencrypt(s.Ctx, func(done, total int) { s.Note("%d of %d checked", done, total) })
 			if err != nil {
 				return err
 			}

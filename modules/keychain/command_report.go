@@ -16,13 +16,13 @@ import (
 func reportCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report --user <id> [--from <day>] [--to <day>] [--by <group>,…]",
-		Short: "Sums up what a user asked for, spent and waited",
+		Short: "Reports a user's requests, spending and latency",
 		Args:  cobra.NoArgs,
 	}
 	flags := cmd.Flags()
 	period := newPeriodFlags(flags)
 	by := flags.StringSlice("by", nil,
-		"What to sum by: provider, model, day, hour, key, tier (default: provider,model,day)")
+		"Grouping: provider, model, day, hour, key, tier (default: provider,model,day)")
 	cmd.RunE = o.show(func(s *session) error {
 		q := spending.UsageQuery{Group: *by}
 		if err := period.read(&q.From, &q.To); err != nil {
@@ -42,8 +42,8 @@ type periodFlags struct{ from, to *string }
 
 func newPeriodFlags(set *pflag.FlagSet) periodFlags {
 	return periodFlags{
-		set.String("from", "", "Begin, such as 2027-01-31 or 2027-01-31T18:00:00Z (default: 30 days before the end)"),
-		set.String("to", "", "End, itself not in the report (default: now)"),
+		set.String("from", "", "Start, such as 2027-01-31 or 2027-01-31T18:00:00Z (default: 30 days before the end)"),
+		set.String("to", "", "End, exclusive (default: now)"),
 	}
 }
 
@@ -70,7 +70,7 @@ func parseMoment(text string) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time such as 2027-01-31 or 2027-01-31T18:00:00Z", text)
+	return time.Time{}, fmt.Errorf("%q is not a time such as 2027-01-31 or 2027-01-31T18:00:00Z", text)
 }
 
 func showReport(w io.Writer, r *spending.UsageReport) {

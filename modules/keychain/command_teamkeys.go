@@ -13,7 +13,7 @@ import (
 // teamKeys returns the commands that list, create and revoke the gateway keys of a team.
 func teamKeys(o *options) []*cobra.Command {
 	list := &cobra.Command{
-		Use: "keys <team>", Short: "Lists the gateway keys that belong to a team and to no person", Args: cobra.ExactArgs(1),
+		Use: "keys <team>", Short: "Lists the gateway keys that belong to a team rather than a person", Args: cobra.ExactArgs(1),
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
 			team, err := s.Team(s.Ctx, args[0])
 			if err != nil {
@@ -28,11 +28,11 @@ func teamKeys(o *options) []*cobra.Command {
 	}
 	create := &cobra.Command{
 		Use:   "create-key <team> [--label <text>] [--rate-limit <n>] [--expires <when>] [--allow <model>,…] [--usd-per-day <amount>] …",
-		Short: "Makes a gateway key that belongs to a team and prints it, this once",
+		Short: "Creates a gateway key that belongs to a team and prints it, which is shown only once",
 		Long: `
-Makes a gateway key for the services of a team and prints it, this once. It belongs
-to the team and to no person: what asks with it counts for the team, and goes on
-whoever leaves. It ends with the team.
+Creates a gateway key for the services of a team and prints it, which is shown only
+once. It belongs to the team and not to a person: its requests count for the team, and
+it keeps working when people leave. It ends with the team.
 `,
 		Args: cobra.ExactArgs(1),
 	}
@@ -54,9 +54,9 @@ whoever leaves. It ends with the team.
 		}
 		return s.Table(key, func(w io.Writer) { showNewKey(w, key) })
 	}))
-	revoke := o.teamCommand("revoke-key <team> <key id>", "Ends a gateway key of a team for good", 2,
+	revoke := o.teamCommand("revoke-key <team> <key id>", "Revokes a gateway key of a team permanently", 2,
 		func(s *session, team keychain.Team, args []string) (done string, err error) {
-			return fmt.Sprintf("Revoked %s. A running server refuses it within five seconds.", args[1]),
+			return fmt.Sprintf("%s was revoked. A running server refuses it within five seconds.", args[1]),
 				s.RevokeKey(s.Ctx, team.ID, args[1])
 		})
 	return []*cobra.Command{list, create, revoke}

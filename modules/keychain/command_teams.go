@@ -39,21 +39,21 @@ func teamCommands(o *options) *cobra.Command {
 				return err
 			}
 			if len(teams) == 0 {
-				s.Note("There are no teams yet; make one with: tollgate keychain teams add <name>")
+				s.Note("There are no teams yet; add one with: tollgate keychain teams add <name>")
 			}
 			return s.Table(cli.List(teams), func(w io.Writer) { showTeams(w, teams...) })
 		}),
 	}
-	rename := o.teamCommand("rename <team> <new name>", "Gives a team another name", 2,
+	rename := o.teamCommand("rename <team> <new name>", "Renames a team", 2,
 		func(s *session, team keychain.Team, args []string) (done string, err error) {
 			return "The team " + team.Name + " is called " + args[1] + " now.", s.RenameTeam(s.Ctx, team.ID, args[1])
 		})
-	remove := o.teamCommand("remove <team>", "Removes a team and its limits; its members and what it spent stay", 1,
+	remove := o.teamCommand("remove <team>", "Removes a team and its limits; its members and its usage are kept", 1,
 		func(s *session, team keychain.Team, _ []string) (done string, err error) {
 			return "The team " + team.Name + " is removed.", s.RemoveTeam(s.Ctx, team.ID)
 		})
 	return cli.Group(&cobra.Command{
-		Use: "teams", Short: "Makes, lists and limits teams, says who is in them, and makes keys for them",
+		Use: "teams", Short: "Adds, lists and limits teams, and manages their members and keys",
 	},
 		append([]*cobra.Command{add, list, rename, remove, members(o), join(o), leave(o), limitTeam(o), spendingCommand(o)},
 			teamKeys(o)...)...)
@@ -81,7 +81,7 @@ func (o *options) teamCommand(
 
 func members(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "members <team>", Short: "Lists who is in a team", Args: cobra.ExactArgs(1),
+		Use: "members <team>", Short: "Lists the members of a team", Args: cobra.ExactArgs(1),
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
 			team, err := s.Team(s.Ctx, args[0])
 			if err != nil {
@@ -104,7 +104,7 @@ func members(o *options) *cobra.Command {
 
 func join(o *options) *cobra.Command {
 	var member keychain.Membership
-	cmd := o.teamCommand("join <team> <user>", "Adds a user to a team, or changes how they are in it", 2,
+	cmd := o.teamCommand("join <team> <user>", "Adds a user to a team, or changes their role in it", 2,
 		func(s *session, team keychain.Team, args []string) (done string, err error) {
 			user, err := s.member(args[1])
 			if err != nil {
@@ -113,15 +113,15 @@ func join(o *options) *cobra.Command {
 			return user + " is in the team " + team.Name + ".", s.SetMember(s.Ctx, team.ID, user, member)
 		})
 	cmd.Flags().StringVar(&member.Role, "role", "",
-		"admin: adds and removes members and sees what the team spends; member (default: as it is, and member for someone new)")
+		"Role: admin (adds and removes members and sees the team's spending) or member (default: unchanged, member for a new one)")
 	cmd.Flags().BoolVar(&member.Default, "default", false,
-		"Make it the team that the user's keys count for unless they were made for another")
+		"Make this the default team, which the user's keys count for unless they were made for another")
 	return cmd
 }
 
 func leave(o *options) *cobra.Command {
 	return o.teamCommand("leave <team> <user>",
-		"Takes a user out of a team; their keys count for their default team then", 2,
+		"Removes a user from a team; their keys then count for their default team", 2,
 		func(s *session, team keychain.Team, args []string) (done string, err error) {
 			user, err := s.member(args[1])
 			if err != nil {
@@ -141,13 +141,13 @@ func (s *session) member(name string) (string, error) {
 func spendingCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [--from <day>] [--to <day>] [--by <group>,…] [--compare]",
-		Short: "Sums up what all users asked for and spent, by team, user, tag …",
+		Short: "Reports the requests and spending of all users, by team, user, tag and so on",
 		Args:  cobra.NoArgs,
 	}
 	period := newPeriodFlags(cmd.Flags())
 	by := cmd.Flags().StringSlice("by", nil,
-		"What to sum by: organisation, team, user, key, provider, model, tag, end_user, day, hour (default: team,model)")
-	compare := cmd.Flags().Bool("compare", false, "Adds what was spent in the time before that is as long")
+		"Grouping: organisation, team, user, key, provider, model, tag, end_user, day, hour (default: team,model)")
+	compare := cmd.Flags().Bool("compare", false, "Compare with the period of the same length before it")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
 		q := spending.Query{By: *by, Compare: *compare}
 		if err := period.read(&q.From, &q.To); err != nil {

@@ -238,8 +238,8 @@ func TestText(t *testing.T) {
 		}
 	}
 	check("USER  MAIL ADDRESS  NAME  STATE  CREATED\n", "There are no users yet", "users", "list")
-	check("User:               alice\nKey id:             gk_ID\nLabel:              laptop\nRequests a minute:  9\nGateway key:        ak-KEY   (shown this once)\n",
-		`There was no user "alice"`, "keys", "create", "--user", "alice", "--label", "laptop", "--rate-limit", "9", "--own")
+	check("User:               alice\nKey id:             gk_ID\nLabel:              laptop\nRequests a minute:  9\nGateway key:        ak-KEY   (shown only once)\n",
+		`The user "alice" did not exist`, "keys", "create", "--user", "alice", "--label", "laptop", "--rate-limit", "9", "--own")
 	check("alice  -             -     active  TIME\n", "", "users", "list")
 	check("gk_ID", "", "users", "add", "carol")
 	out, _ := l.run("keys", "list", "-u", "alice")
@@ -247,10 +247,10 @@ func TestText(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	id := idText.FindString(out)
-	check("Revoked gk_ID. A running server refuses it within five seconds.\n", "", "keys", "revoke", id, "-u", "alice")
+	check("gk_ID was revoked. A running server refuses it within five seconds.\n", "", "keys", "revoke", id, "-u", "alice")
 	check("revoked", "", "keys", "list", "-u", "alice")
 	check("ak-KEY", "", "keys", "rotate", "-u", "alice")
-	check("TIER", "No model can be reached", "models", "list", "-u", "alice")
+	check("TIER", "The user cannot reach any model", "models", "list", "-u", "alice")
 	check("groq      -      gsk_01…WXYZ", "", "provider-keys", "add", "groq", "-u", "alice")
 	check("groq/llama-3.1-8b-instant", "", "models", "list", "-u", "alice")
 	check("no       0         yes", "", "models", "disable", "groq/llama-3.1-8b-instant", "-u", "alice")
@@ -275,12 +275,12 @@ func TestErrors(t *testing.T) {
 		"users nonsense":                         `unknown command "nonsense"`,
 		"users add":                              "accepts 1 arg",
 		"users add a b":                          "accepts 1 arg",
-		"users add alice":                        "there is a user \"alice\" already; make another key with: tollgate keychain keys create --user alice",
+		"users add alice":                        "the user \"alice\" already exists; create another key with: tollgate keychain keys create --user alice",
 		"users list x":                           `unknown command "x"`,
 		"keys create":                            `required flag(s) "user" not set`,
 		"keys list":                              `required flag(s) "user" not set`,
 		"keys create x -u a":                     `unknown command "x"`,
-		"keys list -u nobody":                    `there is no user "nobody"; make one with: tollgate keychain users add`,
+		"keys list -u nobody":                    `there is no user "nobody"; add one with: tollgate keychain users add`,
 		"keys create -u alice --rate-limit 0":    "rate_limit_per_minute must be from 1",
 		"keys create -u alice --rate-limit many": "invalid argument",
 		"keys create -u nobody --rate-limit -1":  "rate_limit_per_minute must be from 1",
@@ -305,7 +305,7 @@ func TestErrors(t *testing.T) {
 		"models disable x/y -u alice":                                                    `there is no model entry "x/y"`,
 		"models disable openai/gpt-5.4-nano -u nobody":                                   `there is no user "nobody"`,
 		"models priority openai/gpt-5.4-nano many -u alice":                              `the priority "many" is not a whole number`,
-		"models priority openai/gpt-5.4-nano -5 -u alice":                                "behind two dashes",
+		"models priority openai/gpt-5.4-nano -5 -u alice":                                "after two dashes",
 		"models priority openai/gpt-5.4-nano 5000000 -u alice":                           "priority must be from",
 		"models priority openai/gpt-5.4-nano -u alice":                                   "accepts 2 arg",
 		"models add local/x -u alice":                                                    `required flag(s) "base-url", "model", "tier" not set`,

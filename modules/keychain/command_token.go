@@ -18,16 +18,16 @@ import (
 func tokenCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token <user> [--ttl <duration>]",
-		Short: "Prints a token with which a user signs in to the management API",
+		Short: "Prints a token for the management API in a user's name",
 		Long: `
-Prints a token with which a user signs in to the management API (/users/ and
-/keychain-keys/), for a first try, support and development. The server accepts
-it with "api_auth user_jwt", unless that has "local off". It cannot be revoked
-other than by a new key of the keyring: keep its life short.
+Prints a token for the management API in a user's name (/users/ and
+/keychain-keys/), for trying it out, support and development. The server accepts it with
+"api_auth user_jwt", unless that has "local off". It can only be revoked by changing the
+keyring, so keep its lifetime short.
 `,
 		Args: cobra.ExactArgs(1),
 	}
-	life := cmd.Flags().String("ttl", "12h", "How long the token is good, at most 30d")
+	life := cmd.Flags().String("ttl", "12h", "Lifetime of the token, at most 30d")
 	cmd.RunE = o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
 		ttl, err := caddy.ParseDuration(*life)
 		if err != nil {
@@ -45,10 +45,10 @@ other than by a new key of the keyring: keep its life short.
 			// The token is alone on standard output, so that $(tollgate keychain token alice) works.
 			_, _ = fmt.Fprintln(w, token)
 			if localOff(gjson.ParseBytes(s.App.Whole())) {
-				s.Note("This configuration has `local off`: no site of it takes the token.")
+				s.Note("This configuration has `local off`: none of its sites accepts the token.")
 				return
 			}
-			s.Note("Signs in %s until %s.", cli.Cell(args[0]), when(&expires))
+			s.Note("The token is valid for %s until %s.", cli.Cell(args[0]), when(&expires))
 		})
 	})
 	return cmd

@@ -52,7 +52,7 @@ func TestToken(t *testing.T) {
 		if claims["iss"] != apiauth.UserTokenIssuer || claims["sub"] != "alice" || life != want.Seconds() {
 			t.Errorf("%s: %v", args, claims)
 		}
-		if strings.Contains(notes, token) || steady(notes) != "Signs in alice until TIME.\n" {
+		if strings.Contains(notes, token) || steady(notes) != "The token is valid for alice until TIME.\n" {
 			t.Errorf("%s: notes %q", args, notes)
 		}
 	}
@@ -98,9 +98,9 @@ func TestTokenWithoutConfiguration(t *testing.T) {
 func TestTokenNobodyTakes(t *testing.T) {
 	const off, on = `{"provider":{"provider":"user_jwt","disable_local":true}}`, `{"provider":{"provider":"user_jwt"}}`
 	for handlers, want := range map[string]string{
-		off:            "This configuration has `local off`: no site of it takes the token.\n",
-		off + "," + on: "Signs in alice until TIME.\n",
-		"":             "Signs in alice until TIME.\n",
+		off:            "This configuration has `local off`: none of its sites accepts the token.\n",
+		off + "," + on: "The token is valid for alice until TIME.\n",
+		"":             "The token is valid for alice until TIME.\n",
 	} {
 		t.Chdir(t.TempDir())
 		config := `{"apps":{"tollgate":{"keyring":{"ring":"aes","keys":["` + base64.StdEncoding.EncodeToString(make([]byte, 32)) + `"]}},` +

@@ -82,8 +82,8 @@ func usageCommands(o *options) *cobra.Command {
 		Short: "Lists the last requests of a user, newest first",
 		Args:  cobra.NoArgs,
 	}
-	limit := cmd.Flags().Int("limit", 20, "How many, from 1 to 500")
-	before := cmd.Flags().Int64("before", 0, "Only requests older than the one with this id")
+	limit := cmd.Flags().Int("limit", 20, "Number of rows, from 1 to 500")
+	before := cmd.Flags().Int64("before", 0, "List only requests before the one with this id")
 	cmd.RunE = o.show(func(s *session) error {
 		if *limit < 1 || *limit > 500 {
 			return fmt.Errorf("--limit must be from 1 to 500")
@@ -101,7 +101,7 @@ func usageCommands(o *options) *cobra.Command {
 		}
 		return s.Table(requests, func(w io.Writer) { showRequests(w, records) })
 	})
-	return cli.Group(&cobra.Command{Use: "usage", Short: "Shows what users asked for"}, o.forUser(reportCommand(o)),
+	return cli.Group(&cobra.Command{Use: "usage", Short: "Shows the requests of users"}, o.forUser(reportCommand(o)),
 		o.forUser(cmd))
 }
 

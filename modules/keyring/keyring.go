@@ -19,10 +19,10 @@ func init() {
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "keyring",
 		Usage: "<command> [--config <file>] [--adapter <name>]",
-		Short: "Manages what the keyring has to do with the databases",
+		Short: "Manages the master keys that seal the secrets in the databases",
 		Long: `
-A node does not serve while its keyring is not the one that sealed the secrets in
-a database. Run it in the folder of the server and as the user of the server.
+A server does not start serving if its keyring is not the one that sealed the secrets
+in its database. Run these commands in the folder of the server and as its user.
 `,
 		CobraFunc: keyringCommands,
 	})
@@ -34,18 +34,18 @@ func keyringCommands(root *cobra.Command) {
 	var service string
 	adopt := &cobra.Command{
 		Use: "adopt [--service <name>]", Args: cobra.NoArgs,
-		Short: "Makes the keyring of the configuration that of a service's database",
+		Short: "Makes a service's database accept the keyring of the configuration",
 		Long: `
-Makes the keyring of the configuration the one that every node on the service's
-database has to have. What was sealed with master keys that it lacks is lost and has
-to be stored again: it is for keys that are lost. Where they are not, put the new
-key before the old one and run: tollgate keychain re-encrypt
+Makes the keyring of the configuration the one that every server on the service's
+database must have. Use it only if a master key is lost: secrets sealed with keys that
+this keyring lacks are lost too and must be entered again. To change a key that you
+still have, put the new key before the old one and run: tollgate keychain re-encrypt
 `,
 		RunE: o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
 			if err := s.App.AdoptKeyring(s.Ctx, service); err != nil {
 				return err
 			}
-			s.Note("The keyring is that of the service %s now.", service)
+			s.Note("The database of the service %s now accepts this keyring.", service)
 			return nil
 		}),
 	}
@@ -64,14 +64,15 @@ var errNotFar = errors.New("the configuration has no keyring transit")
 func wrapCommand(o *cli.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wrap [--existing]", Args: cobra.NoArgs,
-		Short: "Prints a master key that the key management server has encrypted",
+		Short: "Makes a master key and prints it encrypted by the key management server",
 		Long: `
-Makes a master key, has the server of keyring transit encrypt it, and prints that:
-it is for the arguments of keyring transit, or for a line of its file. --existing
-reads a master key from standard input instead, such as that of keyring aes.
+Makes a master key, has the server of keyring transit encrypt it, and prints the
+result, to be used as an argument of keyring transit or as a line of its file.
+With --existing it reads a master key from standard input instead of making one,
+for example the one of keyring aes.
 `,
 	}
-	existing := cmd.Flags().Bool("existing", false, "Reads the master key from standard input")
+	existing := cmd.Flags().Bool("existing", false, "Read a master key from standard input instead of making one")
 	cmd.RunE = o.Run(func(s *cli.Session, cmd *cobra.Command, _ []string) error {
 		ring, ok := s.App.KeyringModule().(far)
 		if !ok {
@@ -100,11 +101,11 @@ reads a master key from standard input instead, such as that of keyring aes.
 func unwrapCommand(o *cli.Flags) *cobra.Command {
 	return &cobra.Command{
 		Use: "unwrap", Args: cobra.NoArgs,
-		Short: "Prints the master keys of keyring transit in the clear, to leave it",
+		Short: "Prints the master keys of keyring transit unencrypted, to go back to keyring aes",
 		Long: `
-Has the key management server open the master keys of keyring transit, and prints
-them as keyring aes takes them: to go back to that. Whoever has them and the
-database can read what is sealed.
+Has the key management server decrypt the master keys of keyring transit, and prints
+them in the form of keyring aes, for going back to that. Anyone who has both these
+keys and the database can read the secrets.
 `,
 		RunE: o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
 			ring, ok := s.App.KeyringModule().(far)

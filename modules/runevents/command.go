@@ -14,14 +14,14 @@ import (
 var command = caddycmd.Command{
 	Name:  "events",
 	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
-	Short: "Looks after run events",
+	Short: "Imports and generates reports of run events, and manages rejected commands",
 	Long: `
-Loads reports of agents' runs from files, makes test data out of real ones, and
+Imports reports of agents' runs from files, generates test data from real reports, and
 shows commands that could not be stored.
 
-It works on the database that the configuration names, while the server runs
-and while it does not. Run it in the folder of the server and as the user of the
-server, since paths such as data/tollgate.db count from the working directory.
+It uses the database of the configuration and works whether or not the server is
+running. Run it in the folder of the server and as the user of the server, because
+paths such as data/tollgate.db are relative to the working directory.
 `,
 	CobraFunc: commands,
 }

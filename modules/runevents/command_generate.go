@@ -19,17 +19,17 @@ func generateCommand(o *options) *cobra.Command {
 	var g generator
 	cmd := &cobra.Command{
 		Use:   "generate <folder or file>...",
-		Short: "Makes the runs of many nodes out of real reports",
+		Short: "Generates reports of many nodes from real reports",
 		Long: `
-Makes reports of as many nodes as wanted out of real ones, which are files as
-"import" takes them: each gets the name of a node, times that end now, and a
-transaction of its own. They are stored, or written to a folder with --out.
+Generates reports of any number of nodes from real ones, which are files in the form
+that "import" reads. Each report gets the name of a node, times that end now, and its
+own transaction. The reports are stored, or written to a folder with --out.
 `,
 		Args: cobra.MinimumNArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&g.nodes, "nodes", 100, "Number of nodes")
-	flags.IntVar(&g.runs, "runs", 2, "Runs of each node")
+	flags.IntVar(&g.runs, "runs", 2, "Number of runs of each node")
 	flags.DurationVar(&g.interval, "interval", 30*time.Minute, "Time between two runs of a node")
 	flags.StringVar(&g.domain, "domain", "example.com", "Domain of the nodes' names")
 	flags.StringVar(&g.out, "out", "", "Folder to write the reports to, instead of storing them")
@@ -40,7 +40,7 @@ transaction of its own. They are stored, or written to a folder with --out.
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if g.nodes < 1 || g.runs < 1 || g.interval < 0 {
-			return errors.New("nodes and runs must be at least 1, the interval not negative")
+			return errors.New("--nodes and --runs must be at least 1, and the interval must not be negative")
 		}
 		if g.out == "" {
 			return store(cmd, args)

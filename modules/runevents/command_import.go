@@ -38,16 +38,15 @@ func importCommand(o *options) *cobra.Command {
 	var version int
 	cmd := &cobra.Command{
 		Use:   "import <folder or file>...",
-		Short: "Stores reports from files",
+		Short: "Imports reports from files",
 		Long: `
-Stores reports of agents' runs: files that end in .json or .json.gz, each the
-payload of one "store report" command. Reports that are there already change
-nothing, so that an import that was cut short is simply started again. A file
-that cannot be read or stored is told, with the reason, and the others are
-stored all the same; the exit status is then 1.
+Imports reports of agents' runs from files that end in .json or .json.gz, each the
+payload of one "store report" command. Reports that are already stored are skipped, so
+an interrupted import can simply be run again. If a file cannot be read or stored, the
+command prints the reason, continues with the others, and exits with status 1.
 
-Nothing is too old to be imported, but the server deletes what is older than its
-own settings keep.
+Reports of any age are imported, but the server deletes those that are older than its
+retention settings allow.
 `,
 		Args: cobra.MinimumNArgs(1),
 	}

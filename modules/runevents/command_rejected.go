@@ -18,15 +18,15 @@ func rejectedCommands(o *options) *cobra.Command {
 	var all bool
 	retry := &cobra.Command{
 		Use:   "retry <id>... | --all",
-		Short: "Carries rejected commands out again; those that work leave the list",
+		Short: "Retries rejected commands; those that succeed leave the list",
 		RunE: o.find(func(s *session, args []string) error {
 			return s.retry(args, all)
 		}),
 	}
-	retry.Flags().BoolVar(&all, "all", false, "All of the list")
+	retry.Flags().BoolVar(&all, "all", false, "Retry all of the list")
 	return cli.Group(&cobra.Command{Use: "rejected", Short: "Shows and retries commands that could not be stored"},
 		&cobra.Command{
-			Use: "list", Short: "Lists rejected commands, youngest first", Args: cobra.NoArgs,
+			Use: "list", Short: "Lists rejected commands, newest first", Args: cobra.NoArgs,
 			RunE: o.find(func(s *session, _ []string) error { return s.listRejected() }),
 		},
 		&cobra.Command{
@@ -53,7 +53,7 @@ func (s *session) listRejected() error {
 func number(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not the number of a rejected command; see: tollgate events rejected list", text)
+		return 0, fmt.Errorf("%q is not the id of a rejected command; list them with: tollgate events rejected list", text)
 	}
 	return id, nil
 }
@@ -88,7 +88,7 @@ func (s *session) showRejected(args []string) error {
 // again.
 func (s *session) retry(args []string, all bool) error {
 	if all == (len(args) > 0) {
-		return errors.New("name the numbers of commands, or --all")
+		return errors.New("name the ids of commands, or use --all")
 	}
 	var ids []int64
 	for _, arg := range args {

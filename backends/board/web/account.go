@@ -31,7 +31,7 @@ func (c *call) savePassword() error {
 		return c.ShowForm(err, "password", "Password", nil)
 	}
 	c.SignIn(cookie, accounts.SessionIdle)
-	return c.Redirect("/account/password", "The password is changed. All other browsers are signed out.")
+	return c.Redirect("/account/password", "The password was changed. All other browsers are signed out.")
 }
 
 // tokensPage lists the tokens of a member, with a form to make one.
@@ -88,7 +88,7 @@ func (c *call) issueToken() error {
 
 func (c *call) revokeToken() error {
 	return c.Then(c.Accounts.RevokeOwnToken(c.Context(), c.actor, c.ID("tokenId")), "/account/tokens",
-		"The token is revoked.")
+		"The token was revoked.")
 }
 
 // subscriptionsPage lists the threads and forums that a member follows.

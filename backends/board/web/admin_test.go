@@ -190,7 +190,7 @@ func TestAdministration(t *testing.T) {
 		bob.Get("/account").Want(200, "<h1>Sign in</h1>") // signed out
 		p = p.Send(one, "do", "unban").Want(200, "bob was let in again.")
 		p.Send(one, "do", "password").Want(200, "The present password ends")
-		p = p.Send(one, "do", "password", "sure", "1").Want(200, "shown this once")
+		p = p.Send(one, "do", "password", "sure", "1").Want(200, "shown only once")
 		password := regexp.MustCompile(`class="secret">([^<]+)<`).FindStringSubmatch(p.Text)[1]
 		b.Get(one).Lacks(password)
 		// The new password opens only the page on which it is changed.
@@ -260,7 +260,7 @@ func TestAdministration(t *testing.T) {
 		// Webhooks.
 		p = b.Get("/admin/webhooks").Want(200, "There are no webhooks")
 		p.Send("/admin/webhooks/new", "url", "ftp://example.com/", "topics", "post.created").Want(422, `id="url-problem"`)
-		p.Send("/admin/webhooks/new", "url", "https://hooks.example.com/in", "topics", "post.created", "topics", "report.created").Want(200, "shown this once", "whsec_")
+		p.Send("/admin/webhooks/new", "url", "https://hooks.example.com/in", "topics", "post.created", "topics", "report.created").Want(200, "shown only once", "whsec_")
 		hook := at("/admin/webhooks/%d", s.number("SELECT max(id) FROM board_webhooks"))
 		p = b.Get(hook).Want(200, "post.created").Lacks("whsec_")
 		p = p.Send(hook, "do", "test").Want(200, "was sent a test.", "pending")

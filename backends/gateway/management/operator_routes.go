@@ -25,7 +25,7 @@ var (
 		{Name: "to", Description: "End; its day is not in it. Default: tomorrow.", Schema: `{"type":"string"}`},
 		{Name: "by", Description: "What to sum by, between commas: organisation, team, user, key, provider, model, tag, end_user, day, hour. user and key cannot be combined with team, tag and end_user, nor be used within a team; tag and end_user cannot be combined with each other or with hour.", Schema: `{"type":"string","default":"team,model"}`},
 		{
-			Name: "compare", Description: "Adds what was spent in the time before that is as long; not by day and hour.",
+			Name: "compare", Description: "Compare with the period of the same length before it; not by day and hour.",
 			Schema: `{"type":"boolean","default":false}`,
 		},
 		{Name: "format", Description: "json or csv.", Schema: `{"type":"string","enum":["json","csv"],"default":"json"}`},
@@ -59,14 +59,14 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Errors:  []int{403},
 			Summary: "List the users", Description: "By id. For operators and auditors.",
 			Query: append([]rest.Param{{
-				Name: "q", Description: "A part of the id, mail address or name.", Schema: `{"type":"string"}`,
+				Name: "q", Description: "Part of the id, mail address or name.", Schema: `{"type":"string"}`,
 			}}, pageParams...),
 		},
 		{
 			Method: "POST", Path: "/operator/users", Tag: tagOperator, Serve: s.operating(s.makeUser), Body: "UserInput",
 			Answer: "InitResult", Status: 201,
 			Errors: []int{403, 409}, Summary: "Make a user",
-			Description: "With a first gateway key, whose text is shown this once.",
+			Description: "With a first gateway key, whose text is shown only once.",
 		},
 		{
 			Method: "GET", Path: "/operator/users/{user_id}", Tag: tagOperator, Serve: s.operating(s.user),
@@ -205,7 +205,7 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Method: "POST", Path: "/operator/invitations", Tag: tagOperator, Serve: s.operating(s.inviteUser),
 			Body: "InvitationInput", Answer: "NewInvitation",
 			Status: 201, Errors: []int{403, 404, 409}, Summary: "Invite a person",
-			Description: "Whoever signs in by the link is let in, whatever new_users says. It works once; its token is shown this once.",
+			Description: "Whoever signs in by the link is let in, whatever new_users says. It works once; its token is shown only once.",
 		},
 		{
 			Method: "DELETE", Path: "/operator/invitations/{invitation_id}", Tag: tagOperator, Serve: s.operating(s.withdraw),

@@ -59,7 +59,7 @@ func (s *Service) memberRoutes() []rest.Route {
 			Method: "POST", Path: "/users/init", Tag: tagKeys, Serve: s.signedIn(s.initUser), Answer: "InitResult",
 			Also: []int{201}, Errors: []int{403},
 			Summary:     "Make the signed-in user known",
-			Description: "201 with a first gateway key, whose text is shown this once; 200 without one when the user is known already. 403 where the operator lets nobody in on their own.",
+			Description: "201 with a first gateway key, whose text is shown only once; 200 without one when the user is known already. 403 where the operator lets nobody in on their own.",
 		},
 		{
 			Method: "GET", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: s.own(s.listKeys),
@@ -72,7 +72,7 @@ func (s *Service) memberRoutes() []rest.Route {
 			Body: "GatewayKeyInput", OptionalBody: true,
 			Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
 			Summary:     "Make a gateway key",
-			Description: "Its text is shown this once. A user can have 1,000 that are not revoked. Where the operator has set limits on all keys that the user has, the new one shares those of one of them.",
+			Description: "Its text is shown only once. A user can have 1,000 that are not revoked. Where the operator has set limits on all keys that the user has, the new one shares those of one of them.",
 		},
 		{
 			Method: "POST", Path: "/users/{user_id}/regenerate-key", Tag: tagKeys, Serve: s.own(s.regenerateKey),

@@ -53,7 +53,7 @@ function all({ body, actions, signal, query }) {
 function secret(id, text) {
   const input = h('input', { readonly: true, value: text, spellcheck: 'false' });
   dialog('The secret of the client', (close) => [
-    h('p', null, 'It is shown this once. Of ', code(id), ':'),
+    h('p', null, 'It is shown only once. Of ', code(id), ':'),
     h('div.copyline', null, field('Client secret', input), copyButton(text)),
     h('div.do', null, h('button', { type: 'button', onclick: close }, 'I have copied it')),
   ], { keep: true });

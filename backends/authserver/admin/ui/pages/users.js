@@ -65,7 +65,7 @@ function invite(then) {
 
 function handOver(made) {
   dialog('Hand over the invitation', (close) => [
-    h('p', null, 'No mails are sent here. Give this link to ', code(made.email), ': it is shown this once.'),
+    h('p', null, 'No mails are sent here. Give this link to ', code(made.email), ': it is shown only once.'),
     h('div.copyline', null, field('Link', h('input', { readonly: true, value: made.invitation_link, spellcheck: 'false' })), copyButton(made.invitation_link)),
     h('div.do', null, h('button', { type: 'button', onclick: close }, 'I have copied it')),
   ], { keep: true });

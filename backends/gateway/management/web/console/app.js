@@ -87,7 +87,7 @@ async function enter() {
     show(self.role === 'member' ? groups : [...groups, ['Operators', await operatorPages()]]);
   } catch (error) {
     if (!result.key) throw error;
-    show(groups); // the first key must be seen now: it is shown this once
+    show(groups); // the first key must be seen now: it is shown only once
   }
   if (result.key) showKey('Your first gateway key', result.key.key);
 }

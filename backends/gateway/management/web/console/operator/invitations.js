@@ -53,7 +53,7 @@ async function invite(list) {
     close();
     await list.show();
     setTimeout(() => dialog('The invitation', (done) => [ // after this dialog has closed
-      h('p', null, made.mailed ? 'This link was mailed to ' : 'Send this link to ', code(made.email), '. It is shown this once, and works once.'),
+      h('p', null, made.mailed ? 'This link was mailed to ' : 'Send this link to ', code(made.email), '. It is shown only once, and works once.'),
       h('div.copyline', null, field('Link', h('input.code', { value: made.link, readonly: true, spellcheck: 'false' })), copyButton(made.link)),
       h('div.do', null, h('button', { type: 'button', onclick: done }, 'I have copied it')),
     ], { keep: true }));

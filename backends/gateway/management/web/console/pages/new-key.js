@@ -8,7 +8,7 @@ import { clipboard } from '../session.js';
 export function showKey(title, key) {
   const text = h('input.code', { value: key, readonly: true, spellcheck: 'false', onfocus: (event) => event.target.select() });
   dialog(title, (close) => [
-    h('p', null, 'Copy it now: it is shown this once. Who has it can send requests in your name.'),
+    h('p', null, 'Copy it now: it is shown only once. Who has it can send requests in your name.'),
     h('div.copyline', null, field('Gateway key', text), copyButton(key)),
     h('p', null, 'Clients take it as their API key, with this base URL (the messages API without ', h('code', null, '/v1'), '):'),
     h('p', null, h('code.line', null, new URL('v1', base).href)),
