@@ -189,7 +189,7 @@ func AllSettings() []Setting {
 			Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Most: 1000,
 			of: func(s *Settings) any { return &s.OfflineMessage },
 		},
-		flag(general, "images", "Images in posts", "From https addresses. Counts for what is written from then on.",
+		flag(general, "images", "Images in posts", "Images from https addresses. Applies to new posts from then on.",
 			func(s *Settings) *bool { return &s.Images }),
 
 		flag(joining, "confirm_mail", "New members confirm their mail address",

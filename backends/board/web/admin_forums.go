@@ -72,7 +72,7 @@ var forumForm = resource.Form[*call, forum]{
 			Options: resource.Fixed[*call, *forum](
 				resource.Choice{Value: "forum", Label: "Forum: holds threads"},
 				resource.Choice{Value: "category", Label: "Category: holds forums"},
-				resource.Choice{Value: "link", Label: "Link: leads elsewhere"}),
+				resource.Choice{Value: "link", Label: "Link: points to another page"}),
 		},
 		{Name: "parent", Label: "In", Number: func(f *forum) *int64 { return &f.Parent }, Options: (*call).parentChoices},
 		{

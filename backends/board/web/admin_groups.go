@@ -73,7 +73,7 @@ var groupForm = resource.Form[*call, group]{
 		},
 		{
 			Name: "allow", Label: "May", List: func(g *group) *[]string { return &g.allow },
-			Help:    "On the whole board; a forum can allow or deny what is not under Board.",
+			Help:    "These apply to the whole board; a forum can allow or deny everything that is not under Board.",
 			Options: func(*call, *group) ([]resource.Choice, error) { return rightChoices(admin.Rights(), false), nil },
 		},
 		{

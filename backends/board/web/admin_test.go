@@ -199,11 +199,11 @@ func TestAdministration(t *testing.T) {
 		if p = bob.Get("/account/tokens"); p.Where() != "/account/password" {
 			t.Errorf("a password to be changed opens %s", p.Where())
 		}
-		p = p.Send("/account/password", "current", password, "password", "battery staple").Want(200, "The password is changed")
+		p = p.Send("/account/password", "current", password, "password", "battery staple").Want(200, "The password was changed")
 		p.Get("/account/tokens").Want(200, "New token")
 		p = b.Get(one)
 		p.Send(one, "do", "nothing").Want(400)
-		p = b.Get("/admin").Want(200, "Members who await approval", ">awaiting<")
+		p = b.Get("/admin").Want(200, "Members waiting for approval", ">awaiting<")
 		p.Send("/admin/members?state=awaiting", "one", at("approve %d awaiting", s.user("awaiting"))).Want(200, "awaiting was let in.", "No member is found")
 		// Several members at once: each refusal is shown beside its member.
 		several := []string{"row", itoa(s.user("eve")) + " eve", "row", itoa(s.user("ada")) + " ada", "row", itoa(s.user("mod")) + " mod"}
@@ -330,7 +330,7 @@ func TestModeration(t *testing.T) {
 		mod.Get("/moderation/log?action=post.reject").Want(200, "spam", "Public")
 		mod.Get(at("/moderation?forum=%d", s.forum("public"))).Want(200, "common secretheld")
 		mod.Get(at("/moderation?forum=%d", s.forum("staff"))).Want(404)
-		mod.Get(at("/moderation?forum=%d", s.forum("tickets"))).Want(200, "Nothing waits")
+		mod.Get(at("/moderation?forum=%d", s.forum("tickets"))).Want(200, "Nothing is waiting")
 		mod.Get("/moderation?after=99999").Want(200, "common secretheld") // redirects to the first page
 		mod.Get("/moderation?after=x").Want(400)
 		// A post that its author changes while it is looked at must be looked at again.

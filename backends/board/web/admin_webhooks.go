@@ -14,7 +14,7 @@ func webhookAt(id int64) string { return "/admin/webhooks/" + itoa(id) }
 var webhookList = resource.List[*call, webhook.Webhook]{
 	Path: "/admin/webhooks", Head: adminHead("Webhooks", "New webhook", "/admin/webhooks/new"),
 	Nouns: [2]string{"webhook", "webhooks"},
-	Empty: "There are no webhooks. An address of yours can be told of what happens on the board.",
+	Empty: "There are no webhooks yet. A webhook calls a URL of yours when something happens on the board.",
 	Columns: []resource.Column[webhook.Webhook]{
 		{Label: "Address", Show: func(w webhook.Webhook) resource.Cell {
 			return resource.Cells(resource.Link(webhookAt(w.ID), w.URL), resource.Tag("off", "gone").If(!w.Enabled))
@@ -65,7 +65,7 @@ var newWebhook = resource.Form[*call, webhook.Webhook]{
 	Fields: []resource.Field[*call, webhook.Webhook]{
 		{
 			Name: "url", Label: "Address", Type: "url", Required: true, Max: 2000,
-			Help: "It is told of all forums, also those that few see.", Text: func(w *webhook.Webhook) *string { return &w.URL },
+			Help: "It receives events of all forums, including private ones.", Text: func(w *webhook.Webhook) *string { return &w.URL },
 		},
 		{
 			Name: "topics", Label: "Topics", List: func(w *webhook.Webhook) *[]string { return &w.Topics },
@@ -74,7 +74,7 @@ var newWebhook = resource.Form[*call, webhook.Webhook]{
 	},
 	Save: func(c *call, w *webhook.Webhook) (resource.Done, error) {
 		id, secret, err := c.Admin.AddWebhook(c.Context(), c.actor, w.URL, w.Topics)
-		return resource.Done{To: webhookAt(id), Notice: "The secret that signs what is sent", Secret: secret}, err
+		return resource.Done{To: webhookAt(id), Notice: "Secret that signs the calls", Secret: secret}, err
 	},
 }
 

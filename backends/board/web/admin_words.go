@@ -127,6 +127,6 @@ var wordForm = resource.Form[*call, word]{
 	Save: func(c *call, w *word) (resource.Done, error) {
 		w.Hold = w.action == "hold"
 		err := c.Admin.AddWordFilter(c.Context(), c.actor, w.WordFilter)
-		return resource.Done{To: "/admin/words", Notice: "Saved. The word counts for what is written from now on."}, err
+		return resource.Done{To: "/admin/words", Notice: "Saved. It applies to new posts from now on."}, err
 	},
 }

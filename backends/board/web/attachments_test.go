@@ -43,7 +43,7 @@ func TestAttachments(t *testing.T) {
 		bob.Get(at("/forums/%d/new", s.forum("members"))).Send(at("/forums/%d/new", s.forum("members")), "title", "With a file", "message", "Look at the file").Want(200)
 		thread, post := s.thread("With a file"), s.post("Look at the file")
 		files := at("/threads/%d/posts/%d/attachments", thread, post)
-		p := bob.Get(files).Want(200, "There are no files")
+		p := bob.Get(files).Want(200, "This post has no files")
 		sendFile(p, files, p.Hidden("token"), "notes.txt", "the text of the file").Want(200, "The file is attached.", "notes.txt")
 		sendFile(p, files, p.Hidden("token"), "evil.html", "<script>alert(1)</script>").Want(422, "cannot be attached")
 		sendFile(p, files, "wrong", "notes.txt", "x").Want(403)
@@ -90,11 +90,11 @@ func TestUnsubscribe(t *testing.T) {
 	}
 	follows := func() int64 { return s.number("SELECT count(*) FROM board_subscriptions WHERE mode <> 'none'") }
 	link := "/unsubscribe?token=" + token()
-	s.guest().Get(link).Want(200, "no more mails")
+	s.guest().Get(link).Want(200, "Stop receiving mail")
 	if follows() != 1 {
 		t.Error("a look at the page ends it")
 	}
-	s.guest().Get(link).Send(link).Want(200, "You get no more mails")
+	s.guest().Get(link).Send(link).Want(200, "You will receive no more mail")
 	if follows() != 0 {
 		t.Error("the form does not end it")
 	}

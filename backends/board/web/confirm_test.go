@@ -20,7 +20,7 @@ func TestJoinByMail(t *testing.T) {
 		b := s.guest()
 		join := func(b *browser, name, email string) *pagestest.Page {
 			t.Helper()
-			return s.join(b.Get("/register").Want(200, "A link is mailed to you"), "username", name, "email", email, "password", "a long password")
+			return s.join(b.Get("/register").Want(200, "We will send you a link"), "username", name, "email", email, "password", "a long password")
 		}
 		p := join(b, "carol", "carol@example.com").Want(200, "<h1>Confirm your mail address</h1>", "on its way to carol@example.com", "Sign out").Lacks("Notifications", "Profile")
 		for _, path := range []string{"/", "/account", "/account/tokens", "/register", at("/threads/%d", s.thread("Open thread")), "/notifications"} {
@@ -64,7 +64,7 @@ func TestJoinByMail(t *testing.T) {
 		join(s.guest(), "dora", "dora@example.com").Want(200)
 		s.noMails.Store(true)
 		dora := s.guest()
-		p = dora.Get("/login").Send("/login", "name", "dora", "password", "a long password").Want(200, "an administrator can let you in").Lacks(`name="email"`)
+		p = dora.Get("/login").Send("/login", "name", "dora", "password", "a long password").Want(200, "an administrator can approve your account").Lacks(`name="email"`)
 		p.Send("/account/email/again").Want(403, "sends no mails")
 		page := at("/admin/members/%d", s.user("dora"))
 		s.as("ada").Get(page).Want(200, "asked for dora@example.com (not confirmed)", `value="approve"`).Lacks(`value="ban"`).Send(page, "do", "approve").Want(200)
@@ -172,7 +172,7 @@ func TestUnconfirmedAddress(t *testing.T) {
 		thread := at("/threads/%d", s.thread("Open thread"))
 		bob := s.as("bob")
 		bob.Get(thread).Send(thread+"/subscription", "mode", "instant").Want(200)
-		bob.Get("/account/subscriptions").Want(200, "No mails come to you until", `href="/account/email"`)
+		bob.Get("/account/subscriptions").Want(200, "You will not receive mail until", `href="/account/email"`)
 		reply := func(text string) {
 			t.Helper()
 			s.as("mod").Get(thread).Send(thread+"/reply", "message", text).Want(200)

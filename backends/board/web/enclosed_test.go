@@ -69,7 +69,7 @@ func TestPostWithFiles(t *testing.T) {
 		fields := []string{"once", "word", "title", "With a photo", "message", "Look:\n\n![a view](<attachment:my photo.png>)\n\n[notes](attachment:notes.txt)", "subscribe", "1"}
 
 		// After a preview or an error the names of the files are shown, and nothing is stored.
-		sendAll(p, write, files, slices.Concat(fields, []string{"preview", "1"})...).Want(200, "Preview", "Choose the files again", "my photo.png", "With a photo")
+		sendAll(p, write, files, slices.Concat(fields, []string{"preview", "1"})...).Want(200, "Preview", "Please choose the files again", "my photo.png", "With a photo")
 		sendAll(p, write, [][2]string{{"evil.html", "<script>"}}, fields...).Want(422, "evil.html: ", "cannot be attached", "With a photo")
 		sendAll(p, write, make([][2]string, 0), "title", "x", "message", "y").Want(422)
 		if n := s.number("SELECT count(*) FROM board_attachments"); n != 0 {

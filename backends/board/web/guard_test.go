@@ -126,7 +126,7 @@ func TestSessions(t *testing.T) {
 		p := b.Get("/account/password").Want(200)
 		p.Send(p.Where(), "current", "wrong", "password", "another password").Want(422, "The password is wrong", `id="current-problem"`)
 		p.Send(p.Where(), "current", "correct horse", "password", "short").Want(422, "at least 10")
-		p.Send(p.Where(), "current", "correct horse", "password", "bob@example.com").Want(200, "The password is changed")
+		p.Send(p.Where(), "current", "correct horse", "password", "bob@example.com").Want(200, "The password was changed")
 		other.Get("/account").Want(200, "<h1>Sign in</h1>")
 		b.Get("/account").Want(200, "Your account")
 		s.guest().Get("/login").Send("/login", "name", "bob", "password", "correct horse").Want(422)
@@ -233,7 +233,7 @@ func TestJoining(t *testing.T) {
 		s.join(p, "username", "bobby", "email", "Bob@example.com", "password", "a long password").Want(422, "mail address already")
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('registration', 'approval')")
 		s.exec("UPDATE board_permission_version SET version = version + 1")
-		p = p.Get("/register").Want(200, "An administrator lets new members in")
+		p = p.Get("/register").Want(200, "An administrator approves new members")
 		s.join(p, "username", "carol", "email", "carol@example.com", "password", "a long password").Want(200, "when an administrator has let you in")
 		p.Get("/login").Send("/login", "name", "carol", "password", "a long password").Want(403, "not let you in yet")
 		if b.heldSession() != "" {
@@ -363,7 +363,7 @@ func TestTokens(t *testing.T) {
 		b.Get("/account/tokens").Want(200, "laptop").Lacks(text)
 		id := s.number("SELECT max(id) FROM board_api_tokens")
 		s.as("eve").Get("/account/tokens").Send(at("/account/tokens/%d/revoke", id)).Want(404)
-		b.Get("/account/tokens").Send(at("/account/tokens/%d/revoke", id)).Want(200, "The token is revoked")
+		b.Get("/account/tokens").Send(at("/account/tokens/%d/revoke", id)).Want(200, "The token was revoked")
 		if _, err := s.service.Accounts.Authenticate(t.Context(), text); err == nil {
 			t.Error("a revoked token is good")
 		}

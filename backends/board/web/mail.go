@@ -31,7 +31,7 @@ func (c *call) unsubscribe() error {
 // followForum begins or ends the actor's subscription to a forum.
 func (c *call) followForum() error {
 	id := c.ID("forumId")
-	return c.follow("/forums/"+itoa(id), "You follow this forum: you are told of new threads in it.",
+	return c.follow("/forums/"+itoa(id), "You follow this forum and will be notified of new threads.",
 		"You do not follow this forum any more.", func(mode string) error {
 			if mode == "off" {
 				return c.Following.UnsubscribeForum(c.Context(), c.actor, id)

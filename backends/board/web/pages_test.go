@@ -72,7 +72,7 @@ func TestJourney(t *testing.T) {
 		p = p.Get(at("/threads/%d/unread", id)).Want(200, "Bob was here")
 		p = p.Get("/account/subscriptions").Want(200, "My *first* thread")
 		p = p.Send(at("/threads/%d/subscription", id), "mode", "daily", "list", "1").Want(200, `value="daily" selected`)
-		p.Send(at("/threads/%d/subscription", id), "mode", "off", "list", "1").Want(200, "You follow no thread")
+		p.Send(at("/threads/%d/subscription", id), "mode", "off", "list", "1").Want(200, "You do not follow any threads")
 
 		p = p.Get("/account").Send("/account", "title", "Tester", "bio", "I <b>test</b>").Want(200, "Saved")
 		p.Get(at("/members/%d", s.number("SELECT id FROM board_users WHERE username = 'carol'"))).Want(200, "Tester", "I &lt;b&gt;test&lt;/b&gt;")

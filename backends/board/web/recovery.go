@@ -49,7 +49,7 @@ func (c *call) reset() error {
 		return c.ShowForm(err, "reset", "New password", page)
 	}
 	c.SignOut()
-	return c.Redirect("/login", "The password is changed, and all browsers are signed out. Sign in with it.")
+	return c.Redirect("/login", "The password was changed, and all browsers are signed out. Sign in with the new password.")
 }
 
 // emailPage shows the mail address and asks for another one.

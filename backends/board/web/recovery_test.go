@@ -54,7 +54,7 @@ func TestForgottenPassword(t *testing.T) {
 		b.Get(link).Send("/reset", "secret", m.Link.Secret, "password", "short").Want(422, "at least 10 characters", "New password of bob", m.Link.Secret)
 		b.Get(link).Send("/reset", "secret", "x", "password", "battery staple").Want(410, "This link has expired")
 		before.Get("/account").Want(200, "Your account")
-		b.Get(link).Send("/reset", "secret", m.Link.Secret, "password", "battery staple").Want(200, "The password is changed", "<h1>Sign in</h1>")
+		b.Get(link).Send("/reset", "secret", m.Link.Secret, "password", "battery staple").Want(200, "The password was changed", "<h1>Sign in</h1>")
 		before.Get("/account").Want(200, "<h1>Sign in</h1>")
 		b.Get(link).Want(410, "This link has expired", `<a href="/forgot">Ask for another link</a>`).Lacks("New password of bob")
 		b.Get("/reset").Want(410)

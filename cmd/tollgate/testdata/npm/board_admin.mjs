@@ -94,7 +94,7 @@ inBrowser('a moderator approves a held post', plain, async (guest, context) => {
   await several.getByLabel('Reason').fill('nothing new');
   await button(several, 'Reject').click();
   await moderator.getByRole('status').getByText('2 posts rejected.').waitFor();
-  await moderator.getByText('Nothing waits for approval.').waitFor();
+  await moderator.getByText('Nothing is waiting for approval.').waitFor();
 
   await open(guest, '/threads/1');
   assert.equal(await guest.getByText('first held').count(), 1);

@@ -151,7 +151,7 @@ inBrowser('every page of the account is sound in the dark', { ...phone, colorSch
   assert.equal((await me.json()).data.username, 'grace');
   await tab.goto(`${url}/account/tokens`);
   await tab.getByRole('button', { name: 'Revoke laptop' }).click();
-  await tab.getByRole('status').getByText('The token is revoked').waitFor();
+  await tab.getByRole('status').getByText('The token was revoked').waitFor();
   const gone = await fetch(`${url}/api/v1/me`, { headers: { Authorization: `Bearer ${token}` } });
   assert.equal(gone.status, 401);
 });

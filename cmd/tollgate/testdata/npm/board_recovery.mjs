@@ -58,7 +58,7 @@ inBrowser('who forgot a password sets another by a mail', phone, async (tab, con
   await sound(tab, 'New password');
   await tab.getByLabel('New password of frank').fill('battery staple');
   await button(tab, 'Set the password').click();
-  await tab.getByRole('status').getByText('The password is changed').waitFor();
+  await tab.getByRole('status').getByText('The password was changed').waitFor();
   await sound(tab, 'Sign in');
   await signIn(tab, 'frank', 'battery staple');
   await signedIn(tab);
