@@ -60,6 +60,21 @@ func (v *Value) Flag() (bool, error) {
 	return v.Type == gjson.True, nil
 }
 
+// Integer returns a whole number of at least least. An absent one is 0.
+func (v *Value) Integer(least int64) (int64, error) {
+	switch {
+	case !v.Given():
+		return 0, nil
+	case v.Type != gjson.Number:
+		return 0, v.Wrong("an integer")
+	}
+	n, err := strconv.ParseInt(v.Raw, 10, 64)
+	if err != nil || n < least {
+		return 0, v.Invalid("must be an integer of at least %d", least)
+	}
+	return n, nil
+}
+
 // Object returns an error unless the value is an object.
 func (v *Value) Object() error {
 	if !v.IsObject() {

@@ -60,7 +60,8 @@ func (t *Turns) Waits(id string) (known, waits bool) {
 }
 
 // Result adds the result of the call with the client's id, which waits for it. A failed result says so in its text.
-func (t *Turns) Result(id string, parts []Part, failed bool, attached []Part) {
+// Result returns the parts of the result.
+func (t *Turns) Result(id string, parts []Part, failed bool, attached []Part) []Part {
 	const failure = "Error: "
 	if failed && (len(parts) == 0 || !strings.HasPrefix(parts[0].Text, failure)) {
 		if len(parts) == 0 {
@@ -72,6 +73,7 @@ func (t *Turns) Result(id string, parts []Part, failed bool, attached []Part) {
 	at := &t.list[p.turn]
 	at.results[p.call] = Message{Role: ToolResult, CallID: CallID(id), Parts: parts, Failed: failed}
 	at.attached = append(at.attached, attached...)
+	return parts
 }
 
 // Messages returns all messages. asked reports whether a user has said something or answered a call.

@@ -31,6 +31,8 @@ func (r *Request) weigh(m *Message) {
 			r.Needs |= wire.NeedImage
 		case PartFile:
 			r.Needs |= wire.NeedFile
+		case PartAudio:
+			r.Needs |= wire.NeedAudio
 		default:
 		}
 	}

@@ -28,11 +28,11 @@ func (r *reader) result(b *block) error {
 	if err != nil {
 		return err
 	}
+	parts = r.turns.Result(id, parts, failed, attached)
 	cache, err := mark(b.cache, b.at)
 	if n := len(parts); n > 0 && cache != "" {
 		parts[n-1].Cache = cache
 	}
-	r.turns.Result(id, parts, failed, attached)
 	return err
 }
 
