@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
