@@ -333,8 +333,8 @@ func probe(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error
 	return err
 }
 
-// answer answers a request at the place of a format. No format means a request for embeddings. What a stream does not need while
-// it is open is in separate functions, because the stack is most of the memory that an open stream holds.
+// answer answers a request at the place of a format. No format means a request for embeddings. What a stream does not
+// need while it is open is in separate functions, because the stack is most of the memory that an open stream holds.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.Place) error {
 	defer h.app.Acquire()()
 	started := time.Now()

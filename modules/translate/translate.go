@@ -143,7 +143,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 func (h *Handler) translate(
 	w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, place *formats.Place,
 ) error {
-	t := &translation{handler: h, Offer: body.Offer{Request: r, Format: place.Format}, options: h.options(r, place), client: w}
+	t := &translation{
+		handler: h, Offer: body.Offer{Request: r, Format: place.Format}, options: h.options(r, place), client: w,
+	}
 	out := t.With(r)
 	target := *r.URL
 	chat := formats.Chat().Facts()

@@ -14,22 +14,19 @@ const headerText = 7
 func BeginFrame(dst []byte, kind, name string) []byte {
 	from := len(dst)
 	dst = append(dst, make([]byte, frameHead)...)
-	dst = append(dst, byte(len(":-type")+len(kind)), ':')
-	dst = append(append(dst, kind...), "-type"...)
-	dst = frameText(dst, name)
-	dst = append(append(dst, byte(len(":content-type"))), ":content-type"...)
-	dst = frameText(dst, "application/json")
-	dst = append(append(dst, byte(len(":message-type"))), ":message-type"...)
-	dst = frameText(dst, kind)
+	dst = frameHeader(dst, ":"+kind+"-type", name)
+	dst = frameHeader(dst, ":content-type", "application/json")
+	dst = frameHeader(dst, ":message-type", kind)
 	binary.BigEndian.PutUint32(dst[from+4:], uint32(len(dst)-from-frameHead)) //nolint:gosec // G115: a few hundred bytes
 	return dst
 }
 
-// frameText appends the value of a header.
-func frameText(dst []byte, text string) []byte {
+// frameHeader appends a header. Its name and its value are short.
+func frameHeader(dst []byte, name, value string) []byte {
+	dst = append(append(dst, byte(len(name))), name...) //nolint:gosec // G115: see above
 	dst = append(dst, headerText)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(text))) //nolint:gosec // G115: names of events are short
-	return append(dst, text...)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(value))) //nolint:gosec // G115: see above
+	return append(dst, value...)
 }
 
 // EndFrame completes the message that begins at dst[from].

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// additional reads additionalModelRequestFields: the parameters of the vendors that have a counterpart elsewhere. Others
-// are left out and listed, except for those that change what the answer is.
+// additional reads additionalModelRequestFields: the parameters of the vendors that have a counterpart elsewhere.
+// Others are left out and listed, except for those that change what the answer is.
 func (in *clientReader) additional(o *fields.Object) error {
 	extra, ok, err := optional(o, "additionalModelRequestFields")
 	if !ok || err != nil {
@@ -109,8 +109,8 @@ func (in *clientReader) setEffort(v fields.Value) error {
 	return v.Invalid("is %s, which is no effort", hub.Shown(text))
 }
 
-// think reads whether the model thinks, and how much, unless an effort says so already. budget is the name of the member
-// with the number of tokens.
+// think reads whether the model thinks, and how much, unless an effort says so already. budget is the name of the
+// member with the number of tokens.
 func (in *clientReader) think(o *fields.Object, kind, budget string) error {
 	q := in.q
 	switch kind {

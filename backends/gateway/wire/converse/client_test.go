@@ -92,7 +92,7 @@ func TestClientFacts(t *testing.T) {
 	}
 	for body, want := range map[string]wire.Needs{
 		`{"messages":[{"role":"user","content":[{"audio":{"format":"wav","source":{"bytes":"AAAA"}}}]}]}`:                wire.NeedAudio,
-		`{"messages":[{"role":"user","content":[{"text":"a"}]},{"role":"assistant","content":[{"text":"b"}]}]}`:         wire.NeedPrefill,
+		`{"messages":[{"role":"user","content":[{"text":"a"}]},{"role":"assistant","content":[{"text":"b"}]}]}`:          wire.NeedPrefill,
 		`{"messages":[{"role":"user","content":[{"guardContent":{"image":{"format":"png","source":{"bytes":"AA"}}}}]}]}`: wire.NeedImage,
 	} {
 		if r, err := Read([]byte(body), clientOptions()); err != nil || r.Needs != want {
@@ -105,14 +105,14 @@ func TestClientFacts(t *testing.T) {
 func TestClientDropped(t *testing.T) {
 	t.Parallel()
 	for member, want := range map[string]string{
-		`"requestMetadata":{"a":"b"}`:                            "requestMetadata",
-		`"performanceConfig":{"latency":"optimized"}`:            "performanceConfig",
-		`"inferenceConfig":{"seed":1}`:                           "inferenceConfig.seed",
+		`"requestMetadata":{"a":"b"}`:                             "requestMetadata",
+		`"performanceConfig":{"latency":"optimized"}`:             "performanceConfig",
+		`"inferenceConfig":{"seed":1}`:                            "inferenceConfig.seed",
 		`"additionalModelRequestFields":{"anthropic_beta":["a"]}`: "additionalModelRequestFields.anthropic_beta",
-		`"additionalModelRequestFields":{"a\nb, c":1}`:           "additionalModelRequestFields.a_b__c",
-		`"additionalModelResponseFieldPaths":["/other"]`:         "additionalModelResponseFieldPaths",
-		`"serviceTier":{"type":"reserved"}`:                      "serviceTier",
-		`"guardrailConfig":{},"promptVariables":null`:            "",
+		`"additionalModelRequestFields":{"a\nb, c":1}`:            "additionalModelRequestFields.a_b__c",
+		`"additionalModelResponseFieldPaths":["/other"]`:          "additionalModelResponseFieldPaths",
+		`"serviceTier":{"type":"reserved"}`:                       "serviceTier",
+		`"guardrailConfig":{},"promptVariables":null`:             "",
 		`"x":1`: "x",
 	} {
 		body := `{` + member + `,"messages":[{"role":"user","content":[{"cachePoint":{"type":"default"}},{"text":"Hi"}]}]}`
@@ -139,29 +139,29 @@ func TestClientRefused(t *testing.T) {
 		`[]`: "must be a JSON object", `{}`: "messages is required", `{"messages":[]}`: "at least one user message",
 		user(``): "at least one user message", user(`{}`): "messages[0].content[0] must have one of", user(`{"video":{}}`): `it has "video"`,
 		user(`{"text":1}`): "messages[0].content[0].text must be a string", user(`7`): "messages[0].content[0] must be an object",
-		user(`{"image":{"format":"bmp"}}`):                                               "messages[0].content[0].image.format must be one of gif, jpeg, png, webp",
-		user(`{"image":{"format":"png","source":{"s3Location":{"uri":"s3://b/k"}}}}`):    "image.source.s3Location is not supported",
-		user(`{"image":{"format":"png","source":{}}}`):                                   "image.source.bytes is required",
-		user(`{"document":{"format":"txt","source":{"bytes":"!"}}}`):                     "UTF-8 text",
-		user(`{"toolResult":{"toolUseId":"x","content":[]}}`):                            "no toolUse block before it",
-		user(`{"cachePoint":{"ttl":"2h"}}`):                                              "must be 5m or 1h",
-		`{"messages":[{"role":"system","content":[]}]}`:                                  "messages[0].role must be one of user, assistant",
-		`{"messages":[{"role":"user","content":"Hi"}]}`:                                  "messages[0].content must be an array",
-		`{"messages":[{"role":"assistant","content":[{"image":{}}]}]}`:                   `it has "image"`,
-		`{"messages":[{"role":"assistant","content":[{"toolUse":{"name":"f"}}]}]}`:       "toolUseId is required",
-		`{"messages":[{"role":"assistant","content":[{"reasoningContent":{"text":1}}]}]}`: "must have one of reasoningText, redactedContent",
+		user(`{"image":{"format":"bmp"}}`):                                                                                                  "messages[0].content[0].image.format must be one of gif, jpeg, png, webp",
+		user(`{"image":{"format":"png","source":{"s3Location":{"uri":"s3://b/k"}}}}`):                                                       "image.source.s3Location is not supported",
+		user(`{"image":{"format":"png","source":{}}}`):                                                                                      "image.source.bytes is required",
+		user(`{"document":{"format":"txt","source":{"bytes":"!"}}}`):                                                                        "UTF-8 text",
+		user(`{"toolResult":{"toolUseId":"x","content":[]}}`):                                                                               "no toolUse block before it",
+		user(`{"cachePoint":{"ttl":"2h"}}`):                                                                                                 "must be 5m or 1h",
+		`{"messages":[{"role":"system","content":[]}]}`:                                                                                     "messages[0].role must be one of user, assistant",
+		`{"messages":[{"role":"user","content":"Hi"}]}`:                                                                                     "messages[0].content must be an array",
+		`{"messages":[{"role":"assistant","content":[{"image":{}}]}]}`:                                                                      `it has "image"`,
+		`{"messages":[{"role":"assistant","content":[{"toolUse":{"name":"f"}}]}]}`:                                                          "toolUseId is required",
+		`{"messages":[{"role":"assistant","content":[{"reasoningContent":{"text":1}}]}]}`:                                                   "must have one of reasoningText, redactedContent",
 		`{"messages":[{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f"}},{"toolUse":{"toolUseId":"a","name":"f"}}]}]}`: "another toolUse",
-		with(`"guardrailConfig":{"guardrailIdentifier":"g"}`):                             "guardrailConfig belongs to an AWS account",
-		with(`"promptVariables":{"a":{"text":"b"}}`):                                      "promptVariables belongs",
-		with(`"inferenceConfig":{"temperature":2}`):                                       "inferenceConfig.temperature must be from 0 to 1",
-		with(`"inferenceConfig":{"maxTokens":0}`):                                         "at least 1",
-		with(`"toolConfig":{"tools":[{"systemTool":{"name":"nova_grounding"}}]}`):         "systemTool runs on its vendor's servers",
-		with(`"toolConfig":{"tools":[{"toolSpec":{"name":"f"}}]}`):                        "inputSchema is required",
-		with(`"toolConfig":{"tools":[],"toolChoice":{"tool":{"name":"f"}}}`):              "not in toolConfig.tools",
-		with(`"additionalModelRequestFields":{"tools":[{"type":"web_search_20250305"}]}`): "additionalModelRequestFields.tools is not supported",
-		with(`"additionalModelRequestFields":{"thinking":{"type":"odd"}}`):                "thinking.type must be one of",
-		with(`"additionalModelRequestFields":{"reasoning_effort":"most"}`):                "which is no effort",
-		with(`"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"7"}}}}`): "JSON text of an object",
+		with(`"guardrailConfig":{"guardrailIdentifier":"g"}`):                                                                               "guardrailConfig belongs to an AWS account",
+		with(`"promptVariables":{"a":{"text":"b"}}`):                                                                                        "promptVariables belongs",
+		with(`"inferenceConfig":{"temperature":2}`):                                                                                         "inferenceConfig.temperature must be from 0 to 1",
+		with(`"inferenceConfig":{"maxTokens":0}`):                                                                                           "at least 1",
+		with(`"toolConfig":{"tools":[{"systemTool":{"name":"nova_grounding"}}]}`):                                                           "systemTool runs on its vendor's servers",
+		with(`"toolConfig":{"tools":[{"toolSpec":{"name":"f"}}]}`):                                                                          "inputSchema is required",
+		with(`"toolConfig":{"tools":[],"toolChoice":{"tool":{"name":"f"}}}`):                                                                "not in toolConfig.tools",
+		with(`"additionalModelRequestFields":{"tools":[{"type":"web_search_20250305"}]}`):                                                   "additionalModelRequestFields.tools is not supported",
+		with(`"additionalModelRequestFields":{"thinking":{"type":"odd"}}`):                                                                  "thinking.type must be one of",
+		with(`"additionalModelRequestFields":{"reasoning_effort":"most"}`):                                                                  "which is no effort",
+		with(`"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"7"}}}}`):                              "JSON text of an object",
 		with(`"system":"Hi"`): "system must be an array",
 		with(`"x":1,"x":2`):   "given twice",
 	} {
@@ -194,10 +194,10 @@ func answered(t testing.TB) (all []hub.Delta) {
 	return all
 }
 
-// newClientWriter returns a writer whose answers take 25 ms.
-func newClientWriter(t testing.TB, body string) hub.Writer {
+// newClientWriter returns a writer of the answer to plainRequest, which takes 25 ms.
+func newClientWriter(t testing.TB) hub.Writer {
 	t.Helper()
-	r, err := Read([]byte(body), clientOptions())
+	r, err := Read([]byte(plainRequest), clientOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ const plainRequest = `{"messages":[{"role":"user","content":[{"text":"Hi"}]}],"i
 
 func TestClientStream(t *testing.T) {
 	t.Parallel()
-	w := newClientWriter(t, plainRequest)
+	w := newClientWriter(t)
 	var out []byte
 	for _, d := range answered(t) {
 		out = w.Stream(out, []hub.Delta{d})
@@ -288,7 +288,7 @@ func TestClientWhole(t *testing.T) {
 		`{"reasoningContent":{"redactedContent":"a2NzMS5yZWRhY3RlZDpjbVZr"}},{"text":"Hello"},{"toolUse":{"toolUseId":"tooluse_1","name":"weather","input":{"city":"Rome"}}},` +
 		`{"toolUse":{"toolUseId":"tooluse_2","name":"now","input":{}}}]}},"stopReason":"tool_use",` +
 		`"usage":{"inputTokens":10,"outputTokens":5,"totalTokens":22,"cacheReadInputTokens":3,"cacheWriteInputTokens":4},"metrics":{"latencyMs":25}}`
-	got, err := newClientWriter(t, plainRequest).Whole(answered(t))
+	got, err := newClientWriter(t).Whole(answered(t))
 	if err != nil || string(got) != want {
 		t.Errorf("%v, got\n%s", err, got)
 	}
@@ -300,16 +300,18 @@ func TestClientWhole(t *testing.T) {
 		"empty":    {[]hub.Delta{{Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop, Usage: known}}}, `"content":[{"text":""}]}},"stopReason":"end_turn",`},
 		"length":   {[]hub.Delta{{Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishLength}}}, `"stopReason":"max_tokens",`},
 		"filtered": {[]hub.Delta{{Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishRefusal}}}, `"stopReason":"content_filtered",`},
-		"sequence": {[]hub.Delta{{Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop, StopSequence: "END"}}},
-			`"stopReason":"stop_sequence","additionalModelResponseFields":{"delta":{"stop_sequence":"END"}},`},
+		"sequence": {
+			[]hub.Delta{{Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop, StopSequence: "END"}}},
+			`"stopReason":"stop_sequence","additionalModelResponseFields":{"delta":{"stop_sequence":"END"}},`,
+		},
 	} {
-		got, err := newClientWriter(t, plainRequest).Whole(c.deltas)
+		got, err := newClientWriter(t).Whole(c.deltas)
 		if err != nil || !strings.Contains(string(got), c.want) {
 			t.Errorf("%s: %v, %s", name, err, got)
 		}
 	}
 	broken := []hub.Delta{{Kind: hub.DeltaCall, ID: "a", Name: "f"}, {Kind: hub.DeltaArguments, Text: []byte("oops")}, {Kind: hub.DeltaEnd}}
-	if _, err := newClientWriter(t, plainRequest).Whole(broken); !errors.Is(err, hub.ErrArguments) {
+	if _, err := newClientWriter(t).Whole(broken); !errors.Is(err, hub.ErrArguments) {
 		t.Errorf("arguments that are no object: %v", err)
 	}
 }
@@ -323,7 +325,7 @@ func TestClientFailure(t *testing.T) {
 		"serviceUnavailableException": {Code: "overloaded", Type: "overloaded_error"},
 		"validationException":         {Code: "context_length_exceeded", Type: "api_error"},
 	} {
-		w := newClientWriter(t, plainRequest)
+		w := newClientWriter(t)
 		f.Message = "it \"broke\""
 		out := w.Fail(w.KeepAlive(nil), f)
 		if got := decoded(t, out); got != "event: ping\ndata: {}\n\nevent: "+want+"\ndata: {\"message\":\"it \\\"broke\\\"\"}\n\n" {

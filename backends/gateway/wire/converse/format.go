@@ -1,8 +1,8 @@
 // Package converse is the format of Amazon Bedrock's Converse API, for upstreams and for clients.
 //
 // The format follows the Amazon Bedrock Runtime API reference, version 2023-09-30, operations Converse and
-// ConverseStream. A stream of an upstream arrives as server-sent events, because [wire.EventStream] has decoded Amazon's
-// framing. Clients get that framing.
+// ConverseStream. A stream of an upstream arrives as server-sent events, because [wire.EventStream] has decoded
+// Amazon's framing. Clients get that framing.
 package converse
 
 import (

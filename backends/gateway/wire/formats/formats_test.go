@@ -54,8 +54,10 @@ func TestTable(t *testing.T) {
 	if _, ok := formats.Of("images"); ok {
 		t.Error("a format without a row was found")
 	}
-	for _, path := range []string{"", "/", "/v1/messages/", "/v1/chat/completions/count_tokens", "/v1/models",
-		"/model/converse", "/model//converse", "/converse", "/model/m/converse/", "/model/../users/x/converse", "/model/m/../converse-stream"} {
+	for _, path := range []string{
+		"", "/", "/v1/messages/", "/v1/chat/completions/count_tokens", "/v1/models",
+		"/model/converse", "/model//converse", "/converse", "/model/m/converse/", "/model/../users/x/converse", "/model/m/../converse-stream",
+	} {
 		if place, ok := formats.At(path); ok {
 			t.Errorf("%s is %s", path, place.Format.Facts().Name)
 		}

@@ -20,7 +20,7 @@ func TestConverse(t *testing.T) {
 	g := e2e.NewGateway(t, "")
 	key := g.User("nora", up, "scripted")
 	const hi = `{"messages":[{"role":"user","content":[{"text":"Hi"}]}]}`
-	ask := func(key, path, body string) (*http.Response, []byte) {
+	ask := func(key, path, body string) (status int, header http.Header, answer []byte) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.Base+path, strings.NewReader(body))
 		if err != nil {
@@ -33,27 +33,27 @@ func TestConverse(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		answer, err := io.ReadAll(resp.Body)
+		answer, err = io.ReadAll(resp.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return resp, answer
+		return resp.StatusCode, resp.Header, answer
 	}
 
 	for _, path := range []string{"/model/own%2F1/converse", "/model/own/1/converse"} {
-		resp, answer := ask(key, path, hi)
-		if text := gjson.GetBytes(answer, "output.message.content.0.text").Str; resp.StatusCode != http.StatusOK || text == "" ||
+		status, header, answer := ask(key, path, hi)
+		if text := gjson.GetBytes(answer, "output.message.content.0.text").Str; status != http.StatusOK || text == "" ||
 			gjson.GetBytes(answer, "stopReason").Str != "end_turn" || gjson.GetBytes(answer, "usage.totalTokens").Int() == 0 {
-			t.Errorf("%s: %d %s", path, resp.StatusCode, answer)
+			t.Errorf("%s: %d %s", path, status, answer)
 		}
-		if resp.Header.Get("X-Amzn-Requestid") == "" || resp.Header.Get("X-Gateway-Model") == "" {
-			t.Errorf("%s: header %v", path, resp.Header)
+		if header.Get("X-Amzn-Requestid") == "" || header.Get("X-Gateway-Model") == "" {
+			t.Errorf("%s: header %v", path, header)
 		}
 	}
 
-	resp, answer := ask(key, "/model/own%2F1/converse-stream", hi)
+	_, header, answer := ask(key, "/model/own%2F1/converse-stream", hi)
 	events, err := io.ReadAll(wire.NewEventStream(io.NopCloser(bytes.NewReader(answer))))
-	if media := resp.Header.Get("Content-Type"); err != nil || media != wire.EventStreamType {
+	if media := header.Get("Content-Type"); err != nil || media != wire.EventStreamType {
 		t.Fatalf("%v, %s: %q", err, media, answer)
 	}
 	if text := string(events); !strings.HasPrefix(text, "event: messageStart\n") || !strings.Contains(text, "\nevent: metadata\n") ||
@@ -73,9 +73,9 @@ func TestConverse(t *testing.T) {
 		"other path":    {key, "/model/own%2F1/invoke", hi, 404, "ResourceNotFoundException"},
 		"other base":    {key, "/v1/model/own%2F1/converse", hi, 404, ""},
 	} {
-		resp, answer := ask(c.key, c.path, c.body)
-		if kind := gjson.GetBytes(answer, "__type").Str; resp.StatusCode != c.status || kind != c.kind || resp.Header.Get("X-Amzn-Errortype") != c.kind {
-			t.Errorf("%s: %d %s", name, resp.StatusCode, answer)
+		status, header, answer := ask(c.key, c.path, c.body)
+		if kind := gjson.GetBytes(answer, "__type").Str; status != c.status || kind != c.kind || header.Get("X-Amzn-Errortype") != c.kind {
+			t.Errorf("%s: %d %s", name, status, answer)
 		}
 	}
 }
