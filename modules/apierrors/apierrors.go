@@ -124,8 +124,8 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //
 // Every response, successful or not, has the header X-Request-Id, which is "req_" and 24 random letters and digits;
 // with messages the header request-id has the same value, with converse x-amzn-requestid. Ids that clients send or
-// upstreams set are replaced. Upstreams get ours in X-Request-Id, even if the client names that header in Connection, which asks proxies to remove
-// it.
+// upstreams set are replaced. Upstreams get ours in X-Request-Id, even if the client names that header in Connection,
+// which asks proxies to remove it.
 //
 // Placeholder: {http.tollgate.request_id}. Variables:
 // {http.vars.tollgate.request_id}, {http.vars.tollgate.api_errors.format}.
