@@ -614,6 +614,10 @@ var followed = map[string]before{
 		caddyfile: "quickstart", node: true, env: []string{"NODE_EXTRA_CA_CERTS=data/caddy/pki/authorities/local/root.crt"},
 		commands: "sed -i 's|^\ttollgate gateway$|\troute {\\n\t\t@azureKey {\\n\t\t\tpath /openai/*\\n\t\t\theader Api-Key *\\n\t\t}\\n\t\trequest_header @azureKey Authorization \"Bearer {http.request.header.Api-Key}\"\\n\t\trequest_header @azureKey -Api-Key\\n\t\turi /openai/* path_regexp ^/openai/.*?((chat/completions\\|responses\\|embeddings\\|models\\|images\\|audio)\\\\b.*)$ /v1/$1\\n\t\ttollgate gateway\\n\t}|' Caddyfile\ntollgate run",
 	},
+	"docs/how-to/bedrock-clients.md": {
+		caddyfile: "quickstart", node: true, env: []string{"NODE_EXTRA_CA_CERTS=data/caddy/pki/authorities/local/root.crt"},
+		commands: "tollgate run",
+	},
 	"docs/how-to/stored-responses.md": {
 		caddyfile: "quickstart", node: true, env: []string{"NODE_EXTRA_CA_CERTS=data/caddy/pki/authorities/local/root.crt"},
 		commands: "sed -i 's/^\ttollgate gateway$/\ttollgate gateway {\\n\t\tcascade {\\n\t\t\tstore_responses 30d\\n\t\t}\\n\t}/' Caddyfile\ntollgate run",

@@ -60,6 +60,10 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //
 // A 503 is sent in this format with status 529 and type overloaded_error, for which its clients wait and retry.
 //
+// converse, with the type in the header X-Amzn-Errortype too:
+//
+//	{"__type":"ThrottlingException","message":"…"}
+//
 // board, with details only if there are any:
 //
 //	{"error":{"code":"validation_failed","message":"…","requestId":"req_…",
@@ -119,15 +123,15 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 // # Request ids
 //
 // Every response, successful or not, has the header X-Request-Id, which is "req_" and 24 random letters and digits;
-// with messages the header request-id has the same value. Ids that clients send or upstreams set are replaced.
-// Upstreams get ours in X-Request-Id, even if the client names that header in Connection, which asks proxies to remove
-// it.
+// with messages the header request-id has the same value, with converse x-amzn-requestid. Ids that clients send or
+// upstreams set are replaced. Upstreams get ours in X-Request-Id, even if the client names that header in Connection,
+// which asks proxies to remove it.
 //
 // Placeholder: {http.tollgate.request_id}. Variables:
 // {http.vars.tollgate.request_id}, {http.vars.tollgate.api_errors.format}.
 type Handler struct {
-	// The format of the error bodies: chat_completions, responses, messages, board, board_pages, cms, answer, events,
-	// oauth or problem. Required.
+	// The format of the error bodies: chat_completions, responses, messages, converse, board, board_pages, cms, answer,
+	// events, oauth or problem. Required.
 	Format string `json:"format,omitempty"`
 
 	// Other formats for requests that matchers select. The first entry that matches applies.

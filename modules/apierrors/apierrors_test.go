@@ -41,7 +41,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 		"api_errors problem":                           "",
 		"api_errors":                                   "format is required, one of: answer, board",
 		"api_errors messages board":                    "wrong argument count",
-		"api_errors xml":                               `unknown format "xml", must be one of: answer, board, chat_completions, cms, events, messages, problem, responses`,
+		"api_errors xml":                               `unknown format "xml", must be one of: answer, board, chat_completions, cms, converse, events, messages, problem, responses`,
 		"api_errors \"\"":                              "format is required",
 		"api_errors cms {\n\tverbose /x\n}":            `unknown format "verbose"`,
 		"api_errors messages {\n\tcms\n}":              "cms needs a matcher",

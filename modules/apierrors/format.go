@@ -15,8 +15,8 @@ import (
 type format struct {
 	// render has no side effects. The error comes from classify, and id is the request's.
 	render func(e *apierror.Error, id string) reply
-	// requestIDHeader adds the header Request-Id besides X-Request-Id.
-	requestIDHeader bool
+	// requestIDHeader is a header for the id besides X-Request-Id. It may be empty.
+	requestIDHeader string
 }
 
 // reply is a rendered error.
@@ -42,7 +42,12 @@ func init() {
 			requestIDHeader: f.Facts().RequestID,
 			render: func(e *apierror.Error, id string) reply {
 				status, body := f.Error(e, id)
-				return reply{status: status, header: contentType("application/json"), body: body}
+				header := contentType("application/json")
+				if typed, ok := f.(modelapis.Typed); ok {
+					name, value := typed.ErrorHeader(e)
+					header.Set(name, value)
+				}
+				return reply{status: status, header: header, body: body}
 			},
 		}
 	}

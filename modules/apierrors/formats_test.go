@@ -237,13 +237,24 @@ func TestTable(t *testing.T) {
 			}
 			var o object
 			var text string
-			if name != "problem" && json.Unmarshal(b.Error, &o) != nil && json.Unmarshal(b.Error, &text) != nil {
+			if name != "problem" && name != "converse" && json.Unmarshal(b.Error, &o) != nil && json.Unmarshal(b.Error, &text) != nil {
 				t.Fatalf("%s, %s: error is %s", name, s.name, b.Error)
 			}
 			var got, want []any
 			switch name {
 			case "chat_completions", "responses":
 				got, want = []any{w.Code, o.Type, o.Code}, []any{s.status, s.typ, s.code}
+			case "converse":
+				var typed struct {
+					Type    string `json:"__type"`
+					Message string
+				}
+				_ = json.Unmarshal(w.Body.Bytes(), &typed)
+				got = []any{w.Code, typed.Type, typed.Message != ""}
+				want = []any{s.status, w.Header().Get("X-Amzn-Errortype"), true}
+				if !strings.HasSuffix(typed.Type, "Exception") {
+					t.Errorf("%s: type %q", s.name, typed.Type)
+				}
 			case "messages":
 				got, want = []any{w.Code, b.Type, o.Type}, []any{s.msgStatus, "error", s.msgType}
 			case "board":
@@ -400,6 +411,8 @@ func FuzzRender(f *testing.F) {
 				got = body["error"]
 			case "problem":
 				got = body["detail"]
+			case "converse":
+				got = body["message"]
 			default:
 				got = body["error"].(map[string]any)["message"]
 			}

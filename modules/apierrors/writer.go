@@ -15,25 +15,25 @@ type responseWriter struct {
 	caddyhttp.ResponseWriterWrapper
 
 	id    [3]string // the values of the two response headers and the request header, kept here to save allocations
-	both  bool      // send the header Request-Id too
+	also  string    // another header for the id, or empty
 	began bool
 	// expects means that the client waits for a 100 before it sends the body.
 	expects bool
 }
 
-func newResponseWriter(w http.ResponseWriter, id string, both bool) *responseWriter {
+func newResponseWriter(w http.ResponseWriter, id, also string) *responseWriter {
 	return &responseWriter{
 		ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w},
 		id:                    [3]string{id, id, id},
-		both:                  both,
+		also:                  also,
 	}
 }
 
 func (w *responseWriter) stamp() {
 	header := w.Header()
 	header[requestIDHeader] = w.id[:1:1]
-	if w.both {
-		header["Request-Id"] = w.id[1:2:2]
+	if w.also != "" {
+		header[w.also] = w.id[1:2:2]
 	}
 }
 

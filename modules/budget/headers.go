@@ -70,7 +70,7 @@ var (
 )
 
 // rows are the rows of the formats that have headers of their own.
-var rows = map[string]*row{"chat_completions": &chatCompletions, "responses": &chatCompletions, "messages": &messages}
+var rows = map[string]*row{"chat_completions": &chatCompletions, "responses": &chatCompletions, "messages": &messages, "converse": &chatCompletions}
 
 // rowOf returns the row for the format of the route.
 func rowOf(ctx context.Context) *row {

@@ -42,6 +42,8 @@ func init() {
 //	POST /v1/chat/completions   a chat completion, streamed or not
 //	POST /v1/messages           behind `translate messages`
 //	POST /v1/responses          behind `translate responses`
+//	POST /model/{model}/converse, /model/{model}/converse-stream
+//	                            behind `translate converse`
 //	GET, DELETE /v1/responses/{id}, …/input_items, …/cancel, /v1/conversations, …
 //	                            with the option store_responses
 //	POST /v1/messages/count_tokens, POST /v1/responses/input_tokens
@@ -234,14 +236,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		offer.Take() // even if there is nothing at its path
 		path = offer.Request.URL.Path
 	}
-	if format, base, count, ok := formats.At(path); ok && base == "/v1" {
-		return h.model(w, r, offer, format, count)
+	place, isModel := formats.At(path)
+	if isModel && place.Base == place.Format.Facts().Base {
+		return h.model(w, r, offer, &place)
 	}
 	if path == "/v1"+embeddings.Path {
 		if r.Method != http.MethodPost {
 			return methodNotAllowed(w, r, http.MethodPost)
 		}
-		return h.answer(w, r, nil)
+		return h.answer(w, r, formats.Place{})
 	}
 	if e, id, allow := passed(r.Method, path); e != nil {
 		return h.pass(w, r, e, id)
@@ -254,8 +257,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return methodNotAllowed(w, r, allow)
 	}
 	isGet := r.Method == http.MethodGet || r.Method == http.MethodHead
-	id, isModel := strings.CutPrefix(path, "/v1/models/")
-	if !isModel {
+	id, listed := strings.CutPrefix(path, "/v1/models/")
+	if !listed {
 		id = ""
 	}
 	switch {
@@ -275,32 +278,32 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return refuse(http.StatusNotFound, "not_found",
 			"there is nothing at "+path+": the base URL has /v1 twice; it ends at /v1 for OpenAI clients and at the host for messages clients")
 	}
-	if _, base, _, ok := formats.At(path); ok && base == "" || path == "/models" {
+	if isModel && (place.Base == "" || place.Base == "/v1") || path == "/models" {
 		return refuse(http.StatusNotFound, "not_found",
-			"there is nothing at "+path+": the base URL of OpenAI clients ends in /v1, that of messages clients at the host")
+			"there is nothing at "+path+": the base URL of OpenAI clients ends in /v1, that of messages and Bedrock clients at the host")
 	}
 	return refuse(http.StatusNotFound, "not_found", "there is nothing at this path")
 }
 
 // model answers requests at the path of a format. offer is nil if no translate handler came before.
 func (h *Handler) model(
-	w http.ResponseWriter, r *http.Request, offer *body.Offer, format formats.Format, count bool,
+	w http.ResponseWriter, r *http.Request, offer *body.Offer, place *formats.Place,
 ) error {
+	format := place.Format
 	if r.Method != http.MethodPost {
 		return methodNotAllowed(w, r, http.MethodPost)
 	}
 	counter, counts := format.(formats.Counter)
 	switch {
-	case count && counts:
-		return h.count(w, r, counter)
+	case place.Count && counts:
+		return h.count(w, r, counter, place)
 	case offer != nil:
-		return h.answer(w, offer.Request, format)
+		return h.answer(w, offer.Request, *place)
 	case format != formats.Chat():
-		facts := format.Facts()
 		return refuse(http.StatusNotFound, "not_found",
-			"this site does not serve /v1"+facts.Path+": put `translate "+string(facts.Name)+"` before `cascade`")
+			"this site does not serve "+r.URL.Path+": put `translate "+string(format.Facts().Name)+"` before `cascade`")
 	}
-	return h.answer(w, r, format)
+	return h.answer(w, r, *place)
 }
 
 func refuse(status int, code, message string) error {
@@ -330,9 +333,9 @@ func probe(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error
 	return err
 }
 
-// answer answers a request in a format. A nil format means a request for embeddings. What a stream does not need while
-// it is open is in separate functions, because the stack is most of the memory that an open stream holds.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.Format) error {
+// answer answers a request at the place of a format. No format means a request for embeddings. What a stream does not
+// need while it is open is in separate functions, because the stack is most of the memory that an open stream holds.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.Place) error {
 	defer h.app.Acquire()()
 	started := time.Now()
 	kept, identity, err := h.client(r)
@@ -342,11 +345,11 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.
 	ask := newRequest(r, kept, identity)
 	release := ask.Release
 	defer func() { release() }()
-	k := h.keeper(kept, identity, format)
+	k := h.keeper(kept, identity, place.Format)
 	if k != nil {
 		ask.Stored = k
 	}
-	if err = h.read(w, r, ask, format, kept, identity); err != nil {
+	if err = h.read(w, r, ask, &place, kept, identity); err != nil {
 		return err
 	}
 	admission, err := h.admit(r, kept, identity)
@@ -388,9 +391,10 @@ func (h *Handler) done(r *http.Request, admission *keychain.Admission, tokens in
 
 // read reads the request, and what the sender may use.
 func (h *Handler) read(
-	w http.ResponseWriter, r *http.Request, ask *cascade.Request, format formats.Format, kept *gateway.Gateway,
+	w http.ResponseWriter, r *http.Request, ask *cascade.Request, place *formats.Place, kept *gateway.Gateway,
 	identity *keychain.Identity,
 ) error {
+	format := place.Format
 	text, lease, err := body.Read(w, r, h.app.MemoryBudget(), identity.UserID)
 	if err != nil {
 		return err
@@ -399,7 +403,7 @@ func (h *Handler) read(
 		err = ask.ReadEmbeddings(text)
 	} else if text, lease, err = h.expand(r, ask, format, text, lease); err == nil {
 		ask.Header = headers(r, format)
-		err = ask.Read(format, text, r.Header.Get(format.Facts().Version))
+		err = ask.Read(format, text, place.Options(r.Header))
 	}
 	if err == nil {
 		err = ask.Label(r.Header, text)
@@ -532,7 +536,7 @@ func headers(r *http.Request, format formats.Format) map[string]string {
 }
 
 // count answers a request to count tokens.
-func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter) error {
+func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter, place *formats.Place) error {
 	defer h.app.Acquire()()
 	kept, identity, err := h.client(r)
 	if err != nil {
@@ -552,7 +556,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 		return statusError(err)
 	}
 	defer lease.Give()
-	if err = ask.ReadCount(format, text, r.Header.Get(format.Facts().Version)); err != nil {
+	if err = ask.ReadCount(format, text, place.Options(r.Header)); err != nil {
 		return statusError(err)
 	}
 	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {

@@ -13,7 +13,7 @@ func init() {
 
 // UnmarshalCaddyfile sets up the handler from its Caddyfile form:
 //
-//	translate [<matcher>] messages|responses... {
+//	translate [<matcher>] converse|messages|responses... {
 //		model <name>
 //		reasoning
 //	}

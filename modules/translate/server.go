@@ -48,7 +48,7 @@ func (t *translation) write(result *conversion) error {
 	}
 	lease.Keep() // the transport may convert after the request has ended
 	t.hold(lease)
-	ask, err := t.Format.Read(text, t.handler.options(t.Request, t.Format))
+	ask, err := t.Format.Read(text, t.options)
 	if err != nil {
 		return err
 	}

@@ -28,12 +28,13 @@ func init() {
 	caddy.RegisterModule(Handler{})
 }
 
-// Handler lets clients of the messages API or the Responses API use a server that speaks chat completions. It
-// translates requests, answers and streams, including tools, images and reasoning. Put `api_errors` of the same format
-// around it.
+// Handler lets clients of the messages API, the Responses API or Amazon Bedrock's Converse API use a server that speaks
+// chat completions. It translates requests, answers and streams, including tools, images and reasoning. Put
+// `api_errors` of the same format around it.
 //
 // In front of `reverse_proxy`, a request to …/messages or …/responses is passed on as a chat completion to
-// …/chat/completions; …/messages/count_tokens and …/responses/input_tokens are answered here with an estimate. In front
+// …/chat/completions, and one to …/model/{model}/converse or …/converse-stream to …/v1/chat/completions;
+// …/messages/count_tokens and …/responses/input_tokens are answered here with an estimate. In front
 // of `cascade` nothing is converted here: the cascade takes the client's own bytes and answers in the client's format,
 // so that a provider that speaks it natively gets them unchanged. The cascade also counts tokens itself; use a matcher
 // to keep those paths from this handler.
@@ -50,7 +51,7 @@ func init() {
 // Errors: 400 for what cannot be translated, with the JSON path; 408, 413 and 415 for the body, and 503 if there is no
 // memory for it; an error of the server keeps its status; 502 for a redirect and for an answer that cannot be read.
 type Handler struct {
-	// Formats are the formats that clients may use: "messages", "responses" or both. Required.
+	// Formats are the formats that clients may use: "converse", "messages", "responses" or several. Required.
 	Formats []hub.Format `json:"formats,omitempty"`
 
 	// Model is sent to the server, whatever model the client asked for. Default: the client's.
@@ -128,24 +129,30 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if r.Method != http.MethodPost {
 		return next.ServeHTTP(w, r)
 	}
-	format, base, count, ok := formats.At(r.URL.Path)
-	if !ok || !slices.Contains(h.Formats, format.Facts().Name) {
+	place, ok := formats.At(r.URL.Path)
+	if !ok || !slices.Contains(h.Formats, place.Format.Facts().Name) {
 		return next.ServeHTTP(w, r)
 	}
-	if counter, ok := format.(formats.Counter); ok && count {
-		return h.count(w, r, counter)
+	if counter, ok := place.Format.(formats.Counter); ok && place.Count {
+		return h.count(w, r, counter, &place)
 	}
-	return h.translate(w, r, next, format, base)
+	return h.translate(w, r, next, &place)
 }
 
-// translate passes the request on as a chat completion to the path below base.
+// translate passes the request on as a chat completion to the path below the same base.
 func (h *Handler) translate(
-	w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, format formats.Format, base string,
+	w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, place *formats.Place,
 ) error {
-	t := &translation{handler: h, Offer: body.Offer{Request: r, Format: format}, client: w}
+	t := &translation{
+		handler: h, Offer: body.Offer{Request: r, Format: place.Format}, options: h.options(r, place), client: w,
+	}
 	out := t.With(r)
 	target := *r.URL
-	target.Path, target.RawPath = base+formats.Chat().Facts().Path, ""
+	chat := formats.Chat().Facts()
+	target.Path, target.RawPath = place.Base+chat.Path, ""
+	if place.Format.Facts().Base == "" {
+		target.Path = place.Base + chat.Base + chat.Path
+	}
 	out.URL = &target
 	out.RequestURI = target.RequestURI()
 	out.Header = r.Header.Clone()
@@ -167,22 +174,24 @@ func (h *Handler) translate(
 	return answer.finish(answer.serve(next, out))
 }
 
-// options returns the options for reading a request in a format.
-func (h *Handler) options(r *http.Request, format formats.Format) hub.ReadOptions {
-	return hub.ReadOptions{Version: r.Header.Get(format.Facts().Version), Open: h.open}
+// options returns the options for reading a request at a place.
+func (h *Handler) options(r *http.Request, place *formats.Place) hub.ReadOptions {
+	o := place.Options(r.Header)
+	o.Open = h.open
+	return o
 }
 
 // open decrypts a token of reasoning state.
 func (h *Handler) open(token string) (hub.State, bool) { return h.sealer.Open("", token) }
 
 // count answers a request to count tokens with an estimate.
-func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter) error {
+func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter, place *formats.Place) error {
 	text, lease, err := body.Read(w, r, h.memory, "")
 	if err != nil {
 		return err
 	}
 	defer lease.Give()
-	ask, err := format.ReadCount(text, h.options(r, format))
+	ask, err := format.ReadCount(text, h.options(r, place))
 	if err == nil {
 		_, err = h.write(ask) // a request that cannot be translated is not counted either
 	}
@@ -196,7 +205,8 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 type translation struct {
 	handler *Handler
 	body.Offer
-	client http.ResponseWriter
+	options hub.ReadOptions
+	client  http.ResponseWriter
 
 	// The transport of reverse_proxy reads the body in a goroutine of its own, and the server may answer before the
 	// body has been read.

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -218,7 +219,7 @@ func (w *writer) send() error {
 	}
 	if !w.begun {
 		w.begun = true
-		streamHeader(w.Header())
+		streamHeader(w.Header(), w.t.Format.Facts())
 		w.ResponseWriter.WriteHeader(http.StatusOK)
 	}
 	if _, err := w.ResponseWriter.Write(w.out); err != nil {
@@ -236,9 +237,9 @@ func (w *writer) send() error {
 }
 
 // streamHeader sets the header fields of a stream (specification 2.7).
-func streamHeader(header http.Header) {
+func streamHeader(header http.Header, facts *hub.Facts) {
 	rest.NoSniff(header)
-	header.Set("Content-Type", "text/event-stream; charset=utf-8")
+	header.Set("Content-Type", cmp.Or(facts.StreamType, "text/event-stream; charset=utf-8"))
 	header.Set("Cache-Control", "no-cache, no-transform")
 	header.Set("X-Accel-Buffering", "no")
 }
@@ -344,7 +345,7 @@ func (w *writer) finish(err error) error {
 			return statusError(upstream(broken))
 		}
 		if result := w.t.convert(); result.request.Stream {
-			streamHeader(w.Header())
+			streamHeader(w.Header(), w.t.Format.Facts())
 		} else {
 			rest.NoSniff(w.Header())
 			w.Header().Set("Content-Type", "application/json")

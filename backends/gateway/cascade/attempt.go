@@ -490,7 +490,7 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 	r.result.Usage, r.result.textBytes = pass.Usage(), pass.TextBytes()
 	r.commit(c)
 	if header := r.w.Header(); r.stream {
-		streamHeader(header)
+		streamHeader(header, r.from.Facts())
 	} else {
 		header["Content-Type"] = contentType
 		header["Content-Length"] = []string{strconv.Itoa(len(answer))}

@@ -198,31 +198,27 @@ func (q *Request) Release() {
 	q.Lease = nil
 }
 
-// Read parses body, which a client sent in the given format. The version is the value of the header that Facts.Version
-// names. Tokens of reasoning state are opened with the Sealer. Its errors are *apierror.Error with status 400, and
-// those of AdmitTools.
-func (q *Request) Read(format formats.Format, body []byte, version string) (err error) {
-	if err := q.parse(format, body, version); err != nil || q.AdmitTools == nil {
+// Read parses body, which a client sent in the given format. The options are what the path and the header say; see
+// formats.Place. Tokens of reasoning state are opened with the Sealer. Its errors are *apierror.Error with status 400,
+// and those of AdmitTools.
+func (q *Request) Read(format formats.Format, body []byte, o hub.ReadOptions) (err error) {
+	if err := q.parse(format, body, o); err != nil || q.AdmitTools == nil {
 		return err
 	}
-	tools, err := wire.ServerTools(apis[format.Facts().Name], body)
+	tools, err := wire.ServerTools(format.Facts().API, body)
 	if err != nil {
 		return err
 	}
 	return q.AdmitTools(tools)
 }
 
-// apis maps the formats of clients to their model APIs.
-var apis = map[hub.Format]wire.API{
-	hub.Chat: wire.APIChat, hub.Responses: wire.APIResponses, hub.Messages: wire.APIMessages,
-}
-
 // parse parses a body of the client's format into q.Chat or q.Hub.
-func (q *Request) parse(format formats.Format, body []byte, version string) (err error) {
+func (q *Request) parse(format formats.Format, body []byte, o hub.ReadOptions) (err error) {
 	if direct, ok := format.(formats.Native); ok {
 		q.Chat, err = direct.Parse(body)
 	} else {
-		q.Hub, err = format.Read(body, hub.ReadOptions{Version: version, Open: q.open})
+		o.Open = q.open
+		q.Hub, err = format.Read(body, o)
 	}
 	return err
 }
@@ -266,8 +262,9 @@ func (q *Request) owner() string {
 }
 
 // ReadCount is like Read, for a request to count tokens.
-func (q *Request) ReadCount(format formats.Counter, body []byte, version string) (err error) {
-	q.Hub, err = format.ReadCount(body, hub.ReadOptions{Version: version, Open: q.open})
+func (q *Request) ReadCount(format formats.Counter, body []byte, o hub.ReadOptions) (err error) {
+	o.Open = q.open
+	q.Hub, err = format.ReadCount(body, o)
 	return err
 }
 

@@ -246,7 +246,7 @@ func (r *run) wire(c *keychain.Candidate, s *shape) formats.Upstream {
 	if other := r.toolsWire(c, s); other != nil {
 		return other
 	}
-	if preferred, ok := formats.UpstreamOf(hub.Format(p.PreferWire)); ok {
+	if preferred, ok := formats.Of(hub.Format(p.PreferWire)); ok {
 		return preferred
 	}
 	return formats.Chat()

@@ -41,7 +41,7 @@ func (c *referrer) read(body string) (*Request, error) {
 	format, _ := formats.Of(hub.Responses)
 	text, err := req.Expand(c.t.Context(), format, []byte(body))
 	if err == nil {
-		err = req.Read(format, text, "")
+		err = req.Read(format, text, hub.ReadOptions{})
 	}
 	return req, err
 }

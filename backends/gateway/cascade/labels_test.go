@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -37,12 +38,12 @@ func TestLabel(t *testing.T) {
 		"long":             {"chat/completions", nil, chat + `,"user":"` + long + `","metadata":{"tags":"` + long + `,short"}}`, "short", long[:maxEndUser]},
 		"control":          {"chat/completions", nil, chat + `,"user":"a\u0000b\n","metadata":{"tags":"a\u0001"}}`, "", "ab"},
 	} {
-		format, _, _, ok := formats.At("/v1/" + test.path)
+		place, ok := formats.At("/v1/" + test.path)
 		if !ok {
 			t.Fatal(test.path)
 		}
 		q := new(Request)
-		if err := q.Read(format, []byte(test.body), ""); err != nil {
+		if err := q.Read(place.Format, []byte(test.body), hub.ReadOptions{}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if err := q.Label(http.Header{TagsHeader: test.header}, []byte(test.body)); err != nil {

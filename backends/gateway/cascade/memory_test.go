@@ -202,7 +202,7 @@ func TestStreamsLetGoOfBodies(t *testing.T) { //nolint:paralleltest // it measur
 		before := inUse()
 		req := &Request{ID: "req_1", User: r.account.UserID, Account: r.account}
 		format, _ := formats.Of(route.surface)
-		if err := req.Read(format, prompted(route.surface, route.more, size), ""); err != nil {
+		if err := req.Read(format, prompted(route.surface, route.more, size), hub.ReadOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		lease := wire.NewLease(func(bool) { share.Free() })

@@ -199,7 +199,7 @@ func (s *relay) commit() {
 	s.committed = true
 	s.sign = s.pass.KeepAlive(nil)
 	s.run.commit(s.candidate)
-	streamHeader(s.run.w.Header())
+	streamHeader(s.run.w.Header(), s.run.from.Facts())
 	s.run.w.WriteHeader(http.StatusOK)
 	now := time.Now()
 	s.mu.Lock()
@@ -214,8 +214,11 @@ func (s *relay) commit() {
 }
 
 // streamHeader sets the header fields of a stream (specification 2.7).
-func streamHeader(header http.Header) {
+func streamHeader(header http.Header, facts *hub.Facts) {
 	header["Content-Type"] = eventStream
+	if facts.StreamType != "" {
+		header["Content-Type"] = []string{facts.StreamType}
+	}
 	header["Cache-Control"] = noCache
 	header["X-Accel-Buffering"] = noBuffering
 }

@@ -196,7 +196,8 @@ func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) 
 // readRequest parses the given request, or makes a short one to the given model, and returns the model that it asks
 // for.
 func readRequest(in *dryRunInput, req *cascade.Request) (model string, err error) {
-	if in.Request == nil {
+	given := in.Request != nil
+	if !given {
 		if in.Model == "" || in.Surface != "" {
 			return "", apierror.New(http.StatusBadRequest, "missing_required_parameter",
 				"give a model, or a surface and a request").With("model")
@@ -206,16 +207,17 @@ func readRequest(in *dryRunInput, req *cascade.Request) (model string, err error
 			return "", err
 		}
 		in.Surface, in.Request = formats.Chat().Facts().Surface, text
-	} else if in.Model != "" {
-		return "", apierror.New(http.StatusBadRequest, "invalid_value",
-			"model and request exclude each other: the request has a model of its own").With("model")
 	}
 	format, ok := formats.OfSurface(in.Surface)
 	if !ok {
 		return "", apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of %s",
 			surfaces).With("surface")
 	}
-	if err := req.Read(format, in.Request, ""); err != nil {
+	if in.Model != "" && given && format.Facts().ModelPath == "" {
+		return "", apierror.New(http.StatusBadRequest, "invalid_value",
+			"model and request exclude each other: the request has a model of its own").With("model")
+	}
+	if err := req.Read(format, in.Request, hub.ReadOptions{Model: in.Model}); err != nil {
 		if e, ok := apierror.From(err); ok && e.Param != "" {
 			e.Param = "request." + e.Param
 		}

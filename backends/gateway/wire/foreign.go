@@ -13,8 +13,9 @@ const (
 	APIResponses
 	APIMessages
 	APIEmbeddings
+	APIConverse
 
-	anyAPI = APIChat | APIResponses | APIMessages | APIEmbeddings
+	anyAPI = APIChat | APIResponses | APIMessages | APIEmbeddings | APIConverse
 )
 
 // maxSpelled is the largest number of letters and digits in the name of a guarded member.

@@ -12,6 +12,9 @@ import (
 // since only tools that the client runs are known to be harmless. A model that searches by itself, without a tool in
 // the request, is not detected. The body must be a JSON object.
 func ServerTools(api API, body []byte) (tools []string, err error) {
+	if api == APIConverse {
+		return nil, nil // the reader refuses such tools
+	}
 	s := jsontext.NewScanner(body)
 	f := serverTools{api: api}
 	err = s.Object(func(key []byte) error {

@@ -12,7 +12,7 @@ import (
 type Format struct{}
 
 var facts = hub.Facts{
-	Name: hub.Chat, Surface: "chat_completions", Path: "/chat/completions",
+	Name: hub.Chat, Surface: "chat_completions", Base: "/v1", Path: "/chat/completions", API: wire.APIChat,
 	Recalls: true,
 }
 

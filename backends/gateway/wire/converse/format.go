@@ -1,28 +1,31 @@
-// Package converse writes requests in the format of Amazon Bedrock's Converse API and reads its answers. Only upstreams
-// use this format: no client of the gateway speaks it.
+// Package converse is the format of Amazon Bedrock's Converse API, for upstreams and for clients.
 //
 // The format follows the Amazon Bedrock Runtime API reference, version 2023-09-30, operations Converse and
-// ConverseStream. A stream arrives as server-sent events, because [wire.EventStream] has decoded Amazon's framing.
+// ConverseStream. A stream of an upstream arrives as server-sent events, because [wire.EventStream] has decoded
+// Amazon's framing. Clients get that framing.
 package converse
 
 import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 // Name is the format's name.
 const Name hub.Format = catalog.WireConverse
 
-// Format implements formats.Upstream for Converse; see package formats.
+// Format implements formats.Format for Converse; see package formats.
 type Format struct{}
 
 var facts = hub.Facts{
-	Name: Name, Surface: "converse", Path: "/converse",
-	Lacks: wire.NeedAudio | wire.NeedChoices, HTTPSImages: true,
+	Name: Name, Surface: "converse", Path: "/converse", StreamPath: "/converse-stream", ModelPath: "/model/",
+	StreamType: wire.EventStreamType, API: wire.APIConverse,
+	Lacks: wire.NeedAudio | wire.NeedChoices, Mistakes: wire.NeedFile | wire.NeedPrefill, HTTPSImages: true,
+	RequestID: "X-Amzn-Requestid",
 }
 
-// Facts implements formats.Upstream.
+// Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
 // URL returns the address at which a provider is asked. It still contains the part {model}.
@@ -55,3 +58,18 @@ func (Format) Param(name string) string {
 
 // NewReader returns a reader for one answer.
 func (Format) NewReader(*catalog.Provider) hub.Reader { return NewReader() }
+
+// Read parses a client's request.
+func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) { return Read(body, o) }
+
+// NewWriter returns a writer of the answer for a client.
+func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer { return NewWriter(r, reply) }
+
+// TierEffort returns an empty string: in this format the effort does not choose the tier.
+func (Format) TierEffort(*hub.Request) hub.Effort { return "" }
+
+// Error returns the status and the body for an error.
+func (Format) Error(e *apierror.Error, _ string) (status int, body []byte) { return e.Status, Error(e) }
+
+// ErrorHeader returns the header that names the type of an error.
+func (Format) ErrorHeader(e *apierror.Error) (name, value string) { return ErrorHeader, ErrorType(e) }

@@ -3,6 +3,7 @@
 package formats
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -53,6 +54,12 @@ type Editor interface {
 	NewPass(r *hub.Request, reply hub.Reply) hub.Pass
 }
 
+// Typed is a format whose errors also have a header that names their type.
+type Typed interface {
+	Format
+	ErrorHeader(e *apierror.Error) (name, value string)
+}
+
 // Native is a format in which requests can be passed on without being read into the common form.
 type Native interface {
 	Format
@@ -75,7 +82,7 @@ type Counter interface {
 }
 
 // table holds the rows, ordered by the names of their surfaces.
-var table = [...]Format{chat.Format{}, messages.Format{}, responses.Format{}}
+var table = [...]Format{chat.Format{}, converse.Format{}, messages.Format{}, responses.Format{}}
 
 // Chat returns the format that every upstream speaks.
 func Chat() Format { return table[0] }
@@ -88,34 +95,63 @@ func Of(name hub.Format) (f Format, ok bool) {
 	return find(func(f *hub.Facts) bool { return f.Name == name })
 }
 
-// UpstreamOf returns the format with a name on the side of upstreams, which includes those that no client speaks. ok is
-// false if there is none.
-func UpstreamOf(name hub.Format) (u Upstream, ok bool) {
-	if name == converse.Name {
-		return converse.Format{}, true
-	}
-	return Of(name)
-}
-
 // OfSurface returns the format of a surface. ok is false if there is none.
 func OfSurface(surface string) (f Format, ok bool) {
 	return find(func(f *hub.Facts) bool { return f.Surface == surface })
 }
 
-// At returns the format whose endpoint is at the end of a path, and the part of the path before it. count reports that
-// the path asks for the number of tokens.
-func At(path string) (f Format, base string, count, ok bool) {
+// Place is what the path of a request says.
+type Place struct {
+	Format Format
+	// Base is the part of the path before the endpoint.
+	Base string
+	// Count reports that the path asks for the number of tokens.
+	Count bool
+	// Model and Stream are set in formats whose paths name the model.
+	Model  string
+	Stream bool
+}
+
+// Options returns the options for reading a request at this place. header returns the value of a header field.
+func (p *Place) Options(header http.Header) hub.ReadOptions {
+	return hub.ReadOptions{Version: header.Get(p.Format.Facts().Version), Model: p.Model, Stream: p.Stream}
+}
+
+// At returns the format whose endpoint is at the end of a path, and what else the path says.
+func At(path string) (p Place, ok bool) {
 	for _, f := range table {
 		facts := f.Facts()
+		if facts.ModelPath != "" {
+			if p, ok = named(f, facts, path); ok {
+				return p, true
+			}
+			continue
+		}
 		if base, ok := strings.CutSuffix(path, facts.Path); ok {
-			return f, base, false, true
+			return Place{Format: f, Base: base}, true
 		}
 		if base, ok := strings.CutSuffix(path, facts.Path+facts.Count); ok && facts.Count != "" {
-			return f, base, true, true
+			return Place{Format: f, Base: base, Count: true}, true
 		}
 	}
-	return nil, "", false, false
+	return Place{}, false
 }
+
+// named returns the place of a path that names the model, which may contain slashes and colons.
+func named(f Format, facts *hub.Facts, path string) (p Place, ok bool) {
+	rest, whole := strings.CutSuffix(path, facts.Path)
+	if !whole {
+		if rest, ok = strings.CutSuffix(path, facts.StreamPath); !ok {
+			return p, false
+		}
+	}
+	p = Place{Format: f, Stream: !whole}
+	p.Base, p.Model, ok = strings.Cut(rest, facts.ModelPath)
+	return p, ok && p.Model != "" && !slices.ContainsFunc(strings.Split(p.Model, "/"), isDots)
+}
+
+// isDots reports whether a segment of a path leads elsewhere. Matchers would take such a path for another one.
+func isDots(segment string) bool { return segment == "." || segment == ".." }
 
 // find returns the first format for whose facts is returns true.
 func find(is func(*hub.Facts) bool) (Format, bool) {
@@ -145,5 +181,5 @@ var (
 
 	_ Referrer = responses.Format{}
 
-	_ Upstream = converse.Format{}
+	_ Typed = converse.Format{}
 )

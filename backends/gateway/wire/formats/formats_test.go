@@ -22,18 +22,29 @@ func TestTable(t *testing.T) {
 		if got, ok := formats.OfSurface(facts.Surface); !ok || got != f {
 			t.Errorf("%s is not found by its surface", facts.Surface)
 		}
-		if got, base, count, ok := formats.At("/v1" + facts.Path); !ok || got != f || base != "/v1" || count {
-			t.Errorf("%s: %v, below %q, count %v", facts.Path, got, base, count)
+		path, model := facts.Base+facts.Path, ""
+		if facts.ModelPath != "" {
+			model = "arn:aws:bedrock:us-east-1::inference-profile/anthropic.claude:0"
+			path = facts.ModelPath + model + facts.Path
+		}
+		if got, ok := formats.At(path); !ok || got != (formats.Place{Format: f, Base: facts.Base, Model: model}) {
+			t.Errorf("%s: %+v", path, got)
+		}
+		if facts.StreamPath != "" {
+			path := "/some/base" + facts.ModelPath + model + facts.StreamPath
+			if got, ok := formats.At(path); !ok || got != (formats.Place{Format: f, Base: "/some/base", Model: model, Stream: true}) {
+				t.Errorf("%s: %+v", path, got)
+			}
 		}
 		_, counts := f.(formats.Counter)
 		if counts != (facts.Count != "") {
 			t.Errorf("%s: who counts says where, and nobody else", facts.Name)
 		}
-		if got, base, count, ok := formats.At("/v1" + facts.Path + facts.Count); counts && (!ok || got != f || base != "/v1" || !count) {
-			t.Errorf("%s%s: %v, below %q, count %v", facts.Path, facts.Count, got, base, count)
+		if got, ok := formats.At(path + facts.Count); counts && (!ok || got != (formats.Place{Format: f, Base: facts.Base, Count: true})) {
+			t.Errorf("%s%s: %+v", path, facts.Count, got)
 		}
 		_, edits := f.(formats.Editor)
-		if _, direct := f.(formats.Native); edits == direct {
+		if _, direct := f.(formats.Native); edits && direct {
 			t.Errorf("%s: there is one way for a client's own bytes", facts.Name)
 		}
 	}
@@ -43,9 +54,12 @@ func TestTable(t *testing.T) {
 	if _, ok := formats.Of("images"); ok {
 		t.Error("a format without a row was found")
 	}
-	for _, path := range []string{"", "/", "/v1/messages/", "/v1/chat/completions/count_tokens", "/v1/models"} {
-		if f, _, _, ok := formats.At(path); ok {
-			t.Errorf("%s is %s", path, f.Facts().Name)
+	for _, path := range []string{
+		"", "/", "/v1/messages/", "/v1/chat/completions/count_tokens", "/v1/models",
+		"/model/converse", "/model//converse", "/converse", "/model/m/converse/", "/model/../users/x/converse", "/model/m/../converse-stream",
+	} {
+		if place, ok := formats.At(path); ok {
+			t.Errorf("%s is %s", path, place.Format.Facts().Name)
 		}
 	}
 }

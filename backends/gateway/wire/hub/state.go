@@ -56,6 +56,9 @@ type ReadOptions struct {
 	Recall func(call string) []Reasoning
 	// Version is the value of the anthropic-version header.
 	Version string
+	// Model and Stream are what the path says, in formats whose paths name the model (Facts.ModelPath).
+	Model  string
+	Stream bool
 }
 
 // Open opens a token of reasoning state. ok is false for one that does not belong to the sender.

@@ -89,14 +89,6 @@ func mark(v gjson.Result, at string) (string, error) {
 	return v.Raw, nil
 }
 
-// appendText adds a text. Empty texts are dropped (specification 3, rule 4).
-func appendText(parts []hub.Part, text, cache string) []hub.Part {
-	if text == "" {
-		return parts
-	}
-	return append(parts, hub.Part{Kind: hub.PartText, Text: text, Cache: cache})
-}
-
 // userBlock reads a block of a user message.
 func (r *reader) userBlock(m *hub.Message, b *block) error {
 	switch b.kind {
@@ -132,7 +124,7 @@ func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 			return err
 		}
 		cache, err := mark(b.cache, b.at)
-		m.Parts = appendText(m.Parts, s, cache)
+		m.Parts = hub.AppendText(m.Parts, s, cache)
 		return err
 	case "tool_use":
 		return r.call(m, b)
@@ -169,7 +161,7 @@ func (r *reader) summary(m *hub.Message, b *block) bool {
 	if b.content.Type != gjson.String || b.content.Str == "" {
 		return false
 	}
-	m.Parts = appendText(m.Parts, "[summary of the conversation so far]\n"+b.content.Str, "")
+	m.Parts = hub.AppendText(m.Parts, "[summary of the conversation so far]\n"+b.content.Str, "")
 	return true
 }
 
@@ -220,7 +212,7 @@ func (r *reader) serverResult(m *hub.Message, b *block) error {
 		return nil
 	}
 	if note := resultNote(b.content); note != "" {
-		m.Parts = appendText(m.Parts, "[result of "+tool+"]\n"+note, "")
+		m.Parts = hub.AppendText(m.Parts, "[result of "+tool+"]\n"+note, "")
 	} else {
 		r.drop("messages[].content[]." + listed(b.kind))
 	}

@@ -14,37 +14,6 @@ import (
 // to request, which would defeat every prompt cache.
 const attribution = "x-anthropic-billing-header:"
 
-// joiner joins texts with a separator into as few parts as cache marks allow: a mark is a position, so a part ends with
-// it. Writers choose what to put between parts.
-type joiner struct {
-	separator string
-	parts     []hub.Part
-	run       strings.Builder
-	began     bool
-}
-
-// add adds a text. A cache mark ends the part that contains the text.
-func (j *joiner) add(text, cache string) {
-	if text == "" {
-		return
-	}
-	if j.began {
-		j.run.WriteString(j.separator)
-	}
-	j.began = true
-	j.run.WriteString(text)
-	if cache != "" {
-		j.end(cache)
-	}
-}
-
-// end ends the part that is being joined, with a cache mark unless that is empty, and returns all parts.
-func (j *joiner) end(cache string) []hub.Part {
-	j.parts = appendText(j.parts, j.run.String(), cache)
-	j.run, j.began = strings.Builder{}, false
-	return j.parts
-}
-
 // prose reads a text or an array of text blocks, which system messages are. inline reports that it is among the
 // messages, where it may also change the tools.
 func (r *reader) prose(content gjson.Result, at string, inline bool) ([]hub.Part, error) {
@@ -52,12 +21,12 @@ func (r *reader) prose(content gjson.Result, at string, inline bool) ([]hub.Part
 		if strings.HasPrefix(content.Str, attribution) {
 			return nil, nil
 		}
-		return appendText(nil, content.Str, ""), nil
+		return hub.AppendText(nil, content.Str, ""), nil
 	}
 	if !content.IsArray() {
 		return nil, wrongKind(at, "a string or an array", content)
 	}
-	j := joiner{separator: "\n\n"}
+	j := hub.Joiner{Separator: "\n\n"}
 	err := each(content, at, func(v gjson.Result, at string) error {
 		var b block
 		if err := b.read(v, at); err != nil {
@@ -69,11 +38,11 @@ func (r *reader) prose(content gjson.Result, at string, inline bool) ([]hub.Part
 		}
 		s, cache, err := b.onlyText()
 		if err == nil && !strings.HasPrefix(s, attribution) {
-			j.add(s, cache)
+			j.Add(s, cache)
 		}
 		return err
 	})
-	return j.end(""), err
+	return j.End(""), err
 }
 
 // onlyText returns the text of a block that must be a text block.
@@ -97,7 +66,7 @@ func (r *reader) visible(b *block) (parts []hub.Part, err error) {
 				"is not allowed in a user message with anthropic-version %s: leave it out", noSampling)
 		}
 		s, cache, err := b.onlyText()
-		return appendText(nil, s, cache), err
+		return hub.AppendText(nil, s, cache), err
 	case "image":
 		parts, err = r.image(b)
 	case "document":
@@ -209,20 +178,20 @@ func (r *reader) document(b *block) ([]hub.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := joiner{separator: "\n"}
-	j.add(title, "")
-	j.add(context, "")
+	j := hub.Joiner{Separator: "\n"}
+	j.Add(title, "")
+	j.Add(context, "")
 	switch s.kind {
 	case "text":
 		data, err := text(s.data, s.at+".data")
 		if err != nil {
 			return nil, err
 		}
-		j.add(data, "")
-		return j.end(""), nil
+		j.Add(data, "")
+		return j.End(""), nil
 	case "content":
 		pictures, err := r.inside(&s, &j)
-		return append(j.end(""), pictures...), err
+		return append(j.End(""), pictures...), err
 	}
 	url, err := s.link("application/pdf")
 	if err != nil {
@@ -232,14 +201,14 @@ func (r *reader) document(b *block) ([]hub.Part, error) {
 	if title == "" {
 		file.Detail = "document.pdf"
 	}
-	return append(appendText(nil, context, ""), file), nil
+	return append(hub.AppendText(nil, context, ""), file), nil
 }
 
 // inside reads the content of a document. Its texts are added to j, its images are returned.
-func (r *reader) inside(s *source, j *joiner) (pictures []hub.Part, err error) {
+func (r *reader) inside(s *source, j *hub.Joiner) (pictures []hub.Part, err error) {
 	at := s.at + ".content"
 	if s.inside.Type == gjson.String {
-		j.add(s.inside.Str, "")
+		j.Add(s.inside.Str, "")
 		return nil, nil
 	}
 	err = each(s.inside, at, func(v gjson.Result, at string) error {
@@ -253,7 +222,7 @@ func (r *reader) inside(s *source, j *joiner) (pictures []hub.Part, err error) {
 			return err
 		}
 		text, _, err := b.onlyText()
-		j.add(text, "")
+		j.Add(text, "")
 		return err
 	})
 	return pictures, err
@@ -269,16 +238,16 @@ func searchResult(b *block) ([]hub.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := joiner{separator: "\n"}
-	j.add("["+title+"]("+from+")", "")
+	j := hub.Joiner{Separator: "\n"}
+	j.Add("["+title+"]("+from+")", "")
 	err = each(b.content, b.at+".content", func(v gjson.Result, at string) error {
 		var inner block
 		if err := inner.read(v, at); err != nil {
 			return err
 		}
 		s, _, err := inner.onlyText()
-		j.add(s, "")
+		j.Add(s, "")
 		return err
 	})
-	return j.end(""), err
+	return j.End(""), err
 }

@@ -17,7 +17,7 @@ type Format struct{}
 const versionHeader = "Anthropic-Version"
 
 var facts = hub.Facts{
-	Name: hub.Messages, Surface: "messages", Path: "/messages", Count: "/count_tokens",
+	Name: hub.Messages, Surface: "messages", Base: "/v1", Path: "/messages", API: wire.APIMessages, Count: "/count_tokens",
 	Counts: []string{
 		"cache_control", "compaction", "context_management", "mcp_servers", "messages", "model", "output_config",
 		"output_format", "speed", "system", "thinking",
@@ -25,7 +25,7 @@ var facts = hub.Facts{
 	},
 	Header: []string{versionHeader, "Anthropic-Beta"}, Version: versionHeader,
 	Lacks: wire.NeedAudio | wire.NeedChoices, Mistakes: wire.NeedFile | wire.NeedPrefill,
-	HTTPSImages: true, CountsFirst: true, RequestID: true,
+	HTTPSImages: true, CountsFirst: true, RequestID: "Request-Id",
 }
 
 // Facts implements formats.Format.

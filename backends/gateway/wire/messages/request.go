@@ -40,9 +40,7 @@ type reader struct {
 	request  *hub.Request
 	counting bool
 	strict   bool // the version is noSampling or later
-	turns    []turn
-	// calls maps an id to the last call with it.
-	calls map[string]place
+	turns    hub.Turns
 	// thought is the state that belongs to the next call of the message (Gemini).
 	thought *hub.State
 	// unanswered is the error for a block that is allowed in history only. It is set while the turn with the block may
@@ -73,7 +71,6 @@ func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
 		request:  &hub.Request{Format: hub.Messages, Body: body, Answer: hub.Answer{Reasoning: true, State: true}},
 		counting: counting,
 		strict:   len(o.Version) == len(noSampling) && o.Version >= noSampling,
-		calls:    map[string]place{},
 	}
 	var f fields
 	jsontext.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
@@ -83,7 +80,7 @@ func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
 	if err := r.read(&f); err != nil {
 		return nil, err
 	}
-	r.weigh()
+	r.request.Weigh()
 	return r.request, nil
 }
 
@@ -279,7 +276,7 @@ func (r *reader) system(f *fields) error {
 // instruct adds a system message.
 func (r *reader) instruct(parts []hub.Part) {
 	if len(parts) > 0 {
-		r.turns = append(r.turns, turn{message: hub.Message{Role: hub.System, Parts: parts}})
+		r.turns.Add(hub.Message{Role: hub.System, Parts: parts})
 	}
 }
 
@@ -319,42 +316,4 @@ func listed(name string) string {
 		}
 		return '_'
 	}, wire.Mask(name, 100))
-}
-
-// weigh sets the Needs of the request and the size of its text.
-func (r *reader) weigh() {
-	q := r.request
-	if q.Output != nil {
-		q.Needs |= wire.NeedJSONSchema
-		q.TextBytes += int64(len(q.Output.Schema))
-	}
-	if len(q.Tools) > 0 || len(r.calls) > 0 {
-		q.Needs |= wire.NeedTools
-	}
-	for i := range q.Tools {
-		t := &q.Tools[i]
-		q.TextBytes += int64(len(t.Name) + len(t.Description) + len(t.Parameters))
-	}
-	for i := range q.Messages {
-		m := &q.Messages[i]
-		for j := range m.Parts {
-			q.TextBytes += int64(len(m.Parts[j].Text) + len(m.Parts[j].Raw))
-			switch m.Parts[j].Kind {
-			case hub.PartImage:
-				q.Needs |= wire.NeedImage
-			case hub.PartFile:
-				q.Needs |= wire.NeedFile
-			default:
-			}
-		}
-		for _, call := range m.Calls {
-			q.TextBytes += int64(len(call.Name) + len(call.Arguments))
-		}
-		for _, reasoning := range m.Reasoning {
-			q.TextBytes += int64(len(reasoning.Text))
-		}
-	}
-	if last := len(q.Messages) - 1; q.Messages[last].Role == hub.Assistant {
-		q.Needs |= wire.NeedPrefill
-	}
 }

@@ -410,7 +410,7 @@ func TestReadContent(t *testing.T) {
 		},
 		{
 			"illegal id and name", talk(user(`"q"`), assistant(`[{"type":"tool_use","id":"functions.f:0","name":"a.b","input":{},"caller":{"type":"direct"}}]`), user(`[`+result("functions.f:0", "")+`]`)), "",
-			lines(`user "q"`, `assistant call(`+callID("functions.f:0")+` `+hub.LegalName("a.b")+` {})`, `tool #`+callID("functions.f:0")), "", wire.NeedTools,
+			lines(`user "q"`, `assistant call(`+hub.CallID("functions.f:0")+` `+hub.LegalName("a.b")+` {})`, `tool #`+hub.CallID("functions.f:0")), "", wire.NeedTools,
 		},
 		{
 			"thinking", talk(user(`"q"`), assistant(`[{"type":"thinking","thinking":"t1","signature":"kcs1.signature.S"},{"type":"thinking","thinking":"t2","signature":"EqQB"},{"type":"thinking","thinking":"t3","signature":""},{"type":"text","text":"x"}]`), user(`"y"`)), "",

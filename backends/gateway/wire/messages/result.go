@@ -1,15 +1,10 @@
 package messages
 
 import (
-	"strings"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
-
-// failure is the prefix of the text of a tool result that is an error.
-const failure = "Error: "
 
 // result reads a tool_result block. The result becomes a message of its own after the message with its call, followed
 // by its images and files.
@@ -18,50 +13,41 @@ func (r *reader) result(b *block) error {
 	if err != nil {
 		return err
 	}
-	p, known := r.calls[id]
+	known, waits := r.turns.Waits(id)
 	if !known {
 		return invalid(b.at+".tool_use_id", "is %s, which is the id of no tool_use block before it", hub.Shown(id))
 	}
-	t := &r.turns[p.turn]
-	if t.results[p.call].Role != 0 {
+	if !waits {
 		return invalid(b.at+".tool_use_id", "is %s, which has a tool_result already", hub.Shown(id))
 	}
-	m := hub.Message{Role: hub.ToolResult, CallID: callID(id)}
-	if m.Failed, err = optionalBool(b.failed, b.at+".is_error"); err != nil {
-		return err
-	}
-	attached, err := r.resultContent(&m, b)
+	failed, err := optionalBool(b.failed, b.at+".is_error")
 	if err != nil {
 		return err
 	}
-	if m.Failed && (len(m.Parts) == 0 || !strings.HasPrefix(m.Parts[0].Text, failure)) {
-		if len(m.Parts) == 0 {
-			m.Parts = []hub.Part{{Kind: hub.PartText}}
-		}
-		m.Parts[0].Text = failure + m.Parts[0].Text
+	parts, attached, err := r.resultContent(b)
+	if err != nil {
+		return err
 	}
+	parts = r.turns.Result(id, parts, failed, attached)
 	cache, err := mark(b.cache, b.at)
-	if n := len(m.Parts); n > 0 && cache != "" {
-		m.Parts[n-1].Cache = cache
+	if n := len(parts); n > 0 && cache != "" {
+		parts[n-1].Cache = cache
 	}
-	t.results[p.call] = m
-	t.attached = append(t.attached, attached...)
 	return err
 }
 
-// resultContent reads the content into the text of a message, and returns the parts that cannot be in it.
-func (r *reader) resultContent(m *hub.Message, b *block) (attached []hub.Part, err error) {
+// resultContent reads the content into text, and returns the parts that cannot be in it.
+func (r *reader) resultContent(b *block) (parts, attached []hub.Part, err error) {
 	at := b.at + ".content"
 	switch {
 	case !given(b.content):
-		return nil, nil
+		return nil, nil, nil
 	case b.content.Type == gjson.String:
-		m.Parts = appendText(nil, b.content.Str, "")
-		return nil, nil
+		return hub.AppendText(nil, b.content.Str, ""), nil, nil
 	case !b.content.IsArray():
-		return nil, wrongKind(at, "a string or an array", b.content)
+		return nil, nil, wrongKind(at, "a string or an array", b.content)
 	}
-	j := joiner{separator: "\n"}
+	j := hub.Joiner{Separator: "\n"}
 	err = each(b.content, at, func(v gjson.Result, at string) error {
 		var inner block
 		if err := inner.read(v, at); err != nil {
@@ -71,19 +57,18 @@ func (r *reader) resultContent(m *hub.Message, b *block) (attached []hub.Part, e
 		for _, p := range parts {
 			switch p.Kind {
 			case hub.PartImage:
-				j.add("[image attached below]", "")
+				j.Add("[image attached below]", "")
 				attached = append(attached, p)
 			case hub.PartFile:
-				j.add("[document attached below]", "")
+				j.Add("[document attached below]", "")
 				attached = append(attached, p)
 			default:
-				j.add(p.Text, p.Cache)
+				j.Add(p.Text, p.Cache)
 			}
 		}
 		return err
 	})
-	m.Parts = j.end("")
-	return attached, err
+	return j.End(""), attached, err
 }
 
 func (r *reader) resultBlock(b *block) ([]hub.Part, error) {
@@ -92,7 +77,7 @@ func (r *reader) resultBlock(b *block) ([]hub.Part, error) {
 		return r.visible(b)
 	case "tool_reference":
 		tool, err := name(b.reference, b.at+".tool_name")
-		return appendText(nil, "tool available: "+tool, ""), err
+		return hub.AppendText(nil, "tool available: "+tool, ""), err
 	}
 	r.own(invalid(b.at+".type", "is %s, which is not supported in a tool_result", hub.Shown(b.kind)))
 	return nil, nil

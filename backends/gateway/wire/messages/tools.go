@@ -128,7 +128,7 @@ func custom(t *hub.Tool, f *toolFields, at string) (err error) {
 	if !f.schema.IsObject() {
 		return wrongKind(at+".input_schema", "an object", f.schema)
 	}
-	t.Parameters = objectSchema(f.schema)
+	t.Parameters = ObjectSchema(f.schema)
 	if given(f.strict) {
 		if !f.strict.IsBool() {
 			return wrongKind(at+".strict", "a boolean", f.strict)
@@ -138,9 +138,9 @@ func custom(t *hub.Tool, f *toolFields, at string) (err error) {
 	return nil
 }
 
-// objectSchema returns a schema with the type and the properties that some upstreams require. The client's schema is
+// ObjectSchema returns a schema with the type and the properties that some upstreams require. The client's schema is
 // otherwise kept byte for byte.
-func objectSchema(schema gjson.Result) string {
+func ObjectSchema(schema gjson.Result) string {
 	empty, kind, properties := true, `"type":"object",`, `"properties":{},`
 	jsontext.Members(schema, func(key string, _ gjson.Result) bool {
 		empty = false

@@ -1,26 +1,11 @@
 package messages
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
-
-// turn is a message with the results of its calls.
-type turn struct {
-	message hub.Message
-	// results of the message's calls, in the order of the calls. A zero Role means that there is none yet.
-	results []hub.Message
-	// attached are the images and files of the results, which most upstreams accept from a user only.
-	attached []hub.Part
-}
-
-// place identifies a call by the index of its turn and its index in the message.
-type place struct{ turn, call int }
 
 // conversation reads the messages and puts the results of tools after the message that calls them.
 func (r *reader) conversation(f *fields) error {
@@ -34,25 +19,8 @@ func (r *reader) conversation(f *fields) error {
 		return r.unanswered
 	}
 	q := r.request
-	q.Messages = make([]hub.Message, 0, len(r.turns)+len(r.calls)+1)
-	asked := false
-	for i := range r.turns {
-		t := &r.turns[i]
-		if t.message.Role == 0 {
-			continue
-		}
-		q.Messages = append(q.Messages, t.message)
-		asked = asked || t.message.Role == hub.User
-		for _, result := range t.results {
-			if result.Role != 0 {
-				q.Messages = append(q.Messages, result)
-				asked = true
-			}
-		}
-		if len(t.attached) > 0 {
-			q.Messages = append(q.Messages, hub.Message{Role: hub.User, Parts: t.attached})
-		}
-	}
+	all, asked := r.turns.Messages()
+	q.Messages = all
 	if !asked {
 		return invalid("messages", "must have at least one user message with content")
 	}
@@ -114,7 +82,7 @@ func (r *reader) inserted(content, clear, config gjson.Result, at string) error 
 	}
 	until, err := optionalText(clear, at+".clear_at")
 	if until == "next_user_message" && len(parts) > 0 {
-		r.passing = append(r.passing, len(r.turns))
+		r.passing = append(r.passing, r.turns.Len())
 	}
 	r.instruct(parts)
 	return err
@@ -123,13 +91,13 @@ func (r *reader) inserted(content, clear, config gjson.Result, at string) error 
 // user reads the content of a message of the user, and removes the messages that applied only until then.
 func (r *reader) user(content gjson.Result, at string) error {
 	for _, i := range r.passing {
-		r.turns[i] = turn{}
+		r.turns.Remove(i)
 	}
 	r.passing = r.passing[:0]
 	m := hub.Message{Role: hub.User}
 	err := r.blocks(content, at, &m, r.userBlock)
 	if err == nil && len(m.Parts) > 0 {
-		r.turns = append(r.turns, turn{message: m})
+		r.turns.Add(m)
 	}
 	return err
 }
@@ -142,7 +110,7 @@ func (r *reader) assistant(content gjson.Result, at string) error {
 		return err
 	}
 	if len(m.Parts) > 0 || len(m.Calls) > 0 {
-		r.turns = append(r.turns, turn{message: m, results: make([]hub.Message, len(m.Calls))})
+		r.turns.Add(m)
 	}
 	return nil
 }
@@ -151,7 +119,7 @@ func (r *reader) assistant(content gjson.Result, at string) error {
 func (r *reader) blocks(content gjson.Result, at string, m *hub.Message, read func(*hub.Message, *block) error) error {
 	switch {
 	case content.Type == gjson.String:
-		m.Parts = appendText(m.Parts, content.Str, "")
+		m.Parts = hub.AppendText(m.Parts, content.Str, "")
 		return nil
 	case !content.IsArray():
 		return wrongKind(at, "a string or an array", content)
@@ -180,24 +148,11 @@ func (r *reader) call(m *hub.Message, b *block) error {
 	if ok, err := optionalObject(b.input, b.at+".input"); err != nil {
 		return err
 	} else if ok {
-		arguments = compact(b.input.Raw)
+		arguments = jsontext.Compact(b.input.Raw)
 	}
-	here := place{len(r.turns), len(m.Calls)}
-	if previous, known := r.calls[id]; known && previous.turn == here.turn {
+	if !r.turns.Call(m, id, hub.Call{Name: hub.LegalName(own), Arguments: arguments, State: r.thought}) {
 		return invalid(b.at+".id", "is the id of another tool_use of this message already: %s", hub.Shown(id))
 	}
-	r.calls[id] = here
-	m.Calls = append(m.Calls, hub.Call{ID: callID(id), Name: hub.LegalName(own), Arguments: arguments, State: r.thought})
 	r.thought = nil
 	return nil
-}
-
-// callID returns an id of a call that all upstreams accept. It depends only on the client's id, so that a call and its
-// result agree.
-func callID(id string) string {
-	if hub.LegalID(id) {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return "call_" + hex.EncodeToString(sum[:12])
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -207,7 +208,7 @@ func (a *upstreamAnswer) ending(s *jsontext.Scanner, key []byte) error {
 				return s.Skip()
 			}
 			raw, err := s.Inside()
-			if len(raw) <= maxRefusal {
+			if len(raw) <= blocks.MaxRefusal {
 				a.refusal = append(a.refusal[:0], raw...)
 			}
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
@@ -247,7 +248,7 @@ func TestWriterHoldsNotTooMuch(t *testing.T) {
 	for range 12 {
 		out = w.Stream(out, []hub.Delta{said(chunk)})
 	}
-	if len(out) < maxHeld {
+	if len(out) < blocks.MaxHeld {
 		t.Errorf("%d bytes came out", len(out))
 	}
 	out = w.Stream(out, []hub.Delta{argued(0, `1}`), ended(hub.FinishStop)})
@@ -525,7 +526,7 @@ func TestArguments(t *testing.T) {
 		{"cut off", []string{`{"a":[1,`, `{"b":"x`}, hub.FinishLength, `{"a":[1,{"b":"x`},
 		{"a text cut off", []string{"l"}, hub.FinishLength, "{}"},
 		{"at once, and broken", []string{`{"a":1,}`}, hub.FinishCalls, `{"_raw":"{\"a\":1,}"}`},
-		{"a long text", []string{"x" + strings.Repeat(" ", maxDoubtful), "y"}, hub.FinishCalls, `{"_raw":"x` + strings.Repeat(" ", maxDoubtful) + `y"}`},
+		{"a long text", []string{"x" + strings.Repeat(" ", blocks.MaxDoubtful), "y"}, hub.FinishCalls, `{"_raw":"x` + strings.Repeat(" ", blocks.MaxDoubtful) + `y"}`},
 		// What is with the client already stays, and the whole is beside it.
 		{"a word", []string{`{"a":1,"b":`, `nope}`}, hub.FinishCalls, `{"a":1,"b":null,"_raw":"{\"a\":1,\"b\":nope}"}`},
 		{"a word, in pieces", []string{`{`, `"b":[`, `no`, `pe`, `]}`}, hub.FinishStop, `{"b":[null],"_raw":"{\"b\":[nope]}"}`},
@@ -579,7 +580,7 @@ func TestArguments(t *testing.T) {
 // TestLongArguments: of much that is sent nothing is kept, so _raw begins behind it.
 func TestLongArguments(t *testing.T) {
 	t.Parallel()
-	x, spaces := strings.Repeat("x", maxKept), strings.Repeat(" ", maxDoubtful)
+	x, spaces := strings.Repeat("x", blocks.MaxKept), strings.Repeat(" ", blocks.MaxDoubtful)
 	for want, pieces := range map[string][]string{
 		`{"a":"` + x + `y", "_raw":"y\", nope}"}`: {`{"a":"`, x, `y`, `", nope}`},
 		spaces + `{"_raw":"y"}`:                   {spaces, "y"},

@@ -3,26 +3,27 @@ package responses
 import (
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
 // choice evaluates tool_choice (specification 4.4).
 func (in *reader) choice() error {
-	v := in.fields.get("tool_choice")
+	v := in.fields.Get("tool_choice")
 	switch {
-	case !v.given():
+	case !v.Given():
 		return nil
 	case v.Type == gjson.String:
 		switch v.Str {
 		case "auto", "none", "required":
 			return in.choose(v, hub.Choice{Mode: v.Str})
 		}
-		return v.invalid("must be one of auto, none, required, or an object, it is %s", hub.Shown(v.Str))
+		return v.Invalid("must be one of auto, none, required, or an object, it is %s", hub.Shown(v.Str))
 	}
-	if err := v.object(); err != nil {
-		return v.wrong("a string or an object")
+	if err := v.Object(); err != nil {
+		return v.Wrong("a string or an object")
 	}
-	kind, err := in.tool.typed(v)
+	kind, err := in.tool.Typed(v)
 	if err != nil {
 		return err
 	}
@@ -34,19 +35,19 @@ func (in *reader) choice() error {
 		return err
 	}
 	if !offered {
-		at := in.tool.get("type")
-		in.own(at.unsupported("names the tool %s, which is run by its vendor and not offered here", hub.Shown(kind)))
+		at := in.tool.Get("type")
+		in.own(at.Unsupported("names the tool %s, which is run by its vendor and not offered here", hub.Shown(kind)))
 		return nil
 	}
 	name, known := in.names[key]
 	if !known && len(in.r.Tools) > 0 {
-		return v.invalid("names the tool %s, which is not in tools", hub.Shown(key.flatName()))
+		return v.Invalid("names the tool %s, which is not in tools", hub.Shown(key.flatName()))
 	}
 	return in.choose(v, hub.Choice{Mode: "function", Name: name})
 }
 
 // choose sets the choice if there are tools to choose from.
-func (in *reader) choose(v value, c hub.Choice) error {
+func (in *reader) choose(v fields.Value, c hub.Choice) error {
 	switch {
 	case len(in.r.Tools) > 0:
 		in.r.Choice = c
@@ -57,14 +58,14 @@ func (in *reader) choose(v value, c hub.Choice) error {
 }
 
 // named returns the tool that an object with a type names. offered is false for a tool that its vendor runs.
-func (in *reader) named(o *object, kind string) (key toolKey, offered bool, err error) {
+func (in *reader) named(o *fields.Object, kind string) (key toolKey, offered bool, err error) {
 	switch kind {
 	case "function", "custom":
 		if kind == "custom" {
 			key.kind = hub.ToolCustom
 		}
-		if key.own, err = o.name("name"); err == nil {
-			key.namespace, err = o.text("namespace")
+		if key.own, err = o.Name("name"); err == nil {
+			key.namespace, err = o.Text("namespace")
 		}
 		return key, true, err
 	}
@@ -80,25 +81,25 @@ func (in *reader) named(o *object, kind string) (key toolKey, offered bool, err 
 }
 
 // allowed removes all tools but those that the object in in.tool lists.
-func (in *reader) allowed(v value) error {
-	at := in.tool.get("mode")
-	mode, err := at.text()
+func (in *reader) allowed(v fields.Value) error {
+	at := in.tool.Get("mode")
+	mode, err := at.Text()
 	switch {
 	case err != nil:
 		return err
 	case mode == "":
 		mode = "auto"
 	case mode != "auto" && mode != "required":
-		return at.invalid("must be auto or required, it is %s", hub.Shown(mode))
+		return at.Invalid("must be auto or required, it is %s", hub.Shown(mode))
 	}
-	list := in.tool.get("tools")
+	list := in.tool.Get("tools")
 	keep := make(map[string]bool)
-	err = list.each(func(element value) error { return in.allowTool(element, keep) })
+	err = list.Each(func(element fields.Value) error { return in.allowTool(element, keep) })
 	if err != nil {
 		return err
 	}
 	if len(keep) == 0 {
-		in.own(list.unsupported("allows no tool that is offered here"))
+		in.own(list.Unsupported("allows no tool that is offered here"))
 		return nil
 	}
 	// The order stays that of tools, since caches depend on it.
@@ -113,8 +114,8 @@ func (in *reader) allowed(v value) error {
 }
 
 // allowTool keeps a tool, or all tools of a namespace.
-func (in *reader) allowTool(element value, keep map[string]bool) error {
-	kind, err := in.inner.typed(element)
+func (in *reader) allowTool(element fields.Value, keep map[string]bool) error {
+	kind, err := in.inner.Typed(element)
 	if err != nil {
 		return err
 	}
@@ -131,15 +132,15 @@ func (in *reader) allowTool(element value, keep map[string]bool) error {
 	}
 	name, known := in.names[key]
 	if !known {
-		return element.invalid("names the tool %s, which is not in tools", hub.Shown(key.flatName()))
+		return element.Invalid("names the tool %s, which is not in tools", hub.Shown(key.flatName()))
 	}
 	keep[name] = true
 	return nil
 }
 
 // allowNamespace keeps all tools of the namespace in in.inner.
-func (in *reader) allowNamespace(v value, keep map[string]bool) error {
-	name, err := in.inner.name("name")
+func (in *reader) allowNamespace(v fields.Value, keep map[string]bool) error {
+	name, err := in.inner.Name("name")
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func (in *reader) allowNamespace(v value, keep map[string]bool) error {
 		}
 	}
 	if !found {
-		return v.invalid("names the namespace %s, which is not in tools", hub.Shown(name))
+		return v.Invalid("names the namespace %s, which is not in tools", hub.Shown(name))
 	}
 	return nil
 }

@@ -6,21 +6,22 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
 // content returns the content of a message, which is a string or parts. Empty texts are left out.
-func (in *reader) content(v value) ([]hub.Part, error) {
+func (in *reader) content(v fields.Value) ([]hub.Part, error) {
 	switch {
 	case v.Type == gjson.String && v.Str != "":
 		return in.words(v.Str), nil
-	case v.Type == gjson.String || !v.given():
+	case v.Type == gjson.String || !v.Given():
 		return nil, nil
 	case !v.IsArray():
-		return nil, v.wrong("a string or an array")
+		return nil, v.Wrong("a string or an array")
 	}
 	var parts []hub.Part
-	err := v.each(func(element value) error {
+	err := v.Each(func(element fields.Value) error {
 		part, err := in.readPart(element)
 		if err == nil && (part.Kind != hub.PartText || part.Text != "") {
 			in.count(part.Text)
@@ -33,9 +34,9 @@ func (in *reader) content(v value) ([]hub.Part, error) {
 
 // mixed returns the output of a tool that is given in parts: the texts as one, with a note for each other part, and the
 // other parts.
-func (in *reader) mixed(v value) (text string, others []hub.Part, err error) {
+func (in *reader) mixed(v fields.Value) (text string, others []hub.Part, err error) {
 	var texts []string
-	err = v.each(func(element value) error {
+	err = v.Each(func(element fields.Value) error {
 		part, err := in.readPart(element)
 		if err != nil {
 			return err
@@ -60,17 +61,17 @@ func (in *reader) mixed(v value) (text string, others []hub.Part, err error) {
 	return strings.Join(texts, "\n"), others, err
 }
 
-func (in *reader) readPart(v value) (hub.Part, error) {
-	kind, err := in.part.typed(v)
+func (in *reader) readPart(v fields.Value) (hub.Part, error) {
+	kind, err := in.part.Typed(v)
 	if err != nil {
 		return hub.Part{}, err
 	}
 	switch kind {
 	case "input_text", "output_text", "text":
-		text, err := in.part.text("text")
+		text, err := in.part.Text("text")
 		return hub.Part{Kind: hub.PartText, Text: text}, err
 	case "refusal":
-		text, err := in.part.text("refusal")
+		text, err := in.part.Text("refusal")
 		return hub.Part{Kind: hub.PartText, Text: text}, err
 	case "input_image":
 		return in.image()
@@ -79,24 +80,24 @@ func (in *reader) readPart(v value) (hub.Part, error) {
 	case "input_audio":
 		return in.audio()
 	}
-	at := in.part.get("type")
-	in.own(at.invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s",
+	at := in.part.Get("type")
+	in.own(at.Invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s",
 		hub.Shown(kind)))
 	return hub.Part{Kind: hub.PartOther, Raw: v.Raw}, nil
 }
 
 // uploaded refuses files that were uploaded before, since they belong to an account elsewhere.
 func (in *reader) uploaded() error {
-	if v := in.part.get("file_id"); v.given() {
-		return v.unsupported("is not supported, no files are stored here: send the content as a data URL")
+	if v := in.part.Get("file_id"); v.Given() {
+		return v.Unsupported("is not supported, no files are stored here: send the content as a data URL")
 	}
 	return nil
 }
 
 // url returns a member that is a data URL or an address on the web. The gateway never fetches it.
 func (in *reader) url(name string, schemes ...string) (string, error) {
-	v := in.part.get(name)
-	url, err := v.text()
+	v := in.part.Get(name)
+	url, err := v.Text()
 	if err != nil || url == "" {
 		return "", err
 	}
@@ -105,7 +106,7 @@ func (in *reader) url(name string, schemes ...string) (string, error) {
 			return url, nil
 		}
 	}
-	return "", v.invalid("must begin with %s", strings.Join(schemes, " or "))
+	return "", v.Invalid("must begin with %s", strings.Join(schemes, " or "))
 }
 
 func (in *reader) image() (hub.Part, error) {
@@ -119,17 +120,17 @@ func (in *reader) image() (hub.Part, error) {
 		return part, err
 	}
 	if part.URL == "" {
-		v := in.part.get("image_url")
-		return part, v.missing()
+		v := in.part.Get("image_url")
+		return part, v.Missing()
 	}
-	v := in.part.get("detail")
-	part.Detail, err = v.text()
+	v := in.part.Get("detail")
+	part.Detail, err = v.Text()
 	switch part.Detail {
 	case "", "auto", "low", "high":
 	case "original":
 		part.Detail = "high"
 	default:
-		return part, v.invalid("must be one of auto, low, high, original, it is %s", hub.Shown(part.Detail))
+		return part, v.Invalid("must be one of auto, low, high, original, it is %s", hub.Shown(part.Detail))
 	}
 	return part, err
 }
@@ -139,7 +140,7 @@ func (in *reader) file() (hub.Part, error) {
 	part := hub.Part{Kind: hub.PartFile}
 	err := in.uploaded()
 	if err == nil {
-		part.Detail, err = in.part.text("filename")
+		part.Detail, err = in.part.Text("filename")
 	}
 	if err == nil {
 		part.URL, err = in.url("file_data", "data:")
@@ -151,8 +152,8 @@ func (in *reader) file() (hub.Part, error) {
 		return part, err
 	}
 	if part.URL == "" {
-		v := in.part.get("file_data")
-		return part, v.missing()
+		v := in.part.Get("file_data")
+		return part, v.Missing()
 	}
 	if part.Detail == "" {
 		part.Detail = "document.pdf"
@@ -163,12 +164,12 @@ func (in *reader) file() (hub.Part, error) {
 func (in *reader) audio() (hub.Part, error) {
 	in.r.Needs |= wire.NeedAudio
 	part := hub.Part{Kind: hub.PartAudio}
-	if err := in.inner.open(in.part.get("input_audio")); err != nil {
+	if err := in.inner.Open(in.part.Get("input_audio")); err != nil {
 		return part, err
 	}
 	var err error
-	if part.Data, err = in.inner.name("data"); err == nil {
-		part.Detail, err = in.inner.name("format")
+	if part.Data, err = in.inner.Name("data"); err == nil {
+		part.Detail, err = in.inner.Name("format")
 	}
 	return part, err
 }

@@ -5,14 +5,15 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
 // echo records the members of the request that the response repeats (specification 8), with the defaults of the public
 // reference. It does not claim what the gateway does not do: nothing is stored and nothing truncated.
 func (in *reader) echo() {
-	text := in.fields.get("text")
-	reasoning := in.fields.get("reasoning")
+	text := in.fields.Get("text")
+	reasoning := in.fields.Get("reasoning")
 	in.r.Answer.Echo = []hub.Param{
 		in.repeat("instructions", "null"),
 		in.repeat("max_output_tokens", "null"),
@@ -39,14 +40,14 @@ func (in *reader) echo() {
 
 // repeat returns a field of the request for the response object, with the value missing if the client gave none.
 func (in *reader) repeat(name, missing string) hub.Param {
-	if v := in.fields.get(name); v.given() {
+	if v := in.fields.Get(name); v.Given() {
 		return hub.Param{Name: name, Value: oneLine(v.Raw)}
 	}
 	return hub.Param{Name: name, Value: missing}
 }
 
 // inner returns the member of an object, or missing if it is absent.
-func inner(v value, name, missing string) string {
+func inner(v fields.Value, name, missing string) string {
 	if r := v.Get(name); r.Type != gjson.Null {
 		return oneLine(r.Raw)
 	}

@@ -14,7 +14,7 @@ import (
 type Format struct{}
 
 var facts = hub.Facts{
-	Name: hub.Responses, Surface: "responses", Path: "/responses", Count: "/input_tokens",
+	Name: hub.Responses, Surface: "responses", Base: "/v1", Path: "/responses", API: wire.APIResponses, Count: "/input_tokens",
 	Counts: []string{
 		"conversation", "input", "instructions", "model", "parallel_tool_calls", "personality", "previous_response_id",
 		"reasoning", "text", "tool_choice", "tools",

@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
@@ -22,8 +23,8 @@ const closed = -1
 
 // input makes the messages.
 func (in *reader) input() error {
-	v := in.fields.get("instructions")
-	instructions, err := v.text()
+	v := in.fields.Get("instructions")
+	instructions, err := v.Text()
 	if err != nil {
 		return err
 	}
@@ -31,13 +32,13 @@ func (in *reader) input() error {
 		in.say(hub.System, in.words(instructions))
 	}
 	first := len(in.turns)
-	switch v = in.fields.get("input"); {
+	switch v = in.fields.Get("input"); {
 	case v.Type == gjson.String:
 		if v.Str != "" {
 			in.say(hub.User, in.words(v.Str))
 		}
 	case !v.IsArray():
-		return v.wrong("a string or an array")
+		return v.Wrong("a string or an array")
 	}
 	for _, item := range in.items {
 		if err := in.readItem(item); err != nil {
@@ -45,7 +46,7 @@ func (in *reader) input() error {
 		}
 	}
 	if in.finish(); len(in.turns) == first && in.r.Own == nil {
-		return v.invalid("must have at least one message")
+		return v.Invalid("must have at least one message")
 	}
 	return nil
 }
@@ -103,11 +104,11 @@ func (in *reader) assistant() *turn {
 }
 
 // readItem reads an item of the input (specification 7.2).
-func (in *reader) readItem(v value) error {
-	if err := in.item.open(v); err != nil {
+func (in *reader) readItem(v fields.Value) error {
+	if err := in.item.Open(v); err != nil {
 		return err
 	}
-	name, err := in.item.text("type")
+	name, err := in.item.Text("type")
 	if err != nil {
 		return err
 	}
@@ -135,51 +136,51 @@ func (in *reader) readItem(v value) error {
 	case "configuration_update":
 		return in.configure()
 	case "item_reference":
-		return v.unsupported("refers to an item, and none is stored here: send the item itself")
+		return v.Unsupported("refers to an item, and none is stored here: send the item itself")
 	}
-	at := in.item.get("type")
-	if !at.given() {
-		return at.missing()
+	at := in.item.Get("type")
+	if !at.Given() {
+		return at.Missing()
 	}
-	in.own(at.invalid("is not supported: %s is no type of an input item that is known here", hub.Shown(name)))
+	in.own(at.Invalid("is not supported: %s is no type of an input item that is known here", hub.Shown(name)))
 	return nil
 }
 
 // configure reads an item that changes the effort and the form of the answers that follow. The last one counts.
 func (in *reader) configure() error {
-	reasoning, text := in.item.get("reasoning"), in.item.get("text")
-	if reasoning.given() {
-		if err := in.inner.open(reasoning); err != nil {
+	reasoning, text := in.item.Get("reasoning"), in.item.Get("text")
+	if reasoning.Given() {
+		if err := in.inner.Open(reasoning); err != nil {
 			return err
 		}
 		in.unread(&in.inner, "effort", "summary", "generate_summary")
-		if err := in.effort(in.inner.get("effort")); err != nil {
+		if err := in.effort(in.inner.Get("effort")); err != nil {
 			return err
 		}
 	}
-	if !text.given() {
+	if !text.Given() {
 		return nil
 	}
-	if err := in.inner.open(text); err != nil {
+	if err := in.inner.Open(text); err != nil {
 		return err
 	}
-	return in.outputFormat(in.inner.get("format"))
+	return in.outputFormat(in.inner.Get("format"))
 }
 
 // untyped returns the type of an item without a type member.
 func (in *reader) untyped() string {
-	if v := in.item.get("role"); v.given() {
+	if v := in.item.Get("role"); v.Given() {
 		return "message"
 	}
-	if v := in.item.get("id"); v.given() {
+	if v := in.item.Get("id"); v.Given() {
 		return "item_reference"
 	}
 	return ""
 }
 
 func (in *reader) message() error {
-	at := in.item.get("role")
-	name, err := at.text()
+	at := in.item.Get("role")
+	name, err := at.Text()
 	if err != nil {
 		return err
 	}
@@ -194,11 +195,11 @@ func (in *reader) message() error {
 	case "developer":
 		role = hub.Developer
 	case "":
-		return at.missing()
+		return at.Missing()
 	default:
-		return at.invalid("must be one of user, assistant, system, developer, it is %s", hub.Shown(name))
+		return at.Invalid("must be one of user, assistant, system, developer, it is %s", hub.Shown(name))
 	}
-	parts, err := in.content(in.item.get("content"))
+	parts, err := in.content(in.item.Get("content"))
 	switch {
 	case err != nil || len(parts) == 0:
 		return err
@@ -213,7 +214,7 @@ func (in *reader) message() error {
 
 // thought reads an item of reasoning. Without its state it is of no use to any model, and is dropped.
 func (in *reader) thought() error {
-	token, err := in.item.text("encrypted_content")
+	token, err := in.item.Text("encrypted_content")
 	if err != nil {
 		return err
 	}
@@ -238,16 +239,16 @@ func (in *reader) thought() error {
 
 // thoughts returns the texts of a list, joined.
 func (in *reader) thoughts(list string) (string, error) {
-	v := in.item.get(list)
-	if !v.given() {
+	v := in.item.Get(list)
+	if !v.Given() {
 		return "", nil
 	}
 	text := ""
-	err := v.each(func(element value) error {
-		if err := in.part.open(element); err != nil {
+	err := v.Each(func(element fields.Value) error {
+		if err := in.part.Open(element); err != nil {
 			return err
 		}
-		piece, err := in.part.text("text")
+		piece, err := in.part.Text("text")
 		if text != "" && piece != "" {
 			text += "\n\n"
 		}
@@ -264,7 +265,7 @@ type callAt struct{ turn, call int }
 // depending on the kind.
 func (in *reader) call(item string) (err error) {
 	if item == "tool_search_call" {
-		if how, err := in.item.text("execution"); err != nil || how == "server" {
+		if how, err := in.item.Text("execution"); err != nil || how == "server" {
 			in.drop(in.item.String())
 			return err
 		}
@@ -273,8 +274,8 @@ func (in *reader) call(item string) (err error) {
 	key := toolKey{kind: kindOfCall(item)}
 	switch key.kind {
 	case hub.ToolFunction, hub.ToolCustom:
-		if key.own, err = in.item.name("name"); err == nil {
-			key.namespace, err = in.item.text("namespace")
+		if key.own, err = in.item.Name("name"); err == nil {
+			key.namespace, err = in.item.Text("namespace")
 		}
 	default:
 		key.own = toolNames[key.kind]
@@ -298,8 +299,8 @@ func (in *reader) call(item string) (err error) {
 
 	t := in.assistant()
 	if at, twice := in.calls[call.ID]; twice && at.turn == in.open {
-		v := in.item.get("call_id")
-		return v.invalid("is that of another call before it: each call needs its own")
+		v := in.item.Get("call_id")
+		return v.Invalid("is that of another call before it: each call needs its own")
 	}
 	in.calls[call.ID] = callAt{in.open, len(t.Calls)}
 	t.Calls = append(t.Calls, call)
@@ -329,23 +330,23 @@ func kindOfCall(item string) hub.ToolKind {
 func (in *reader) arguments(kind hub.ToolKind) (string, error) {
 	switch kind {
 	case hub.ToolFunction:
-		text, err := in.item.text("arguments")
+		text, err := in.item.Text("arguments")
 		if text == "" {
 			text = "{}"
 		}
 		return text, err
 	case hub.ToolCustom:
-		v := in.item.get("input")
-		if _, err := v.text(); err != nil || !v.given() {
+		v := in.item.Get("input")
+		if _, err := v.Text(); err != nil || !v.Given() {
 			return `{"input":""}`, err
 		}
 		return `{"input":` + v.Raw + `}`, nil
 	default:
-		v := in.item.get(bodyNames[kind])
+		v := in.item.Get(bodyNames[kind])
 		if v.Type == gjson.String && kind == hub.ToolSearch {
 			return v.Str, nil
 		}
-		err := v.object()
+		err := v.Object()
 		return v.Raw, err
 	}
 }
@@ -353,10 +354,10 @@ func (in *reader) arguments(kind hub.ToolKind) (string, error) {
 // callID returns the id of the call in in.item, in a form that all upstreams accept. History may come from anywhere, so
 // an illegal id is mapped like a name.
 func (in *reader) callID() (string, error) {
-	id, err := in.item.text("call_id")
+	id, err := in.item.Text("call_id")
 	if id == "" && err == nil {
-		if id, err = in.item.text("id"); id == "" {
-			id = "call_item_" + strconv.Itoa(in.item.index)
+		if id, err = in.item.Text("id"); id == "" {
+			id = "call_item_" + strconv.Itoa(in.item.Index)
 		}
 	}
 	return hub.LegalName(id), err
@@ -365,7 +366,7 @@ func (in *reader) callID() (string, error) {
 // output reads an item with the result of a call.
 func (in *reader) output(item string) error {
 	if item == "tool_search_output" {
-		if how, err := in.item.text("execution"); err != nil || how == "server" {
+		if how, err := in.item.Text("execution"); err != nil || how == "server" {
 			return err // its tools were read with the others
 		}
 	}
@@ -386,13 +387,13 @@ func (in *reader) output(item string) error {
 // callOf returns the call whose result is in in.item: the one that it names, or the first one that waits. A local shell
 // names its call by id.
 func (in *reader) callOf() (callAt, error) {
-	v := in.item.get("call_id")
-	id, err := v.text()
+	v := in.item.Get("call_id")
+	id, err := v.Text()
 	if err != nil {
 		return callAt{}, err
 	}
 	if id == "" {
-		other, err := in.item.text("id")
+		other, err := in.item.Text("id")
 		if err != nil {
 			return callAt{}, err
 		}
@@ -403,10 +404,10 @@ func (in *reader) callOf() (callAt, error) {
 	}
 	at, known := in.calls[hub.LegalName(id)]
 	if !known {
-		return callAt{}, v.invalid("names the call %s, which is not in the input before it: send the call too", hub.Shown(id))
+		return callAt{}, v.Invalid("names the call %s, which is not in the input before it: send the call too", hub.Shown(id))
 	}
 	if in.answered(at) {
-		return callAt{}, v.invalid("names the call %s, which has a result already", hub.Shown(id))
+		return callAt{}, v.Invalid("names the call %s, which has a result already", hub.Shown(id))
 	}
 	return at, nil
 }
@@ -425,14 +426,14 @@ func (in *reader) firstWaiting() (callAt, error) {
 			break // the last turn may get more calls
 		}
 	}
-	v := in.item.get("call_id")
-	return callAt{}, v.invalid("is missing, and no call before it waits for a result")
+	v := in.item.Get("call_id")
+	return callAt{}, v.Invalid("is missing, and no call before it waits for a result")
 }
 
 // result returns the result in in.item: one text, followed by the parts that are not text.
 func (in *reader) result(item string) (hub.Message, error) {
 	m := hub.Message{}
-	v := in.item.get("output")
+	v := in.item.Get("output")
 	var text string
 	var others []hub.Part
 	var err error
@@ -440,12 +441,12 @@ func (in *reader) result(item string) (hub.Message, error) {
 	case "tool_search_output":
 		text, err = in.found()
 	case "shell_call_output":
-		err = v.array()
+		err = v.Array()
 		text = v.Raw
 	case "apply_patch_call_output":
 		var status string
-		if status, err = in.item.text("status"); err == nil {
-			text, err = v.text()
+		if status, err = in.item.Text("status"); err == nil {
+			text, err = v.Text()
 		}
 		if text == "" {
 			text = status
@@ -458,7 +459,7 @@ func (in *reader) result(item string) (hub.Message, error) {
 		if v.IsArray() {
 			text, others, err = in.mixed(v)
 		} else {
-			text, err = v.text()
+			text, err = v.Text()
 		}
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -30,7 +31,7 @@ func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 		open:    closed,
 	}
 	jsontext.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
-		in.fields.members = append(in.fields.members, member{key, v})
+		in.fields.Members = append(in.fields.Members, fields.Member{Name: key, Result: v})
 		return true
 	})
 	// Tools come before the input, whose calls refer to their names. tool_choice comes after the input, whose items may
@@ -53,7 +54,7 @@ type reader struct {
 	r       *hub.Request
 	options hub.ReadOptions
 	// fields is the top level. The others hold one object of their kind at a time (see object).
-	fields, item, part, tool, inner object
+	fields, item, part, tool, inner fields.Object
 
 	// names maps tools to their names for upstreams, flat is the set of these names.
 	names map[toolKey]string
@@ -61,7 +62,7 @@ type reader struct {
 	// hosted is the path of the first tool that only its vendor can run, and hostedKind its type.
 	hosted, hostedKind string
 
-	items []value // of the input
+	items []fields.Value // of the input
 	turns []turn
 	// open is the index of the current turn of the assistant, or closed.
 	open int
@@ -102,18 +103,18 @@ var understood = map[string]bool{
 
 // leftOut lists the fields that were not evaluated.
 func (in *reader) leftOut() {
-	for _, m := range in.fields.members {
-		if !understood[m.name] && m.Type != gjson.Null {
-			in.drop(headerName(m.name))
+	for _, m := range in.fields.Members {
+		if !understood[m.Name] && m.Type != gjson.Null {
+			in.drop(headerName(m.Name))
 		}
 	}
 }
 
 // unread lists the members of an object that are not evaluated: those that are not null and not among the given names.
-func (in *reader) unread(o *object, names ...string) {
-	for _, m := range o.members {
-		if m.Type != gjson.Null && !slices.Contains(names, m.name) {
-			in.drop(o.path.String() + "." + headerName(m.name))
+func (in *reader) unread(o *fields.Object, names ...string) {
+	for _, m := range o.Members {
+		if m.Type != gjson.Null && !slices.Contains(names, m.Name) {
+			in.drop(o.Path.String() + "." + headerName(m.Name))
 		}
 	}
 }
@@ -131,8 +132,8 @@ func headerName(name string) string {
 
 // refused returns an error if the request has one of the fields that the gateway does not support (specification 7.7).
 func (in *reader) refused() error {
-	if v := in.fields.get("previous_response_id"); v.given() {
-		id, err := v.text()
+	if v := in.fields.Get("previous_response_id"); v.Given() {
+		id, err := v.Text()
 		if err != nil {
 			return err
 		}
@@ -143,46 +144,46 @@ func (in *reader) refused() error {
 		}
 	}
 	for _, name := range [...]string{"conversation", "prompt"} {
-		if v := in.fields.get(name); v.given() {
-			return v.unsupported("is not supported, nothing is stored here: send the full input instead")
+		if v := in.fields.Get(name); v.Given() {
+			return v.Unsupported("is not supported, nothing is stored here: send the full input instead")
 		}
 	}
-	v := in.fields.get("background")
-	background, err := v.flag()
+	v := in.fields.Get("background")
+	background, err := v.Flag()
 	if background {
-		return v.unsupported("is not supported: leave it out and read the answer, as a stream if it takes long")
+		return v.Unsupported("is not supported: leave it out and read the answer, as a stream if it takes long")
 	}
 	return err
 }
 
 func (in *reader) model() (err error) {
-	v := in.fields.get("model")
-	if in.r.Model, err = v.text(); err != nil {
+	v := in.fields.Get("model")
+	if in.r.Model, err = v.Text(); err != nil {
 		return err
 	}
 	switch n := len(in.r.Model); {
-	case !v.given():
-		return v.missing()
+	case !v.Given():
+		return v.Missing()
 	case n == 0 || n > 512:
-		return v.invalid("must have 1 to 512 bytes, it has %d", n)
+		return v.Invalid("must have 1 to 512 bytes, it has %d", n)
 	}
 	return nil
 }
 
 func (in *reader) stream() (err error) {
-	v := in.fields.get("stream")
-	if in.r.Stream, err = v.flag(); err != nil {
+	v := in.fields.Get("stream")
+	if in.r.Stream, err = v.Flag(); err != nil {
 		return err
 	}
-	v = in.fields.get("stream_options")
-	if !v.given() {
+	v = in.fields.Get("stream_options")
+	if !v.Given() {
 		return nil
 	}
-	if err := in.item.open(v); err != nil {
+	if err := in.item.Open(v); err != nil {
 		return err
 	}
-	v = in.item.get("include_obfuscation")
-	obfuscated, err := v.flag()
+	v = in.item.Get("include_obfuscation")
+	obfuscated, err := v.Flag()
 	if obfuscated {
 		in.drop(v.String())
 	}
@@ -190,12 +191,12 @@ func (in *reader) stream() (err error) {
 }
 
 func (in *reader) include() error {
-	v := in.fields.get("include")
-	if !v.given() {
+	v := in.fields.Get("include")
+	if !v.Given() {
 		return nil
 	}
-	return v.each(func(element value) error {
-		name, err := element.text()
+	return v.Each(func(element fields.Value) error {
+		name, err := element.Text()
 		switch name {
 		case "reasoning.encrypted_content":
 			in.r.Answer.State = true
@@ -207,63 +208,63 @@ func (in *reader) include() error {
 }
 
 func (in *reader) reasoning() error {
-	v := in.fields.get("reasoning")
-	if !v.given() {
+	v := in.fields.Get("reasoning")
+	if !v.Given() {
 		return nil
 	}
-	if err := in.item.open(v); err != nil {
+	if err := in.item.Open(v); err != nil {
 		return err
 	}
 	for _, name := range [...]string{"summary", "generate_summary"} {
-		summary, err := in.item.text(name)
+		summary, err := in.item.Text(name)
 		if err != nil {
 			return err
 		}
 		in.r.Answer.HideReasoningText = in.r.Answer.HideReasoningText || summary == "none"
 	}
 	in.unread(&in.item, "effort", "summary", "generate_summary")
-	return in.effort(in.item.get("effort"))
+	return in.effort(in.item.Get("effort"))
 }
 
-func (in *reader) effort(v value) error {
-	effort, err := v.text()
-	if err != nil || !v.given() {
+func (in *reader) effort(v fields.Value) error {
+	effort, err := v.Text()
+	if err != nil || !v.Given() {
 		return err
 	}
 	in.r.Effort = hub.Effort(effort)
 	if !slices.Contains(hub.Efforts[:], in.r.Effort) {
-		return v.invalid("must be one of none, minimal, low, medium, high, xhigh, max, it is %s", hub.Shown(effort))
+		return v.Invalid("must be one of none, minimal, low, medium, high, xhigh, max, it is %s", hub.Shown(effort))
 	}
 	return nil
 }
 
 // format reads the member text: the form of the answer and its verbosity.
 func (in *reader) format() error {
-	v := in.fields.get("text")
-	if !v.given() {
+	v := in.fields.Get("text")
+	if !v.Given() {
 		return nil
 	}
-	if err := in.item.open(v); err != nil {
+	if err := in.item.Open(v); err != nil {
 		return err
 	}
-	v = in.item.get("verbosity")
-	if _, err := v.text(); err != nil {
+	v = in.item.Get("verbosity")
+	if _, err := v.Text(); err != nil {
 		return err
 	}
-	if v.given() {
+	if v.Given() {
 		in.param("verbosity", v.Raw)
 	}
 	in.unread(&in.item, "format", "verbosity")
-	return in.outputFormat(in.item.get("format"))
+	return in.outputFormat(in.item.Get("format"))
 }
 
 // outputFormat reads the form of the answer.
-func (in *reader) outputFormat(v value) error {
-	if !v.given() {
+func (in *reader) outputFormat(v fields.Value) error {
+	if !v.Given() {
 		return nil
 	}
 	in.r.Output = nil
-	name, err := in.part.typed(v)
+	name, err := in.part.Typed(v)
 	if err != nil {
 		return err
 	}
@@ -277,21 +278,21 @@ func (in *reader) outputFormat(v value) error {
 		in.r.Output, err = in.schema()
 		return err
 	default:
-		v = in.part.get("type")
-		return v.invalid("must be one of text, json_object, json_schema, it is %s", hub.Shown(name))
+		v = in.part.Get("type")
+		return v.Invalid("must be one of text, json_object, json_schema, it is %s", hub.Shown(name))
 	}
 }
 
 // schema reads the format in in.part.
 func (in *reader) schema() (*hub.Output, error) {
 	out := &hub.Output{Kind: "json_schema"}
-	schema := in.part.get("schema")
-	err := schema.object()
+	schema := in.part.Get("schema")
+	err := schema.Object()
 	if err == nil {
-		out.Name, err = in.part.name("name")
+		out.Name, err = in.part.Name("name")
 	}
 	if err == nil {
-		out.Description, err = in.part.text("description")
+		out.Description, err = in.part.Text("description")
 	}
 	if err == nil {
 		out.Strict, err = strict(&in.part)
@@ -307,9 +308,9 @@ func (in *reader) schema() (*hub.Output, error) {
 }
 
 // strict returns the member of that name as JSON text, or an empty string.
-func strict(o *object) (string, error) {
-	v := o.get("strict")
-	if _, err := v.flag(); err != nil || !v.given() {
+func strict(o *fields.Object) (string, error) {
+	v := o.Get("strict")
+	if _, err := v.Flag(); err != nil || !v.Given() {
 		return "", err
 	}
 	return v.Raw, nil
@@ -323,28 +324,28 @@ func (in *reader) param(name, raw string) {
 
 // parameters reads the fields that pass without being interpreted, and those that only need a check.
 func (in *reader) parameters() error {
-	v := in.fields.get("max_output_tokens")
-	if v.given() {
+	v := in.fields.Get("max_output_tokens")
+	if v.Given() {
 		if v.Type != gjson.Number {
-			return v.wrong("an integer")
+			return v.Wrong("an integer")
 		}
 		if in.r.MaxTokens = v.Int(); float64(in.r.MaxTokens) != v.Num || v.Num < 1 {
-			return v.invalid("must be an integer of at least 1")
+			return v.Invalid("must be an integer of at least 1")
 		}
 	}
 	for _, name := range [...]string{"temperature", "top_p"} {
-		if v := in.fields.get(name); v.given() {
+		if v := in.fields.Get(name); v.Given() {
 			if v.Type != gjson.Number {
-				return v.wrong("a number")
+				return v.Wrong("a number")
 			}
 			in.param(name, v.Raw)
 		}
 	}
-	v = in.fields.get("parallel_tool_calls")
-	if _, err := v.flag(); err != nil {
+	v = in.fields.Get("parallel_tool_calls")
+	if _, err := v.Flag(); err != nil {
 		return err
 	}
-	if v.given() {
+	if v.Given() {
 		in.param("parallel_tool_calls", v.Raw)
 	}
 	for _, step := range [...]func() error{in.logprobs, in.identifiers, in.metadata, in.truncation} {
@@ -352,22 +353,22 @@ func (in *reader) parameters() error {
 			return err
 		}
 	}
-	v = in.fields.get("store")
-	_, err := v.flag()
+	v = in.fields.Get("store")
+	_, err := v.Flag()
 	in.r.Answer.Store = v.Type != gjson.False
 	return err
 }
 
 // logprobs reads top_logprobs. Without the include flag nobody has asked for the log probabilities.
 func (in *reader) logprobs() error {
-	v := in.fields.get("top_logprobs")
-	if v.given() && v.Type != gjson.Number {
-		return v.wrong("an integer")
+	v := in.fields.Get("top_logprobs")
+	if v.Given() && v.Type != gjson.Number {
+		return v.Wrong("an integer")
 	}
 	switch {
 	case in.r.Answer.Logprobs:
 		in.param("logprobs", "true")
-		if v.given() {
+		if v.Given() {
 			in.param("top_logprobs", v.Raw)
 		}
 	case v.Num > 0:
@@ -380,7 +381,7 @@ func (in *reader) logprobs() error {
 func (in *reader) identifiers() error {
 	user := ""
 	for _, name := range [...]string{"user", "safety_identifier"} {
-		id, err := in.fields.text(name)
+		id, err := in.fields.Text(name)
 		if err != nil {
 			return err
 		}
@@ -392,8 +393,8 @@ func (in *reader) identifiers() error {
 		sum := sha256.Sum256([]byte(user))
 		in.param("user", `"`+hex.EncodeToString(sum[:16])+`"`)
 	}
-	v := in.fields.get("prompt_cache_key")
-	key, err := v.text()
+	v := in.fields.Get("prompt_cache_key")
+	key, err := v.Text()
 	if key != "" {
 		in.param("prompt_cache_key", v.Raw)
 	}
@@ -401,11 +402,11 @@ func (in *reader) identifiers() error {
 }
 
 func (in *reader) metadata() (err error) {
-	v := in.fields.get("metadata")
-	if !v.given() {
+	v := in.fields.Get("metadata")
+	if !v.Given() {
 		return nil
 	}
-	if err := v.object(); err != nil {
+	if err := v.Object(); err != nil {
 		return err
 	}
 	pairs := 0
@@ -413,9 +414,9 @@ func (in *reader) metadata() (err error) {
 		pairs++
 		switch {
 		case text.Type != gjson.String:
-			err = v.invalid("must have strings as values, that of %s is %s", hub.Shown(key), jsontext.KindOf(text))
+			err = v.Invalid("must have strings as values, that of %s is %s", hub.Shown(key), jsontext.KindOf(text))
 		case pairs > 16:
-			err = v.invalid("must have at most 16 pairs")
+			err = v.Invalid("must have at most 16 pairs")
 		}
 		return err == nil
 	})
@@ -423,14 +424,14 @@ func (in *reader) metadata() (err error) {
 }
 
 func (in *reader) truncation() error {
-	v := in.fields.get("truncation")
-	how, err := v.text()
+	v := in.fields.Get("truncation")
+	how, err := v.Text()
 	switch how {
 	case "", "disabled":
 	case "auto":
 		in.drop("truncation")
 	default:
-		return v.invalid("must be disabled or auto, it is %s", hub.Shown(how))
+		return v.Invalid("must be disabled or auto, it is %s", hub.Shown(how))
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -84,14 +85,14 @@ var toolKinds = [...]string{
 
 // tools reads the tools of the request and those that items of the input add.
 func (in *reader) tools() error {
-	v := in.fields.get("tools")
-	if v.given() {
-		if err := v.each(in.readTool); err != nil {
+	v := in.fields.Get("tools")
+	if v.Given() {
+		if err := v.Each(in.readTool); err != nil {
 			return err
 		}
 	}
-	if input := in.fields.get("input"); input.IsArray() {
-		err := input.each(func(item value) error {
+	if input := in.fields.Get("input"); input.IsArray() {
+		err := input.Each(func(item fields.Value) error {
 			in.items = append(in.items, item)
 			return in.moreTools(item)
 		})
@@ -108,25 +109,25 @@ func (in *reader) tools() error {
 }
 
 // moreTools reads the tools that an item adds.
-func (in *reader) moreTools(item value) error {
+func (in *reader) moreTools(item fields.Value) error {
 	switch item.Get("type").Str {
 	case "additional_tools", "tool_search_output":
 	default:
 		return nil
 	}
-	if err := in.item.open(item); err != nil {
+	if err := in.item.Open(item); err != nil {
 		return err
 	}
-	v := in.item.get("tools")
-	if !v.given() {
+	v := in.item.Get("tools")
+	if !v.Given() {
 		return nil
 	}
-	return v.each(in.readTool)
+	return v.Each(in.readTool)
 }
 
 // readTool reads a tool (specification 7.4).
-func (in *reader) readTool(v value) error {
-	name, err := in.tool.typed(v)
+func (in *reader) readTool(v fields.Value) error {
+	name, err := in.tool.Typed(v)
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (in *reader) readTool(v value) error {
 			Description: "Runs a command on the user's computer.", Parameters: localShellSchema,
 		})
 	case "shell":
-		environment := in.tool.get("environment")
+		environment := in.tool.Get("environment")
 		if where := environment.Get("type").Str; strings.HasPrefix(where, "container") {
 			in.hostedTool(v)
 			return nil
@@ -163,11 +164,11 @@ func (in *reader) readTool(v value) error {
 }
 
 // hostedTool drops a tool that only its vendor can run, and remembers the first one.
-func (in *reader) hostedTool(v value) {
+func (in *reader) hostedTool(v fields.Value) {
 	at := v.String()
 	in.drop(at)
 	if in.hosted == "" {
-		in.hosted, in.hostedKind = at, in.tool.get("type").Str
+		in.hosted, in.hostedKind = at, in.tool.Get("type").Str
 	}
 }
 
@@ -175,12 +176,12 @@ func (in *reader) hostedTool(v value) {
 const noParameters = `{"type":"object","properties":{}}`
 
 // function reads the function in o. prefix is put before its description.
-func (in *reader) function(o *object, namespace, prefix string) error {
+func (in *reader) function(o *fields.Object, namespace, prefix string) error {
 	key := toolKey{kind: hub.ToolFunction, namespace: namespace}
 	t := hub.Tool{}
 	var err error
-	if key.own, err = o.name("name"); err == nil {
-		t.Description, err = o.text("description")
+	if key.own, err = o.Name("name"); err == nil {
+		t.Description, err = o.Text("description")
 	}
 	if err == nil {
 		t.Parameters, err = parameters(o)
@@ -200,39 +201,39 @@ func (in *reader) function(o *object, namespace, prefix string) error {
 }
 
 // parameters returns the schema of a tool.
-func parameters(o *object) (string, error) {
-	v := o.get("parameters")
-	if !v.given() {
+func parameters(o *fields.Object) (string, error) {
+	v := o.Get("parameters")
+	if !v.Given() {
 		return noParameters, nil
 	}
-	return v.Raw, v.object()
+	return v.Raw, v.Object()
 }
 
 // customSchema is the schema for the free text of a custom tool.
 const customSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as free text."}},"required":["input"],"additionalProperties":false}`
 
 // custom reads a tool that takes free text. Other models cannot be held to a grammar, so it is described to them.
-func (in *reader) custom(o *object, namespace, prefix string) error {
+func (in *reader) custom(o *fields.Object, namespace, prefix string) error {
 	key := toolKey{kind: hub.ToolCustom, namespace: namespace}
 	t := hub.Tool{Parameters: customSchema}
 	var err error
-	if key.own, err = o.name("name"); err == nil {
-		t.Description, err = o.text("description")
+	if key.own, err = o.Name("name"); err == nil {
+		t.Description, err = o.Text("description")
 	}
 	if err != nil {
 		return err
 	}
 	t.Description = prefix + t.Description
-	format := o.get("format")
-	if format.given() {
-		if err := in.part.open(format); err != nil {
+	format := o.Get("format")
+	if format.Given() {
+		if err := in.part.Open(format); err != nil {
 			return err
 		}
-		definition, err := in.part.text("definition")
+		definition, err := in.part.Text("definition")
 		if err != nil {
 			return err
 		}
-		syntax, err := in.part.text("syntax")
+		syntax, err := in.part.Text("syntax")
 		if err != nil {
 			return err
 		}
@@ -247,23 +248,23 @@ func (in *reader) custom(o *object, namespace, prefix string) error {
 
 // namespace reads the namespace in in.tool, whose members become separate tools.
 func (in *reader) namespace() error {
-	name, err := in.tool.name("name")
+	name, err := in.tool.Name("name")
 	if err != nil {
 		return err
 	}
-	prefix, err := in.tool.text("description")
+	prefix, err := in.tool.Text("description")
 	if err != nil {
 		return err
 	}
 	if prefix != "" {
 		prefix += "\n\n"
 	}
-	members := in.tool.get("tools")
-	return members.each(func(v value) error {
-		if err := in.inner.open(v); err != nil {
+	members := in.tool.Get("tools")
+	return members.Each(func(v fields.Value) error {
+		if err := in.inner.Open(v); err != nil {
 			return err
 		}
-		kind, err := in.inner.name("type")
+		kind, err := in.inner.Name("type")
 		if err != nil {
 			return err
 		}
@@ -283,8 +284,8 @@ func (in *reader) namespace() error {
 
 // search reads tool_search. A search by the client is a function. A search by the vendor is not needed, since all tools
 // are given at once.
-func (in *reader) search(v value) error {
-	how, err := in.tool.text("execution")
+func (in *reader) search(v fields.Value) error {
+	how, err := in.tool.Text("execution")
 	if err != nil {
 		return err
 	}
@@ -293,7 +294,7 @@ func (in *reader) search(v value) error {
 		return nil
 	}
 	t := hub.Tool{}
-	if t.Description, err = in.tool.text("description"); err == nil {
+	if t.Description, err = in.tool.Text("description"); err == nil {
 		t.Parameters, err = parameters(&in.tool)
 	}
 	if err != nil {
@@ -308,19 +309,19 @@ func (in *reader) search(v value) error {
 
 // eachFound calls do with the names for upstreams of the tools in in.item.
 func (in *reader) eachFound(do func(name string)) error {
-	v := in.item.get("tools")
-	if !v.given() {
+	v := in.item.Get("tools")
+	if !v.Given() {
 		return nil
 	}
-	return v.each(func(element value) error {
-		if err := in.tool.open(element); err != nil {
+	return v.Each(func(element fields.Value) error {
+		if err := in.tool.Open(element); err != nil {
 			return err
 		}
-		kind, err := in.tool.text("type")
+		kind, err := in.tool.Text("type")
 		if err != nil {
 			return err
 		}
-		own, err := in.tool.text("name")
+		own, err := in.tool.Text("name")
 		if err != nil {
 			return err
 		}
@@ -330,7 +331,7 @@ func (in *reader) eachFound(do func(name string)) error {
 		case "custom":
 			do(in.upstreamName(toolKey{kind: hub.ToolCustom, own: own}))
 		case "namespace":
-			members := in.tool.get("tools")
+			members := in.tool.Get("tools")
 			jsontext.Elements(members.Result, func(m gjson.Result) bool {
 				key := toolKey{namespace: own, own: m.Get("name").Str}
 				if m.Get("type").Str == "custom" {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createAzure } from '@ai-sdk/azure';
 import { ChatOpenAI } from '@langchain/openai';
@@ -21,6 +22,7 @@ const hello = script(['text', 'Hello there']);
 // The AI SDK with providers other than its default one.
 const providers = {
   anthropic: () => createAnthropic({ baseURL: `${gateway.url}/v1`, apiKey: gateway.key })(gateway.model),
+  bedrock: () => createAmazonBedrock({ baseURL: gateway.url, apiKey: gateway.key })(gateway.model),
   'azure, Responses': () => createAzure({ baseURL: `${gateway.url}/openai`, apiKey: gateway.key })(gateway.model),
   'azure, chat': () => createAzure({ baseURL: `${gateway.url}/openai/v1`, apiKey: gateway.key }).chat(gateway.model),
   'azure, deployments': () => createAzure({
@@ -53,6 +55,17 @@ for (const [name, connect] of Object.entries(providers)) {
     assert.ok((await result.usage).outputTokens > 0);
   });
 }
+
+test('AI SDK, bedrock: an error', async () => {
+  const model = createAmazonBedrock({ baseURL: gateway.url, apiKey: gateway.key })('no-such-model:0');
+  await assert.rejects(generateText({ model, prompt: 'Hi', maxRetries: 0 }), (error) => {
+    assert.equal(error.statusCode, 404, String(error));
+    assert.match(error.message, /no-such-model:0/);
+    assert.equal(error.responseHeaders['x-amzn-errortype'], 'ResourceNotFoundException');
+    assert.match(error.responseHeaders['x-amzn-requestid'], /^req_/);
+    return true;
+  });
+});
 
 test('openai, as a client of Azure with a dated version', async () => {
   const client = new AzureOpenAI({ endpoint: gateway.url, apiKey: gateway.key, apiVersion: '2024-10-21', maxRetries: 0 });

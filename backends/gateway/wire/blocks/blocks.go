@@ -1,32 +1,35 @@
-package messages
+// Package blocks gathers the steps of an answer in content blocks, for the formats whose answers consist of blocks of
+// text, reasoning and tool calls, one after the other.
+package blocks
 
 import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// blockKind is the type of a content block of an answer.
-type blockKind uint8
+// Kind is the type of a content block.
+type Kind uint8
 
+// The kinds of blocks.
 const (
-	textBlock blockKind = iota + 1
-	thinkingBlock
-	redactedBlock
-	toolBlock
+	Text Kind = iota + 1
+	Thinking
+	Redacted
+	Tool
 )
 
-// answerBlock is the part of a content block of an answer that has not been written yet.
-type answerBlock struct {
-	kind blockKind
-	// text is the text to be written: the inside of a JSON string with its escapes.
-	text []byte
-	// token is the signature of a thinking block or the data of a redacted one. form is the form of the state in it.
-	token string
+// Block is the part of a content block of an answer that has not been written yet.
+type Block struct {
+	Kind Kind
+	// Text is the text to be written: the inside of a JSON string with its escapes.
+	Text []byte
+	// Token is the signature of a thinking block or the data of a redacted one. form is the form of the state in it.
+	Token string
 	form  hub.Form
-	// call, id and name belong to a tool block.
+	// ID and Name belong to a tool block, call is the number of its call.
+	ID, Name string
 	call     int
-	id, name string
-	// In a tool block text is the arguments, including those that were sent: sent is the number of its bytes that the
+	// In a tool block Text is the arguments, including those that were sent: sent is the number of its bytes that the
 	// client has, and wrote reports whether it has any.
 	sent  int
 	wrote bool
@@ -41,17 +44,17 @@ type answerBlock struct {
 }
 
 // finished reports whether nothing more can come that must go into this block rather than into a new one.
-func (b *answerBlock) finished() bool {
-	return b.kind != toolBlock || b.syntax.Ended() || b.syntax.Broken() && b.brackets.Complete()
+func (b *Block) finished() bool {
+	return b.Kind != Tool || b.syntax.Ended() || b.syntax.Broken() && b.brackets.Complete()
 }
 
 // addArguments adds a piece of arguments. plain is the same piece, unescaped.
-func (b *answerBlock) addArguments(text, plain []byte) {
-	from, wasBroken := len(b.text), b.syntax.Broken()
-	if b.isHeld && from > maxHeld {
+func (b *Block) addArguments(text, plain []byte) {
+	from, wasBroken := len(b.Text), b.syntax.Broken()
+	if b.isHeld && from > MaxHeld {
 		return // it is not an object, or there is nothing in it
 	}
-	b.text = append(b.text, text...)
+	b.Text = append(b.Text, text...)
 	if !wasBroken {
 		sound := b.syntax.Pass(plain)
 		if !b.isHeld && (b.syntax.Ended() || b.syntax.Broken()) {
@@ -62,45 +65,42 @@ func (b *answerBlock) addArguments(text, plain []byte) {
 	case wasBroken:
 		b.brackets.Pass(plain)
 	case b.syntax.Broken():
-		b.brackets.Pass(jsontext.AppendUnquoted(nil, b.text))
+		b.brackets.Pass(jsontext.AppendUnquoted(nil, b.Text))
 	}
 }
 
 // sendable returns the arguments that may be sent to the client now. There are none before the object has begun.
-func (b *answerBlock) sendable() []byte {
-	to := len(b.text)
+func (b *Block) sendable() []byte {
+	to := len(b.Text)
 	if b.isHeld {
 		to = b.held
 	}
-	if !b.syntax.Begun() && to < maxDoubtful || to < b.sent {
+	if !b.syntax.Begun() && to < MaxDoubtful || to < b.sent {
 		return nil
 	}
-	return b.text[b.sent:to]
+	return b.Text[b.sent:to]
 }
 
-// send moves what is sendable to dst. Large arguments that were sent are not kept.
-func (b *answerBlock) send(dst []byte) []byte {
-	piece := b.sendable()
-	dst = append(dst, piece...)
-	b.sent += len(piece)
-	b.wrote = b.wrote || len(piece) > 0
-	if b.sent > maxKept && b.sent == len(b.text) {
-		b.text, b.sent = reuse(b.text), 0
+// pass records that so many bytes of what is sendable were sent. Large arguments that were sent are not kept.
+func (b *Block) pass(size int) {
+	b.sent += size
+	b.wrote = b.wrote || size > 0
+	if b.sent > MaxKept && b.sent == len(b.Text) {
+		b.Text, b.sent = reuse(b.Text), 0
 	}
-	return dst
 }
 
 // rest returns what must follow the arguments that were sent to make them an object. It is empty for an answer that was
 // cut off after some of them were sent. Text that does not fit into an object becomes the member _raw, together with
 // the earlier text as far as it was kept.
-func (b *answerBlock) rest(cut bool) []byte {
+func (b *Block) rest(cut bool) []byte {
 	if b.syntax.Ended() {
-		return b.text[b.sent:]
+		return b.Text[b.sent:]
 	}
 	if !b.wrote {
-		input, ok := b.input(cut)
+		input, ok := b.Input(cut)
 		if !ok {
-			input = append(append([]byte(`{"_raw":"`), b.text...), `"}`...)
+			input = append(append([]byte(`{"_raw":"`), b.Text...), `"}`...)
 		}
 		return jsontext.AppendEscaped(nil, input)
 	}
@@ -109,33 +109,33 @@ func (b *answerBlock) rest(cut bool) []byte {
 	}
 	var dst []byte
 	if b.isHeld {
-		dst = jsontext.AppendUnquoted(nil, b.text[b.held:])[:b.sound]
+		dst = jsontext.AppendUnquoted(nil, b.Text[b.held:])[:b.sound]
 	} else if closing, ok := b.syntax.Close(nil); ok {
 		return jsontext.AppendEscaped(nil, closing)
 	}
-	dst = append(append(append(b.syntax.Extend(dst), `"_raw":"`...), b.text...), `"}`...)
+	dst = append(append(append(b.syntax.Extend(dst), `"_raw":"`...), b.Text...), `"}`...)
 	return jsontext.AppendEscaped(nil, dst)
 }
 
-// input returns the object that complete arguments stand for (specification 5). If the answer was cut off it may be the
+// Input returns the object that complete arguments stand for (specification 5). If the answer was cut off it may be the
 // empty object.
-func (b *answerBlock) input(cut bool) (object []byte, ok bool) {
-	object, ok = hub.Object(b.text)
+func (b *Block) Input(cut bool) (object []byte, ok bool) {
+	object, ok = hub.Object(b.Text)
 	if !ok && cut {
 		return []byte("{}"), true
 	}
 	return object, ok
 }
 
-// answer gathers deltas in blocks. A stream takes blocks from it as soon as they can be written, a whole answer takes
+// Answer gathers deltas in blocks. A stream takes blocks from it as soon as they can be written, a whole answer takes
 // them all at the end.
 //
 // At most one block can be open at a client, and a closed block cannot be opened again. So while the arguments of a
 // call are unfinished, everything else waits behind them.
-type answer struct {
-	request *hub.Request
-	reply   hub.Reply
-	blocks  []answerBlock
+type Answer struct {
+	Request *hub.Request
+	Reply   hub.Reply
+	blocks  []Block
 	// spare is the buffer of a block that was removed.
 	spare []byte
 	// scratch holds an unescaped piece of arguments.
@@ -144,45 +144,49 @@ type answer struct {
 	called, refused bool
 	refusal         []byte
 	textBytes       int64
+
+	index int  // of the first block
+	open  bool // the client has the beginning of the first block
 }
 
+// The bounds of an answer.
 const (
-	// maxHeld bounds what waits behind an unfinished call, in bytes. Beyond it the call is closed, so that an upstream
+	// MaxHeld bounds what waits behind an unfinished call, in bytes. Beyond it the call is closed, so that an upstream
 	// cannot fill the memory.
-	maxHeld = 8 << 20
-	// maxDoubtful bounds the spaces before arguments that are held back, in bytes.
-	maxDoubtful = 64 << 10
-	// maxKept bounds the arguments that are kept after they were sent, in bytes.
-	maxKept = 32 << 10
-	// maxRefusal bounds the explanation of a refusal, in bytes.
-	maxRefusal = 16 << 10
+	MaxHeld = 8 << 20
+	// MaxDoubtful bounds the spaces before arguments that are held back, in bytes.
+	MaxDoubtful = 64 << 10
+	// MaxKept bounds the arguments that are kept after they were sent, in bytes.
+	MaxKept = 32 << 10
+	// MaxRefusal bounds the explanation of a refusal, in bytes.
+	MaxRefusal = 16 << 10
 	// noToken is the signature of thinking for which there is no token. It must not be empty (specification 11.3).
 	noToken = hub.TokenPrefix
 )
 
-// take adds a delta to the block that it belongs to, which it may begin.
-func (a *answer) take(d *hub.Delta) {
+// Take adds a delta to the block that it belongs to, which it may begin.
+func (a *Answer) Take(d *hub.Delta) {
 	a.textBytes += int64(len(d.Text))
 	switch d.Kind {
 	case hub.DeltaText:
-		a.write(textBlock, d.Text)
+		a.write(Text, d.Text)
 	case hub.DeltaRefusal:
 		a.refused = true
-		if len(a.refusal)+len(d.Text) <= maxRefusal {
+		if len(a.refusal)+len(d.Text) <= MaxRefusal {
 			a.refusal = append(a.refusal, d.Text...)
 		}
-		a.write(textBlock, d.Text)
+		a.write(Text, d.Text)
 	case hub.DeltaReasoning:
 		a.think(d.Text)
 	case hub.DeltaState:
 		a.keep(d.State)
 	case hub.DeltaCall:
 		a.called = true
-		b := a.add(toolBlock)
-		b.call, b.id, b.name = d.Call, d.ID, a.own(d.Name)
+		b := a.add(Tool)
+		b.call, b.ID, b.Name = d.Call, d.ID, a.own(d.Name)
 	case hub.DeltaArguments:
 		for i := range a.blocks {
-			if b := &a.blocks[i]; b.kind == toolBlock && b.call == d.Call {
+			if b := &a.blocks[i]; b.Kind == Tool && b.call == d.Call {
 				a.scratch = jsontext.AppendUnquoted(reuse(a.scratch), d.Text)
 				b.addArguments(d.Text, a.scratch)
 			}
@@ -192,93 +196,93 @@ func (a *answer) take(d *hub.Delta) {
 }
 
 // own returns the client's name of a tool.
-func (a *answer) own(name string) string {
-	if t := a.request.Tool(name); t.Own != "" {
+func (a *Answer) own(name string) string {
+	if t := a.Request.Tool(name); t.Own != "" {
 		return t.Own
 	}
 	return name
 }
 
 // last returns the last block if it is of the given kind, else nil.
-func (a *answer) last(kind blockKind) *answerBlock {
-	if n := len(a.blocks); n > 0 && a.blocks[n-1].kind == kind {
+func (a *Answer) last(kind Kind) *Block {
+	if n := len(a.blocks); n > 0 && a.blocks[n-1].Kind == kind {
 		return &a.blocks[n-1]
 	}
 	return nil
 }
 
 // add begins a block.
-func (a *answer) add(kind blockKind) *answerBlock {
-	a.blocks = append(a.blocks, answerBlock{kind: kind, text: a.spare})
+func (a *Answer) add(kind Kind) *Block {
+	a.blocks = append(a.blocks, Block{Kind: kind, Text: a.spare})
 	a.spare = nil
 	return &a.blocks[len(a.blocks)-1]
 }
 
 // write appends text to the last block if that is of the given kind, and otherwise begins a block with it.
-func (a *answer) write(kind blockKind, text []byte) {
+func (a *Answer) write(kind Kind, text []byte) {
 	b := a.last(kind)
 	if b == nil {
 		b = a.add(kind)
 	}
-	b.text = append(b.text, text...)
+	b.Text = append(b.Text, text...)
 }
 
 // think adds reasoning. A client that turned thinking off gets none; one that does not want its text gets only the
 // block.
-func (a *answer) think(text []byte) {
-	if !a.request.Answer.Reasoning {
+func (a *Answer) think(text []byte) {
+	if !a.Request.Answer.Reasoning {
 		return
 	}
-	b := a.last(thinkingBlock)
-	if b == nil || b.token != "" { // after its state a block is complete
-		b = a.add(thinkingBlock)
+	b := a.last(Thinking)
+	if b == nil || b.Token != "" { // after its state a block is complete
+		b = a.add(Thinking)
 	}
-	if !a.request.Answer.HideReasoningText {
-		b.text = append(b.text, text...)
+	if !a.Request.Answer.HideReasoningText {
+		b.Text = append(b.Text, text...)
 	}
 }
 
 // keep puts a state into the reasoning before it, or into a block without text (specification 11.3). A state without a
 // token is dropped.
-func (a *answer) keep(state hub.State) {
-	if state.Data == "" && a.last(thinkingBlock) == nil {
+func (a *Answer) keep(state hub.State) {
+	if state.Data == "" && a.last(Thinking) == nil {
 		return // it only marks reasoning, of which none is visible
 	}
-	token := a.reply.Token(state)
+	token := a.Reply.Token(state)
 	if token == "" {
 		return
 	}
 	if state.Form == hub.FormRedacted {
-		a.add(redactedBlock).token = token
+		a.add(Redacted).Token = token
 		return
 	}
-	b := a.last(thinkingBlock)
-	if b == nil || b.token != "" && (b.form != state.Form || !grows(state.Form)) {
-		b = a.add(thinkingBlock)
+	b := a.last(Thinking)
+	if b == nil || b.Token != "" && (b.form != state.Form || !grows(state.Form)) {
+		b = a.add(Thinking)
 	}
-	b.token, b.form = token, state.Form
+	b.Token, b.form = token, state.Form
 }
 
 // grows reports whether a state of this form repeats the one before it.
 func grows(f hub.Form) bool { return f == hub.FormDetails || f == hub.FormContent }
 
-// signature returns the token of a thinking block. Reasoning without state gets one too, so that it is recognised when
+// Signature returns the token of a thinking block. Reasoning without state gets one too, so that it is recognised when
 // it comes back.
-func (a *answer) signature(b *answerBlock) string {
-	if b.token != "" {
-		return b.token
+func (a *Answer) Signature(b *Block) string {
+	if b.Token != "" {
+		return b.Token
 	}
-	if token := a.reply.Token(hub.State{Form: hub.FormContent}); token != "" {
+	if token := a.Reply.Token(hub.State{Form: hub.FormContent}); token != "" {
 		return token
 	}
 	return noToken
 }
 
 // shift removes the first block from the blocks that wait to be written.
-func (a *answer) shift() {
-	a.spare = reuse(a.blocks[0].text)
+func (a *Answer) shift() {
+	a.spare = reuse(a.blocks[0].Text)
 	n := copy(a.blocks, a.blocks[1:])
-	a.blocks[n] = answerBlock{}
+	a.blocks[n] = Block{}
 	a.blocks = a.blocks[:n]
 }
 
@@ -291,10 +295,10 @@ func reuse(buffer []byte) []byte {
 }
 
 // crowded reports whether too much waits behind the first block.
-func (a *answer) crowded() bool {
+func (a *Answer) crowded() bool {
 	held := 0
 	for i := 1; i < len(a.blocks); i++ {
-		held += len(a.blocks[i].text)
+		held += len(a.blocks[i].Text)
 	}
-	return held > maxHeld
+	return held > MaxHeld
 }

@@ -1,0 +1,183 @@
+package converse
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// visible reads a block that a user or a tool shows to the model.
+func (in *clientReader) visible(block *fields.Object) ([]hub.Part, error) {
+	for _, kind := range [...]struct {
+		name string
+		read func(*fields.Object) ([]hub.Part, error)
+	}{
+		{"image", in.image}, {"document", in.document}, {"audio", in.audio}, {"searchResult", in.searchResult},
+	} {
+		inner, ok, err := optional(block, kind.name)
+		if ok {
+			return kind.read(&inner)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if guarded, ok, err := optional(block, "guardContent"); err != nil {
+		return nil, err
+	} else if image := guarded.Get("image"); ok && image.Given() {
+		return in.visible(&guarded)
+	} else if text := block.Get("text"); !ok && !text.Given() {
+		return nil, unknown(block, "text, image, document, audio, searchResult, toolResult, cachePoint")
+	}
+	text, err := in.words(block)
+	return hub.AppendText(nil, text, ""), err
+}
+
+// inlineData returns the base64 text of source.bytes.
+func inlineData(o *fields.Object) (string, error) {
+	var source fields.Object
+	if err := source.Open(o.Get("source")); err != nil {
+		return "", err
+	}
+	for _, name := range [...]string{"s3Location", "uri"} {
+		if v := source.Get(name); v.Given() {
+			return "", v.Unsupported("is not supported, the gateway fetches nothing: send the content as bytes")
+		}
+	}
+	return source.Name("bytes")
+}
+
+// mediaType returns the media type of a format, given those of all formats that exist.
+func mediaType(o *fields.Object, formats map[string]string) (media, format string, err error) {
+	if format, err = o.Name("format"); err != nil {
+		return "", "", err
+	}
+	names := make([]string, 0, len(formats))
+	for media, name := range formats {
+		if name == format {
+			return media, format, nil
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	v := o.Get("format")
+	return "", "", v.Invalid("must be one of %s, it is %s", strings.Join(names, ", "), hub.Shown(format))
+}
+
+func (in *clientReader) image(o *fields.Object) ([]hub.Part, error) {
+	media, _, err := mediaType(o, imageFormats)
+	if err != nil {
+		return nil, err
+	}
+	data, err := inlineData(o)
+	if err != nil {
+		return nil, err
+	}
+	return []hub.Part{{Kind: hub.PartImage, URL: "data:" + media + ";base64," + data}}, nil
+}
+
+// audioFormats are the formats of audio that other formats have too.
+var audioFormats = map[string]string{"audio/wav": "wav", "audio/mpeg": "mp3"}
+
+func (in *clientReader) audio(o *fields.Object) ([]hub.Part, error) {
+	_, format, err := mediaType(o, audioFormats)
+	if err != nil {
+		return nil, err
+	}
+	data, err := inlineData(o)
+	return []hub.Part{{Kind: hub.PartAudio, Data: data, Detail: format}}, err
+}
+
+// document returns a file, or a text with its name and context before it.
+func (in *clientReader) document(o *fields.Object) ([]hub.Part, error) {
+	name, err := o.Text("name")
+	if err != nil {
+		return nil, err
+	}
+	context, err := o.Text("context")
+	if err != nil {
+		return nil, err
+	}
+	if citations := o.Get("citations"); citations.Get("enabled").Bool() {
+		in.drop("messages[].content[].document.citations")
+	}
+	joined := hub.Joiner{Separator: "\n"}
+	joined.Add(name, "")
+	joined.Add(context, "")
+	if written, err := writtenDocument(o, &joined); written || err != nil {
+		return joined.End(""), err
+	}
+	media, format, err := mediaType(o, documentFormats)
+	if err != nil {
+		return nil, err
+	}
+	data, err := inlineData(o)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(media, "text/") {
+		text, err := base64.StdEncoding.DecodeString(data)
+		if err != nil || !utf8.Valid(text) {
+			v := o.Get("source")
+			return nil, v.Invalid("must have UTF-8 text in base64")
+		}
+		joined.Add(string(text), "")
+		return joined.End(""), nil
+	}
+	if name == "" {
+		name = "document"
+	}
+	file := hub.Part{Kind: hub.PartFile, Detail: name + "." + format, URL: "data:" + media + ";base64," + data}
+	return append(hub.AppendText(nil, context, ""), file), nil
+}
+
+// writtenDocument adds the text of a document that is given as text, and reports whether it is.
+func writtenDocument(o *fields.Object, joined *hub.Joiner) (bool, error) {
+	var source fields.Object
+	if err := source.Open(o.Get("source")); err != nil {
+		return false, err
+	}
+	if v := source.Get("text"); v.Given() {
+		text, err := v.Text()
+		joined.Add(text, "")
+		return true, err
+	}
+	content := source.Get("content")
+	if !content.Given() {
+		return false, nil
+	}
+	return true, texts(content, joined)
+}
+
+// texts adds the texts of a list of blocks.
+func texts(list fields.Value, joined *hub.Joiner) error {
+	return list.Each(func(v fields.Value) error {
+		var block fields.Object
+		if err := block.Open(v); err != nil {
+			return err
+		}
+		text, err := block.Text("text")
+		joined.Add(text, "")
+		return err
+	})
+}
+
+// searchResult returns the line [title](source) followed by the texts of the result.
+func (in *clientReader) searchResult(o *fields.Object) ([]hub.Part, error) {
+	title, err := o.Text("title")
+	if err != nil {
+		return nil, err
+	}
+	from, err := o.Text("source")
+	if err != nil {
+		return nil, err
+	}
+	joined := hub.Joiner{Separator: "\n"}
+	joined.Add("["+title+"]("+from+")", "")
+	err = texts(o.Get("content"), &joined)
+	return joined.End(""), err
+}

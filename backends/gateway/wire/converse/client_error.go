@@ -1,0 +1,31 @@
+package converse
+
+import (
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// ErrorHeader is the header in which clients look for the type of an error first.
+const ErrorHeader = "X-Amzn-Errortype"
+
+// errorTypes are the types that client libraries distinguish.
+var errorTypes = apierror.ByStatus{
+	400: "ValidationException", 401: "UnrecognizedClientException", 402: "ServiceQuotaExceededException",
+	403: "AccessDeniedException", 404: "ResourceNotFoundException", 408: "ModelTimeoutException",
+	429: "ThrottlingException", 500: "InternalServerException", 503: "ServiceUnavailableException",
+	504: "ModelTimeoutException",
+}
+
+// ErrorType returns the type of an error.
+func ErrorType(e *apierror.Error) string {
+	if e.Code == "insufficient_quota" {
+		return errorTypes[402]
+	}
+	return errorTypes.Of(e.Status)
+}
+
+// Error returns the body for an error.
+func Error(e *apierror.Error) []byte {
+	body := jsontext.AppendQuoted([]byte(`{"__type":`), ErrorType(e))
+	return append(jsontext.AppendQuoted(append(body, `,"message":`...), e.Message), '}')
+}

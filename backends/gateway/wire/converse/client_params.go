@@ -1,0 +1,142 @@
+package converse
+
+import (
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// additional reads additionalModelRequestFields: the parameters of the vendors that have a counterpart elsewhere.
+// Others are left out and listed, except for those that change what the answer is.
+func (in *clientReader) additional(o *fields.Object) error {
+	extra, ok, err := optional(o, "additionalModelRequestFields")
+	if !ok || err != nil {
+		return err
+	}
+	for _, name := range [...]string{"tools", "tool_choice", "mcp_servers", "container"} {
+		if v := extra.Get(name); v.Given() {
+			return v.Unsupported("is not supported: give tools that the client runs in toolConfig.tools")
+		}
+	}
+	if v := extra.Get("top_k"); v.Given() {
+		if _, err := v.Integer(0); err != nil {
+			return err
+		}
+		in.param("top_k", v.Raw)
+	}
+	for _, step := range [...]func(*fields.Object) error{in.claude, in.nova, in.effort} {
+		if err := step(&extra); err != nil {
+			return err
+		}
+	}
+	in.unread(&extra, "top_k", "thinking", "output_config", "reasoningConfig", "reasoning", "reasoning_effort")
+	return nil
+}
+
+// claude reads thinking and output_config, which are those of the messages format (specification 11.1).
+func (in *clientReader) claude(extra *fields.Object) error {
+	config, _, err := optional(extra, "output_config")
+	if err != nil {
+		return err
+	}
+	if err := in.setEffort(config.Get("effort")); err != nil {
+		return err
+	}
+	in.unread(&config, "effort", "format")
+	format, ok, err := optional(&config, "format")
+	if err != nil {
+		return err
+	}
+	if ok {
+		schema := format.Get("schema")
+		if err := schema.Object(); err != nil {
+			return err
+		}
+		if err := in.schema(&format, schema.Raw); err != nil {
+			return err
+		}
+	}
+	thinking, ok, err := optional(extra, "thinking")
+	if !ok || err != nil {
+		return err
+	}
+	kind, err := thinking.Name("type")
+	if err != nil {
+		return err
+	}
+	return in.think(&thinking, kind, "budget_tokens")
+}
+
+// nova reads reasoningConfig.
+func (in *clientReader) nova(extra *fields.Object) error {
+	config, ok, err := optional(extra, "reasoningConfig")
+	if !ok || err != nil {
+		return err
+	}
+	if err := in.setEffort(config.Get("maxReasoningEffort")); err != nil {
+		return err
+	}
+	kind, err := config.Text("type")
+	if kind == "" || err != nil {
+		return err
+	}
+	return in.think(&config, kind, "budgetTokens")
+}
+
+// effort reads the parameters of other vendors: reasoning_effort and reasoning.effort.
+func (in *clientReader) effort(extra *fields.Object) error {
+	reasoning, _, err := optional(extra, "reasoning")
+	if err != nil {
+		return err
+	}
+	if err := in.setEffort(reasoning.Get("effort")); err != nil {
+		return err
+	}
+	in.unread(&reasoning, "effort")
+	return in.setEffort(extra.Get("reasoning_effort"))
+}
+
+func (in *clientReader) setEffort(v fields.Value) error {
+	text, err := v.Text()
+	if text == "" || err != nil {
+		return err
+	}
+	if e := hub.Effort(text); slices.Contains(hub.Efforts[:], e) {
+		in.q.Effort = e
+		return nil
+	}
+	return v.Invalid("is %s, which is no effort", hub.Shown(text))
+}
+
+// think reads whether the model thinks, and how much, unless an effort says so already. budget is the name of the
+// member with the number of tokens.
+func (in *clientReader) think(o *fields.Object, kind, budget string) error {
+	q := in.q
+	switch kind {
+	case "enabled", "adaptive":
+		tokens := o.Get(budget)
+		n, err := tokens.Integer(1)
+		if err != nil {
+			return err
+		}
+		if q.MaxTokens > 0 && n >= q.MaxTokens {
+			return tokens.Invalid("must be less than inferenceConfig.maxTokens")
+		}
+		switch {
+		case q.Effort != "":
+		case n > 0:
+			q.Effort = hub.BudgetEffort(n)
+		default:
+			q.Effort = hub.EffortMedium
+		}
+	case "disabled":
+		q.Answer.Reasoning, q.Effort = false, hub.EffortNone
+	default:
+		v := o.Get("type")
+		return v.Invalid("must be one of enabled, adaptive, disabled, it is %s", hub.Shown(kind))
+	}
+	display, err := o.Text("display")
+	q.Answer.HideReasoningText = q.Answer.HideReasoningText || display == "omitted"
+	return err
+}

@@ -1,0 +1,306 @@
+package converse
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+const (
+	maxModel = 512 // bytes
+	// maxDropped limits the number of names of dropped fields.
+	maxDropped = 64
+)
+
+// Read parses a client's request. The model and whether the answer is streamed come from the path and are in o. Its
+// errors are *apierror.Error with status 400 and the path of the invalid field.
+func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+	if err := wire.CheckObject(body); err != nil {
+		return nil, err
+	}
+	in := &clientReader{options: o, q: &hub.Request{
+		Format: Name, Body: body, Model: o.Model, Stream: o.Stream, Answer: hub.Answer{Reasoning: true, State: true},
+	}}
+	if o.Model == "" || len(o.Model) > maxModel {
+		return nil, hub.Fault("invalid_value", "modelId", "must have 1 to %d bytes, it has %d", maxModel, len(o.Model))
+	}
+	jsontext.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
+		in.top.Members = append(in.top.Members, fields.Member{Name: key, Result: v})
+		return true
+	})
+	// Tools come before the messages, whose calls refer to them.
+	for _, step := range [...]func(*fields.Object) error{
+		in.refused, in.inference, in.additional, in.output, in.serviceTier, in.responseFields, in.tools, in.system,
+		in.conversation,
+	} {
+		if err := step(&in.top); err != nil {
+			return nil, err
+		}
+	}
+	in.unread(&in.top, "messages", "system", "inferenceConfig", "toolConfig", "guardrailConfig", "promptVariables",
+		"additionalModelRequestFields", "additionalModelResponseFieldPaths", "outputConfig", "serviceTier")
+	in.q.Weigh()
+	return in.q, nil
+}
+
+// clientReader is a client's request that is being read.
+type clientReader struct {
+	options hub.ReadOptions
+	q       *hub.Request
+	top     fields.Object
+	turns   hub.Turns
+	// thought is state that belongs to the next call of the message (Gemini).
+	thought *hub.State
+}
+
+// drop records a dropped field, once.
+func (in *clientReader) drop(path string) {
+	if len(in.q.Dropped) < maxDropped && !slices.Contains(in.q.Dropped, path) {
+		in.q.Drop(path)
+	}
+}
+
+// unread records the members of an object that are not among the given names.
+func (in *clientReader) unread(o *fields.Object, names ...string) {
+	for _, m := range o.Members {
+		if m.Type == gjson.Null || slices.Contains(names, m.Name) {
+			continue
+		}
+		name := strings.Map(func(c rune) rune {
+			if c > ' ' && c < 0x7f && c != ',' {
+				return c
+			}
+			return '_' // a response header lists the names
+		}, wire.Mask(m.Name, 100))
+		if at := o.String(); at != "" {
+			name = at + "." + name
+		}
+		in.drop(name)
+	}
+}
+
+func (in *clientReader) param(name, value string) {
+	in.q.Params = append(in.q.Params, hub.Param{Name: name, Value: value})
+}
+
+// optional opens a member that is an object. ok is false if it is absent.
+func optional(o *fields.Object, name string) (inner fields.Object, ok bool, err error) {
+	v := o.Get(name)
+	if !v.Given() {
+		return inner, false, nil
+	}
+	err = inner.Open(v)
+	return inner, err == nil, err
+}
+
+// refused refuses what refers to resources of an AWS account. Without a guardrail the answer would not be the one that
+// the client relies on.
+func (in *clientReader) refused(o *fields.Object) error {
+	for _, name := range [...]string{"guardrailConfig", "promptVariables"} {
+		inner, ok, err := optional(o, name)
+		if err != nil {
+			return err
+		}
+		if v := o.Get(name); ok && len(inner.Members) > 0 {
+			return v.Unsupported("belongs to an AWS account and is not supported: leave it out")
+		}
+	}
+	return nil
+}
+
+// inference reads inferenceConfig.
+func (in *clientReader) inference(o *fields.Object) error {
+	config, ok, err := optional(o, "inferenceConfig")
+	if !ok || err != nil {
+		return err
+	}
+	limit := config.Get("maxTokens")
+	if in.q.MaxTokens, err = limit.Integer(1); err != nil {
+		return err
+	}
+	for _, p := range [...]struct{ name, param string }{{"temperature", "temperature"}, {"topP", "top_p"}} {
+		v := config.Get(p.name)
+		switch {
+		case !v.Given():
+		case v.Type != gjson.Number:
+			return v.Wrong("a number")
+		case v.Num < 0 || v.Num > 1:
+			return v.Invalid("must be from 0 to 1")
+		default:
+			in.param(p.param, v.Raw)
+		}
+	}
+	in.unread(&config, "maxTokens", "temperature", "topP", "stopSequences")
+	stop := config.Get("stopSequences")
+	if !stop.Given() {
+		return nil
+	}
+	return stop.Each(func(v fields.Value) error {
+		text, err := v.Text()
+		if err == nil && text == "" {
+			err = v.Invalid("must not be empty")
+		}
+		in.q.Stop = append(in.q.Stop, text)
+		return err
+	})
+}
+
+// output reads outputConfig.textFormat.
+func (in *clientReader) output(o *fields.Object) error {
+	config, ok, err := optional(o, "outputConfig")
+	if !ok || err != nil {
+		return err
+	}
+	in.unread(&config, "textFormat")
+	format, ok, err := optional(&config, "textFormat")
+	if !ok || err != nil {
+		return err
+	}
+	kind := format.Get("type")
+	if kind.Str != "json_schema" {
+		return kind.Invalid("must be json_schema")
+	}
+	var structure, schema fields.Object
+	if err := structure.Open(format.Get("structure")); err != nil {
+		return err
+	}
+	if err := schema.Open(structure.Get("jsonSchema")); err != nil {
+		return err
+	}
+	text, err := schema.Name("schema")
+	if err != nil {
+		return err
+	}
+	if !hub.IsObject([]byte(text)) {
+		v := schema.Get("schema")
+		return v.Invalid("must be the JSON text of an object")
+	}
+	return in.schema(&schema, text)
+}
+
+// schema sets the schema that the answer has to conform to. The object may have a name and a description of it.
+func (in *clientReader) schema(o *fields.Object, text string) (err error) {
+	in.q.Output = &hub.Output{Kind: "json_schema", Name: "output", Schema: text, Strict: "true"}
+	name, err := o.Text("name")
+	if err == nil && name != "" {
+		in.q.Output.Name = hub.LegalName(name)
+	}
+	if err == nil {
+		in.q.Output.Description, err = o.Text("description")
+	}
+	return err
+}
+
+// serviceTier reads serviceTier. A tier that others do not have is left out.
+func (in *clientReader) serviceTier(o *fields.Object) error {
+	tier, ok, err := optional(o, "serviceTier")
+	if !ok || err != nil {
+		return err
+	}
+	kind, err := tier.Text("type")
+	switch kind {
+	case "":
+	case "default", "flex", "priority":
+		in.param("service_tier", `"`+kind+`"`)
+	default:
+		in.drop("serviceTier")
+	}
+	return err
+}
+
+// stopPaths are the places where clients ask for the sequence that stopped the model, and how the answer gives it.
+var stopPaths = map[string]string{
+	"/stop_sequence": `{"stop_sequence":`, "/delta/stop_sequence": `{"delta":{"stop_sequence":`,
+}
+
+// responseFields reads additionalModelResponseFieldPaths, of which only the sequence that stopped the model is known.
+func (in *clientReader) responseFields(o *fields.Object) error {
+	const name = "additionalModelResponseFieldPaths"
+	paths := o.Get(name)
+	if !paths.Given() {
+		return nil
+	}
+	return paths.Each(func(v fields.Value) error {
+		path, err := v.Text()
+		if stopPaths[path] == "" {
+			in.drop(name)
+		} else if len(in.q.Answer.Echo) == 0 {
+			in.q.Answer.Echo = []hub.Param{{Name: name, Value: path}}
+		}
+		return err
+	})
+}
+
+// system reads the member system.
+func (in *clientReader) system(o *fields.Object) error {
+	list := o.Get("system")
+	if !list.Given() {
+		return nil
+	}
+	joined := hub.Joiner{Separator: "\n\n"}
+	err := list.Each(func(v fields.Value) error {
+		var block fields.Object
+		if err := block.Open(v); err != nil {
+			return err
+		}
+		if point := block.Get("cachePoint"); point.Given() {
+			mark, err := cacheMark(&block)
+			joined.End(mark)
+			return err
+		}
+		text, err := in.words(&block)
+		joined.Add(text, "")
+		return err
+	})
+	if parts := joined.End(""); len(parts) > 0 {
+		in.turns.Add(hub.Message{Role: hub.System, Parts: parts})
+	}
+	return err
+}
+
+// words returns the text of a block that must be text, alone or as guardContent. Without a guardrail, which is refused
+// elsewhere, guardContent is what it contains.
+func (in *clientReader) words(block *fields.Object) (string, error) {
+	guarded, ok, err := optional(block, "guardContent")
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		v := block.Get("text")
+		if !v.Given() {
+			return "", v.Missing()
+		}
+		return v.Text()
+	}
+	inner, ok, err := optional(&guarded, "text")
+	if !ok && err == nil {
+		v := guarded.Get("text")
+		err = v.Missing()
+	}
+	if err != nil {
+		return "", err
+	}
+	return inner.Text("text")
+}
+
+// cacheMark returns the cachePoint of a block as a mark in the common form.
+func cacheMark(block *fields.Object) (string, error) {
+	point, _, err := optional(block, "cachePoint")
+	if err != nil {
+		return "", err
+	}
+	if ttl, err := point.Text("ttl"); ttl == "" || err != nil {
+		return `{"type":"ephemeral"}`, err
+	} else if ttl != "5m" && ttl != "1h" {
+		v := point.Get("ttl")
+		return "", v.Invalid("must be 5m or 1h, it is %s", hub.Shown(ttl))
+	} else {
+		return string(append(jsontext.AppendQuoted([]byte(`{"type":"ephemeral","ttl":`), ttl), '}')), nil
+	}
+}

@@ -1,0 +1,121 @@
+package converse
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
+)
+
+// maxToolName is the length of the longest tool name, in bytes.
+const maxToolName = 256
+
+// tools reads toolConfig.
+func (in *clientReader) tools(o *fields.Object) error {
+	config, ok, err := optional(o, "toolConfig")
+	if !ok || err != nil {
+		return err
+	}
+	list := config.Get("tools")
+	if err := list.Each(in.tool); err != nil {
+		return err
+	}
+	in.unread(&config, "tools", "toolChoice")
+	choice, ok, err := optional(&config, "toolChoice")
+	if !ok || err != nil {
+		return err
+	}
+	return in.choice(&choice)
+}
+
+// tool reads one element of tools: a tool, or a cache point that marks the tool before it.
+func (in *clientReader) tool(v fields.Value) error {
+	var entry, spec, schema fields.Object
+	if err := entry.Open(v); err != nil {
+		return err
+	}
+	if point := entry.Get("cachePoint"); point.Given() {
+		mark, err := cacheMark(&entry)
+		if n := len(in.q.Tools); n > 0 {
+			in.q.Tools[n-1].Cache = mark
+		}
+		return err
+	}
+	if system := entry.Get("systemTool"); system.Given() {
+		return system.Unsupported("runs on its vendor's servers and is not supported: give a tool that the client runs")
+	}
+	if err := spec.Open(entry.Get("toolSpec")); err != nil {
+		return err
+	}
+	own, err := spec.Name("name")
+	if err != nil {
+		return err
+	}
+	name := spec.Get("name")
+	if len(own) > maxToolName {
+		return name.Invalid("must have at most %d bytes, it has %d", maxToolName, len(own))
+	}
+	t := hub.Tool{Name: hub.LegalName(own), Own: own}
+	if in.defines(t.Name) {
+		return name.Invalid("is the name of another tool already: %s", hub.Shown(own))
+	}
+	if t.Description, err = spec.Text("description"); err != nil {
+		return err
+	}
+	if err := schema.Open(spec.Get("inputSchema")); err != nil {
+		return err
+	}
+	json := schema.Get("json")
+	if err := json.Object(); err != nil {
+		return err
+	}
+	t.Parameters = messages.ObjectSchema(json.Result)
+	if strict := spec.Get("strict"); strict.Given() {
+		if _, err := strict.Flag(); err != nil {
+			return err
+		}
+		t.Strict = strict.Raw
+	}
+	in.unread(&spec, "name", "description", "inputSchema", "strict")
+	in.q.Tools = append(in.q.Tools, t)
+	return nil
+}
+
+// choice reads toolChoice.
+func (in *clientReader) choice(o *fields.Object) error {
+	forced, free := o.Get("any"), o.Get("auto")
+	switch {
+	case forced.Given():
+		in.q.Choice.Mode = "required"
+	case free.Given():
+		in.q.Choice.Mode = "auto"
+	default:
+		var tool fields.Object
+		if err := tool.Open(o.Get("tool")); err != nil {
+			return err
+		}
+		own, err := tool.Name("name")
+		if err != nil {
+			return err
+		}
+		in.q.Choice = hub.Choice{Mode: "function", Name: hub.LegalName(own)}
+		if !in.defines(in.q.Choice.Name) {
+			v := tool.Get("name")
+			return v.Invalid("is %s, which is not in toolConfig.tools", hub.Shown(own))
+		}
+	}
+	if len(in.q.Tools) == 0 {
+		in.q.Choice = hub.Choice{}
+		in.drop("toolConfig.toolChoice")
+	}
+	return nil
+}
+
+// defines reports whether the request defines a tool with the given name for upstreams.
+func (in *clientReader) defines(name string) bool {
+	for i := range in.q.Tools {
+		if in.q.Tools[i].Name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,294 @@
+package converse
+
+import (
+	"encoding/base64"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// conversation reads the messages and puts the results of tools behind the message that calls them.
+func (in *clientReader) conversation(o *fields.Object) error {
+	list := o.Get("messages")
+	if err := list.Each(in.message); err != nil {
+		return err
+	}
+	all, asked := in.turns.Messages()
+	if !asked {
+		return list.Invalid("must have at least one user message with content")
+	}
+	in.q.Messages = all
+	return nil
+}
+
+// message reads one message.
+func (in *clientReader) message(v fields.Value) error {
+	var o fields.Object
+	if err := o.Open(v); err != nil {
+		return err
+	}
+	role, err := o.Name("role")
+	if err != nil {
+		return err
+	}
+	m := hub.Message{Role: hub.User}
+	read := in.userBlock
+	switch role {
+	case "user":
+	case "assistant":
+		m.Role, read, in.thought = hub.Assistant, in.assistantBlock, nil
+	default:
+		at := o.Get("role")
+		return at.Invalid("must be one of user, assistant, it is %s", hub.Shown(role))
+	}
+	in.unread(&o, "role", "content")
+	content := o.Get("content")
+	var mark *string // where a cache point after the last block is noted
+	err = content.Each(func(v fields.Value) error {
+		var block fields.Object
+		if err := block.Open(v); err != nil {
+			return err
+		}
+		if point := block.Get("cachePoint"); point.Given() {
+			return in.cachePoint(&block, mark)
+		}
+		mark, err = read(&m, &block)
+		return err
+	})
+	if err == nil && (len(m.Parts) > 0 || len(m.Calls) > 0) {
+		in.turns.Add(m)
+	}
+	return err
+}
+
+// cachePoint notes a cache point with the block before it. If there is no block, or one that cannot have a mark, it is
+// dropped.
+func (in *clientReader) cachePoint(block *fields.Object, mark *string) error {
+	text, err := cacheMark(block)
+	if mark == nil {
+		in.drop("messages[].content[].cachePoint")
+		return err
+	}
+	*mark = text
+	return err
+}
+
+// lastMark returns where a cache point after some parts is noted, or nil if there are no parts.
+func lastMark(parts []hub.Part) *string {
+	if len(parts) == 0 {
+		return nil
+	}
+	return &parts[len(parts)-1].Cache
+}
+
+// userBlock reads a block of a user message. It returns where a cache point after the block is noted.
+func (in *clientReader) userBlock(m *hub.Message, block *fields.Object) (mark *string, err error) {
+	if v := block.Get("toolResult"); v.Given() {
+		return in.result(v)
+	}
+	parts, err := in.visible(block)
+	m.Parts = append(m.Parts, parts...)
+	if len(parts) == 0 {
+		return nil, err
+	}
+	return lastMark(m.Parts), err
+}
+
+// assistantBlock reads a block of an assistant message. It returns where a cache point after the block is noted.
+func (in *clientReader) assistantBlock(m *hub.Message, block *fields.Object) (mark *string, err error) {
+	if v := block.Get("toolUse"); v.Given() {
+		return nil, in.call(m, v)
+	}
+	if v := block.Get("reasoningContent"); v.Given() {
+		return nil, in.reasoning(m, v)
+	}
+	text := ""
+	if v := block.Get("citationsContent"); v.Given() {
+		text, err = in.cited(v)
+	} else if v := block.Get("text"); v.Given() {
+		text, err = v.Text()
+	} else {
+		err = unknown(block, "text, toolUse, reasoningContent, citationsContent, cachePoint")
+	}
+	before := len(m.Parts)
+	m.Parts = hub.AppendText(m.Parts, text, "")
+	if len(m.Parts) == before {
+		return nil, err
+	}
+	return lastMark(m.Parts), err
+}
+
+// unknown returns the error for a block of none of the given kinds.
+func unknown(block *fields.Object, kinds string) error {
+	kind := "nothing"
+	if len(block.Members) > 0 {
+		kind = hub.Shown(block.Members[0].Name)
+	}
+	return hub.Fault("invalid_value", block.String(), "must have one of %s, it has %s", kinds, kind)
+}
+
+// cited returns the text of an answer with citations, which are left out.
+func (in *clientReader) cited(v fields.Value) (string, error) {
+	var o fields.Object
+	if err := o.Open(v); err != nil {
+		return "", err
+	}
+	if citations := o.Get("citations"); citations.Get("0").Exists() {
+		in.drop("messages[].content[].citationsContent.citations")
+	}
+	text := ""
+	list := o.Get("content")
+	err := list.Each(func(v fields.Value) error {
+		var piece fields.Object
+		if err := piece.Open(v); err != nil {
+			return err
+		}
+		more, err := piece.Text("text")
+		text += more
+		return err
+	})
+	return text, err
+}
+
+// call reads a toolUse block.
+func (in *clientReader) call(m *hub.Message, v fields.Value) error {
+	var o fields.Object
+	if err := o.Open(v); err != nil {
+		return err
+	}
+	id, err := o.Name("toolUseId")
+	if err != nil {
+		return err
+	}
+	own, err := o.Name("name")
+	if err != nil {
+		return err
+	}
+	arguments := "{}"
+	if input := o.Get("input"); input.Given() {
+		if err := input.Object(); err != nil {
+			return err
+		}
+		arguments = jsontext.Compact(input.Raw)
+	}
+	if kind := o.Get("type"); kind.Given() {
+		return kind.Unsupported("is not supported: tools run at the client")
+	}
+	if !in.turns.Call(m, id, hub.Call{Name: hub.LegalName(own), Arguments: arguments, State: in.thought}) {
+		at := o.Get("toolUseId")
+		return at.Invalid("is the id of another toolUse of this message already: %s", hub.Shown(id))
+	}
+	in.thought = nil
+	return nil
+}
+
+// reasoning reads a reasoningContent block. The gateway's tokens are in the signature, or in the redacted content.
+func (in *clientReader) reasoning(m *hub.Message, v fields.Value) error {
+	var o, inner fields.Object
+	if err := o.Open(v); err != nil {
+		return err
+	}
+	if text := o.Get("reasoningText"); text.Given() {
+		if err := inner.Open(text); err != nil {
+			return err
+		}
+		shown, err := inner.Text("text")
+		if err != nil {
+			return err
+		}
+		signature, err := inner.Text("signature")
+		in.reason(m, shown, signature)
+		return err
+	}
+	redacted := o.Get("redactedContent")
+	if other := o.Get("redactedReasoning"); other.Given() { // what SDKs make of it
+		if err := inner.Open(other); err != nil {
+			return err
+		}
+		redacted = inner.Get("data")
+	}
+	if !redacted.Given() {
+		return unknown(&o, "reasoningText, redactedContent")
+	}
+	data, err := redacted.Text()
+	if token, notBase64 := base64.StdEncoding.DecodeString(data); notBase64 == nil {
+		if _, ours := in.options.Token(string(token)); ours {
+			data = string(token)
+		}
+	}
+	in.reason(m, "", data)
+	return err
+}
+
+// reason adds a piece of reasoning.
+func (in *clientReader) reason(m *hub.Message, text, token string) {
+	reasoning := hub.Reasoning{Text: text}
+	if state, ours := in.options.Token(token); ours {
+		reasoning.State = &state
+		if state.Form == hub.FormThought {
+			in.thought = reasoning.State
+		}
+	} else {
+		reasoning.Foreign = token
+	}
+	m.Reasoning = append(m.Reasoning, reasoning)
+}
+
+// result reads a toolResult block. It returns where a cache point after the block is noted.
+func (in *clientReader) result(v fields.Value) (mark *string, err error) {
+	var o fields.Object
+	if err := o.Open(v); err != nil {
+		return nil, err
+	}
+	id, err := o.Name("toolUseId")
+	if err != nil {
+		return nil, err
+	}
+	at := o.Get("toolUseId")
+	if known, waits := in.turns.Waits(id); !known {
+		return nil, at.Invalid("is %s, which is the id of no toolUse block before it", hub.Shown(id))
+	} else if !waits {
+		return nil, at.Invalid("is %s, which has a toolResult already", hub.Shown(id))
+	}
+	status, err := o.Text("status")
+	if err != nil {
+		return nil, err
+	}
+	joined := hub.Joiner{Separator: "\n"}
+	var attached []hub.Part
+	content := o.Get("content")
+	err = content.Each(func(v fields.Value) error {
+		parts, err := in.resultBlock(v)
+		for _, p := range parts {
+			switch p.Kind {
+			case hub.PartText:
+				joined.Add(p.Text, "")
+				continue
+			case hub.PartImage:
+				joined.Add("[image attached below]", "")
+			default:
+				joined.Add("[document attached below]", "")
+			}
+			attached = append(attached, p)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	parts := in.turns.Result(id, joined.End(""), status == "error", attached)
+	return lastMark(parts), nil
+}
+
+// resultBlock reads a block of the content of a result.
+func (in *clientReader) resultBlock(v fields.Value) ([]hub.Part, error) {
+	var block fields.Object
+	if err := block.Open(v); err != nil {
+		return nil, err
+	}
+	if value := block.Get("json"); value.Given() {
+		return hub.AppendText(nil, jsontext.Compact(value.Raw), ""), nil
+	}
+	return in.visible(&block)
+}

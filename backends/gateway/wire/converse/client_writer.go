@@ -1,0 +1,216 @@
+package converse
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// NewWriter returns a writer of the answer to a request that Read has accepted. A stream is in Amazon's event stream
+// encoding.
+func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
+	return &clientWriter{answer: blocks.Answer{Request: r, Reply: reply}}
+}
+
+type clientWriter struct {
+	answer         blocks.Answer
+	started, ended bool
+}
+
+// Stream implements hub.Writer.
+func (w *clientWriter) Stream(dst []byte, deltas []hub.Delta) []byte {
+	if w.ended {
+		return dst
+	}
+	if !w.started {
+		w.started = true
+		dst = frame(dst, "messageStart", `{"role":"assistant"}`)
+	}
+	for i := range deltas {
+		d := &deltas[i]
+		dst = w.answer.Stream(dst, d, w)
+		if d.Kind == hub.DeltaEnd {
+			return w.end(dst, &d.End)
+		}
+	}
+	return dst
+}
+
+// frame appends an event.
+func frame(dst []byte, name, text string) []byte {
+	from := len(dst)
+	return wire.EndFrame(append(wire.BeginFrame(dst, "event", name), text...), from)
+}
+
+// begin appends the beginning of an event of a block.
+func begin(dst []byte, name string, index int) []byte {
+	dst = append(wire.BeginFrame(dst, "event", name), `{"contentBlockIndex":`...)
+	return strconv.AppendInt(dst, int64(index), 10)
+}
+
+// Begin implements blocks.Frames. Only calls have an event at their beginning.
+func (w *clientWriter) Begin(dst []byte, index int, b *blocks.Block) []byte {
+	if b.Kind != blocks.Tool {
+		return dst
+	}
+	from := len(dst)
+	dst = append(begin(dst, "contentBlockStart", index), `,"start":{"toolUse":{`...)
+	return wire.EndFrame(append(use(dst, b), "}}}"...), from)
+}
+
+// use appends the id and the name of a call.
+func use(dst []byte, b *blocks.Block) []byte {
+	dst = jsontext.AppendQuoted(append(dst, `"toolUseId":`...), b.ID)
+	return jsontext.AppendQuoted(append(dst, `,"name":`...), b.Name)
+}
+
+// Delta implements blocks.Frames.
+func (w *clientWriter) Delta(dst []byte, index int, b *blocks.Block, piece []byte) []byte {
+	from := len(dst)
+	dst = append(begin(dst, "contentBlockDelta", index), `,"delta":{`...)
+	end := `"}}`
+	switch b.Kind {
+	case blocks.Tool:
+		dst, end = append(dst, `"toolUse":{"input":"`...), `"}}}`
+	case blocks.Text:
+		dst = append(dst, `"text":"`...)
+	default:
+		dst, end = append(dst, `"reasoningContent":{"text":"`...), `"}}}`
+	}
+	return wire.EndFrame(append(append(dst, piece...), end...), from)
+}
+
+// End implements blocks.Frames.
+func (w *clientWriter) End(dst []byte, index int, b *blocks.Block) []byte {
+	from := len(dst)
+	switch b.Kind {
+	case blocks.Thinking:
+		dst = append(begin(dst, "contentBlockDelta", index), `,"delta":{"reasoningContent":{"signature":`...)
+		dst = wire.EndFrame(append(jsontext.AppendQuoted(dst, w.answer.Signature(b)), "}}}"...), from)
+	case blocks.Redacted:
+		dst = append(begin(dst, "contentBlockDelta", index), `,"delta":{"reasoningContent":{"redactedContent":"`...)
+		dst = wire.EndFrame(append(redacted(dst, b), `"}}}`...), from)
+	case blocks.Text, blocks.Tool:
+	}
+	from = len(dst)
+	return wire.EndFrame(append(begin(dst, "contentBlockStop", index), '}'), from)
+}
+
+// redacted appends the token of a block in base64, which the format requires.
+func redacted(dst []byte, b *blocks.Block) []byte {
+	return base64.StdEncoding.AppendEncode(dst, []byte(b.Token))
+}
+
+// end writes messageStop and metadata.
+func (w *clientWriter) end(dst []byte, e *hub.End) []byte {
+	w.ended = true
+	from := len(dst)
+	dst = append(wire.BeginFrame(dst, "event", "messageStop"), '{')
+	dst = wire.EndFrame(append(w.stop(dst, e), '}'), from)
+	from = len(dst)
+	dst = append(wire.BeginFrame(dst, "event", "metadata"), '{')
+	return wire.EndFrame(append(w.usage(dst, e), '}'), from)
+}
+
+// stop appends stopReason, and the sequence that stopped the model if the client asked for it.
+func (w *clientWriter) stop(dst []byte, e *hub.End) []byte {
+	reason, sequence := w.answer.Stopped(e)
+	if reason == blocks.Refused {
+		reason = "content_filtered"
+	}
+	dst = append(append(append(dst, `"stopReason":"`...), reason...), '"')
+	if asked := w.answer.Request.Answer.Echo; len(asked) > 0 && sequence != "" {
+		opening := stopPaths[asked[0].Value]
+		dst = append(append(dst, `,"additionalModelResponseFields":`...), opening...)
+		dst = jsontext.AppendQuoted(dst, sequence)
+		dst = append(dst, strings.Repeat("}", strings.Count(opening, "{"))...)
+	}
+	return dst
+}
+
+// usage appends usage and metrics.
+func (w *clientWriter) usage(dst []byte, e *hub.End) []byte {
+	c := w.answer.Counts(&e.Usage)
+	latency := w.answer.Reply.Time().Sub(w.answer.Reply.Created)
+	for _, m := range [...]struct {
+		key   string
+		count int64
+	}{
+		{`"usage":{"inputTokens":`, c.Input},
+		{`,"outputTokens":`, c.Output},
+		{`,"totalTokens":`, c.Input + c.Output + c.Read + c.Written},
+		{`,"cacheReadInputTokens":`, c.Read},
+		{`,"cacheWriteInputTokens":`, c.Written},
+		{`},"metrics":{"latencyMs":`, max(0, latency.Milliseconds())},
+	} {
+		dst = strconv.AppendInt(append(dst, m.key...), m.count, 10)
+	}
+	return append(dst, '}')
+}
+
+// Whole implements hub.Writer.
+func (w *clientWriter) Whole(deltas []hub.Delta) ([]byte, error) {
+	all, end := w.answer.Whole(deltas)
+	cut := blocks.CutOff(end.Finish)
+	dst := append(make([]byte, 0, 512+w.answer.TextBytes()), `{"output":{"message":{"role":"assistant","content":[`...)
+	for i := range all {
+		b := &all[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		switch b.Kind {
+		case blocks.Text:
+			dst = append(append(append(dst, `{"text":"`...), b.Text...), '"')
+		case blocks.Thinking:
+			dst = append(append(append(dst, `{"reasoningContent":{"reasoningText":{"text":"`...), b.Text...), `","signature":`...)
+			dst = append(jsontext.AppendQuoted(dst, w.answer.Signature(b)), "}}"...)
+		case blocks.Redacted:
+			dst = append(dst, `{"reasoningContent":{"redactedContent":"`...)
+			dst = append(redacted(dst, b), `"}`...)
+		case blocks.Tool:
+			input, ok := b.Input(cut)
+			if !ok {
+				return nil, hub.ErrArguments
+			}
+			dst = append(use(append(dst, `{"toolUse":{`...), b), `,"input":`...)
+			dst = append(append(dst, input...), '}')
+		}
+		dst = append(dst, '}')
+	}
+	dst = w.stop(append(dst, "]}},"...), &end)
+	return append(w.usage(append(dst, ','), &end), '}'), nil
+}
+
+// Fail implements hub.Writer.
+func (w *clientWriter) Fail(dst []byte, f hub.Failure) []byte {
+	if w.ended {
+		return dst
+	}
+	w.ended = true
+	name := "modelStreamErrorException"
+	switch {
+	case f.Code == "insufficient_quota" || f.Code == "context_length_exceeded":
+		name = "validationException"
+	case f.Type == "rate_limit_error":
+		name = "throttlingException"
+	case f.Type == "overloaded_error":
+		name = "serviceUnavailableException"
+	}
+	from := len(dst)
+	dst = append(wire.BeginFrame(dst, "exception", name), `{"message":`...)
+	return wire.EndFrame(append(jsontext.AppendQuoted(dst, f.Message), '}'), from)
+}
+
+// KeepAlive implements hub.Writer. The encoding has no comments, but clients skip events that they do not know, which
+// later versions of the API may add.
+func (w *clientWriter) KeepAlive(dst []byte) []byte {
+	if w.ended {
+		return dst
+	}
+	return frame(dst, "ping", "{}")
+}

@@ -1,0 +1,38 @@
+package wire
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// headerText is the type of a header of a frame whose value is text.
+const headerText = 7
+
+// BeginFrame appends the beginning of a message in Amazon's event stream encoding. kind is "event" or "exception", name
+// is that of the event or exception, in at most 255 bytes. The JSON text of the message follows, and then EndFrame with
+// the length that dst had before.
+func BeginFrame(dst []byte, kind, name string) []byte {
+	from := len(dst)
+	dst = append(dst, make([]byte, frameHead)...)
+	dst = frameHeader(dst, ":"+kind+"-type", name)
+	dst = frameHeader(dst, ":content-type", "application/json")
+	dst = frameHeader(dst, ":message-type", kind)
+	binary.BigEndian.PutUint32(dst[from+4:], uint32(len(dst)-from-frameHead)) //nolint:gosec // G115: a few hundred bytes
+	return dst
+}
+
+// frameHeader appends a header. Its name and its value are short.
+func frameHeader(dst []byte, name, value string) []byte {
+	dst = append(append(dst, byte(len(name))), name...) //nolint:gosec // G115: see above
+	dst = append(dst, headerText)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(value))) //nolint:gosec // G115: see above
+	return append(dst, value...)
+}
+
+// EndFrame completes the message that begins at dst[from].
+func EndFrame(dst []byte, from int) []byte {
+	frame := dst[from:]
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)+4)) //nolint:gosec // G115: texts of answers are shorter than 4 GiB
+	binary.BigEndian.PutUint32(frame[8:], crc32.ChecksumIEEE(frame[:8]))
+	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(frame))
+}

@@ -1,0 +1,46 @@
+package hub
+
+import "github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+
+// Weigh sets the Needs of a request that has been read, and the size of its text.
+func (r *Request) Weigh() {
+	if r.Output != nil {
+		r.Needs |= wire.NeedJSONSchema
+		r.TextBytes += int64(len(r.Output.Schema))
+	}
+	if len(r.Tools) > 0 {
+		r.Needs |= wire.NeedTools
+	}
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		r.TextBytes += int64(len(t.Name) + len(t.Description) + len(t.Parameters))
+	}
+	for i := range r.Messages {
+		r.weigh(&r.Messages[i])
+	}
+	if last := len(r.Messages) - 1; last >= 0 && r.Messages[last].Role == Assistant {
+		r.Needs |= wire.NeedPrefill
+	}
+}
+
+func (r *Request) weigh(m *Message) {
+	for j := range m.Parts {
+		r.TextBytes += int64(len(m.Parts[j].Text) + len(m.Parts[j].Raw))
+		switch m.Parts[j].Kind {
+		case PartImage:
+			r.Needs |= wire.NeedImage
+		case PartFile:
+			r.Needs |= wire.NeedFile
+		case PartAudio:
+			r.Needs |= wire.NeedAudio
+		default:
+		}
+	}
+	for _, call := range m.Calls {
+		r.Needs |= wire.NeedTools
+		r.TextBytes += int64(len(call.Name) + len(call.Arguments))
+	}
+	for _, reasoning := range m.Reasoning {
+		r.TextBytes += int64(len(reasoning.Text))
+	}
+}
