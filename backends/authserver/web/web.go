@@ -267,6 +267,12 @@ var samples = map[string]any{
 	"logout":        &logoutForm{Application: "Sample"},
 	"signedout":     "Sample",
 	"consent":       &consentForm{sample, "transaction"},
+	"respond": &respondForm{
+		&authorize.Response{
+			To: "https://client.example/cb", Form: true, Parameters: []authorize.Parameter{{Name: "code", Value: "c"}},
+		},
+		authorize.Target{Host: "client.example", Scheme: "https"},
+	},
 	"device":        &deviceForm{"BCDF-GHJK"},
 	"deviceconsent": &deviceConsentForm{sample, "BCDF-GHJK", "found"},
 	"devicedone":    true,
