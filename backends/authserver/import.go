@@ -18,5 +18,5 @@ func (s *Server) Export(ctx context.Context, w io.Writer) (moving.Exported, erro
 }
 
 func (s *Server) moving() *moving.Target {
-	return &moving.Target{Clients: s.rooms.clients, Users: s.rooms.users, Factors: s.rooms.factors}
+	return &moving.Target{Clients: s.rooms.clients, Users: s.rooms.users, Factors: s.rooms.factors, Upstreams: s.rooms.upstreams}
 }
