@@ -604,8 +604,8 @@ func TestUpstreamsForOperator(t *testing.T) {
 			Slug, Issuer, Discovery, Error string
 			Redirect                       string `json:"redirect_uri"`
 			Users, Keys                    int
-			TellsIssuer                    bool                        `json:"tells_issuer"`
-			LastSignIn                     string                      `json:"last_sign_in_at"`
+			TellsIssuer                    bool                         `json:"tells_issuer"`
+			LastSignIn                     string                       `json:"last_sign_in_at"`
 			LastFailure                    *struct{ At, Reason string } `json:"last_failure"`
 		}
 	}

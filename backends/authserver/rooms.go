@@ -362,7 +362,8 @@ func (s *Server) administration() *admin.API {
 	o := admin.Options{
 		Clients: r.clients, Catalog: r.catalog, Users: r.users, Factors: r.factors, Accounts: r.accounts,
 		Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers,
-		Connections: r.connected, SignsIn: r.upstreams, Upstreams: r.allUp, Mail: admin.Mail{Server: c.Mail.URL, From: c.Mail.From},
+		Connections: r.connected, SignsIn: r.upstreams, Upstreams: r.allUp,
+		Mail:   admin.Mail{Server: c.Mail.URL, From: c.Mail.From},
 		APIKey: c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
 		Version: s.version, Begun: s.begun, Config: s.effective, Notices: s.notices,
 		Bar: s.bar,

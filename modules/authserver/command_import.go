@@ -146,7 +146,7 @@ func (i *imported) show() error {
 		if !i.update {
 			columns = slices.Delete(columns, 1, 2)
 		}
-		head := []any{""}
+		head := append(make([]any, 0, 1+len(columns)), "")
 		for _, c := range columns {
 			if i.dry && (c.outcome == moving.Taken || c.outcome == moving.Updated) {
 				c.title = "WOULD BE " + c.title
@@ -158,7 +158,7 @@ func (i *imported) show() error {
 			name   string
 			counts map[string]int
 		}{{"Clients", i.Clients}, {"Users", i.Users}, {"Others", i.Others}} {
-			cells := []any{row.name}
+			cells := append(make([]any, 0, 1+len(columns)), row.name)
 			for _, c := range columns {
 				cells = append(cells, row.counts[c.outcome])
 			}

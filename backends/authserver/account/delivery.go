@@ -84,7 +84,8 @@ func (a *Accounts) Waiting(ctx context.Context) (w Waiting, err error) {
 }
 
 // Test sends a mail to an address now, and not by the outbox. by is the actor in the audit feed. The error has status
-// 409 if no mails are sent, 422 if the address is invalid, and 502 with the reason if the mail could not be handed over.
+// 409 if no mails are sent, 422 if the address is invalid, and 502 with the reason if the mail could not be handed
+// over.
 func (a *Accounts) Test(ctx context.Context, to, by string) error {
 	if a.Mail == nil {
 		return apierror.New(http.StatusConflict, "no_mail", "no mails are sent: mail.url is not set")

@@ -73,7 +73,9 @@ func (cs *Clients) CreateGiven(ctx context.Context, c *Client, g Given) (secret 
 // source, its status and whether it is an agent stay. Its secret stays, too, unless replaceSecret is set or there is
 // none. With dry it changes nothing. The error has status 400 if c is invalid or another kind of agent, and is
 // ErrRevoked if the client was revoked.
-func (cs *Clients) UpdateGiven(ctx context.Context, c *Client, g Given, replaceSecret, dry bool) (changed []string, err error) {
+func (cs *Clients) UpdateGiven(
+	ctx context.Context, c *Client, g Given, replaceSecret, dry bool,
+) (changed []string, err error) {
 	if err := cs.CheckGiven(c, g); err != nil {
 		return nil, err
 	}

@@ -65,8 +65,8 @@ type Exported struct {
 }
 
 // Export writes all clients, the roles of groups, and all users who sign in with a password, as one JSON object per
-// line, in the form that Tollgate reads, with their accounts at providers. The file contains the hashes of secrets and passwords, and the secrets of
-// authenticator apps in clear.
+// line, in the form that Tollgate reads, with the accounts at providers that users are connected with. The file
+// contains the hashes of secrets and passwords, and the secrets of authenticator apps in clear.
 //
 // Clients with a metadata document are left out, since their documents are fetched when needed. So are users of other
 // identity providers, who sign in there again, and passkeys, which are bound to the host. A user whose only second
@@ -182,7 +182,8 @@ func exportedRecord(i int, raw json.RawMessage) Record {
 	case line.User != nil:
 		u := line.User
 		r.Where += " " + u.Email
-		r.User = &User{Apps: u.Apps, Links: u.Links, Given: users.Given{Roles: u.Roles, Attributes: u.Attributes}, New: users.New{
+		given := users.Given{Roles: u.Roles, Attributes: u.Attributes}
+		r.User = &User{Apps: u.Apps, Links: u.Links, Given: given, New: users.New{
 			Disabled: u.Disabled,
 			ID:       u.ID, Email: u.Email, EmailVerified: u.Verified, Name: u.Name, Role: u.Role, Groups: u.Groups,
 			Hash: u.Hash,

@@ -31,6 +31,14 @@ type keycloakRealm struct {
 // keycloakRole is a role of a client, or of the realm if client is empty.
 type keycloakRole struct{ client, name string }
 
+// own reports whether the role is a built-in one of Keycloak.
+func (r keycloakRole) own() bool {
+	if r.client != "" {
+		return slices.Contains(keycloakOwn, r.client)
+	}
+	return slices.Contains(keycloakOwnRoles, r.name) || strings.HasPrefix(r.name, "default-roles-")
+}
+
 // keycloakLink is Keycloak's FederatedIdentityRepresentation.
 type keycloakLink struct {
 	Provider string `json:"identityProvider"`
@@ -95,9 +103,13 @@ func (k *keycloakRealm) provider(_ int, raw json.RawMessage) error {
 		Alias  string            `json:"alias"`
 		Config map[string]string `json:"config"`
 	}
-	if json.Unmarshal(raw, &p) == nil && p.Alias != "" && p.Config["issuer"] != "" && len(k.issuers) < keycloakProvidersMost {
-		k.issuers[p.Alias] = p.Config["issuer"]
+	if json.Unmarshal(raw, &p) != nil || p.Alias == "" || p.Config["issuer"] == "" {
+		return nil // it is no OpenID provider
 	}
+	if len(k.issuers) >= keycloakProvidersMost {
+		return fmt.Errorf("there are more than %d identity providers", keycloakProvidersMost)
+	}
+	k.issuers[p.Alias] = p.Config["issuer"]
 	return nil
 }
 
@@ -129,9 +141,10 @@ func (k *keycloakRealm) rolesOf(realm []string, ofClients map[string][]string) (
 		seen[role] = true
 		pending = append(pending, k.composites[role]...)
 		switch {
-		case role.client == "" && !slices.Contains(keycloakOwnRoles, role.name) && !strings.HasPrefix(role.name, "default-roles-"):
+		case role.own():
+		case role.client == "":
 			roles = append(roles, role.name)
-		case role.client != "" && !slices.Contains(keycloakOwn, role.client):
+		default:
 			roles = append(roles, role.client+":"+role.name)
 		}
 	}

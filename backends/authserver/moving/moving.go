@@ -80,11 +80,11 @@ const (
 
 // Line is the result of one record.
 type Line struct {
-	Where   string   `json:"where"`
-	Kind    string   `json:"kind,omitempty"` // client, user or group
-	ID      string   `json:"id,omitempty"`
-	Outcome string   `json:"outcome"`
-	Why     string   `json:"why,omitempty"`
+	Where   string `json:"where"`
+	Kind    string `json:"kind,omitempty"` // client, user or group
+	ID      string `json:"id,omitempty"`
+	Outcome string `json:"outcome"`
+	Why     string `json:"why,omitempty"`
 	// Changed are the fields that were changed, if the outcome is Updated.
 	Changed []string `json:"changed,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
@@ -113,9 +113,9 @@ type Options struct {
 	Tell func(Line) error
 }
 
-// Apply reads a file and stores what does not exist yet, and with Options.Update changes what does. It can be run again after an interruption. A record that
-// cannot be imported is reported and does not stop the import. An error means that the rest of the file cannot be read,
-// or that the database failed.
+// Apply reads a file and stores what does not exist yet, and with Options.Update changes what does. It can be run again
+// after an interruption. A record that cannot be imported is reported and does not stop the import. An error means that
+// the rest of the file cannot be read, or that the database failed.
 func (t *Target) Apply(ctx context.Context, read Reader, file io.Reader, o Options) error {
 	return read(file, func(r Record) error {
 		if err := ctx.Err(); err != nil {

@@ -57,8 +57,8 @@ func newTarget(t *testing.T, k authtest.Kernel) *target {
 	everybody := &users.Users{Server: k.Server, Passwords: authtest.Quick}
 	return &target{k, moving.Target{
 		Upstreams: upstreams.New(k.Server, upstreams.Options{Users: everybody}),
-		Clients: clients.New(k.Server, clients.Options{Hasher: authtest.Quick, Grants: []string{clients.GrantCode, clients.GrantRefresh, clients.GrantClient, clients.GrantDevice}}),
-		Users:   everybody, Factors: f,
+		Clients:   clients.New(k.Server, clients.Options{Hasher: authtest.Quick, Grants: []string{clients.GrantCode, clients.GrantRefresh, clients.GrantClient, clients.GrantDevice}}),
+		Users:     everybody, Factors: f,
 	}, t}
 }
 

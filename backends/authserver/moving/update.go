@@ -72,8 +72,8 @@ func (t *Target) apps(ctx context.Context, secrets []string) (apps []func(c stor
 	return apps, nil
 }
 
-// update changes a user to what a record has, and returns the names of the fields that differ. An interruption may leave
-// a part of them unchanged, which the next run changes. With Options.DryRun it changes nothing.
+// update changes a user to what a record has, and returns the names of the fields that differ. An interruption may
+// leave a part of them unchanged, which the next run changes. With Options.DryRun it changes nothing.
 func (t *Target) update(
 	ctx context.Context, found *users.User, u *User, o Options, line *Line,
 ) (changed []string, err error) {
@@ -159,7 +159,9 @@ func (t *Target) difference(
 	}
 	if differs("email", email != found.Email) {
 		ch.Email = &email
-		ch.EmailVerified = &found.EmailVerified
+		if u.has("email_verified") { // otherwise the new address is not confirmed
+			ch.EmailVerified = &u.EmailVerified
+		}
 	}
 	if differs("email_verified", u.EmailVerified != found.EmailVerified) {
 		ch.EmailVerified = &u.EmailVerified

@@ -123,7 +123,7 @@ func TestUpdateFromCSV(t *testing.T) {
 	t.Parallel()
 	g := newTarget(t, authtest.SQLite(t))
 	update := moving.Options{Update: true}
-	g.with(moving.CSV, "email,id,name,groups,roles,attributes.shoe,attributes.hat\nann@example.com,a1,Ann,x;y,reader,42,7\n", update)
+	g.with(moving.CSV, "email,email_verified,id,name,groups,roles,attributes.shoe,attributes.hat\nann@example.com,true,a1,Ann,x;y,reader,42,7\n", update)
 	changed(t, g.with(moving.CSV, "email\nann@example.com\n", update)["line 2 ann@example.com"], "")
 	changed(t, g.with(moving.CSV, "email,groups,roles\nann@example.com,y;x,reader\n", update)["line 2 ann@example.com"], "")
 	changed(t, g.with(moving.CSV, "email,name,attributes.shoe,attributes.coat\nann@example.com,,,9\n", update)["line 2 ann@example.com"], "attributes")
@@ -133,7 +133,7 @@ func TestUpdateFromCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	given, err := g.Users.Given(t.Context(), "a1")
-	if err != nil || u.Email != "ann@example.net" || u.Name != "Ann" || len(u.Groups) != 0 || u.Active() || !slices.Equal(given.Roles, []string{"reader"}) ||
+	if err != nil || u.Email != "ann@example.net" || u.EmailVerified || u.Name != "Ann" || len(u.Groups) != 0 || u.Active() || !slices.Equal(given.Roles, []string{"reader"}) ||
 		len(given.Attributes) != 2 || given.Attributes["hat"][0] != "7" || given.Attributes["coat"][0] != "9" {
 		t.Errorf("%+v, %+v, %v", u, given, err)
 	}

@@ -117,9 +117,9 @@ func (s *Users) Hash(ctx context.Context, id string) (hash string, err error) {
 	return hash, err
 }
 
-// SetHash replaces the password of a user by one of which only the hash is known, in a form that password.Known accepts;
-// see Check. Like any new password it ends all sessions and tokens, and makes a pending user active. by is the actor in
-// the audit feed.
+// SetHash replaces the password of a user by one of which only the hash is known, in a form that password.Known
+// accepts; see Check. Like any new password it ends all sessions and tokens, and makes a pending user active. by is the
+// actor in the audit feed.
 func (s *Users) SetHash(ctx context.Context, id, hash, by string) error {
 	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_users SET password = ?, status = CASE WHEN status = ? THEN ? ELSE status END, updated_at = ? WHERE id = ?",

@@ -84,7 +84,7 @@ func TestFormPost(t *testing.T) {
 			t.Errorf("%q is echoed", other)
 		}
 	}
-	b.get("/oauth/authorize?" + form("response_mode", "fragment").Encode()).refused(t, "invalid_request")
+	b.get("/oauth/authorize?"+form("response_mode", "fragment").Encode()).refused(t, "invalid_request")
 	app := s.client(&clients.Client{Name: "App", Redirects: []string{"com.example.app:/cb"}})
 	to := b.get("/oauth/authorize?"+form("client_id", app.ID, "redirect_uri", "com.example.app:/cb").Encode()).leads(t, "com.example.app:/cb?")
 	if !strings.Contains(to, "error=invalid_request") {
@@ -92,5 +92,5 @@ func TestFormPost(t *testing.T) {
 	}
 
 	s.devices.Authorize.FormPost = false
-	b.get("/oauth/authorize?" + s.request("response_mode", "form_post").Encode()).refused(t, "invalid_request")
+	b.get("/oauth/authorize?"+s.request("response_mode", "form_post").Encode()).refused(t, "invalid_request")
 }

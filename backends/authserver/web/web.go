@@ -262,11 +262,11 @@ var samples = map[string]any{
 		Secret: "ABCD EFGH", QR: factors.QR{Size: 9, Path: "M4 4h1v1h-1z"},
 		Signed: "draft",
 	}, "/consent", "Telephone"},
-	"passkey":       &passkeyForm{&factors.Challenge{Options: "{}", Signed: "challenge"}, "/consent", "Telephone", true},
-	"recovery":      &recoveryCodes{[]string{"abcd-efgh-ijkl-mnop"}, "/consent"},
-	"logout":        &logoutForm{Application: "Sample"},
-	"signedout":     "Sample",
-	"consent":       &consentForm{sample, "transaction"},
+	"passkey":   &passkeyForm{&factors.Challenge{Options: "{}", Signed: "challenge"}, "/consent", "Telephone", true},
+	"recovery":  &recoveryCodes{[]string{"abcd-efgh-ijkl-mnop"}, "/consent"},
+	"logout":    &logoutForm{Application: "Sample"},
+	"signedout": "Sample",
+	"consent":   &consentForm{sample, "transaction"},
 	"respond": &respondForm{
 		&authorize.Response{
 			To: "https://client.example/cb", Form: true, Parameters: []authorize.Parameter{{Name: "code", Value: "c"}},
