@@ -36,6 +36,9 @@ var flipsOfTokens = map[string]flip{
 	"oauth.default_client_scope": {Other: "read", Want: [2]string{"<nil>", "read"}, See: func(t *testing.T, s settings) string {
 		return member(t, newLab(t, s).registers(), "scope")
 	}},
+	"oauth.form_post": {Other: "true", Want: [2]string{"[query]", "[query form_post]"}, See: func(t *testing.T, s settings) string {
+		return member(t, newLab(t, s).ask(http.MethodGet, "/.well-known/openid-configuration", ""), "response_modes_supported")
+	}},
 	"oauth.require_scope": {Other: "false", Want: [2]string{"invalid_scope", ""}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		app := l.app()

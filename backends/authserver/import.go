@@ -18,5 +18,6 @@ func (s *Server) Export(ctx context.Context, w io.Writer) (moving.Exported, erro
 }
 
 func (s *Server) moving() *moving.Target {
-	return &moving.Target{Clients: s.rooms.clients, Users: s.rooms.users, Factors: s.rooms.factors}
+	r := &s.rooms
+	return &moving.Target{Clients: r.clients, Users: r.users, Factors: r.factors, Upstreams: r.upstreams}
 }

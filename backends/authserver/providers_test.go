@@ -598,15 +598,20 @@ func TestUpstreamsForOperator(t *testing.T) {
 		elsewhere.And(settings{"oidc.issuer": first.URL, "oidc.display_name": "Contract"}))
 	s.first.Claims = map[string]any{"email": "bob@example.com", "email_verified": true}
 	s.back("first", s.visit("first", s.first, ""))
-	s.second.Down = true
+	s.browser()
 	var told struct {
 		Upstreams []struct {
 			Slug, Issuer, Discovery, Error string
 			Redirect                       string `json:"redirect_uri"`
 			Users, Keys                    int
-			TellsIssuer                    bool `json:"tells_issuer"`
+			TellsIssuer                    bool                         `json:"tells_issuer"`
+			LastSignIn                     string                       `json:"last_sign_in_at"`
+			LastFailure                    *struct{ At, Reason string } `json:"last_failure"`
 		}
 	}
+	s.second.Claims = map[string]any{"sub": "nobody"}
+	s.back("second", s.visit("second", s.second, "")) // without an account here
+	s.second.Down = true
 	text := s.ask(http.MethodGet, "/admin/upstreams", "").Body.Bytes()
 	if err := json.Unmarshal(text, &told); err != nil || len(told.Upstreams) != 3 {
 		t.Fatalf("%v: %s", err, text)
@@ -623,6 +628,12 @@ func TestUpstreamsForOperator(t *testing.T) {
 	if up.Slug != "first" || up.Discovery != "ok" || up.Users != 1 || up.Keys != 1 || !up.TellsIssuer ||
 		up.Redirect != s.url+"/oidc/first/callback" {
 		t.Errorf("%+v", up)
+	}
+	if up.LastSignIn == "" || up.LastFailure != nil || down.LastSignIn != "" || contract.LastFailure != nil {
+		t.Errorf("%+v", told.Upstreams)
+	}
+	if down.LastFailure == nil || down.LastFailure.Reason != "registration_off" || down.LastFailure.At == "" {
+		t.Errorf("%+v", down.LastFailure)
 	}
 	if down.Discovery != "failed" || down.Error == "" || down.Keys != 0 {
 		t.Errorf("%+v", down)

@@ -169,7 +169,7 @@ func (s *Server) wire() error {
 	r.authorize = &authorize.Authorize{
 		Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents,
 		Tokens: r.tokens, Own: openid.Scopes, Hinted: r.openid.Hinted, DPoP: c.DPoP.Enabled,
-		SecondFactor: c.Session.SecondFactor == config.Required,
+		SecondFactor: c.Session.SecondFactor == config.Required, FormPost: c.OAuth.FormPost,
 	}
 	r.brokers = brokers.New(k, brokers.Options{Encryptor: r.encryptor, Networks: s.networks})
 	r.connected = connections.New(k, connections.Options{
@@ -363,6 +363,7 @@ func (s *Server) administration() *admin.API {
 		Clients: r.clients, Catalog: r.catalog, Users: r.users, Factors: r.factors, Accounts: r.accounts,
 		Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers,
 		Connections: r.connected, SignsIn: r.upstreams, Upstreams: r.allUp,
+		Mail:   admin.Mail{Server: c.Mail.URL, From: c.Mail.From},
 		APIKey: c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
 		Version: s.version, Begun: s.begun, Config: s.effective, Notices: s.notices,
 		Bar: s.bar,

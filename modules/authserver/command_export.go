@@ -14,10 +14,11 @@ func exportCommand(o *options) *cobra.Command {
 		Short: "Writes clients and users for another authorization server",
 		Long: `
 Writes all clients, and all users who sign in with a password, to a file that
-import --from tollgate reads: a line of JSON each. The file has the hashes of
-secrets and passwords, and the secrets of authenticator apps in clear: keep it as
-a secret, and remove it afterwards. A file that is there already is left as it
-is. A - stands for standard output.
+import --from tollgate reads: a line of JSON each. Accounts at providers and
+planned deletions are part of it. The file has the hashes of secrets and
+passwords, and the secrets of authenticator apps in clear: keep it as a secret,
+and remove it afterwards. A file that is there already is left as it is. A -
+stands for standard output.
 `,
 		RunE: o.run(func(s *session, cmd *cobra.Command, args []string) (err error) {
 			keys, err := s.keys()

@@ -22,7 +22,7 @@ const importEvery = 10_000
 func importCommand(o *options) *cobra.Command {
 	names := strings.Join(slices.Sorted(maps.Keys(moving.Readers())), ", ")
 	cmd := &cobra.Command{
-		Use: "import --from keycloak|hydra|csv|tollgate <file> [--dry-run] [--report <file>]", Args: cobra.ExactArgs(1),
+		Use: "import --from keycloak|hydra|csv|tollgate <file> [--dry-run] [--update [--replace-passwords]] [--report <file>]", Args: cobra.ExactArgs(1),
 		Short: "Takes over clients and users from Keycloak, Ory Hydra, a file of values or another Tollgate",
 		Long: `
 Takes over clients with their ids and secrets, and users with their ids, the
@@ -30,17 +30,26 @@ hashes of their passwords, groups, roles, attributes and authenticator apps. Wha
 is there already stays as it is, so that it can be run again. A record that
 cannot be taken is told and holds no others. A - stands for standard input.
 
+With --update what is there already becomes what the file says, but for passwords
+of users, secrets of clients and authenticator apps: these are taken over with
+--replace-passwords, which ends the sessions and tokens of these users.
+
 Passwords and secrets are hashed anew when they are used the first time.
 `,
 	}
 	from := cmd.Flags().String("from", "", "What the file is of: "+names)
 	dry := cmd.Flags().Bool("dry-run", false, "Stores nothing, and tells what would be taken")
+	update := cmd.Flags().Bool("update", false, "Changes what is there already to what the file says, but for passwords and secrets")
+	secrets := cmd.Flags().Bool("replace-passwords", false, "With --update: replaces passwords and secrets, and adds authenticator apps")
 	report := cmd.Flags().String("report", "", "File for a line of JSON about each record")
 	_ = cmd.MarkFlagRequired("from")
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) (err error) {
 		read := moving.Readers()[*from]
 		if read == nil {
 			return fmt.Errorf("--from must be one of: %s", names)
+		}
+		if *secrets && !*update {
+			return errors.New("--replace-passwords goes with --update")
 		}
 		file, err := inputOf(cmd, args[0])
 		if err != nil {
@@ -65,9 +74,11 @@ Passwords and secrets are hashed anew when they are used the first time.
 			return err
 		}
 		defer func() { err = errors.Join(err, end()) }()
-		done := &imported{session: s, lines: json.NewEncoder(lines)}
-		failed := server.Import(s.Ctx, read, file, moving.Options{DryRun: *dry, By: operator, Tell: done.tell})
-		if err := done.show(*dry); err != nil || failed != nil {
+		done := &imported{session: s, lines: json.NewEncoder(lines), dry: *dry, update: *update}
+		failed := server.Import(s.Ctx, read, file, moving.Options{
+			DryRun: *dry, Update: *update, Secrets: *secrets, By: operator, Tell: done.tell,
+		})
+		if err := done.show(); err != nil || failed != nil {
 			return errors.Join(err, failed)
 		}
 		if n := done.Clients[moving.Refused] + done.Users[moving.Refused] + done.Others[moving.Refused]; n > 0 {
@@ -95,6 +106,8 @@ type imported struct {
 	session *session
 	lines   *json.Encoder
 	n       int
+	// dry and update are the flags of the same names.
+	dry, update bool
 }
 
 func (i *imported) tell(l moving.Line) error {
@@ -109,8 +122,11 @@ func (i *imported) tell(l moving.Line) error {
 		*counts = make(map[string]int)
 	}
 	(*counts)[l.Outcome]++
-	if l.Outcome == moving.Refused {
+	switch {
+	case l.Outcome == moving.Refused:
 		i.session.Note("%s: %s", cli.Cell(l.Where), l.Why)
+	case l.Outcome == moving.Updated && i.dry:
+		i.session.Note("%s: would change: %s", cli.Cell(l.Where), strings.Join(l.Changed, ", "))
 	}
 	if i.n++; i.n%importEvery == 0 {
 		i.session.Note("%d records", i.n)
@@ -118,19 +134,35 @@ func (i *imported) tell(l moving.Line) error {
 	return i.lines.Encode(l)
 }
 
-func (i *imported) show(dry bool) error {
+func (i *imported) show() error {
 	return i.session.Table(i, func(w io.Writer) {
-		taken := "TAKEN"
-		if dry {
-			taken = "WOULD BE TAKEN"
+		columns := []struct{ title, outcome string }{
+			{"TAKEN", moving.Taken},
+			{"UPDATED", moving.Updated},
+			{"THERE ALREADY", moving.There},
+			{"SKIPPED", moving.Skipped},
+			{"REFUSED", moving.Refused},
 		}
-		cli.Row(w, "", taken, "THERE ALREADY", "SKIPPED", "REFUSED")
+		if !i.update {
+			columns = slices.Delete(columns, 1, 2)
+		}
+		head := append(make([]any, 0, 1+len(columns)), "")
+		for _, c := range columns {
+			if i.dry && (c.outcome == moving.Taken || c.outcome == moving.Updated) {
+				c.title = "WOULD BE " + c.title
+			}
+			head = append(head, c.title)
+		}
+		cli.Row(w, head...)
 		for _, row := range []struct {
 			name   string
 			counts map[string]int
 		}{{"Clients", i.Clients}, {"Users", i.Users}, {"Others", i.Others}} {
-			cli.Row(w, row.name, row.counts[moving.Taken], row.counts[moving.There], row.counts[moving.Skipped],
-				row.counts[moving.Refused])
+			cells := append(make([]any, 0, 1+len(columns)), row.name)
+			for _, c := range columns {
+				cells = append(cells, row.counts[c.outcome])
+			}
+			cli.Row(w, cells...)
 		}
 	})
 }

@@ -34,6 +34,20 @@ func TestImport(t *testing.T) { //nolint:paralleltest // a process has one comma
 	if err != nil || strings.Count(string(lines), "\n") != 2 || !strings.Contains(string(lines), `"outcome":"taken"`) {
 		t.Errorf("%s%v", lines, err)
 	}
+	text = "email,name\nann@example.com,Anna\n"
+	out, notes, err = run(text, "import", "--from", "csv", "-", "--update", "--dry-run")
+	if err != nil || !strings.Contains(out, "WOULD BE UPDATED") || !strings.Contains(notes, "ann@example.com: would change: name") {
+		t.Errorf("a dry run of an update: %s%s%v", out, notes, err)
+	}
+	if out, _, err = run(text, "import", "--from", "csv", "-", "--update"); err != nil || !strings.Contains(out, "UPDATED") {
+		t.Errorf("an update: %s%v", out, err)
+	}
+	if out, _, err = run("", "user", "list"); err != nil || !strings.Contains(out, "Anna") {
+		t.Errorf("%s%v", out, err)
+	}
+	if _, _, err := run(text, "import", "--from", "csv", "-", "--replace-passwords"); err == nil {
+		t.Error("passwords are replaced without an update")
+	}
 	if _, _, err := run("", "import", "--from", "auth0", file); err == nil || !strings.Contains(err.Error(), "csv, hydra, keycloak") {
 		t.Errorf("an unknown server: %v", err)
 	}

@@ -4,6 +4,7 @@ package account
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
@@ -34,6 +35,9 @@ type Accounts struct {
 	Grace time.Duration
 	// Registration defines who may create an account. Default: nobody.
 	Registration Registration
+
+	// downUntil is until when, in microseconds since 1970, it is not noted again that the mail server is down.
+	downUntil atomic.Int64
 }
 
 const (

@@ -21,7 +21,7 @@ func (a *Accounts) Send(ctx context.Context) (int, error) {
 	if a.Mail == nil {
 		return 0, nil
 	}
-	return mail.Send(ctx, outbox{a}, a.Mail, a.Logger())
+	return mail.Send(ctx, outbox{a}, reporting{a.Mail, a}, a.Logger())
 }
 
 // outbox implements mail.Outbox.
@@ -34,7 +34,7 @@ func (o outbox) Due(ctx context.Context, limit int) (due []mail.Due, err error) 
 		ids, err := store.List(c, func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
 			"SELECT id FROM authserver_links WHERE due_at <= ? AND leased_until <= ? AND expires_at > ? ORDER BY due_at, id LIMIT ?", now, now, now, limit)
 		for _, id := range ids {
-			due = append(due, letter{o.Accounts, id, 0})
+			due = append(due, &letter{Accounts: o.Accounts, id: id})
 		}
 		return err
 	})
@@ -45,10 +45,12 @@ func (o outbox) Due(ctx context.Context, limit int) (due []mail.Due, err error) 
 type letter struct {
 	*Accounts
 	id, attempts int64
+	// kind and user are those of the message that was made, and empty if there was none to send.
+	kind, user string
 }
 
 // Claim implements mail.Due. The attempt counts even if this process crashes during it.
-func (l letter) Claim(ctx context.Context) (mail.Claimed, error) {
+func (l *letter) Claim(ctx context.Context) (mail.Claimed, error) {
 	now := l.Micros()
 	err := l.Write(ctx, func(c store.Conn) error {
 		return c.Row("UPDATE authserver_links SET leased_until = ?, attempts = attempts + 1 WHERE id = ? AND due_at <= ? AND leased_until <= ? RETURNING attempts",
@@ -64,18 +66,19 @@ func (l letter) Claim(ctx context.Context) (mail.Claimed, error) {
 }
 
 // Message implements mail.Claimed. Each attempt to send a mail makes a new secret.
-func (l letter) Message() (m *mail.Message, err error) {
+func (l *letter) Message() (m *mail.Message, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lease)
 	defer cancel()
 	err = l.Write(ctx, func(c store.Conn) error {
 		found, secret, ends, err := links.Mail(c, l.id, l.Now())
 		if errors.Is(err, maillink.ErrGone) { // the link has expired, or has been replaced
-			m = nil
+			m, l.kind, l.user = nil, "", ""
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+		l.kind, l.user = found.Kind, found.User
 		m = l.compose(found.Kind, secret, ends)
 		m.ID, m.Email = found.Kind+"."+strconv.FormatInt(l.id, 10)+"."+strconv.FormatInt(l.attempts, 10), found.Email
 		return nil
@@ -84,21 +87,28 @@ func (l letter) Message() (m *mail.Message, err error) {
 }
 
 // Over implements mail.Claimed.
-func (l letter) Over(ctx context.Context, _ error) error {
+func (l *letter) Over(ctx context.Context, refused error) error {
+	switch {
+	case refused != nil:
+		l.noteMail(ctx, mailFailed, "kind", l.kind, "user", l.user, "again", "false", "reason", reason(refused))
+	case l.kind != "":
+		l.noteMail(ctx, mailSent, "kind", l.kind, "user", l.user)
+	}
 	return l.set(ctx, "due_at = NULL")
 }
 
 // Failed implements mail.Claimed. The mail is tried again until its link expires.
-func (l letter) Failed(ctx context.Context, _ error) (again bool, err error) {
+func (l *letter) Failed(ctx context.Context, why error) (again bool, err error) {
+	l.noteMail(ctx, mailFailed, "kind", l.kind, "user", l.user, "again", "true", "reason", reason(why))
 	return true, l.set(ctx, "due_at = ?", l.Now().Add(jobs.Backoff(l.attempts)).UnixMicro())
 }
 
 // Hold implements mail.Claimed. The attempt does not count.
-func (l letter) Hold(ctx context.Context, wait time.Duration) error {
+func (l *letter) Hold(ctx context.Context, wait time.Duration) error {
 	return l.set(ctx, "attempts = attempts - 1, due_at = ?", l.Now().Add(wait).UnixMicro())
 }
 
-func (l letter) set(ctx context.Context, assignments string, args ...any) error {
+func (l *letter) set(ctx context.Context, assignments string, args ...any) error {
 	return l.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("UPDATE authserver_links SET leased_until = 0, "+assignments+" WHERE id = ?", append(args, l.id)...)
 		return err

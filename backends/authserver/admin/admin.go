@@ -57,6 +57,8 @@ type Options struct {
 	// SignsIn has the connected accounts at Upstreams, which include the provider of the section oidc.
 	SignsIn   *upstreams.Upstreams
 	Upstreams []*upstreams.Upstream
+	// Mail describes the mail server.
+	Mail Mail
 
 	// APIKey is admin.api_key. If it is empty, programs on this machine are let in that send requests directly; see
 	// loopback.Direct.

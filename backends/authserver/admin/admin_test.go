@@ -341,6 +341,10 @@ func TestSystem(t *testing.T) {
 		if len(both) != 2 || both[0].(map[string]any)["kid"] != made["kid"] || both[1].(map[string]any)["status"] != "rotated" || made["alg"] != "ES256" {
 			t.Errorf("%v", both)
 		}
+		if now, old := both[0].(map[string]any), both[1].(map[string]any); now["signs"] != true || old["signs"] != false || now["rotated_at"] != nil ||
+			now["accepted_until"] != nil || old["rotated_at"] != now["created_at"] || old["accepted_until"] == nil {
+			t.Errorf("%v", both)
+		}
 		if got := a.do("POST", "/encryption/re-encrypt", "", 200); got["scanned"] != float64(2) || got["rewritten"] != float64(0) || got["failed"] != float64(0) {
 			t.Errorf("%v", got)
 		}

@@ -54,6 +54,8 @@ func (a *API) Routes() []kernel.Route {
 		a.route(del, "/issuances/{id}", a.revokeIssuance),
 
 		a.route(get, "/upstreams", a.upstreams),
+		a.route(get, "/mail", a.mail),
+		a.route(post, "/mail/test", a.testMail),
 		a.route(get, "/keys", a.keys),
 		a.route(post, "/keys/rotate", a.rotateKey),
 		a.route(post, "/encryption/re-encrypt", a.reseal),

@@ -19,7 +19,10 @@ func (a *API) keys(c *call) (any, error) {
 		Algorithm string `json:"alg"`
 		Use       string `json:"use"`
 		Status    string `json:"status"`
+		Signs     bool   `json:"signs"` // new tokens
 		CreatedAt string `json:"created_at"`
+		RotatedAt string `json:"rotated_at,omitempty"`
+		Until     string `json:"accepted_until,omitempty"`
 	}
 	all, err := a.Keys.List(c.R.Context())
 	if err != nil {
@@ -27,9 +30,14 @@ func (a *API) keys(c *call) (any, error) {
 	}
 	rows := make([]key, len(all))
 	for i, k := range all {
-		rows[i] = key{k.ID, k.Algorithm, "sig", "active", stamp(k.CreatedAt)}
+		rows[i] = key{
+			ID: k.ID, Algorithm: k.Algorithm, Use: "sig", Status: "active", Signs: k.Signs, CreatedAt: stamp(k.CreatedAt),
+		}
 		if !k.RotatedAt.IsZero() {
-			rows[i].Status = "rotated"
+			rows[i].Status, rows[i].RotatedAt = "rotated", stamp(k.RotatedAt)
+		}
+		if !k.Until.IsZero() {
+			rows[i].Until = stamp(k.Until)
 		}
 	}
 	return map[string]any{"keys": rows}, nil

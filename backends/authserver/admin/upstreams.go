@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 )
 
@@ -25,6 +26,10 @@ type upstream struct {
 	RegistrationDomains []string `json:"registration_domains"`
 	// Users is the number of connected users.
 	Users int64 `json:"users"`
+	// LastSignIn is the last sign-in of a user who is connected now, and LastFailure the last refusal of a sign-in that
+	// the audit feed has.
+	LastSignIn  string           `json:"last_sign_in_at,omitempty"`
+	LastFailure *upstreamFailure `json:"last_failure,omitempty"`
 	// Discovery is ok or failed, and Error is the reason of a failure.
 	Discovery string `json:"discovery"`
 	Error     string `json:"error,omitempty"`
@@ -35,9 +40,33 @@ type upstream struct {
 	TellsIssuer           bool   `json:"tells_issuer"`
 }
 
+// upstreamFailure is a sign-in that a provider or this server refused, in a response.
+type upstreamFailure struct {
+	At string `json:"at"`
+	// Reason is the reason code, and the cause if it is known. It may quote the provider.
+	Reason string `json:"reason"`
+	User   string `json:"user_id,omitempty"`
+}
+
+// The actions of sign-ins at providers in the audit feed, and how many of each are searched for the last of each
+// provider.
+const (
+	upstreamLogin       = "user.oidc_login"
+	upstreamLoginFailed = "user.oidc_login_failed"
+	searchedMost        = 500
+)
+
 // upstreams returns the providers at which people sign in. It fetches the discovery document and the keys of each.
 func (a *API) upstreams(c *call) (any, error) {
-	counted, err := a.SignsIn.Count(c.R.Context())
+	used, err := a.SignsIn.Used(c.R.Context())
+	if err != nil {
+		return nil, err
+	}
+	succeeded, err := a.lastByUpstream(c.R.Context(), upstreamLogin)
+	if err != nil {
+		return nil, err
+	}
+	failures, err := a.lastByUpstream(c.R.Context(), upstreamLoginFailed)
 	if err != nil {
 		return nil, err
 	}
@@ -46,18 +75,58 @@ func (a *API) upstreams(c *call) (any, error) {
 	told := make([]upstream, len(a.Upstreams))
 	var asking sync.WaitGroup
 	for i, up := range a.Upstreams {
-		asking.Go(func() { told[i] = checked(ctx, up, counted[up.Issuer()]) })
+		asking.Go(func() {
+			one := checked(ctx, up, used[up.Issuer()])
+			if r, ok := succeeded[up.Slug]; ok && one.LastSignIn == "" {
+				one.LastSignIn = stamp(r.CreatedAt)
+			}
+			if r, ok := failures[up.Slug]; ok {
+				one.LastFailure = &upstreamFailure{At: stamp(r.CreatedAt), Reason: failureOf(r.Detail), User: r.Actor}
+			}
+			told[i] = one
+		})
 	}
 	asking.Wait()
 	return map[string]any{"upstreams": told}, nil
 }
 
+// lastByUpstream returns the latest event of an action for each provider, by its slug. It searches only the recent
+// events.
+func (a *API) lastByUpstream(ctx context.Context, action string) (map[string]audit.Record, error) {
+	last := make(map[string]audit.Record)
+	if len(a.Upstreams) == 0 {
+		return last, nil
+	}
+	now := a.Now()
+	events, _, err := a.Feed.List(ctx, audit.Query{Action: action, Since: now.Add(-a.MaxLookback), Until: now},
+		searchedMost, 0)
+	for _, e := range events {
+		slug, _ := audit.Value(e.Detail, "upstream")
+		if _, ok := last[slug]; !ok {
+			last[slug] = e
+		}
+	}
+	return last, err
+}
+
+// failureOf returns why a sign-in failed, by the detail of its event.
+func failureOf(detail string) string {
+	reason, _ := audit.Value(detail, "reason")
+	if cause, ok := audit.Value(detail, "cause"); ok {
+		return short(reason + ": " + cause)
+	}
+	return short(reason)
+}
+
 // checked returns a provider with the result of a check.
-func checked(ctx context.Context, up *upstreams.Upstream, users int64) upstream {
+func checked(ctx context.Context, up *upstreams.Upstream, use upstreams.Use) upstream {
 	told := upstream{
 		Slug: up.Slug, DisplayName: up.Name, Issuer: up.Issuer(), ClientID: up.ClientID, RedirectURI: up.Redirect,
 		Hidden: up.Hidden, Domains: words(up.Domains),
-		Registration: up.Registers, RegistrationDomains: words(up.RegistrationDomains), Users: users, Discovery: "ok",
+		Registration: up.Registers, RegistrationDomains: words(up.RegistrationDomains), Users: use.Users, Discovery: "ok",
+	}
+	if !use.LastAt.IsZero() {
+		told.LastSignIn = stamp(use.LastAt)
 	}
 	facts, err := up.Provider.Check(ctx)
 	if err != nil {

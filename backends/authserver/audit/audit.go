@@ -122,6 +122,36 @@ func Pairs(pairs []string) string {
 	return b.String()
 }
 
+// Value returns the value of a name in a text that Pairs made, and whether it is there.
+func Value(detail, name string) (string, bool) {
+	for detail != "" {
+		key, rest, found := strings.Cut(detail, "=")
+		if !found {
+			return "", false
+		}
+		var value strings.Builder
+		i := 0
+		if quoted := strings.HasPrefix(rest, `"`); quoted {
+			for i = 1; i < len(rest) && rest[i] != '"'; i++ {
+				if rest[i] == '\\' && i+1 < len(rest) {
+					i++
+				}
+				value.WriteByte(rest[i])
+			}
+			i = min(i+1, len(rest))
+		} else {
+			for ; i < len(rest) && rest[i] != ' '; i++ {
+				value.WriteByte(rest[i])
+			}
+		}
+		if key == name {
+			return value.String(), true
+		}
+		detail = strings.TrimPrefix(rest[i:], " ")
+	}
+	return "", false
+}
+
 // Query selects events.
 type Query struct {
 	Since, Until time.Time // both inclusive

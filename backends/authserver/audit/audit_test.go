@@ -3,6 +3,7 @@ package audit_test
 import (
 	"context"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +105,38 @@ func TestPairs(t *testing.T) {
 	} {
 		if got := audit.Pairs(pairs); got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+func FuzzValue(f *testing.F) {
+	f.Add("upstream", "first", "cause", `it said "no" \ to us`)
+	f.Add("a", "", "b", "c=d")
+	f.Fuzz(func(t *testing.T, name, value, name2, value2 string) {
+		audit.Value(value, name) // of any text
+		if strings.ContainsAny(name+name2, "= \"") || name == name2 {
+			return
+		}
+		text := audit.Pairs([]string{name, value, name2, value2})
+		kept := audit.Pairs([]string{"x", value2}) // without what Pairs leaves out
+		got, ok := audit.Value(text, name2)
+		if again := audit.Pairs([]string{"x", got}); !ok || again != kept {
+			t.Errorf("%s: %s is %q, %v", text, name2, got, ok)
+		}
+	})
+}
+
+func TestValue(t *testing.T) {
+	t.Parallel()
+	const text = `upstream=first reason="" cause="he said \"no=x\" \\" last=1`
+	for name, want := range map[string]string{"upstream": "first", "reason": "", "cause": `he said "no=x" \`, "last": "1"} {
+		if got, ok := audit.Value(text, name); !ok || got != want {
+			t.Errorf("%s: %q, %v", name, got, ok)
+		}
+	}
+	for _, other := range []string{"", "no", "x", "no="} {
+		if got, ok := audit.Value(text, other); ok {
+			t.Errorf("%s: %q", other, got)
 		}
 	}
 }

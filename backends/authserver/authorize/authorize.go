@@ -6,7 +6,6 @@ package authorize
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +46,8 @@ type Authorize struct {
 	Hinted func(ctx context.Context, token string) (subject, client string, err error)
 	// SecondFactor requires a second factor of everybody who signs in with a password.
 	SecondFactor bool
+	// FormPost lets clients ask for responses by a form (response_mode=form_post).
+	FormPost bool
 }
 
 // Seal returns the signed transaction that carries a request. visit is the secret of the browser.
@@ -107,42 +108,42 @@ const (
 	Done
 )
 
-// Next returns what a request needs next from the user who is signed in; session is nil if nobody is. location is
-// the redirect of the response if the step is Done. The error is a *RefusalError.
+// Next returns what a request needs next from the user who is signed in; session is nil if nobody is. response is the
+// response to the client if the step is Done, and nil otherwise. The error is a *RefusalError.
 func (s *Authorize) Next(
 	ctx context.Context, r *Request, session *login.Session,
-) (step Step, location string, err error) {
+) (step Step, response *Response, err error) {
 	signedIn, err := s.SignedIn(r, session)
 	if err != nil || !signedIn {
-		return SignIn, "", err
+		return SignIn, nil, err
 	}
 	switch {
 	case r.Two && len(session.Methods) == 0:
-		return 0, "", s.refusal(r, kernel.Refuse(unmetAuthentication,
+		return 0, nil, s.refusal(r, kernel.Refuse(unmetAuthentication,
 			"the person signs in at another server, which does not tell of a second factor"))
 	case !s.Needs(r, session):
 	case r.Silent && r.Two:
-		return 0, "", s.refusal(r, kernel.Refuse(unmetAuthentication, "the person has not proved a second factor"))
+		return 0, nil, s.refusal(r, kernel.Refuse(unmetAuthentication, "the person has not proved a second factor"))
 	case r.Silent:
-		return 0, "", s.refusal(r, kernel.Refuse(interactionRequired, "a second factor is needed"))
+		return 0, nil, s.refusal(r, kernel.Refuse(interactionRequired, "a second factor is needed"))
 	default:
-		return Prove, "", nil
+		return Prove, nil, nil
 	}
 	if r.Ask {
-		return Consent, "", nil
+		return Consent, nil, nil
 	}
 	client, needs, err := s.needs(ctx, r)
 	if err != nil {
-		return 0, "", s.refusal(r, err)
+		return 0, nil, s.refusal(r, err)
 	}
 	ids, covered, err := s.Consents.Covers(ctx, session.User.ID, client, needs)
 	switch {
 	case err != nil:
-		return 0, "", s.refusal(r, err)
+		return 0, nil, s.refusal(r, err)
 	case !covered && client.FirstParty():
 		// Stored like any other consent, since token exchange and revocation refer to it.
 		if ids, err = s.Consents.Approve(ctx, session.User.ID, client, needs, needs); err != nil {
-			return 0, "", s.refusal(r, err)
+			return 0, nil, s.refusal(r, err)
 		}
 		s.Audit(ctx, kernel.Event{
 			Action: "consent.granted", Actor: session.User.ID, Client: r.Client,
@@ -150,12 +151,12 @@ func (s *Authorize) Next(
 		})
 		fallthrough
 	case covered:
-		location, err = s.issue(ctx, r, s.grant(r, session, r.Scope, ids))
-		return Done, location, err
+		response, err = s.issue(ctx, r, s.grant(r, session, r.Scope, ids))
+		return Done, response, err
 	case r.Silent:
-		return 0, "", s.refusal(r, kernel.Refuse(consentRequired, "the person has not granted this yet"))
+		return 0, nil, s.refusal(r, kernel.Refuse(consentRequired, "the person has not granted this yet"))
 	}
-	return Consent, "", nil
+	return Consent, nil, nil
 }
 
 // Needs reports whether a request requires a second factor that the signed-in user has not proved yet.
@@ -220,17 +221,17 @@ func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent
 	return needs
 }
 
-// Allow stores what the user approved and returns the redirect with a new code. Sending the same form twice makes two
+// Allow stores what the user approved and returns the response with a new code. Sending the same form twice makes two
 // codes, of which the client gets one.
 func (s *Authorize) Allow(
 	ctx context.Context, r *Request, client *clients.Client, session *login.Session, approved []string, address string,
-) (location string, err error) {
+) (*Response, error) {
 	g, err := s.Grant(ctx, r, client, session, approved, address)
 	if _, refused := apierror.From(err); err != nil && !refused {
-		return "", s.refusal(r, err)
+		return nil, s.refusal(r, err)
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	return s.issue(ctx, r, g)
 }
@@ -270,10 +271,10 @@ func (s *Authorize) Grant(
 	return s.grant(r, session, approved, ids), nil
 }
 
-// Deny records that the user denied a request and returns the redirect that tells the client so.
-func (s *Authorize) Deny(ctx context.Context, r *Request, session *login.Session, address string) (location string) {
+// Deny records that the user denied a request and returns the response that tells the client so.
+func (s *Authorize) Deny(ctx context.Context, r *Request, session *login.Session, address string) *Response {
 	s.Denied(ctx, r, session, address)
-	return s.Location(&RefusalError{r, kernel.Refuse(kernel.AccessDenied, "the person has denied the request")})
+	return s.Refused(&RefusalError{r, kernel.Refuse(kernel.AccessDenied, "the person has denied the request")})
 }
 
 // Denied records that the user denied a request.
@@ -291,37 +292,11 @@ func (s *Authorize) grant(r *Request, session *login.Session, scope, consents []
 	}
 }
 
-// issue makes a code and returns the redirect with it.
-func (s *Authorize) issue(ctx context.Context, r *Request, g tokens.Grant) (location string, err error) {
+// issue makes a code and returns the response with it.
+func (s *Authorize) issue(ctx context.Context, r *Request, g tokens.Grant) (*Response, error) {
 	code, err := s.Tokens.IssueCode(ctx, g)
 	if err != nil {
-		return "", s.refusal(r, err)
+		return nil, s.refusal(r, err)
 	}
 	return s.answer(r, "code", code), nil
-}
-
-// Location returns the redirect that takes a refusal to the client.
-func (s *Authorize) Location(refusal *RefusalError) string {
-	return s.answer(refusal.Request, "error", refusal.Reason.Code, "error_description", refusal.Reason.Message)
-}
-
-// answer returns the redirect URI with the given names and values appended as parameters. Parameters that it already
-// has are kept. The parameter iss is always added (RFC 9207).
-func (s *Authorize) answer(r *Request, pairs ...string) string {
-	pairs = append(pairs, "iss", s.Issuer)
-	if len(r.State) > 0 {
-		pairs = append(pairs, "state", string(r.State))
-	}
-	var b strings.Builder
-	b.WriteString(r.Redirect)
-	glue := byte('?')
-	if strings.Contains(r.Redirect, "?") {
-		glue = '&'
-	}
-	for i := 0; i < len(pairs); i += 2 {
-		b.WriteByte(glue)
-		b.WriteString(pairs[i] + "=" + url.QueryEscape(pairs[i+1]))
-		glue = '&'
-	}
-	return b.String()
 }

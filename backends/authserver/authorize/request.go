@@ -57,13 +57,15 @@ type Request struct {
 	SignedInSince int64 `json:"since,omitempty"`
 	// Two requires two factors (acr_values); see tokens.TwoFactors.
 	Two bool `json:"two,omitempty"`
+	// Form sends the response by a form (response_mode=form_post).
+	Form bool `json:"form,omitempty"`
 	// At is when the request was received, in microseconds since 1970.
 	At int64 `json:"at"`
 }
 
-// RefusalError is an error that is sent to the client by redirecting the browser.
+// RefusalError is an error that is sent to the client through the browser.
 type RefusalError struct {
-	Request *Request // Redirect and State are valid
+	Request *Request // Redirect, State and Form are valid
 	Reason  *apierror.Error
 }
 
@@ -125,7 +127,9 @@ func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, err
 	if state := a.one("state"); len(state) <= maxState {
 		r.State = []byte(state)
 	}
-	if err := s.check(ctx, r, client, a); err != nil {
+	badMode := s.mode(r, a.one("response_mode"))
+	err = s.check(ctx, r, client, a, badMode)
+	if err != nil {
 		return nil, s.refusal(r, err)
 	}
 	return r, nil
@@ -164,7 +168,8 @@ func (s *Authorize) client(
 }
 
 // check checks the parameters whose errors are sent to the client.
-func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Client, a asked) error {
+// badMode says what is wrong with response_mode, if it is not empty.
+func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Client, a asked, badMode string) error {
 	for name, values := range a.Values {
 		if len(values) > 1 && name != "resource" {
 			return kernel.Refuse(kernel.InvalidRequest, "a parameter was sent twice")
@@ -184,8 +189,8 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 	case !client.May(clients.GrantCode):
 		return kernel.Refuse(kernel.UnauthorizedClient, "the client is not registered for the grant authorization_code")
 	}
-	if mode := a.one("response_mode"); mode != "" && mode != "query" {
-		return kernel.Refuse(kernel.InvalidRequest, "response_mode must be query")
+	if badMode != "" {
+		return kernel.Refuse(kernel.InvalidRequest, "%s", badMode)
 	}
 	r.Challenge, r.Nonce, r.Hint = a.one("code_challenge"), a.one("nonce"), a.one("login_hint")
 	jkt := a.one("dpop_jkt")

@@ -52,7 +52,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("comes back as %+v: %v", again, err)
 			}
 		case told:
-			to := a.Location(refusal)
+			to := a.Refused(refusal).Location()
 			if !strings.HasPrefix(to, callback+"&error=") || strings.ContainsAny(to, "\r\n #") || !strings.Contains(to, "&iss=https%3A%2F%2Fas.example") {
 				t.Fatalf("leads to %q", to)
 			}

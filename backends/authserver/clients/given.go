@@ -68,3 +68,99 @@ func (cs *Clients) CreateGiven(ctx context.Context, c *Client, g Given) (secret 
 	}
 	return secret, cs.store(ctx, c)
 }
+
+// UpdateGiven changes the stored client with the id of g to c, and returns the names of the members that differ. Its
+// source, its status and whether it is an agent stay. Its secret stays, too, unless replaceSecret is set or there is
+// none. With dry it changes nothing. The error has status 400 if c is invalid or another kind of agent, and is
+// ErrRevoked if the client was revoked.
+func (cs *Clients) UpdateGiven(
+	ctx context.Context, c *Client, g Given, replaceSecret, dry bool,
+) (changed []string, err error) {
+	if err := cs.CheckGiven(c, g); err != nil {
+		return nil, err
+	}
+	stored, err := cs.Stored(ctx, g.ID)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := cs.secretFor(ctx, stored, c, g, replaceSecret)
+	if err != nil {
+		return nil, err
+	}
+	change := func(stored *Client) error {
+		switch {
+		case stored.Status == Revoked:
+			return refuse("client_id", ErrRevoked.Error())
+		case stored.Agent != c.Agent:
+			return refuse("agent", "cannot be changed")
+		}
+		changed = stored.become(c)
+		if stored.Secret != secret {
+			changed, stored.Secret = append(changed, "client_secret"), secret
+		}
+		return nil
+	}
+	if err := change(stored); err != nil || len(changed) == 0 || dry {
+		return changed, err
+	}
+	_, err = cs.Edit(ctx, g.ID, change)
+	return changed, err
+}
+
+// become takes over what a registration says, and returns the names of the members that differ.
+func (c *Client) become(next *Client) (changed []string) {
+	metadata := next.Metadata
+	if c.SelfDeclared() {
+		metadata.FirstParty, metadata.Claims = false, nil
+	}
+	for _, one := range []struct {
+		name      string
+		was, next any
+	}{
+		{"client_name", c.Name, next.Name},
+		{"token_endpoint_auth_method", c.AuthMethod, next.AuthMethod},
+		{"redirect_uris", c.Redirects, next.Redirects},
+		{"grant_types", c.Grants, next.Grants},
+		{"response_types", c.Responses, next.Responses},
+		{"scope", c.Scope, next.Scope},
+		{"agent_description", c.AgentText, next.AgentText},
+		{"metadata", c.Metadata, metadata},
+	} {
+		if text(one.was) != text(one.next) {
+			changed = append(changed, one.name)
+		}
+	}
+	c.Name, c.AuthMethod, c.Redirects, c.Grants, c.Responses = next.Name, next.AuthMethod, next.Redirects, next.Grants,
+		next.Responses
+	c.Scope, c.AgentText, c.Metadata = next.Scope, next.AgentText, metadata
+	return changed
+}
+
+// secretFor returns the stored form of the secret that a client has when it becomes next.
+func (cs *Clients) secretFor(ctx context.Context, stored, next *Client, g Given, replace bool) (string, error) {
+	switch needs := next.AuthMethod == MethodBasic || next.AuthMethod == MethodPost; {
+	case !needs:
+		return "", nil
+	case stored.Secret != "" && !replace:
+		return stored.Secret, nil
+	case g.Hash != "":
+		return g.Hash, nil
+	case g.Secret != "":
+		if stored.Secret != "" {
+			if same, err := cs.verify(ctx, stored, g.Secret); err != nil {
+				return "", err
+			} else if same {
+				anew, err := cs.Stored(ctx, stored.ID) // it may have been hashed anew
+				if err != nil {
+					return "", err
+				}
+				*stored = *anew
+				return anew.Secret, nil
+			}
+		}
+		return cs.hashed(ctx, g.Secret)
+	case stored.Secret != "":
+		return stored.Secret, nil
+	}
+	return "", refuse("client_secret", "is missing: the client has none here and needs one")
+}

@@ -190,6 +190,7 @@ type Admin struct {
 type OAuth struct {
 	CodeExpiry         time.Duration
 	DefaultClientScope string
+	FormPost           bool // lets clients ask for response_mode=form_post
 	RefreshReuseGrace  time.Duration
 	RequireScope       bool
 	StateMaxAge        time.Duration

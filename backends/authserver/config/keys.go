@@ -362,6 +362,10 @@ var keys = []Key{
 		Rule: "space-separated scope ceiling given to clients created by dynamic registration and by metadata documents, only when all their grants keep a user in the loop; empty means such clients have no ceiling and authorize requests are bounded by the resource catalog only; from v0.3.0 a client without a ceiling is refused with `invalid_scope`; a startup warning and an admin UI notice appear while it is empty and dcr.mode leaves registration open",
 	},
 	{
+		Name: "oauth.form_post", Default: "false", Own: true, at: func(c *Config) any { return &c.OAuth.FormPost },
+		Rule: "true: applications may ask for `response_mode=form_post`: the browser posts the response to the redirect URI instead of being redirected with it; the metadata documents say so",
+	},
+	{
 		Name: "oauth.require_scope", Default: "true", at: func(c *Config) any { return &c.OAuth.RequireScope },
 		Rule: "true: an authorize request without `scope` fails with `invalid_scope`; false: all scopes registered for the resource are used",
 	},

@@ -63,8 +63,11 @@ type Info struct {
 	ID        string
 	Algorithm string
 	CreatedAt time.Time
-	// RotatedAt is when the next key of its algorithm was made, or zero if it is active.
-	RotatedAt time.Time
+	// RotatedAt is when the next key of its algorithm was made, or zero if it is active. Until is when a rotated key is
+	// no longer accepted, or zero if its store decides that.
+	RotatedAt, Until time.Time
+	// Signs is set for the key that signs new tokens.
+	Signs bool
 }
 
 // Keys signs and verifies tokens.
@@ -93,6 +96,9 @@ type set struct {
 var ErrToken = errors.New("the token is not of this server")
 
 const topic = "keys"
+
+// unlimited is the least Retain that means that keys are dropped by their store alone.
+const unlimited = 50 * 365 * 24 * time.Hour
 
 // New returns the keys of a server. They are read, and the first one is made, when they are needed.
 func New(s *kernel.Server, o Options) *Keys {
@@ -172,6 +178,9 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 		if next := younger[k.Info.Algorithm]; next != nil {
 			k.RotatedAt = next.CreatedAt
 			retiredAt := k.RotatedAt.Add(retain)
+			if retain < unlimited {
+				k.Until = retiredAt
+			}
 			if !now.Before(retiredAt) {
 				continue
 			}
@@ -180,6 +189,7 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 			}
 		} else if k.Info.Algorithm == algorithm {
 			s.signer = k
+			k.Signs = true
 		}
 		younger[k.Info.Algorithm] = k
 		s.all = append(s.all, k)

@@ -64,7 +64,11 @@ func CSV(file io.Reader, each func(Record) error) error {
 		for i, name := range names {
 			row[name] = strings.TrimSpace(cells[i])
 		}
-		if err := each(csvRecord(line, row)); err != nil {
+		r := csvRecord(line, row)
+		if r.User != nil {
+			r.User.Fields = names
+		}
+		if err := each(r); err != nil {
 			return err
 		}
 	}

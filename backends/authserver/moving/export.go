@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
@@ -46,6 +48,10 @@ type exportedUser struct {
 
 	Roles      []string            `json:"roles,omitempty"`
 	Attributes map[string][]string `json:"attributes,omitempty"`
+	// Links are the accounts at providers that the user signs in with.
+	Links []upstreams.Link `json:"identities,omitempty"`
+	// DeleteAt is when the account is to be deleted at the user's request.
+	DeleteAt *time.Time `json:"delete_at,omitempty"`
 }
 
 // Exported counts what was written and what was left out.
@@ -59,8 +65,8 @@ type Exported struct {
 }
 
 // Export writes all clients, the roles of groups, and all users who sign in with a password, as one JSON object per
-// line, in the form that Tollgate reads. The file contains the hashes of secrets and passwords, and the secrets of
-// authenticator apps in clear.
+// line, in the form that Tollgate reads, with the accounts at providers that users are connected with. The file
+// contains the hashes of secrets and passwords, and the secrets of authenticator apps in clear.
 //
 // Clients with a metadata document are left out, since their documents are fetched when needed. So are users of other
 // identity providers, who sign in there again, and passkeys, which are bound to the host. A user whose only second
@@ -120,8 +126,18 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 		if err != nil {
 			return fmt.Errorf("user %s: %w", u.ID, err)
 		}
+		links, err := t.Upstreams.Links(ctx, u.ID)
+		if err != nil {
+			return fmt.Errorf("user %s: %w", u.ID, err)
+		}
+		var deleteAt *time.Time
+		if at, err := t.Users.DeletionOf(ctx, u.ID); err != nil {
+			return fmt.Errorf("user %s: %w", u.ID, err)
+		} else if !at.IsZero() {
+			deleteAt = new(at.UTC())
+		}
 		return lines.Encode(exported{User: &exportedUser{
-			Roles: given.Roles, Attributes: given.Attributes,
+			Links: links, DeleteAt: deleteAt, Roles: given.Roles, Attributes: given.Attributes,
 			ID: u.ID, Email: u.Email, Verified: u.EmailVerified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: hash,
 			Disabled: !u.Active(), Apps: apps,
 		}})
@@ -166,11 +182,15 @@ func exportedRecord(i int, raw json.RawMessage) Record {
 	case line.User != nil:
 		u := line.User
 		r.Where += " " + u.Email
-		r.User = &User{Apps: u.Apps, Given: users.Given{Roles: u.Roles, Attributes: u.Attributes}, New: users.New{
+		given := users.Given{Roles: u.Roles, Attributes: u.Attributes}
+		r.User = &User{Apps: u.Apps, Links: u.Links, Given: given, New: users.New{
 			Disabled: u.Disabled,
 			ID:       u.ID, Email: u.Email, EmailVerified: u.Verified, Name: u.Name, Role: u.Role, Groups: u.Groups,
 			Hash: u.Hash,
 		}}
+		if u.DeleteAt != nil {
+			r.User.DeleteAt = *u.DeleteAt
+		}
 	case line.Group != nil:
 		r.Where += " group " + line.Group.Name
 		r.Group = &users.GroupRoles{Group: line.Group.Name, Roles: line.Group.Roles}

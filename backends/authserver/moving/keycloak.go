@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
@@ -26,9 +27,22 @@ var keycloakOwn = []string{
 // Keycloak reads the export of a realm (kc.sh export, or the realm's partial export with secrets): the arrays
 // "clients", "groups" and "users" of one object. Other files of an export, such as realm-users-0.json, contain only the
 // array "users".
+//
+// Composite roles and the issuers of identity providers may be anywhere in the file. They are looked for beforehand if
+// the file is an io.Seeker, and apply to what follows them otherwise.
 func Keycloak(file io.Reader, each func(Record) error) error {
-	return members(file, map[string]func(i int, raw json.RawMessage) error{
-		"clients": func(i int, raw json.RawMessage) error {
+	realm := newKeycloakRealm()
+	if seeker, ok := file.(io.Seeker); ok {
+		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // not a pipe
+			_ = members(file, realm.parts()) // an error is found again below, after the records before it
+			if _, err := seeker.Seek(start, io.SeekStart); err != nil {
+				return err
+			}
+		}
+	}
+	parts := realm.parts()
+	parts["clients"] = func(d *json.Decoder) error {
+		return elements(d, func(i int, raw json.RawMessage) error {
 			var c keycloakClient
 			if err := json.Unmarshal(raw, &c); err != nil {
 				return each(Record{Where: fmt.Sprintf("clients[%d]", i), Refused: err.Error()})
@@ -36,18 +50,23 @@ func Keycloak(file io.Reader, each func(Record) error) error {
 			r := c.record()
 			r.Where = fmt.Sprintf("clients[%d] %s", i, c.ID)
 			return each(r)
-		},
-		"groups": func(_ int, raw json.RawMessage) error { return keycloakGroups(raw, each) },
-		"users": func(i int, raw json.RawMessage) error {
+		})
+	}
+	parts["groups"] = func(d *json.Decoder) error {
+		return elements(d, func(_ int, raw json.RawMessage) error { return realm.groups(raw, each) })
+	}
+	parts["users"] = func(d *json.Decoder) error {
+		return elements(d, func(i int, raw json.RawMessage) error {
 			var u keycloakUser
 			if err := json.Unmarshal(raw, &u); err != nil {
 				return each(Record{Where: fmt.Sprintf("users[%d]", i), Refused: err.Error()})
 			}
-			r := u.record()
+			r := u.record(realm)
 			r.Where = fmt.Sprintf("users[%d] %s", i, u.Username)
 			return each(r)
-		},
-	})
+		})
+	}
+	return members(file, parts)
 }
 
 // keycloakClient is Keycloak's ClientRepresentation.
@@ -165,9 +184,7 @@ type keycloakUser struct {
 	ClientRoles map[string][]string  `json:"clientRoles"`
 	Attributes  map[string][]string  `json:"attributes"`
 	Credentials []keycloakCredential `json:"credentials"`
-	Links       []struct {
-		Provider string `json:"identityProvider"`
-	} `json:"federatedIdentities"`
+	Links       []keycloakLink       `json:"federatedIdentities"`
 }
 
 // keycloakKey is the type of a security key that is used after the password. It is bound to the host, so it cannot be
@@ -181,7 +198,7 @@ type keycloakCredential struct {
 	Data   string `json:"credentialData"`
 }
 
-func (u *keycloakUser) record() (r Record) {
+func (u *keycloakUser) record(realm *keycloakRealm) (r Record) {
 	email := u.Email
 	if email == "" && strings.Contains(u.Username, "@") {
 		email = u.Username
@@ -200,7 +217,10 @@ func (u *keycloakUser) record() (r Record) {
 	for _, group := range u.Groups {
 		one.Groups = append(one.Groups, strings.TrimPrefix(group, "/"))
 	}
-	one.Given.Roles = keycloakRoles(u.Roles, u.ClientRoles)
+	var incomplete bool
+	if one.Given.Roles, incomplete = realm.rolesOf(u.Roles, u.ClientRoles); incomplete {
+		r.Notes = append(r.Notes, "took the roles as they are: which roles they consist of is not before them in the file")
+	}
 	for _, name := range slices.Sorted(maps.Keys(u.Attributes)) {
 		if fault := claims.AttributeFault(name, u.Attributes[name]); fault != "" {
 			r.Notes = append(r.Notes, "left out an attribute: "+fault)
@@ -212,7 +232,12 @@ func (u *keycloakUser) record() (r Record) {
 		one.Given.Attributes[name] = u.Attributes[name]
 	}
 	for _, link := range u.Links {
-		r.Notes = append(r.Notes, "left out the link to "+link.Provider+": the user signs in there once more")
+		issuer := realm.issuers[link.Provider]
+		if issuer == "" || link.Subject == "" {
+			r.Notes = append(r.Notes, "left out the link to "+link.Provider+": the user signs in there once more")
+			continue
+		}
+		one.Links = append(one.Links, upstreams.Link{Issuer: issuer, Subject: link.Subject, Username: link.Username})
 	}
 	key := false
 	for _, c := range u.Credentials {

@@ -9,29 +9,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// keycloakOwnRoles are built-in roles of a realm that every user has. Another one is default-roles- with the
-// name of the realm.
-var keycloakOwnRoles = []string{"offline_access", "uma_authorization"}
-
-// keycloakRoles returns the roles of a realm, and those of its clients with the id of the client and a colon in front.
-func keycloakRoles(realm []string, ofClients map[string][]string) (roles []string) {
-	for _, role := range realm {
-		if !slices.Contains(keycloakOwnRoles, role) && !strings.HasPrefix(role, "default-roles-") {
-			roles = append(roles, role)
-		}
-	}
-	for client, list := range ofClients {
-		if slices.Contains(keycloakOwn, client) {
-			continue
-		}
-		for _, role := range list {
-			roles = append(roles, client+":"+role)
-		}
-	}
-	slices.Sort(roles)
-	return slices.Compact(roles)
-}
-
 // keycloakGroup is Keycloak's GroupRepresentation.
 type keycloakGroup struct {
 	Path        string              `json:"path"`
@@ -44,30 +21,34 @@ type keycloakGroup struct {
 // keycloakDepth bounds the depth of nested groups.
 const keycloakDepth = 20
 
-// keycloakGroups reads a group of a realm and the groups in it, and calls each with those that have roles.
-func keycloakGroups(raw json.RawMessage, each func(Record) error) error {
+// groups reads a group of a realm and the groups in it, and calls each with those that have roles.
+func (k *keycloakRealm) groups(raw json.RawMessage, each func(Record) error) error {
 	var g keycloakGroup
 	if err := json.Unmarshal(raw, &g); err != nil {
 		return each(Record{Where: "groups", Refused: err.Error()})
 	}
-	return g.records(keycloakDepth, each)
+	return g.records(k, keycloakDepth, each)
 }
 
-func (g *keycloakGroup) records(depth int, each func(Record) error) error {
+func (g *keycloakGroup) records(realm *keycloakRealm, depth int, each func(Record) error) error {
 	where := "group " + g.Path
 	if depth == 0 {
 		return each(Record{Where: where, Refused: "it lies too deep in other groups"})
 	}
-	if roles := keycloakRoles(g.Roles, g.ClientRoles); len(roles) > 0 {
-		if err := each(Record{
+	if roles, incomplete := realm.rolesOf(g.Roles, g.ClientRoles); len(roles) > 0 {
+		r := Record{
 			Where: where,
 			Group: &users.GroupRoles{Group: strings.TrimPrefix(g.Path, "/"), Roles: roles},
-		}); err != nil {
+		}
+		if incomplete {
+			r.Notes = []string{"took the roles as they are: which roles they consist of is not before them in the file"}
+		}
+		if err := each(r); err != nil {
 			return err
 		}
 	}
 	for i := range g.Groups {
-		if err := g.Groups[i].records(depth-1, each); err != nil {
+		if err := g.Groups[i].records(realm, depth-1, each); err != nil {
 			return err
 		}
 	}

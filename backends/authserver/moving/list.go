@@ -37,24 +37,38 @@ func delimiter(d *json.Decoder, want json.Delim) error {
 	return err
 }
 
-// members reads the arrays of an object that are in arrays, by their names, and skips all other members.
-func members(file io.Reader, arrays map[string]func(i int, raw json.RawMessage) error) error {
+// members calls the functions in parts for the members of an object by their names, each of which reads the value, and
+// skips all other members.
+func members(file io.Reader, parts map[string]func(d *json.Decoder) error) error {
 	d := json.NewDecoder(file)
 	if err := delimiter(d, '{'); err != nil {
 		return fmt.Errorf("this is no JSON object: %w", err)
 	}
+	return rest(d, func(name string) error {
+		if read := parts[name]; read != nil {
+			return read(d)
+		}
+		return skip(d)
+	})
+}
+
+// object calls each with the names of the members of an object, whose opening brace comes next. each reads the value.
+func object(d *json.Decoder, each func(name string) error) error {
+	if err := delimiter(d, '{'); err != nil {
+		return err
+	}
+	return rest(d, each)
+}
+
+// rest is like object after the opening brace.
+func rest(d *json.Decoder, each func(name string) error) error {
 	for d.More() {
 		token, err := d.Token()
 		if err != nil {
 			return err
 		}
 		name, _ := token.(string)
-		if each := arrays[name]; each != nil {
-			err = elements(d, each)
-		} else {
-			err = skip(d)
-		}
-		if err != nil {
+		if err := each(name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}

@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -52,6 +54,11 @@ type User struct {
 	Apps []string
 	// Given are the roles and attributes.
 	Given users.Given
+	// Links are the accounts at providers that the user signs in with.
+	Links []upstreams.Link
+	// Fields are the fields that the file has, by the names of csvColumns, if it need not have all of them. Nil means
+	// that it has all.
+	Fields []string
 }
 
 // Reader reads a file and calls each with its records, until that returns an error.
@@ -66,17 +73,20 @@ func Readers() map[string]Reader {
 const (
 	Taken   = "taken"
 	There   = "there"   // it exists already and is left as it is
+	Updated = "updated" // it existed already and was changed; see Options.Update
 	Skipped = "skipped" // see Record.Skip
 	Refused = "refused"
 )
 
 // Line is the result of one record.
 type Line struct {
-	Where   string   `json:"where"`
-	Kind    string   `json:"kind,omitempty"` // client, user or group
-	ID      string   `json:"id,omitempty"`
-	Outcome string   `json:"outcome"`
-	Why     string   `json:"why,omitempty"`
+	Where   string `json:"where"`
+	Kind    string `json:"kind,omitempty"` // client, user or group
+	ID      string `json:"id,omitempty"`
+	Outcome string `json:"outcome"`
+	Why     string `json:"why,omitempty"`
+	// Changed are the fields that were changed, if the outcome is Updated.
+	Changed []string `json:"changed,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 }
 
@@ -85,21 +95,27 @@ type Target struct {
 	Clients *clients.Clients
 	Users   *users.Users
 	Factors *factors.Factors
+	// Upstreams has the accounts at providers that users are connected with.
+	Upstreams *upstreams.Upstreams
 }
 
 // Options are the settings of Apply.
 type Options struct {
 	// DryRun stores nothing, but reports what would be done with each record.
 	DryRun bool
+	// Update changes what exists already to what the file has, instead of leaving it as it is. Passwords of users,
+	// secrets of clients and authenticator apps stay, unless Secrets is set, too. Nothing is taken away that the file
+	// does not tell of: authenticator apps, accounts at providers and planned deletions.
+	Update, Secrets bool
 	// By is the actor in the audit feed.
 	By string
 	// Tell is called with the result of each record. Required.
 	Tell func(Line) error
 }
 
-// Apply reads a file and stores what does not exist yet. It can be run again after an interruption. A record that
-// cannot be imported is reported and does not stop the import. An error means that the rest of the file cannot be read,
-// or that the database failed.
+// Apply reads a file and stores what does not exist yet, and with Options.Update changes what does. It can be run again
+// after an interruption. A record that cannot be imported is reported and does not stop the import. An error means that
+// the rest of the file cannot be read, or that the database failed.
 func (t *Target) Apply(ctx context.Context, read Reader, file io.Reader, o Options) error {
 	return read(file, func(r Record) error {
 		if err := ctx.Err(); err != nil {
@@ -125,10 +141,10 @@ func (t *Target) take(ctx context.Context, r *Record, o Options) (line Line, err
 		return line, nil
 	case r.Client != nil:
 		line.Kind, line.ID = "client", r.Client.ID
-		line.Outcome, err = t.client(ctx, r.Client, o)
+		line.Outcome, err = t.client(ctx, r.Client, o, &line)
 	case r.Group != nil:
 		line.Kind, line.ID = "group", r.Group.Group
-		line.Outcome, err = t.group(ctx, r.Group, o)
+		line.Outcome, err = t.group(ctx, r.Group, o, &line)
 	default:
 		line.Kind, line.ID = "user", r.User.ID
 		line.Outcome, err = t.user(ctx, r.User, o, &line)
@@ -140,7 +156,7 @@ func (t *Target) take(ctx context.Context, r *Record, o Options) (line Line, err
 	return line, err
 }
 
-func (t *Target) client(ctx context.Context, c *Client, o Options) (outcome string, err error) {
+func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (outcome string, err error) {
 	one, err := t.Clients.Client(&c.Registration, cmp.Or(c.Source, clients.Admin))
 	if err == nil {
 		one.Scope, err = resources.ParseScope(c.Scope)
@@ -152,7 +168,11 @@ func (t *Target) client(ctx context.Context, c *Client, o Options) (outcome stri
 		return "", err
 	}
 	_, err = t.Clients.Stored(ctx, c.ID)
-	if err == nil {
+	switch {
+	case err == nil && o.Update:
+		line.Changed, err = t.Clients.UpdateGiven(ctx, one, c.Given, o.Secrets, o.DryRun)
+		return t.updated(ctx, line, err, kernel.Event{Action: "client.updated", Actor: o.By, Client: c.ID}, o)
+	case err == nil:
 		return There, nil
 	}
 	if !errors.Is(err, clients.ErrUnknown) {
@@ -171,8 +191,22 @@ func (t *Target) client(ctx context.Context, c *Client, o Options) (outcome stri
 	return Taken, err
 }
 
-// group gives a group its roles, unless it has some.
-func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options) (outcome string, err error) {
+// updated returns the outcome of an update that changed the fields of a line, and records the event if it was stored.
+func (t *Target) updated(ctx context.Context, line *Line, err error, e kernel.Event, o Options) (string, error) {
+	switch {
+	case err != nil:
+		return "", err
+	case len(line.Changed) == 0:
+		return There, nil
+	case !o.DryRun:
+		e.Detail = append(e.Detail, "of", strings.Join(line.Changed, ", "))
+		t.Clients.Audit(ctx, e)
+	}
+	return Updated, nil
+}
+
+// group gives a group its roles, unless it has some and they are not to be updated.
+func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options, line *Line) (outcome string, err error) {
 	if err := g.Check(); err != nil {
 		return "", err
 	}
@@ -180,44 +214,50 @@ func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options) (out
 	switch {
 	case err != nil:
 		return "", err
-	case len(has) > 0:
+	case len(has) > 0 && (!o.Update || sameWords(has, g.Roles)):
 		return There, nil
-	case o.DryRun:
-		return Taken, nil
+	case len(has) > 0:
+		outcome, line.Changed = Updated, []string{"roles"}
+	default:
+		outcome = Taken
 	}
-	return Taken, t.Users.SetGroupRoles(ctx, *g, o.By)
+	if o.DryRun {
+		return outcome, nil
+	}
+	return outcome, t.Users.SetGroupRoles(ctx, *g, o.By)
 }
 
 // user stores a user with their factors and their status in one transaction, so that an interruption does not leave a
 // user who can sign in with less than before.
 func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outcome string, err error) {
-	if err := errors.Join(t.Users.Check(u.New), u.Given.Check()); err != nil {
+	if err := u.check(t.Users); err != nil {
 		return "", err
 	}
-	found, err := t.Users.FindEmail(ctx, u.Email)
-	if err == nil {
-		if line.ID = found.ID; u.ID != "" && u.ID != found.ID {
-			return "", users.Invalid("email", "there is another user with this mail address, whose id is "+found.ID)
-		}
-		return There, nil
-	}
-	if !users.IsNone(err) {
+	found, err := t.existing(ctx, u, o)
+	if err != nil {
 		return "", err
 	}
-	if u.ID != "" {
-		if _, err := t.Users.Find(ctx, u.ID); err == nil {
-			return "", users.Invalid("id", "there is another user with this id")
-		} else if !users.IsNone(err) {
-			return "", err
+	if found != nil {
+		if line.ID = found.ID; !o.Update {
+			return There, nil
 		}
+		line.Changed, err = t.update(ctx, found, u, o, line)
+		return t.updated(ctx, line, err, kernel.Event{
+			Action: "user.updated", Actor: o.By, Detail: []string{"user", found.ID},
+		}, o)
 	}
-	var apps []func(c store.Conn, user string) error
-	for _, secret := range u.Apps {
-		app, err := t.Factors.ImportApp(ctx, "Authenticator app", secret)
+	apps, err := t.apps(ctx, u.Apps)
+	if err != nil {
+		return "", err
+	}
+	for _, l := range u.Links {
+		has, err := t.Upstreams.LinkedTo(ctx, l)
 		if err != nil {
 			return "", err
 		}
-		apps = append(apps, app)
+		if has != "" {
+			return "", users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+has)
+		}
 	}
 	if o.DryRun {
 		return Taken, nil
@@ -229,7 +269,7 @@ func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outc
 				return err
 			}
 		}
-		return u.Given.Put(c, id)
+		return errors.Join(u.Given.Put(c, id), t.Upstreams.PutLinks(c, id, u.Links))
 	}
 	made, err := t.Users.Create(ctx, n, o.By)
 	if err != nil {

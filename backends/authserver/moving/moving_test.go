@@ -27,6 +27,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/moving"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -53,9 +54,11 @@ func newTarget(t *testing.T, k authtest.Kernel) *target {
 	if err != nil {
 		t.Fatal(err)
 	}
+	everybody := &users.Users{Server: k.Server, Passwords: authtest.Quick}
 	return &target{k, moving.Target{
-		Clients: clients.New(k.Server, clients.Options{Hasher: authtest.Quick, Grants: []string{clients.GrantCode, clients.GrantRefresh, clients.GrantClient, clients.GrantDevice}}),
-		Users:   &users.Users{Server: k.Server, Passwords: authtest.Quick}, Factors: f,
+		Upstreams: upstreams.New(k.Server, upstreams.Options{Users: everybody}),
+		Clients:   clients.New(k.Server, clients.Options{Hasher: authtest.Quick, Grants: []string{clients.GrantCode, clients.GrantRefresh, clients.GrantClient, clients.GrantDevice}}),
+		Users:     everybody, Factors: f,
 	}, t}
 }
 

@@ -88,6 +88,7 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 		document["device_authorization_endpoint"] = p.Issuer + DevicePath
 	}
 	if p.Authorize != nil {
+		document["response_modes_supported"] = p.Authorize.Modes()
 		document["pushed_authorization_request_endpoint"] = p.Issuer + PushPath
 	}
 	if p.Enterprise != nil {

@@ -271,21 +271,37 @@ func (s *Upstreams) leaves(c store.Conn, gone *identity) error {
 	return errLast
 }
 
-// Count returns the number of connected users by issuer.
-func (s *Upstreams) Count(ctx context.Context) (map[string]int64, error) {
-	counted := make(map[string]int64)
+// Use is what is known of the use of a provider.
+type Use struct {
+	// Users is the number of connected users.
+	Users int64
+	// LastAt is the last sign-in of a user who is connected now. It is zero if there was none, and for the provider of
+	// the section oidc, whose sign-ins are only in the audit feed.
+	LastAt time.Time
+}
+
+// Used returns the use of the providers by their issuers.
+func (s *Upstreams) Used(ctx context.Context) (map[string]Use, error) {
+	used := make(map[string]Use)
 	err := s.Read(ctx, func(c store.Conn) error {
-		type count struct {
-			issuer string
-			n      int64
+		type row struct {
+			issuer    string
+			users, at int64
 		}
-		list, err := store.List(c, func(r store.Row) (one count, err error) { return one, r.Scan(&one.issuer, &one.n) },
-			"SELECT issuer, count(*) FROM authserver_identities GROUP BY issuer UNION ALL SELECT issuer, count(*)"+
-				" FROM authserver_users WHERE subject <> '' GROUP BY issuer")
+		list, err := store.List(c, func(r store.Row) (one row, err error) {
+			return one, r.Scan(&one.issuer, &one.users, &one.at)
+		},
+			"SELECT issuer, count(*), max(used_at) FROM authserver_identities GROUP BY issuer UNION ALL"+
+				" SELECT issuer, count(*), 0 FROM authserver_users WHERE subject <> '' GROUP BY issuer")
 		for _, one := range list {
-			counted[one.issuer] = max(counted[one.issuer], one.n)
+			use := used[one.issuer]
+			use.Users = max(use.Users, one.users)
+			if one.at > 0 {
+				use.LastAt = time.UnixMicro(one.at)
+			}
+			used[one.issuer] = use
 		}
 		return err
 	})
-	return counted, err
+	return used, err
 }

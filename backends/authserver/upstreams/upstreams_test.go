@@ -294,9 +294,9 @@ func TestLinks(t *testing.T) {
 		if err == nil || len(d.ids(d.ann.ID)) != 20 {
 			t.Errorf("%d are connected, error %v", len(d.ids(d.ann.ID)), err)
 		}
-		counted, err := d.Count(t.Context())
-		if err != nil || counted["https://open.example"] != 21 {
-			t.Errorf("%v, error %v", counted, err)
+		used, err := d.Used(t.Context())
+		if use := used["https://open.example"]; err != nil || use.Users != 21 || !use.LastAt.IsZero() {
+			t.Errorf("%v, error %v", used, err)
 		}
 		if err := d.Users.Delete(t.Context(), d.ann.ID, ""); err != nil || len(d.ids(d.ann.ID)) != 0 {
 			t.Errorf("error %v, %d are left", err, len(d.ids(d.ann.ID)))

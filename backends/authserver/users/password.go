@@ -3,12 +3,14 @@ package users
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 const (
@@ -100,4 +102,38 @@ func (s *Users) renew(ctx context.Context, id, stored, pass string) error {
 		_, err := c.Exec("UPDATE authserver_users SET password = ? WHERE id = ? AND password = ?", hash, id, stored)
 		return err
 	})
+}
+
+// Hash returns the stored form of a user's password, which is empty if there is none. IsNone reports true for the error
+// if there is no such user.
+func (s *Users) Hash(ctx context.Context, id string) (hash string, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		err := c.Row("SELECT password FROM authserver_users WHERE id = ?", text.Storable(id)).Scan(&hash)
+		if errors.Is(err, sql.ErrNoRows) {
+			return errNone()
+		}
+		return err
+	})
+	return hash, err
+}
+
+// SetHash replaces the password of a user by one of which only the hash is known, in a form that password.Known
+// accepts; see Check. Like any new password it ends all sessions and tokens, and makes a pending user active. by is the
+// actor in the audit feed.
+func (s *Users) SetHash(ctx context.Context, id, hash, by string) error {
+	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
+		n, err := c.Exec("UPDATE authserver_users SET password = ?, status = CASE WHEN status = ? THEN ? ELSE status END, updated_at = ? WHERE id = ?",
+			hash, Pending, Active, s.Micros(), id)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errNone()
+		}
+		return s.end(c, id)
+	})
+	if err == nil {
+		s.note(ctx, "user.updated", by, id)
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -197,6 +198,8 @@ type New struct {
 	Hash string
 	// Disabled creates the user as disabled.
 	Disabled bool
+	// DeleteAt is when the account is to be deleted at the user's request. Default: never.
+	DeleteAt time.Time
 	// Also is called in the transaction that creates the user, to store what belongs to them. Default: nothing.
 	Also func(c store.Conn, id string) error
 	// ID is the id by which applications know the user from another server. Default: a new id.
@@ -221,11 +224,12 @@ func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
 	if err != nil {
 		return nil, err
 	}
+	deleteAt := sql.NullInt64{Int64: n.DeleteAt.UnixMicro(), Valid: !n.DeleteAt.IsZero()}
 	err = s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("INSERT INTO authserver_users (id, email, email_key, email_verified, name, password, role, user_groups, status, provider, created_at, updated_at)"+
-			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		_, err := c.Exec("INSERT INTO authserver_users (id, email, email_key, email_verified, name, password, role, user_groups, status, provider, created_at, updated_at, delete_at)"+
+			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			u.ID, u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, hash, u.Role, string(groups), u.Status,
-			u.Provider, u.CreatedAt, u.UpdatedAt)
+			u.Provider, u.CreatedAt, u.UpdatedAt, deleteAt)
 		if err != nil || n.Also == nil {
 			return taken(err)
 		}

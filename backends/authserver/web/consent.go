@@ -33,12 +33,12 @@ func (c *call) begun(values url.Values) error {
 	if err != nil {
 		return c.refuse(err)
 	}
-	step, location, err := c.Authorize.Next(c.Context(), r, c.session)
+	step, response, err := c.Authorize.Next(c.Context(), r, c.session)
 	switch {
 	case err != nil:
 		return c.refuse(err)
 	case step == authorize.Done:
-		return c.leave(location)
+		return c.respond(response)
 	}
 	transaction := c.Authorize.Seal(r, c.Browser())
 	if step == authorize.SignIn {
@@ -47,7 +47,7 @@ func (c *call) begun(values url.Values) error {
 	return c.leave(c.At(consentAt(transaction)))
 }
 
-// refuse sends a *RefusalError to the client by a redirect. It returns any other error, to be shown to the user.
+// refuse sends a *RefusalError to the client. It returns any other error, to be shown to the user.
 func (c *call) refuse(err error) error {
 	refusal, ok := errors.AsType[*authorize.RefusalError](err)
 	if !ok {
@@ -56,7 +56,22 @@ func (c *call) refuse(err error) error {
 	if cause := refusal.Reason.Cause; cause != nil && c.Context().Err() == nil {
 		c.web.Server.Logger().Error("an authorization request failed", zap.Error(cause))
 	}
-	return c.leave(c.Authorize.Location(refusal))
+	return c.respond(c.Authorize.Refused(refusal))
+}
+
+// respond sends a response to the client: by a redirect, or by a page whose form the browser posts there at once.
+func (c *call) respond(response *authorize.Response) error {
+	if !response.Form {
+		return c.leave(response.Location())
+	}
+	c.allowTo(response.To)
+	return c.Show("respond", "Back to the application", &respondForm{response, authorize.TargetOf(response.To)})
+}
+
+// respondForm is the data of the form that takes a response to a client.
+type respondForm struct {
+	*authorize.Response
+	Target authorize.Target
 }
 
 // opened returns the request of a transaction if the user is signed in as it requires. Otherwise it sends a response,
@@ -90,12 +105,12 @@ func (c *call) askConsent() error {
 	if done {
 		return err
 	}
-	step, location, err := c.Authorize.Next(c.Context(), r, c.session)
+	step, response, err := c.Authorize.Next(c.Context(), r, c.session)
 	switch {
 	case err != nil:
 		return c.refuse(err)
 	case step == authorize.Done:
-		return c.leave(location)
+		return c.respond(response)
 	}
 	return c.showConsent(r, client, transaction)
 }
@@ -128,13 +143,13 @@ func (c *call) consent() error {
 	}
 	switch c.Form.Text("action") {
 	case "allow":
-		location, err := c.Authorize.Allow(c.Context(), r, client, c.session, c.Form.Values("scopes"), c.Address(c.R))
+		response, err := c.Authorize.Allow(c.Context(), r, client, c.session, c.Form.Values("scopes"), c.Address(c.R))
 		if err != nil {
 			return c.refuse(err)
 		}
-		return c.leave(location)
+		return c.respond(response)
 	case "deny":
-		return c.leave(c.Authorize.Deny(c.Context(), r, c.session, c.Address(c.R)))
+		return c.respond(c.Authorize.Deny(c.Context(), r, c.session, c.Address(c.R)))
 	}
 	return apierror.New(http.StatusBadRequest, "bad_request", "the form says neither allow nor deny")
 }

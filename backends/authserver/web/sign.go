@@ -78,8 +78,11 @@ func (c *call) loginFormTo(to string, again bool) *loginForm {
 }
 
 // allow permits the form of this page to redirect to the client of a request, and from there on.
-func (c *call) allow(r *authorize.Request) {
-	target := authorize.TargetOf(r.Redirect)
+func (c *call) allow(r *authorize.Request) { c.allowTo(r.Redirect) }
+
+// allowTo permits the form of this page to lead to a redirect URI, and from there on.
+func (c *call) allowTo(redirect string) {
+	target := authorize.TargetOf(redirect)
 	c.AllowForms(target.Source())
 	if target.Scheme == "https" {
 		c.AllowForms("https:")

@@ -5,6 +5,7 @@ import * as clients from './pages/clients.js';
 import * as grants from './pages/grants.js';
 import * as idps from './pages/idps.js';
 import * as keys from './pages/keys.js';
+import * as mail from './pages/mail.js';
 import * as overview from './pages/overview.js';
 import * as providers from './pages/providers.js';
 import * as resources from './pages/resources.js';
@@ -21,7 +22,7 @@ const groups = [
   ['Directory', { clients, users, resources }],
   ['Federation', { upstreams, providers, idps }],
   ['Grants and tokens', { grants, tokens, audit }],
-  ['Server', { keys, system }],
+  ['Server', { keys, mail, system }],
 ];
 
 const app = document.getElementById('app');

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 // TestAdminUI runs the cases of testdata/npm/authserver_admin.mjs in a headless Chromium: the administration as people
@@ -13,8 +14,11 @@ import (
 func TestAdminUI(t *testing.T) {
 	t.Parallel()
 	const key = "an administration key of at least 32 letters"
+	smtp := testenv.SMTP(t)
+	smtp.Refuse("refused@example.com", "550 no such user")
 	n, issuer, admin := e2e.NewAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://127.0.0.1:PORT'}
+mail: {url: 'smtp://`+smtp.Address+`', from: 'Accounts <accounts@example.com>'}
 admin: {address: '127.0.0.1:ADMIN', api_key: '`+key+`'}
 storage: {driver: sqlite, sqlite: {path: authserver.db}}
 rate_limit: {enabled: false}

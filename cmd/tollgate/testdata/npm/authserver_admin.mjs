@@ -60,7 +60,7 @@ async function enter(tab, page = '') {
   await tab.goto(`${admin}/admin/ui/#/${page}`);
 }
 
-const pages = [['', 'Overview'], ['clients', 'Clients'], ['users', 'Users'], ['resources', 'Resources'], ['providers', 'Providers'], ['idps', 'Trusted issuers'], ['grants', 'Grants'], ['tokens', 'Tokens'], ['audit', 'Audit'], ['keys', 'Keys'], ['system', 'System']];
+const pages = [['', 'Overview'], ['clients', 'Clients'], ['users', 'Users'], ['resources', 'Resources'], ['providers', 'Providers'], ['idps', 'Trusted issuers'], ['grants', 'Grants'], ['tokens', 'Tokens'], ['audit', 'Audit'], ['keys', 'Keys'], ['mail', 'Mail'], ['system', 'System']];
 
 // token is one of the client credentials grant.
 async function token(id, secret) {
@@ -256,13 +256,19 @@ inBrowser('a resource has scopes and a policy', {}, async (tab) => {
   await tab.getByRole('link', { name: 'Notes' }).click();
   await at(tab, 'Notes');
   const exchange = tab.locator('section', { has: tab.getByRole('heading', { name: 'Clients that may exchange tokens for it' }) });
-  await exchange.getByLabel('Client id').fill('worker');
+  await exchange.getByLabel('Client').fill('nobody');
   await button(exchange, 'Add').click();
-  await exchange.getByRole('link', { name: 'worker' }).waitFor();
+  await exchange.getByText('There is no such client.').waitFor();
+  const worker = await ask('POST', 'clients', { client_name: 'Work', grant_types: ['client_credentials'] });
+  await exchange.getByLabel('Client').fill('wor');
+  await exchange.locator(`datalist option[value="${worker.client_id}"]`).waitFor({ state: 'attached' });
+  await exchange.getByLabel('Client').fill('Work'); // by its name
+  await button(exchange, 'Add').click();
+  await exchange.getByRole('link', { name: 'Work' }).waitFor();
   assert.equal(await tab.getByText('At the provider').count(), 0); // its tokens are of this server
   await sound(tab, 'authserver-admin-resource');
   const notes = await ask('GET', 'resources/notes');
-  assert.deepEqual(notes.policy.exchange.allowed_client_ids, ['worker']);
+  assert.deepEqual(notes.policy.exchange.allowed_client_ids, [worker.client_id]);
   assert.deepEqual(notes.scopes.map((s) => [s.name, s.description ?? '']), [['read', 'See your notes'], ['write', '']]);
   await button(exchange, 'Remove').click();
   await button(dialog(tab), 'Remove').click();
@@ -378,10 +384,18 @@ inBrowser('an identity provider is trusted, by a policy', {}, async (tab) => {
   await dialog(tab).getByText('Choose one.').waitFor();
   await dialog(tab).getByLabel('Identity provider').selectOption('Acme');
   await dialog(tab).getByLabel('Resources').fill('files');
+  await dialog(tab).getByLabel('Clients').fill('wor');
+  const option = dialog(tab).locator('datalist option').filter({ hasText: 'Work' });
+  await option.waitFor({ state: 'attached' });
+  await dialog(tab).getByLabel('Clients').fill(await option.getAttribute('value')); // as choosing it does
+  await dialog(tab).getByRole('listitem').getByRole('link', { name: 'Work' }).waitFor();
+  await sound(tab, 'authserver-admin-policy');
   await button(dialog(tab), 'Create').click();
   await tab.getByText('Files for all').waitFor();
   const { idps: [idp] } = await ask('GET', 'idps');
-  assert.equal((await ask('GET', 'xaa/policies')).policies[0].idp_id, idp.id);
+  const [policy] = (await ask('GET', 'xaa/policies')).policies;
+  assert.equal(policy.idp_id, idp.id);
+  assert.equal(policy.client_ids.length, 1);
   await button(tab, 'Create subject mapping').click();
   await dialog(tab).getByLabel('Identity provider').selectOption('Acme');
   await dialog(tab).getByLabel('Its subject').fill('ann-there');
@@ -425,6 +439,21 @@ inBrowser('keys are rotated, data is encrypted anew, the audit tells of it', {},
   await tab.waitForFunction(() => document.querySelector('main select')?.value === 'open');
   assert.equal((await ask('GET', 'settings/dcr')).mode, 'open');
   await ask('PATCH', 'settings/dcr', { mode: 'open' });
+});
+
+inBrowser('a test mail tells whether mails arrive', {}, async (tab) => {
+  await enter(tab, 'mail');
+  await at(tab, 'Mail');
+  await tab.getByText('Accounts <accounts@example.com>').waitFor();
+  await tab.getByLabel('Your mail address').fill('me@example.com');
+  await button(tab, 'Send a test mail').click();
+  await tab.getByText('The mail server has taken the mail').waitFor();
+  await tab.getByText('mail.sent').first().waitFor();
+  await tab.getByLabel('Your mail address').fill('refused@example.com');
+  await button(tab, 'Send a test mail').click();
+  await tab.getByText(/The mail was not sent|the mail was not sent/).waitFor();
+  await tab.getByText('mail.failed').first().waitFor();
+  await sound(tab, 'authserver-admin-mail');
 });
 
 inBrowser('times tell their zone', { timezoneId: 'Asia/Kolkata' }, async (tab) => {

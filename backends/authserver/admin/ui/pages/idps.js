@@ -2,6 +2,7 @@ import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
 import { tag, code, h, load, notice } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
+import { picker } from '../picker.js';
 import { act, area, ask, done, lines, link, links, list, moment } from '../view.js';
 
 export const title = 'Trusted issuers';
@@ -50,7 +51,7 @@ const kinds = [
     fields: (r) => ({
       name: [text(r.name), 'Name'],
       idp_id: [choice(r.idp_id), 'Identity provider'],
-      client_ids: [area(r.client_ids), 'Clients', 'One a line. Empty: all.'],
+      client_ids: [picker(r.client_ids ?? [], (text) => mistake('client_ids', text)), 'Clients', 'Type a part of a name, and choose. None: all.'],
       resources: [area(r.resources), 'Resources', 'One a line. Empty: all.'],
       scopes: [area(r.scopes), 'Scopes', 'One a line. Empty: all.'],
       enabled: [select(truth, String(r.enabled ?? true)), 'State'],
@@ -127,13 +128,17 @@ async function userOf(text) {
 function edit(kind, row, then) {
   const fields = Object.entries(kind.fields(row ?? {}));
   dialog(row ? `Edit ${row.name || row.id}` : `Create ${kind.one}`, (close) => form(
-    fields.map(([name, [input, label, hint]]) => field(label, input, { name, hint, wide: input.tagName === 'TEXTAREA' })),
+    fields.map(([name, [input, label, hint]]) => {
+      const entry = field(label, input, { name, hint, wide: input.tagName === 'TEXTAREA' || input.beside });
+      entry.append(...input.beside ?? []);
+      return entry;
+    }),
     [
       h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
       h('button', { type: 'submit' }, row ? 'Save' : 'Create'),
     ],
     async () => {
-      const body = Object.fromEntries(fields.map(([name, [input]]) => [name, input.tagName === 'TEXTAREA' ? lines(input) : input.tagName === 'SELECT' && name === 'enabled' ? input.value === 'true' : input.value.trim()]));
+      const body = Object.fromEntries(await Promise.all(fields.map(async ([name, [input]]) => [name, input.read ? await input.read() : input.tagName === 'TEXTAREA' ? lines(input) : input.tagName === 'SELECT' && name === 'enabled' ? input.value === 'true' : input.value.trim()])));
       if (body.idp_id === '') throw mistake('idp_id', 'Choose one.');
       if (body.local_user_id) body.local_user_id = await userOf(body.local_user_id);
       if (row) await call('PUT', at(kind.path, row.id), { body, of: row });

@@ -13,8 +13,10 @@ export function show({ body, actions, signal }) {
   const refresh = () => load(place, async () => table('Keys', [
     { title: 'Key id', cell: (k) => code(k.kid) },
     { title: 'Algorithm', cell: (k) => k.alg },
-    { title: 'Status', cell: (k) => state(k.status) },
-    { title: 'Created', class: 'when', cell: (k) => moment(k.created_at) },
+    { title: 'Status', cell: (k) => [state(k.status), k.signs && h('div.small.muted', null, 'signs new tokens')] },
+    { title: 'Since', class: 'when', cell: (k) => moment(k.created_at) },
+    { title: 'Rotated', class: 'when', cell: (k) => moment(k.rotated_at) },
+    { title: 'Accepted until', class: 'when', cell: (k) => moment(k.accepted_until) },
   ], (await call('GET', 'keys', { signal })).keys));
   actions.append(
     ask('Re-encrypt', 'Re-encrypt stored data?', 'Everything that was encrypted with an older key is written with the present one. It may take a while, and can be repeated. For many rows there is tollgate authserver re-encrypt, which tells how far it is.', async () => {

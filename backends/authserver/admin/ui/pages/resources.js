@@ -2,6 +2,7 @@ import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
 import { busy, code, h, load, table } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
+import { clientOf, offer } from '../picker.js';
 import { rulesCard } from '../rules.js';
 import { act, ask, card, done, facts, link, list, stamp } from '../view.js';
 
@@ -77,8 +78,8 @@ async function edit(resource, then) {
 
 // policies are the lists of who may what.
 const policies = [
-  { path: 'exchange/allowed-clients', of: (p) => p?.exchange?.allowed_client_ids, member: 'client_id', title: 'Clients that may exchange tokens for it', label: 'Client id', none: 'Nobody.' },
-  { path: 'runtime/client-ids', of: (p) => p?.runtime?.client_ids, member: 'client_id', title: 'Clients that may introspect its tokens', label: 'Client id', none: 'Nobody.' },
+  { path: 'exchange/allowed-clients', of: (p) => p?.exchange?.allowed_client_ids, member: 'client_id', title: 'Clients that may exchange tokens for it', label: 'Client', none: 'Nobody.' },
+  { path: 'runtime/client-ids', of: (p) => p?.runtime?.client_ids, member: 'client_id', title: 'Clients that may introspect its tokens', label: 'Client', none: 'Nobody.' },
   { path: 'connect/allowed-return-urls', of: (p) => p?.connect?.allowed_return_urls, member: 'url', title: 'Addresses to come back to from connecting', label: 'URL', none: 'None but those of the configuration.' },
 ];
 
@@ -117,6 +118,7 @@ function one({ body, actions, heading, id, signal }) {
 function policy(resource, p, path, refresh) {
   const input = h('input', { autocomplete: 'off', spellcheck: 'false' });
   const entry = field(p.label, input, { name: p.member });
+  if (p.member === 'client_id') entry.append(offer(input));
   const button = h('button.quiet', { type: 'submit' }, 'Add');
   const entries = p.of(resource.policy) ?? [];
   return card(p.title, [
@@ -132,8 +134,9 @@ function policy(resource, p, path, refresh) {
         event.preventDefault();
         busy(button, async () => {
           try {
-            if (!input.value.trim()) throw new Error('Write one first.');
-            await call('POST', `${path}/policy/${p.path}`, { body: { [p.member]: input.value.trim() } });
+            const text = input.value.trim();
+            if (!text) throw new Error('Write one first.');
+            await call('POST', `${path}/policy/${p.path}`, { body: { [p.member]: p.member === 'client_id' ? await clientOf(text) : text } });
             await done('The entry is added', refresh);
           } catch (error) {
             if (!error.signedOut) entry.complain(error.message);

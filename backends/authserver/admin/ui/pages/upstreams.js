@@ -1,7 +1,7 @@
 import { call } from '../api.js';
 import { code, h, load, notice, tag } from '../parts/dom.js';
 import { number } from '../parts/look.js';
-import { act, card, facts } from '../view.js';
+import { act, card, facts, link, moment } from '../view.js';
 
 export const title = 'Sign-in providers';
 export const about = 'OpenID providers at which people sign in, and whether they answer.';
@@ -25,6 +25,8 @@ export function show({ body, actions, signal }) {
       ['Mail domains', u.domains.join(', ')],
       ['New accounts', registration(u)],
       ['People connected', number(u.users)],
+      ['Last sign-in', moment(u.last_sign_in_at) ?? 'none'],
+      ['Last refusal', u.last_failure && [moment(u.last_failure.at), h('p.small', null, u.last_failure.reason, u.last_failure.user_id && [' ', link('users', u.last_failure.user_id, 'Open the user')])], true],
       ['Signing keys', u.keys > 0 && number(u.keys)],
       ['Authorization endpoint', u.authorization_endpoint && code(u.authorization_endpoint), true],
       ['Sends iss (RFC 9207)', u.discovery === 'ok' && (u.tells_issuer ? 'yes' : 'no')],

@@ -1,0 +1,124 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// The actions of the audit feed about mails. Each has a kind: that of the link or notice, or testMail.
+const (
+	mailSent   = "mail.sent"
+	mailFailed = "mail.failed"
+	testMail   = "test"
+)
+
+const (
+	// reasonMost is the maximum length of a reason in the audit feed, in bytes. It may quote the mail server.
+	reasonMost = 300
+	// waitingMost bounds how many waiting mails are counted.
+	waitingMost = 10_000
+	// testTimeout is the time limit of a test mail.
+	testTimeout = 20 * time.Second
+	// downAgain is how often a node notes that the mail server cannot be reached, while mails wait.
+	downAgain = 10 * time.Minute
+)
+
+// reason returns an error as the audit feed has it.
+func reason(err error) string {
+	text := err.Error()
+	return strings.ToValidUTF8(text[:min(len(text), reasonMost)], "")
+}
+
+func (a *Accounts) noteMail(ctx context.Context, action string, detail ...string) {
+	a.Audit(ctx, kernel.Event{Action: action, Detail: detail})
+}
+
+// reporting is a transport that notes when the mail server cannot be reached. Mails are due every few seconds then, so
+// it notes that once in downAgain.
+type reporting struct {
+	mail.Transport
+	*Accounts
+}
+
+// Open implements mail.Transport.
+func (r reporting) Open(ctx context.Context) (mail.Session, error) {
+	session, err := r.Transport.Open(ctx)
+	switch {
+	case err == nil:
+		r.downUntil.Store(0)
+	case ctx.Err() != nil: // the server stops
+	default:
+		now := r.Micros()
+		if noted := r.downUntil.Load(); noted <= now && r.downUntil.CompareAndSwap(noted, now+downAgain.Microseconds()) {
+			r.noteMail(ctx, mailFailed, "again", "true", "reason", reason(err))
+		}
+	}
+	return session, err
+}
+
+// Waiting are the mails that wait to be sent.
+type Waiting struct {
+	// Count is their number, which is not counted beyond 10,000. Failed is how many of them have failed at least once.
+	Count, Failed int64
+}
+
+// Waiting returns the number of mails that wait.
+func (a *Accounts) Waiting(ctx context.Context) (w Waiting, err error) {
+	err = a.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT count(*), COALESCE(sum(CASE WHEN attempts > 0 THEN 1 ELSE 0 END), 0) FROM "+
+			"(SELECT attempts FROM authserver_links WHERE due_at IS NOT NULL AND expires_at > ? LIMIT ?) AS waiting",
+			a.Micros(), waitingMost).Scan(&w.Count, &w.Failed)
+	})
+	return w, err
+}
+
+// Test sends a mail to an address now, and not by the outbox. by is the actor in the audit feed. The error has status
+// 409 if no mails are sent, 422 if the address is invalid, and 502 with the reason if the mail could not be handed
+// over.
+func (a *Accounts) Test(ctx context.Context, to, by string) error {
+	if a.Mail == nil {
+		return apierror.New(http.StatusConflict, "no_mail", "no mails are sent: mail.url is not set")
+	}
+	to, err := users.Address(to)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
+	defer cancel()
+	if err = a.sendTest(ctx, to); err == nil {
+		a.Audit(ctx, kernel.Event{Action: mailSent, Actor: by, Detail: []string{"kind", testMail, "email", to}})
+		return nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errors.New("the mail server did not answer within " + testTimeout.String())
+	}
+	a.Audit(ctx, kernel.Event{
+		Action: mailFailed, Actor: by,
+		Detail: []string{"kind", testMail, "email", to, "again", "false", "reason", reason(err)},
+	})
+	return apierror.New(http.StatusBadGateway, "mail_failed", "the mail was not sent: %s", reason(err))
+}
+
+func (a *Accounts) sendTest(ctx context.Context, to string) error {
+	session, err := a.Mail.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	return session.Send(ctx, &mail.Message{
+		ID: testMail + "." + kernel.NewID(), Email: to, Subject: "A test – " + a.Site,
+		Text:  "This mail was sent to see whether mails arrive. They do.\n\n" + a.Site + "\n" + a.Issuer + "\n",
+		About: []zap.Field{zap.String("kind", testMail)},
+	})
+}

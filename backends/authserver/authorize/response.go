@@ -1,0 +1,94 @@
+package authorize
+
+import (
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The values of the parameter response_mode: the response is in the query of the redirect URI, or in the body of a form
+// that the browser posts there (OAuth 2.0 Form Post Response Mode).
+const (
+	queryMode = "query"
+	formMode  = "form_post"
+)
+
+// Response is a response to a client, which the browser takes there.
+type Response struct {
+	// To is the redirect URI.
+	To string
+	// Form is set if the browser posts the parameters in a form, and not set if it is redirected with them.
+	Form bool
+	// Parameters are the parameters, in their order.
+	Parameters []Parameter
+}
+
+// Parameter is a parameter of a response.
+type Parameter struct{ Name, Value string }
+
+// Location returns the redirect URI with the parameters appended to its query. Parameters that it already has are kept.
+func (r *Response) Location() string {
+	var b strings.Builder
+	b.WriteString(r.To)
+	glue := byte('?')
+	if strings.Contains(r.To, "?") {
+		glue = '&'
+	}
+	for _, p := range r.Parameters {
+		b.WriteByte(glue)
+		b.WriteString(p.Name + "=" + url.QueryEscape(p.Value))
+		glue = '&'
+	}
+	return b.String()
+}
+
+// Refused returns the response that takes a refusal to the client.
+func (s *Authorize) Refused(refusal *RefusalError) *Response {
+	return s.answer(refusal.Request, "error", refusal.Reason.Code, "error_description", refusal.Reason.Message)
+}
+
+// answer returns a response with the given names and values. It always has the parameter iss (RFC 9207), and state if
+// the request had it.
+func (s *Authorize) answer(r *Request, pairs ...string) *Response {
+	pairs = append(pairs, "iss", s.Issuer)
+	if len(r.State) > 0 {
+		pairs = append(pairs, "state", string(r.State))
+	}
+	response := &Response{To: r.Redirect, Form: r.Form}
+	for i := 0; i < len(pairs); i += 2 {
+		response.Parameters = append(response.Parameters, Parameter{pairs[i], pairs[i+1]})
+	}
+	return response
+}
+
+// Modes returns the values of response_mode that clients may ask for.
+func (s *Authorize) Modes() []string {
+	if s.FormPost {
+		return []string{queryMode, formMode}
+	}
+	return []string{queryMode}
+}
+
+// mode sets how a request is answered. It is called before the other parameters are checked, since their errors go the
+// same way. A request for a mode that cannot be used is answered by a redirect.
+func (s *Authorize) mode(r *Request, mode string) (refusal string) {
+	switch {
+	case mode == "" || mode == queryMode:
+	case mode != formMode || !s.FormPost:
+		return "response_mode must be " + strings.Join(s.Modes(), " or ")
+	case !strings.HasPrefix(r.Redirect, "https://") && !strings.HasPrefix(r.Redirect, "http://"):
+		return "response_mode=form_post needs a redirect_uri with https or http"
+	case !postable(r.State):
+		r.State = nil
+		return "with response_mode=form_post, state must be UTF-8 without control characters"
+	default:
+		r.Form = true
+	}
+	return ""
+}
+
+// postable reports whether a form contains a text unchanged: browsers send line breaks in another form, for example.
+func postable(text []byte) bool {
+	return utf8.Valid(text) && strings.IndexFunc(string(text), unicode.IsControl) < 0
+}

@@ -1,0 +1,102 @@
+package upstreams
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Link is the account of a user at a provider, as another server had it. The provider need not be configured here.
+type Link struct {
+	Issuer   string `json:"issuer"`
+	Subject  string `json:"subject"`
+	Username string `json:"username,omitempty"`
+}
+
+// linkMost is the maximum length of an issuer or a subject, in bytes.
+const linkMost = 1000
+
+// Check returns an error with status 422 for a link that cannot be stored.
+func (l *Link) Check() error {
+	issuer, err := url.Parse(l.Issuer)
+	switch {
+	case err != nil || issuer.Host == "" || issuer.Scheme != "https" && issuer.Scheme != "http":
+		return users.Invalid("identities", "the issuer of an identity must be the URL of an OpenID provider")
+	case l.Subject == "" || len(l.Issuer) > linkMost || len(l.Subject) > linkMost:
+		return users.Invalid("identities", "an identity must have a subject, of at most 1000 bytes as the issuer")
+	}
+	return nil
+}
+
+// Links returns the connected accounts of a user.
+func (s *Upstreams) Links(ctx context.Context, user string) (links []Link, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		rows, err := rowsOf(c, user)
+		links = nil
+		for _, row := range rows {
+			links = append(links, Link{row.Issuer, row.Subject, row.Username})
+		}
+		return err
+	})
+	return links, err
+}
+
+// LinkedTo returns the id of the user who is connected with an account, or "" if nobody is.
+func (s *Upstreams) LinkedTo(ctx context.Context, l Link) (user string, err error) {
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		user, err = linkedTo(c, l)
+		return err
+	})
+	return user, err
+}
+
+func linkedTo(c store.Conn, l Link) (user string, err error) {
+	row, err := scan(c.Row("SELECT "+columns+" FROM authserver_identities WHERE issuer = ? AND subject = ?",
+		text.Storable(l.Issuer), text.Storable(l.Subject)))
+	if err == nil {
+		return row.User, nil
+	}
+	if !errors.Is(err, errNone) {
+		return "", err
+	}
+	u, err := users.ByUpstream(c, l.Issuer, l.Subject)
+	if err == nil {
+		return u.ID, nil
+	}
+	if users.IsNone(err) {
+		return "", nil
+	}
+	return "", err
+}
+
+// PutLinks connects a user with accounts, in a transaction of the caller. Accounts that the user is connected with
+// already are left as they are. The error has status 422 if one is connected with another user, or if the user has too
+// many.
+func (s *Upstreams) PutLinks(c store.Conn, user string, links []Link) error {
+	rows, err := rowsOf(c, user)
+	if err != nil {
+		return err
+	}
+	count := len(rows)
+	for _, l := range links {
+		switch has, err := linkedTo(c, l); {
+		case err != nil:
+			return err
+		case has == user:
+			continue
+		case has != "":
+			return users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+has)
+		}
+		if count++; count > identitiesMost {
+			return users.Invalid("identities", "a user has at most 20 identities")
+		}
+		if _, err := s.insert(c, user, l.Issuer, l.Subject, l.Username); err != nil {
+			return err
+		}
+	}
+	return nil
+}
