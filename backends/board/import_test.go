@@ -167,7 +167,7 @@ func TestImportDryRun(t *testing.T) {
 func writeForum(t *testing.T, posts int) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "dump.sql")
-	file, err := os.Create(name) //nolint:gosec // a path of the test
+	file, err := os.Create(name)
 	if err != nil {
 		t.Fatal(err)
 	}

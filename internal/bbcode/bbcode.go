@@ -143,6 +143,11 @@ func (t *tree) abandon() {
 	t.top().children = append(siblings, n.children...)
 }
 
+// maxTag is the limit for the name of a tag, in bytes.
+const maxTag = 16
+
+func isTag(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '*' }
+
 // scanTag reads the tag that begins with a bracket. end is the offset behind it, or 0 if it is no tag.
 func (t *tree) scanTag(at int) (name, arg string, closing bool, end int) {
 	i := at + 1
@@ -151,8 +156,7 @@ func (t *tree) scanTag(at int) (name, arg string, closing bool, end int) {
 		i++
 	}
 	begin := i
-	for i < len(t.lower) && i-begin < 16 && (t.lower[i] >= 'a' && t.lower[i] <= 'z' || t.lower[i] >= '0' && t.lower[i] <= '9' ||
-		t.lower[i] == '*') {
+	for i < len(t.lower) && i-begin < maxTag && isTag(t.lower[i]) {
 		i++
 	}
 	name = t.lower[begin:i]

@@ -51,8 +51,9 @@ type foreign struct {
 	derive func(password []byte) []byte
 }
 
-// parseForeign parses the stored forms $pbkdf2-<digest>$i=…,l=…$salt$sum of Ory Hydra, $scrypt$ln=…,r=…,p=…$salt$sum of
-// passlib, and the portable hashes of phpass. ok is false for any other form, and for one that would cost too much to check.
+// parseForeign parses the stored forms $pbkdf2-<digest>$i=…,l=…$salt$sum of Ory Hydra and $scrypt$ln=…,r=…,p=…$salt$sum
+// of passlib, and the portable hashes of phpass. ok is false for any other form, and for one that would cost too much
+// to check.
 func parseForeign(stored string) (f foreign, ok bool) {
 	if f, ok = parsePhpass(stored); ok {
 		return f, true

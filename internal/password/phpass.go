@@ -2,6 +2,7 @@ package password
 
 import (
 	"crypto/md5" //nolint:gosec // other programs have hashed with it
+	"slices"
 	"strings"
 )
 
@@ -29,7 +30,7 @@ func parsePhpass(stored string) (f foreign, ok bool) {
 	}
 	salt := []byte(stored[4:12])
 	f.derive = func(password []byte) []byte {
-		sum := md5.Sum(append(salt[:len(salt):len(salt)], password...)) //nolint:gosec // see above
+		sum := md5.Sum(append(slices.Clip(salt), password...)) //nolint:gosec // see above
 		text := make([]byte, 0, md5.Size+len(password))
 		for range 1 << rounds {
 			text = append(append(text[:0], sum[:]...), password...)
@@ -50,7 +51,7 @@ func decodePhpass(digits string) (sum []byte, ok bool) {
 		}
 		bits |= digit << n
 		if n += 6; n >= 8 {
-			sum = append(sum, byte(bits))
+			sum = append(sum, byte(bits&0xff))
 			bits >>= 8
 			n -= 8
 		}

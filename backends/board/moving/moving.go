@@ -118,7 +118,7 @@ func Import(ctx context.Context, o Options, load func(context.Context, *seed.Mov
 	if err != nil {
 		return report, fmt.Errorf("%s: %w", o.Dump, err)
 	}
-	defer source.Close() //nolint:errcheck // it was read
+	defer source.Close()
 	source.Program = o.From
 	if source.Digest, err = digest(o.Dump); err != nil {
 		return report, err

@@ -51,7 +51,7 @@ type phpbb struct {
 	forums []phpbbForum
 	topics []phpbbTopic
 	posts  []ref // after sorting: by topic
-	files  []phpbbFile
+	files  []seed.MovedFile
 	byPost map[int64][]int // the indexes in files, by post
 	bans   map[int64]int64 // the end of a user's ban in seconds, or 0 if it has none
 	groups phpbbGroups
@@ -70,11 +70,6 @@ type phpbbTopic struct {
 	id, forum, views, visibility int64
 	title                        string
 	sticky, locked               bool
-}
-
-type phpbbFile struct {
-	seed.MovedFile
-	index int // its number at the post
 }
 
 // readPHPBB reads a dump of phpBB once and keeps all of it but the texts of posts, which Thread reads.
@@ -118,9 +113,7 @@ func readPHPBB(ctx context.Context, o Options, report *Report) (*Source, error) 
 		s.Forums = append(s.Forums, f.MovedForum)
 	}
 	if o.Attachments != "" {
-		for _, f := range b.files {
-			s.Files = append(s.Files, f.MovedFile)
-		}
+		s.Files = b.files
 	}
 	return s, nil
 }
@@ -163,7 +156,9 @@ func (b *phpbb) finish() error {
 
 // orderForums puts parents before their children, and applies the rights of guests and members.
 func (b *phpbb) orderForums() {
-	slices.SortFunc(b.forums, func(x, y phpbbForum) int { return cmp.Or(cmp.Compare(x.left, y.left), cmp.Compare(x.ID, y.ID)) })
+	slices.SortFunc(b.forums, func(x, y phpbbForum) int {
+		return cmp.Or(cmp.Compare(x.left, y.left), cmp.Compare(x.ID, y.ID))
+	})
 	known := make(map[int64]bool)
 	ordered := make([]phpbbForum, 0, len(b.forums))
 	for rest := b.forums; len(rest) > 0; {
@@ -194,7 +189,7 @@ func (b *phpbb) orderForums() {
 }
 
 func (b *phpbb) orderFiles() {
-	slices.SortFunc(b.files, func(x, y phpbbFile) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(b.files, func(x, y seed.MovedFile) int { return cmp.Compare(x.ID, y.ID) })
 	for i := range b.files {
 		post := b.files[i].Post
 		b.byPost[post] = append(b.byPost[post], i)
@@ -321,11 +316,11 @@ func (b *phpbb) attachment(r *sqldump.Row) error {
 	if r.Int("in_message") != 0 || r.Int("is_orphan") != 0 || r.Int("post_msg_id") == 0 {
 		return nil
 	}
-	f := phpbbFile{MovedFile: seed.MovedFile{
+	f := seed.MovedFile{
 		ID: r.Int("attach_id"), Post: r.Int("post_msg_id"), Author: r.Int("poster_id"), Name: text(r, "real_filename"),
 		// The name is one that phpBB has made; whatever it is, it does not leave the folder.
 		Path: filepath.Join(b.options.Attachments, filepath.Base(filepath.FromSlash(r.Text("physical_filename")))),
-	}}
+	}
 	if at := seconds(r, "filetime"); !at.IsZero() {
 		f.At = kernel.MomentOf(at)
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// changed reports that something is imported in another form.
-func (l *movedLoader) changed(kind string, id int64, name, format string, args ...any) {
-	l.notes = append(l.notes, &MovedError{kind, id, name, fmt.Errorf(format, args...)})
+// changed notes that a member is imported in another form.
+func (l *movedLoader) changed(m *MovedMember, format string, args ...any) {
+	l.notes = append(l.notes, &MovedError{content.MovedMember, m.ID, m.Name, fmt.Errorf(format, args...)})
 }
 
 // taken reports whether a row exists.
@@ -72,17 +72,17 @@ func (l *movedLoader) newMember(c store.Conn, m *MovedMember) (add accounts.NewU
 		l.names[text.Fold(add.Name)] = true
 	}
 	if add.Name != text.Normal(m.Name) {
-		l.changed(content.MovedMember, m.ID, m.Name, "the name is taken or not allowed; the member is %q", add.Name)
+		l.changed(m, "the name is taken or not allowed; the member is %q", add.Name)
 	}
 	if m.Email != "" {
 		address, err := accounts.CheckEmail(m.Email)
 		if err != nil {
-			l.changed(content.MovedMember, m.ID, m.Name, "the mail address is none, and is left out")
+			l.changed(m, "the mail address is none, and is left out")
 		} else if found, err := taken(c, "SELECT count(*) FROM board_users WHERE email_key = ?",
 			mailaddress.Key(address)); err != nil {
 			return add, err
 		} else if found {
-			l.changed(content.MovedMember, m.ID, m.Name, "another member has the same mail address; it is left out")
+			l.changed(m, "another member has the same mail address; it is left out")
 		} else {
 			add.Email = address
 		}
@@ -92,7 +92,7 @@ func (l *movedLoader) newMember(c store.Conn, m *MovedMember) (add accounts.NewU
 	}
 	if add.Password = m.Hash; m.Hash != "" && !password.Known(m.Hash) {
 		add.Password = ""
-		l.changed(content.MovedMember, m.ID, m.Name,
+		l.changed(m,
 			"the password is hashed in a way that is not known; the member sets a new one by mail")
 	}
 	return add, nil
