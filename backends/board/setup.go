@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/moving"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
@@ -110,4 +111,13 @@ func (s *Server) Seed(ctx context.Context, from io.Reader, o seed.Options) (toke
 		return nil, err
 	}
 	return s.seeds.LoadFixture(ctx, from, o)
+}
+
+// Import imports the forum of another program into the board, which is set up first if its database is empty. The
+// report tells what was done, also with an error.
+func (s *Server) Import(ctx context.Context, o moving.Options) (*moving.Report, error) {
+	if _, err := s.setup(ctx); err != nil {
+		return nil, err
+	}
+	return moving.Import(ctx, o, s.seeds.LoadMoved)
 }

@@ -62,7 +62,7 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	s.Accounts = accounts.New(k, accounts.Options{Rights: s.Rights, Tokens: common.tokens})
 	s.Mails = mails.New(k, s.Rights)
 	s.Admin = admin.New(k, admin.Options{Rights: s.Rights, Posts: s.Posts, Accounts: s.Accounts})
-	s.seeds = seed.New(k, s.Accounts)
+	s.seeds = seed.New(k, s.Accounts, s.Attachments)
 	return s
 }
 

@@ -173,6 +173,13 @@ func (c *Call) Redirect(to, notice string) error {
 	return nil
 }
 
+// RedirectForGood redirects the browser to a page of the site, whose address has changed for good.
+func (c *Call) RedirectForGood(to string) error {
+	c.answered = true
+	http.Redirect(c.W, c.R, c.At(to), http.StatusMovedPermanently)
+	return nil
+}
+
 // short cuts a notice to maxNotice bytes, between characters.
 func short(notice string) string {
 	if len(notice) <= maxNotice {

@@ -45,15 +45,19 @@ func decode(text string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(text)
 }
 
-// foreign is a password that another program has hashed with PBKDF2 or scrypt.
+// foreign is a password that another program has hashed with PBKDF2, scrypt or phpass.
 type foreign struct {
 	sum    []byte
 	derive func(password []byte) []byte
 }
 
 // parseForeign parses the stored forms $pbkdf2-<digest>$i=…,l=…$salt$sum of Ory Hydra and $scrypt$ln=…,r=…,p=…$salt$sum
-// of passlib. ok is false for any other form, and for one that would cost too much to check.
+// of passlib, and the portable hashes of phpass. ok is false for any other form, and for one that would cost too much
+// to check.
 func parseForeign(stored string) (f foreign, ok bool) {
+	if f, ok = parsePhpass(stored); ok {
+		return f, true
+	}
 	parts := strings.Split(stored, "$")
 	if len(parts) != 5 || parts[0] != "" {
 		return f, false

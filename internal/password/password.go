@@ -74,22 +74,30 @@ func (h Hasher) Hash(ctx context.Context, password string) (stored string, err e
 // password of more than 72 bytes never matches a bcrypt hash, because bcrypt ignores the rest.
 //
 // It tries the password in normalization form C and, if that differs, also as it was typed, since another program may
-// have hashed it so. Both are always hashed, so that the time does not depend on what is stored.
+// have hashed it so. Programs such as phpBB escape a password for HTML first, so it tries that form, too, but only for
+// a hash of another program. All forms are always hashed, so that the time does not depend on what is stored.
 func (h Hasher) Verify(ctx context.Context, stored, password string) (ok bool, err error) {
 	forms := []string{norm.NFC.String(password)}
 	if forms[0] != password {
 		forms = append(forms, password)
 	}
-	compare := h.comparison(stored)
+	typed := len(forms)
+	if escaped := escapes.Replace(password); escaped != password {
+		forms = append(forms, escaped)
+	}
+	compare, imported := h.comparison(stored), Imported(stored)
 	err = h.run(ctx, func() {
-		for _, form := range forms {
-			if compare(form) {
+		for i, form := range forms {
+			if compare(form) && (i < typed || imported) {
 				ok = true
 			}
 		}
 	})
 	return ok, err
 }
+
+// escapes escapes a text for HTML as PHP's htmlspecialchars does by default in the versions that phpBB supports.
+var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
 // comparison returns a function that reports whether a text matches the stored form. The function always hashes the
 // text.
@@ -117,7 +125,7 @@ func (h Hasher) Stale(stored string) bool {
 }
 
 // Imported reports whether a stored form is one of another program that Verify accepts: bcrypt ($2a$, $2b$, $2y$) with
-// a cost from 10 to 16, PBKDF2 or scrypt; see parseForeign.
+// a cost from 10 to 16, PBKDF2, scrypt or phpass; see parseForeign.
 func Imported(stored string) bool {
 	_, ok := parseForeign(stored)
 	return ok || isBcrypt(stored)

@@ -25,8 +25,8 @@ var command = caddycmd.Command{
 	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
 	Short: "Manages the discussion board",
 	Long: `
-Manages the discussion board: its administrator, tokens of members, and fixtures for
-demos.
+Manages the discussion board: its administrator, tokens of members, fixtures for
+demos, and the import of forums from elsewhere.
 
 It uses the database of the configuration and works whether or not the server is
 running. A running server applies a change at once. Run it in the folder of the
@@ -44,7 +44,7 @@ func commands(root *cobra.Command) {
 	o.Add(root)
 	token := cli.Group(&cobra.Command{Use: "token", Short: "Manages the tokens of members"}, issueCommand(o),
 		revokeCommand(o))
-	cli.Group(root, initCommand(o), token, seedCommand(o), reencryptCommand(o))
+	cli.Group(root, initCommand(o), token, seedCommand(o), importCommand(o), reencryptCommand(o))
 }
 
 // session is what a subcommand works with: its input and output, and the open board.
@@ -60,7 +60,11 @@ func (o *options) run(work func(s *session, args []string) error) func(*cobra.Co
 		if err != nil {
 			return err
 		}
-		service := board.New(db, kernel.Options{}, zap.NewNop(), time.Now)
+		folder, err := s.App.FilesFolder(serviceName)
+		if err != nil {
+			return err
+		}
+		service := board.New(db, kernel.Options{Attachments: folder}, zap.NewNop(), time.Now)
 		defer service.Close()
 		if err := service.Ready(s.Ctx); err != nil {
 			return err

@@ -141,7 +141,7 @@ func (b *seedBar) show() {
 		full := int(percent * width / 100)
 		fmt.Fprintf(&line, "[%s%s] %3d%% ", strings.Repeat("#", full), strings.Repeat(".", width-full), percent)
 	}
-	for _, part := range []string{"users", "forums", "threads", "posts"} {
+	for _, part := range []string{"users", "members", "forums", "threads", "posts", "files"} {
 		if n := b.done[part]; n > 0 {
 			fmt.Fprintf(&line, " %d %s", n, part)
 		}

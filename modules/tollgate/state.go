@@ -82,6 +82,13 @@ func (a *App) Existing(s backup.State) (backup.State, error) {
 	return s, nil
 }
 
+// FilesFolder returns the folder in which the handlers of a service keep files. It is empty if they keep none in a
+// folder.
+func (a *App) FilesFolder(service string) (string, error) {
+	folders, err := a.folders()
+	return folders[service], err
+}
+
 // folders returns the folders with files, by service.
 func (a *App) folders() (map[string]string, error) {
 	folders := make(map[string]string)

@@ -77,11 +77,16 @@ func Note(c store.Conn, a *rights.Actor, f *Attachment) error {
 	if err := checkRoom(c, a, f); err != nil {
 		return err
 	}
+	return insert(c, f, f.CreatedAt)
+}
+
+// insert inserts the row of a file. removed is NULL, or when it was removed.
+func insert(c store.Conn, f *Attachment, removed any) error {
 	return c.Row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width,"+
 		" height, created_at, removed_at, stripped)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) RETURNING id",
 		f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.Null(f.Width), kernel.Null(f.Height),
-		f.CreatedAt, f.CreatedAt).Scan(&f.ID)
+		f.CreatedAt, removed).Scan(&f.ID)
 }
 
 // Noted returns the row of a file that was sent with a post, and whether it has been published, or removed by

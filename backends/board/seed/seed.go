@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -21,12 +22,15 @@ import (
 const (
 	seedBatch = 200     // elements in one transaction
 	SeedHead  = 1 << 20 // the first bytes of a fixture, whose digest identifies it
+
+	partThreads = "threads"
 )
 
 // Service loads fixtures into a board.
 type Service struct {
 	*kernel.Server
-	accounts *accounts.Service
+	accounts    *accounts.Service
+	attachments *attachments.Service
 }
 
 // Options are the callbacks of LoadFixture. All of them are called by the goroutine that calls LoadFixture.
@@ -41,8 +45,8 @@ type Options struct {
 }
 
 // New returns a Service that loads fixtures into a board.
-func New(board *kernel.Server, members *accounts.Service) *Service {
-	return &Service{Server: board, accounts: members}
+func New(board *kernel.Server, members *accounts.Service, files *attachments.Service) *Service {
+	return &Service{Server: board, accounts: members, attachments: files}
 }
 
 // LoadFixture loads a fixture, whose format Fixture documents. It reads the fixture as a stream, so a fixture may be
@@ -173,6 +177,8 @@ type SeedThread struct {
 	Locked bool       `json:"locked"`
 	Views  int64      `json:"views"`
 	Posts  []SeedPost `json:"posts"`
+
+	Moved *MovedThread `json:"-"` // nil in a fixture
 }
 
 // SeedPost is a post by a member, or by somebody who has no account any more.
@@ -185,6 +191,9 @@ type SeedPost struct {
 	EditedAt   time.Time `json:"editedAt"`   // default: never
 	EditedBy   string    `json:"editedBy"`   // a name; default: the author
 	EditReason string    `json:"editReason"`
+
+	Moved       int64 `json:"-"` // its id in another program; 0 in a fixture
+	MovedAuthor int64 `json:"-"` // the id there of the author; 0 means a guest
 }
 
 // SeedToken is a token to be created.
@@ -212,11 +221,15 @@ type seeder struct {
 	fixture  string
 	name     string         // name of the part that is being loaded
 	done     map[string]int // how many elements of each part are loaded
+	program  string         // from which a forum is imported; empty for a fixture
 	users    map[string]author
 	forums   map[string]int64
 	prefixes map[string]int64
 	made     []MadeToken // created in the running transaction
 	tokens   []MadeToken // created in committed transactions
+
+	movedForums  map[int64]int64  // the ids here by those in the other program
+	movedAuthors map[int64]author // by their ids in the other program
 }
 
 // author is the author of a post.
@@ -272,7 +285,7 @@ func (sd *seeder) part(d *json.Decoder, name string) error {
 		return stream(sd, d, name, sd.moderator)
 	case "prefixes":
 		return stream(sd, d, name, sd.prefix)
-	case "threads":
+	case partThreads:
 		return sd.threads(d)
 	case "tokens":
 		return stream(sd, d, name, sd.token)

@@ -57,23 +57,63 @@ type threadBatch struct {
 
 // wrap returns an error whose text begins with the place and the title of the thread.
 func (t *readyThread) wrap(err error) error {
+	if t.Moved != nil {
+		return &MovedError{content.MovedThread, t.Moved.ID, t.Title, err}
+	}
 	return fmt.Errorf("line %d, element %d, thread %q: %w", t.line, t.number, t.Title, err)
 }
 
-// threads loads the part with the threads. A second goroutine reads and renders the next batch while this one writes
-// the previous batch.
+// threadSource is where threads come from.
+type threadSource interface {
+	// more reports whether next will return another thread.
+	more() bool
+	// next reads the next thread and advances at to it. The thread is nil if an earlier run has loaded it, or if it is
+	// refused. An error means that nothing can be read after it.
+	next(at *place) (t *SeedThread, refused, err error)
+}
+
+// fixtureThreads are the threads of a fixture.
+type fixtureThreads struct {
+	sd *seeder
+	d  *json.Decoder
+}
+
+func (f fixtureThreads) more() bool { return f.d.More() }
+
+func (f fixtureThreads) next(at *place) (t *SeedThread, refused, err error) {
+	raw, err := f.sd.next(f.d, at)
+	if err != nil || at.number <= f.sd.done[partThreads] {
+		return nil, nil, err
+	}
+	t = new(SeedThread)
+	if err := decode(raw, t); err != nil {
+		return nil, (&readyThread{SeedThread: *t, place: *at}).wrap(err), nil
+	}
+	return t, nil, nil
+}
+
+// threads loads the part with the threads.
 func (sd *seeder) threads(d *json.Decoder) error {
 	if err := expect(d, '['); err != nil {
 		return err
 	}
+	if err := sd.loadThreads(fixtureThreads{sd, d}); err != nil {
+		return err
+	}
+	return expect(d, ']')
+}
+
+// loadThreads loads threads. A second goroutine reads and renders the next batch while this one writes the previous
+// batch.
+func (sd *seeder) loadThreads(from threadSource) error {
 	batches := make(chan threadBatch, 1)
 	stop := make(chan struct{})
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(batches)
 		var at place
-		for d.More() {
-			b := sd.readThreads(d, at)
+		for from.more() {
+			b := sd.readThreads(from, at)
 			at = b.last
 			select {
 			case batches <- b:
@@ -100,14 +140,14 @@ func (sd *seeder) threads(d *json.Decoder) error {
 				return err
 			}
 			posts += n
-			sd.progress("threads", b.last.number)
+			sd.progress(partThreads, b.last.number)
 			sd.progress("posts", posts)
 		}
 		if b.err != nil {
 			return b.err
 		}
 	}
-	return expect(d, ']')
+	return nil
 }
 
 // writeThreads adds a batch of threads and returns how many posts were added.
@@ -117,7 +157,7 @@ func (sd *seeder) writeThreads(threads []readyThread) (posts int, err error) {
 			if err := sd.addThreads(c, threads[from:to]); err != nil {
 				return err
 			}
-			return sd.note(c, "threads", threads[to-1].number)
+			return sd.note(c, partThreads, threads[to-1].number)
 		})
 		if err == nil {
 			posts += countPosts(threads[from:to])
@@ -136,23 +176,21 @@ func countPosts(threads []readyThread) (n int) {
 
 // readThreads reads and prepares the batch of threads behind the element at. It skips those that earlier runs have
 // loaded.
-func (sd *seeder) readThreads(d *json.Decoder, at place) (b threadBatch) {
+func (sd *seeder) readThreads(from threadSource, at place) (b threadBatch) {
 	b.last = at
-	for posts := 0; d.More() && len(b.threads) < SeedThreads && posts < seedPosts; {
-		t := readyThread{place: b.last}
-		raw, err := sd.next(d, &t.place)
-		if b.last = t.place; err != nil {
+	for posts := 0; from.more() && len(b.threads) < SeedThreads && posts < seedPosts; {
+		t, refused, err := from.next(&b.last)
+		if err != nil {
 			b.err = err
 			break
 		}
-		if t.number <= sd.done["threads"] {
+		if refused != nil {
+			b.refused = append(b.refused, refused)
+		}
+		if t == nil {
 			continue
 		}
-		if err := decode(raw, &t.SeedThread); err != nil {
-			b.refused = append(b.refused, t.wrap(err))
-			continue
-		}
-		b.threads = append(b.threads, t)
+		b.threads = append(b.threads, readyThread{SeedThread: *t, place: b.last})
 		posts += len(t.Posts)
 	}
 	failed := make([]error, len(b.threads))
@@ -185,16 +223,25 @@ func (sd *seeder) readThreads(d *json.Decoder, at place) (b threadBatch) {
 // prepare checks a thread and its posts by the rules of a new board, and renders the posts. Posts without a time get
 // now.
 func (t *readyThread) prepare(now kernel.Moment) (err error) {
+	if t.Moved != nil {
+		if err := t.Moved.Convert(&t.SeedThread); err != nil {
+			return err
+		}
+	}
 	if len(t.Posts) == 0 || len(t.Posts) > maxSeedPosts {
 		return fmt.Errorf("a thread has 1 to %d posts", maxSeedPosts)
 	}
-	if t.Title, err = kernel.SeedRules.CheckTitle(t.Title); err != nil {
+	checkTitle, checkMessage := kernel.SeedRules.CheckTitle, kernel.SeedRules.CheckMessage
+	if t.Moved != nil {
+		checkTitle, checkMessage = t.Moved.checkTitle, checkMoved
+	}
+	if t.Title, err = checkTitle(t.Title); err != nil {
 		return err
 	}
 	t.slug = kernel.Slug(t.Title)
 	t.posts = make([]readyPost, len(t.Posts))
 	for i, sp := range t.Posts {
-		if t.posts[i], err = preparePost(sp, now); err != nil {
+		if t.posts[i], err = preparePost(sp, checkMessage, now); err != nil {
 			return fmt.Errorf("post %d: %w", i+1, err)
 		}
 	}
@@ -202,15 +249,15 @@ func (t *readyThread) prepare(now kernel.Moment) (err error) {
 	return nil
 }
 
-// preparePost checks and renders a post.
-func preparePost(sp SeedPost, now kernel.Moment) (p readyPost, err error) {
+// preparePost checks and renders a post. The rule for its text is check.
+func preparePost(sp SeedPost, check func(string) (string, error), now kernel.Moment) (p readyPost, err error) {
 	switch {
-	case (sp.Author == "") == (sp.Guest == ""):
+	case sp.Moved == 0 && (sp.Author == "") == (sp.Guest == ""):
 		return p, errors.New("it has an author or a guest")
 	case utf8.RuneCountInString(sp.Guest) > 40 || !text.IsLine(sp.Guest+sp.EditedBy+sp.EditReason):
 		return p, errors.New("a name has 40 characters, and neither it nor a reason has control characters")
 	}
-	if sp.Message, err = kernel.SeedRules.CheckMessage(sp.Message); err != nil {
+	if sp.Message, err = check(sp.Message); err != nil {
 		return p, err
 	}
 	p = readyPost{SeedPost: sp, html: markup.Render(sp.Message), hash: posts.BodyHash(sp.Message), at: now}
@@ -247,12 +294,13 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 		postRows = bulk{"INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message," +
 			" message_html, render_version, body_hash, created_at," +
 			" edited_at, edited_by, edit_reason, edit_count) VALUES ", placeholders(15), nil}
+		moved = bulk{content.InsertMoved, content.InsertMovedRow, nil}
 		words = bulk{search.IndexRows(c.Dialect()) + "VALUES ", search.IndexRow(c.Dialect()), nil}
 	)
 	counts := seedCounts{make(map[int64]forumCount), make(map[int64]userCount), make(map[memberForum]int64)}
 	for i := range list {
 		t := &list[i]
-		in, err := sd.forumID(c, t.Forum)
+		in, err := sd.forumOf(c, t)
 		if err != nil {
 			return t.wrap(err)
 		}
@@ -277,6 +325,9 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 				title = t.Title
 			}
 			edits := kernel.Bool(!p.EditedAt.IsZero())
+			if p.Moved != 0 {
+				moved.add(sd.program, content.MovedPost, p.Moved, ids[n])
+			}
 			idRows.add(ids[n], row.ID, in, kernel.Null(by.id), p.visibility, held, p.at)
 			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, markup.Version,
 				p.hash, p.at,
@@ -284,12 +335,15 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 			words.add(search.IndexValues(c.Dialect(), ids[n], title, p.Message)...)
 		}
 		ids = ids[len(t.posts):]
+		if t.Moved != nil {
+			moved.add(sd.program, content.MovedThread, t.Moved.ID, row.ID)
+		}
 		counts.forum(&row)
 		threadRows.add(row.ID, in, t.Title, t.slug, kernel.Null(row.Author), row.AuthorName, kernel.Null(prefix),
 			row.Visibility, kernel.Bool(t.Sticky), kernel.Bool(t.Locked), row.Replies, t.Views,
 			row.First, row.Last, row.LastPoster, row.Created, row.LastAt, len(t.posts)+1)
 	}
-	for _, rows := range []*bulk{&threadRows, &idRows, &postRows, &words} {
+	for _, rows := range []*bulk{&threadRows, &idRows, &postRows, &moved, &words} {
 		if err := rows.insert(c); err != nil {
 			return err
 		}
@@ -307,6 +361,17 @@ func countPost(t *content.Thread, p *readyPost, id int64, n int, a author) {
 	}
 	t.Replies += int64(kernel.Bool(n > 0))
 	t.Last, t.LastPoster, t.LastAt = id, a.name, max(t.LastAt, p.at)
+}
+
+// forumOf returns the id of the forum of a thread.
+func (sd *seeder) forumOf(c store.Conn, t *readyThread) (int64, error) {
+	if t.Moved == nil {
+		return sd.forumID(c, t.Forum)
+	}
+	if id := sd.movedForums[t.Moved.Forum]; id != 0 {
+		return id, nil
+	}
+	return 0, fmt.Errorf("its forum %d was not imported", t.Moved.Forum)
 }
 
 // forumID returns the id of the forum with a slug, and caches it.
@@ -334,6 +399,9 @@ func (sd *seeder) prefixID(c store.Conn, label string) (int64, error) {
 
 // author returns the author of a post, and caches members by the names in the fixture.
 func (sd *seeder) author(c store.Conn, p SeedPost) (author, error) {
+	if p.Moved != 0 {
+		return sd.movedAuthor(c, p)
+	}
 	if p.Guest != "" {
 		return author{name: p.Guest}, nil
 	}

@@ -1,0 +1,153 @@
+package moving
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/internal/sqldump"
+)
+
+// phpbbGroups are the groups of phpBB and what guests and members may do in forums.
+type phpbbGroups struct {
+	names   map[int64]string            // of groups
+	members map[int64][]int64           // the users by group
+	options map[int64]string            // the names of rights by id
+	roles   map[int64][]phpbbSetting    // by role
+	rights  map[phpbbPlace][]phpbbRight // by group and forum
+}
+
+type phpbbPlace struct{ group, forum int64 }
+
+// phpbbRight is a right that a group has or not, or a role.
+type phpbbRight struct {
+	role int64
+	phpbbSetting
+}
+
+// phpbbSetting is a right: 1 allows it, and -1 never allows it.
+type phpbbSetting struct{ option, setting int64 }
+
+func newPHPBBGroups() phpbbGroups {
+	return phpbbGroups{
+		make(map[int64]string), make(map[int64][]int64), make(map[int64]string), make(map[int64][]phpbbSetting),
+		make(map[phpbbPlace][]phpbbRight),
+	}
+}
+
+func (g phpbbGroups) group(r *sqldump.Row) error {
+	g.names[r.Int("group_id")] = strings.ToUpper(r.Text("group_name"))
+	return nil
+}
+
+func (g phpbbGroups) member(r *sqldump.Row) error {
+	group := r.Int("group_id")
+	if r.Int("user_pending") == 0 {
+		g.members[group] = append(g.members[group], r.Int("user_id"))
+	}
+	return nil
+}
+
+func (g phpbbGroups) option(r *sqldump.Row) error {
+	g.options[r.Int("auth_option_id")] = r.Text("auth_option")
+	return nil
+}
+
+func (g phpbbGroups) role(r *sqldump.Row) error {
+	role := r.Int("role_id")
+	g.roles[role] = append(g.roles[role], phpbbSetting{r.Int("auth_option_id"), r.Int("auth_setting")})
+	return nil
+}
+
+func (g phpbbGroups) right(r *sqldump.Row) error {
+	place := phpbbPlace{r.Int("group_id"), r.Int("forum_id")}
+	g.rights[place] = append(g.rights[place], phpbbRight{
+		r.Int("auth_role_id"), phpbbSetting{r.Int("auth_option_id"), r.Int("auth_setting")},
+	})
+	return nil
+}
+
+// known reports whether the dump has the tables that rights need.
+func (g phpbbGroups) known() bool { return len(g.options) > 0 && len(g.rights) > 0 && len(g.names) > 0 }
+
+// may reports whether a group has a right in a forum.
+func (g phpbbGroups) may(group string, forum int64, option string) (may bool) {
+	for id, name := range g.names {
+		if name != group {
+			continue
+		}
+		for _, place := range []int64{0, forum} {
+			for _, right := range g.rights[phpbbPlace{id, place}] {
+				settings := []phpbbSetting{right.phpbbSetting}
+				if right.role != 0 {
+					settings = g.roles[right.role]
+				}
+				for _, s := range settings {
+					if g.options[s.option] != option {
+						continue
+					}
+					if s.setting < 0 {
+						return false
+					}
+					may = may || s.setting > 0
+				}
+			}
+		}
+	}
+	return may
+}
+
+// apply sets what guests and members may do in a forum. What the dump does not allow is not allowed.
+func (g phpbbGroups) apply(f *seed.MovedForum) {
+	for _, group := range []struct{ there, here string }{{"GUESTS", "guest"}, {"REGISTERED", "registered"}} {
+		sees := g.may(group.there, f.ID, "f_list") && (f.Type != "forum" || g.may(group.there, f.ID, "f_read"))
+		if !sees && !slices.Contains(f.Hidden, group.here) {
+			f.Hidden = append(f.Hidden, group.here)
+		}
+		if !sees || f.Type != "forum" || group.here == "guest" { // guests write nowhere
+			continue
+		}
+		if !g.may(group.there, f.ID, "f_post") {
+			f.Silent = append(f.Silent, group.here)
+		}
+		if !g.may(group.there, f.ID, "f_reply") {
+			f.Reading = append(f.Reading, group.here)
+		}
+	}
+}
+
+// shownNames is how many members of a group a note names.
+const shownNames = 20
+
+// notes tells who had rights that are not imported.
+func (g phpbbGroups) notes(names map[int64]string) (notes []string) {
+	custom := 0
+	for id, group := range g.names {
+		if group != "ADMINISTRATORS" && group != "GLOBAL_MODERATORS" {
+			if !slices.Contains([]string{"GUESTS", "REGISTERED", "REGISTERED_COPPA", "BOTS", "NEWLY_REGISTERED"}, group) {
+				custom++
+			}
+			continue
+		}
+		var list []string
+		for _, user := range g.members[id] {
+			if name := names[user]; name != "" {
+				list = append(list, name)
+			}
+		}
+		if slices.Sort(list); len(list) > shownNames {
+			list = append(list[:shownNames], fmt.Sprintf("and %d more", len(list)-shownNames))
+		}
+		if len(list) > 0 {
+			notes = append(notes, fmt.Sprintf("The members of %s get no rights of the board: %s. Give them rights on the page of "+
+				"the administration.", group, strings.Join(list, ", ")))
+		}
+	}
+	slices.Sort(notes)
+	if custom > 0 {
+		notes = append(notes, fmt.Sprintf("%d groups that the forum has made, and the rights of single members, are left out.",
+			custom))
+	}
+	return notes
+}

@@ -1,0 +1,323 @@
+package seed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Moved is a forum of another program.
+type Moved struct {
+	Program string // such as phpbb
+	Digest  string // identifies what is imported, so that an interrupted import goes on
+	Members []MovedMember
+	Forums  []MovedForum // parents before their children
+	Files   []MovedFile
+	// Threads is the number of threads, and Thread returns the one with an index, with its posts in their order. Only one
+	// goroutine calls Thread at a time.
+	Threads int
+	Thread  func(i int) (*SeedThread, error)
+}
+
+// MovedMember is a member of another program.
+type MovedMember struct {
+	ID int64
+	SeedUser
+	Hash        string // of the password; empty means none
+	BannedUntil kernel.Moment
+	LastActive  kernel.Moment
+}
+
+// MovedForum is a forum of another program. Its slug is made from its title.
+type MovedForum struct {
+	ID, Parent int64
+	SeedForum
+	// Hidden names the groups that do not see the forum, and Silent and Reading those that may not begin threads or reply
+	// in it.
+	Hidden, Silent, Reading []string
+}
+
+// MovedThread tells where a thread comes from.
+type MovedThread struct {
+	ID, Forum int64
+	// Convert completes the thread before it is checked, for example by converting its texts. Several goroutines call it
+	// for different threads at the same time.
+	Convert func(*SeedThread) error
+}
+
+// MovedFile is a file at a post of another program.
+type MovedFile struct {
+	ID, Post, Author int64
+	Name, Path       string // Path is where its content is
+	At               kernel.Moment
+}
+
+// MovedError is an error of something that is imported.
+type MovedError struct {
+	Kind string
+	ID   int64 // in the other program
+	Name string
+	Err  error
+}
+
+// Error implements error.
+func (e *MovedError) Error() string { return fmt.Sprintf("%s %d %q: %s", e.Kind, e.ID, e.Name, e.Err) }
+
+// Unwrap returns the reason.
+func (e *MovedError) Unwrap() error { return e.Err }
+
+// MovedOptions are the settings of LoadMoved. Its goroutine calls the callbacks.
+type MovedOptions struct {
+	// DryRun means that nothing is written.
+	DryRun bool
+	// Progress is called as by LoadFixture. Its parts are members, forums, threads, posts and files.
+	Progress func(part string, done int)
+	// LeftOut is called with what is not imported, and Changed with what is imported in another form.
+	LeftOut, Changed func(e *MovedError)
+}
+
+// LoadMoved imports a forum. What breaks a rule is left out, and the rest is imported. Each transaction also records
+// how much is done: an interrupted import goes on where it ended. No mail, notification or webhook is sent. It returns
+// an error if the database fails or the context ends.
+func (s *Service) LoadMoved(ctx context.Context, m *Moved, o MovedOptions) error {
+	sd := &seeder{
+		service: s, ctx: ctx, program: m.Program, fixture: m.Program + ":" + m.Digest, done: make(map[string]int),
+		users: make(map[string]author), forums: make(map[string]int64), prefixes: make(map[string]int64),
+		movedForums: make(map[int64]int64), movedAuthors: make(map[int64]author),
+	}
+	sd.Progress = o.Progress
+	sd.Refused = func(err error) {
+		moved, ok := errors.AsType[*MovedError](err)
+		if !ok {
+			moved = &MovedError{Kind: sd.name, Err: err}
+		}
+		o.LeftOut(moved)
+	}
+	l := &movedLoader{seeder: sd, Moved: m, MovedOptions: o, names: make(map[string]bool)}
+	if o.DryRun {
+		return l.check()
+	}
+	if err := sd.resume(); err != nil {
+		return err
+	}
+	return l.load()
+}
+
+// movedLoader is one run of LoadMoved.
+type movedLoader struct {
+	*seeder
+	*Moved
+	MovedOptions
+	names map[string]bool // of members, in a dry run
+	notes []*MovedError   // for Changed, of the running transaction
+	at    int             // the index of the next thread
+}
+
+func (l *movedLoader) load() error {
+	l.seeder.name = "members"
+	if err := loadMoved(l, l.Members, l.member); err != nil {
+		return err
+	}
+	l.seeder.name = "forums"
+	if err := loadMoved(l, l.Forums, l.forum); err != nil {
+		return err
+	}
+	if err := l.service.Read(l.ctx, func(c store.Conn) error {
+		return c.All("SELECT old_id, new_id FROM board_moved WHERE program = ? AND kind = ?",
+			[]any{l.program, content.MovedForum}, func(r store.Row) error {
+				var there, here int64
+				err := r.Scan(&there, &here)
+				l.movedForums[there] = here
+				return err
+			})
+	}); err != nil {
+		return err
+	}
+	l.seeder.name = partThreads
+	if err := l.loadThreads(l); err != nil {
+		return err
+	}
+	l.seeder.name = "files"
+	return l.files()
+}
+
+// loadMoved adds the elements of a list in batches, those that earlier runs have not added.
+func loadMoved[T any](l *movedLoader, list []T, add func(c store.Conn, element *T) error) error {
+	name := l.seeder.name
+	for begin := l.done[name]; begin < len(list); begin += seedBatch {
+		end := min(begin+seedBatch, len(list))
+		err := l.seeder.load(begin, end, func(from, to int) error {
+			err := l.service.Write(l.ctx, func(c store.Conn) error {
+				l.notes = nil
+				for i := from; i < to; i++ {
+					if err := add(c, &list[i]); err != nil {
+						return err
+					}
+				}
+				if err := rights.BumpPermissions(c); err != nil {
+					return err
+				}
+				return l.note(c, name, to)
+			})
+			if err == nil {
+				l.tell()
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	l.progress(name, len(list))
+	return nil
+}
+
+// tell calls Changed with what was noted.
+func (l *movedLoader) tell() {
+	for _, note := range l.notes {
+		l.Changed(note)
+	}
+	l.notes = nil
+}
+
+// more implements threadSource.
+func (l *movedLoader) more() bool { return l.at < l.Threads }
+
+// next implements threadSource.
+func (l *movedLoader) next(at *place) (t *SeedThread, refused, err error) {
+	i := l.at
+	l.at++
+	if at.number = l.at; l.at <= l.done[partThreads] {
+		return nil, nil, nil
+	}
+	t, err = l.Thread(i)
+	if refused, ok := errors.AsType[*MovedError](err); ok {
+		return nil, refused, nil
+	}
+	return t, nil, err
+}
+
+// check does what load does, without writing anything.
+func (l *movedLoader) check() error {
+	err := l.service.Read(l.ctx, func(c store.Conn) error {
+		for i := range l.Members {
+			if _, err := l.newMember(c, &l.Members[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	l.tell()
+	l.progress("members", len(l.Members))
+	for i := range l.Forums {
+		l.movedForums[l.Forums[i].ID] = 1
+	}
+	l.progress("forums", len(l.Forums))
+	posts := 0
+	for at := (place{}); l.more(); {
+		b := l.readThreads(l, at)
+		if b.err != nil {
+			return b.err
+		}
+		if err := l.ctx.Err(); err != nil {
+			return err
+		}
+		at = b.last
+		for _, err := range b.refused {
+			l.Refused(err)
+		}
+		posts += countPosts(b.threads)
+		l.progress(partThreads, l.at)
+		l.progress("posts", posts)
+	}
+	for i := range l.Files {
+		if _, err := l.file(&l.Files[i]); err != nil {
+			return err
+		}
+	}
+	l.progress("files", len(l.Files))
+	return nil
+}
+
+// movedAuthor returns the author of an imported post: a member, or somebody without an account.
+func (sd *seeder) movedAuthor(c store.Conn, p SeedPost) (author, error) {
+	guest := author{name: p.Guest}
+	if p.MovedAuthor == 0 {
+		return guest, nil
+	}
+	by, known := sd.movedAuthors[p.MovedAuthor]
+	if !known {
+		err := c.All("SELECT u.id, u.username FROM board_moved m JOIN board_users u ON u.id = m.new_id"+
+			" WHERE m.program = ? AND m.kind = ? AND m.old_id = ?", []any{sd.program, content.MovedMember, p.MovedAuthor},
+			func(r store.Row) error { return r.Scan(&by.id, &by.name) })
+		if err != nil {
+			return by, err
+		}
+		sd.movedAuthors[p.MovedAuthor] = by
+	}
+	if by.id == 0 {
+		return guest, nil
+	}
+	return by, nil
+}
+
+// Limits for imported texts, in characters. They are wider than those of the board, so that nothing is lost.
+const (
+	maxMovedTitle   = 120
+	maxMovedMessage = 1 << 20
+)
+
+// checkTitle returns the title of an imported thread in the form that the board needs.
+func (t *MovedThread) checkTitle(title string) (string, error) {
+	title = MovedLine(title, maxMovedTitle)
+	if text.Words(title) == 0 {
+		title = strings.TrimSpace(title + " " + kernel.Itoa(t.ID))
+	}
+	return title, nil
+}
+
+// MovedLine returns a text of another program as one line of at most limit characters, without control characters.
+func MovedLine(line string, limit int) string {
+	line = text.Normal(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+			return ' '
+		case unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, line))
+	if utf8.RuneCountInString(line) > limit {
+		line = text.Normal(string([]rune(line)[:limit-1]) + "…")
+	}
+	return line
+}
+
+// checkMoved returns the text of an imported post in the form that the board needs. An empty text becomes an ellipsis.
+func checkMoved(message string) (string, error) {
+	message = text.Lines(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {
+			return -1
+		}
+		return r
+	}, message))
+	if n := utf8.RuneCountInString(message); n > maxMovedMessage {
+		return "", fmt.Errorf("a text has %d characters, at most %d are accepted", n, maxMovedMessage)
+	}
+	if message == "" {
+		message = "…"
+	}
+	return message, nil
+}

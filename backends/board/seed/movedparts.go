@@ -1,0 +1,236 @@
+package seed
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// changed notes that a member is imported in another form.
+func (l *movedLoader) changed(m *MovedMember, format string, args ...any) {
+	l.notes = append(l.notes, &MovedError{content.MovedMember, m.ID, m.Name, fmt.Errorf(format, args...)})
+}
+
+// taken reports whether a row exists.
+func taken(c store.Conn, query string, args ...any) (bool, error) {
+	var n int
+	err := c.Row(query, args...).Scan(&n)
+	return n > 0, err
+}
+
+// freeName returns a name for a member: the one of the other program, without characters that names must not have, and
+// with a number if it is taken.
+func (l *movedLoader) freeName(c store.Conn, m *MovedMember) (string, error) {
+	const longest = 40
+	name := MovedLine(strings.Map(func(r rune) rune {
+		if strings.ContainsRune("<>\"'&@/\\", r) {
+			return '_'
+		}
+		return r
+	}, m.Name), longest)
+	if len([]rune(name)) < 2 {
+		name = strings.TrimSpace(name + " " + kernel.Itoa(m.ID))
+	}
+	base := []rune(name)
+	for n := 2; ; n++ {
+		if accounts.CheckName(name) == nil && !l.names[text.Fold(name)] {
+			found, err := taken(c, "SELECT count(*) FROM board_users WHERE username_key = ?", text.Fold(name))
+			if err != nil || !found {
+				return name, err
+			}
+		}
+		if n > 100 {
+			return "", &MovedError{content.MovedMember, m.ID, m.Name, errors.New("no name is free for the member")}
+		}
+		suffix := fmt.Sprintf(" %d", n)
+		name = text.Normal(string(base[:min(len(base), longest-len(suffix))])) + suffix
+	}
+}
+
+// newMember returns what is to be added for a member.
+func (l *movedLoader) newMember(c store.Conn, m *MovedMember) (add accounts.NewUser, err error) {
+	add = accounts.NewUser{
+		State: m.State, Groups: []string{"registered"}, MayClash: true, Now: l.service.Moment(),
+	}
+	if add.Name, err = l.freeName(c, m); err != nil {
+		return add, err
+	}
+	if l.DryRun {
+		l.names[text.Fold(add.Name)] = true
+	}
+	if add.Name != text.Normal(m.Name) {
+		l.changed(m, "the name is taken or not allowed; the member is %q", add.Name)
+	}
+	if m.Email != "" {
+		address, err := accounts.CheckEmail(m.Email)
+		if err != nil {
+			l.changed(m, "the mail address is none, and is left out")
+		} else if found, err := taken(c, "SELECT count(*) FROM board_users WHERE email_key = ?",
+			mailaddress.Key(address)); err != nil {
+			return add, err
+		} else if found {
+			l.changed(m, "another member has the same mail address; it is left out")
+		} else {
+			add.Email = address
+		}
+	}
+	if !m.JoinedAt.IsZero() {
+		add.Now = kernel.MomentOf(m.JoinedAt)
+	}
+	if add.Password = m.Hash; m.Hash != "" && !password.Known(m.Hash) {
+		add.Password = ""
+		l.changed(m,
+			"the password is hashed in a way that is not known; the member sets a new one by mail")
+	}
+	return add, nil
+}
+
+// member adds a member.
+func (l *movedLoader) member(c store.Conn, m *MovedMember) error {
+	add, err := l.newMember(c, m)
+	if err != nil {
+		return err
+	}
+	if err := accounts.AddUser(c, add); err != nil {
+		return &MovedError{content.MovedMember, m.ID, m.Name, err}
+	}
+	var id int64
+	if err := c.Row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(add.Name)).Scan(&id); err != nil {
+		return err
+	}
+	if _, err := c.Exec("UPDATE board_users SET title = ?, bio = ?, banned_until = ?, last_active_at = ? WHERE id = ?",
+		text.Normal(m.Title), text.Normal(m.Bio), zeroNull(m.BannedUntil), zeroNull(m.LastActive), id); err != nil {
+		return err
+	}
+	return content.NoteMoved(c, l.program, content.MovedMember, m.ID, id)
+}
+
+func zeroNull(at kernel.Moment) sql.NullInt64 { return sql.NullInt64{Int64: int64(at), Valid: at != 0} }
+
+// forum adds a forum and the rights of groups in it.
+func (l *movedLoader) forum(c store.Conn, f *MovedForum) error {
+	parent, err := content.Moved(c, l.program, content.MovedForum, f.Parent)
+	if err != nil {
+		return err
+	}
+	add := content.Forum{
+		Parent: parent, Kind: f.Type, Title: f.Title, Description: f.Description, Open: !f.Closed,
+		AllowThreads: true, AllowReplies: true,
+	}
+	if f.LinkURL != nil {
+		add.Link = sql.NullString{String: *f.LinkURL, Valid: true}
+	}
+	base := kernel.Slug(f.Title)
+	add.Slug = base
+	for n := 2; ; n++ {
+		found, err := taken(c, "SELECT count(*) FROM board_forums WHERE slug = ?", add.Slug)
+		if err != nil {
+			return err
+		}
+		if !found {
+			break
+		}
+		add.Slug = fmt.Sprintf("%s-%d", base, n)
+	}
+	id, err := content.AddForum(c, add)
+	if err != nil {
+		return &MovedError{content.MovedForum, f.ID, f.Title, err}
+	}
+	clears := make(map[string]rights.Mask)
+	for _, denied := range []struct {
+		groups []string
+		right  rights.Mask
+	}{{f.Hidden, rights.ForumView}, {f.Silent, rights.ThreadPost}, {f.Reading, rights.ReplyPost}} {
+		for _, group := range denied.groups {
+			clears[group] |= denied.right
+		}
+	}
+	for group, mask := range clears {
+		if _, err := c.Exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask)"+
+			" SELECT CAST(? AS BIGINT), id, 0, CAST(? AS BIGINT) FROM board_groups WHERE name = ?", id, mask, group,
+		); err != nil {
+			return err
+		}
+	}
+	return content.NoteMoved(c, l.program, content.MovedForum, f.ID, id)
+}
+
+// files adds the files at posts, those that earlier runs have not added, one in a transaction.
+func (l *movedLoader) files() error {
+	name := l.seeder.name
+	for i := l.done[name]; i < len(l.Files); i++ {
+		m := &l.Files[i]
+		f, err := l.file(m)
+		if err != nil {
+			return err
+		}
+		refused := ""
+		err = l.service.Write(l.ctx, func(c store.Conn) (err error) {
+			if f != nil {
+				if refused, err = l.addFile(c, m, f); err != nil {
+					return err
+				}
+			}
+			return l.note(c, name, i+1)
+		})
+		if err != nil {
+			return err
+		}
+		if refused != "" {
+			l.leaveFile(m, errors.New(refused))
+		}
+		l.progress(name, i+1)
+	}
+	return nil
+}
+
+func (l *movedLoader) leaveFile(m *MovedFile, why error) {
+	l.LeftOut(&MovedError{content.MovedFile, m.ID, m.Name, why})
+}
+
+// file stores the content of a file. The result is nil if the file is refused. In a dry run nothing is stored.
+func (l *movedLoader) file(m *MovedFile) (*attachments.Attachment, error) {
+	content, err := os.Open(m.Path)
+	if err != nil {
+		l.leaveFile(m, errors.New("its content is not in the folder"))
+		return nil, nil //nolint:nilerr // it is reported
+	}
+	defer content.Close() //nolint:errcheck // it was read
+	f, err := l.service.attachments.Take(l.ctx, m.Name, content, !l.DryRun)
+	if refused, ok := errors.AsType[*apierror.Error](err); ok && refused.Status < 500 {
+		l.leaveFile(m, err)
+		return nil, nil
+	}
+	return f, err
+}
+
+// addFile adds the row of a file, whose content is stored. refused tells why there is none.
+func (l *movedLoader) addFile(c store.Conn, m *MovedFile, f *attachments.Attachment) (refused string, err error) {
+	if f.Post, err = content.Moved(c, l.program, content.MovedPost, m.Post); err != nil || f.Post == 0 {
+		return "its post is not there", err
+	}
+	if f.User, err = content.Moved(c, l.program, content.MovedMember, m.Author); err != nil || f.User == 0 {
+		return "it is of somebody without an account", err
+	}
+	f.CreatedAt = m.At
+	if err := c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", f.Post).Scan(&f.Thread); err != nil {
+		return "", err
+	}
+	if err := attachments.Add(c, f); err != nil {
+		return "", err
+	}
+	return "", content.NoteMoved(c, l.program, content.MovedFile, m.ID, f.ID)
+}

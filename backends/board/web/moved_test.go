@@ -1,0 +1,58 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestOldAddresses checks that the addresses of an imported forum lead to the new pages for those who may see these,
+// and that others learn nothing from them.
+func TestOldAddresses(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, web.Options{})
+		open, staff := s.thread("Open thread"), s.thread("secretstaff thread")
+		post := s.number("SELECT min(id) FROM board_posts WHERE thread_id = " + itoa(open))
+		for kind, ids := range map[string][]int64{
+			"thread": {open, staff}, "post": {post, s.post("common secretheld post")}, "forum": {s.forum("public"), s.forum("staff")}, "member": {s.user("bob")},
+		} {
+			for i, id := range ids {
+				s.exec(fmt.Sprintf("INSERT INTO board_moved (program, kind, old_id, new_id) VALUES ('phpbb', '%s', %d, %d)", kind, 70+i, id))
+			}
+		}
+		guest, mod, ada := s.guest(), s.as("mod"), s.as("ada")
+		for _, test := range []struct {
+			browser *browser
+			path    string
+			want    string // empty: 404
+		}{
+			{guest, "/viewtopic.php?t=70", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/viewtopic.php?f=3&t=70&start=20", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/viewtopic.php?p=70", "/posts/" + itoa(post)},
+			{guest, "/viewtopic.php?t=999&p=70", "/posts/" + itoa(post)},
+			{guest, "/viewforum.php?f=70", "/forums/" + itoa(s.forum("public")) + "-public"},
+			{mod, "/memberlist.php?mode=viewprofile&u=70", "/members/" + itoa(s.user("bob"))},
+			{guest, "/viewtopic.php?t=71", ""},
+			{guest, "/viewtopic.php?p=71", ""},
+			{guest, "/viewforum.php?f=71", ""},
+			{guest, "/viewtopic.php?t=12345", ""},
+			{guest, "/viewtopic.php?t=70'", ""},
+			{guest, "/viewtopic.php", ""},
+			{guest, "/viewforum.php?f=-1", ""},
+			{guest, "/memberlist.php", ""},
+			{guest, "/download/file.php?id=70", ""},
+			{ada, "/viewtopic.php?t=71", "/threads/" + itoa(staff) + "-secretstaff-thread"},
+		} {
+			test.browser.Client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+			p := test.browser.Get(test.path)
+			location := p.Header.Get("Location")
+			if test.want == "" && (p.StatusCode != 404 || location != "") || test.want != "" && (p.StatusCode != 301 || location != test.want) {
+				t.Errorf("%s: %d, to %q, want %q", test.path, p.StatusCode, location, test.want)
+			}
+		}
+	})
+}

@@ -1,0 +1,287 @@
+// Package bbcode turns BBCode, the markup of forums, into Markdown. It knows the tags that phpBB, MyBB, XenForo and
+// others have in common. A tag that it does not know stays in the text as it is.
+package bbcode
+
+import (
+	"strings"
+)
+
+// maxDepth is the limit for tags within tags. Deeper ones are left out, and their content stays.
+const maxDepth = 24
+
+// Options are the settings of Markdown.
+type Options struct {
+	// File returns the Markdown of a file at the post that the text shows by its number and name. Default: the name.
+	File func(number, name string) string
+}
+
+// Markdown returns a text with BBCode as Markdown. Whatever the text is, the time and the size of the result are
+// proportional to its length.
+func Markdown(source string, o Options) string {
+	source = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(source)
+	root := parse(source)
+	return (&writer{Options: o}).blocks(root.children)
+}
+
+// kind is how a tag is treated.
+type kind int
+
+const (
+	plain   kind = iota // its content is shown without it
+	bold                // a style of letters
+	italic              //
+	strike              //
+	link                // an address with a text
+	address             // the content is the address
+	mail                //
+	picture             //
+	video               //
+	file                //
+	quote               //
+	spoiler             //
+	code                // the content is shown as it is, on lines of its own
+	letters             // the same within a line
+	list                //
+	item                //
+	heading             //
+	rule                // a line; it has no content
+	row                 // of a table
+	textual             // not a tag but a text
+)
+
+// kinds are the tags that are known.
+var kinds = map[string]kind{
+	"b": bold, "strong": bold, "bold": bold, "i": italic, "em": italic, "italic": italic, "s": strike, "strike": strike,
+	"del": strike, "u": plain, "ins": plain, "size": plain, "color": plain, "colour": plain, "font": plain,
+	"center": plain, "centre": plain, "left": plain, "right": plain, "justify": plain, "align": plain, "sub": plain,
+	"sup": plain, "highlight": plain, "background": plain, "indent": plain, "bgcolor": plain, "float": plain,
+	"table": plain, "tbody": plain, "thead": plain, "td": plain, "th": plain, "tr": row, "mention": plain, "user": plain,
+	"url": link, "link": link, "email": mail, "img": picture, "image": picture, "youtube": video, "video": video,
+	"media": video, "flash": plain, "attachment": file, "attach": file, "quote": quote, "blockquote": quote,
+	"spoiler": spoiler, "hide": spoiler, "code": code, "php": code, "html": code, "sql": code, "pre": code,
+	"codebox": code, "icode": letters, "tt": letters, "c": letters, "list": list, "ul": list, "ol": list, "*": item,
+	"li": item, "h1": heading, "h2": heading, "h3": heading, "h4": heading, "h5": heading, "h6": heading,
+	"heading": heading, "title": heading, "hr": rule,
+}
+
+// node is a tag with its content, or a text.
+type node struct {
+	kind
+	tag      string // in lower case
+	arg      string // what follows the equals sign, or the attributes
+	text     string // of a text, and of tags whose content is no BBCode
+	opening  string // the tag as it was written
+	children []*node
+}
+
+// tree builds nodes from a text.
+type tree struct {
+	source, lower string
+	open          []*node         // from the root to the innermost tag
+	missing       map[string]bool // closing tags that do not occur in the rest of the text
+	closed        map[string]int  // how often a tag was closed before its closing tag
+	over          map[string]int  // how many tags were left out since they were too deep
+}
+
+func parse(source string) *node {
+	t := &tree{
+		source: source, lower: lower(source), open: []*node{{kind: plain}}, missing: make(map[string]bool),
+		closed: make(map[string]int), over: make(map[string]int),
+	}
+	for at := 0; at < len(source); {
+		bracket := strings.IndexByte(source[at:], '[')
+		if bracket < 0 {
+			t.text(source[at:])
+			break
+		}
+		t.text(source[at : at+bracket])
+		at += bracket
+		end := t.tag(at)
+		if end == at {
+			end++
+			t.text("[")
+		}
+		at = end
+	}
+	for len(t.open) > 1 {
+		t.abandon()
+	}
+	return t.open[0]
+}
+
+// lower returns a text with the letters of ASCII in lower case, so that offsets stay.
+func lower(text string) string {
+	raw := []byte(text)
+	for i, b := range raw {
+		if b >= 'A' && b <= 'Z' {
+			raw[i] = b + 'a' - 'A'
+		}
+	}
+	return string(raw)
+}
+
+func (t *tree) top() *node { return t.open[len(t.open)-1] }
+
+func (t *tree) add(n *node) { t.top().children = append(t.top().children, n) }
+
+func (t *tree) text(text string) {
+	if text != "" {
+		t.add(&node{kind: textual, text: text})
+	}
+}
+
+// abandon ends the innermost tag, which is not closed: it stays in the text as it was written, unless its end is where
+// the tag around it ends.
+func (t *tree) abandon() {
+	n := t.top()
+	t.open = t.open[:len(t.open)-1]
+	siblings := t.top().children
+	if n.kind == item {
+		return
+	}
+	siblings = append(siblings[:len(siblings)-1], &node{kind: textual, text: n.opening})
+	t.top().children = append(siblings, n.children...)
+}
+
+// maxTag is the limit for the name of a tag, in bytes.
+const maxTag = 16
+
+func isTag(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '*' }
+
+// scanTag reads the tag that begins with a bracket. end is the offset behind it, or 0 if it is no tag.
+func (t *tree) scanTag(at int) (name, arg string, closing bool, end int) {
+	i := at + 1
+	if i < len(t.lower) && t.lower[i] == '/' {
+		closing = true
+		i++
+	}
+	begin := i
+	for i < len(t.lower) && i-begin < maxTag && isTag(t.lower[i]) {
+		i++
+	}
+	name = t.lower[begin:i]
+	if i == len(t.lower) || name == "" {
+		return "", "", false, 0
+	}
+	switch t.lower[i] {
+	case ']':
+		return name, "", closing, i + 1
+	case '=', ' ', ':':
+	default:
+		return "", "", false, 0
+	}
+	const maxArg = 512
+	rest := t.source[i : i+min(len(t.source)-i, maxArg)]
+	quote := byte(0)
+	for j := range len(rest) {
+		switch b := rest[j]; {
+		case b == '\n':
+			return "", "", false, 0
+		case quote != 0:
+			if b == quote {
+				quote = 0
+			}
+		case (b == '"' || b == '\'') && j > 0 && rest[j-1] == '=':
+			if strings.IndexByte(rest[j+1:], b) >= 0 {
+				quote = b
+			}
+		case b == ']':
+			return name, strings.TrimSpace(strings.TrimPrefix(rest[:j], "=")), closing, i + j + 1
+		}
+	}
+	return "", "", false, 0
+}
+
+// tag adds the tag at an offset and returns the offset behind it, or the same offset if there is no tag.
+func (t *tree) tag(at int) int {
+	name, arg, closing, end := t.scanTag(at)
+	k, known := kinds[name]
+	if end == 0 || !known {
+		return at
+	}
+	if closing {
+		return t.close(name, at, end)
+	}
+	n := &node{kind: k, tag: name, arg: arg, opening: t.source[at:end]}
+	switch {
+	case k == rule:
+		t.add(n)
+		return end
+	case k == link && arg == "":
+		n.kind = address
+	case k == item:
+		t.endItem()
+	}
+	if raw(n) {
+		if t.missing[name] {
+			return at
+		}
+		closing := strings.Index(t.lower[end:], "[/"+name+"]")
+		if closing < 0 {
+			t.missing[name] = true
+			return at
+		}
+		n.text = t.source[end : end+closing]
+		t.add(n)
+		return end + closing + len("[/]") + len(name)
+	}
+	if len(t.open) > maxDepth {
+		t.over[name]++
+		return end
+	}
+	t.add(n)
+	t.open = append(t.open, n)
+	return end
+}
+
+// raw reports whether the content of a tag is no BBCode.
+func raw(n *node) bool {
+	switch n.kind {
+	case address, picture, video, file, code, letters:
+		return true
+	case mail:
+		return n.arg == ""
+	default:
+		return false
+	}
+}
+
+// endItem ends the item of the innermost list.
+func (t *tree) endItem() {
+	for i := len(t.open) - 1; i > 0 && t.open[i].kind != list; i-- {
+		if t.open[i].kind == item {
+			t.endAt(i)
+			return
+		}
+	}
+}
+
+// endAt ends the tags from index i on.
+func (t *tree) endAt(i int) {
+	for _, n := range t.open[i+1:] {
+		t.closed[n.tag]++
+	}
+	t.open = t.open[:i]
+}
+
+// close ends the innermost open tag with a name.
+func (t *tree) close(name string, at, end int) int {
+	if t.over[name] > 0 {
+		t.over[name]--
+		return end
+	}
+	for i := len(t.open) - 1; i > 0; i-- {
+		if t.open[i].tag == name {
+			t.endAt(i)
+			return end
+		}
+	}
+	if t.closed[name] > 0 {
+		t.closed[name]--
+		return end
+	}
+	if name == "*" || name == "li" {
+		return end
+	}
+	return at
+}

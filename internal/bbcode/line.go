@@ -1,0 +1,180 @@
+package bbcode
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// lineOf returns the pieces of a line as Markdown. White space is outside of the marks of styles, since marks beside
+// white space are none.
+func lineOf(runs []run) string {
+	var line strings.Builder
+	for len(runs) > 0 {
+		n := 1
+		for n < len(runs) && runs[n].link == runs[0].link {
+			n++
+		}
+		text := styled(runs[:n])
+		if to := runs[0].link; to != "" && strings.TrimSpace(text) != "" {
+			bare := strings.TrimSpace(text)
+			begin := strings.Index(text, bare)
+			text = text[:begin] + "[" + bare + "](" + to + ")" + text[begin+len(bare):]
+			if bare == to {
+				text = strings.Replace(text, "["+bare+"]("+to+")", "<"+to+">", 1)
+			}
+		}
+		line.WriteString(text)
+		runs = runs[n:]
+	}
+	return guarded(strings.TrimSpace(line.String()))
+}
+
+// styled returns pieces with the marks of their styles.
+func styled(runs []run) string {
+	var (
+		out     strings.Builder
+		open    []style
+		pending string // white space that is not written yet
+	)
+	markOf := func(s style) string {
+		for _, m := range marks {
+			if m.style == s {
+				return m.mark
+			}
+		}
+		return ""
+	}
+	end := func(want style) {
+		for i := range open {
+			if open[i]&want == 0 {
+				for j := len(open) - 1; j >= i; j-- {
+					out.WriteString(markOf(open[j]))
+				}
+				open = open[:i]
+				return
+			}
+		}
+	}
+	for _, r := range runs {
+		core := r.text
+		if r.loose {
+			core = strings.TrimSpace(r.text)
+		}
+		if core == "" {
+			pending += r.text
+			continue
+		}
+		begin := strings.Index(r.text, core)
+		end(r.style)
+		out.WriteString(pending + r.text[:begin])
+		pending = r.text[begin+len(core):]
+		have := style(0)
+		for _, s := range open {
+			have |= s
+		}
+		for _, m := range marks {
+			if r.style&m.style != 0 && have&m.style == 0 {
+				out.WriteString(m.mark)
+				open = append(open, m.style)
+			}
+		}
+		out.WriteString(core)
+	}
+	end(0)
+	return out.String() + pending
+}
+
+// blockStart matches what would make a line something else than the text of a paragraph.
+var blockStart = regexp.MustCompile(`^(?:#{1,6}(?:\s|$)|[+=>-]|\d{1,9}[.)])`)
+
+// guarded returns a line that is not taken for the beginning of a block.
+func guarded(line string) string {
+	if !blockStart.MatchString(line) {
+		return line
+	}
+	if digits := strings.IndexFunc(line, func(r rune) bool { return r < '0' || r > '9' }); digits > 0 {
+		return line[:digits] + `\` + line[digits:]
+	}
+	return `\` + line
+}
+
+// bareURL matches an address in a text, which Markdown makes a link.
+var bareURL = regexp.MustCompile(`(?:https?://|www\.)[^\s<>"\[\]` + "`" + `]+`)
+
+// escape returns a text on one line as Markdown that shows it. Addresses stay as they are.
+func escape(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	if !strings.ContainsAny(text, "\\`*_[]<~|&") {
+		return text
+	}
+	var out strings.Builder
+	at := 0
+	for _, found := range bareURL.FindAllStringIndex(text, -1) {
+		if before, _ := utf8.DecodeLastRuneInString(text[:found[0]]); found[0] > 0 && isLetter(before) {
+			continue
+		}
+		escapeInto(&out, text, at, found[0])
+		out.WriteString(text[found[0]:found[1]])
+		at = found[1]
+	}
+	escapeInto(&out, text, at, len(text))
+	return out.String()
+}
+
+// entity matches what Markdown shows as another character.
+var entity = regexp.MustCompile(`^&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});`)
+
+// escapeInto writes a part of a text, with backslashes before what Markdown would understand.
+func escapeInto(out *strings.Builder, text string, from, to int) {
+	for i := from; i < to; i++ {
+		b := text[i]
+		switch b {
+		case '\\', '`', '*', '[', ']', '<', '~', '|':
+			out.WriteByte('\\')
+		case '_':
+			before, _ := utf8.DecodeLastRuneInString(text[:i])
+			after, _ := utf8.DecodeRuneInString(text[i+1:])
+			if !isLetter(before) || !isLetter(after) {
+				out.WriteByte('\\')
+			}
+		case '&':
+			if entity.MatchString(text[i:min(len(text), i+40)]) {
+				out.WriteByte('\\')
+			}
+		}
+		out.WriteByte(b)
+	}
+}
+
+func isLetter(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+
+// destination returns an address as the destination of a link, or nothing if it is none that the board would show.
+func destination(raw string) string {
+	raw = strings.TrimSpace(raw)
+	if strings.HasPrefix(strings.ToLower(raw), "www.") {
+		raw = "http://" + raw
+	}
+	u, err := url.Parse(strings.ReplaceAll(raw, " ", "%20"))
+	if err != nil || len(raw) > 2048 {
+		return ""
+	}
+	switch strings.ToLower(u.Scheme) {
+	case "http", "https":
+		if u.Host == "" {
+			return ""
+		}
+	case "mailto":
+	default:
+		return ""
+	}
+	return strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", `\`, "%5C", "\n", "", "\t", "%09",
+		"`", "%60", "|", "%7C").Replace(u.String())
+}

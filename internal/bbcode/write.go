@@ -1,0 +1,352 @@
+package bbcode
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+)
+
+// writer turns nodes into Markdown.
+type writer struct {
+	Options
+	out  strings.Builder
+	para []string // the lines of the paragraph
+	line []run
+}
+
+// run is a piece of a line.
+type run struct {
+	text  string // Markdown
+	style style
+	link  string // the address, or empty
+	loose bool   // it is a text, whose white space can be outside of marks
+}
+
+// style is a set of styles of letters.
+type style uint8
+
+const (
+	styleBold style = 1 << iota
+	styleItalic
+	styleStrike
+)
+
+// marks are the styles in the order in which their marks are written.
+var marks = []struct {
+	style
+	mark string
+}{{styleBold, "**"}, {styleItalic, "*"}, {styleStrike, "~~"}}
+
+// look is what the tags around a text say about it.
+type look struct {
+	style style
+	link  string
+}
+
+// blocks returns nodes as Markdown without white space around it.
+func (w *writer) blocks(nodes []*node) string {
+	inner := &writer{Options: w.Options}
+	inner.walk(nodes, look{})
+	inner.endParagraph()
+	return strings.Trim(inner.out.String(), "\n")
+}
+
+func (w *writer) walk(nodes []*node, l look) {
+	for _, n := range nodes {
+		w.node(n, l)
+	}
+}
+
+func (w *writer) node(n *node, l look) {
+	switch n.kind {
+	case textual:
+		w.text(n.text, l)
+	case bold:
+		w.walk(n.children, look{l.style | styleBold, l.link})
+	case italic:
+		w.walk(n.children, look{l.style | styleItalic, l.link})
+	case strike:
+		w.walk(n.children, look{l.style | styleStrike, l.link})
+	case link:
+		w.walk(n.children, look{l.style, cmp.Or(l.link, destination(unquote(n.arg)))})
+	case address:
+		w.address(n.text, destination(n.text), l)
+	case mail:
+		to := cmp.Or(unquote(n.arg), strings.TrimSpace(n.text))
+		if l.link == "" && strings.Contains(to, "@") {
+			l.link = destination("mailto:" + to)
+		}
+		w.text(n.text, l)
+		w.walk(n.children, l)
+	case picture:
+		w.picture(n, l)
+	case video:
+		w.video(n, l)
+	case file:
+		w.file(n, l)
+	case letters:
+		w.letters(n.text, l)
+	case quote:
+		w.quoted(author(n.arg), n.children)
+	case spoiler:
+		w.quoted(cmp.Or(unquote(n.arg), "Spoiler"), n.children)
+	case code:
+		w.code(n)
+	case list:
+		w.list(n)
+	case item: // outside of a list
+		if text := w.blocks(n.children); text != "" {
+			w.block(prefixed(text, "- ", "  "))
+		}
+	case heading:
+		w.heading(n)
+	case rule:
+		w.block("---")
+	case row:
+		w.endRow()
+		w.walk(n.children, l)
+		w.endRow()
+	case plain:
+		w.walk(n.children, l)
+		if n.tag == "td" || n.tag == "th" {
+			w.text(" ", l)
+		}
+	}
+}
+
+// text adds a text, whose line ends stay.
+func (w *writer) text(text string, l look) {
+	for {
+		line, rest, more := strings.Cut(text, "\n")
+		if line != "" {
+			w.line = append(w.line, run{escape(line), l.style, l.link, true})
+		}
+		if !more {
+			return
+		}
+		w.endLine()
+		text = rest
+	}
+}
+
+// add adds a piece of Markdown.
+func (w *writer) add(markdown string, l look) {
+	w.line = append(w.line, run{markdown, l.style, l.link, false})
+}
+
+// endLine ends a line. An empty line ends the paragraph.
+func (w *writer) endLine() {
+	line := lineOf(w.line)
+	w.line = w.line[:0]
+	if line == "" {
+		w.endParagraph()
+		return
+	}
+	w.para = append(w.para, line)
+}
+
+// endRow ends a line that has something.
+func (w *writer) endRow() {
+	if len(w.line) > 0 {
+		w.endLine()
+	}
+}
+
+func (w *writer) endParagraph() {
+	if len(w.line) > 0 {
+		if line := lineOf(w.line); line != "" {
+			w.para = append(w.para, line)
+		}
+		w.line = w.line[:0]
+	}
+	if len(w.para) > 0 {
+		w.write(strings.Join(w.para, "\\\n"))
+		w.para = w.para[:0]
+	}
+}
+
+// block adds lines that are no paragraph.
+func (w *writer) block(markdown string) {
+	w.endParagraph()
+	if markdown != "" {
+		w.write(markdown)
+	}
+}
+
+func (w *writer) write(markdown string) {
+	if w.out.Len() > 0 {
+		w.out.WriteString("\n\n")
+	}
+	w.out.WriteString(markdown)
+}
+
+// address adds a link whose text is its address.
+func (w *writer) address(text, to string, l look) {
+	if l.link == "" {
+		l.link = to
+	}
+	w.text(strings.TrimSpace(strings.ReplaceAll(text, "\n", " ")), l)
+}
+
+func (w *writer) picture(n *node, l look) {
+	to := destination(n.text)
+	if !strings.HasPrefix(to, "https://") { // the board shows no others
+		w.address(n.text, to, l)
+		return
+	}
+	w.add("![]("+to+")", l)
+}
+
+// videoID matches the id of a video at YouTube.
+var videoID = regexp.MustCompile(`^[A-Za-z0-9_-]{6,20}$`)
+
+func (w *writer) video(n *node, l look) {
+	id := strings.TrimSpace(n.text)
+	site := strings.ToLower(unquote(n.arg))
+	if videoID.MatchString(id) && (n.tag == "youtube" || site == "youtube") {
+		id = "https://www.youtube.com/watch?v=" + id
+	}
+	w.address(id, destination(id), l)
+}
+
+func (w *writer) file(n *node, l look) {
+	name := strings.TrimSpace(n.text)
+	if w.File == nil {
+		w.text(name, l)
+		return
+	}
+	w.add(w.File(unquote(n.arg), name), look{l.style, ""})
+}
+
+// letters adds a code within a line.
+func (w *writer) letters(text string, l look) {
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\n", " "))
+	if text == "" {
+		return
+	}
+	fence := strings.Repeat("`", longest(text, '`')+1)
+	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
+		text = " " + text + " "
+	}
+	w.add(fence+text+fence, l)
+}
+
+// longest returns the length of the longest row of a byte in a text.
+func longest(text string, b byte) (most int) {
+	for n, i := 0, 0; i < len(text); i++ {
+		if n++; text[i] != b {
+			n = 0
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// language matches the name of a language of programs.
+var language = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+#-]{0,19}$`)
+
+func (w *writer) code(n *node) {
+	text := strings.Trim(n.text, "\n")
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	name := unquote(n.arg)
+	if n.tag == "php" || n.tag == "html" || n.tag == "sql" {
+		name = n.tag
+	}
+	if !language.MatchString(name) {
+		name = ""
+	}
+	fence := strings.Repeat("`", max(3, longest(text, '`')+1))
+	w.block(fence + name + "\n" + text + "\n" + fence)
+}
+
+// quoted adds a quotation below the name of its author.
+func (w *writer) quoted(name string, children []*node) {
+	text := w.blocks(children)
+	if name != "" {
+		text = strings.TrimRight("**"+strings.TrimSpace(escape(name))+":**\n\n"+text, "\n")
+	}
+	if text != "" {
+		w.block(prefixed(text, "> ", "> "))
+	}
+}
+
+// prefixed puts a prefix before each line.
+func prefixed(text, first, others string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		prefix := others
+		if i == 0 {
+			prefix = first
+		}
+		lines[i] = strings.TrimRight(prefix+line, " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (w *writer) list(n *node) {
+	first, others := "- ", "  "
+	if kind := unquote(n.arg); n.tag == "ol" || n.tag == "list" && len(kind) == 1 && strings.Contains("1aAiI", kind) {
+		first, others = "1. ", "   "
+	}
+	var items []string
+	before := n.children
+	for i, child := range n.children {
+		if child.kind == item {
+			before = n.children[:i]
+			break
+		}
+	}
+	if text := w.blocks(before); text != "" {
+		w.block(text)
+	}
+	for _, child := range n.children[len(before):] {
+		nodes := child.children
+		if child.kind != item {
+			nodes = []*node{child}
+		}
+		if text := w.blocks(nodes); text != "" {
+			items = append(items, prefixed(text, first, others))
+		}
+	}
+	w.block(strings.Join(items, "\n"))
+}
+
+func (w *writer) heading(n *node) {
+	level := "## "
+	if n.tag >= "h3" && n.tag <= "h6" {
+		level = "### "
+	}
+	text := w.blocks(n.children)
+	if strings.Contains(text, "\n") {
+		w.block(text)
+		return
+	}
+	if text != "" {
+		w.block(level + text)
+	}
+}
+
+// unquote returns an argument without quotation marks.
+func unquote(arg string) string {
+	arg = strings.TrimSpace(arg)
+	if len(arg) >= 2 && (arg[0] == '"' || arg[0] == '\'') {
+		if end := strings.IndexByte(arg[1:], arg[0]); end >= 0 {
+			return strings.TrimSpace(arg[1 : end+1])
+		}
+	}
+	return arg
+}
+
+// attributes begin what follows the name of an author in the argument of a quotation.
+var attributes = regexp.MustCompile(
+	`(?i)(?:\s+(?:post_id|user_id|time|pid|dateline|msg_id|author|date)=.*|,\s*(?:post|member):.*|;\d+)$`)
+
+// author returns the name in the argument of a quotation.
+func author(arg string) string {
+	if !strings.HasPrefix(arg, `"`) && !strings.HasPrefix(arg, "'") {
+		return strings.TrimSpace(attributes.ReplaceAllString(" "+arg, ""))
+	}
+	return strings.TrimSpace(attributes.ReplaceAllString(unquote(arg), ""))
+}

@@ -1,0 +1,187 @@
+// Package sqldump reads the rows of a dump of MySQL or MariaDB, such as mysqldump, phpMyAdmin and the backup of a forum
+// write it: statements CREATE TABLE and INSERT. A dump is read as a stream, so it may be larger than memory. All other
+// statements are skipped; nothing of the dump is executed.
+package sqldump
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Limits for what a dump may have.
+const (
+	maxName    = 128
+	maxColumns = 1024
+	maxLists   = 10_000
+	maxRow     = 64 << 20 // bytes of all values of a row
+	bufferSize = 256 << 10
+	placeSize  = 16 << 10 // the buffer for a row that is read again
+)
+
+// ErrCompressed is returned for a dump that is compressed.
+var ErrCompressed = errors.New("the dump is compressed: decompress it first, for example with gunzip")
+
+// Dump is a dump that is open for reading. It must not be used by several goroutines at a time.
+type Dump struct {
+	file  source
+	lists []*columns
+	known map[string]int // the index in lists by the table and its columns
+	again *bufio.Reader
+	row   Row
+}
+
+// source is what a dump is read from: a file.
+type source interface {
+	io.ReadSeekCloser
+	io.ReaderAt
+}
+
+// columns are the columns of a table, as one or several statements name them.
+type columns struct {
+	table string
+	index map[string]int
+	count int
+}
+
+// Row is a row of a table. It is valid until the next row is read.
+type Row struct {
+	Table string
+	Line  int // where it begins; 0 if it was read by At
+	Place Place
+
+	columns *columns
+	cells   []cell
+	text    []byte
+}
+
+// Place is where a row of a Dump begins, for At.
+type Place struct {
+	Offset int64
+	list   int32
+}
+
+// cell is a value: its bytes in the text of the row.
+type cell struct {
+	from, to int
+	null     bool
+}
+
+// Open opens the dump in a file. It returns ErrCompressed for a file that is compressed.
+func Open(path string) (*Dump, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, 6)
+	n, err := io.ReadFull(file, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, errors.Join(err, file.Close())
+	}
+	for _, magic := range []string{"\x1f\x8b", "BZh", "PK\x03\x04", "\xfd7zXZ", "\x28\xb5\x2f\xfd"} {
+		if bytes.HasPrefix(head[:n], []byte(magic)) {
+			return nil, errors.Join(ErrCompressed, file.Close())
+		}
+	}
+	return &Dump{file: file, known: make(map[string]int)}, nil
+}
+
+// Close closes the file.
+func (d *Dump) Close() error { return d.file.Close() }
+
+// Scan reads the dump from its beginning and calls each with the rows of the tables that want accepts. Progress, if it
+// is not nil, is called now and then with the number of bytes that were read. Scan ends with the first error: that of
+// each, of the context, or one that names the line at which the dump is broken.
+func (d *Dump) Scan(ctx context.Context, want func(table string) bool, each func(*Row) error, progress func(int64),
+) error {
+	if _, err := d.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	s := &scanner{
+		in: bufio.NewReaderSize(d.file, bufferSize), line: 1, dump: d, want: want, each: each, ctx: ctx, progress: progress,
+	}
+	err := s.statements()
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("line %d: the dump ends in the middle of a statement: it is not complete", s.line)
+	}
+	return err
+}
+
+// At reads the row at a place that Scan has reported, for example to read the rows of a table in another order. The row
+// is valid until the next one is read.
+func (d *Dump) At(p Place) (*Row, error) {
+	section := io.NewSectionReader(d.file, p.Offset, 1<<62-p.Offset)
+	if d.again == nil {
+		d.again = bufio.NewReaderSize(section, placeSize)
+	} else {
+		d.again.Reset(section)
+	}
+	s := &scanner{in: d.again, line: 1, dump: d, at: p.Offset}
+	d.row.columns, d.row.Place = d.lists[p.list], p
+	d.row.Table = d.row.columns.table
+	if err := s.row(&d.row); err != nil {
+		return nil, fmt.Errorf("the dump has changed at byte %d: %w", p.Offset, err)
+	}
+	d.row.Line = 0
+	return &d.row, nil
+}
+
+// list returns the index of a list of columns.
+func (d *Dump) list(table string, names []string) (int, error) {
+	key := table + "\x00" + strings.Join(names, "\x00")
+	if i, ok := d.known[key]; ok {
+		return i, nil
+	}
+	if len(d.lists) == maxLists {
+		return 0, fmt.Errorf("there are more than %d lists of columns", maxLists)
+	}
+	c := &columns{table: table, index: make(map[string]int, len(names)), count: len(names)}
+	for i, name := range names {
+		c.index[name] = i
+	}
+	d.lists = append(d.lists, c)
+	d.known[key] = len(d.lists) - 1
+	return len(d.lists) - 1, nil
+}
+
+// Has reports whether the row has a column.
+func (r *Row) Has(column string) bool {
+	_, ok := r.columns.index[column]
+	return ok
+}
+
+// Text returns the value of a column as valid UTF-8. It is empty for NULL, and if there is no such column.
+func (r *Row) Text(column string) string {
+	i, ok := r.columns.index[column]
+	if !ok || r.cells[i].null {
+		return ""
+	}
+	return strings.ToValidUTF8(string(r.text[r.cells[i].from:r.cells[i].to]), "\uFFFD")
+}
+
+// Int returns the value of a column as an integer. It is 0 for anything else.
+func (r *Row) Int(column string) int64 {
+	i, ok := r.columns.index[column]
+	if !ok || r.cells[i].null {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(r.text[r.cells[i].from:r.cells[i].to]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// constraint reports whether a word begins a part of a CREATE TABLE statement that is no column.
+func constraint(word string) bool {
+	return slices.Contains([]string{
+		"PRIMARY", "KEY", "UNIQUE", "INDEX", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK", "PERIOD",
+	}, strings.ToUpper(word))
+}

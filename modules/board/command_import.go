@@ -1,0 +1,109 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/moving"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+func importCommand(o *options) *cobra.Command {
+	programs := strings.Join(moving.Programs(), ", ")
+	cmd := &cobra.Command{
+		Use:  "import --from <program> <dump> [--attachments <folder>] [--prefix <text>] [--dry-run]",
+		Args: cobra.ExactArgs(1), Short: "Imports a forum of another program from a dump of its database",
+		Long: `
+Imports a forum of another program from a dump of its MySQL or MariaDB database:
+members, who sign in with their passwords as before, forums, threads, posts, and
+with --attachments the files at posts from the folder where the program keeps them.
+Texts become Markdown. The addresses of the old forum lead to the new pages.
+Programs: ` + programs + `.
+
+What is there already stays as it is. A member whose name is taken gets another one.
+What the board cannot have is left out. Each is named in the report, by its id in the
+old forum. --dry-run reads and checks all, prints the report, and changes nothing.
+
+The dump is not compressed, and is read as a stream: it may be of any size.
+Interrupted, the same command goes on where it stopped; what was imported is not
+imported again. No mail, notification or webhook is sent. Guide:
+docs/how-to/move-a-forum.md.
+`,
+	}
+	var from moving.Options
+	flags := cmd.Flags()
+	flags.StringVar(&from.From, "from", "", "The program: "+programs+" (required)")
+	flags.StringVar(&from.Attachments, "attachments", "", "The folder with the files at posts. Default: they are left out")
+	flags.StringVar(&from.Prefix, "prefix", "", "What the names of tables begin with. Default: phpbb_")
+	flags.BoolVar(&from.DryRun, "dry-run", false, "Only check, and change nothing")
+	cli.Required(cmd, "from")
+	cmd.RunE = o.run(func(s *session, args []string) error {
+		from.Dump = args[0]
+		info, err := os.Stat(from.Dump)
+		if err != nil {
+			return err
+		}
+		if from.Attachments != "" {
+			if folder, err := os.Stat(from.Attachments); err != nil || !folder.IsDir() {
+				return errors.Join(fmt.Errorf("--attachments: %s is no folder", from.Attachments), err)
+			}
+		}
+		bar := &seedBar{
+			out: s.Notes, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: info.Size(), began: time.Now(),
+			done: make(map[string]int),
+		}
+		from.Progress = func(part string, done int64) {
+			if part == "bytes" {
+				bar.read.Store(done)
+				return
+			}
+			bar.read.Store(info.Size())
+			bar.tell(part, int(done))
+		}
+		report, err := s.Import(s.Ctx, from)
+		bar.end()
+		if report == nil {
+			return err
+		}
+		return errors.Join(err, s.Answer(report, func(w io.Writer) { printReport(w, report) }))
+	})
+	return cmd
+}
+
+// printReport prints the report of an import for people.
+func printReport(w io.Writer, r *moving.Report) {
+	for _, line := range r.Lines {
+		_, _ = fmt.Fprintln(w, line)
+	}
+	if r.More > 0 {
+		_, _ = fmt.Fprintf(w, "and %d more\n", r.More)
+	}
+	for _, note := range r.Notes {
+		_, _ = fmt.Fprintln(w, "note:", note)
+	}
+	verb := "imported"
+	if r.DryRun {
+		verb = "read"
+	}
+	for _, counts := range []struct {
+		what string
+		of   map[string]int64
+	}{{verb, r.Done}, {"left out", r.LeftOut}, {"changed", r.Changed}} {
+		var list []string
+		for _, kind := range slices.Sorted(maps.Keys(counts.of)) {
+			list = append(list, fmt.Sprintf("%d %s", counts.of[kind], kind))
+		}
+		if len(list) > 0 {
+			_, _ = fmt.Fprintf(w, "%s: %s\n", counts.what, strings.Join(list, ", "))
+		}
+	}
+}
