@@ -1,7 +1,9 @@
 package locale
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/language"
@@ -15,8 +17,8 @@ const (
 )
 
 // Choose returns the language for a reader. Each wish is a text in the form of the header Accept-Language (RFC 9110,
-// section 12.5.4), and earlier ones take precedence: the first wish that names a language which there is decides. A
-// wish that is empty or malformed is ignored. Without a match, Choose returns the default language.
+// section 12.5.4), and earlier ones take precedence: the first wish that names a language which there is decides. What is
+// malformed in a wish is ignored. Without a match, Choose returns the default language.
 func (s *Languages) Choose(wishes ...string) *Language {
 	if s == nil || len(s.list) == 0 {
 		return nil
@@ -53,10 +55,27 @@ func parse(wish string) []language.Tag {
 	if wish = cut(wish); wish == "" {
 		return nil
 	}
-	parts := strings.SplitN(wish, ",", maxTags+1)
-	tags, _, err := language.ParseAcceptLanguage(strings.Join(parts[:min(len(parts), maxTags)], ","))
-	if err != nil {
-		return nil
+	type weighted struct {
+		tag    language.Tag
+		weight float32
+	}
+	var list []weighted
+	for i, part := range strings.SplitN(wish, ",", maxTags+1) {
+		if i == maxTags {
+			break
+		}
+		tags, weights, err := language.ParseAcceptLanguage(part)
+		if err != nil {
+			continue // one language that is unknown does not concern the others
+		}
+		for j, tag := range tags {
+			list = append(list, weighted{tag, weights[j]})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b weighted) int { return cmp.Compare(b.weight, a.weight) })
+	tags := make([]language.Tag, len(list))
+	for i := range list {
+		tags[i] = list[i].tag
 	}
 	return tags
 }
