@@ -39,7 +39,7 @@ func TestAccount(t *testing.T) {
 // TestLanguages runs the case of testdata/npm/authserver_languages.mjs in a headless Chromium that asks for German.
 func TestLanguages(t *testing.T) {
 	t.Parallel()
-	_, issuer, mails := accountSite(t, accountKeys+"dcr: {enabled: true}\n")
+	_, issuer, mails := accountSite(t, accountKeys+"dcr: {mode: open}\n")
 	e2e.RunBrowserBeside(t, "authserver_languages.mjs", "ISSUER="+issuer, "MAILS_URL="+mails)
 }
 

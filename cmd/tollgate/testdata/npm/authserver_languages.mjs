@@ -82,8 +82,8 @@ inBrowser('registration, sign-in, consent and account in German', { locale: 'de-
   await tab.goto(`${url}/account`);
   await sound(tab, 'Ihr Konto');
   await tab.getByRole('heading', { name: 'Aktivitäten der letzten 30 Tage' }).waitFor();
-  await tab.goto(`${url}/nirgends`);
-  await sound(tab, 'Seite nicht gefunden');
+  await tab.goto(`${url}/confirm-address?link=none`);
+  await sound(tab, 'Dieser Link ist abgelaufen');
 
   // An application that asks for English is heard, and what the person has set comes first.
   await tab.goto(`${url}/account?ui_locales=en`);
