@@ -17,8 +17,8 @@ const (
 )
 
 // Choose returns the language for a reader. Each wish is a text in the form of the header Accept-Language (RFC 9110,
-// section 12.5.4), and earlier ones take precedence: the first wish that names a language which there is decides. What is
-// malformed in a wish is ignored. Without a match, Choose returns the default language.
+// section 12.5.4), and earlier ones take precedence: the first wish that names a language which there is decides.
+// What is malformed in a wish is ignored. Without a match, Choose returns the default language.
 func (s *Languages) Choose(wishes ...string) *Language {
 	if s == nil || len(s.list) == 0 {
 		return nil
@@ -46,8 +46,8 @@ func (s *Languages) Match(wish string) *Language {
 	return nil
 }
 
-// Wish returns a list of language tags that are separated by spaces, such as the parameter ui_locales of OpenID Connect,
-// in the form that Choose takes.
+// Wish returns a list of language tags that are separated by spaces, such as the parameter ui_locales of OpenID
+// Connect, in the form that Choose takes.
 func Wish(tags string) string { return strings.Join(strings.Fields(cut(tags)), ",") }
 
 // parse returns the languages of a wish, the preferred ones first.

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Language is a language with its texts. It is safe for concurrent use. A nil *Language is English without a catalogue.
+// Language is a language with its texts. It is safe for concurrent use. A nil *Language is English without a
+// catalogue.
 type Language struct {
 	// Name is what the language calls itself, such as Deutsch.
 	Name string
@@ -59,7 +60,8 @@ func (l *Language) compile() {
 	}
 	// The pattern that states most comes first.
 	slices.SortFunc(l.patterns, func(a, b pattern) int {
-		return cmp.Or(len(b.matches.String())-len(a.matches.String()), strings.Compare(a.matches.String(), b.matches.String()))
+		one, other := a.matches.String(), b.matches.String()
+		return cmp.Or(len(other)-len(one), strings.Compare(one, other))
 	})
 }
 
@@ -80,12 +82,14 @@ func (l *Language) Tag() string {
 	return l.tag
 }
 
-// Translate returns a text, which is named by its English form. values are names of placeholders, each followed by its value.
+// Translate returns a text, which is named by its English form. values are names of placeholders, each followed by
+// its value.
 func (l *Language) Translate(english string, values ...any) string {
 	return fill(l.form(english, alone), values, plain)
 }
 
-// TranslateHTML works like Translate for a text with markup. Values are escaped, except for those of the type template.HTML.
+// TranslateHTML works like Translate for a text with markup. Values are escaped, except for those of the type
+// template.HTML.
 func (l *Language) TranslateHTML(english string, values ...any) template.HTML {
 	return template.HTML(fill(l.form(english, alone), values, escaped)) //nolint:gosec // a text of a catalogue, and what is escaped
 }

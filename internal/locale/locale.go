@@ -1,14 +1,14 @@
-// Package locale shows texts of the program in the language of their reader. The source has each text in English, and a
-// catalogue has its translations into another language:
+// Package locale shows texts of the program in the language of their reader. The source has each text in English, and
+// a catalogue has its translations into another language:
 //
 //	l := languages.Choose(r.Header.Get("Accept-Language"))
 //	l.Translate("Signed in as {name}", "name", user.Name)
 //	l.Plural(n, "{n} code is left", "{n} codes are left")
 //	l.Message(err.Message) // an English sentence that was composed elsewhere
 //
-// A catalogue is a JSON file that is named for its language, such as de.json. A text without a translation is shown in
-// English. Catalogues of several folders are combined, later ones replacing entries of earlier ones, so that an operator
-// can change texts of the program, also English ones. See File for the format.
+// A catalogue is a JSON file that is named for its language, such as de.json. A text without a translation is shown
+// in English. Catalogues of several folders are combined, later ones replacing entries of earlier ones, so that an
+// operator can change texts of the program, also English ones. See File for the format.
 package locale
 
 import (
@@ -52,9 +52,9 @@ type File struct {
 	Name string `json:"name,omitempty"`
 	// Formats are how dates and numbers are written.
 	Formats *Formats `json:"formats,omitempty"`
-	// Texts are the translations by English text. Placeholders have their names in braces, as in the English text. A text
-	// with a number has one form for each plural category of the language (Unicode CLDR), such as one and other; it is
-	// found by the English form of other.
+	// Texts are the translations by English text. Placeholders have their names in braces, as in the English text. A
+	// text with a number has one form for each plural category of the language (Unicode CLDR), such as one and other;
+	// it is found by the English form of other.
 	Texts map[string]Forms `json:"texts,omitempty"`
 	// Messages are the translations of sentences that are already composed when they are translated, such as those of
 	// errors. A placeholder of the English text matches any text. They are compared without regard to the case of the
@@ -100,8 +100,8 @@ type Languages struct {
 }
 
 // Load reads the catalogues of folders. Each *.json file in a folder is one. offered limits the languages; if it is
-// empty, there are all that have a catalogue, and English. fallback is the tag of the default language, and must be one
-// of them. An error names the file and what is wrong in it.
+// empty, there are all that have a catalogue, and English. fallback is the tag of the default language, and must be
+// one of them. An error names the file and what is wrong in it.
 func Load(fallback string, offered []string, folders ...fs.FS) (*Languages, error) {
 	found := map[string]*Language{English: newLanguage(English)}
 	for _, folder := range append([]fs.FS{own()}, folders...) {

@@ -167,9 +167,10 @@ func (a *Accounts) Choose(ctx context.Context, secret, pass string, name *string
 	return a.Users.Choose(ctx, a.proof(l, secret), pass, name)
 }
 
-// Register creates a pending user and mails them a link that completes the account. If there is an active user with the
-// address, that user is notified instead; the caller does not learn of it. The error has status 403 if registration is
-// closed, 422 if the address or name is invalid or its domain is not allowed, and 429 if there are too many requests.
+// Register creates a pending user and mails them a link that completes the account. If there is an active user with
+// the address, that user is notified instead; the caller does not learn of it. The error has status 403 if
+// registration is closed, 422 if the address or name is invalid or its domain is not allowed, and 429 if there are
+// too many requests.
 func (a *Accounts) Register(ctx context.Context, email, name, from string) error {
 	if err := a.Registration.admits(email); err != nil {
 		return err
@@ -210,8 +211,8 @@ func (a *Accounts) ask(
 	return speak(ctx, c, id, err)
 }
 
-// speak sets the language of a mail that was just requested to that of the request. It does the same work if there is no
-// mail, whose id is 0.
+// speak sets the language of a mail that was just requested to that of the request. It does the same work if there is
+// no mail, whose id is 0.
 func speak(ctx context.Context, c store.Conn, id int64, err error) error {
 	if err != nil {
 		return err

@@ -34,8 +34,8 @@ var (
 	}
 )
 
-// browserName returns a readable name for a User-Agent in a language, such as Firefox on Linux. For an unknown browser it uses the
-// first word, and for an empty User-Agent it returns "Unknown browser".
+// browserName returns a readable name for a User-Agent in a language, such as Firefox on Linux. For an unknown
+// browser it uses the first word, and for an empty User-Agent it returns "Unknown browser".
 func browserName(in *locale.Language, agent string) string {
 	browser, system := named(browserWords, agent), named(systemWords, agent)
 	if browser == "" {

@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/locale"
 )
 
-// The language of a page is the one that the user has set. Otherwise it is the one that the application has asked for by
-// ui_locales (OpenID Connect Core, section 3.1.2.1), which a cookie stores for the pages that follow, or else the one
-// that the browser asks for.
+// The language of a page is the one that the user has set. Otherwise it is the one that the application has asked for
+// by ui_locales (OpenID Connect Core, section 3.1.2.1), which a cookie stores for the pages that follow, or else the
+// one that the browser asks for.
 
 const (
 	languageCookie = "authserver_language"
@@ -37,8 +37,8 @@ func (c *call) prefer() {
 	c.R = c.R.WithContext(locale.NewContext(c.Context(), c.Language()))
 }
 
-// keepLanguage stores the language of a wish for the pages that follow. Without a wish it removes what is stored; a wish
-// for languages that there are not is ignored.
+// keepLanguage stores the language of a wish for the pages that follow. Without a wish it removes what is stored; a
+// wish for languages that there are not is ignored.
 func (c *call) keepLanguage(wish string) {
 	if wish == "" {
 		if _, err := c.R.Cookie(languageCookie); err == nil {

@@ -129,7 +129,8 @@ func (c *call) askAddress() error {
 }
 
 func (c *call) confirmAddress() error {
-	return c.Then(c.Accounts.SetAddress(c.Context(), c.Form.Text("link")), accountPath, c.T("Your mail address is changed."))
+	return c.Then(c.Accounts.SetAddress(c.Context(), c.Form.Text("link")), accountPath,
+		c.T("Your mail address is changed."))
 }
 
 // moveAddress mails a link to the new address that the user wants to have.

@@ -107,7 +107,8 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 	shown := own().In(o.Languages)
 	if o.Brand != nil {
 		var err error
-		if shown, err = pages.NewBrandedLook("authserver", files, nil, o.Brand, o.Languages, new(frame), samples); err != nil {
+		shown, err = pages.NewBrandedLook("authserver", files, nil, o.Brand, o.Languages, new(frame), samples)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -214,7 +215,8 @@ func (w *web) begin(p *pages.Call) (*call, error) {
 	f := w.frame()
 	if c.session != nil {
 		c.SignedIn(c.session.User.ID)
-		f.User = cmp.Or(c.session.User.Email, c.T("your account")) // the address is unknown while the database does not answer
+		// The address is unknown while the database does not answer.
+		f.User = cmp.Or(c.session.User.Email, c.T("your account"))
 	}
 	c.Name, c.Call.Site = w.Name, f
 	return c, nil

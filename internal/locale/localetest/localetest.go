@@ -185,8 +185,8 @@ func (x *Texts) command(where string, command *parse.CommandNode) {
 }
 
 // Source adds the texts of the Go files of a folder, except for tests: those in calls of T, Translate, TranslateHTML,
-// Plural and PluralHTML, and the messages of errors. composes has further functions whose messages are shown, with the index of the
-// argument. only limits the files.
+// Plural and PluralHTML, and the messages of errors. composes has further functions whose messages are shown, with
+// the index of the argument. only limits the files.
 func (x *Texts) Source(t testing.TB, folder string, composes map[string]int, only ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
