@@ -227,9 +227,10 @@ func (s *Languages) List() []*Language {
 
 // Tags returns the tags of the languages in alphabetical order.
 func (s *Languages) Tags() []string {
-	var tags []string
-	for _, l := range s.List() {
-		tags = append(tags, l.Tag())
+	list := s.List()
+	tags := make([]string, len(list))
+	for i, l := range list {
+		tags[i] = l.Tag()
 	}
 	slices.Sort(tags)
 	return tags

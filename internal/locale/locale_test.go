@@ -37,7 +37,7 @@ const catalogue = `{
 
 func load(t *testing.T, fallback string, offered []string, folders ...fstest.MapFS) *locale.Languages {
 	t.Helper()
-	all := []fs.FS{folder("de.json", catalogue)}
+	all := append(make([]fs.FS, 0, 1+len(folders)), folder("de.json", catalogue))
 	for _, one := range folders {
 		all = append(all, one)
 	}

@@ -72,8 +72,8 @@ func TestLanguages(t *testing.T) {
 		english.get("/account?ui_locales=de").language(t, "de")
 
 		// The setting of the user comes first, in every browser.
-		account := b.get(b.tries(annMail, annPass).leads(t, "/")).language(t, "de")
-		account = b.get("/account").is(t, http.StatusOK, `<option value="de" lang="de">Deutsch</option>`, `<option value="en" lang="en">English</option>`)
+		b.get(b.tries(annMail, annPass).leads(t, "/")).language(t, "de")
+		account := b.get("/account").is(t, http.StatusOK, `<option value="de" lang="de">Deutsch</option>`, `<option value="en" lang="en">English</option>`)
 		b.post("/account/language", with(account.Fields(), "language", "xx")).leads(t, "/account")
 		b.get("/account").language(t, "de")
 		b.post("/account/language", with(account.Fields(), "language", "en")).leads(t, "/account")
