@@ -36,6 +36,7 @@ func TestCatalogue(t *testing.T) {
 		"the id must have at most 100 characters, and neither a slash nor a colon",
 		"there is a password and the hash of one; give one of them",
 		"the hash must be one of argon2id, bcrypt with a cost from 10 to 16, PBKDF2 or scrypt, and not too costly to check",
+		"no mails are sent: mail.url is not set", "the mail was not sent: X",
 		"nobody is signed in", "the server is not available right now, try again shortly",
 		"the memory of sign-ins is not available right now, try again shortly", // of the catalogue of the package pages
 	)
