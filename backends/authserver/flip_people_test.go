@@ -219,6 +219,29 @@ var flipsOfPeople = map[string]flip{
 		}
 		return strconv.FormatBool(strings.Contains(newLab(t, s).ask(http.MethodGet, "/", "").Body.String(), "Our house"))
 	}},
+	"pages.language": {Other: "de", Want: [2]string{"en", "de"}, See: func(t *testing.T, s settings) string {
+		return languageOf(newLab(t, s), "fr")
+	}},
+	"pages.languages": {Other: `["en"]`, Want: [2]string{"de", "en"}, See: func(t *testing.T, s settings) string {
+		return languageOf(newLab(t, s), "de")
+	}},
+	"pages.texts": {Other: "$DIR", Want: [2]string{"en", "fr"}, See: func(t *testing.T, s settings) string {
+		if s["pages.texts"] != "" {
+			s["pages.texts"] = t.TempDir()
+			if err := os.WriteFile(filepath.Join(s["pages.texts"], "fr.json"), []byte("{}"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return languageOf(newLab(t, s), "fr")
+	}},
+}
+
+// languageOf returns the language of a page for a browser that asks for one.
+func languageOf(l *lab, accept string) string {
+	page := l.ask(http.MethodGet, "/login", "", "Accept-Language", accept).Body.String()
+	_, tag, _ := strings.Cut(page, `<html lang="`)
+	tag, _, _ = strings.Cut(tag, `"`)
+	return tag
 }
 
 // mailed returns the mail that is sent to a user who has forgotten the password.

@@ -41,8 +41,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -192,9 +194,13 @@ func (s *Server) wire() error {
 		return err
 	}
 	r.allUp = s.allUpstreams(upstream)
+	languages, err := s.languages()
+	if err != nil {
+		return err
+	}
 	r.accounts = &account.Accounts{
 		Server: k, Users: r.users, Login: r.login, Consents: r.consents, Tokens: r.tokens, Catalog: r.catalog, Feed: r.audit,
-		Mail: s.mail, Site: s.host(), Grace: c.Accounts.DeletionGrace,
+		Mail: s.mail, Languages: languages, Site: s.host(), Grace: c.Accounts.DeletionGrace,
 		Registration: account.Registration{
 			Open:    c.Accounts.Registration == config.RegistrationOpen,
 			Domains: c.Accounts.RegistrationDomains,
@@ -205,7 +211,7 @@ func (s *Server) wire() error {
 		Brokers: r.brokers, Connections: r.connected, Mount: path,
 		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure,
 		NoPassword: !c.OIDC.ShowLocalLogin, Users: r.users, Upstream: upstream, Upstreams: r.upstreams,
-		Brand: s.brand(), Bar: s.bar, SignedOut: s.tellSignedOut(),
+		Languages: languages, Brand: s.brand(), Bar: s.bar, SignedOut: s.tellSignedOut(),
 	}); err != nil {
 		return err
 	}
@@ -337,6 +343,23 @@ func (s *Server) brand() fs.FS {
 	return os.DirFS(s.config.Pages.Folder)
 }
 
+// languages returns the languages of the pages and mails.
+func (s *Server) languages() (*locale.Languages, error) {
+	c := s.config.Pages
+	folders := []fs.FS{pages.Catalogues(), web.Catalogues()}
+	if c.Texts != "" {
+		if _, err := os.ReadDir(c.Texts); err != nil {
+			return nil, fmt.Errorf("pages.texts: %w", err)
+		}
+		folders = append(folders, os.DirFS(c.Texts))
+	}
+	languages, err := locale.Load(c.Language, c.Languages, folders...)
+	if err != nil {
+		return nil, fmt.Errorf("pages.language, pages.languages and pages.texts: %w", err)
+	}
+	return languages, nil
+}
+
 // tokenUser returns the subject of a token; it is the zero User if there is no such user.
 func (s *Server) tokenUser(ctx context.Context, id string) (tokens.User, error) {
 	u, err := s.rooms.users.Find(ctx, id)
@@ -353,6 +376,7 @@ func (s *Server) tokenUser(ctx context.Context, id string) (tokens.User, error) 
 func (s *Server) openIDMetadata() map[string]any {
 	metadata := s.rooms.openid.Metadata()
 	metadata["scopes_supported"] = openid.Names()
+	metadata["ui_locales_supported"] = s.rooms.accounts.Languages.Tags()
 	return metadata
 }
 

@@ -89,6 +89,16 @@ type Top struct {
 	Home string // target of the name
 	// At returns the URL of a file that every page uses, or of the brand. It returns "" if the page has no such file.
 	At func(name string) string
+	// Translate returns a text in the language of the page. Default: English.
+	Translate func(english string) string
+}
+
+// T returns a text in the language of the page.
+func (t Top) T(english string) string {
+	if t.Translate == nil {
+		return english
+	}
+	return t.Translate(english)
 }
 
 // Address returns the URL of a file.
@@ -96,8 +106,8 @@ func (t Top) Address(name string) string { return t.At(name) }
 
 // Templates has the template "brand", whose data is a Top. The header of a page begins with it.
 const Templates = `{{define "brand"}}<a class="brand" href="{{.Home}}">{{with .Picture}}<img src="{{.}}" alt="" height="28">{{end}}<span>{{.Called}}</span>{{with .Part}}<span class="part">{{.}}</span>{{end}}</a>
-{{with .Menu}}<details class="services"><summary>{{with $.Address "icons.svg"}}<svg class="icon" aria-hidden="true"><use href="{{.}}#services"/></svg>{{end}}<span>Services</span></summary>
-<nav aria-label="Services"><ul>
+{{with .Menu}}<details class="services"><summary>{{with $.Address "icons.svg"}}<svg class="icon" aria-hidden="true"><use href="{{.}}#services"/></svg>{{end}}<span>{{$.T "Services"}}</span></summary>
+<nav aria-label="{{$.T "Services"}}"><ul>
 {{range .}}<li><a href="{{.URL}}"{{if eq .Name $.Current}} aria-current="true"{{end}}>{{.Title}}</a></li>
 {{end}}</ul></nav></details>
 {{end}}{{end}}`

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
@@ -19,13 +20,14 @@ import (
 // NewBrandedLook works like NewLook with an additional folder of the operator, which has the same two subfolders. Its
 // templates and files replace those with the same names, its parts replace the parts that they define, and its
 // static/name.css follows the other style sheets. Each page is rendered once with a sample of its data, and with site
-// as Call.Site. An error names the file and the line.
+// as Call.Site. languages are those of Look.In. An error names the file and the line.
 func NewBrandedLook(
-	name string, files fs.FS, funcs template.FuncMap, folder fs.FS, site any, samples map[string]any,
+	name string, files fs.FS, funcs template.FuncMap, folder fs.FS, languages *locale.Languages, site any,
+	samples map[string]any,
 ) (*Look, error) {
 	refusal := &apierror.Error{Status: http.StatusTooManyRequests, Message: "A sample.", RetryAfter: time.Minute}
 	samples = maps.Clone(samples)
-	samples["error"] = faultOf(refusal)
+	samples["error"] = faultOf(refusal, nil)
 	for _, file := range glob(folder, "templates/*.html") {
 		if _, known := samples[pageOf(file)]; !known && !isParts(file) {
 			return nil, fmt.Errorf("%s: there is no such page; there are %s",
@@ -36,12 +38,18 @@ func NewBrandedLook(
 	if err != nil {
 		return nil, err
 	}
+	l = l.In(languages)
 	for _, page := range slices.Sorted(maps.Keys(samples)) {
 		if err := l.try(page, site, samples[page]); err != nil {
 			return nil, fmt.Errorf("templates/%s.html: %w", page, err)
 		}
 	}
-	return l, l.bare.ExecuteTemplate(io.Discard, "bare", l.bareOf("", look.Bar{}, refusal))
+	in := languages.Choose()
+	t, err := l.bareIn(in)
+	if err != nil {
+		return nil, err
+	}
+	return l, t.ExecuteTemplate(io.Discard, "bare", l.bareOf(in, "", look.Bar{}, refusal))
 }
 
 // try renders a page and discards it.

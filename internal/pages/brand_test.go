@@ -31,7 +31,7 @@ func TestBranded(t *testing.T) {
 	folder["templates/our_parts.html"] = &fstest.MapFile{Data: []byte(`{{define "top"}}our top{{end}}`)}
 	folder["static/shop.css"] = &fstest.MapFile{Data: []byte("h1 { color: blue; }")}
 	folder["static/logo.svg"] = &fstest.MapFile{Data: []byte("<svg>logo</svg>")}
-	look, err := NewBrandedLook("shop", oneThing, nil, folder, nil, samples)
+	look, err := NewBrandedLook("shop", oneThing, nil, folder, nil, nil, samples)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +81,13 @@ func TestBrandedRefuses(t *testing.T) {
 		"\n{{define": "thing.html:2", `{{define "main"}}{{.Data.Nothing}}{{end}}`: "thing.html:1", "{{define \"main\"}}\n<a href='{{.Data.Title}}{{end}}": "thing.html",
 		`{{define "main"}}{{template "gone" .}}{{end}}`: "gone", `{{define "main"}}{{unknown}}{{end}}`: "thing.html:1",
 	} {
-		_, err := NewBrandedLook("shop", oneThing, nil, brand("templates/thing.html", text), nil, samples)
+		_, err := NewBrandedLook("shop", oneThing, nil, brand("templates/thing.html", text), nil, nil, samples)
 		if err == nil || !strings.Contains(err.Error(), tells) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for name, tells := range map[string]string{"templates/thign.html": "there are error, thing", "templates/x_parts.html": "x_parts.html:1"} {
-		_, err := NewBrandedLook("shop", oneThing, nil, brand(name, "{{if}}"), nil, samples)
+		_, err := NewBrandedLook("shop", oneThing, nil, brand(name, "{{if}}"), nil, nil, samples)
 		if err == nil || !strings.Contains(err.Error(), tells) {
 			t.Errorf("%s: %v", name, err)
 		}

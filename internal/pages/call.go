@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/origin"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
@@ -34,8 +35,9 @@ type Call struct {
 	Site any
 
 	site     *site
-	person   string // id of the signed-in user; empty for a guest
-	browser  string // the result of Browser; empty before its first call
+	language *locale.Language // nil for English
+	person   string           // id of the signed-in user; empty for a guest
+	browser  string           // the result of Browser; empty before its first call
 	ids      []id
 	images   string // further sources of images for the policy
 	forms    string // further targets of forms for the policy
@@ -50,7 +52,9 @@ type Call struct {
 
 func newCall(s *site, w http.ResponseWriter, r *http.Request) *Call {
 	inbound.Default.Keep(w, r)
-	return &Call{W: w, R: r, Query: Fields{values: r.URL.Query()}, Zone: time.UTC, site: s}
+	c := &Call{W: w, R: r, Query: Fields{values: r.URL.Query()}, Zone: time.UTC, site: s}
+	c.Prefer()
+	return c
 }
 
 // headers sets the headers of every page.
@@ -60,6 +64,9 @@ func (c *Call) headers() {
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Add("Vary", "Cookie")
+	if len(c.site.look.languages.List()) > 1 {
+		h.Add("Vary", "Accept-Language")
+	}
 	c.noStore()
 	c.setPolicy()
 	if c.concealed {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
@@ -38,10 +39,10 @@ var headings = map[int]string{
 	http.StatusServiceUnavailable:    "Not available right now",
 }
 
-func faultOf(e *apierror.Error) Fault {
+func faultOf(e *apierror.Error, in *locale.Language) Fault {
 	return Fault{
-		Status: e.Status, Heading: cmp.Or(headings[e.Status], headings[http.StatusInternalServerError]),
-		Message: sentence(e.Message), Wait: e.RetryAfter,
+		Status: e.Status, Heading: in.Translate(cmp.Or(headings[e.Status], headings[http.StatusInternalServerError])),
+		Message: sentence(in.Message(e.Message)), Wait: e.RetryAfter,
 	}
 }
 
@@ -63,14 +64,14 @@ func (c *Call) fail(err error) {
 		c.W.Header().Set("Retry-After", seconds(e.RetryAfter))
 	}
 	if c.begun {
-		fault := faultOf(e)
+		fault := faultOf(e, c.language)
 		err := c.show(e.Status, "error", fault.Heading, fault, nil)
 		if err == nil {
 			return
 		}
 		c.site.logger.Error("error page failed", zap.Error(err))
 	}
-	header, body := c.site.look.errorPage(c.site.mount, c.site.bar(c.R), e)
+	header, body := c.site.look.errorPage(c.language, c.site.mount, c.site.bar(c.R), e)
 	if c.site.closed {
 		header.Del("Referrer-Policy") // a stricter one is set
 	}
@@ -82,12 +83,18 @@ func (c *Call) fail(err error) {
 // ErrorPage returns the header and the body of an error page that needs nothing of the service, for requests that are
 // refused in front of it or that it cannot serve.
 func (l *Look) ErrorPage(mount string, e *apierror.Error) (http.Header, []byte) {
-	return l.errorPage(mount, look.Bar{}, e)
+	return l.errorPage(l.languages.Choose(), mount, look.Bar{}, e)
 }
 
-func (l *Look) errorPage(mount string, bar look.Bar, e *apierror.Error) (http.Header, []byte) {
+func (l *Look) errorPage(
+	in *locale.Language, mount string, bar look.Bar, e *apierror.Error,
+) (http.Header, []byte) {
 	var out bytes.Buffer
-	if err := l.bare.ExecuteTemplate(&out, "bare", l.bareOf(mount, bar, e)); err != nil {
+	t, err := l.bareIn(in)
+	if err == nil {
+		err = t.ExecuteTemplate(&out, "bare", l.bareOf(in, mount, bar, e))
+	}
+	if err != nil {
 		panic(err) // a test of each service runs it
 	}
 	return http.Header{
@@ -105,10 +112,10 @@ type bare struct {
 	Top   look.Top
 }
 
-func (l *Look) bareOf(mount string, bar look.Bar, e *apierror.Error) bare {
+func (l *Look) bareOf(in *locale.Language, mount string, bar look.Bar, e *apierror.Error) bare {
 	top := look.Top{
-		Bar: bar, Home: mount + "/",
+		Bar: bar, Home: mount + "/", Translate: func(english string) string { return in.Translate(english) },
 		At: func(name string) string { return l.address(mount, bar.Brand, name) },
 	}
-	return bare{faultOf(e), mount, l.links(mount, bar.Brand), top}
+	return bare{faultOf(e, in), mount, l.links(mount, bar.Brand), top}
 }

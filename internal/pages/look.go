@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/webassets"
 )
@@ -20,9 +21,13 @@ var own embed.FS
 // Look holds the templates and static files of a service, which all its sites share.
 type Look struct {
 	name  string
-	pages map[string]*template.Template // by file name, each within the layout
-	bare  *template.Template
+	pages map[string]*template.Template // by file name, each within the layout; they are only cloned
+	bare  *template.Template            // only cloned, too
 	files *webassets.Files
+
+	languages *locale.Languages // nil: English only
+	spoken    *spoken
+	funcs     template.FuncMap // of the service
 }
 
 // NewLook reads templates/*.html and static/* of a service. funcs is added to the functions of words.go. name begins
@@ -39,8 +44,11 @@ func NewLook(name string, files fs.FS, funcs template.FuncMap, shared ...fs.FS) 
 
 // newLook reads the folders. Files of later folders replace those of earlier ones.
 func newLook(name string, funcs template.FuncMap, folders ...fs.FS) (*Look, error) {
-	l := &Look{name: name, pages: make(map[string]*template.Template), files: webassets.New("default-src 'none'")}
-	all := maps.Clone(words)
+	l := &Look{
+		name: name, pages: make(map[string]*template.Template), files: webassets.New("default-src 'none'"),
+		spoken: newSpoken(), funcs: funcs,
+	}
+	all := wordsIn(nil)
 	all["asset"] = l.asset
 	maps.Copy(all, funcs)
 	l.bare = template.New("").Funcs(all)

@@ -788,7 +788,7 @@ func TestFields(t *testing.T) {
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	once := func(path, word string, texts ...string) string {
-		c := newCall(&site{}, nil, httptest.NewRequest(http.MethodPost, path, nil))
+		c := newCall(&site{look: new(Look)}, nil, httptest.NewRequest(http.MethodPost, path, nil))
 		c.Form.values = url.Values{"once": {word}}
 		return c.Once(texts...)
 	}

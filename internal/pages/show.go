@@ -3,7 +3,6 @@ package pages
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"html/template"
 	"net/http"
 	"strconv"
@@ -60,10 +59,12 @@ func (v *View) Bar() look.Bar { return v.bar }
 // Top returns what the bar begins with.
 func (v *View) Top() look.Top {
 	site := v.call.site
-	top := look.Top{Bar: v.bar, Name: v.Name, Part: site.part, Home: v.At("/")}
+	top := look.Top{Bar: v.bar, Name: v.Name, Part: site.part, Home: v.At("/"), Translate: v.translate}
 	top.At = func(name string) string { return site.look.address(site.mount, v.bar.Brand, name) }
 	return top
 }
+
+func (v *View) translate(english string) string { return v.call.T(english) }
 
 // Links returns the style sheets, the icon and the script of the page.
 func (v *View) Links() template.HTML { return v.call.site.look.links(v.call.site.mount, v.bar.Brand) }
@@ -88,7 +89,7 @@ func (v *View) With(data any) *View {
 func (v *View) Problem(field string) string {
 	for _, p := range v.Problems {
 		if p.Field == field {
-			return sentence(p.Message)
+			return sentence(v.call.language.Message(p.Message))
 		}
 	}
 	return ""
@@ -131,7 +132,7 @@ func (c *Call) ShowForm(refusal error, name, title string, data any) error {
 		message := e.Message
 		if e.RetryAfter > 0 {
 			c.W.Header().Set("Retry-After", seconds(e.RetryAfter))
-			message += " (" + duration(e.RetryAfter) + ")"
+			message = c.language.Message(message) + " (" + duration(c.language, e.RetryAfter) + ")"
 		}
 		problems = []apierror.Detail{{Message: message}}
 	}
@@ -139,9 +140,9 @@ func (c *Call) ShowForm(refusal error, name, title string, data any) error {
 }
 
 func (c *Call) show(status int, name, title string, data any, problems []apierror.Detail) error {
-	t, ok := c.site.look.pages[name]
-	if !ok {
-		return fmt.Errorf("there is no page %q", name)
+	t, err := c.site.look.page(c.language, name)
+	if err != nil {
+		return err
 	}
 	v := &View{
 		Title: title, Name: c.Name, Site: c.Site, Data: data, Problems: problems,
@@ -166,6 +167,9 @@ func (c *Call) show(status int, name, title string, data any, problems []apierro
 	}
 	c.answered = true
 	c.W.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if len(c.site.look.languages.List()) > 1 {
+		c.W.Header().Set("Content-Language", c.language.Tag())
+	}
 	c.W.Header().Set("Content-Length", strconv.Itoa(out.Len()))
 	c.W.WriteHeader(status)
 	if c.R.Method != http.MethodHead {

@@ -8,18 +8,26 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 )
 
-// words are the functions of all templates.
-var words = template.FuncMap{
-	"plural":   plural,
-	"bytes":    bytesOf,
-	"count":    number,
-	"sentence": sentence,
-	"duration": duration,
-	"link":     func(href, label string) link { return link{href, label} },
-	"yes":      func(b *bool) bool { return b != nil && *b },
-	"deref":    deref,
+// wordsIn returns the functions of all templates for a language.
+func wordsIn(in *locale.Language) template.FuncMap {
+	return template.FuncMap{
+		"t":        in.TranslateHTML,
+		"tn":       in.PluralHTML,
+		"language": in.Tag,
+		"scripted": func() template.HTMLAttr { return scripted(in) },
+		"plural":   plural,
+		"bytes":    bytesOf,
+		"count":    number,
+		"sentence": func(text string) string { return sentence(in.Message(text)) },
+		"duration": func(d time.Duration) string { return duration(in, d) },
+		"link":     func(href, label string) link { return link{href, label} },
+		"yes":      func(b *bool) bool { return b != nil && *b },
+		"deref":    deref,
+	}
 }
 
 // link is the data of the template "more". Without an Href the template shows nothing.
@@ -37,26 +45,26 @@ func deref(text *string) string {
 func (v *View) When(at any) template.HTML {
 	switch t := at.(type) {
 	case int64:
-		return moment(t, v.Zone())
+		return moment(v.call.language, t, v.Zone())
 	case time.Time:
 		if t.IsZero() {
-			return moment(0, v.Zone())
+			return moment(v.call.language, 0, v.Zone())
 		}
-		return moment(t.UnixMicro(), v.Zone())
+		return moment(v.call.language, t.UnixMicro(), v.Zone())
 	case interface{ Time() time.Time }:
-		return moment(t.Time().UnixMicro(), v.Zone())
+		return moment(v.call.language, t.Time().UnixMicro(), v.Zone())
 	}
 	return ""
 }
 
 // moment shows a time in microseconds since 1970. Zero means never.
-func moment(micros int64, zone *time.Location) template.HTML {
+func moment(in *locale.Language, micros int64, zone *time.Location) template.HTML {
 	if micros == 0 {
-		return "never"
+		return in.TranslateHTML("never")
 	}
 	t := time.UnixMicro(micros).In(zone)
-	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + t.Format("Monday, 2 January 2006, 15:04:05 MST") + `">` + //nolint:gosec // digits, names of months and zones
-		t.Format("2 Jan 2006, 15:04") + `</time>`)
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + template.HTMLEscapeString(in.Exact(t)) + `">` + //nolint:gosec // escaped
+		template.HTMLEscapeString(in.Moment(t)) + `</time>`)
 }
 
 // Plural returns a number with its noun.
@@ -113,16 +121,16 @@ func Capital(text string) string {
 func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }
 
 // duration returns a wait in words.
-func duration(d time.Duration) string {
+func duration(in *locale.Language, d time.Duration) string {
 	switch {
 	case d <= 0:
 		return ""
 	case d <= 90*time.Second:
-		return Plural(int64(math.Ceil(d.Seconds())), "second", "seconds")
+		return in.Plural(int64(math.Ceil(d.Seconds())), "{n} second", "{n} seconds")
 	case d <= 90*time.Minute:
-		return Plural(int64(math.Ceil(d.Minutes())), "minute", "minutes")
+		return in.Plural(int64(math.Ceil(d.Minutes())), "{n} minute", "{n} minutes")
 	}
-	return Plural(int64(math.Ceil(d.Hours())), "hour", "hours")
+	return in.Plural(int64(math.Ceil(d.Hours())), "{n} hour", "{n} hours")
 }
 
 // bytesOf returns a size in bytes in words.

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
@@ -28,6 +29,8 @@ type Accounts struct {
 	Feed     *audit.Feed
 	// Mail sends mails. If it is nil, none are sent, and features that need mails are not available.
 	Mail mail.Transport
+	// Languages are those in which mails are written. Default: English only.
+	Languages *locale.Languages
 	// Site is the name of the server in mails, such as its host.
 	Site string
 	// Grace is how long an account is kept after its user has deleted it. If it is zero, users cannot delete their

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
@@ -32,7 +33,7 @@ func (a *Accounts) address(kind, secret string) string {
 	return a.Issuer + path + "?" + url.Values{"link": {secret}}.Encode()
 }
 
-// letterText is the text of a kind of mail.
+// letterText is the text of a kind of mail in English.
 type letterText struct{ subject, before, after string }
 
 var letterTexts = map[string]letterText{
@@ -62,16 +63,17 @@ var letterTexts = map[string]letterText{
 	},
 }
 
-// compose returns the mail for a link or a notice. secret is empty for a notice.
-func (a *Accounts) compose(kind, secret string, ends time.Time) *mail.Message {
+// compose returns the mail for a link or a notice in a language. secret is empty for a notice.
+func (a *Accounts) compose(in *locale.Language, kind, secret string, ends time.Time) *mail.Message {
 	words := letterTexts[kind]
-	text := words.before + "\n\n"
+	text := in.Translate(words.before) + "\n\n"
 	if secret != "" {
-		text += a.address(kind, secret) + "\n\nThe link works once, until " + ends.UTC().Format("2 January 2006, 15:04 MST") +
-			".\n\n"
+		text += a.address(kind, secret) + "\n\n" +
+			in.Translate("The link works once, until {when}.", "when", in.Until(ends.UTC())) + "\n\n"
 	}
 	return &mail.Message{
-		Subject: words.subject + " – " + a.Site, Text: text + words.after + "\n\n" + a.Site + "\n" + a.Issuer + "\n",
-		About: []zap.Field{zap.String("kind", kind)},
+		Subject: in.Translate(words.subject) + " – " + a.Site,
+		Text:    text + in.Translate(words.after) + "\n\n" + a.Site + "\n" + a.Issuer + "\n",
+		About:   []zap.Field{zap.String("kind", kind)},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/attempts"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/maillink"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -146,10 +147,10 @@ func (a *Accounts) Forgot(ctx context.Context, email, from string) error {
 		if err := count(c, email, from, a.Now()); err != nil {
 			return err
 		}
-		_, err := links.Ask(c, LinkReset, a.Now().Add(lasts),
+		id, err := links.Ask(c, LinkReset, a.Now().Add(lasts),
 			"SELECT u.id AS user_id, u.email AS email FROM authserver_users u WHERE u.email_key = ? AND u.status = ? AND u.provider = ?",
 			mailaddress.Key(email), users.Active, users.Local)
-		return err
+		return speak(ctx, c, id, err)
 	})
 }
 
@@ -166,9 +167,10 @@ func (a *Accounts) Choose(ctx context.Context, secret, pass string, name *string
 	return a.Users.Choose(ctx, a.proof(l, secret), pass, name)
 }
 
-// Register creates a pending user and mails them a link that completes the account. If there is an active user with the
-// address, that user is notified instead; the caller does not learn of it. The error has status 403 if registration is
-// closed, 422 if the address or name is invalid or its domain is not allowed, and 429 if there are too many requests.
+// Register creates a pending user and mails them a link that completes the account. If there is an active user with
+// the address, that user is notified instead; the caller does not learn of it. The error has status 403 if
+// registration is closed, 422 if the address or name is invalid or its domain is not allowed, and 429 if there are
+// too many requests.
 func (a *Accounts) Register(ctx context.Context, email, name, from string) error {
 	if err := a.Registration.admits(email); err != nil {
 		return err
@@ -192,7 +194,7 @@ func (a *Accounts) Register(ctx context.Context, email, name, from string) error
 		case u.Status != users.Pending:
 			return nil
 		}
-		return a.ask(c, kind, lasts, u.ID, "")
+		return a.ask(ctx, c, kind, lasts, u.ID, "")
 	})
 	if err == nil && made != "" {
 		a.Audit(ctx, kernel.Event{Action: "user.registered", Actor: made, Detail: []string{"user", made}})
@@ -201,9 +203,21 @@ func (a *Accounts) Register(ctx context.Context, email, name, from string) error
 }
 
 // ask requests a mail for a user. It is sent to email, or to the address of the user if that is empty.
-func (a *Accounts) ask(c store.Conn, kind string, lasts time.Duration, user, email string) error {
-	_, err := links.Ask(c, kind, a.Now().Add(lasts),
+func (a *Accounts) ask(
+	ctx context.Context, c store.Conn, kind string, lasts time.Duration, user, email string,
+) error {
+	id, err := links.Ask(c, kind, a.Now().Add(lasts),
 		"SELECT u.id AS user_id, COALESCE(NULLIF(CAST(? AS TEXT), ''), u.email) AS email FROM authserver_users u WHERE u.id = ?", email, user)
+	return speak(ctx, c, id, err)
+}
+
+// speak sets the language of a mail that was just requested to that of the request. It does the same work if there is
+// no mail, whose id is 0.
+func speak(ctx context.Context, c store.Conn, id int64, err error) error {
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec("UPDATE authserver_links SET language = ? WHERE id = ?", locale.FromContext(ctx).Tag(), id)
 	return err
 }
 
@@ -222,7 +236,7 @@ func (a *Accounts) AskAddress(ctx context.Context, u *users.User, present, email
 		if err := count(c, email, from, a.Now()); err != nil {
 			return err
 		}
-		return a.ask(c, LinkAddress, lasts, u.ID, email)
+		return a.ask(ctx, c, LinkAddress, lasts, u.ID, email)
 	})
 }
 
@@ -239,7 +253,7 @@ func (a *Accounts) SetAddress(ctx context.Context, secret string) error {
 		if err := take(c); err != nil {
 			return err
 		}
-		return a.ask(c, noticeMoved, joinLasts, l.User.ID, l.User.Email)
+		return a.ask(ctx, c, noticeMoved, joinLasts, l.User.ID, l.User.Email)
 	}
 	return a.Users.Move(ctx, p, l.Email)
 }

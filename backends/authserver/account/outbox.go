@@ -79,7 +79,13 @@ func (l *letter) Message() (m *mail.Message, err error) {
 			return err
 		}
 		l.kind, l.user = found.Kind, found.User
-		m = l.compose(found.Kind, secret, ends)
+		var tag string
+		err = c.Row("SELECT COALESCE(NULLIF(u.language, ''), l.language) FROM authserver_links l JOIN authserver_users u ON u.id = l.user_id WHERE l.id = ?",
+			l.id).Scan(&tag)
+		if err != nil {
+			return err
+		}
+		m = l.compose(l.Languages.Choose(tag), found.Kind, secret, ends)
 		m.ID, m.Email = found.Kind+"."+strconv.FormatInt(l.id, 10)+"."+strconv.FormatInt(l.attempts, 10), found.Email
 		return nil
 	})

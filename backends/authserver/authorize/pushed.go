@@ -47,7 +47,7 @@ func (s *Authorize) Push(ctx context.Context, client *clients.Client, values url
 var parameters = []string{
 	"response_type", "client_id", "redirect_uri", "scope", "state", "resource", "response_mode", "code_challenge",
 	"code_challenge_method", "nonce", "login_hint", "id_token_hint",
-	"dpop_jkt", "prompt", "max_age", "acr_values",
+	"dpop_jkt", "prompt", "max_age", "acr_values", "ui_locales",
 }
 
 // counting returns the parameters of a valid request that have an effect. The others are not stored, since anybody can
@@ -61,6 +61,9 @@ func counting(values url.Values, r *Request) url.Values {
 	}
 	if r.Hint == "" {
 		kept.Del("login_hint")
+	}
+	if r.Locales == "" {
+		kept.Del("ui_locales")
 	}
 	if r.Subject == "" {
 		kept.Del("id_token_hint")

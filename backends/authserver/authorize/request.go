@@ -30,6 +30,7 @@ const (
 	maxState                  = 2048
 	maxNonce                  = 2048
 	maxHint                   = 254
+	maxLocales                = 256
 	maxSeconds          int64 = 1 << 31
 )
 
@@ -45,6 +46,9 @@ type Request struct {
 	Challenge     string   `json:"challenge"`
 	Nonce         string   `json:"nonce,omitempty"`
 	Hint          string   `json:"hint,omitempty"` // login_hint
+	// Locales are the languages that the application asks for (ui_locales), separated by spaces. They concern the first
+	// page only, which stores them for the others.
+	Locales string `json:"-"`
 	// Subject is the user who must be signed in (id_token_hint). If it is empty, any user may be.
 	Subject string `json:"sub,omitempty"`
 	// JKT is the thumbprint of the key that the code is bound to (dpop_jkt), or empty.
@@ -193,6 +197,9 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 		return kernel.Refuse(kernel.InvalidRequest, "%s", badMode)
 	}
 	r.Challenge, r.Nonce, r.Hint = a.one("code_challenge"), a.one("nonce"), a.one("login_hint")
+	if locales := a.one("ui_locales"); len(locales) <= maxLocales {
+		r.Locales = locales
+	}
 	jkt := a.one("dpop_jkt")
 	switch {
 	case r.Challenge == "":

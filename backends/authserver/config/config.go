@@ -337,6 +337,11 @@ type XAA struct {
 type Pages struct {
 	// Folder contains templates that replace the built-in ones. It may be empty.
 	Folder string
+	// Language is the default language, and Languages are those in which the pages are shown; if it is empty, all.
+	Language  string
+	Languages []string
+	// Texts is a folder with catalogues that replace texts. It may be empty.
+	Texts string
 }
 
 // Mail configures the SMTP server.

@@ -668,6 +668,19 @@ var keys = []Key{
 		Name: "pages.folder", Own: true, at: func(c *Config) any { return &c.Pages.Folder },
 		Rule: "folder with templates and styles that stand in for the built-in pages",
 	},
+	{
+		Name: "pages.language", Default: "en", Own: true, at: func(c *Config) any { return &c.Pages.Language },
+		check: languageTags,
+		Rule:  "language of pages and mails for people who ask for none that there is: `en`, `de`, or one that has a catalogue in `pages.texts`",
+	},
+	{
+		Name: "pages.languages", Own: true, at: func(c *Config) any { return &c.Pages.Languages }, check: languageTags,
+		Rule: "languages in which pages and mails are shown, such as `en,de`; empty means English and all that there is a catalogue of",
+	},
+	{
+		Name: "pages.texts", Own: true, at: func(c *Config) any { return &c.Pages.Texts },
+		Rule: "folder with catalogues, such as `de.json`, whose texts stand in for the built-in ones, or that add a language",
+	},
 
 	{
 		Name: "mail.from", Own: true, at: func(c *Config) any { return &c.Mail.From }, check: required(mailing, sender),

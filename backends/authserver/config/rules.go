@@ -367,6 +367,23 @@ func cookieName(_ *Config, value any) string {
 // scopeToken matches a scope token of RFC 6749 section 3.3.
 var scopeToken = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]{1,256}$`)
 
+// languageTag is a tag of a language (BCP 47), such as de or pt-BR.
+var languageTag = regexp.MustCompile(`^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)
+
+// languageTags checks one tag or a list of them.
+func languageTags(_ *Config, value any) string {
+	tags, ok := value.(*[]string)
+	if !ok {
+		tags = &[]string{*value.(*string)}
+	}
+	for _, tag := range *tags {
+		if !languageTag.MatchString(tag) {
+			return fmt.Sprintf("%q is not the tag of a language, such as de or pt-BR", tag)
+		}
+	}
+	return ""
+}
+
 func scopeWords(_ *Config, value any) string {
 	for word := range strings.FieldsSeq(*value.(*string)) {
 		if !scopeToken.MatchString(word) {

@@ -54,6 +54,7 @@ type User struct {
 	Provider      string
 	CreatedAt     int64
 	UpdatedAt     int64
+	Language      string // the tag of the language that the user has chosen; empty: none
 }
 
 // Active reports whether the user may sign in and use what was issued for them.
@@ -79,14 +80,14 @@ type Users struct {
 // Topic is the topic under which changes of users are notified; see kernel.Server.Watch.
 const Topic = "users"
 
-const columns = "id, email, email_verified, name, role, user_groups, status, provider, created_at, updated_at"
+const columns = "id, email, email_verified, name, role, user_groups, status, provider, created_at, updated_at, language"
 
 func scan(row store.Row, more ...any) (*User, error) {
 	u := new(User)
 	var groups string
 	err := row.Scan(append([]any{
 		&u.ID, &u.Email, &u.EmailVerified, &u.Name, &u.Role, &groups, &u.Status, &u.Provider,
-		&u.CreatedAt, &u.UpdatedAt,
+		&u.CreatedAt, &u.UpdatedAt, &u.Language,
 	}, more...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errNone()
@@ -282,8 +283,10 @@ func (s *Users) new(n New) (*User, error) {
 // Change describes a change of a user. Nil fields are left as they are.
 type Change struct {
 	Email, Name, Password, Role *string
-	EmailVerified               *bool
-	Groups                      *[]string
+	// Language is the tag of the language of pages and mails. An empty one means that the browser decides.
+	Language      *string
+	EmailVerified *bool
+	Groups        *[]string
 	// May is called with the stored user and can forbid the change by returning an error. Default: the change is
 	// allowed.
 	May func(u *User) error
@@ -337,8 +340,9 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*U
 		if err != nil {
 			return err
 		}
-		_, err = c.Exec("UPDATE authserver_users SET email = ?, email_key = ?, email_verified = ?, name = ?, role = ?, user_groups = ?, updated_at = ? WHERE id = ?",
-			u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, u.Role, string(groups), u.UpdatedAt, id)
+		_, err = c.Exec("UPDATE authserver_users SET email = ?, email_key = ?, email_verified = ?, name = ?, role = ?, user_groups = ?, language = ?, updated_at = ? WHERE id = ?",
+			u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, u.Role, string(groups), u.Language,
+			u.UpdatedAt, id)
 		if err != nil || ch.Password == nil {
 			return taken(err)
 		}
@@ -362,6 +366,7 @@ func (u *User) apply(ch Change) {
 	set(&u.Email, ch.Email)
 	set(&u.Name, ch.Name)
 	set(&u.Role, ch.Role)
+	set(&u.Language, ch.Language)
 	set(&u.EmailVerified, ch.EmailVerified)
 	set(&u.Groups, ch.Groups)
 }

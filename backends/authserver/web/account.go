@@ -55,7 +55,7 @@ func (c *call) account() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("account", "Your account", page)
+	return c.Show("account", c.T("Your account"), page)
 }
 
 func (c *call) accountPage() (*accountPage, error) {
@@ -69,7 +69,7 @@ func (c *call) accountPage() (*accountPage, error) {
 		return nil, err
 	}
 	for _, s := range sessions {
-		page.Browsers = append(page.Browsers, browser{s, browserName(s.Agent), s.ID == c.session.ID})
+		page.Browsers = append(page.Browsers, browser{s, browserName(c.Language(), s.Agent), s.ID == c.session.ID})
 	}
 	if page.Applications, err = c.Accounts.Applications(ctx, user.ID); err != nil {
 		return nil, err
@@ -102,9 +102,9 @@ func (c *call) rename() error {
 		}
 		changed := *page.User
 		changed.Name, page.User = typed, &changed
-		return c.ShowForm(err, "account", "Your account", page)
+		return c.ShowForm(err, "account", c.T("Your account"), page)
 	}
-	return c.Redirect(accountPath, "Your name is changed.")
+	return c.Redirect(accountPath, c.T("Your name is changed."))
 }
 
 func (c *call) endBrowser() error {
@@ -115,7 +115,7 @@ func (c *call) endBrowser() error {
 	if err != nil {
 		return c.toAccount()
 	}
-	return c.Then(c.Login.EndBrowser(c.Context(), c.session.User.ID, id), accountPath, "The session is ended.")
+	return c.Then(c.Login.EndBrowser(c.Context(), c.session.User.ID, id), accountPath, c.T("The session is ended."))
 }
 
 func (c *call) endOtherBrowsers() error {
@@ -123,7 +123,7 @@ func (c *call) endOtherBrowsers() error {
 		return err
 	}
 	return c.Then(c.Login.EndOtherBrowsers(c.Context(), c.session.User.ID, c.session.ID), accountPath,
-		"All other sessions are ended.")
+		c.T("All other sessions are ended."))
 }
 
 func (c *call) withdraw() error {
@@ -131,7 +131,7 @@ func (c *call) withdraw() error {
 		return err
 	}
 	err := c.Accounts.Withdraw(c.Context(), c.session.User.ID, c.Form.Text("client"))
-	return c.Then(err, accountPath, "The application may do nothing for you any more.")
+	return c.Then(err, accountPath, c.T("The application may do nothing for you any more."))
 }
 
 // passwordForm is the data of the form that asks for a new password.
@@ -146,7 +146,7 @@ func (c *call) askPassword() error {
 	if c.session.User.Provider != users.Local {
 		return c.toAccount()
 	}
-	return c.Show("password", "Change your password", &passwordForm{c.session.User.Email})
+	return c.Show("password", c.T("Change your password"), &passwordForm{c.session.User.Email})
 }
 
 func (c *call) password() error {
@@ -156,7 +156,7 @@ func (c *call) password() error {
 	cookie, err := c.Accounts.SetPassword(c.Context(), c.session, c.Form.Text("present"), c.Form.Text("password"),
 		c.Address(c.R))
 	if err != nil {
-		return c.ShowForm(err, "password", "Change your password", &passwordForm{c.session.User.Email})
+		return c.ShowForm(err, "password", c.T("Change your password"), &passwordForm{c.session.User.Email})
 	}
 	c.SignIn(cookie, c.Login.MaxAge())
 	return c.leave(c.At(accountPath))
@@ -166,6 +166,7 @@ func (c *call) password() error {
 var accountRoutes = []route{
 	{Method: get, Path: accountPath, Serve: (*call).account},
 	{Method: post, Path: accountPath + "/name", Serve: (*call).rename, Else: (*call).toAccount},
+	{Method: post, Path: accountPath + "/language", Serve: (*call).chooseLanguage, Else: (*call).toAccount},
 	{Method: post, Path: accountPath + "/sessions/end", Serve: (*call).endBrowser, Else: (*call).toAccount},
 	{Method: post, Path: accountPath + "/sessions/others", Serve: (*call).endOtherBrowsers, Else: (*call).toAccount},
 	{Method: post, Path: accountPath + "/applications/withdraw", Serve: (*call).withdraw, Else: (*call).toAccount},

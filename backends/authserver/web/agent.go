@@ -1,6 +1,10 @@
 package web
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/locale"
+)
 
 // word is a part of a User-Agent that identifies a browser or a system, and the name of that.
 type word struct{ sign, name string }
@@ -30,19 +34,19 @@ var (
 	}
 )
 
-// browserName returns a readable name for a User-Agent, such as Firefox on Linux. For an unknown browser it uses the
-// first word, and for an empty User-Agent it returns "Unknown browser".
-func browserName(agent string) string {
+// browserName returns a readable name for a User-Agent in a language, such as Firefox on Linux. For an unknown
+// browser it uses the first word, and for an empty User-Agent it returns "Unknown browser".
+func browserName(in *locale.Language, agent string) string {
 	browser, system := named(browserWords, agent), named(systemWords, agent)
 	if browser == "" {
 		if browser, _, _ = strings.Cut(agent, " "); browser == "" {
-			browser = "Unknown browser"
+			browser = in.Translate("Unknown browser")
 		}
 	}
 	if system == "" {
 		return browser
 	}
-	return browser + " on " + system
+	return in.Translate("{browser} on {system}", "browser", browser, "system", system)
 }
 
 func named(words []word, agent string) string {

@@ -13,7 +13,7 @@ func TestBrowserName(t *testing.T) {
 		"curl/8.14.1": "curl/8.14.1",
 		"":            "Unknown browser",
 	} {
-		if got := browserName(agent); got != want {
+		if got := browserName(nil, agent); got != want {
 			t.Errorf("%q is %q, want %q", agent, got, want)
 		}
 	}

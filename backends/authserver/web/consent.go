@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 )
 
 // consentForm is the data of the form that asks for consent.
@@ -33,6 +34,7 @@ func (c *call) begun(values url.Values) error {
 	if err != nil {
 		return c.refuse(err)
 	}
+	c.keepLanguage(locale.Wish(r.Locales))
 	step, response, err := c.Authorize.Next(c.Context(), r, c.session)
 	switch {
 	case err != nil:

@@ -26,14 +26,12 @@ func (c *call) deletion() (form *deletionForm, done bool, err error) {
 	return &deletionForm{c.Now().Add(c.Accounts.Grace), user.Email, user.Provider == users.Local}, false, nil
 }
 
-const deletionTitle = "Delete your account"
-
 func (c *call) askDeletion() error {
 	form, done, err := c.deletion()
 	if done {
 		return err
 	}
-	return c.Show("deletion", deletionTitle, form)
+	return c.Show("deletion", c.T("Delete your account"), form)
 }
 
 func (c *call) deleteAccount() error {
@@ -42,17 +40,17 @@ func (c *call) deleteAccount() error {
 		return err
 	}
 	if err := c.Accounts.Delete(c.Context(), c.session.User, c.Form.Text("present"), c.Address(c.R)); err != nil {
-		return c.ShowForm(err, "deletion", deletionTitle, form)
+		return c.ShowForm(err, "deletion", c.T("Delete your account"), form)
 	}
 	if err := c.end(); err != nil {
 		return err
 	}
-	return c.Redirect("/login", "Your account will be deleted. To keep it, sign in until then.")
+	return c.Redirect("/login", c.T("Your account will be deleted. To keep it, sign in until then."))
 }
 
 func (c *call) keepAccount() error {
 	if done, err := c.signedIn(); done {
 		return err
 	}
-	return c.Then(c.Users.CancelDeletion(c.Context(), c.session.User.ID), accountPath, "Your account stays.")
+	return c.Then(c.Users.CancelDeletion(c.Context(), c.session.User.ID), accountPath, c.T("Your account stays."))
 }

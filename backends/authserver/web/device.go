@@ -24,7 +24,7 @@ func (c *call) askDevice() error {
 	if c.session == nil {
 		return c.leave(c.At("/login?" + url.Values{"redirect": {deviceAt(code)}}.Encode()))
 	}
-	return c.Show("device", "Connect a device", &deviceForm{code})
+	return c.Show("device", c.T("Connect a device"), &deviceForm{code})
 }
 
 // deviceMeanwhile handles a form that was made for another user than the one who is signed in now. It asks for the code
@@ -64,12 +64,12 @@ func (c *call) device() error {
 			c.Address(c.R)); err != nil {
 			return err
 		}
-		return c.Show("devicedone", "Connect a device", allowed)
+		return c.Show("devicedone", c.T("Connect a device"), allowed)
 	}
 	form := &deviceForm{c.Form.Text("user_code")}
 	w, err := c.Device.Find(c.Context(), c.session, form.Code)
 	if err != nil {
-		return c.ShowForm(err, "device", "Connect a device", form)
+		return c.ShowForm(err, "device", c.T("Connect a device"), form)
 	}
 	question, err := c.Authorize.Question(c.Context(), w.Request, w.Client)
 	if err != nil {

@@ -38,20 +38,21 @@ import (
 // site is the pages on a database, with a user, two resources and a client.
 type site struct {
 	authtest.Kernel
-	t        *testing.T
-	server   *httptest.Server
-	users    *users.Users
-	factors  *factors.Factors
-	login    *login.Login
-	clients  *clients.Clients
-	consents *consent.Consents
-	catalog  *resources.Catalog
-	tokens   *tokens.Tokens
-	openid   *openid.OpenID
-	devices  *device.Devices
-	accounts *account.Accounts
-	ann      *users.User
-	app      *clients.Client
+	t         *testing.T
+	server    *httptest.Server
+	users     *users.Users
+	factors   *factors.Factors
+	login     *login.Login
+	clients   *clients.Clients
+	consents  *consent.Consents
+	catalog   *resources.Catalog
+	tokens    *tokens.Tokens
+	openid    *openid.OpenID
+	devices   *device.Devices
+	accounts  *account.Accounts
+	authorize *authorize.Authorize
+	ann       *users.User
+	app       *clients.Client
 }
 
 const (
@@ -115,8 +116,9 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 	})
 	s.users.Gone = []func(c store.Conn, user string) error{s.tokens.EndUser, device.EndUser, account.EndUser}
 	o.web.Authorize = &authorize.Authorize{Server: k.Server, Clients: s.clients, Catalog: s.catalog, Consents: s.consents, Tokens: s.tokens, Own: openid.Scopes, Hinted: s.openid.Hinted, SecondFactor: o.required}
+	s.authorize = o.web.Authorize
 	s.accounts = &account.Accounts{
-		Server: k.Server, Users: s.users, Login: s.login, Consents: s.consents, Tokens: s.tokens, Catalog: s.catalog, Feed: s.feed(), Site: "as.example",
+		Server: k.Server, Users: s.users, Login: s.login, Consents: s.consents, Tokens: s.tokens, Catalog: s.catalog, Feed: s.feed(), Site: "as.example", Languages: o.web.Languages,
 	}
 	o.web.Accounts = s.accounts
 	s.devices = &device.Devices{Server: k.Server, Authorize: o.web.Authorize}

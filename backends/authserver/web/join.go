@@ -132,7 +132,7 @@ func (c *call) askJoin() error {
 func (c *call) showJoin(refusal error, up *upstreams.Upstream, j *joins) error {
 	to := c.onward()
 	c.loginFormTo(to, false) // allows the redirects after this form in the Content-Security-Policy
-	return c.ShowForm(refusal, "join", "Connect an account", &joinForm{up.Name, j.Username, c.session.User.Email, to})
+	return c.ShowForm(refusal, "join", c.T("Connect an account"), &joinForm{up.Name, j.Username, c.session.User.Email, to})
 }
 
 func (c *call) join() error {
@@ -147,7 +147,7 @@ func (c *call) join() error {
 	if to := c.onward(); to != "" {
 		return c.leave(c.At(to))
 	}
-	return c.Redirect(accountPath, "You can sign in with "+up.Name+" from now on.")
+	return c.Redirect(accountPath, c.T("You can sign in with {provider} from now on.", "provider", up.Name))
 }
 
 // connected is a connected account on the account page.
@@ -192,7 +192,7 @@ func (c *call) removeProvider() error {
 		if old != nil {
 			return old
 		}
-		return c.ShowForm(err, "account", "Your account", page)
+		return c.ShowForm(err, "account", c.T("Your account"), page)
 	}
-	return c.Then(err, accountPath, "The account is disconnected, and all other sessions are ended.")
+	return c.Then(err, accountPath, c.T("The account is disconnected, and all other sessions are ended."))
 }

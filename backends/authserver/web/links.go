@@ -34,7 +34,7 @@ func (c *call) askForgot() error {
 	if !c.forgets() {
 		return pages.NotFound()
 	}
-	return c.Show("forgot", "Forgotten password", &mailForm{Email: c.Query.Text("email"), Redirect: c.onward()})
+	return c.Show("forgot", c.T("Forgotten password"), &mailForm{Email: c.Query.Text("email"), Redirect: c.onward()})
 }
 
 func (c *call) forgot() error {
@@ -43,18 +43,18 @@ func (c *call) forgot() error {
 	}
 	form := &mailForm{Email: c.Form.Text("email"), Redirect: c.onward()}
 	if err := c.Accounts.Forgot(c.Context(), form.Email, c.Address(c.R)); err != nil {
-		return c.ShowForm(err, "forgot", "Forgotten password", form)
+		return c.ShowForm(err, "forgot", c.T("Forgotten password"), form)
 	}
 	c.keepOnward()
 	form.Sent = true
-	return c.Show("forgot", "Forgotten password", form)
+	return c.Show("forgot", c.T("Forgotten password"), form)
 }
 
 func (c *call) askRegister() error {
 	if !c.registers() {
 		return pages.NotFound()
 	}
-	return c.Show("register", "Create an account", &mailForm{Redirect: c.onward()})
+	return c.Show("register", c.T("Create an account"), &mailForm{Redirect: c.onward()})
 }
 
 func (c *call) register() error {
@@ -63,11 +63,11 @@ func (c *call) register() error {
 	}
 	form := &mailForm{Email: c.Form.Text("email"), Name: c.Form.Text("name"), Redirect: c.onward()}
 	if err := c.Accounts.Register(c.Context(), form.Email, form.Name, c.Address(c.R)); err != nil {
-		return c.ShowForm(err, "register", "Create an account", form)
+		return c.ShowForm(err, "register", c.T("Create an account"), form)
 	}
 	c.keepOnward()
 	form.Sent = true
-	return c.Show("register", "Create an account", form)
+	return c.Show("register", c.T("Create an account"), form)
 }
 
 // chooseForm is the data of the form in which the user of a link chooses a password.
@@ -91,10 +91,8 @@ func (c *call) askChoose() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("choose", chooseTitle, form)
+	return c.Show("choose", c.T("Choose a password"), form)
 }
-
-const chooseTitle = "Choose a password"
 
 func (c *call) choose() error {
 	form, err := c.choosingLink(&c.Form)
@@ -105,11 +103,11 @@ func (c *call) choose() error {
 	form.Name = name
 	user, err := c.Accounts.Choose(c.Context(), form.Link, c.Form.Text("password"), &name)
 	if err != nil {
-		return c.ShowForm(err, "choose", chooseTitle, form)
+		return c.ShowForm(err, "choose", c.T("Choose a password"), form)
 	}
-	notice := "Your password is changed. Sign in with it."
+	notice := c.T("Your password is changed. Sign in with it.")
 	if form.New {
-		notice = "Your account is made. Sign in with your password."
+		notice = c.T("Your account is made. Sign in with your password.")
 	}
 	to := url.Values{"email": {user.Email}}
 	if onward := c.takeOnward(); onward != "" && onward != "/" {
@@ -127,11 +125,12 @@ func (c *call) askAddress() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("address", "Confirm your mail address", &addressForm{secret, l.Email})
+	return c.Show("address", c.T("Confirm your mail address"), &addressForm{secret, l.Email})
 }
 
 func (c *call) confirmAddress() error {
-	return c.Then(c.Accounts.SetAddress(c.Context(), c.Form.Text("link")), accountPath, "Your mail address is changed.")
+	return c.Then(c.Accounts.SetAddress(c.Context(), c.Form.Text("link")), accountPath,
+		c.T("Your mail address is changed."))
 }
 
 // moveAddress mails a link to the new address that the user wants to have.
@@ -150,9 +149,10 @@ func (c *call) moveAddress() error {
 			return old
 		}
 		page.Move = email
-		return c.ShowForm(err, "account", "Your account", page)
+		return c.ShowForm(err, "account", c.T("Your account"), page)
 	}
-	return c.Redirect(accountPath, "A mail is on its way to "+email+". Open the link in it, and the address is yours.")
+	return c.Redirect(accountPath,
+		c.T("A mail is on its way to {email}. Open the link in it, and the address is yours.", "email", email))
 }
 
 // linkRoutes are the routes of the pages that mailed links lead to, and of those that request mails.

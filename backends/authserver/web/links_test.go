@@ -21,9 +21,9 @@ type mailing struct {
 	smtp *testenv.SMTPServer
 }
 
-func newMailing(t *testing.T, k authtest.Kernel) *mailing {
+func newMailing(t *testing.T, k authtest.Kernel, o ...settings) *mailing {
 	t.Helper()
-	m := &mailing{newSite(t, k, settings{}), testenv.SMTP(t)}
+	m := &mailing{newSite(t, k, append(o, settings{})[0]), testenv.SMTP(t)}
 	transport, err := mail.NewSMTP(mail.SMTPOptions{URL: "smtp://" + m.smtp.Address, From: "Accounts <accounts@example.com>"})
 	if err != nil {
 		t.Fatal(err)

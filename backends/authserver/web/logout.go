@@ -52,7 +52,7 @@ func (c *call) askLogout(application, then string) error {
 		c.AllowForms("https:")
 		c.AllowForms("http:")
 	}
-	return c.Show("logout", "Sign out", form)
+	return c.Show("logout", c.T("Sign out"), form)
 }
 
 // logoutMeanwhile handles a logout form that was shown before somebody signed in or out in another tab. If somebody is
@@ -70,5 +70,5 @@ func (c *call) ended(l *openid.Logout) error {
 	if l.To != "" {
 		return c.leave(l.To)
 	}
-	return c.Show("signedout", "Signed out", l.Client)
+	return c.Show("signedout", c.T("Signed out"), l.Client)
 }

@@ -30,7 +30,7 @@ func (c *call) byPasskey() error {
 	}
 	cookie, err := c.Login.ByPasskey(c.Context(), c.Form.Text("answer"), c.Form.Text("challenge"), c.attempt())
 	if err != nil {
-		return c.ShowForm(err, "login", "Sign in", c.loginForm(&c.Form))
+		return c.ShowForm(err, "login", c.T("Sign in"), c.loginForm(&c.Form))
 	}
 	c.SignIn(cookie, c.Login.MaxAge())
 	return c.leave(c.At(pages.LocalUpTo(maxRedirect, c.Form.Text("redirect"))))
@@ -48,5 +48,5 @@ func (c *call) byPasskeyMeanwhile() error {
 		return c.leave(c.At(form.Redirect)) // the session of the same user goes on
 	}
 	form.Again, form.Meanwhile = true, cmp.Or(c.session.User.Email, c.session.User.ID)
-	return c.ShowForm(errMeanwhile, "login", "Sign in", form)
+	return c.ShowForm(errMeanwhile, "login", c.T("Sign in"), form)
 }

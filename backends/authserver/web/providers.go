@@ -92,7 +92,7 @@ func (c *call) findProvider() error {
 	up := c.Upstreams.OfAddress(form.Email)
 	if up == nil {
 		return c.ShowForm(users.Invalid("email", "No organization is known for this mail address. Sign in in another way."),
-			"login", "Sign in", form)
+			"login", c.T("Sign in"), form)
 	}
 	q := form.query()
 	q.Set("hint", form.Email)

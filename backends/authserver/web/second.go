@@ -21,7 +21,7 @@ type secondForm struct {
 func (c *call) askSecond(refusal error, form *loginForm, waiting string) error {
 	w, err := c.Login.Waiting(c.Context(), waiting, c.Browser())
 	if err != nil {
-		return c.ShowForm(err, "login", "Sign in", form)
+		return c.ShowForm(err, "login", c.T("Sign in"), form)
 	}
 	shown := &secondForm{loginForm: form, Waiting: waiting, App: w.Kinds.App}
 	if w.Kinds.Passkey {
@@ -29,7 +29,7 @@ func (c *call) askSecond(refusal error, form *loginForm, waiting string) error {
 			return err
 		}
 	}
-	return c.ShowForm(refusal, "second", "Sign in", shown)
+	return c.ShowForm(refusal, "second", c.T("Sign in"), shown)
 }
 
 // second handles the form with the second factor.
@@ -40,7 +40,7 @@ func (c *call) second() error {
 	form, waiting := c.loginForm(&c.Form), c.Form.Text("waiting")
 	w, err := c.Login.Waiting(c.Context(), waiting, c.Browser())
 	if err != nil {
-		return c.ShowForm(err, "login", "Sign in", form)
+		return c.ShowForm(err, "login", c.T("Sign in"), form)
 	}
 	proof := factors.Proof{
 		Code: c.Form.Text("code"), Assertion: c.Form.Text("answer"),
@@ -62,7 +62,7 @@ func (c *call) secondMeanwhile() error {
 	}
 	w, err := c.Login.Waiting(c.Context(), c.Form.Text("waiting"), c.Browser())
 	if err != nil {
-		return c.ShowForm(err, "login", "Sign in", c.loginForm(&c.Form))
+		return c.ShowForm(err, "login", c.T("Sign in"), c.loginForm(&c.Form))
 	}
 	return c.goOn(w.User.Email)
 }

@@ -36,7 +36,7 @@ func (c *call) own() (list []*factors.Factor, done bool, err error) {
 		return nil, true, err
 	}
 	if len(c.session.Methods) == 0 && c.session.User.Provider != users.Local {
-		return nil, true, c.Show("security", "Sign-in and security", &security{Elsewhere: true})
+		return nil, true, c.Show("security", c.T("Sign-in and security"), &security{Elsewhere: true})
 	}
 	if len(c.session.Methods) == 0 || !c.Login.Fresh(c.session, factors.KindsOf(list)) {
 		return nil, true, c.leave(c.At("/login?" + url.Values{"again": {"1"}, "redirect": {c.securityHere()}}.Encode()))
@@ -78,7 +78,7 @@ func (c *call) security() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("security", "Sign-in and security", &security{
+	return c.Show("security", c.T("Sign-in and security"), &security{
 		Redirect: c.onward(), Factors: list, Left: left, Apps: c.Factors.Apps(), Passkeys: c.Factors.Passkeys(),
 		Alone:    c.Factors.Alone(),
 		Required: c.Authorize.SecondFactor,
@@ -100,7 +100,7 @@ func (c *call) askApp() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("app", "Set up an app", &appForm{draft, c.onward(), "Authenticator app"})
+	return c.Show("app", c.T("Set up an app"), &appForm{draft, c.onward(), c.T("Authenticator app")})
 }
 
 func (c *call) addApp() error {
@@ -114,9 +114,9 @@ func (c *call) addApp() error {
 		if old != nil {
 			return old
 		}
-		return c.ShowForm(err, "app", "Set up an app", &appForm{draft, c.onward(), label})
+		return c.ShowForm(err, "app", c.T("Set up an app"), &appForm{draft, c.onward(), label})
 	}
-	return c.added(factors.ByCode, recovery, "The app is set up.")
+	return c.added(factors.ByCode, recovery, c.T("The app is set up."))
 }
 
 // passkeyForm is the data of the form to set up a passkey.
@@ -130,7 +130,7 @@ func (c *call) askPasskey() error {
 	if _, done, err := c.own(); done {
 		return err
 	}
-	return c.newPasskey(nil, "Passkey")
+	return c.newPasskey(nil, c.T("Passkey"))
 }
 
 func (c *call) newPasskey(refusal error, label string) error {
@@ -138,7 +138,7 @@ func (c *call) newPasskey(refusal error, label string) error {
 	if err != nil {
 		return err
 	}
-	return c.ShowForm(refusal, "passkey", "Set up a passkey",
+	return c.ShowForm(refusal, "passkey", c.T("Set up a passkey"),
 		&passkeyForm{challenge, c.onward(), label, c.Factors.Alone()})
 }
 
@@ -152,7 +152,7 @@ func (c *call) addPasskey() error {
 	if err != nil {
 		return c.newPasskey(err, label)
 	}
-	return c.added(factors.ByKey, recovery, "The passkey is set up.")
+	return c.added(factors.ByKey, recovery, c.T("The passkey is set up."))
 }
 
 // recoveryCodes is the data of the page that shows new recovery codes, once.
@@ -169,14 +169,15 @@ func (c *call) added(method string, recovery []string, notice string) error {
 	if len(recovery) == 0 {
 		return c.Redirect(c.securityHere(), notice)
 	}
-	return c.Show("recovery", "Recovery codes", &recoveryCodes{recovery, c.onward()})
+	return c.Show("recovery", c.T("Recovery codes"), &recoveryCodes{recovery, c.onward()})
 }
 
 func (c *call) removeFactor() error {
 	if _, done, err := c.own(); done {
 		return err
 	}
-	return c.Then(c.Factors.Remove(c.Context(), c.session.User.ID, c.Form.Text("id")), c.securityHere(), "It is removed.")
+	return c.Then(c.Factors.Remove(c.Context(), c.session.User.ID, c.Form.Text("id")), c.securityHere(),
+		c.T("It is removed."))
 }
 
 func (c *call) newRecovery() error {
@@ -187,5 +188,5 @@ func (c *call) newRecovery() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("recovery", "Recovery codes", &recoveryCodes{codes, c.onward()})
+	return c.Show("recovery", c.T("Recovery codes"), &recoveryCodes{codes, c.onward()})
 }

@@ -97,7 +97,7 @@ func (c *call) askLogin() error {
 	if c.session != nil && !form.Again {
 		return c.leave(c.At(form.Redirect))
 	}
-	return c.Show("login", "Sign in", form)
+	return c.Show("login", c.T("Sign in"), form)
 }
 
 func (c *call) login() error {
@@ -108,7 +108,7 @@ func (c *call) login() error {
 	form.Email = c.Form.Text("email")
 	cookie, waiting, err := c.Login.SignIn(c.Context(), c.attempt())
 	if err != nil {
-		return c.ShowForm(err, "login", "Sign in", form)
+		return c.ShowForm(err, "login", c.T("Sign in"), form)
 	}
 	if waiting != "" {
 		return c.askSecond(nil, form, waiting)
@@ -135,7 +135,7 @@ func (c *call) goOn(email string) error {
 		return c.leave(c.At(form.Redirect))
 	}
 	form.Email, form.Again, form.Meanwhile = email, true, cmp.Or(user.Email, user.ID)
-	return c.ShowForm(errMeanwhile, "login", "Sign in", form)
+	return c.ShowForm(errMeanwhile, "login", c.T("Sign in"), form)
 }
 
 var errMeanwhile = apierror.New(http.StatusConflict, "conflict",
@@ -158,7 +158,7 @@ func (c *call) logout() error {
 	if asked {
 		return c.leave(string(then))
 	}
-	return c.Redirect("/login", "You are signed out.")
+	return c.Redirect("/login", c.T("You are signed out."))
 }
 
 // thenSigner signs the address to go to after a logout.

@@ -28,6 +28,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
@@ -36,6 +37,18 @@ import (
 
 //go:embed templates static
 var files embed.FS
+
+//go:embed languages
+var catalogues embed.FS
+
+// Catalogues returns the translations of the pages and mails, for locale.Load.
+func Catalogues() fs.FS {
+	folder, err := fs.Sub(catalogues, "languages")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	return folder
+}
 
 // own returns the built-in templates, which are parsed once.
 var own = sync.OnceValue(func() *pages.Look { return pages.NewLook("authserver", files, nil) })
@@ -70,6 +83,8 @@ type Options struct {
 	Bar func(*http.Request) look.Bar
 	// SignedOut is called when a user has signed out. Default: it is not called.
 	SignedOut func(ctx context.Context, user string)
+	// Languages are those in which the pages can be shown. Default: English only.
+	Languages *locale.Languages
 	// Brand is a folder whose templates and files replace the built-in ones. Default: none.
 	Brand fs.FS
 }
@@ -89,10 +104,11 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 	if issuer, err := url.Parse(s.Issuer); err == nil && w.Name == "" {
 		w.Name = issuer.Host
 	}
-	shown := own()
+	shown := own().In(o.Languages)
 	if o.Brand != nil {
 		var err error
-		if shown, err = pages.NewBrandedLook("authserver", files, nil, o.Brand, new(frame), samples); err != nil {
+		shown, err = pages.NewBrandedLook("authserver", files, nil, o.Brand, o.Languages, new(frame), samples)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -195,10 +211,12 @@ type frame struct {
 func (w *web) begin(p *pages.Call) (*call, error) {
 	p.R = p.R.WithContext(kernel.FromBrowser(p.Context(), w.Address(p.R), p.R.UserAgent()))
 	c := &call{Call: p, web: w, session: w.Login.Resume(p.Context(), p.Session())}
+	c.prefer()
 	f := w.frame()
 	if c.session != nil {
 		c.SignedIn(c.session.User.ID)
-		f.User = cmp.Or(c.session.User.Email, "your account") // the address is unknown while the database does not answer
+		// The address is unknown while the database does not answer.
+		f.User = cmp.Or(c.session.User.Email, c.T("your account"))
 	}
 	c.Name, c.Call.Site = w.Name, f
 	return c, nil

@@ -1,10 +1,18 @@
 // What every page does better with script: times and numbers as the reader writes them, copying, messages that
 // go away, keys of the keyboard. Pages load it as it is; the modules of consoles import from it.
 
+// Language. English pages write times and numbers as the browser is set, others as their language does, with
+// the texts that the page brings along.
+
+const spoken = document.documentElement.lang || 'en';
+const written = spoken === 'en' ? undefined : spoken;
+const texts = JSON.parse(document.body?.dataset.texts ?? '{}');
+const say = (english) => texts[english] ?? english;
+
 // Numbers
 
-const whole = new Intl.NumberFormat();
-const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
+const whole = new Intl.NumberFormat(written);
+const compact = new Intl.NumberFormat(written, { notation: 'compact', maximumFractionDigits: 1 });
 
 export const number = (n) => (n == null ? '–' : whole.format(n));
 export const short = (n) => (n == null ? '–' : Math.abs(n) < 10000 ? whole.format(Math.round(n * 10) / 10) : compact.format(n));
@@ -24,11 +32,11 @@ export function duration(ms) {
 
 const zoned = document.querySelector('[data-zone]');
 const timeZone = zoned && zoned.dataset.zone !== 'UTC' ? zoned.dataset.zone : undefined;
-const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone });
-const dayAndSecond = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long', timeZone });
-const dayAlone = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone });
-const thisYear = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit', timeZone });
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' }); // within English sentences
+const dayAndTime = new Intl.DateTimeFormat(written, { dateStyle: 'medium', timeStyle: 'short', timeZone });
+const dayAndSecond = new Intl.DateTimeFormat(written, { dateStyle: 'medium', timeStyle: 'long', timeZone });
+const dayAlone = new Intl.DateTimeFormat(written, { dateStyle: 'medium', timeZone });
+const thisYear = new Intl.DateTimeFormat(written, { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit', timeZone });
+const relative = new Intl.RelativeTimeFormat(spoken, { numeric: 'auto' }); // within sentences of the page
 const week = 7 * 86400 * 1000;
 
 export const day = (text) => (text ? dayAlone.format(new Date(text)) : '–');
@@ -49,12 +57,12 @@ export function when(text) {
 
 // ago says how long ago a time was, or how far it is ahead.
 export function ago(text, now = Date.now()) {
-  if (!text) return 'never';
+  if (!text) return say('never');
   const seconds = Math.round((new Date(text) - now) / 1000);
   for (const [unit, size] of [['day', 86400], ['hour', 3600], ['minute', 60]]) {
     if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
   }
-  return Math.abs(seconds) < 10 ? 'just now' : relative.format(seconds, 'second');
+  return Math.abs(seconds) < 10 ? say('just now') : relative.format(seconds, 'second');
 }
 
 // near is how a time is written on pages: how long ago within a week, else the day.
@@ -83,8 +91,8 @@ export function announce(text) {
 
 // toast shows a message over the page: until it is closed, or for ten seconds in which nobody points at it.
 export function toast(text) {
-  const place = document.querySelector('.toasts') ?? document.body.appendChild(create('div', { class: 'toasts', role: 'region', 'aria-label': 'Messages' }));
-  const close = create('button', { type: 'button' }, 'Close');
+  const place = document.querySelector('.toasts') ?? document.body.appendChild(create('div', { class: 'toasts', role: 'region', 'aria-label': say('Messages') }));
+  const close = create('button', { type: 'button' }, say('Close'));
   const box = create('p', { class: 'notice toast' }, create('span', {}, text), close);
   let timer = 0;
   const wait = () => { timer = setTimeout(() => box.remove(), 10000); };
@@ -102,15 +110,15 @@ export function toast(text) {
 // Copying
 
 // copyButton copies a text, or what a function returns, and says so.
-export function copyButton(text, label = 'Copy') {
+export function copyButton(text, label = say('Copy')) {
   const button = create('button', { type: 'button', class: 'quiet' }, label);
   button.addEventListener('click', async () => {
     try {
       await navigator.clipboard.writeText(typeof text === 'function' ? text() : text);
-      button.textContent = 'Copied';
-      announce('Copied');
+      button.textContent = say('Copied');
+      announce(say('Copied'));
     } catch {
-      button.textContent = 'Select it and copy by hand';
+      button.textContent = say('Select it and copy by hand');
     }
     setTimeout(() => { button.textContent = label; }, 2000);
   });
@@ -134,9 +142,9 @@ const writes = (element) => element.isContentEditable || /^(INPUT|TEXTAREA|SELEC
 const keys = [['/', 'Search, or filter the list'], ['?', 'Show these keys'], ['Tab', 'Go to the next control'], ['Esc', 'Close what is open']];
 
 function help() {
-  const close = create('button', { type: 'button' }, 'Close');
-  const list = create('dl', { class: 'keys' }, ...keys.flatMap(([key, text]) => [create('dt', {}, create('kbd', {}, key)), create('dd', {}, text)]));
-  const box = create('dialog', { 'aria-labelledby': 'keys' }, create('h2', { id: 'keys' }, 'Keyboard'), list, create('div', { class: 'do' }, close));
+  const close = create('button', { type: 'button' }, say('Close'));
+  const list = create('dl', { class: 'keys' }, ...keys.flatMap(([key, text]) => [create('dt', {}, create('kbd', {}, key)), create('dd', {}, say(text))]));
+  const box = create('dialog', { 'aria-labelledby': 'keys' }, create('h2', { id: 'keys' }, say('Keyboard')), list, create('div', { class: 'do' }, close));
   close.addEventListener('click', () => box.close());
   box.addEventListener('close', () => box.remove());
   document.body.append(box);

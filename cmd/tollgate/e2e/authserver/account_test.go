@@ -23,9 +23,32 @@ accounts: {registration: open, deletion_grace: 336h}
 // registration to deletion.
 func TestAccount(t *testing.T) {
 	t.Parallel()
+	n, issuer, mails := accountSite(t, accountKeys)
+	e2e.RunBrowserBeside(t, "authserver_account.mjs", "ISSUER="+issuer, "MAILS_URL="+mails)
+	n.Stop()
+	if !strings.Contains(n.Logs.String(), `"uri":"/forgot"`) {
+		t.Error("there is no access log")
+	}
+	for _, secret := range []string{"newman@example", "link=", "correct horse", "battery staple"} {
+		if strings.Contains(n.Logs.String(), secret) {
+			t.Errorf("%s is in the log", secret)
+		}
+	}
+}
+
+// TestLanguages runs the case of testdata/npm/authserver_languages.mjs in a headless Chromium that asks for German.
+func TestLanguages(t *testing.T) {
+	t.Parallel()
+	_, issuer, mails := accountSite(t, accountKeys+"dcr: {mode: open}\n")
+	e2e.RunBrowserBeside(t, "authserver_languages.mjs", "ISSUER="+issuer, "MAILS_URL="+mails)
+}
+
+// accountSite starts a server with a configuration, and returns its issuer and the URL at which its mails are.
+func accountSite(t *testing.T, keys string) (n *e2e.Node, issuer, mailsURL string) {
+	t.Helper()
 	server := testenv.SMTP(t)
-	issuer := "http://localhost:" + e2e.FreePort(t)
-	n := e2e.NewNode(t, `{
+	issuer = "http://localhost:" + e2e.FreePort(t)
+	n = e2e.NewNode(t, `{
 	admin unix/data/admin.sock
 	persist_config off
 	storage file_system data/caddy
@@ -34,7 +57,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 `+issuer+" {\n\tlog\n\ttollgate authserver {\n\t\tconfig config.yaml\n\t}\n}\n")
-	n.WriteKeys(strings.NewReplacer("ISSUER", issuer, "MAIL", server.Address).Replace(accountKeys))
+	n.WriteKeys(strings.NewReplacer("ISSUER", issuer, "MAIL", server.Address).Replace(keys))
 	n.Start()
 	e2e.AnswersWith(t, issuer+"/readyz", http.StatusOK)
 
@@ -48,15 +71,6 @@ func TestAccount(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	}))
-	defer mails.Close()
-	e2e.RunBrowserBeside(t, "authserver_account.mjs", "ISSUER="+issuer, "MAILS_URL="+mails.URL)
-	n.Stop()
-	if !strings.Contains(n.Logs.String(), `"uri":"/forgot"`) {
-		t.Error("there is no access log")
-	}
-	for _, secret := range []string{"newman@example", "link=", "correct horse", "battery staple"} {
-		if strings.Contains(n.Logs.String(), secret) {
-			t.Errorf("%s is in the log", secret)
-		}
-	}
+	t.Cleanup(mails.Close)
+	return n, issuer, mails.URL
 }

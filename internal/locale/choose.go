@@ -1,0 +1,103 @@
+package locale
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/language"
+)
+
+const (
+	// maxWish is the limit for a text that states the languages of a reader, in bytes. The rest is ignored.
+	maxWish = 256
+	// maxTags limits how many languages of it are read.
+	maxTags = 16
+)
+
+// Choose returns the language for a reader. Each wish is a text in the form of the header Accept-Language (RFC 9110,
+// section 12.5.4), and earlier ones take precedence: the first wish that names a language which there is decides.
+// What is malformed in a wish is ignored. Without a match, Choose returns the default language.
+func (s *Languages) Choose(wishes ...string) *Language {
+	if s == nil || len(s.list) == 0 {
+		return nil
+	}
+	if len(s.list) == 1 {
+		return s.list[0]
+	}
+	for _, wish := range wishes {
+		if l := s.Match(wish); l != nil {
+			return l
+		}
+	}
+	return s.list[0]
+}
+
+// Match returns the language that one wish of Choose names, or nil if there is none.
+func (s *Languages) Match(wish string) *Language {
+	tags := parse(wish)
+	if s == nil || len(tags) == 0 {
+		return nil
+	}
+	if _, at, confidence := s.matcher.Match(tags...); confidence > language.No {
+		return s.list[at]
+	}
+	return nil
+}
+
+// Wish returns a list of language tags that are separated by spaces, such as the parameter ui_locales of OpenID
+// Connect, in the form that Choose takes.
+func Wish(tags string) string { return strings.Join(strings.Fields(cut(tags)), ",") }
+
+// parse returns the languages of a wish, the preferred ones first.
+func parse(wish string) []language.Tag {
+	if wish = cut(wish); wish == "" {
+		return nil
+	}
+	type weighted struct {
+		tag    language.Tag
+		weight float32
+	}
+	var list []weighted
+	for i, part := range strings.SplitN(wish, ",", maxTags+1) {
+		if i == maxTags {
+			break
+		}
+		tags, weights, err := language.ParseAcceptLanguage(part)
+		if err != nil {
+			continue // one language that is unknown does not concern the others
+		}
+		for j, tag := range tags {
+			list = append(list, weighted{tag, weights[j]})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b weighted) int { return cmp.Compare(b.weight, a.weight) })
+	tags := make([]language.Tag, len(list))
+	for i := range list {
+		tags[i] = list[i].tag
+	}
+	return tags
+}
+
+// cut shortens a wish to its limit, at the end of a tag.
+func cut(wish string) string {
+	if len(wish) <= maxWish {
+		return wish
+	}
+	wish = wish[:maxWish]
+	return wish[:max(strings.LastIndexAny(wish, ", "), 0)]
+}
+
+type contextKey struct{}
+
+// NewContext returns a context that carries the language of whoever sent the request, for what is composed later.
+func NewContext(ctx context.Context, l *Language) context.Context {
+	return context.WithValue(ctx, contextKey{}, l)
+}
+
+// FromContext returns the language that a context carries. Default: nil, which is English.
+func FromContext(ctx context.Context) *Language {
+	l, _ := ctx.Value(contextKey{}).(*Language)
+	return l
+}

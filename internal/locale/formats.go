@@ -1,0 +1,102 @@
+package locale
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Formats are how a language writes dates and numbers. The formats of times have the placeholders {day}, {month},
+// {short_month}, {weekday}, {year}, {time}, {second} and {zone}.
+type Formats struct {
+	// Months and ShortMonths are the names of the twelve months, and Weekdays those of the days from Sunday on.
+	Months      []string `json:"months"`
+	ShortMonths []string `json:"short_months"`
+	Weekdays    []string `json:"weekdays"`
+	// Moment is a time in short, Exact a time with everything, and Until the end of a period.
+	Moment string `json:"moment"`
+	Exact  string `json:"exact"`
+	Until  string `json:"until"`
+	// Group separates thousands, and Decimal the fraction.
+	Group   string `json:"group"`
+	Decimal string `json:"decimal"`
+}
+
+// check returns an error if something is missing.
+func (f *Formats) check() error {
+	switch {
+	case len(f.Months) != 12 || len(f.ShortMonths) != 12 || len(f.Weekdays) != 7:
+		return errors.New("formats: there must be 12 months, 12 short_months and 7 weekdays, from Sunday on")
+	case f.Group == "" || f.Decimal == "":
+		return errors.New("formats: group and decimal must be given")
+	}
+	known := Placeholders(english.Exact + english.Moment)
+	for _, format := range []string{f.Moment, f.Exact, f.Until} {
+		if format == "" {
+			return errors.New("formats: moment, exact and until must be given")
+		}
+		for _, name := range Placeholders(format) {
+			if !slices.Contains(known, name) {
+				return fmt.Errorf("formats: there is no placeholder {%s}; there are {%s}", name, strings.Join(known, "}, {"))
+			}
+		}
+	}
+	return nil
+}
+
+// english are the formats of languages that state none.
+var english = &Formats{
+	Moment: "{day} {short_month} {year}, {time}", Exact: "{weekday}, {day} {month} {year}, {time}:{second} {zone}",
+	Until: "{day} {month} {year}, {time} {zone}", Group: "\u202f", Decimal: ".",
+}
+
+// written returns the formats of the language.
+func (l *Language) written() *Formats {
+	if l == nil || l.formats == nil {
+		return english
+	}
+	return l.formats
+}
+
+// Moment returns a time in short, in its own zone.
+func (l *Language) Moment(t time.Time) string { return l.time(l.written().Moment, t) }
+
+// Exact returns a time with its day of the week, its seconds and its zone.
+func (l *Language) Exact(t time.Time) string { return l.time(l.written().Exact, t) }
+
+// Until returns a time with its zone.
+func (l *Language) Until(t time.Time) string { return l.time(l.written().Until, t) }
+
+func (l *Language) time(format string, t time.Time) string {
+	f := l.written()
+	month, short, weekday := t.Format("January"), t.Format("Jan"), t.Format("Monday")
+	if len(f.Months) == 12 {
+		month, short = f.Months[t.Month()-1], f.ShortMonths[t.Month()-1]
+		weekday = f.Weekdays[t.Weekday()]
+	}
+	return fill(format, []any{
+		"day", t.Day(), "month", month, "short_month", short, "weekday", weekday, "year", t.Year(),
+		"time", t.Format("15:04"), "second", t.Format("05"), "zone", t.Format("MST"),
+	}, plain)
+}
+
+// Number returns a number with its thousands separated.
+func (l *Language) Number(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	group, first := l.written().Group, 0
+	if n < 0 {
+		first = 1
+	}
+	for i := len(digits) - 3; i > first; i -= 3 {
+		digits = digits[:i] + group + digits[i:]
+	}
+	return digits
+}
+
+// Fraction returns a number with one digit after the decimal separator.
+func (l *Language) Fraction(n float64) string {
+	return strings.Replace(strconv.FormatFloat(n, 'f', 1, 64), ".", l.written().Decimal, 1)
+}

@@ -1,0 +1,210 @@
+package locale
+
+import (
+	"cmp"
+	"fmt"
+	"html"
+	"html/template"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/feature/plural"
+	"golang.org/x/text/language"
+)
+
+// Language is a language with its texts. It is safe for concurrent use. A nil *Language is English without a
+// catalogue.
+type Language struct {
+	// Name is what the language calls itself, such as Deutsch.
+	Name string
+
+	tag      string
+	parsed   language.Tag
+	texts    map[string]Forms
+	messages map[string]string
+	formats  *Formats
+	exact    map[string]string // the messages without placeholders, by their normal form
+	patterns []pattern         // the others
+}
+
+// pattern is a message with placeholders.
+type pattern struct {
+	matches *regexp.Regexp
+	names   []string // the placeholders, in the order of the English text
+	text    string
+}
+
+func newLanguage(tag string) *Language {
+	return &Language{
+		Name: tag, tag: tag, parsed: language.Make(tag), texts: make(map[string]Forms), messages: make(map[string]string),
+	}
+}
+
+// compile prepares the messages to be matched.
+func (l *Language) compile() {
+	l.exact, l.patterns = make(map[string]string), nil
+	for english, text := range l.messages {
+		names := Placeholders(english)
+		if len(names) == 0 {
+			l.exact[normal(english)] = text
+			continue
+		}
+		expression := regexp.QuoteMeta(normal(english))
+		for _, name := range names {
+			expression = strings.Replace(expression, regexp.QuoteMeta("{"+name+"}"), "(.+?)", 1)
+		}
+		l.patterns = append(l.patterns, pattern{regexp.MustCompile("(?s)^" + expression + "$"), names, text})
+	}
+	// The pattern that states most comes first.
+	slices.SortFunc(l.patterns, func(a, b pattern) int {
+		one, other := a.matches.String(), b.matches.String()
+		return cmp.Or(len(other)-len(one), strings.Compare(one, other))
+	})
+}
+
+// normal returns a message with a small first letter and without a full stop at its end.
+func normal(message string) string {
+	r, size := utf8.DecodeRuneInString(message)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToLower(r)) + strings.TrimSuffix(message[size:], ".")
+}
+
+// Tag returns the tag of the language (BCP 47), such as de.
+func (l *Language) Tag() string {
+	if l == nil {
+		return English
+	}
+	return l.tag
+}
+
+// Translate returns a text, which is named by its English form. values are names of placeholders, each followed by
+// its value.
+func (l *Language) Translate(english string, values ...any) string {
+	return fill(l.form(english, alone), values, plain)
+}
+
+// TranslateHTML works like Translate for a text with markup. Values are escaped, except for those of the type
+// template.HTML.
+func (l *Language) TranslateHTML(english string, values ...any) template.HTML {
+	return template.HTML(fill(l.form(english, alone), values, escaped)) //nolint:gosec // a text of a catalogue, and what is escaped
+}
+
+// Plural returns the form of a text for a number, which is named by its two English forms. The placeholder {n} is the
+// number.
+func (l *Language) Plural(n int64, one, other string, values ...any) string {
+	return fill(l.plural(n, one, other), append(values, "n", l.Number(n)), plain)
+}
+
+// PluralHTML works like Plural for a text with markup. Values are escaped as by TranslateHTML.
+func (l *Language) PluralHTML(n int64, one, other string, values ...any) template.HTML {
+	return template.HTML(fill(l.plural(n, one, other), append(values, "n", l.Number(n)), escaped)) //nolint:gosec // as above
+}
+
+// form returns the form of a text for a plural category.
+func (l *Language) form(english, category string) string {
+	if l == nil {
+		return english
+	}
+	return cmp.Or(l.texts[english][category], english)
+}
+
+// plural returns the form of a text for a number.
+func (l *Language) plural(n int64, one, other string) string {
+	if l != nil {
+		if forms := l.texts[other]; forms != nil {
+			return cmp.Or(forms[l.category(n)], forms["other"], forms[alone])
+		}
+	}
+	if n == 1 {
+		return one
+	}
+	return other
+}
+
+// category returns the plural category of a number.
+func (l *Language) category(n int64) string {
+	// The rules look at the last digits alone (TR 35, part 3, section 5.1).
+	switch plural.Cardinal.MatchPlural(l.parsed, int(max(n, 0)%1_000_000), 0, 0, 0, 0) {
+	case plural.Zero:
+		return "zero"
+	case plural.One:
+		return "one"
+	case plural.Two:
+		return "two"
+	case plural.Few:
+		return "few"
+	case plural.Many:
+		return "many"
+	case plural.Other:
+	}
+	return "other"
+}
+
+// Message returns the translation of a sentence that is already composed. What stands for a placeholder is translated,
+// too, if there is a message for it. A sentence without a translation is returned as it is.
+func (l *Language) Message(english string) string {
+	if l == nil || len(l.messages) == 0 {
+		return english
+	}
+	sentence := normal(english)
+	if text, ok := l.exact[sentence]; ok {
+		return text
+	}
+	for _, p := range l.patterns {
+		match := p.matches.FindStringSubmatch(sentence)
+		if match == nil {
+			continue
+		}
+		values := make([]any, 0, 2*len(p.names))
+		for i, name := range p.names {
+			value, ok := l.exact[normal(match[i+1])]
+			if !ok {
+				value = match[i+1]
+			}
+			values = append(values, name, value)
+		}
+		return fill(p.text, values, plain)
+	}
+	return english
+}
+
+var placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
+
+// Placeholders returns the names of the placeholders of a text in their order, without duplicates.
+func Placeholders(text string) (names []string) {
+	for _, match := range placeholder.FindAllStringSubmatch(text, -1) {
+		if !slices.Contains(names, match[1]) {
+			names = append(names, match[1])
+		}
+	}
+	return names
+}
+
+// fill replaces the placeholders of a text. A placeholder without a value stays as it is.
+func fill(text string, values []any, show func(value any) string) string {
+	if len(values) == 0 || !strings.Contains(text, "{") {
+		return text
+	}
+	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
+		for i := 0; i+1 < len(values); i += 2 {
+			if values[i] == found[1:len(found)-1] {
+				return show(values[i+1])
+			}
+		}
+		return found
+	})
+}
+
+func plain(value any) string { return fmt.Sprint(value) }
+
+func escaped(value any) string {
+	if markup, ok := value.(template.HTML); ok {
+		return string(markup)
+	}
+	return html.EscapeString(fmt.Sprint(value))
+}

@@ -1,0 +1,247 @@
+// Package locale shows texts of the program in the language of their reader. The source has each text in English, and
+// a catalogue has its translations into another language:
+//
+//	l := languages.Choose(r.Header.Get("Accept-Language"))
+//	l.Translate("Signed in as {name}", "name", user.Name)
+//	l.Plural(n, "{n} code is left", "{n} codes are left")
+//	l.Message(err.Message) // an English sentence that was composed elsewhere
+//
+// A catalogue is a JSON file that is named for its language, such as de.json. A text without a translation is shown
+// in English. Catalogues of several folders are combined, later ones replacing entries of earlier ones, so that an
+// operator can change texts of the program, also English ones. See File for the format.
+package locale
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/language"
+)
+
+// English is the tag of the language in which the source is written.
+const English = "en"
+
+// maxFile is the limit for a catalogue, in bytes.
+const maxFile = 1 << 20
+
+//go:embed languages
+var embedded embed.FS
+
+// own returns the catalogues of this package, which have how dates and numbers are written.
+func own() fs.FS {
+	folder, err := fs.Sub(embedded, "languages")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	return folder
+}
+
+// File is the content of a catalogue.
+type File struct {
+	// Name is what the language calls itself, such as Deutsch.
+	Name string `json:"name,omitempty"`
+	// Formats are how dates and numbers are written.
+	Formats *Formats `json:"formats,omitempty"`
+	// Texts are the translations by English text. Placeholders have their names in braces, as in the English text. A
+	// text with a number has one form for each plural category of the language (Unicode CLDR), such as one and other;
+	// it is found by the English form of other.
+	Texts map[string]Forms `json:"texts,omitempty"`
+	// Messages are the translations of sentences that are already composed when they are translated, such as those of
+	// errors. A placeholder of the English text matches any text. They are compared without regard to the case of the
+	// first letter and a full stop at the end.
+	Messages map[string]string `json:"messages,omitempty"`
+}
+
+// Forms is a translation: a text, or one text for each plural category.
+type Forms map[string]string
+
+// alone is the category of a text that has no number.
+const alone = ""
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *Forms) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		*f = Forms{alone: text}
+		return nil
+	}
+	var forms map[string]string
+	if err := json.Unmarshal(raw, &forms); err != nil {
+		return errors.New("a translation must be a text, or an object with a text for each plural category")
+	}
+	if forms["other"] == "" {
+		return errors.New(`a translation with plural categories must have the category "other"`)
+	}
+	for category := range forms {
+		if !slices.Contains(categories, category) {
+			return fmt.Errorf("there is no plural category %q; there are %s", category, strings.Join(categories, ", "))
+		}
+	}
+	*f = forms
+	return nil
+}
+
+var categories = []string{"zero", "one", "two", "few", "many", "other"}
+
+// Languages are the languages in which a program can show its texts. A nil *Languages has English only.
+type Languages struct {
+	list    []*Language // the default first
+	matcher language.Matcher
+}
+
+// Load reads the catalogues of folders. Each *.json file in a folder is one. offered limits the languages; if it is
+// empty, there are all that have a catalogue, and English. fallback is the tag of the default language, and must be
+// one of them. An error names the file and what is wrong in it.
+func Load(fallback string, offered []string, folders ...fs.FS) (*Languages, error) {
+	found := map[string]*Language{English: newLanguage(English)}
+	for _, folder := range append([]fs.FS{own()}, folders...) {
+		names, err := fs.Glob(folder, "*.json")
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			tag := strings.TrimSuffix(path.Base(name), ".json")
+			if parsed, err := language.Parse(tag); err != nil || parsed.String() != tag {
+				return nil, fmt.Errorf("%s: the name must be the tag of a language, such as fr.json or pt-BR.json", name)
+			}
+			if found[tag] == nil {
+				found[tag] = newLanguage(tag)
+			}
+			if err := found[tag].read(folder, name); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	tags := slices.Sorted(maps.Keys(found))
+	if len(offered) == 0 {
+		offered = tags
+	}
+	fallback = cmp.Or(fallback, English)
+	s := new(Languages)
+	for _, tag := range append([]string{fallback}, offered...) {
+		one := found[tag]
+		if one == nil {
+			return nil, fmt.Errorf("there is no catalogue of the language %q; there are %s", tag, strings.Join(tags, ", "))
+		}
+		if !slices.Contains(offered, tag) {
+			return nil, fmt.Errorf("the default language %q is not offered; offered are %s", tag, strings.Join(offered, ", "))
+		}
+		if !slices.Contains(s.list, one) {
+			one.compile()
+			s.list = append(s.list, one)
+		}
+	}
+	parsed := make([]language.Tag, len(s.list))
+	for i, one := range s.list {
+		parsed[i] = one.parsed
+	}
+	s.matcher = language.NewMatcher(parsed)
+	return s, nil
+}
+
+// read adds the content of a file to the language.
+func (l *Language) read(folder fs.FS, name string) error {
+	file, err := folder.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it is only read
+	raw, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err != nil {
+		return err
+	}
+	if len(raw) > maxFile {
+		return fmt.Errorf("it has more than %d KiB", maxFile>>10)
+	}
+	content, err := Parse(raw)
+	if err != nil {
+		return err
+	}
+	l.Name = cmp.Or(content.Name, l.Name)
+	if content.Formats != nil {
+		l.formats = content.Formats
+	}
+	maps.Copy(l.texts, content.Texts)
+	maps.Copy(l.messages, content.Messages)
+	return nil
+}
+
+// Parse reads a catalogue. The error names what is wrong: an unknown member, a category, or a translation with a
+// placeholder that the English text does not have.
+func Parse(raw []byte) (*File, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	content := new(File)
+	if err := decoder.Decode(content); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is text after the end of the object")
+	}
+	for english, forms := range content.Texts {
+		for _, text := range forms {
+			if err := placed(english, text); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for english, text := range content.Messages {
+		if err := placed(english, text); err != nil {
+			return nil, err
+		}
+	}
+	if content.Formats != nil {
+		return content, content.Formats.check()
+	}
+	return content, nil
+}
+
+// placed returns an error if a translation has a placeholder that the English text does not have.
+func placed(english, text string) error {
+	known := Placeholders(english)
+	for _, name := range Placeholders(text) {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("the translation of %q has the placeholder {%s}, which the English text does not have", english, name)
+		}
+	}
+	return nil
+}
+
+// List returns the languages, the default first.
+func (s *Languages) List() []*Language {
+	if s == nil {
+		return []*Language{nil}
+	}
+	return s.list
+}
+
+// Tags returns the tags of the languages in alphabetical order.
+func (s *Languages) Tags() []string {
+	list := s.List()
+	tags := make([]string, len(list))
+	for i, l := range list {
+		tags[i] = l.Tag()
+	}
+	slices.Sort(tags)
+	return tags
+}
+
+// Find returns the language with a tag, or nil if there is none.
+func (s *Languages) Find(tag string) *Language {
+	for _, l := range s.List() {
+		if l != nil && l.tag == tag {
+			return l
+		}
+	}
+	return nil
+}

@@ -1,0 +1,386 @@
+// Package localetest finds the texts that a program shows, in its templates and its source, and compares them with a
+// catalogue. A test of each service that has catalogues uses it:
+//
+//	texts := localetest.New()
+//	texts.Templates(t, files, "templates/*.html")
+//	texts.Source(t, ".", nil)
+//	texts.Check(t, "de", catalogue)
+package localetest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"text/template/parse"
+
+	"github.com/tollgate-gateway/tollgate/internal/locale"
+)
+
+// Texts are the texts that a program shows.
+type Texts struct {
+	texts    map[string]string // where each is used
+	plurals  map[string]bool   // those with a number, by the form of other
+	messages map[string]string // samples of messages, and where each is made
+}
+
+// New returns a set without texts.
+func New() *Texts {
+	return &Texts{make(map[string]string), make(map[string]bool), make(map[string]string)}
+}
+
+// Text adds texts that are used in another way.
+func (x *Texts) Text(english ...string) {
+	for _, text := range english {
+		x.texts[text] = "the test"
+	}
+}
+
+// Message adds messages that are made in another way.
+func (x *Texts) Message(english ...string) {
+	for _, text := range english {
+		x.messages[text] = "the test"
+	}
+}
+
+// Except removes messages that are not shown on pages. It fails for one that is not made.
+func (x *Texts) Except(t testing.TB, english ...string) {
+	t.Helper()
+	for _, text := range english {
+		if x.messages[text] == "" {
+			t.Errorf("the message %q is made nowhere", text)
+		}
+		delete(x.messages, text)
+	}
+}
+
+// Variable adds the texts in the value of a variable of a Go file, except for the keys of maps.
+func (x *Texts) Variable(t testing.TB, file, name string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(x.texts)
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && spec.Names[0].Name == name {
+			x.literals(file, spec.Values[0])
+		}
+		return true
+	})
+	if len(x.texts) == before {
+		t.Errorf("%s has no texts in %s", name, file)
+	}
+}
+
+// literals adds the text literals of an expression.
+func (x *Texts) literals(where string, e ast.Expr) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if pair, ok := n.(*ast.KeyValueExpr); ok {
+			x.literals(where, pair.Value)
+			return false
+		}
+		if literal, ok := n.(*ast.BasicLit); ok {
+			if text, ok := constant(literal); ok {
+				x.texts[text] = where
+			}
+		}
+		return true
+	})
+}
+
+// Templates adds the texts of templates: the first argument of the functions t and tn, and of methods T.
+func (x *Texts) Templates(t testing.TB, files fs.FS, pattern string) {
+	t.Helper()
+	names, err := fs.Glob(files, pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no templates %s: %v", pattern, err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Template(t, name, string(text))
+	}
+}
+
+// Template adds the texts of one template.
+func (x *Texts) Template(t testing.TB, name, text string) {
+	t.Helper()
+	trees := make(map[string]*parse.Tree)
+	tree := parse.New(name)
+	tree.Mode = parse.SkipFuncCheck
+	if _, err := tree.Parse(text, "", "", trees); err != nil {
+		t.Fatal(err)
+	}
+	for _, tree := range trees {
+		if tree.Root != nil {
+			x.node(name, tree.Root)
+		}
+	}
+}
+
+// node adds the texts of a node and those below it.
+func (x *Texts) node(where string, node parse.Node) {
+	switch n := node.(type) {
+	case *parse.ListNode:
+		if n != nil {
+			for _, one := range n.Nodes {
+				x.node(where, one)
+			}
+		}
+	case *parse.ActionNode:
+		x.node(where, n.Pipe)
+	case *parse.TemplateNode:
+		x.node(where, n.Pipe)
+	case *parse.IfNode:
+		x.branch(where, &n.BranchNode)
+	case *parse.WithNode:
+		x.branch(where, &n.BranchNode)
+	case *parse.RangeNode:
+		x.branch(where, &n.BranchNode)
+	case *parse.PipeNode:
+		if n != nil {
+			for _, command := range n.Cmds {
+				x.command(where, command)
+			}
+		}
+	}
+}
+
+func (x *Texts) branch(where string, n *parse.BranchNode) {
+	x.node(where, n.Pipe)
+	x.node(where, n.List)
+	x.node(where, n.ElseList)
+}
+
+func (x *Texts) command(where string, command *parse.CommandNode) {
+	for _, arg := range command.Args {
+		x.node(where, arg)
+	}
+	text := func(i int) string {
+		if i < len(command.Args) {
+			if s, ok := command.Args[i].(*parse.StringNode); ok {
+				return s.Text
+			}
+		}
+		return ""
+	}
+	switch name := command.Args[0].String(); {
+	case name == "t" || strings.HasSuffix(name, ".T"):
+		x.texts[text(1)] = where
+	case name == "tn":
+		x.texts[text(3)], x.plurals[text(3)] = where, true
+	}
+}
+
+// Source adds the texts of the Go files of a folder, except for tests: those in calls of T, Translate, TranslateHTML,
+// Plural and PluralHTML, and the messages of errors. composes has further functions whose messages are shown, with
+// the index of the argument. only limits the files.
+func (x *Texts) Source(t testing.TB, folder string, composes map[string]int, only ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") ||
+			len(only) > 0 && !slices.Contains(only, name) {
+			continue
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, filepath.Join(folder, name), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if n != nil {
+				x.expression(files.Position(n.Pos()).String(), n, composes)
+			}
+			return true
+		})
+	}
+}
+
+func (x *Texts) expression(where string, n ast.Node, composes map[string]int) {
+	message := func(arg ast.Expr, suffix string) {
+		if text, ok := sample(arg); ok && text != "" && text != samplePart {
+			x.messages[text+suffix] = where
+		}
+	}
+	switch n := n.(type) {
+	case *ast.KeyValueExpr:
+		if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Message" {
+			message(n.Value, "")
+		}
+	case *ast.CallExpr:
+		name := called(n.Fun)
+		short := name[strings.LastIndex(name, ".")+1:]
+		arg := func(i int) (text string, ok bool) {
+			if i < len(n.Args) {
+				return constant(n.Args[i])
+			}
+			return "", false
+		}
+		switch {
+		case name == "apierror.New" && len(n.Args) > 2:
+			message(n.Args[2], "")
+		case name == "apierror.Unavailable":
+			message(n.Args[0], " is not available right now, try again shortly")
+		case short == "T" || short == "Translate" || short == "TranslateHTML":
+			if text, ok := arg(0); ok && name != short {
+				x.texts[text] = where
+			}
+		case short == "Plural" || short == "PluralHTML":
+			if text, ok := arg(2); ok && strings.Contains(text, "{n}") {
+				x.texts[text], x.plurals[text] = where, true
+			}
+		}
+		if i, ok := composes[name]; ok && i < len(n.Args) {
+			message(n.Args[i], "")
+		}
+	}
+}
+
+// called returns the name of a function that is called, with its package or receiver if that is a name.
+func called(f ast.Expr) string {
+	switch f := f.(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		return called(f.X) + "." + f.Sel.Name
+	}
+	return ""
+}
+
+// constant returns the value of a text literal.
+func constant(e ast.Expr) (string, bool) {
+	literal, ok := e.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(literal.Value)
+	return text, err == nil
+}
+
+// samplePart stands for what is known only when the program runs.
+const samplePart = "X"
+
+var verb = regexp.MustCompile(`%[a-z]`)
+
+// sample returns a message as it may be when the program runs.
+func sample(e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, ok := constant(e)
+		return verb.ReplaceAllString(text, samplePart), ok
+	case *ast.BinaryExpr:
+		left, _ := sample(e.X)
+		right, _ := sample(e.Y)
+		if left == "" {
+			left = samplePart
+		}
+		if right == "" {
+			right = samplePart
+		}
+		return left + right, true
+	case *ast.CallExpr:
+		if called(e.Fun) == "fmt.Sprintf" {
+			return sample(e.Args[0])
+		}
+	}
+	return "", false
+}
+
+// Check compares the texts with a catalogue in a language. The test fails for each text that the catalogue lacks, for
+// each entry that is not used, and for each translation whose placeholders differ from those of the English text.
+func (x *Texts) Check(t testing.TB, tag string, catalogue []byte) {
+	t.Helper()
+	for _, fault := range x.faults(tag, catalogue) {
+		t.Error(fault)
+	}
+}
+
+// faults returns what Check reports.
+func (x *Texts) faults(tag string, catalogue []byte) (list []string) {
+	file, err := locale.Parse(catalogue)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	report := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	for _, text := range slices.Sorted(maps.Keys(x.texts)) {
+		forms := file.Texts[text]
+		switch {
+		case forms == nil:
+			report("%s: %s lacks the text %q", x.texts[text], tag, text)
+		case x.plurals[text] != (forms[""] == ""):
+			report("%s: in %s, the text %q must have plural forms just if it has a number", x.texts[text], tag, text)
+		}
+	}
+	for _, english := range slices.Sorted(maps.Keys(file.Texts)) {
+		if x.texts[english] == "" {
+			report("%s has the text %q, which is used nowhere", tag, english)
+		}
+		for category, text := range file.Texts[english] {
+			without := ""
+			if category != "" && category != "other" {
+				without = "n" // "one code", in words
+			}
+			if !same(english, text, without) {
+				report("%s: the placeholders of %q are not those of %q", tag, text, english)
+			}
+		}
+	}
+	matched := make(map[string]bool)
+	for _, message := range slices.Sorted(maps.Keys(x.messages)) {
+		found := false
+		for english := range file.Messages {
+			if matches(english, message) {
+				found, matched[english] = true, true
+			}
+		}
+		if !found {
+			report("%s: %s lacks the message %q", x.messages[message], tag, message)
+		}
+	}
+	for _, english := range slices.Sorted(maps.Keys(file.Messages)) {
+		if !matched[english] {
+			report("%s has the message %q, which is made nowhere", tag, english)
+		}
+		if !same(english, file.Messages[english], "") {
+			report("%s: the placeholders of %q are not those of %q", tag, file.Messages[english], english)
+		}
+	}
+	return list
+}
+
+// matches reports whether a sample is the message with an English text.
+func matches(english, sample string) bool {
+	expression := regexp.QuoteMeta(strings.TrimSuffix(english, "."))
+	for _, name := range locale.Placeholders(english) {
+		expression = strings.Replace(expression, regexp.QuoteMeta("{"+name+"}"), ".+", 1)
+	}
+	return regexp.MustCompile("(?is)^" + expression + "$").MatchString(strings.TrimSuffix(sample, "."))
+}
+
+// same reports whether two texts have the same placeholders, of which one may be missing in the translation.
+func same(english, text, without string) bool {
+	a, b := locale.Placeholders(english), locale.Placeholders(text)
+	slices.Sort(a)
+	slices.Sort(b)
+	if !slices.Contains(b, without) {
+		a = slices.DeleteFunc(a, func(name string) bool { return name == without })
+	}
+	return slices.Equal(a, b)
+}

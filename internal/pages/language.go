@@ -1,0 +1,116 @@
+package pages
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"sync"
+
+	"github.com/tollgate-gateway/tollgate/internal/locale"
+)
+
+// A look whose service has catalogues (Look.In) shows each page in the language of its reader. Templates write
+// {{t "Signed in as {name}" "name" .Name}} and {{tn .N "{n} code" "{n} codes"}}, Go code writes
+// Call.T("Sign in"), and the messages of errors are translated where they are shown.
+
+//go:embed languages
+var catalogues embed.FS
+
+// Catalogues returns the translations of what this package itself shows, for locale.Load.
+func Catalogues() fs.FS {
+	folder, err := fs.Sub(catalogues, "languages")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	return folder
+}
+
+// In returns a look that shows its pages in languages.
+func (l *Look) In(languages *locale.Languages) *Look {
+	in := *l
+	in.languages, in.spoken = languages, newSpoken()
+	return &in
+}
+
+// spoken has the templates of a look in the languages in which they were shown so far.
+type spoken struct {
+	mu sync.Mutex
+	// by the tag of the language and the name of the page; the name of the bare templates is empty
+	templates map[[2]string]*template.Template
+}
+
+func newSpoken() *spoken { return &spoken{templates: make(map[[2]string]*template.Template)} }
+
+// page returns the template of a page in a language.
+func (l *Look) page(in *locale.Language, name string) (*template.Template, error) {
+	base, ok := l.pages[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no page %q", name)
+	}
+	return l.find(in, name, base)
+}
+
+// bareIn returns the templates that pages share, in a language.
+func (l *Look) bareIn(in *locale.Language) (*template.Template, error) { return l.find(in, "", l.bare) }
+
+// find returns a template in a language, which is a clone of base.
+func (l *Look) find(in *locale.Language, name string, base *template.Template) (*template.Template, error) {
+	s := l.spoken
+	key := [2]string{in.Tag(), name}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.templates[key]; t != nil {
+		return t, nil
+	}
+	t, err := base.Clone()
+	if err != nil {
+		return nil, err
+	}
+	t.Funcs(wordsIn(in)).Funcs(l.funcs)
+	s.templates[key] = t
+	return t, nil
+}
+
+// Prefer sets the language of the page. wishes state what the reader prefers, as for locale.Languages.Choose; they take
+// precedence over the header Accept-Language, which counts even without a call of Prefer.
+func (c *Call) Prefer(wishes ...string) {
+	c.language = c.site.look.languages.Choose(append(wishes, c.R.Header.Get("Accept-Language"))...)
+}
+
+// Language returns the language of the page. It is nil for English without a catalogue.
+func (c *Call) Language() *locale.Language { return c.language }
+
+// T returns a text in the language of the page; see locale.Language.Translate.
+func (c *Call) T(english string, values ...any) string {
+	return c.language.Translate(english, values...)
+}
+
+// Languages returns the languages in which the page can be shown.
+func (v *View) Languages() []*locale.Language { return v.call.site.look.languages.List() }
+
+// scriptTexts are the texts that the script of every page shows (look.Script).
+var scriptTexts = []string{
+	"never", "just now", "Copy", "Copied", "Select it and copy by hand", "Messages", "Close", "Keyboard",
+	"Search, or filter the list", "Show these keys", "Go to the next control", "Close what is open",
+}
+
+// scripted returns the attribute of the body that has the texts of the script in a language. It is empty for English
+// texts.
+func scripted(in *locale.Language) template.HTMLAttr {
+	texts := make(map[string]string)
+	for _, english := range scriptTexts {
+		if text := in.Translate(english); text != english {
+			texts[english] = text
+		}
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	raw, err := json.Marshal(texts)
+	if err != nil {
+		return "" // texts can always be encoded
+	}
+	return template.HTMLAttr(` data-texts="` + template.HTMLEscapeString(string(raw)) + `"`) //nolint:gosec // escaped
+}
