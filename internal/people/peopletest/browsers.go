@@ -80,7 +80,8 @@ func newBrowser(t *testing.T, s *Site) *browser {
 	}}, s, t}
 }
 
-func (b *browser) get(path string) *http.Response {
+// get returns the status of a page, and where it redirects.
+func (b *browser) get(path string) (status int, location string) {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.URL+path, nil)
 	if err != nil {
@@ -94,7 +95,7 @@ func (b *browser) get(path string) *http.Response {
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		b.t.Error(err)
 	}
-	return response
+	return response.StatusCode, response.Header.Get("Location")
 }
 
 // begin starts a sign-in of a person, and returns what the provider answers.
@@ -103,14 +104,15 @@ func (b *browser) begin(name string, confirmed any) url.Values {
 	claims := map[string]any{"sub": "visitor-" + name, "email": "visitor-" + name + "@example.com", "email_verified": confirmed}
 	maps.Copy(claims, b.Claims)
 	b.Provider.Claims = claims
-	return b.Provider.Visit(b.get(b.Start).Header.Get("Location"))
+	_, to := b.get(b.Start)
+	return b.Provider.Visit(to)
 }
 
 // comes brings an answer of the provider back, after which the browser must be signed in or not.
 func (b *browser) comes(answer url.Values, in bool, how string) {
 	b.t.Helper()
 	b.get(b.Callback + "?" + answer.Encode())
-	if got := b.get(b.Inside).StatusCode == http.StatusOK; got != in {
-		b.t.Errorf("%s: signed in %t, want %t", how, got, in)
+	if status, _ := b.get(b.Inside); (status == http.StatusOK) != in {
+		b.t.Errorf("%s: the status is %d, want signed in %t", how, status, in)
 	}
 }
