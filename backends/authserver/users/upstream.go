@@ -42,8 +42,9 @@ var wording = map[string]error{
 //     person;
 //   - a new user with the person's address and name.
 //
-// The groups of the user become those of the person. If Person.Claimed is nil, a user whose groups came from that server
-// before loses them, since many servers omit an empty list; another user keeps the groups that the operator has set.
+// The groups of the user become those of the person. If Person.Claimed is nil, a user whose groups came from that
+// server before loses them, since many servers omit an empty list; another user keeps the groups that the operator has
+// set.
 func (s *Users) FindOrCreate(ctx context.Context, p *oidclogin.Person) (u *User, err error) {
 	groups := storable(p.Claimed)
 	action := ""
