@@ -21,6 +21,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
+	"github.com/tollgate-gateway/tollgate/internal/people/peopletest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -697,4 +698,15 @@ func TestUpstreamsForOperator(t *testing.T) {
 	if s.server.Admin().ServeHTTP(w, r); w.Code != http.StatusUnauthorized {
 		t.Errorf("without the key: %d", w.Code)
 	}
+}
+
+// TestProviderAttacked attacks the sign-in at a further provider with several browsers.
+func TestProviderAttacked(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSeveral(t, db, nil)
+		peopletest.AttackSite(t, &peopletest.Site{
+			URL: s.url, Provider: s.first, Start: "/oidc/first/start", Callback: "/oidc/first/callback", Inside: "/account",
+		})
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
+	"github.com/tollgate-gateway/tollgate/internal/people/peopletest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -391,4 +392,16 @@ func TestUpstreamAuthTime(t *testing.T) {
 	}); err != nil || confirmed > time.Now().UnixMicro() {
 		t.Errorf("signed in at %s, error %v", time.UnixMicro(confirmed), err)
 	}
+}
+
+// TestUpstreamAttacked attacks the sign-in at the provider with several browsers.
+func TestUpstreamAttacked(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		f := newFederated(t, db, "")
+		peopletest.AttackSite(t, &peopletest.Site{
+			URL: f.url, Provider: f.at, Start: "/oidc/start", Callback: "/oidc/callback", Inside: "/account",
+			JoinsUnconfirmed: true,
+		})
+	})
 }

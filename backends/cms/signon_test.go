@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
+	"github.com/tollgate-gateway/tollgate/internal/people/peopletest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -166,5 +167,17 @@ func TestSignOnNone(t *testing.T) {
 		b.Get("/admin/login").Want(http.StatusOK).Lacks("oidc")
 		b.Get("/admin/login/oidc").Want(http.StatusNotFound)
 		b.Get("/admin/login/oidc/callback?state=x").Want(http.StatusNotFound)
+	})
+}
+
+// TestSignOnAttacked attacks the sign-in at the provider with several browsers.
+func TestSignOnAttacked(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSignOn(t, db)
+		peopletest.AttackSite(t, &peopletest.Site{
+			URL: s.url, Provider: s.at, Start: "/admin/login/oidc", Callback: "/admin/login/oidc/callback",
+			Inside: "/admin/trash", Claims: map[string]any{"groups": []any{"root"}},
+		})
 	})
 }

@@ -53,7 +53,8 @@ func isHost(name string) bool {
 
 // Key returns the form in which addresses are compared everywhere: addresses that differ only by case, by surrounding
 // space or by the composition of letters have the same key. typed may be any text, such as the name with which somebody
-// signs in.
+// signs in. The capital İ keeps its dot (Unicode, SpecialCasing), because an i without it would make the address equal
+// to that of somebody else.
 func Key(typed string) string {
-	return text.Storable(strings.ToLower(text.Normal(typed)))
+	return text.Storable(strings.ToLower(strings.ReplaceAll(text.Normal(typed), "İ", "i\u0307")))
 }

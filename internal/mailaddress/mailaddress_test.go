@@ -29,6 +29,11 @@ func TestKey(t *testing.T) {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
+	for _, other := range []string{"kİm@example.com", "kım@example.com", "kim@examp1e.com"} {
+		if key := Key(other); key == Key("KIM@example.com") || Key(key) != key {
+			t.Errorf("%q has the key %q", other, key)
+		}
+	}
 	if Key("a@example.com") == Key("b@example.com") || strings.Contains(Key("a\x00"), "\x00") {
 		t.Error("a key is not that of its address")
 	}

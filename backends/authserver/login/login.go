@@ -202,7 +202,7 @@ func (l *Login) Enter(
 		cookie, err = l.begin(ctx, u, former, at)
 	}
 	if !u.Active() || errors.Is(err, users.ErrCredentials) {
-		return "", errDisabled
+		return "", users.ErrDisabled
 	}
 	if err != nil {
 		return "", err
@@ -211,8 +211,6 @@ func (l *Login) Enter(
 	l.Audit(ctx, kernel.Event{Action: "user.oidc_login", Actor: u.ID, Address: address, Detail: detail})
 	return cookie, nil
 }
-
-var errDisabled = apierror.New(http.StatusForbidden, "forbidden", "Your account is disabled. Ask the operator.")
 
 // failed counts a failed sign-in and returns the refusal.
 func (l *Login) failed(ctx context.Context, key lockout.Key, email, address string) error {

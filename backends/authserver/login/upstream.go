@@ -14,7 +14,7 @@ func (l *Login) EnterOrWait(
 	ctx context.Context, u *users.User, at time.Time, upstream string, a Attempt,
 ) (cookie, waiting string, err error) {
 	if !u.Active() {
-		return "", "", errDisabled
+		return "", "", users.ErrDisabled
 	}
 	if waiting, err = l.waits(ctx, u, a.Browser, upstream); err != nil || waiting != "" {
 		return "", waiting, err

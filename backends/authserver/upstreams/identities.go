@@ -10,8 +10,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/people"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 const (
@@ -40,19 +40,16 @@ func scan(r store.Row) (*identity, error) {
 	i := new(identity)
 	var groups string
 	err := r.Scan(&i.ID, &i.User, &i.Issuer, &i.Subject, &i.Username, &groups, &i.CreatedAt, &i.UsedAt)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, errNone
-	}
 	if err != nil {
 		return nil, err
 	}
 	return i, json.Unmarshal([]byte(groups), &i.Groups)
 }
 
-// rowOf returns the row for an account at a provider, or errNone.
+// rowOf returns the row for an account at a provider, or sql.ErrNoRows.
 func rowOf(c store.Conn, issuer, subject string) (*identity, error) {
 	return scan(c.Row("SELECT "+columns+" FROM authserver_identities WHERE issuer = ? AND subject = ?"+
-		c.Lock(), text.Storable(issuer), text.Storable(subject)))
+		c.Lock(), issuer, subject))
 }
 
 // rowsOf returns the rows of a user, the oldest first.
@@ -64,8 +61,7 @@ func rowsOf(c store.Conn, user string) ([]*identity, error) {
 // insert connects a user with an account at a provider.
 func (s *Upstreams) insert(c store.Conn, user, issuer, subject, called string) (*identity, error) {
 	i := &identity{
-		User: user, Issuer: text.Storable(issuer), Subject: text.Storable(subject), Username: username(called),
-		CreatedAt: s.Micros(),
+		User: user, Issuer: issuer, Subject: subject, Username: username(called), CreatedAt: s.Micros(),
 	}
 	err := c.Row("INSERT INTO authserver_identities (user_id, issuer, subject, username, created_at)"+
 		" VALUES (?, ?, ?, ?, ?) RETURNING id",
@@ -136,6 +132,8 @@ var (
 		"That account is connected with another one here. Disconnect it there first.")
 	errMany = apierror.New(http.StatusConflict, "conflict",
 		"You have connected as many accounts as you may. Disconnect one first.")
+	errSubject = apierror.New(http.StatusBadRequest, "bad_request",
+		"The provider does not tell who you are in a way that can be stored here.")
 	errLast = apierror.New(http.StatusConflict, "conflict",
 		"You could not sign in any more: this is the only way that you have. Connect another account first.")
 )
@@ -144,6 +142,9 @@ var (
 // does nothing if they are connected already. It returns an error with status 409 if the account is connected with
 // another user or the user has too many.
 func (s *Upstreams) Link(ctx context.Context, user string, up *Upstream, subject, called string) error {
+	if !people.Identifies(up.Issuer(), subject) {
+		return errSubject
+	}
 	made := false
 	err := s.Write(ctx, func(c store.Conn) error {
 		made = false
@@ -151,17 +152,19 @@ func (s *Upstreams) Link(ctx context.Context, user string, up *Upstream, subject
 			return err
 		}
 		row, err := rowOf(c, up.Issuer(), subject)
-		switch {
-		case err == nil && row.User == user:
+		if err == nil && row.User == user {
 			return nil
-		case err == nil:
-			return errOthers
-		case !errors.Is(err, errNone):
-			return err
 		}
-		if other, err := users.ByUpstream(c, up.Issuer(), subject); err == nil && other.ID != user {
+		if errors.Is(err, sql.ErrNoRows) { // the section oidc may know the person
+			var other *users.User
+			if other, err = users.ByUpstream(c, up.Issuer(), subject); err == nil && other.ID == user {
+				err = sql.ErrNoRows
+			}
+		}
+		if err == nil {
 			return errOthers
-		} else if err != nil && !users.IsNone(err) {
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
 		rows, err := rowsOf(c, user)
@@ -206,6 +209,9 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 			return err
 		}
 		gone, err = scan(c.Row("SELECT "+columns+" FROM authserver_identities WHERE id = ? AND user_id = ?", id, user))
+		if errors.Is(err, sql.ErrNoRows) {
+			return errNone
+		}
 		if err != nil {
 			return err
 		}

@@ -1,56 +1,40 @@
 package upstreams
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"errors"
-	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/people"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// UnknownError is returned for a person who has signed in at a provider but has no connected account here and may
-// not get a new one.
-type UnknownError struct {
-	// Reason is one of the constants below, for the audit feed.
-	Reason string
-}
-
-func (e *UnknownError) Error() string {
-	return "nobody here is connected with this account: " + e.Reason
-}
-
-// Values of UnknownError.Reason.
-const (
-	NoRegistration = "registration_off"
-	NoAddress      = "no_address"
-	Unconfirmed    = "address_not_confirmed"
-	OtherDomain    = "address_of_another_domain"
-	Taken          = "address_taken"
-)
+// OtherDomain is the reason of a *people.RefusedError if the address is of a domain whose people are not registered.
+const OtherDomain = "address_of_another_domain"
 
 // SignIn returns the user who is connected with a person of a provider. For an unknown person it creates a user if the
 // provider registers people and has confirmed a mail address that no user has; an existing user with that address is
 // never returned, since only the user may connect the two accounts. SignIn also replaces the groups that the provider
-// has given the user. It returns an *UnknownError if there is no user.
+// has given the user. It returns a *people.RefusedError if there is no user.
 func (s *Upstreams) SignIn(ctx context.Context, up *Upstream, p *oidclogin.Person) (u *users.User, err error) {
 	made := false
-	try := func(c store.Conn) error {
-		row, isNew, err := s.find(c, up, p)
-		if err != nil {
+	err = people.Retry(func() error {
+		return s.Write(ctx, func(c store.Conn) error {
+			made = false
+			row, err := s.rules(up, p, &made).Account(c, p)
+			if err != nil {
+				return err
+			}
+			u, err = s.update(c, row, p)
 			return err
-		}
-		made = isNew
-		u, err = s.update(c, row, p)
-		return err
-	}
-	if err = s.Write(ctx, try); raced(err) { // in another tab the same person was faster
-		err = s.Write(ctx, try)
-	}
+		})
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -62,52 +46,42 @@ func (s *Upstreams) SignIn(ctx context.Context, up *Upstream, p *oidclogin.Perso
 	return u, nil
 }
 
-func raced(err error) bool {
-	e, ok := apierror.From(err)
-	return ok && e.Status == http.StatusConflict || store.IsUniqueViolation(err)
-}
-
-// find returns the row of a person, and inserts it for a new user or for one whom the section oidc knew. made reports
-// whether the user is new.
-func (s *Upstreams) find(c store.Conn, up *Upstream, p *oidclogin.Person) (row *identity, made bool, err error) {
-	row, err = rowOf(c, p.Issuer, p.Subject)
-	if !errors.Is(err, errNone) {
-		return row, false, err
+// rules returns whom a provider lets in. made is set when a user is created.
+func (s *Upstreams) rules(up *Upstream, p *oidclogin.Person, made *bool) *people.Rules[*identity] {
+	rules := &people.Rules[*identity]{
+		Linked: func(c store.Conn, issuer, subject string) (*identity, error) {
+			row, err := rowOf(c, issuer, subject)
+			if !errors.Is(err, sql.ErrNoRows) {
+				return row, err
+			}
+			// The provider may have moved here from the section oidc.
+			u, err := users.ByUpstream(c, issuer, subject)
+			if err != nil {
+				return nil, err
+			}
+			return s.insert(c, u.ID, issuer, subject, p.Username)
+		},
+		Holder: func(c store.Conn, key string) (*people.Holder[*identity], error) {
+			_, domain, _ := strings.Cut(key, "@")
+			if len(up.RegistrationDomains) > 0 && !slices.Contains(up.RegistrationDomains, domain) {
+				return nil, &people.RefusedError{Reason: OtherDomain}
+			}
+			_, _, err := users.HolderOf(c, key)
+			return &people.Holder[*identity]{Barred: true}, err
+		},
 	}
-	// The provider may have moved here from the section oidc.
-	u, err := users.ByUpstream(c, p.Issuer, p.Subject)
-	if users.IsNone(err) {
-		made = true
-		u, err = s.register(c, up, p)
+	if up.Registers {
+		rules.Join = func(c store.Conn, email string) (*identity, error) {
+			*made = true
+			u, err := s.Users.Arrive(c, email, true, cmp.Or(p.Name, p.Username))
+			if err != nil {
+				return nil, err
+			}
+			return s.insert(c, u.ID, p.Issuer, p.Subject, p.Username)
+		}
+		rules.Link = func(store.Conn, *identity, bool) error { return nil } // done by Join
 	}
-	if err == nil {
-		row, err = s.insert(c, u.ID, p.Issuer, p.Subject, p.Username)
-	}
-	return row, made, err
-}
-
-// register creates a user for a person, or returns an *UnknownError that says why it does not.
-func (s *Upstreams) register(c store.Conn, up *Upstream, p *oidclogin.Person) (*users.User, error) {
-	domain := domainOf(p.Email)
-	switch {
-	case !up.Registers:
-		return nil, &UnknownError{NoRegistration}
-	case domain == "":
-		return nil, &UnknownError{NoAddress}
-	case !p.Confirmed:
-		return nil, &UnknownError{Unconfirmed}
-	case len(up.RegistrationDomains) > 0 && !slices.Contains(up.RegistrationDomains, domain):
-		return nil, &UnknownError{OtherDomain}
-	}
-	name := p.Name
-	if name == "" {
-		name = p.Username
-	}
-	u, made, err := s.Users.Arrive(c, users.Person{Email: p.Email, EmailVerified: true, Name: name})
-	if err == nil && !made {
-		err = &UnknownError{Taken}
-	}
-	return u, err
+	return rules
 }
 
 // update records a sign-in and replaces the groups that the provider has given the user.

@@ -5,28 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/text"
 )
-
-// Arrive creates a user for a person who has signed in at another provider. The caller stores the account at the
-// provider in the same transaction. made is false if another user has the mail address. Arrive returns an error with
-// status 422 if the address is invalid.
-func (s *Users) Arrive(c store.Conn, p Person) (u *User, made bool, err error) {
-	email, err := Address(p.Email)
-	if err != nil {
-		return nil, false, err
-	}
-	var n int
-	if err := c.Row("SELECT count(*) FROM authserver_users WHERE email_key = ?",
-		mailaddress.Key(email)).Scan(&n); err != nil || n > 0 {
-		return nil, false, err
-	}
-	p.Issuer, p.Subject = "", ""
-	u, err = s.arrived(c, p, email)
-	return u, err == nil, err
-}
 
 // SwapGroups removes the groups in less from a user and adds those in more, up to the maximum number of groups. It must
 // run in a transaction.
@@ -34,7 +14,7 @@ func (s *Users) SwapGroups(c store.Conn, u *User, less, more []string) error {
 	groups := slices.DeleteFunc(slices.Clone(u.Groups), func(group string) bool {
 		return slices.Contains(less, group) && !slices.Contains(more, group)
 	})
-	for _, group := range (&Person{Groups: more}).groups() {
+	for _, group := range storable(more) {
 		if !slices.Contains(groups, group) && len(groups) < groupMost {
 			groups = append(groups, group)
 		}
@@ -73,13 +53,6 @@ func HasPassword(c store.Conn, id string) (has bool, err error) {
 func IsOf(c store.Conn, id, issuer string) (is bool, err error) {
 	err = c.Row("SELECT subject <> '' AND issuer = ? FROM authserver_users WHERE id = ?", issuer, id).Scan(&is)
 	return is, err
-}
-
-// ByUpstream returns the user with an issuer and subject of the section oidc. IsNone reports whether the error means
-// that there is none.
-func ByUpstream(c store.Conn, issuer, subject string) (*User, error) {
-	return scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE issuer = ? AND subject = ?"+
-		c.Lock(), text.Storable(issuer), text.Storable(subject)))
 }
 
 // Leave removes an issuer and subject of the section oidc from a user.

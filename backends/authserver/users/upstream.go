@@ -2,14 +2,18 @@ package users
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/people"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -17,54 +21,128 @@ import (
 // Upstream is the provider of users who sign in at another server.
 const Upstream = "oidc"
 
-// Person is a user as another server describes them.
-type Person struct {
-	Issuer, Subject string
-	Email           string
-	EmailVerified   bool
-	Name            string
-	Groups          []string // nil if the server provides none
+var errAddressTaken = apierror.New(http.StatusConflict, "conflict",
+	"There is an account with your mail address already, which you cannot get into this way. Sign in with its password,"+
+		" or ask the operator.")
+
+// wording has the errors for people whom FindOrCreate refuses.
+var wording = map[string]error{
+	people.Taken: errAddressTaken,
+	people.NoAddress: apierror.New(http.StatusBadRequest, "bad_request",
+		"The other site does not tell your mail address, which is needed here."),
+	people.BadSubject: apierror.New(http.StatusBadRequest, "bad_request",
+		"The other site does not tell who you are in a way that can be stored here."),
 }
 
-var (
-	errAddressTaken = apierror.New(http.StatusConflict, "conflict",
-		"There is an account with your mail address already, which you cannot get into this way. Sign in with its password, or ask the operator.")
-	errNoAddress = apierror.New(http.StatusBadRequest, "bad_request",
-		"The other site does not tell your mail address, which is needed here.")
-)
-
-// FindOrCreate returns the user for a person who has signed in at another server. It takes the first of these:
+// FindOrCreate returns the user for a person who has signed in at the server of the section oidc. It takes the first of
+// these:
 //   - the user as whom the same person (issuer and subject) has signed in before;
 //   - the user with the person's mail address, who is linked with the person from then on. This is an error if the
-//     other server has not verified the address, or if the user has a password or is linked with another person;
+//     other server has not verified the address, or if the user is disabled, has a password or is linked with another
+//     person;
 //   - a new user with the person's address and name.
 //
-// The groups of the user become those of the person. If Person.Groups is nil, a user whose groups came from that server
-// before loses them, since many servers omit an empty list; another user keeps the groups that the operator has set.
-func (s *Users) FindOrCreate(ctx context.Context, p Person) (u *User, err error) {
-	groups := p.groups()
-	var id, action string
-	err = s.Write(ctx, func(c store.Conn) error {
-		action = ""
-		u, err = scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE issuer = ? AND subject = ?"+
-			c.Lock(), text.Storable(p.Issuer), text.Storable(p.Subject)))
-		if IsNone(err) {
-			u, action, err = s.linked(c, p)
-		}
-		if err != nil {
-			return err
-		}
-		id = u.ID
-		return s.regroup(c, u, groups)
+// The groups of the user become those of the person. If Person.Claimed is nil, a user whose groups came from that
+// server before loses them, since many servers omit an empty list; another user keeps the groups that the operator has
+// set.
+func (s *Users) FindOrCreate(ctx context.Context, p *oidclogin.Person) (u *User, err error) {
+	groups := storable(p.Claimed)
+	action := ""
+	rules := &people.Rules[*User]{
+		Linked: ByUpstream,
+		Holder: func(c store.Conn, key string) (*people.Holder[*User], error) {
+			h, password, err := HolderOf(c, key)
+			// A user who has no password could not sign in yet, so that nobody else is in the account.
+			h.Proven, h.Barred = true, password || err == nil && h.ID.Provider == Upstream
+			return h, err
+		},
+		Join: func(c store.Conn, email string) (*User, error) {
+			action = "user.created"
+			return s.Arrive(c, email, p.Confirmed, displayName(p))
+		},
+		Link: func(c store.Conn, u *User, isNew bool) error {
+			if !isNew {
+				action = "user.updated"
+			}
+			return s.link(c, u, p)
+		},
+		JoinUnconfirmed: true, Wording: wording,
+	}
+	err = people.Retry(func() error {
+		return s.Write(ctx, func(c store.Conn) (err error) {
+			action = ""
+			if u, err = rules.Account(c, p); err != nil {
+				return err
+			}
+			return s.regroup(c, u, groups)
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.Tell(Topic, id)
+	s.Tell(Topic, u.ID)
 	if action != "" {
-		s.note(ctx, action, "", id)
+		s.note(ctx, action, "", u.ID)
 	}
 	return u, nil
+}
+
+// displayName returns the name of a person to show: a full name, if the server has told one.
+func displayName(p *oidclogin.Person) string {
+	if i := slices.IndexFunc(p.Names, func(name string) bool { return strings.Contains(name, " ") }); i >= 0 {
+		return p.Names[i]
+	}
+	if n := len(p.Names); n > 0 {
+		return p.Names[n-1]
+	}
+	return ""
+}
+
+// HolderOf returns the user with a mail address, given by its key, and whether they have a password. It returns
+// sql.ErrNoRows if there is none.
+func HolderOf(c store.Conn, key string) (h *people.Holder[*User], password bool, err error) {
+	h = new(people.Holder[*User])
+	u, err := scan(c.Row("SELECT "+columns+", password <> '' FROM authserver_users WHERE email_key = ?"+c.Lock(), key),
+		&password)
+	if err != nil {
+		return h, false, noRows(err)
+	}
+	if h.ID, h.Email = u, u.Email; u.Status == Disabled {
+		h.Closed = ErrDisabled
+	}
+	return h, password, nil
+}
+
+// noRows returns sql.ErrNoRows for the error that there is no such user, and any other error as it is.
+func noRows(err error) error {
+	if IsNone(err) {
+		return sql.ErrNoRows
+	}
+	return err
+}
+
+// ByUpstream returns the user who is linked with a person, by the section oidc or by the list upstreams, or
+// sql.ErrNoRows.
+func ByUpstream(c store.Conn, issuer, subject string) (*User, error) {
+	u, err := scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE issuer = ? AND subject = ? OR id ="+
+		" (SELECT user_id FROM authserver_identities WHERE issuer = ? AND subject = ?)"+c.Lock(),
+		issuer, subject, issuer, subject))
+	return u, noRows(err)
+}
+
+// link links a user with a person of the section oidc.
+func (s *Users) link(c store.Conn, u *User, p *oidclogin.Person) error {
+	if u.Status == Pending { // the other server has verified the address, as a link would have
+		u.Status = Active
+	}
+	u.Provider, u.EmailVerified, u.UpdatedAt = Upstream, p.Confirmed, s.Micros()
+	n, err := c.Exec("UPDATE authserver_users SET provider = ?, issuer = ?, subject = ?, email_verified = ?, status = ?,"+
+		" updated_at = ? WHERE id = ? AND password = '' AND subject = ''",
+		Upstream, p.Issuer, p.Subject, number(u.EmailVerified), u.Status, u.UpdatedAt, u.ID)
+	if err == nil && n == 0 {
+		err = errAddressTaken
+	}
+	return err
 }
 
 // regroup sets the groups of a user to those that another server provides. Nil groups mean that it provides none, and
@@ -89,13 +167,13 @@ func (s *Users) regroup(c store.Conn, u *User, groups []string) error {
 	return err
 }
 
-// groups returns the groups that can be stored, or nil if the server does not provide any.
-func (p *Person) groups() []string {
-	if p.Groups == nil {
+// storable returns the groups that can be stored, or nil for nil.
+func storable(groups []string) []string {
+	if groups == nil {
 		return nil
 	}
 	list := []string{}
-	for _, group := range p.Groups {
+	for _, group := range groups {
 		if group != "" && len([]rune(group)) <= groupMost && len(list) < groupMost && !slices.Contains(list, group) &&
 			text.Storable(group) == group {
 			list = append(list, group)
@@ -104,52 +182,20 @@ func (p *Person) groups() []string {
 	return list
 }
 
-// linked finds a user for a person who signs in for the first time: it links the user with the person's mail address,
-// or creates one. action is the audit event for what it did.
-func (s *Users) linked(c store.Conn, p Person) (u *User, action string, err error) {
-	email, err := Address(p.Email)
-	if err != nil {
-		return nil, "", errNoAddress
-	}
-	var has string
-	u, err = scan(c.Row("SELECT "+columns+", password FROM authserver_users WHERE email_key = ?"+
-		c.Lock(), mailaddress.Key(email)), &has)
-	switch {
-	case IsNone(err):
-		u, err = s.arrived(c, p, email)
-		return u, "user.created", err
-	case err != nil:
-		return nil, "", err
-	case !p.EmailVerified || has != "" || u.Provider == Upstream:
-		return nil, "", errAddressTaken
-	}
-	now := s.Micros()
-	if u.Status == Pending { // the other server has verified the address, as a link would have
-		u.Status = Active
-	}
-	n, err := c.Exec("UPDATE authserver_users SET provider = ?, issuer = ?, subject = ?, email_verified = 1, status = ?, updated_at = ? WHERE id = ? AND password = '' AND subject = ''",
-		Upstream, text.Storable(p.Issuer), text.Storable(p.Subject), u.Status, now, u.ID)
-	if err == nil && n == 0 {
-		err = errAddressTaken
-	}
-	u.Provider, u.EmailVerified, u.UpdatedAt = Upstream, true, now
-	return u, "user.updated", err
-}
-
-// arrived creates a user with the mail address email for a person.
-func (s *Users) arrived(c store.Conn, p Person, email string) (*User, error) {
-	displayName, err := name(p.Name)
+// Arrive creates a user for a person of another provider. The caller links the two in the same transaction. The error
+// has status 409 if another user has the address. A name that is invalid is left out.
+func (s *Users) Arrive(c store.Conn, email string, verified bool, displayName string) (*User, error) {
+	displayName, err := name(displayName)
 	if err != nil {
 		displayName = ""
 	}
 	u := &User{
-		ID: uuid.Must(uuid.NewV7()).String(), Email: email, EmailVerified: p.EmailVerified, Name: displayName, Role: RoleUser,
-		Status: Active, Provider: Upstream,
-		CreatedAt: s.Micros(), UpdatedAt: s.Micros(),
+		ID: uuid.Must(uuid.NewV7()).String(), Email: email, EmailVerified: verified, Name: displayName, Role: RoleUser,
+		Status: Active, Provider: Upstream, CreatedAt: s.Micros(), UpdatedAt: s.Micros(),
 	}
-	_, err = c.Exec("INSERT INTO authserver_users (id, email, email_key, email_verified, name, role, status, provider, issuer, subject, created_at, updated_at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	_, err = c.Exec("INSERT INTO authserver_users (id, email, email_key, email_verified, name, role, status, provider,"+
+		" created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		u.ID, u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, u.Role, u.Status, u.Provider,
-		text.Storable(p.Issuer), text.Storable(p.Subject), u.CreatedAt, u.UpdatedAt)
+		u.CreatedAt, u.UpdatedAt)
 	return u, taken(err)
 }

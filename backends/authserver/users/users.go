@@ -60,6 +60,9 @@ type User struct {
 // Active reports whether the user may sign in and use what was issued for them.
 func (u *User) Active() bool { return u.Status == Active }
 
+// ErrDisabled is returned for a user who has signed in elsewhere and is disabled here.
+var ErrDisabled = apierror.New(http.StatusForbidden, "forbidden", "Your account is disabled. Ask the operator.")
+
 // Users stores all users.
 type Users struct {
 	*kernel.Server

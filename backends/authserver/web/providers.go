@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/people"
 )
 
 // Pages for sign-in at the further providers. Each provider has its own redirect URI, so that a response of one is
@@ -149,7 +150,7 @@ func (c *call) finishProvider() error {
 		return c.offer(up, person, to)
 	}
 	u, err := c.Upstreams.SignIn(c.Context(), up, person)
-	if unknown, ok := errors.AsType[*upstreams.UnknownError](err); ok {
+	if unknown, ok := errors.AsType[*people.RefusedError](err); ok {
 		c.Count(login.Attempts, "failure")
 		c.Audit(c.Context(), kernel.Event{
 			Action: "user.oidc_login_failed",

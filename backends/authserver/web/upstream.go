@@ -11,7 +11,6 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
-	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -152,21 +151,7 @@ func (c *call) finishUpstream() error {
 	if err != nil {
 		return c.refusedUpstream(err, "")
 	}
-	displayName := ""
-	if len(person.Names) > 0 {
-		displayName = person.Names[len(person.Names)-1]
-	}
-	for _, name := range person.Names {
-		if strings.Contains(name, " ") { // prefer a full name
-			displayName = name
-			break
-		}
-	}
-	u, err := c.Users.FindOrCreate(c.Context(), users.Person{
-		Issuer: person.Issuer, Subject: person.Subject, Email: person.Email, EmailVerified: person.Confirmed,
-		Name:   displayName,
-		Groups: person.Claimed,
-	})
+	u, err := c.Users.FindOrCreate(c.Context(), person)
 	if err != nil {
 		return c.refusedUpstream(err, "")
 	}

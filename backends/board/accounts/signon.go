@@ -2,10 +2,8 @@ package accounts
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
-	"math/big"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/people"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -37,10 +35,10 @@ func (s *Service) SignOn(
 	if err != nil {
 		return "", err
 	}
-	try := func() error {
+	err = people.Retry(func() error {
 		return s.Write(ctx, func(c store.Conn) error {
 			cookie = ""
-			user, err := s.memberOf(c, access, p)
+			user, err := s.rules(access, p).Account(c, p)
 			if err != nil {
 				return err
 			}
@@ -50,10 +48,7 @@ func (s *Service) SignOn(
 			cookie, err = s.beginFor(c, user, p, former)
 			return err
 		})
-	}
-	if err = try(); store.IsUniqueViolation(err) { // another sign-in with the same person or name was faster
-		err = try()
-	}
+	})
 	return cookie, err
 }
 
@@ -95,53 +90,47 @@ func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former s
 // signed out there. It does nothing if the person is unknown.
 func (s *Service) EndSessions(ctx context.Context, issuer, subject string) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		var user int64
-		err := c.Row("SELECT user_id FROM board_identities WHERE issuer = ? AND subject = ?", issuer, subject).Scan(&user)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return sessions.EndBeganAt(c, user, issuer)
+		return identities.IfLinked(c, issuer, subject, func(user int64) error {
+			return sessions.EndBeganAt(c, user, issuer)
+		})
 	})
 }
 
-// memberOf returns the id of the member who the person is, and links the two for the next time. A person without an
-// account joins the board, if its rules allow it.
-func (s *Service) memberOf(c store.Conn, access *rights.Access, p *oidclogin.Person) (id int64, err error) {
-	err = c.Row("SELECT user_id FROM board_identities WHERE issuer = ? AND subject = ?", p.Issuer, p.Subject).Scan(&id)
-	if !errors.Is(err, sql.ErrNoRows) {
-		return id, err
+// identities links people of OpenID providers with members.
+const identities people.Table = "board_identities"
+
+// wording has the errors for people who do not get in.
+var wording = map[string]error{
+	people.BadSubject:  errNobody,
+	people.NoAddress:   errNobody,
+	people.Unconfirmed: errNobody,
+	people.Taken: kernel.Conflict("another person of your identity provider had this mail address, and has the" +
+		" account here; an administrator can help"),
+	people.Unproven: kernel.Conflict("there is an account with your mail address whose owner has not confirmed it; sign" +
+		" in with its password and confirm the address, or ask an administrator"),
+}
+
+var errNobody = apierror.New(http.StatusForbidden, "forbidden",
+	"Your identity provider does not confirm a mail address of yours, so that nobody here can be you.")
+
+// rules returns who gets which account of the board. A person without an account joins, if the rules of the board allow
+// it.
+func (s *Service) rules(access *rights.Access, p *oidclogin.Person) *people.Rules[int64] {
+	return &people.Rules[int64]{
+		Linked: identities.Linked,
+		Holder: func(c store.Conn, key string) (*people.Holder[int64], error) {
+			h := new(people.Holder[int64])
+			err := c.Row("SELECT id, email, email_confirmed FROM board_users WHERE email_key = ?"+c.Lock(),
+				key).Scan(&h.ID, &h.Email, &h.Proven)
+			if err == nil {
+				h.Barred, err = identities.Has(c, h.ID, p.Issuer)
+			}
+			return h, err
+		},
+		Join:    func(c store.Conn, email string) (int64, error) { return s.join(c, access, p, email) },
+		Link:    func(c store.Conn, id int64, _ bool) error { return identities.Link(c, id, p.Issuer, p.Subject) },
+		Wording: wording,
 	}
-	email, err := CheckEmail(p.Email)
-	if err != nil || !p.Confirmed {
-		return 0, apierror.New(http.StatusForbidden, "forbidden",
-			"Your identity provider does not confirm a mail address of yours, so that nobody here can be you.")
-	}
-	var confirmed bool
-	var linked int
-	err = c.Row("SELECT u.id, u.email_confirmed, (SELECT count(*) FROM board_identities i WHERE i.user_id = u.id"+
-		" AND i.issuer = ?) FROM board_users u WHERE u.email_key = ?"+c.Lock(),
-		p.Issuer, mailaddress.Key(email)).Scan(&id, &confirmed, &linked)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		if id, err = s.join(c, access, p, email); err != nil {
-			return 0, err
-		}
-	case err != nil:
-		return 0, err
-	case linked > 0:
-		return 0, kernel.Conflict("another person of your identity provider had this mail address, and has the" +
-			" account here;" +
-			" an administrator can help")
-	case !confirmed:
-		return 0, kernel.Conflict("there is an account with your mail address whose owner has not confirmed it; sign" +
-			" in with" +
-			" its password and confirm the address, or ask an administrator")
-	}
-	_, err = c.Exec("INSERT INTO board_identities (issuer, subject, user_id) VALUES (?, ?, ?)", p.Issuer, p.Subject, id)
-	return id, err
 }
 
 // join adds a person from the provider as a new member.
@@ -175,16 +164,9 @@ func freeName(c store.Conn, set *kernel.Settings, p *oidclogin.Person, email str
 	if err := checkNamesFilled(c); err != nil {
 		return "", err
 	}
-	names := slices.Concat(p.Names, []string{email})
-	for range 3 {
-		n, _ := rand.Int(rand.Reader, big.NewInt(1_000_000_000)) // rand.Reader never fails
-		names = append(names, "member-"+n.String())
-	}
-	for _, name := range names {
-		name, _, _ = strings.Cut(name, "@")
+	for _, name := range people.Names(p, email, "member-") {
 		name = text.Normal(strings.Join(strings.FieldsFunc(name, func(r rune) bool {
-			return strings.ContainsRune(" <>\"'&/\\",
-				r)
+			return strings.ContainsRune(" <>\"'&/\\", r)
 		}), " "))
 		if checkNewName(set, name) != nil {
 			continue

@@ -34,12 +34,8 @@ func forumsAbove(list []content.ForumInfo, id int64) (above []content.ForumInfo)
 	return above
 }
 
-const (
-	// unreadLooked limits how many threads of a forum are checked for an unread one, and unreadForums how many
-	// forums are checked that way.
-	unreadLooked = 50
-	unreadForums = 50
-)
+// unreadLooked limits how many threads of a forum are checked for an unread one.
+const unreadLooked = 50
 
 // Tree lists the forums that the actor sees, depth first, with the newest thread of each and whether it has unread
 // threads.
@@ -78,7 +74,7 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 		if err != nil {
 			return err
 		}
-		looked := 0
+		var maybe []*content.Thread
 		for id, t := range last {
 			f := at[id]
 			if f == nil || !a.Has(id, rights.ThreadView|rights.ThreadViewOthers) {
@@ -86,14 +82,22 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 			}
 			info := content.ViewThread(access, a, t, content.Marks{}, now)
 			f.Last = &info
-			if a.User == nil || t.LastAt <= max(read[id], now.Add(-content.KeepUnread)) {
+			if a.User != nil && t.LastAt > max(read[id], now.Add(-content.KeepUnread)) {
+				maybe = append(maybe, t)
+			}
+		}
+		// In most forums with unread threads the newest one is unread. The others are looked at one by one.
+		marks, err := content.MarksOf(c, a, maybe)
+		if err != nil {
+			return err
+		}
+		for _, t := range maybe {
+			f := at[t.Forum]
+			if f.Unread = marks.Unread(t, now); f.Unread {
 				continue
 			}
-			if f.Unread = true; looked < unreadForums {
-				looked++
-				if f.Unread, err = s.hasUnread(c, a, id, now); err != nil {
-					return err
-				}
+			if f.Unread, err = s.hasUnread(c, a, t.Forum, now); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -1,6 +1,7 @@
 package posts
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -52,13 +53,14 @@ func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, thread int64) 
 	})
 }
 
-// Preview renders a message as it would be shown at a post. post is 0 for a new post, which has no files yet.
+// Preview renders a message as it would be shown at a post, with filtered words replaced. post is 0 for a new post,
+// which has no files yet.
 func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, error) {
-	text, err := a.Rights.Settings.CheckMessage(message)
-	if err != nil {
+	body := compose(a, message)
+	if err := cmp.Or(body.err, body.unfit); err != nil {
 		return "", err
 	}
-	return markup.WithPaths(markup.RenderBy(a.Rights.Settings, text), post), nil
+	return markup.WithPaths(body.html, post), nil
 }
 
 // Quote returns the message of a post, with these files, as a quotation in Markdown. Where the message names a file

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
+	"github.com/tollgate-gateway/tollgate/internal/people/peopletest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -260,5 +261,18 @@ func TestEndSessions(t *testing.T) {
 		signedIn(bob, false)
 		signedIn(ada, true)
 		signedIn(password.Browser, true)
+	})
+}
+
+// TestSignOnAttacked attacks the sign-in at the provider with several browsers.
+func TestSignOnAttacked(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSignOn(t, db)
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('registration', 'open') ON CONFLICT (name) DO UPDATE SET value = excluded.value")
+		s.exec("UPDATE board_permission_version SET version = version + 1")
+		peopletest.AttackSite(t, &peopletest.Site{
+			URL: s.server.URL, Provider: s.at, Start: "/login/oidc", Callback: "/login/oidc/callback", Inside: "/account",
+		})
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
@@ -288,10 +289,10 @@ func (c *call) deletePost() error {
 		return c.ShowForm(err, "delete", "Delete", postPage{Post: post, Thread: thread})
 	}
 	_, err = c.Posts.Thread(c.Context(), c.actor, thread.ID)
-	if err != nil { // the thread was deleted with its first post
+	if kernel.NotFoundErr(err) { // the thread was deleted with its first post
 		return c.Redirect("/forums/"+itoa(thread.ForumID), "The thread is deleted.")
 	}
-	return c.Redirect(pages.Slugged("/threads/", thread.ID, thread.Slug), "The post is deleted.")
+	return c.Then(err, pages.Slugged("/threads/", thread.ID, thread.Slug), "The post is deleted.")
 }
 
 func (c *call) restorePost() error {

@@ -19,7 +19,7 @@ type Filter struct {
 
 // List is a list of prepared filters.
 type List struct {
-	holds    []string // in lower case
+	holds    []string // by caseless
 	replaces []replacement
 }
 
@@ -35,7 +35,7 @@ func New(filters []Filter) *List {
 		switch {
 		case f.Pattern == "":
 		case f.Hold:
-			l.holds = append(l.holds, strings.ToLower(f.Pattern))
+			l.holds = append(l.holds, caseless(f.Pattern))
 		default:
 			l.replaces = append(l.replaces, replacement{
 				pattern: fold(f.Pattern), by: fold(f.Replacement),
@@ -62,12 +62,16 @@ func (l *List) Holds(text string) bool {
 	if len(l.holds) == 0 {
 		return false
 	}
-	lower := strings.ToLower(text)
+	text = caseless(text)
 	var has pieces
-	has.add(lower)
+	has.add(text)
 	return slices.ContainsFunc(l.holds,
-		func(word string) bool { return has.mayHave(word) && strings.Contains(lower, word) })
+		func(word string) bool { return has.mayHave(word) && strings.Contains(text, word) })
 }
+
+// caseless returns a text in which letters that differ only by case are the same letter. Both steps are needed: only
+// the first one knows that İ is a capital i, and only the second one that σ and ς are the same letter.
+func caseless(text string) string { return fold(strings.ToLower(text)).folded }
 
 // replacedMost limits the length of a text, in bytes, to which replacements are still applied. A text of that
 // length is too long for everything.

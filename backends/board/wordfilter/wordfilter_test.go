@@ -15,12 +15,37 @@ func plainly(filters []Filter, text string) (replaced string, holds bool) {
 		switch {
 		case f.Pattern == "":
 		case f.Hold:
-			holds = holds || strings.Contains(strings.ToLower(text), strings.ToLower(f.Pattern))
+			holds = holds || strings.Contains(caseless(text), caseless(f.Pattern))
 		case len(replaced) <= replacedMost:
 			replaced = replaceLetters(replaced, f.Pattern, f.Replacement)
 		}
 	}
 	return replaced, holds
+}
+
+// TestHoldsAnyCase checks which words hold a text, whatever the case of their letters.
+func TestHoldsAnyCase(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"darn", "DARNED", true},
+		{"darn", "dar n", false},
+		{"οδος", "ΟΔΟΣ", true}, // the last letter has a form of its own in lower case alone
+		{"ΟΔΟΣ", "η οδος", true},
+		{"οδοσ", "η οδος", true},
+		{"οδός", "ΟΔΟΣ", false},
+		{"kiss", "\u212Aiss", true},
+		{"kiss", "ki\u017Fs", true},
+		{"kim", "KİM", true},
+		{"слово", "СЛОВО", true},
+		{"a\xff", "A\xff", true},
+	} {
+		if got := New([]Filter{{Pattern: test.pattern, Hold: true}}).Holds(test.text); got != test.want {
+			t.Errorf("%q holds %q: %t", test.pattern, test.text, got)
+		}
+	}
 }
 
 func TestReplace(t *testing.T) {

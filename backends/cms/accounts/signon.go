@@ -2,8 +2,6 @@ package accounts
 
 import (
 	"context"
-	"crypto/rand"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
-	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/people"
 )
 
 // SignOn returns the user for a person who has signed in at an OpenID provider, and the user's epoch.
@@ -24,80 +22,85 @@ import (
 // of the person is a managed role. A user has exactly those managed roles that the provider names.
 func (a *Accounts) SignOn(ctx context.Context, p *oidclogin.Person, managed []string) (*kernel.User, int64, error) {
 	var id int64
-	try := func() error {
+	err := people.Retry(func() error {
 		return a.Write(ctx, func(c kernel.Conn) (err error) {
 			if err := c.Enter(gateSuperuser); err != nil {
 				return err
 			}
-			if id, err = a.identified(c, p, managed); err != nil {
+			if id, err = a.rules(p, managed).Account(c, p); err != nil {
 				return err
 			}
 			return a.settleRoles(c, id, p.Groups, managed)
 		})
-	}
-	err := try()
-	if store.IsUniqueViolation(err) { // a concurrent sign-in of the same person or name was faster
-		err = try()
-	}
+	})
 	if err != nil {
 		return nil, 0, err
 	}
 	a.users.Drop(strconv.FormatInt(id, 10))
 	user, epoch, err := a.User(ctx, id)
 	if kernel.IsNotFound(err) {
-		return nil, 0, kernel.Forbidden("your account is disabled")
+		return nil, 0, errDisabled
 	}
 	return user, epoch, err
 }
 
-// identified returns the ID of the user of a person. It links the person to a user, or creates one, if necessary.
-func (a *Accounts) identified(c kernel.Conn, p *oidclogin.Person, managed []string) (id int64, err error) {
-	err = kernel.OrNotFound(c.Row("SELECT user_id FROM cms_identities WHERE issuer = ? AND subject = ?",
-		p.Issuer, p.Subject).Scan(&id), "user")
-	if !kernel.IsNotFound(err) {
-		return id, err
+// Identities links people of OpenID providers with users.
+const Identities people.Table = "cms_identities"
+
+// wording has the errors for people who do not get in.
+var wording = map[string]error{
+	people.BadSubject:  errNobody,
+	people.NoAddress:   errNobody,
+	people.Unconfirmed: errNobody,
+	people.Taken: kernel.Conflict("another person of your identity provider had this mail address, and has the account" +
+		" here; an administrator can help"),
+	people.Unproven: kernel.Conflict("there is an account with your mail address that no administrator has confirmed;" +
+		" ask one to set the address"),
+}
+
+var (
+	errDisabled = kernel.Forbidden("your account is disabled")
+	errNobody   = kernel.Forbidden("your identity provider does not confirm a mail address of yours, so that nobody here" +
+		" can be you")
+)
+
+// rules returns who gets which user of the site.
+func (a *Accounts) rules(p *oidclogin.Person, managed []string) *people.Rules[int64] {
+	return &people.Rules[int64]{
+		Linked: Identities.Linked,
+		Holder: func(c kernel.Conn, key string) (*people.Holder[int64], error) {
+			h := new(people.Holder[int64])
+			var status string
+			err := c.Row("SELECT id, email, email_confirmed = 1, status FROM cms_users WHERE email_key = ?",
+				key).Scan(&h.ID, &h.Email, &h.Proven, &status)
+			if err == nil {
+				h.Barred, err = Identities.Has(c, h.ID, p.Issuer)
+			}
+			if status != StatusActive {
+				h.Closed = errDisabled
+			}
+			return h, err
+		},
+		Join: func(c kernel.Conn, email string) (int64, error) {
+			if !slices.ContainsFunc(p.Groups, func(role string) bool { return slices.Contains(managed, role) }) {
+				return 0, kernel.Forbidden("no group of yours at the identity provider lets you in here")
+			}
+			return a.join(c, p, email)
+		},
+		Link:    func(c kernel.Conn, id int64, _ bool) error { return Identities.Link(c, id, p.Issuer, p.Subject) },
+		Wording: wording,
 	}
-	address, err := mailaddress.Parse(p.Email)
-	if err != nil || !p.Confirmed {
-		return 0, kernel.Forbidden("your identity provider does not confirm a mail address of yours, so that nobody here can be you")
-	}
-	var confirmed bool
-	var linked int
-	err = kernel.OrNotFound(c.Row("SELECT u.id, u.email_confirmed = 1, (SELECT COUNT(*) FROM cms_identities i WHERE i.user_id = u.id AND i.issuer = ?) FROM cms_users u WHERE u.email_key = ?",
-		p.Issuer, mailaddress.Key(address)).Scan(&id, &confirmed, &linked), "user")
-	switch {
-	case kernel.IsNotFound(err):
-		if !slices.ContainsFunc(p.Groups, func(role string) bool { return slices.Contains(managed, role) }) {
-			return 0, kernel.Forbidden("no group of yours at the identity provider lets you in here")
-		}
-		if id, err = a.join(c, p, address); err != nil {
-			return 0, err
-		}
-	case err != nil:
-		return 0, err
-	case linked > 0:
-		return 0, kernel.Conflict("another person of your identity provider had this mail address, and has the account here; an administrator can help")
-	case !confirmed:
-		return 0, kernel.Conflict("there is an account with your mail address that no administrator has confirmed; ask one to set the address")
-	}
-	_, err = c.Exec("INSERT INTO cms_identities (issuer, subject, user_id) VALUES (?, ?, ?)", p.Issuer, p.Subject, id)
-	return id, err
 }
 
 // join creates a user for a person, with the first name that is free.
 func (a *Accounts) join(c kernel.Conn, p *oidclogin.Person, address string) (id int64, err error) {
 	now := a.Moment()
-	names := slices.Concat(p.Names, []string{address})
-	for range 3 {
-		n, _ := rand.Int(rand.Reader, big.NewInt(1_000_000_000)) // never fails
-		names = append(names, "user-"+n.String())
-	}
-	for _, name := range names {
-		name, _, _ = strings.Cut(name, "@")
+	for _, name := range people.Names(p, address, "user-") {
 		if name = strings.Join(strings.Fields(strings.ToLower(name)), "."); !GoodName(name) {
 			continue
 		}
-		err := c.Row("INSERT INTO cms_users (name, email, email_key, email_confirmed, created, modified) VALUES (?, ?, ?, 1, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING id",
+		err := c.Row("INSERT INTO cms_users (name, email, email_key, email_confirmed, created, modified)"+
+			" VALUES (?, ?, ?, 1, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING id",
 			name, address, mailaddress.Key(address), now, now).Scan(&id)
 		if err = kernel.OrNotFound(err, "user"); !kernel.IsNotFound(err) {
 			return id, err

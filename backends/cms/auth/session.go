@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
@@ -109,15 +110,9 @@ func (a *Auth) Begin(
 // out there.
 func (a *Auth) EndSessions(ctx context.Context, issuer, subject string) error {
 	return a.Write(ctx, func(c kernel.Conn) error {
-		var user int64
-		err := c.Row("SELECT user_id FROM cms_identities WHERE issuer = ? AND subject = ?", issuer, subject).Scan(&user)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return sessions.EndBeganAt(c, user, issuer)
+		return accounts.Identities.IfLinked(c, issuer, subject, func(user int64) error {
+			return sessions.EndBeganAt(c, user, issuer)
+		})
 	})
 }
 

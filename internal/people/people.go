@@ -1,0 +1,172 @@
+// Package people decides which account of a service a person has who signs in at an OpenID provider. It is the one
+// place with this rule; the services only say how they store accounts and whom they let in.
+//
+// The issuer and the subject alone identify a person. A mail address leads to an existing account at most once, to link
+// the person with it, and only if both the provider and the service know that the address belongs to them.
+package people
+
+import (
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"math/big"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// RefusedError is the reason why a person gets no account.
+type RefusedError struct {
+	// Reason is one of the constants below, or one of the service.
+	Reason string
+}
+
+func (e *RefusedError) Error() string { return "the person gets no account: " + e.Reason }
+
+// Values of RefusedError.Reason.
+const (
+	// BadSubject is the reason if the subject is none that identifies one person alone.
+	BadSubject = "bad_subject"
+	// NoRegistration is the reason if the service neither links nor adds people.
+	NoRegistration = "registration_off"
+	// NoAddress is the reason if the provider returns no valid mail address.
+	NoAddress = "no_address"
+	// Unconfirmed is the reason if the provider has not verified the address.
+	Unconfirmed = "address_not_confirmed"
+	// Unproven is the reason if the service does not know that the account with the address belongs to the owner of
+	// the address.
+	Unproven = "address_not_proven"
+	// Taken is the reason if an account has the address into which nobody gets by it.
+	Taken = "address_taken"
+)
+
+// Holder is the account that has the mail address of a person.
+type Holder[ID any] struct {
+	ID    ID
+	Email string
+	// Proven is set if the service knows that whoever uses the account owns the address.
+	Proven bool
+	// Barred is set if the address alone never leads into the account, for example because another person of the
+	// same provider is linked with it.
+	Barred bool
+	// Closed is the error for an account that is disabled, or nil.
+	Closed error
+}
+
+// Rules tell how a service stores accounts, and whom it lets in. All functions run in the transaction of the sign-in.
+type Rules[ID any] struct {
+	// Linked returns the account that is linked with a person, or sql.ErrNoRows.
+	Linked func(c store.Conn, issuer, subject string) (ID, error)
+	// Holder returns the account with an address, given by mailaddress.Key, or sql.ErrNoRows. It locks the account.
+	Holder func(c store.Conn, key string) (*Holder[ID], error)
+	// Join adds an account with an address for a person. If it is nil the service neither links nor adds anybody.
+	Join func(c store.Conn, email string) (ID, error)
+	// Link links an account with the person. isNew reports whether Join has added the account.
+	Link func(c store.Conn, id ID, isNew bool) error
+	// JoinUnconfirmed lets people join whose address the provider has not verified. They are never linked with an
+	// account that exists.
+	JoinUnconfirmed bool
+	// Wording has errors that are returned instead of a *RefusedError, by its reason.
+	Wording map[string]error
+}
+
+// Account returns the account of a person. It is the first of these:
+//   - the account that is linked with the issuer and subject of the person, whatever their address is now;
+//   - the account with the mail address of the person, if the provider has verified the address and the account is
+//     proven and not barred; the two are linked from then on;
+//   - a new account, if the service lets the person join.
+//
+// Otherwise the error is a *RefusedError, or what Wording has for its reason. Account runs in the transaction of the
+// sign-in, which the caller runs by Retry.
+func (r *Rules[ID]) Account(c store.Conn, p *oidclogin.Person) (ID, error) {
+	id, err := r.account(c, p)
+	if refused, ok := errors.AsType[*RefusedError](err); ok && r.Wording[refused.Reason] != nil {
+		err = r.Wording[refused.Reason]
+	}
+	return id, err
+}
+
+func (r *Rules[ID]) account(c store.Conn, p *oidclogin.Person) (none ID, err error) {
+	if !Identifies(p.Issuer, p.Subject) {
+		return none, &RefusedError{BadSubject}
+	}
+	if id, err := r.Linked(c, p.Issuer, p.Subject); !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	email, err := mailaddress.Parse(p.Email)
+	switch {
+	case r.Join == nil:
+		return none, &RefusedError{NoRegistration}
+	case err != nil:
+		return none, &RefusedError{NoAddress}
+	case !p.Confirmed && !r.JoinUnconfirmed:
+		return none, &RefusedError{Unconfirmed}
+	}
+	h, err := r.Holder(c, mailaddress.Key(email))
+	if err == nil {
+		if err := h.admits(p, email); err != nil {
+			return none, err
+		}
+		return h.ID, r.Link(c, h.ID, false)
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return none, err
+	}
+	id, err := r.Join(c, email)
+	if err != nil {
+		return none, err
+	}
+	return id, r.Link(c, id, true)
+}
+
+// admits returns an error if a person with the address email must not be linked with the account.
+func (h *Holder[ID]) admits(p *oidclogin.Person, email string) error {
+	switch {
+	case h.Barred, !p.Confirmed, mailaddress.Key(h.Email) != mailaddress.Key(email): // a key of an older version
+		return &RefusedError{Taken}
+	case !h.Proven:
+		return &RefusedError{Unproven}
+	}
+	return h.Closed
+}
+
+// subjectMost is the maximum length of a subject (OpenID Connect Core 1.0, section 2).
+const subjectMost = 255
+
+// Identifies reports whether an issuer and a subject identify one person. A subject that a database cannot store, or in
+// which a decoder has replaced invalid bytes, could be equal to that of another person.
+func Identifies(issuer, subject string) bool {
+	return issuer != "" && subject != "" && len(subject) <= subjectMost && utf8.ValidString(subject) &&
+		!strings.ContainsFunc(subject, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) })
+}
+
+// Retry calls try, which signs somebody in in a transaction. If the same person was faster in another tab, or another
+// one has taken the name or the address meanwhile, it calls try once more.
+func Retry(try func() error) error {
+	err := try()
+	if e, ok := apierror.From(err); store.IsUniqueViolation(err) || ok && e.Status == http.StatusConflict {
+		err = try()
+	}
+	return err
+}
+
+// Names returns names for the account of a person, best first: those that the provider suggests, the local part of the
+// mail address, and random ones that begin with prefix. No name has an @.
+func Names(p *oidclogin.Person, email, prefix string) []string {
+	names := slices.Concat(p.Names, []string{email})
+	for range 3 {
+		n, _ := rand.Int(rand.Reader, big.NewInt(1_000_000_000)) // rand.Reader never fails
+		names = append(names, prefix+n.String())
+	}
+	for i, name := range names {
+		names[i], _, _ = strings.Cut(name, "@")
+	}
+	return names
+}

@@ -1,0 +1,118 @@
+package peopletest
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
+)
+
+// Site is a service at which browsers sign in by way of a provider. Its people join with a confirmed address.
+type Site struct {
+	// URL is where the service is, and Provider where its people are.
+	URL      string
+	Provider *oidclogintest.Provider
+	// Start begins a sign-in, to Callback browsers come back, and Inside answers with the status 200 to those alone
+	// who have signed in.
+	Start, Callback, Inside string
+	// Claims are added to those of each person.
+	Claims map[string]any
+	// JoinsUnconfirmed is set if people with an address that nobody has confirmed get an account of their own.
+	JoinsUnconfirmed bool
+}
+
+// AttackSite runs the attacks that need browsers: answers of the provider that come twice, to somebody else or with
+// other claims.
+func AttackSite(t *testing.T, s *Site) {
+	t.Helper()
+	b := func() *browser { return newBrowser(t, s) }
+
+	// An answer of the provider counts once.
+	ann := b()
+	answer := ann.begin("ann", true)
+	ann.comes(answer, true, "at first")
+	b().comes(answer, false, "in a new browser with a used answer")
+
+	// What one browser has begun no other one can end.
+	eve, bob := b(), b()
+	answer = eve.begin("eve", true)
+	bob.comes(answer, false, "with the answer to another browser")
+	bob.comes(bob.begin("bob", true), true, "with the own answer")
+	eve.comes(answer, true, "with the answer that another browser tried")
+	stranger := b()
+	answer = stranger.begin("bob", true)
+	answer.Set("state", b().begin("eve", true).Get("state"))
+	stranger.comes(answer, false, "with the state of another browser")
+	b().comes(url.Values{"code": answer["code"]}, false, "without a state")
+
+	// Only true says that an address is confirmed; some providers write it as a text.
+	for i, confirmed := range []any{
+		false, "false", "True", "TRUE", "1", "yes", " true", 1, 1.0, []any{true}, map[string]any{"true": true}, nil,
+	} {
+		if !s.JoinsUnconfirmed {
+			guest := b()
+			guest.comes(guest.begin("flag"+string(rune('a'+i)), confirmed), false, "with a false flag")
+		}
+	}
+	last := b()
+	last.comes(last.begin("text", "true"), true, "with a flag that is a text")
+}
+
+// browser keeps the cookies of a service and follows no redirect.
+type browser struct {
+	*http.Client
+	*Site
+	t *testing.T
+}
+
+func newBrowser(t *testing.T, s *Site) *browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &browser{&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}, s, t}
+}
+
+// get returns the status of a page, and where it redirects.
+func (b *browser) get(path string) (status int, location string) {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.URL+path, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	response, err := b.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		b.t.Error(err)
+	}
+	return response.StatusCode, response.Header.Get("Location")
+}
+
+// begin starts a sign-in of a person, and returns what the provider answers.
+func (b *browser) begin(name string, confirmed any) url.Values {
+	b.t.Helper()
+	claims := map[string]any{"sub": "visitor-" + name, "email": "visitor-" + name + "@example.com", "email_verified": confirmed}
+	maps.Copy(claims, b.Claims)
+	b.Provider.Claims = claims
+	_, to := b.get(b.Start)
+	return b.Provider.Visit(to)
+}
+
+// comes brings an answer of the provider back, after which the browser must be signed in or not.
+func (b *browser) comes(answer url.Values, in bool, how string) {
+	b.t.Helper()
+	b.get(b.Callback + "?" + answer.Encode())
+	if status, _ := b.get(b.Inside); (status == http.StatusOK) != in {
+		b.t.Errorf("%s: the status is %d, want signed in %t", how, status, in)
+	}
+}

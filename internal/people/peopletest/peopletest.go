@@ -1,0 +1,262 @@
+// Package peopletest attacks the linking of outside people to accounts. Its table runs for every service that lets
+// people of an OpenID provider in.
+package peopletest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+)
+
+// The issuers of the people.
+const (
+	Issuer = "https://one.example"
+	Other  = "https://two.example"
+)
+
+// Service is a service under attack. Its functions fail the test if they cannot do what they are for.
+type Service struct {
+	// SignOn signs a person in and returns the id of the account.
+	SignOn func(p *oidclogin.Person) (account string, err error)
+	// Member adds an account that a person with the same confirmed address may get, and Unproven one of somebody who
+	// has only typed the address, or has a password.
+	Member, Unproven func(email string) (account string)
+	// Suspend, Restore and Delete change an account.
+	Suspend, Restore, Delete func(account string)
+	// Adopts is set if a confirmed address leads to an existing account, Across if it does so although a person of
+	// another issuer has the account, and JoinsUnconfirmed if people with an address that nobody has confirmed get
+	// an account of their own.
+	Adopts, Across, JoinsUnconfirmed bool
+}
+
+// Attack runs the table of attacks. All rows run in the same service, each with its own mail address.
+func Attack(t *testing.T, s *Service) {
+	t.Helper()
+	for i, row := range attacks {
+		a := &attack{Service: s, t: t, row: row.name, id: fmt.Sprint("kisi", i)}
+		a.email = a.id + "@example.com"
+		row.run(a)
+	}
+}
+
+// attack is the state of one row.
+type attack struct {
+	*Service
+	t         *testing.T
+	row       string
+	id, email string
+}
+
+// person returns a person of Issuer with the confirmed address of the row.
+func (a *attack) person(subject string, changes ...func(p *oidclogin.Person)) *oidclogin.Person {
+	p := &oidclogin.Person{
+		Issuer: Issuer, Subject: a.id + subject, Email: a.email, Confirmed: true, Names: []string{a.id + subject},
+	}
+	for _, change := range changes {
+		change(p)
+	}
+	return p
+}
+
+func address(email string) func(*oidclogin.Person) {
+	return func(p *oidclogin.Person) { p.Email = email }
+}
+
+func unconfirmed(p *oidclogin.Person) { p.Confirmed = false }
+
+func of(issuer string) func(*oidclogin.Person) {
+	return func(p *oidclogin.Person) { p.Issuer = issuer }
+}
+
+// enters signs somebody in who must get in.
+func (a *attack) enters(p *oidclogin.Person) string {
+	a.t.Helper()
+	account, err := a.SignOn(p)
+	if err != nil {
+		a.t.Errorf("%s: %q does not get in: %v", a.row, p.Subject, err)
+	}
+	return account
+}
+
+// is signs somebody in who must get one account.
+func (a *attack) is(p *oidclogin.Person, account string) {
+	a.t.Helper()
+	if got := a.enters(p); got != account {
+		a.t.Errorf("%s: %q is %q, want %q", a.row, p.Subject, got, account)
+	}
+}
+
+// isNot signs somebody in who must not get an account, but may get another one.
+func (a *attack) isNot(p *oidclogin.Person, account string) {
+	a.t.Helper()
+	if got, err := a.SignOn(p); err == nil && got == account {
+		a.t.Errorf("%s: %q with %q gets into the account of somebody else", a.row, p.Subject, p.Email)
+	}
+}
+
+func (a *attack) refused(p *oidclogin.Person) {
+	a.t.Helper()
+	if got, err := a.SignOn(p); err == nil {
+		a.t.Errorf("%s: %q with %q gets in as %q", a.row, p.Subject, p.Email, got)
+	}
+}
+
+// adopted signs in the first person with the address of a member.
+func (a *attack) adopted(p *oidclogin.Person, member string) {
+	a.t.Helper()
+	if a.Adopts {
+		a.is(p, member)
+	} else {
+		a.refused(p)
+	}
+}
+
+var attacks = []struct {
+	name string
+	run  func(a *attack)
+}{
+	{"an address that the provider has not confirmed", func(a *attack) {
+		member := a.Member(a.email)
+		a.refused(a.person("", unconfirmed))
+		a.adopted(a.person("-2"), member)
+	}},
+	{"a new address that the provider has not confirmed", func(a *attack) {
+		if !a.JoinsUnconfirmed {
+			a.refused(a.person("", unconfirmed))
+			a.enters(a.person("-2"))
+			return
+		}
+		a.enters(a.person("", unconfirmed))
+		a.refused(a.person("-2"))
+	}},
+	{"an account whose owner has not proven the address", func(a *attack) {
+		a.Unproven(a.email)
+		a.refused(a.person(""))
+		a.refused(a.person("-2", of(Other)))
+	}},
+	{"a second person of the same provider with the address", func(a *attack) {
+		first := a.enters(a.person(""))
+		a.refused(a.person("-2"))
+		a.is(a.person(""), first)
+	}},
+	{"a second person of the same provider for a linked member", func(a *attack) {
+		member := a.Member(a.email)
+		a.adopted(a.person(""), member)
+		if a.Adopts {
+			a.refused(a.person("-2"))
+		}
+	}},
+	{"the address claimed at another provider", func(a *attack) {
+		first := a.enters(a.person(""))
+		second := a.person("-2", of(Other))
+		if a.Across {
+			a.is(second, first)
+		} else {
+			a.refused(second)
+		}
+		a.refused(a.person("-3", of(Other), unconfirmed))
+	}},
+	{"the same subject at two providers", func(a *attack) {
+		first := a.enters(a.person(""))
+		a.isNot(a.person("", of(Other), address("other-"+a.email)), first)
+		a.isNot(a.person("", of(Other), unconfirmed), first)
+		a.isNot(a.person("", of(Issuer+"/"), address("")), first)
+	}},
+	{"a suspended account", func(a *attack) {
+		member := a.Member(a.email)
+		a.Suspend(member)
+		a.refused(a.person(""))
+		a.Restore(member)
+		a.adopted(a.person("-2"), member) // so that the refused one is not linked
+	}},
+	{"an account that is suspended later", func(a *attack) {
+		first := a.enters(a.person(""))
+		a.Suspend(first)
+		a.refused(a.person(""))
+		a.refused(a.person("-2"))
+		a.Restore(first)
+		a.is(a.person(""), first)
+	}},
+	{"a deleted account", func(a *attack) {
+		first := a.enters(a.person(""))
+		a.Delete(first)
+		a.isNot(a.person(""), first)
+		a.isNot(a.person("-2"), first)
+	}},
+	{"an address that looks the same", func(a *attack) {
+		member := a.Member(a.email)
+		for i, email := range []string{
+			strings.Replace(a.email, "i", "İ", 1), strings.Replace(a.email, "i", "ı", 1),
+			strings.Replace(a.email, "s", "ſ", 1), strings.Replace(a.email, "k", "к", 1),
+			strings.Replace(a.email, "@", "＠", 1), a.email + "\x00", a.email + "\u202e", a.email + ".",
+			a.email + ", eve@evil.example", "Eve <" + a.email + ">", a.email + "\r\nBcc: eve@evil.example",
+			strings.Replace(a.email, "@", "+eve@", 1), a.email + "@evil.example", `"` + a.email + `"@evil.example`,
+		} {
+			a.isNot(a.person(fmt.Sprint("-", i), address(email)), member)
+		}
+		a.adopted(a.person("-last", address(" "+strings.ToUpper(a.email)+"\n")), member)
+	}},
+	{"the name of a member", func(a *attack) {
+		member := a.Member(a.email)
+		for i, name := range []string{a.id, strings.ToUpper(a.id), " " + a.id, strings.Replace(a.id, "k", "ｋ", 1), a.email} {
+			a.isNot(a.person(fmt.Sprint("-", i), address(fmt.Sprint("name-", i, "-", a.email)), func(p *oidclogin.Person) {
+				p.Names, p.Username, p.Name = []string{name}, name, name
+			}), member)
+		}
+	}},
+	{"a person who takes the address of somebody else", func(a *attack) {
+		member := a.Member(a.email)
+		own := a.enters(a.person("", address("own-"+a.email)))
+		a.is(a.person(""), own)
+		a.is(a.person("", address("")), own)
+		a.adopted(a.person("-2"), member)
+	}},
+	{"subjects that identify nobody", func(a *attack) {
+		for i, subject := range []string{
+			"", "a\x00", "a\uFFFD", "a\xff", "a\n", strings.Repeat("a", 256), strings.Repeat("é", 128),
+		} {
+			a.refused(a.person("", address(fmt.Sprint(i, a.email)), func(p *oidclogin.Person) { p.Subject = subject }))
+		}
+		a.refused(a.person("", of("")))
+	}},
+	{"subjects that are nearly the same", func(a *attack) {
+		first := a.enters(a.person(""))
+		for i, subject := range []string{strings.ToUpper(a.id), a.id + " ", " " + a.id, a.id + "'"} {
+			a.isNot(a.person("", address(fmt.Sprint(i, a.email)), func(p *oidclogin.Person) { p.Subject = subject }), first)
+		}
+	}},
+	{"one person in several tabs", func(a *attack) {
+		accounts := make([]string, 4)
+		var all sync.WaitGroup
+		for i := range accounts {
+			all.Go(func() { accounts[i] = a.enters(a.person("")) })
+		}
+		all.Wait()
+		for _, account := range accounts {
+			if account != accounts[0] {
+				a.t.Errorf("%s: %q", a.row, accounts)
+			}
+		}
+	}},
+	{"two people with one address at the same time", func(a *attack) {
+		member := a.Member(a.email)
+		accounts := make([]string, 4)
+		var all sync.WaitGroup
+		for i := range accounts {
+			all.Go(func() { accounts[i], _ = a.SignOn(a.person(fmt.Sprint("-", i))) })
+		}
+		all.Wait()
+		in := 0
+		for _, account := range accounts {
+			if account == member {
+				in++
+			}
+		}
+		if a.Adopts && in != 1 || !a.Adopts && in != 0 {
+			a.t.Errorf("%s: %d get in", a.row, in)
+		}
+	}},
+}
