@@ -2,12 +2,13 @@ package upstreams
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"net/url"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/people"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Link is the account of a user at a provider, as another server had it. The provider need not be configured here.
@@ -17,8 +18,8 @@ type Link struct {
 	Username string `json:"username,omitempty"`
 }
 
-// linkMost is the maximum length of an issuer or a subject, in bytes.
-const linkMost = 1000
+// issuerMost is the maximum length of an issuer, in bytes.
+const issuerMost = 1000
 
 // Check returns an error with status 422 for a link that cannot be stored.
 func (l *Link) Check() error {
@@ -26,8 +27,11 @@ func (l *Link) Check() error {
 	switch {
 	case err != nil || issuer.Host == "" || issuer.Scheme != "https" && issuer.Scheme != "http":
 		return users.Invalid("identities", "the issuer of an identity must be the URL of an OpenID provider")
-	case l.Subject == "" || len(l.Issuer) > linkMost || len(l.Subject) > linkMost:
-		return users.Invalid("identities", "an identity must have a subject, of at most 1000 bytes as the issuer")
+	case len(l.Issuer) > issuerMost:
+		return users.Invalid("identities", "the issuer of an identity has at most 1000 bytes")
+	case !people.Identifies(l.Issuer, l.Subject):
+		return users.Invalid("identities",
+			"the subject of an identity has 1 to 255 bytes of valid UTF-8 without control characters")
 	}
 	return nil
 }
@@ -55,22 +59,13 @@ func (s *Upstreams) LinkedTo(ctx context.Context, l Link) (user string, err erro
 }
 
 func linkedTo(c store.Conn, l Link) (user string, err error) {
-	row, err := scan(c.Row("SELECT "+columns+" FROM authserver_identities WHERE issuer = ? AND subject = ?",
-		text.Storable(l.Issuer), text.Storable(l.Subject)))
-	if err == nil {
-		return row.User, nil
-	}
-	if !errors.Is(err, errNone) {
-		return "", err
-	}
-	u, err := users.ByUpstream(c, l.Issuer, l.Subject)
-	if err == nil {
-		return u.ID, nil
-	}
-	if users.IsNone(err) {
+	err = c.Row("SELECT user_id FROM authserver_identities WHERE issuer = ? AND subject = ?"+
+		" UNION SELECT id FROM authserver_users WHERE issuer = ? AND subject = ?",
+		l.Issuer, l.Subject, l.Issuer, l.Subject).Scan(&user)
+	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
-	return "", err
+	return user, err
 }
 
 // PutLinks connects a user with accounts, in a transaction of the caller. Accounts that the user is connected with
