@@ -48,6 +48,7 @@ const (
 	yearAim = 300
 	// pageRows is the number of rows of a page, if a client does not ask for another one.
 	pageRows = 100
+	oneTeam  = "team_1077"
 )
 
 // teamRow fills the database of a gateway with a year of a large organisation, and measures in this process how long
@@ -119,14 +120,15 @@ func measureTeam(ctx context.Context, db *store.DB, requests int64) ([]line, err
 	}
 	summary := &overview.Source{Ledger: ledger, DB: db, Now: time.Now}
 	tomorrow := spending.StartOfDay(time.Now()).AddDate(0, 0, 1)
-	spent := func(days int, compare bool, by ...string) func() error {
+	ofTeam := func(team string, days int, compare bool, by ...string) func() error {
 		return func() error {
 			_, err := ledger.Spending(ctx, spending.Query{
-				From: tomorrow.AddDate(0, 0, -days), To: tomorrow, By: by, Compare: compare,
+				From: tomorrow.AddDate(0, 0, -days), To: tomorrow, By: by, Compare: compare, TeamID: team,
 			})
 			return err
 		}
 	}
+	spent := func(days int, compare bool, by ...string) func() error { return ofTeam("", days, compare, by...) }
 	for _, page := range []struct {
 		what string
 		aim  float64 // 0 for none
@@ -167,6 +169,18 @@ func measureTeam(ctx context.Context, db *store.DB, requests int64) ([]line, err
 		}},
 		{"last requests of a user", pageAim, func() error {
 			_, err := ledger.Recent(ctx, "user_17777", 0, pageRows)
+			return err
+		}},
+		{"spending of a team by member, 30 days", pageAim, ofTeam(oneTeam, 30, false, "user")},
+		{"spending of a team by member, a year", pageAim, ofTeam(oneTeam, teamDays, false, "user")},
+		{"spending of a team by day, a year", pageAim, ofTeam(oneTeam, teamDays, false, "day")},
+		{"spending of a team by model, a year", pageAim, ofTeam(oneTeam, teamDays, false, "model")},
+		{"members of a team", pageAim, func() error {
+			_, err := service.Members(ctx, oneTeam, "", pageRows)
+			return err
+		}},
+		{"audit log of a team", pageAim, func() error {
+			_, err := service.AuditOf(ctx, oneTeam, 0, pageRows)
 			return err
 		}},
 		{"audit log", pageAim, func() error {
@@ -259,6 +273,10 @@ func teamTables(requests int64) []teamTable {
 			teamHours, teamModels, `gateway_model_hours (hour, provider, model, {sums})`, hour + `g, {model i}, {values}`,
 		},
 		{
+			teamTeams, teamDays * teamUsers / teamTeams, `gateway_member_days (team_id, day, user_id, {sums})`,
+			`{team g}, ` + day + `i / 50, {user g * 50 + i % 50}, {values}`,
+		},
+		{
 			teamDays, 1000, `gateway_label_days (day, kind, name, team_id, provider, model, {sums})`,
 			day + `g, CASE WHEN i < 500 THEN 'end_user' ELSE 'tag' END, 'label ' || (1000 + i % 500), {team i}, {model i}, {values}`,
 		},
@@ -270,8 +288,8 @@ func teamTables(requests int64) []teamTable {
 			(1000 + g % 9973) || ',2345000,456000,"pk_1","",null,"' || {team g * 7919 % 10000 / 50} || '"]'`,
 		},
 		{
-			200_000, 1, `gateway_audit (at, actor, action, subject, details)`,
-			`{now} - {year} + g * ({year} / {groups}), {user 0}, 'user.suspended', {user g}, '{}'`,
+			200_000, 1, `gateway_audit (at, actor, action, subject, details, team_id)`,
+			`{now} - {year} + g * ({year} / {groups}), {user 0}, 'member.set', {user g}, '{}', {team g}`,
 		},
 		{
 			20_000, 1, `gateway_alerts (event, kind, subject, holder, name, budget, begins, ends, threshold, amount, spent,
