@@ -184,7 +184,9 @@ func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
 		return nil, err
 	}
 	id.TeamID = team.String
-	for on, holder := range map[string]string{OnUser: userID, OnTeam: id.TeamID, OnTeamOwn: id.TeamID, OnOrganisation: Organisation} {
+	for on, holder := range map[string]string{
+		OnUser: userID, OnTeam: id.TeamID, OnTeamOwn: id.TeamID, OnOrganisation: Organisation,
+	} {
 		limits, raise, err := s.imposedWithRaise(c, on, holder)
 		if err != nil {
 			return nil, err

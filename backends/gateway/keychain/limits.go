@@ -130,8 +130,8 @@ const (
 	ByTeam = "team"
 )
 
-// Imposed are limits that the operator or the administrators of a team have set. Their user can see them but not change or lift them. All keys that they
-// are on share them.
+// Imposed are limits that the operator or the administrators of a team have set. Their user can see them but not change
+// or lift them. All keys that they are on share them.
 type Imposed struct {
 	// On is OnKey, OnUser, OnTeam or OnOrganisation.
 	On string `json:"on"`

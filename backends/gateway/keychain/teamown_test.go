@@ -54,7 +54,7 @@ func TestTeamOwnLimits(t *testing.T) {
 			if holder, limit := id.ImposedRate(OnTeam); holder != team.ID || *limit != small || *id.RateLimit() != small {
 				t.Errorf("%s: %s has the rate %d", c.name, holder, *limit)
 			}
-			var places []*Admission
+			places := make([]*Admission, 0, small)
 			for range small {
 				a, err := n.Admit(t.Context(), count, id)
 				if err != nil {

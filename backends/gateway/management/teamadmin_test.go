@@ -61,8 +61,9 @@ func TestTeamAdministratorDay(t *testing.T) {
 	must(400, "GET", base+"/spending?by=user,model", "")
 	must(400, "GET", base+"/spending?by=key", "")
 	audit := must(200, "GET", base+"/audit", "")
-	var actions []string
-	for _, e := range audit.Get("data").Array() {
+	entries := audit.Get("data").Array()
+	actions := make([]string, 0, len(entries))
+	for _, e := range entries {
 		actions = append(actions, e.Get("actor").Str+" "+e.Get("action").Str)
 	}
 	if got := strings.Join(actions[:min(6, len(actions))], ", "); got != "mia key.revoked, mia key.replaced, mia key.created, mia team_own.limited, mia member.set, mia member.set" {

@@ -19,7 +19,8 @@ type Query struct {
 	From, To time.Time
 	// By lists what to sum by: organisation (everything in one line), team, user, key, provider, model, tag, end_user,
 	// day, hour. If it is empty the sums are by team and model. Users and keys cannot be combined with team, tag and
-	// end_user, and users not with provider and model within a team. Tags and end users cannot be combined with each other or with hour.
+	// end_user, and users within a team cannot be combined with provider and model. Tags and end users cannot be combined
+	// with each other or with hour.
 	By []string
 	// TeamID limits the query to one team. Empty means all requests. It cannot be combined with keys.
 	TeamID string
