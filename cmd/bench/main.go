@@ -3,7 +3,7 @@
 // `tollgate gateway`, and prints a table of ratios. Rates depend on what else runs on the machine; the
 // server's CPU time per request hardly does.
 //
-//	go run ./cmd/bench [-only a,b] [-rounds 5] [-time 1.5s] [-profile <folder>]
+//	go run ./cmd/bench [-only a,b] [-rounds 5] [-time 1.5s] [-requests 30000000] [-profile <folder>]
 //
 // The binary is TOLLGATE_BIN, or is built into a temporary folder. CPU times and memory are read from /proc,
 // so the command needs Linux. It exits with 1 if something could not be measured, whatever the verdicts are.
@@ -30,6 +30,7 @@ type bench struct {
 	slice    time.Duration // the length of one measurement
 	profiles string        // the folder for profiles; empty if none are made
 	binary   string        // the server under test
+	requests int64         // the requests of a year in row u
 	dir      string        // a temporary folder for configurations and databases
 	upstream string        // host:port of the mock provider
 	// environment is added to the minimal environment of servers.
@@ -42,6 +43,8 @@ func main() {
 	only := flag.String("only", "", "rows to measure, by letter, such as a,b,d; default: all")
 	flag.IntVar(&b.rounds, "rounds", 5, "slices of each side, taken in turn; the median counts")
 	flag.DurationVar(&b.slice, "time", 1500*time.Millisecond, "length of a slice")
+	flag.Int64Var(&b.requests, "requests", defaultTeamRequests,
+		"requests in the year of row u; 30000000 is the full size, which takes an hour and 15 GB in TMPDIR")
 	flag.StringVar(&b.profiles, "profile", "",
 		"folder for profiles of the server: CPU and allocations during rows a to d, j, l, n, q and s, heap and goroutines in e and k")
 	flag.Parse()
@@ -71,6 +74,9 @@ func (b *bench) run(ctx context.Context, only string) error {
 	}
 	if b.rounds < 1 || b.rounds > 99 || b.slice < 100*time.Millisecond || b.slice > time.Minute {
 		return errors.New("-rounds must be from 1 to 99 and -time from 100ms to 1m")
+	}
+	if b.requests < leastTeamRequests || b.requests > mostTeamRequests {
+		return fmt.Errorf("-requests must be from %d to %d", leastTeamRequests, mostTeamRequests)
 	}
 	if b.profiles != "" {
 		if err := os.MkdirAll(b.profiles, 0o750); err != nil {

@@ -247,8 +247,16 @@ func showOptions(w io.Writer, k *keychain.GatewayKey) {
 		cli.Row(w, "At the same time:", rates)
 	}
 	for i := range k.Imposed {
-		cli.Row(w, "Imposed on the "+k.Imposed[i].On+":", limitsText(&k.Imposed[i].Limits))
+		cli.Row(w, "Imposed "+onWhat(&k.Imposed[i])+":", limitsText(&k.Imposed[i].Limits))
 	}
+}
+
+// onWhat says what limits are on, and who has set them if that is not the operator.
+func onWhat(i *keychain.Imposed) string {
+	if i.By == keychain.ByTeam {
+		return "by the team on itself"
+	}
+	return "on the " + i.On
 }
 
 // imposedText describes the limits that are imposed on a key. It returns an empty string if there are none.
@@ -256,7 +264,7 @@ func imposedText(k *keychain.GatewayKey) string {
 	parts := make([]string, 0, len(k.Imposed))
 	for i := range k.Imposed {
 		on := &k.Imposed[i]
-		text := "on the " + on.On + ": " + limitsText(&on.Limits)
+		text := onWhat(on) + ": " + limitsText(&on.Limits)
 		if on.On == keychain.OnKey && on.Holder != k.ID {
 			text = "shared with " + on.Holder + ": " + limitsText(&on.Limits)
 		}

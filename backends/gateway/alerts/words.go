@@ -29,10 +29,11 @@ func (a *Alert) whose() string {
 	case keychain.OnProviderKey:
 		return "the provider key " + a.Holder
 	default:
+		on := strings.TrimSuffix(a.On, "_own") // of budgets that the administrators of a team have set
 		if name == "" || name == a.Holder {
-			return "the " + a.On + " " + a.Holder
+			return "the " + on + " " + a.Holder
 		}
-		return "the " + a.On + " " + name + " (" + a.Holder + ")"
+		return "the " + on + " " + name + " (" + a.Holder + ")"
 	}
 }
 

@@ -60,8 +60,16 @@ func (id *Identity) bounds(list []bound) []bound {
 		list = append(list, bound{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Rates})
 	}
 	for i := range id.Imposed {
-		if l := &id.Imposed[i]; l.Rates != (Rates{}) {
-			list = append(list, bound{spending.Purse{On: l.On, ID: l.Holder}, &l.Rates})
+		l := &id.Imposed[i]
+		switch last := len(list) - 1; {
+		case l.Rates == Rates{}:
+		case last >= 0 && list[last].Purse == l.purse(): // they are counted together
+			list[last].Rates = &Rates{
+				TokensPerMinute:  tightest(list[last].TokensPerMinute, l.TokensPerMinute),
+				ParallelRequests: tightest(list[last].ParallelRequests, l.ParallelRequests),
+			}
+		default:
+			list = append(list, bound{l.purse(), &l.Rates})
 		}
 	}
 	return list
@@ -85,12 +93,6 @@ var subjects = map[string]string{
 // budget can be exceeded by what the requests under way spend, and by what other nodes spend within CacheTTL and
 // FlushInterval. Places and tokens of a minute are exact over all nodes that share the counters. The error wraps
 // store.ErrUnavailable while the database cannot be reached, and counters.ErrUnavailable while the counters cannot.
-//
-// The sums of budgets are read at most every CacheTTL and are joined by what this node has
-// recorded since, so a budget is passed by what the requests under way spend, and by what other
-// nodes spend within CacheTTL and FlushInterval. Places and tokens of a minute are exact over
-// all nodes that share the counters. While the database cannot be reached the error wraps
-// store.ErrUnavailable, while the counters cannot counters.ErrUnavailable.
 func (s *Service) Admit(ctx context.Context, count counters.Store, id *Identity) (*Admission, error) {
 	if err := s.admitBudgets(ctx, id); err != nil {
 		return nil, err

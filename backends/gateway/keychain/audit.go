@@ -3,6 +3,7 @@ package keychain
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
@@ -37,8 +38,18 @@ func ActedBy(ctx context.Context, actor string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor)
 }
 
-// audit records a change in the transaction that makes it.
+// audit records a change in the transaction that makes it. Changes of a team and of its members, whose subject is the
+// team, concern that team.
 func (s *Service) audit(ctx context.Context, c store.Conn, action, subject string, details any) error {
+	team := ""
+	if kind, _, _ := strings.Cut(action, "."); kind == OnTeam || kind == OnTeamOwn || kind == "member" {
+		team = subject
+	}
+	return s.auditOf(ctx, c, team, action, subject, details)
+}
+
+// auditOf is like audit for a change that concerns the given team, or none if it is empty.
+func (s *Service) auditOf(ctx context.Context, c store.Conn, team, action, subject string, details any) error {
 	actor, ok := ctx.Value(actorKey{}).(string)
 	if !ok {
 		actor = Command
@@ -50,14 +61,28 @@ func (s *Service) audit(ctx context.Context, c store.Conn, action, subject strin
 			return err
 		}
 	}
-	_, err := c.Exec(`INSERT INTO gateway_audit (at, actor, action, subject, details) VALUES (?, ?, ?, ?, ?)`,
-		schema.Micros(s.now()), actor, action, subject, string(text))
+	_, err := c.Exec(`INSERT INTO gateway_audit (at, actor, action, subject, details, team_id) VALUES (?, ?, ?, ?, ?, ?)`,
+		schema.Micros(s.now()), actor, action, subject, string(text), schema.Nullable(team))
 	return err
 }
 
 // Audit returns at most limit changes, newest first, that are older than the one with the id before. If before is 0 it
 // begins with the newest one.
 func (s *Service) Audit(ctx context.Context, before int64, limit int) ([]AuditEntry, error) {
+	return s.auditWhere(ctx, "", before, limit)
+}
+
+// AuditOf is like Audit for the changes that concern a team: of itself, its members, its limits and what it owns.
+func (s *Service) AuditOf(ctx context.Context, team string, before int64, limit int) ([]AuditEntry, error) {
+	if !schema.StorableID(team) {
+		return nil, nil
+	}
+	return s.auditWhere(ctx, " AND team_id = ?", before, limit, team)
+}
+
+func (s *Service) auditWhere(
+	ctx context.Context, where string, before int64, limit int, args ...any,
+) ([]AuditEntry, error) {
 	if before <= 0 {
 		before = 1<<63 - 1
 	}
@@ -67,8 +92,8 @@ func (s *Service) Audit(ctx context.Context, before int64, limit int) ([]AuditEn
 		err = row.Scan(&e.ID, &at, &e.Actor, &e.Action, &e.Subject, &details)
 		e.At, e.Details = schema.Moment(at), json.RawMessage(details)
 		return e, err
-	}, `SELECT id, at, actor, action, subject, details FROM gateway_audit WHERE id < ? ORDER BY id DESC LIMIT ?`,
-		before, limit)
+	}, `SELECT id, at, actor, action, subject, details FROM gateway_audit WHERE id < ?`+where+` ORDER BY id DESC LIMIT ?`,
+		append(append([]any{before}, args...), limit)...)
 }
 
 // auditKept is how long an entry of the audit log is kept. It is long enough to look up last year's changes in this

@@ -129,7 +129,7 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 			return "", errEnded(*end)
 		}
 		if options.Impose {
-			err = s.audit(ctx, c, "key.created", row.ID, map[string]string{"user_id": userID, "label": row.Label})
+			err = s.auditGatewayKey(ctx, c, "key.created", made)
 		}
 		return hash, err
 	})
@@ -226,12 +226,27 @@ func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, 
 // RevokeKey ends a key for good. Revoking it again changes nothing.
 func (s *Service) RevokeKey(ctx context.Context, userID, keyID string) error {
 	return s.changeKey(ctx, func(c store.Conn) (hash string, err error) {
-		_, hash, err = s.lockKey(c, userID, keyID)
+		key, hash, err := s.lockKey(c, userID, keyID)
 		if err != nil {
 			return "", err
 		}
-		return hash, s.markRevoked(c, keyID)
+		if err := s.markRevoked(c, keyID); err != nil {
+			return "", err
+		}
+		if _, byOther := ctx.Value(actorKey{}).(string); !byOther || key.Revoked {
+			return hash, nil
+		}
+		return hash, s.auditGatewayKey(ctx, c, "key.revoked", key)
 	})
+}
+
+// auditGatewayKey records a change of a key in the audit log. One of a key that belongs to a team concerns the team.
+func (s *Service) auditGatewayKey(ctx context.Context, c store.Conn, action string, k *GatewayKey) error {
+	team := ""
+	if k.TeamID == k.UserID {
+		team = k.TeamID
+	}
+	return s.auditOf(ctx, c, team, action, k.ID, map[string]string{"user_id": k.UserID, "label": k.Label})
 }
 
 // RegenerateKey replaces the user's primary key. The old one is revoked in the same transaction. The new one gets all

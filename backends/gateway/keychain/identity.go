@@ -23,8 +23,8 @@ type Identity struct {
 	KeyID      string
 	Label      string
 	EffortMode EffortMode
-	// Limits are the user's own for the key. Imposed are those that the operator has set beside them. All of them
-	// apply.
+	// Limits are the user's own for the key. Imposed are those that the operator and the administrators of the team have
+	// set beside them. All of them apply.
 	Limits
 	Imposed []Imposed
 
@@ -184,7 +184,9 @@ func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
 		return nil, err
 	}
 	id.TeamID = team.String
-	for on, holder := range map[string]string{OnUser: userID, OnTeam: id.TeamID, OnOrganisation: Organisation} {
+	for on, holder := range map[string]string{
+		OnUser: userID, OnTeam: id.TeamID, OnTeamOwn: id.TeamID, OnOrganisation: Organisation,
+	} {
 		limits, raise, err := s.imposedWithRaise(c, on, holder)
 		if err != nil {
 			return nil, err

@@ -138,7 +138,8 @@ func (s *Service) changeLimits(ctx context.Context, fn func(c store.Conn) error)
 }
 
 // ImposedLimits returns the limits that the operator imposes on a holder: OnUser with the id of a user, OnTeam with the
-// id of a team, or OnOrganisation with Organisation. The error has status 404 if there is no such user or team.
+// id of a team, or OnOrganisation with Organisation. OnTeamOwn with the id of a team stands for the limits that its
+// administrators have set. The error has status 404 if there is no such user or team.
 func (s *Service) ImposedLimits(ctx context.Context, on, holder string) (limits Limits, err error) {
 	err = s.read(ctx, func(c store.Conn) error {
 		if err := s.requireHolder(c, on, holder); err != nil {
@@ -197,7 +198,7 @@ func (s *Service) requireHolder(c store.Conn, on, holder string) error {
 	switch {
 	case on == OnUser:
 		return s.requireUser(c, holder)
-	case on == OnTeam:
+	case on == OnTeam, on == OnTeamOwn:
 		_, err := s.teamByID(c, holder)
 		return err
 	case on == OnOrganisation && holder == Organisation:

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ImposedBudget is a budget that the operator has set, and the amount spent from it.
+// ImposedBudget is a budget that the operator or the administrators of a team have set, and the amount spent from it.
 type ImposedBudget struct {
-	// On and Holder name the holder of the limits; see Imposed.
+	// On and Holder name the holder of the limits as for ImposedLimits.
 	On, Holder string
 	// Name is the name of the member of Budgets, such as usd_per_month.
 	Name string
@@ -41,7 +41,7 @@ var limitsWithBudgets = func() string {
 		ORDER BY l.kind, l.holder LIMIT ?`
 }()
 
-// EachImposedBudget calls fn for every budget that the operator has set, with the amount spent according to the
+// EachImposedBudget calls fn for every imposed budget, with the amount spent according to the
 // database, until fn returns an error. If since is not zero it leaves out budgets of users and keys whose keys were not
 // used since then.
 func (s *Service) EachImposedBudget(ctx context.Context, since time.Time, fn func(*ImposedBudget) error) error {
@@ -82,7 +82,11 @@ func (s *Service) eachBudget(
 	ctx context.Context, purse spending.Purse, budgets *Budgets, fn func(*ImposedBudget) error,
 ) error {
 	now := s.now()
-	sums, err := s.spent.Stored(ctx, purse, budgets.total(), now)
+	paid := purse
+	if paid.On == OnTeamOwn {
+		paid.On = OnTeam
+	}
+	sums, err := s.spent.Stored(ctx, paid, budgets.total(), now)
 	if err != nil {
 		return err
 	}
@@ -123,7 +127,7 @@ func (s *Service) ConcernedBy(ctx context.Context, on, holder string) (c Concern
 	const name = `coalesce(nullif(u.name, ''), u.id)`
 	var query string
 	switch on {
-	case OnTeam:
+	case OnTeam, OnTeamOwn:
 		query = `SELECT t.name, u.email FROM gateway_teams AS t
 			LEFT JOIN gateway_team_members AS m ON m.team_id = t.id AND m.role = 'admin'
 			LEFT JOIN gateway_users AS u ON u.id = m.user_id AND u.suspended_at IS NULL

@@ -129,7 +129,7 @@ func TestNothingLiftsImposedLimits(t *testing.T) {
 		impose := func(t *testing.T, on, user string, key *NewKey, change KeyChange) {
 			t.Helper()
 			holder := map[string]string{OnUser: user, OnOrganisation: Organisation}[on]
-			if on == OnTeam {
+			if on == OnTeam || on == OnTeamOwn {
 				team, err := here.AddTeam(t.Context(), key.ID)
 				if err == nil {
 					err = here.SetMember(t.Context(), team.ID, user, Membership{})
@@ -175,6 +175,16 @@ func TestNothingLiftsImposedLimits(t *testing.T) {
 	})
 }
 
+// imposedBy returns the limits of a kind, or nil if there are none.
+func imposedBy(id *Identity, on string) *Imposed {
+	for i := range id.Imposed {
+		if l := &id.Imposed[i]; l.On == on && l.By == ByOperator || on == OnTeamOwn && l.By == ByTeam {
+			return l
+		}
+	}
+	return nil
+}
+
 // wantBound checks that limits bind a key, and that what was spent counts.
 func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	t.Helper()
@@ -185,10 +195,14 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 			t.Fatal(err)
 		}
 		id = found
-		return imposed(id.Imposed, on) != nil
+		return imposedBy(id, on) != nil
 	})
-	got := imposed(id.Imposed, on)
-	if !reflect.DeepEqual(&got.Limits, limits) || got.By != ByOperator {
+	got := imposedBy(id, on)
+	setter, allows := "the operator has set", "operator allows"
+	if on == OnTeamOwn {
+		setter, allows = "its administrators have set", "administrators of the team allow"
+	}
+	if !reflect.DeepEqual(&got.Limits, limits) {
 		t.Errorf("imposed are %+v", got)
 	}
 	if rate := id.RateLimit(); rate == nil || *rate > *limits.RateLimitPerMinute {
@@ -197,7 +211,7 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	if id.expires == 0 || id.expires > schema.Micros(*limits.ExpiresAt) {
 		t.Errorf("it ends at %d", id.expires)
 	}
-	for entry, whose := range map[string]string{"alpha/large": "", "beta/large": "operator allows"} {
+	for entry, whose := range map[string]string{"alpha/large": "", "beta/large": allows} {
 		if list := id.Forbids(&Candidate{Entry: entry}); (list == "") != (whose == "") || !strings.Contains(list, whose) {
 			t.Errorf("%s: %q", entry, list)
 		}
@@ -210,9 +224,9 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	refusal, _ := apierror.From(err)
 	whose := map[string]string{
 		OnKey: "the gateway key, with those that share its limits, has spent", OnUser: "the user of the gateway key has spent",
-		OnTeam: "the team of the gateway key has spent", OnOrganisation: "the organisation has spent",
+		OnTeam: "the team of the gateway key has spent", OnTeamOwn: "the team of the gateway key has spent", OnOrganisation: "the organisation has spent",
 	}[on]
-	if refusal != nil && (!strings.Contains(refusal.Message, whose) || !strings.Contains(refusal.Message, "the operator has set") ||
+	if refusal != nil && (!strings.Contains(refusal.Message, whose) || !strings.Contains(refusal.Message, setter) ||
 		!strings.Contains(refusal.Message, "1000 tokens a month") || !strings.Contains(refusal.Message, "begins anew at 2026-04-01T00:00:00Z")) {
 		t.Errorf("the refusal says %q", refusal.Message)
 	}

@@ -85,7 +85,7 @@ func (s *Service) limitKey(
 		if err := s.impose(c, OnProviderKey, id, &all); err != nil {
 			return err
 		}
-		return s.audit(ctx, c, "provider_key.limited", id, limits)
+		return s.auditOf(ctx, c, owner.team(), "provider_key.limited", id, limits)
 	})
 	return row, err
 }
@@ -117,7 +117,7 @@ func (s *Service) AdmitKey(ctx context.Context, count counters.Store, key *Key, 
 		return &KeyRefusal{Reason: KeyExpired}, nil
 	}
 	if !l.Budgets.none() {
-		spent, err := s.admit(ctx, "", budget{spending.Purse{On: OnProviderKey, ID: key.ID}, &l.Budgets})
+		spent, err := s.admit(ctx, "", budget{spending.Purse{On: OnProviderKey, ID: key.ID}, &l.Budgets, ByOperator})
 		if err != nil {
 			return nil, err
 		}

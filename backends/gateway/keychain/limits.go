@@ -111,6 +111,9 @@ const (
 	OnUser = spending.OfUser
 	// OnTeam stands for all requests that count for a team.
 	OnTeam = spending.OfTeam
+	// OnTeamOwn stands for the same requests as OnTeam. Its limits are those that the administrators of the team have
+	// set beside the operator's.
+	OnTeamOwn = "team_own"
 	// OnOrganisation stands for all requests to the gateway.
 	OnOrganisation = spending.OfOrganisation
 	// OnProviderKey stands for all requests through a provider key.
@@ -120,26 +123,49 @@ const (
 // Organisation is the only holder of limits of the kind OnOrganisation.
 const Organisation = spending.Organisation
 
-// ByOperator is the value of Imposed.By.
-const ByOperator = "operator"
+// The values of Imposed.By.
+const (
+	ByOperator = "operator"
+	// ByTeam stands for the administrators of a team.
+	ByTeam = "team"
+)
 
-// Imposed are limits that the operator has set. Their user can see them but not change or lift them. All keys that they
-// are on share them.
+// Imposed are limits that the operator or the administrators of a team have set. Their user can see them but not change
+// or lift them. All keys that they are on share them.
 type Imposed struct {
 	// On is OnKey, OnUser, OnTeam or OnOrganisation.
 	On string `json:"on"`
 	// Holder is the id of the key that the limits were made for, of the user or of the team, or Organisation.
 	Holder string `json:"id"`
-	// By says who imposed them. It is ByOperator.
+	// By says who imposed them: ByOperator or, if On is OnTeam, also ByTeam.
 	By string `json:"by"`
 	// RaisedUntil is the end of a raise that is included in the limits. Nil means that there is none.
 	RaisedUntil *time.Time `json:"raised_until,omitempty"`
 	Limits
 }
 
-// imposed returns the limits of the given kind, or nil if there are none.
+// purse identifies what the limits apply to. Both sets of limits on a team have the same one.
+func (i *Imposed) purse() spending.Purse { return spending.Purse{On: i.On, ID: i.Holder} }
+
+// allows begins a phrase for error messages that names who allows something.
+func (i *Imposed) allows() string {
+	if i.By == ByTeam {
+		return "the administrators of the team allow"
+	}
+	return "the operator allows"
+}
+
+// tightest returns the smaller one of two limits, of which nil is none.
+func tightest(a, b *int64) *int64 {
+	if a == nil || b != nil && *b < *a {
+		return b
+	}
+	return a
+}
+
+// imposed returns the operator's limits of the given kind, or nil if there are none.
 func imposed(list []Imposed, on string) *Imposed {
-	if at := slices.IndexFunc(list, func(i Imposed) bool { return i.On == on }); at >= 0 {
+	if at := slices.IndexFunc(list, func(i Imposed) bool { return i.On == on && i.By == ByOperator }); at >= 0 {
 		return &list[at]
 	}
 	return nil
@@ -161,20 +187,20 @@ func ends(own *Limits, list []Imposed) *time.Time {
 func (id *Identity) RateLimit() *int64 {
 	limit := id.RateLimitPerMinute
 	for i := range id.Imposed {
-		if l := id.Imposed[i].RateLimitPerMinute; l != nil && (limit == nil || *l < *limit) {
-			limit = l
-		}
+		limit = tightest(limit, id.Imposed[i].RateLimitPerMinute)
 	}
 	return limit
 }
 
-// ImposedRate returns the limit of requests per minute that the operator has set on a kind of holder such as OnTeam,
-// and the holder. A nil limit means that there is none.
+// ImposedRate returns the tightest limit of requests per minute that is imposed on a kind of holder such as OnTeam, and
+// the holder. A nil limit means that there is none.
 func (id *Identity) ImposedRate(on string) (holder string, limit *int64) {
-	if i := imposed(id.Imposed, on); i != nil {
-		return i.Holder, i.RateLimitPerMinute
+	for i := range id.Imposed {
+		if l := &id.Imposed[i]; l.On == on {
+			holder, limit = l.Holder, tightest(limit, l.RateLimitPerMinute)
+		}
 	}
-	return "", nil
+	return holder, limit
 }
 
 // Restricted reports whether the key may be used for some models only.
@@ -197,7 +223,7 @@ func (id *Identity) Forbids(c *Candidate) (list string) {
 		switch {
 		case len(l.AllowedModels) == 0, !c.Shadows && l.allow(c):
 		default:
-			return "the models that the operator allows " + beneficiaries[l.On]
+			return "the models that " + l.allows() + " " + beneficiaries[l.On]
 		}
 	}
 	if !id.allow(c) {

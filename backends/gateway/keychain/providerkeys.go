@@ -101,6 +101,14 @@ func (s *Service) changeKeysOf(ctx context.Context, owner Owner, fn func(c store
 	return s.changeLimits(ctx, fn)
 }
 
+// team returns the id of the team that the owner is. It is empty for another owner.
+func (o Owner) team() string {
+	if o.Kind == OnTeam {
+		return o.ID
+	}
+	return ""
+}
+
 // auditKey records a change of a key in the audit log, unless it is a user's own key.
 func (s *Service) auditKey(
 	ctx context.Context, c store.Conn, action string, owner Owner, id string, details map[string]string,
@@ -109,7 +117,7 @@ func (s *Service) auditKey(
 		return nil
 	}
 	details["owner"] = owner.ID
-	return s.audit(ctx, c, action, id, details)
+	return s.auditOf(ctx, c, owner.team(), action, id, details)
 }
 
 // ProviderKeys lists a user's provider keys, oldest first.

@@ -82,6 +82,9 @@ func (l *imposedCells) read(now time.Time) (limits Limits, raise *Raise, err err
 // imposedOn returns the limits of a holder with their raise, as they apply to a key.
 func imposedOn(on, holder string, limits Limits, raise *Raise) Imposed {
 	i := Imposed{On: on, Holder: holder, By: ByOperator, Limits: limits.raisedBy(raise)}
+	if on == OnTeamOwn {
+		i.On, i.By = OnTeam, ByTeam
+	}
 	if raise != nil {
 		i.RaisedUntil = &raise.Until
 	}

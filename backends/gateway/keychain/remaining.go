@@ -17,6 +17,8 @@ type BudgetLeft struct {
 	// ID is the id of the key, of the user or of the team, or Organisation. Label is the label of the key.
 	ID    string `json:"id"`
 	Label string `json:"label,omitempty"`
+	// By says who has set it, as Imposed.By. It is empty for a budget that the user has given a key.
+	By string `json:"by,omitempty"`
 	// Name is the name of the budget, such as usd_per_month.
 	Name string `json:"name"`
 	// Limit and Spent are in tokens, or in US dollars if Name begins with usd.
@@ -47,13 +49,18 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 			identities = append(identities, keys[i].Identity())
 		}
 	}
-	list, seen := []BudgetLeft{}, make(map[spending.Purse]bool)
+	type limited struct {
+		spending.Purse
+		by string
+	}
+	list, seen := []BudgetLeft{}, make(map[limited]bool)
 	for _, id := range identities {
 		for _, b := range id.budgets(nil) {
-			if seen[b.Purse] || len(seen) == maxBudgetsLeft {
+			set := limited{b.Purse, b.by}
+			if seen[set] || len(seen) == maxBudgetsLeft {
 				continue
 			}
-			seen[b.Purse] = true
+			seen[set] = true
 			now := s.now()
 			sums, err := s.spent.Spent(ctx, id.KeyID, b.Purse, b.total(), now)
 			if err != nil {
@@ -68,7 +75,7 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 // left lists the budgets with the amounts spent from them, those of the shortest window first.
 func (b *budget) left(sums *spending.WindowSums, day time.Time, label string) (list []BudgetLeft) {
 	for w := spending.NumberOfWindows - 1; w >= 0; w-- {
-		left := BudgetLeft{On: b.On, ID: b.ID, Label: label}
+		left := BudgetLeft{On: b.On, ID: b.ID, By: b.by, Label: label}
 		if end := w.End(day); !end.IsZero() {
 			left.BeginsAnew = &end
 		}

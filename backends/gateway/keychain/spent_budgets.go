@@ -14,16 +14,17 @@ import (
 type budget struct {
 	spending.Purse
 	*Budgets
+	by string // as Imposed.By; empty for those of the key
 }
 
 // budgets appends the budgets that apply to the key.
 func (id *Identity) budgets(list []budget) []budget {
 	if !id.Budgets.none() {
-		list = append(list, budget{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Budgets})
+		list = append(list, budget{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Budgets, ""})
 	}
 	for i := range id.Imposed {
 		if l := &id.Imposed[i]; !l.Budgets.none() {
-			list = append(list, budget{spending.Purse{On: l.On, ID: l.Holder}, &l.Budgets})
+			list = append(list, budget{l.purse(), &l.Budgets, l.By})
 		}
 	}
 	return list
@@ -64,9 +65,9 @@ func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 		tokens, usd := b.of(w)
 		switch name := &windowNames[w]; {
 		case *tokens != nil && sums[w].Tokens >= **tokens:
-			return &spentBudget{b.On, name.tokens, fmt.Sprint(**tokens, " tokens ", name.text), w.End(day)}
+			return &spentBudget{b.On, b.by, name.tokens, fmt.Sprint(**tokens, " tokens ", name.text), w.End(day)}
 		case *usd != nil && sums[w].Micros >= int64(**usd):
-			return &spentBudget{b.On, name.usd, (*usd).String() + " USD " + name.text, w.End(day)}
+			return &spentBudget{b.On, b.by, name.usd, (*usd).String() + " USD " + name.text, w.End(day)}
 		}
 	}
 	return nil
@@ -74,8 +75,8 @@ func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 
 // spentBudget is a budget from which nothing is left.
 type spentBudget struct {
-	on, name, amount string
-	anew             time.Time // when it begins anew; zero means never
+	on, by, name, amount string
+	anew                 time.Time // when it begins anew; zero means never
 }
 
 // lastsLonger reports whether b refuses requests for longer than other does.
@@ -86,10 +87,14 @@ func (b *spentBudget) lastsLonger(other *spentBudget) bool {
 // refusal returns the error that says whose budget is spent, how large it is, and until when.
 func (b *spentBudget) refusal(now time.Time) error {
 	whose := subjects[b.on] + " has spent the budget %s that the operator has set, %s"
-	if b.on == spending.OwnKey {
-		whose = subjects[b.on] + " has spent its budget %s, %s"
-	}
 	ends := "; ask the operator for more"
+	switch {
+	case b.on == spending.OwnKey:
+		whose = subjects[b.on] + " has spent its budget %s, %s"
+	case b.by == ByTeam:
+		whose = subjects[b.on] + " has spent the budget %s that its administrators have set, %s"
+		ends = "; ask one of them for more"
+	}
 	if !b.anew.IsZero() {
 		ends = "; it begins anew at " + b.anew.Format(time.RFC3339)
 	}

@@ -51,7 +51,7 @@ func (s *Service) requireUser(c store.Conn, id string) error {
 // keyColumns are the columns of a key, of its team and of the limits imposed on it, in the order of scanKey.
 var keyColumns = `k.id, k.user_id, k.label, k.masked, k.is_primary, k.effort_mode, k.created_at, k.revoked_at, k.last_used_at, k.limited_by, k.team_id, ` +
 	keyTeam + `, ` + limitColumns("k") + `, l.holder, ` + imposedColumns("l") + `, u.holder, ` + imposedColumns("u") +
-	`, t.holder, ` + imposedColumns("t") + `, o.holder, ` + imposedColumns("o")
+	`, t.holder, ` + imposedColumns("t") + `, s.holder, ` + imposedColumns("s") + `, o.holder, ` + imposedColumns("o")
 
 // keyTeam is the SQL expression for the team that a key counts for: its own team while its user is a member, else the
 // default team of the user.
@@ -63,10 +63,11 @@ const withLimits = ` LEFT JOIN gateway_users AS w ON w.id = k.user_id
 	LEFT JOIN gateway_limits AS l ON l.kind = 'key' AND l.holder = k.limited_by
 	LEFT JOIN gateway_limits AS u ON u.kind = 'user' AND u.holder = k.user_id
 	LEFT JOIN gateway_limits AS t ON t.kind = 'team' AND t.holder = ` + keyTeam + `
+	LEFT JOIN gateway_limits AS s ON s.kind = 'team_own' AND s.holder = ` + keyTeam + `
 	LEFT JOIN gateway_limits AS o ON o.kind = 'organisation' `
 
 // limitHolders are the kinds of imposed limits, in the order of keyColumns.
-var limitHolders = [...]string{OnKey, OnUser, OnTeam, OnOrganisation}
+var limitHolders = [...]string{OnKey, OnUser, OnTeam, OnTeamOwn, OnOrganisation}
 
 func (s *Service) insertKey(c store.Conn, k *GatewayKey, hash string) error {
 	limits, err := k.Limits.arguments()

@@ -36,3 +36,34 @@ func (s *Service) CreateTeamKey(ctx context.Context, teamID string, options KeyO
 	}
 	return s.CreateKey(ctx, teamID, options)
 }
+
+// RegenerateTeamKey replaces a gateway key that belongs to a team. The old one is revoked in the same transaction. The
+// new one gets all its options and the limits that are imposed on it, with what was spent of them. The error has status
+// 404 if the team has no such key, and 409 if the key is revoked or has expired.
+func (s *Service) RegenerateTeamKey(ctx context.Context, teamID, keyID string) (*NewKey, error) {
+	var made *GatewayKey
+	var plain string
+	err := s.changeKey(ctx, func(c store.Conn) (string, error) {
+		old, oldHash, err := s.lockKey(c, teamID, keyID)
+		if err != nil {
+			return "", err
+		}
+		if old.Status != StatusActive {
+			return "", apierror.New(http.StatusConflict, old.Status, "the gateway key %q is %s: make another one", keyID, old.Status)
+		}
+		if err := s.markRevoked(c, old.ID); err != nil {
+			return "", err
+		}
+		var row GatewayKey
+		row, plain = s.newKey(teamID, false, old.options())
+		row.limitedBy, row.team = old.limitedBy, old.team
+		if made, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
+			return "", err
+		}
+		return oldHash, s.auditGatewayKey(ctx, c, "key.replaced", made)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &NewKey{GatewayKey: *made, Key: plain}, nil
+}

@@ -38,7 +38,8 @@ type Member struct {
 // The roles of members.
 const (
 	RoleMember = "member"
-	// RoleAdmin is the role of those who add and remove members and see what the team spends.
+	// RoleAdmin is the role of those who add and remove members, bind the team tighter, manage what it owns and see what
+	// it spends.
 	RoleAdmin = "admin"
 )
 
@@ -145,8 +146,10 @@ func (s *Service) RemoveTeam(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		if err := s.impose(c, OnTeam, id, new(Limits)); err != nil {
-			return err
+		for _, on := range [...]string{OnTeam, OnTeamOwn} {
+			if err := s.impose(c, on, id, new(Limits)); err != nil {
+				return err
+			}
 		}
 		if err := s.deleteUser(c, id); err != nil { // the team's own gateway keys
 			return err
@@ -169,8 +172,10 @@ func (s *Service) RemoveTeam(ctx context.Context, id string) error {
 	})
 }
 
-const selectTeams = `SELECT t.id, t.name, t.created_at, (SELECT count(*) FROM gateway_team_members AS m WHERE m.team_id = t.id)
-	FROM gateway_teams AS t `
+const (
+	teamColumns = `t.id, t.name, t.created_at, (SELECT count(*) FROM gateway_team_members AS o WHERE o.team_id = t.id)`
+	selectTeams = `SELECT ` + teamColumns + ` FROM gateway_teams AS t `
+)
 
 func scanTeam(row store.Row) (t Team, err error) {
 	var created int64
@@ -229,12 +234,23 @@ func (s *Service) Members(ctx context.Context, teamID, after string, limit int) 
 		WHERE m.team_id = ? AND m.user_id > ? ORDER BY m.user_id LIMIT ?`, teamID, after, limit)
 }
 
+// TeamRole is a team with the role that a user has in it.
+type TeamRole struct {
+	Team
+	Role string `json:"role"` // as in Member
+}
+
 // TeamsOf returns the teams of a user: first the default one, then the others by name.
-func (s *Service) TeamsOf(ctx context.Context, userID string) ([]Team, error) {
+func (s *Service) TeamsOf(ctx context.Context, userID string) ([]TeamRole, error) {
 	if !schema.StorableID(userID) {
 		return nil, nil
 	}
-	return read(ctx, s, scanTeam, selectTeams+`JOIN gateway_team_members AS m ON m.team_id = t.id
+	return read(ctx, s, func(row store.Row) (t TeamRole, err error) {
+		var created int64
+		err = row.Scan(&t.ID, &t.Name, &created, &t.Members, &t.Role)
+		t.CreatedAt = schema.Moment(created)
+		return t, err
+	}, `SELECT `+teamColumns+`, m.role FROM gateway_teams AS t JOIN gateway_team_members AS m ON m.team_id = t.id
 		JOIN gateway_users AS u ON u.id = m.user_id WHERE m.user_id = ?
 		ORDER BY CASE WHEN u.team_id = t.id THEN 0 ELSE 1 END, t.name`, userID)
 }

@@ -51,11 +51,11 @@ func userOf(u *keychain.User) userRecord {
 // self returns who signed in and what they may do.
 func (s *Service) self(c *rest.Call) (any, error) {
 	answer := struct {
-		UserID string          `json:"user_id"`
-		Role   Role            `json:"role"`
-		Email  string          `json:"email"`
-		Name   string          `json:"name"`
-		Teams  []keychain.Team `json:"teams"`
+		UserID string              `json:"user_id"`
+		Role   Role                `json:"role"`
+		Email  string              `json:"email"`
+		Name   string              `json:"name"`
+		Teams  []keychain.TeamRole `json:"teams"`
 	}{UserID: c.User(), Role: s.role(c)}
 	if caller, ok := c.Who.(*Caller); ok {
 		answer.Email, answer.Name = caller.Email, caller.Name
@@ -124,8 +124,8 @@ func (s *Service) user(c *rest.Call) (any, error) {
 	limits, err := s.Keychain.ImposedLimits(c.R.Context(), keychain.OnUser, user.ID)
 	return struct {
 		userRecord
-		Teams  []keychain.Team `json:"teams"`
-		Limits keychain.Limits `json:"limits"`
+		Teams  []keychain.TeamRole `json:"teams"`
+		Limits keychain.Limits     `json:"limits"`
 	}{userOf(&user), orNone(teams), limits}, err
 }
 
@@ -265,8 +265,7 @@ func (s *Service) members(c *rest.Call, team string) (any, error) {
 		func(m *keychain.Member) keychain.Member { return *m }), nil
 }
 
-// setMember adds a user to a team or changes their membership. Only operators may make someone an administrator of a
-// team, and change default teams.
+// setMember adds a user to a team or changes their membership. Only operators may change default teams.
 func (s *Service) setMember(c *rest.Call, team string) (any, error) {
 	var in struct {
 		Role    string `json:"role"`
@@ -275,10 +274,14 @@ func (s *Service) setMember(c *rest.Call, team string) (any, error) {
 	if err := c.DecodeIfAny(&in); err != nil {
 		return nil, err
 	}
-	if (in.Role != "" && in.Role != keychain.RoleMember || in.Default) && s.role(c) != RoleOperator {
+	if in.Default && s.role(c) != RoleOperator {
 		return nil, errForbidden()
 	}
-	return nil, s.Keychain.SetMember(c.R.Context(), team, c.Path("user_id"),
+	user, err := s.Keychain.UserBy(c.R.Context(), c.Path("user_id"))
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.Keychain.SetMember(c.R.Context(), team, user.ID,
 		keychain.Membership{Default: in.Default, Role: in.Role})
 }
 
@@ -378,6 +381,14 @@ func (s *Service) testAlerts(c *rest.Call) (any, error) {
 }
 
 func (s *Service) audit(c *rest.Call) (any, error) {
+	return auditPage(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
+		return s.Keychain.Audit(c.R.Context(), before, limit)
+	})
+}
+
+// auditPage serves a page of changes. list returns at most limit of them that are older than the one with the id
+// before, or the newest ones if it is 0.
+func auditPage(c *rest.Call, list func(before int64, limit int) ([]keychain.AuditEntry, error)) (any, error) {
 	limit, err := c.Int("limit", 100, 1, 500)
 	if err != nil {
 		return nil, err
@@ -386,7 +397,7 @@ func (s *Service) audit(c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := s.Keychain.Audit(c.R.Context(), before, limit)
+	entries, err := list(before, limit)
 	if err != nil {
 		return nil, err
 	}

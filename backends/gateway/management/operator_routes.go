@@ -20,10 +20,14 @@ var (
 		{Name: "limit", Description: "How many.", Schema: `{"type":"integer","minimum":1,"maximum":500,"default":100}`},
 		{Name: "after", Description: "next_after of the page before.", Schema: `{"type":"string"}`},
 	}
+	auditParams = []rest.Param{
+		{Name: "limit", Description: "How many.", Schema: `{"type":"integer","minimum":1,"maximum":500,"default":100}`},
+		{Name: "cursor", Description: "next_cursor of the page before.", Schema: `{"type":"string"}`},
+	}
 	spendingParams = []rest.Param{
 		{Name: "from", Description: "First day, in UTC. Default: 30 days before the end.", Schema: `{"type":"string"}`},
 		{Name: "to", Description: "End; its day is not in it. Default: tomorrow.", Schema: `{"type":"string"}`},
-		{Name: "by", Description: "What to sum by, between commas: organisation, team, user, key, provider, model, tag, end_user, day, hour. user and key cannot be combined with team, tag and end_user, nor be used within a team; tag and end_user cannot be combined with each other or with hour.", Schema: `{"type":"string","default":"team,model"}`},
+		{Name: "by", Description: "What to sum by, between commas: organisation, team, user, key, provider, model, tag, end_user, day, hour. user and key cannot be combined with team, tag and end_user; within a team, there is no key, and user is not with provider and model; tag and end_user cannot be combined with each other or with hour.", Schema: `{"type":"string","default":"team,model"}`},
 		{
 			Name: "compare", Description: "Compare with the period of the same length before it; not by day and hour.",
 			Schema: `{"type":"boolean","default":false}`,
@@ -34,15 +38,17 @@ var (
 
 // operatorRoutes returns the routes for operators, auditors and administrators of teams.
 func (s *Service) operatorRoutes() []rest.Route {
-	return slices.Concat([]rest.Route{s.overviewRoute()}, s.peopleRoutes(), s.ownedKeyRoutes())
+	return slices.Concat([]rest.Route{s.overviewRoute()}, s.peopleRoutes(), s.teamAdminRoutes(), s.ownedKeyRoutes())
 }
 
 func (s *Service) peopleRoutes() []rest.Route {
 	onUser, onTeam := pathValue("user_id"), pathValue("team_id")
 	raises := slices.Concat(
-		s.raiseRoutes("/operator/users/{user_id}/raise", "a user", keychain.OnUser, onUser),
-		s.raiseRoutes("/operator/teams/{team_id}/raise", "a team", keychain.OnTeam, onTeam),
-		s.raiseRoutes("/operator/organisation/raise", "all users together", keychain.OnOrganisation, organisation))
+		s.raiseRoutes("/operator/users/{user_id}/raise", "a user", keychain.OnUser, onUser, s.operating),
+		s.raiseRoutes("/operator/teams/{team_id}/raise", "a team", keychain.OnTeam, onTeam, func(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
+			return s.ofTeam(func(c *rest.Call, _ string) (any, error) { return fn(c) })
+		}),
+		s.raiseRoutes("/operator/organisation/raise", "all users together", keychain.OnOrganisation, organisation, s.operating))
 	return append(raises, []rest.Route{
 		{
 			Method: "GET", Path: "/operator/self", Tag: tagOperator, Serve: s.mine(s.self), Answer: "Self", Errors: []int{403},
@@ -144,11 +150,6 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Description: "With its limits. Its members stay as users, and its spending in the reports.",
 		},
 		{
-			Method: "GET", Path: "/operator/teams/{team_id}/limits", Tag: tagOperator,
-			Serve: s.operating(s.limits(keychain.OnTeam, onTeam)), Answer: "Limits",
-			Errors: []int{403, 404}, Summary: "Show the limits on a team",
-		},
-		{
 			Method: "PUT", Path: "/operator/teams/{team_id}/limits", Tag: tagOperator,
 			Serve: s.operating(s.setLimits(keychain.OnTeam, onTeam)), Body: "Limits",
 			Answer: "Limits", Errors: []int{403, 404}, Summary: "Replace the limits on a team",
@@ -162,8 +163,8 @@ func (s *Service) peopleRoutes() []rest.Route {
 		{
 			Method: "PUT", Path: "/operator/teams/{team_id}/members/{user_id}", Tag: tagOperator, Serve: s.ofTeam(s.setMember),
 			Body:         "MemberInput",
-			OptionalBody: true, Errors: []int{403, 404}, Summary: "Add a user to a team",
-			Description: "Or change how they are in it: only operators make administrators and default teams. The first team of a user is their default one.",
+			OptionalBody: true, Errors: []int{403, 404, 409}, Summary: "Add a user to a team",
+			Description: "By id or mail address. Or change how they are in it: only operators make default teams. The first team of a user is their default one.",
 		},
 		{
 			Method: "DELETE", Path: "/operator/teams/{team_id}/members/{user_id}", Tag: tagOperator,
@@ -255,10 +256,7 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Method: "GET", Path: "/operator/audit", Tag: tagOperator, Serve: s.operating(s.audit), Answer: "AuditList",
 			Errors:  []int{403},
 			Summary: "List who changed what", Description: "Users, teams and limits, newest first.",
-			Query: []rest.Param{
-				{Name: "limit", Description: "How many.", Schema: `{"type":"integer","minimum":1,"maximum":500,"default":100}`},
-				{Name: "cursor", Description: "next_cursor of the page before.", Schema: `{"type":"string"}`},
-			},
+			Query: auditParams,
 		},
 	}...)
 }

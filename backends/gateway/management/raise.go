@@ -8,8 +8,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// raiseRoutes returns the routes of the raise of limits of a kind of holder. whom names the holder in texts.
-func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) string) []rest.Route {
+// raiseRoutes returns the routes of the raise of limits of a kind of holder. whom names the holder in texts. reading
+// checks the rights of those who look at it.
+func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) string,
+	reading func(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error),
+) []rest.Route {
 	show := func(c *rest.Call) (any, error) {
 		raise, err := s.Keychain.RaiseOf(c.R.Context(), on, holder(c))
 		if err == nil && raise == nil {
@@ -32,7 +35,7 @@ func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) s
 	}
 	return []rest.Route{
 		{
-			Method: "GET", Path: path, Tag: tagOperator, Serve: s.operating(show), Answer: "Raise", Errors: []int{403, 404},
+			Method: "GET", Path: path, Tag: tagOperator, Serve: reading(show), Answer: "Raise", Errors: []int{403, 404},
 			Summary: "Show the raise of the limits on " + whom, Description: "404 where there is none now.",
 		},
 		{

@@ -19,9 +19,10 @@ type Query struct {
 	From, To time.Time
 	// By lists what to sum by: organisation (everything in one line), team, user, key, provider, model, tag, end_user,
 	// day, hour. If it is empty the sums are by team and model. Users and keys cannot be combined with team, tag and
-	// end_user. Tags and end users cannot be combined with each other or with hour.
+	// end_user, and users within a team cannot be combined with provider and model. Tags and end users cannot be combined
+	// with each other or with hour.
 	By []string
-	// TeamID limits the query to one team. Empty means all requests. It cannot be combined with users and keys.
+	// TeamID limits the query to one team. Empty means all requests. It cannot be combined with keys.
 	TeamID string
 	// Compare adds what was spent in the preceding period of the same length. It cannot be combined with days and
 	// hours.
@@ -126,6 +127,9 @@ type spendingSource struct {
 	groups []string // the groups that not every source has
 }
 
+// memberDays is the source of the sums by user within a team.
+var memberDays = spendingSource{table: "gateway_member_days", at: "day"}
+
 var spendingSources = []spendingSource{
 	{"gateway_team_days", "day", "gateway_model_days", false, "", nil},
 	{"gateway_usage_days", "day", "", true, "", []string{byUser, byKey}},
@@ -178,9 +182,15 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 		return nil, nil, invalid("by", "there are no sums by %s together", strings.Join(special, " and "))
 	}
 	source = &spendingSources[at]
+	if q.TeamID != "" && slices.Equal(special, []string{byUser}) {
+		if q.has("provider") || q.has("model") {
+			return nil, nil, invalid("by", "there are no sums by the users and the models of a team together: ask for each alone")
+		}
+		source = &memberDays
+	}
 	switch {
 	case source.users && (q.has(byTeam) || q.TeamID != ""):
-		return nil, nil, invalid("by", "there are no sums by users and keys of a team: leave user and key out")
+		return nil, nil, invalid("by", "there are no sums by teams and their users and keys: ask for one team, or leave user and key out")
 	case q.has(byDay) && q.has(byHour):
 		return nil, nil, invalid("by", "by has either day or hour")
 	case q.Compare && (q.has(byDay) || q.has(byHour)):

@@ -280,6 +280,7 @@ func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[st
 			{teamDaily, sums.teamDays},
 			{modelHourly, sums.modelHours},
 			{modelDaily, sums.modelDays},
+			{memberDaily, sums.memberDays},
 		} {
 			if err := l.ledger.addSums(c, part.to, part.rows); err != nil {
 				return err

@@ -31,11 +31,14 @@ var (
 	modelHourly = newSpan("gateway_model_hours", 3, "hour, provider, model", (*sumsKey).ofModel)
 	modelDaily  = newSpan("gateway_model_days", 3, "day, provider, model", (*sumsKey).ofModel)
 
+	// The sums of each user within a team, without those of no team.
+	memberDaily = newSpan("gateway_member_days", 3, "team_id, day, user_id", (*sumsKey).ofMember)
+
 	labelDaily = newSpan("gateway_label_days", 6, "day, kind, name, team_id, provider, model", (*sumsKey).ofLabel)
 )
 
 // sumsKey is the key of a row in a table of sums. Rows by team have no user, key and tier; rows by user have no team;
-// rows by model have neither.
+// rows by model have neither. Rows by member have both, and no provider and model.
 // Rows by label have the kind of the label in tier and its name in key.
 type sumsKey struct {
 	team, user                 string
@@ -57,6 +60,8 @@ func (a *sumsKey) ofUser(dst []any) []any {
 func (a *sumsKey) ofTeam(dst []any) []any { return append(dst, a.at, a.team, a.provider, a.model) }
 
 func (a *sumsKey) ofModel(dst []any) []any { return append(dst, a.at, a.provider, a.model) }
+
+func (a *sumsKey) ofMember(dst []any) []any { return append(dst, a.team, a.at, a.user) }
 
 func (a *sumsKey) ofLabel(dst []any) []any {
 	return append(dst, a.at, a.tier, a.key, a.team, a.provider, a.model)
@@ -129,12 +134,13 @@ func unixHour(at time.Time) int64 { return schema.Micros(at) / time.Hour.Microse
 func unixDay(at time.Time) int64 { return unixHour(at) / 24 }
 
 // batchSums are the sums of a batch. They are sorted, so that nodes that write the same rows do not deadlock.
-type batchSums struct{ hours, days, teamHours, teamDays, modelHours, modelDays, labels []*sumsRow }
+type batchSums struct{ hours, days, teamHours, teamDays, modelHours, modelDays, memberDays, labels []*sumsRow }
 
-// rollUp sums a batch by hour and by day for users, for teams and for all together, and by day for labels.
+// rollUp sums a batch by hour and by day for users, for teams and for all together, and by day for users within
+// teams and for labels.
 func rollUp(records []Record) batchSums {
 	byHour, byDay, byTeamHour, byTeamDay := make(sumsTable), make(sumsTable), make(sumsTable), make(sumsTable)
-	byModelHour, byModelDay := make(sumsTable), make(sumsTable)
+	byModelHour, byModelDay, byMember := make(sumsTable), make(sumsTable), make(sumsTable)
 	var byLabel sumsTable // most batches have none
 	for i := range records {
 		r := &records[i]
@@ -170,6 +176,9 @@ func rollUp(records []Record) batchSums {
 		byModelDay.row(team).addAll(&hour.sums)
 		team.at = key.at
 		byModelHour.row(team).addAll(&hour.sums)
+		if key.team != "" {
+			byMember.row(sumsKey{team: key.team, user: key.user, at: key.at / 24}).addAll(&hour.sums)
+		}
 		key.team = ""
 		byUser.row(key).addAll(&hour.sums)
 		key.at /= 24
@@ -177,7 +186,7 @@ func rollUp(records []Record) batchSums {
 	}
 	return batchSums{
 		byUser.sorted(), byDay.sorted(), byTeamHour.sorted(), byTeamDay.sorted(), byModelHour.sorted(), byModelDay.sorted(),
-		byLabel.sorted(),
+		byMember.sorted(), byLabel.sorted(),
 	}
 }
 

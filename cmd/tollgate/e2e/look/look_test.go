@@ -87,6 +87,7 @@ func TestLook(t *testing.T) {
 		e2e.AnswersWith(t, url[service]+"/readyz", http.StatusOK)
 	}
 	secrets["user"] = strings.TrimSpace(n.Tool("keychain", "token", "ada"))
+	secrets["administrator"] = strings.TrimSpace(n.Tool("keychain", "token", "mia"))
 	secrets["account"] = strings.TrimSpace(n.Tool("authserver", "user", "add", "ann@example.com", "--name", "Ann", "--generate", "--json"))
 	for i, certname := range []string{"alpha.example.com", "beta.example.com"} {
 		report := strings.ReplaceAll(string(e2e.AgentRunAt(certname, -10*(i+1))), "2026-03-02T", time.Now().UTC().AddDate(0, 0, -1).Format("2006-01-02T"))

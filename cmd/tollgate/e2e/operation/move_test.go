@@ -224,7 +224,7 @@ func TestMove(t *testing.T) {
 		t.Errorf("while a server runs: %s", said)
 	}
 	m.Stop()
-	if said := refused(m.Node, "move", "--to", "data/other.db"); !strings.Contains(said, "a database is sqlite:<file> or postgres://") {
+	if said := refused(m.Node, "move", "--to", "data/other.db"); !strings.Contains(said, "a database is written as sqlite:<file> or postgres://") {
 		t.Errorf("to nothing: %s", said)
 	}
 	m.killed("move", "--to", "{env.TOLLGATE_DSN}")

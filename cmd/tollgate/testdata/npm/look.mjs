@@ -171,6 +171,29 @@ family('console of the gateway', async (tab) => {
   ['console-limits', null, (tab) => button(tab.getByRole('region', { name: 'Limits on the team' }), 'Change').click()],
 ]));
 
+family('console of the gateway, an administrator of a team', async (tab) => {
+  const as = (token, method, path, body) => tab.evaluate(async ([method, path, body, token]) => {
+    const answer = await fetch(path, { method, headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) });
+    const text = await answer.text();
+    return { ...(text && JSON.parse(text)), answered: answer.status };
+  }, [method, path, body, token]);
+  const { user_id: mia } = await as(secrets.administrator, 'POST', '/users/init');
+  const team = await as(secrets.user, 'POST', '/operator/teams', { name: 'Design' });
+  for (const [token, method, path, body] of [
+    [secrets.user, 'PUT', `members/${mia}`, { role: 'admin' }], [secrets.user, 'PUT', 'limits', limits], [secrets.administrator, 'PUT', 'own-limits', { rate_limit_per_minute: 60 }],
+    [secrets.administrator, 'POST', 'keychain-keys', { label: 'ci' }], [secrets.administrator, 'POST', 'provider-keys', { provider: 'openai', api_key: 'sk-look-0000000000000000', key_label: 'of the team' }],
+  ]) {
+    const answer = await as(token, method, `/operator/teams/${team.id}/${path}`, body);
+    assert.ok(answer.answered < 300, JSON.stringify(answer));
+  }
+  await tab.getByLabel('User token').fill(secrets.administrator);
+  await button(tab, 'Sign in with a token').click();
+  await tab.locator('nav').getByRole('link', { name: 'My team', exact: true }).waitFor({ state: 'attached' });
+}, [
+  ['console-my-team', `${url.gateway}/console/#/team`],
+  ['console-own-limits', null, (tab) => button(tab.getByRole('region', { name: 'The team’s own limits' }), 'Change').click()],
+]);
+
 family('console of the gateway, its door', null, [['console-door', `${url.gateway}/console/`]]);
 
 family('run events', null, ['', 'nodes', 'node/alpha.example.com', 'reports', 'query'].map((path) => [`events-${path.split('/')[0] || 'overview'}`, `${url.events}/store/#/${path}`]).concat([

@@ -15,7 +15,7 @@ import * as providerKeys from './pages/provider-keys.js';
 import * as requests from './pages/requests.js';
 import * as route from './pages/route.js';
 import * as usage from './pages/usage.js';
-import { self } from './operator/view.js';
+import { administered, operates, oversees, self } from './operator/view.js';
 
 const groups = [
   [null, { '': overview, playground }],
@@ -84,7 +84,10 @@ async function enter() {
   if (result.key) clipboard.gatewayKey = result.key.key;
   try {
     Object.assign(self, await call('GET', 'operator/self'));
-    show(self.role === 'member' ? groups : [...groups, ['Operators', await operatorPages()]]);
+    const more = [];
+    if (administered().length && !operates()) more.push(['Team', await morePages(() => import('./operator/my-team.js'))]);
+    if (oversees()) more.push(['Operators', await morePages(() => import('./operator/pages.js'))]);
+    show([...groups, ...more]);
   } catch (error) {
     if (!result.key) throw error;
     show(groups); // the first key must be seen now: it is shown only once
@@ -92,10 +95,10 @@ async function enter() {
   if (result.key) showKey('Your first gateway key', result.key.key);
 }
 
-// operatorPages loads what operators and auditors see beside. Others do without its weight.
-async function operatorPages() {
+// morePages loads what administrators of teams, operators and auditors see beside. Others do without its weight.
+async function morePages(load) {
   try {
-    return (await import('./operator/pages.js')).pages;
+    return (await load()).pages;
   } catch (error) {
     throw Object.assign(error, { network: true });
   }

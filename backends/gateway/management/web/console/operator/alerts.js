@@ -7,7 +7,7 @@ import { act, at, link, operates, paged } from './view.js';
 export const title = 'Alerts';
 export const about = 'Who was told of what: parts of budgets that are spent, provider keys that fail, and requests that fail or take long. Newest first.';
 
-const pages = { user: 'people', team: 'teams' };
+const pages = { user: 'people', team: 'teams', team_own: 'teams' };
 
 // whose leads to what an alert is on.
 function whose(alert) {
@@ -39,7 +39,7 @@ export function show({ body, actions, signal }) {
     empty: () => 'Nobody was told of anything yet. The option alerts of the gateway says who is.',
     columns: [
       { title: 'Time', class: 'when', cell: (a) => exact(a.at) },
-      { title: 'Of', cell: (a) => (a.type === 'test' ? '' : [a.on === 'organisation' ? '' : `${a.on} `, whose(a)]) },
+      { title: 'Of', cell: (a) => (a.type === 'test' ? '' : [a.on === 'organisation' ? '' : `${a.on.replace('_own', '')} `, whose(a)]) },
       { title: 'What', class: 'strong', cell: said },
       { title: 'Told', cell: (a) => a.messages.map((m) => h('div.small', null, `${m.target} (${m.channel}): ${m.state}${m.answer ? `, ${m.answer}` : ''}`)) },
     ],

@@ -2,12 +2,12 @@ import { call } from '../api.js';
 import { said } from '../limits.js';
 import { code, h } from '../parts/dom.js';
 import { exact } from '../parts/look.js';
-import { at, link, paged } from './view.js';
+import { at, link, oversees, paged, person } from './view.js';
 
 export const title = 'Audit log';
 export const about = 'Who changed users, teams and limits, newest first.';
 
-const pages = { user: 'people', team: 'teams', member: 'teams' };
+const pages = { user: 'people', team: 'teams', member: 'teams', team_own: 'teams' };
 
 // details lists what an entry says of the change.
 function details(entry) {
@@ -16,19 +16,28 @@ function details(entry) {
   return limits.length ? limits : ['no limits'];
 }
 
+// subject names what was changed, with a link for those who may follow it.
+function subject(entry) {
+  const page = oversees() && pages[entry.action.split('.')[0]];
+  return page ? link(page, entry.subject) : code(entry.subject);
+}
+
+// changes lists the changes at a path.
+export const changes = (caption, path, signal) => paged({
+  caption,
+  empty: () => 'Nothing was changed yet.',
+  columns: [
+    { title: 'Time', class: 'when', cell: (e) => exact(e.at) },
+    { title: 'Who', cell: (e) => ({ command: 'a command', 'sign-in rule': 'a rule' }[e.actor] ?? person(e.actor)) },
+    { title: 'Action', class: 'strong', cell: (e) => e.action.replace('team_own.', 'team itself ').replace('.', ' ').replaceAll('_', ' ') },
+    { title: 'Of', cell: subject },
+    { title: 'Details', cell: (e) => details(e).map((text) => h('div.small', null, text)) },
+  ],
+  fetch: (cursor) => call('GET', path, { signal, query: { cursor } }),
+});
+
 export function show({ body, signal }) {
-  const list = paged({
-    caption: 'Audit log',
-    empty: () => 'Nothing was changed yet.',
-    columns: [
-      { title: 'Time', class: 'when', cell: (e) => exact(e.at) },
-      { title: 'Who', cell: (e) => (e.actor === 'command' ? 'a command' : link('people', e.actor)) },
-      { title: 'Action', class: 'strong', cell: (e) => e.action.replace('.', ' ').replaceAll('_', ' ') },
-      { title: 'Of', cell: (e) => (pages[e.action.split('.')[0]] ? link(pages[e.action.split('.')[0]], e.subject) : code(e.subject)) },
-      { title: 'Details', cell: (e) => details(e).map((text) => h('div.small', null, text)) },
-    ],
-    fetch: (cursor) => call('GET', at('audit'), { signal, query: { cursor } }),
-  });
+  const list = changes('Audit log', at('audit'), signal);
   body.append(list);
   return list.show();
 }

@@ -8,8 +8,8 @@ import { when } from '../parts/look.js';
 import { showKey } from '../pages/new-key.js';
 import { act, operates } from './view.js';
 
-// keyCard lists the keys at a path. Those for whom may holds make and revoke some.
-export function keyCard(title, about, path, signal, may = operates) {
+// keyCard lists the keys at a path. Those for whom may holds make and revoke some, and replace some where that is offered.
+export function keyCard(title, about, path, signal, may = operates, replaced = false) {
   const place = h('div');
   const show = () => load(place, async () => {
     const answer = await call('GET', path, { signal });
@@ -21,10 +21,17 @@ export function keyCard(title, about, path, signal, may = operates) {
         { title: 'Status', cell: (k) => tag(k.status === 'active' ? 'good' : 'plain', k.status) },
         { title: 'Limits', cell: (k) => [said(k), ...k.imposed.filter((i) => i.on === 'key').map((i) => said(i))].flat().join(', ') || 'none' },
         { title: 'Last used', class: 'when', cell: (k) => (k.last_used_at ? when(k.last_used_at) : 'never') },
-        { title: '', class: 'row-actions', cell: (k) => may() && !k.revoked && act('button.plain.danger', 'Revoke', async () => confirm('Revoke the key?', 'For good. Requests with it are refused at once.', 'Revoke', async () => {
-          await call('DELETE', `${path}/${encodeURIComponent(k.id)}`);
-          await show();
-        })) },
+        { title: '', class: 'row-actions', cell: (k) => may() && !k.revoked && [
+          replaced && k.status === 'active' && act('button.plain', 'Replace', async () => confirm('Replace the key?', 'It is revoked at once, and a new one gets its label and limits. Where both should work for a time, make another key and revoke this one later.', 'Replace', async () => {
+            const made = await call('POST', `${path}/${encodeURIComponent(k.id)}/regenerate`);
+            await show();
+            setTimeout(() => showKey('The new gateway key', made.key)); // after this dialog has closed
+          })),
+          act('button.plain.danger', 'Revoke', async () => confirm('Revoke the key?', 'For good. Requests with it are refused at once.', 'Revoke', async () => {
+            await call('DELETE', `${path}/${encodeURIComponent(k.id)}`);
+            await show();
+          })),
+        ] },
       ], answer.keys, 'There is no gateway key.'));
   });
   const make = () => {

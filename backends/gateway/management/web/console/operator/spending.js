@@ -65,7 +65,7 @@ export function show({ body, actions, signal }) {
 }
 
 // timeline has a row for each day from a first one on, also for those on which nothing was used.
-function timeline(lines, from) {
+export function timeline(lines, from) {
   const found = new Map(lines.map((line) => [line.day, line]));
   const rows = [];
   for (let at = Date.parse(from); at <= Date.now(); at += day) {

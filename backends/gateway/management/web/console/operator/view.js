@@ -7,9 +7,21 @@ import { field, form, mistake } from '../parts/form.js';
 import { when } from '../parts/look.js';
 
 // self is who signed in and what they may do; app.js sets it.
-export const self = { role: 'member' };
+export const self = { role: 'member', teams: [] };
 
 export const operates = () => self.role === 'operator';
+
+// oversees is whether who signed in may see everybody.
+export const oversees = () => self.role !== 'member';
+
+// administered lists the teams that who signed in administers.
+export const administered = () => self.teams.filter((t) => t.role === 'admin');
+
+// manages is whether who signed in may change a team's members, keys and own limits.
+export const manages = (id) => operates() || administered().some((t) => t.id === id);
+
+// person names a user, with a link for those who may follow it.
+export const person = (id, text) => (oversees() ? link('people', id, text) : text || id);
 
 // at joins the parts of a path below /operator.
 export const at = (...parts) => ['operator', ...parts.map(encodeURIComponent)].join('/');
@@ -48,17 +60,17 @@ export function paged({ caption, columns, empty, fetch }) {
   return list;
 }
 
-// limitCard shows the limits at a path, and lets operators change them.
-export function limitCard(title, about, path, signal) {
+// limitCard shows the limits at a path, and lets those change them who may. Those with raises can be raised for a time.
+export function limitCard(title, about, path, signal, { may = operates(), raises = true } = {}) {
   const place = h('div');
   const raisePath = path.replace(/limits$/, 'raise');
   const show = () => load(place, async () => {
     const limits = await call('GET', path, { signal });
-    const raise = await call('GET', raisePath, { signal }).catch((error) => { if (error.status !== 404) throw error; });
+    const raise = raises && await call('GET', raisePath, { signal }).catch((error) => { if (error.status !== 404) throw error; });
     const list = said(limits, true);
     return h('section.panel', { 'aria-label': title },
-      h('div.head', null, h('h2', null, title), h('span.push'), operates() && [
-        list.length > 0 && act('button.quiet', 'Raise for a time', async () => lift(raise)),
+      h('div.head', null, h('h2', null, title), h('span.push'), may && [
+        raises && list.length > 0 && act('button.quiet', 'Raise for a time', async () => lift(raise)),
         act('button.quiet', 'Change', async () => edit(limits)),
       ]),
       h('p.small.muted', null, about),
@@ -66,7 +78,7 @@ export function limitCard(title, about, path, signal) {
       raise && [
         h('p', null, 'Until ', when(raise.until), ' in their place:'),
         h('ul.plain', null, said(raise.limits, true).map((text) => h('li', null, text))),
-        operates() && h('div.do', null, act('button.plain.danger', 'End the raise', async () => {
+        may && h('div.do', null, act('button.plain.danger', 'End the raise', async () => {
           await call('DELETE', raisePath);
           toast('The limits are as they were');
           await show();

@@ -74,7 +74,7 @@ export function show({ body, actions, signal }) {
 
 const name = (key) => key.label || key.masked;
 
-// limits lists those of the user's own, and then those that the operator has set.
+// limits lists those of the user's own, and then those that are imposed.
 function limits(k) {
   const parts = [said(k)].concat(k.imposed.map((i) => said(i)));
   if (!parts.some((list) => list.length)) return h('span.muted', null, 'none');
@@ -86,7 +86,7 @@ function limits(k) {
 
 // setBy says whose limits they are, and on what.
 function setBy(imposed) {
-  return `Set by your ${imposed.by}, for ${holders[imposed.on]}:`;
+  return `Set by ${imposed.by === 'team' ? 'the administrators of your team' : 'your operator'}, for ${holders[imposed.on]}:`;
 }
 
 const holders = {

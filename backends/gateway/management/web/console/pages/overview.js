@@ -47,7 +47,7 @@ export function show({ body, signal, every }) {
       const { data } = await call('GET', 'operator/self/budgets', { signal });
       if (!data.length) return h('p.empty', null, 'No budget binds you.');
       return table('Budgets', [
-        { title: 'On', class: 'name', cell: (b) => holders[b.on](b) },
+        { title: 'On', class: 'name', cell: (b) => [holders[b.on](b), b.by === 'team' && h('span.small.muted', null, ', set by its administrators')] },
         { title: 'Budget', cell: (b) => `${amount(b, b.limit)} ${windows[b.name.replace(/^(usd|tokens)_/, '')]}` },
         { title: 'Spent', number: true, cell: (b) => amount(b, b.spent) },
         { title: 'Left', number: true, cell: (b) => amount(b, Math.max(0, b.limit - b.spent)) },
