@@ -225,6 +225,62 @@ func TestTokenRefused(t *testing.T) {
 	r.ask("azure/prod").wants(t, "azure/prod", "from the cloud")
 }
 
+// TestWorkloadIdentity checks that the operator's providers of AWS and Azure serve every user by the identity of the
+// machine, whose metadata server alone hands out keys, and that a refused key is fetched once more.
+func TestWorkloadIdentity(t *testing.T) {
+	asked, refuse := 0, false
+	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		refuse = false
+		if r.Header.Get("X-Identity-Header") == "the-header" {
+			_, _ = io.WriteString(w, `{"access_token":"managed-token","expires_on":"4070908800"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"AccessKeyId":"ASIALENT","SecretAccessKey":"lent","Token":"lent-session","Expiration":"2099-01-01T00:00:00Z"}`)
+	}))
+	defer metadata.Close()
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", metadata.URL+"/key")
+	t.Setenv("IDENTITY_ENDPOINT", metadata.URL+"/token")
+	t.Setenv("IDENTITY_HEADER", "the-header")
+	for _, p := range []struct {
+		code, like, want string
+		params           map[string]string
+		refused          int
+	}{
+		{"bedrock-converse", "anthropic/claude-sonnet-5-5", "Credential=ASIALENT/", map[string]string{"region": "eu-central-1"}, http.StatusForbidden},
+		{"azure", "openai/gpt-5.4-mini", "Authorization: Bearer managed-token\n", map[string]string{"resource": "contoso"}, http.StatusUnauthorized},
+	} {
+		t.Run(p.code, func(t *testing.T) {
+			r, c := newCloudRig(t, "vertex", "gemini/gemini-3.8-flash", "ya29.token", map[string]string{"project": "acme", "location": "europe-west1"})
+			cat, err := catalog.Embedded().With(catalog.Options{Enable: []string{p.code}, Overrides: map[string]catalog.Override{
+				p.code: {Params: p.params, Models: map[string]string{"prod": p.like}, WorkloadIdentity: true},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.catalog, r.engine.Catalog = cat, func() *catalog.Catalog { return cat }
+			c.answer = func(*http.Request) *http.Response {
+				if refuse {
+					return respond(p.refused, "application/json", `{"message":"The security token included in the request is expired"}`)
+				}
+				return nil
+			}
+			asked = 0
+			for range 2 {
+				r.ask(p.code+"/prod").wants(t, p.code+"/prod", "from the cloud")
+			}
+			if asked != 1 || len(c.sent) != 2 || !strings.Contains(c.sent[1], p.want) {
+				t.Errorf("asked %d times, sent %s", asked, c.sent)
+			}
+			refuse = true
+			r.ask(p.code+"/prod").wants(t, p.code+"/prod", "from the cloud")
+			if asked != 2 || len(c.sent) != 4 {
+				t.Errorf("asked %d times after a refusal, sent %d", asked, len(c.sent))
+			}
+		})
+	}
+}
+
 // TestCustomWires: a model of the user's own is asked in the format that its server speaks, whatever
 // the client speaks.
 // TestTokenRefusedEarly: a token that the provider refuses before its end is dropped, and the request is
