@@ -200,7 +200,9 @@ func (r *run) send(
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	media = strings.ToLower(strings.TrimSpace(media))
 	if media == wire.EventStreamType {
-		resp.Body = wire.NewEventStream(resp.Body)
+		frames := r.frames(ctx, resp.Body)
+		defer frames.Close()
+		resp.Body = frames
 	}
 	switch {
 	case media == "text/html":

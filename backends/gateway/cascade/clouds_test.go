@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
 var updateGolden = flag.Bool("update", false, "write what is sent into the golden files")
@@ -278,6 +279,33 @@ func TestWorkloadIdentity(t *testing.T) {
 				t.Errorf("asked %d times after a refusal, sent %d", asked, len(c.sent))
 			}
 		})
+	}
+}
+
+// TestFramesTakeMemory checks that a large frame of Bedrock takes memory of the budget of all requests, and that an
+// answer for which there is none is no failure of the provider.
+func TestFramesTakeMemory(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		budget int64
+		served bool
+	}{{64 << 20, true}, {1 << 20, false}} {
+		r, cloud := newCloudRig(t, "bedrock-converse", "anthropic/claude-sonnet-5-5", "bedrock-key-1", map[string]string{"region": "eu-central-1"})
+		r.engine.Budget = memory.New(c.budget)
+		cloud.answer = func(*http.Request) *http.Response {
+			return respond(200, wire.EventStreamType, frames(
+				"messageStart", `{"role":"assistant"}`, "contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"`+strings.Repeat("x", 2<<20)+`"}}`,
+				"contentBlockStop", `{"contentBlockIndex":0}`, "messageStop", `{"stopReason":"end_turn"}`, "metadata", `{"usage":{"inputTokens":3,"outputTokens":4,"totalTokens":7}}`,
+			))
+		}
+		e := r.send(t.Context(), "bedrock-converse/prod", true, nil)
+		refusal, refused := apierror.From(e.raw)
+		if refused == c.served || refused && refusal.Status != http.StatusServiceUnavailable {
+			t.Errorf("a budget of %d: %v", c.budget, e.raw)
+		}
+		if taken := r.engine.Budget.Taken(); taken != 0 || (r.engine.Budget.Refused() == 0) != c.served {
+			t.Errorf("a budget of %d: %d bytes stay taken, %d refusals", c.budget, taken, r.engine.Budget.Refused())
+		}
 	}
 }
 
