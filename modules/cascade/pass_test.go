@@ -99,7 +99,9 @@ func TestChargeResults(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 			func(w http.ResponseWriter) { _, _ = io.WriteString(w, result+result) },
 		}, []int{0, 0, 1, 1}, 750_000},
 		{"results that are gone", []func(http.ResponseWriter){
-			func(w http.ResponseWriter) { http.Error(w, `{"error":{"message":"no such file"}}`, http.StatusNotFound) },
+			func(w http.ResponseWriter) {
+				http.Error(w, `{"error":{"message":"no such file"}}`, http.StatusNotFound)
+			},
 		}, []int{1, 1}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -201,7 +201,7 @@ func (r *run) send(
 	media = strings.ToLower(strings.TrimSpace(media))
 	if media == wire.EventStreamType {
 		frames := r.frames(ctx, resp.Body)
-		defer frames.Close()
+		defer func() { _ = frames.Close() }() // the answer has been read
 		resp.Body = frames
 	}
 	switch {

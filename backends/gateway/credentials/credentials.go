@@ -196,7 +196,7 @@ func (t *Tokens) keep(id string, k kept) {
 	t.kept[id] = k
 }
 
-// unfollowed is the policy for redirects of clients that must not follow any.
+// unfollowed prevents that a client follows redirects.
 func unfollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // parse parses a key that is a JSON object, or stands for the identity of the machine. public is for requests to token

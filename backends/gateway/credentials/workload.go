@@ -81,11 +81,11 @@ func speakable(code string) string {
 
 // tokenFile reads a file in which the platform keeps a token up to date. variable is the one that names the file.
 func tokenFile(path, variable string) (string, error) {
-	file, err := os.Open(path) //nolint:gosec // the operator's environment names it
+	file, err := os.Open(path)
 	if err != nil {
 		return "", &Error{Message: "the file of " + variable + " cannot be read: " + reason(err)}
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it is only read
 	text, err := io.ReadAll(io.LimitReader(file, maxMetadata+1))
 	if err != nil {
 		return "", &Error{Message: "the file of " + variable + " cannot be read: " + reason(err)}

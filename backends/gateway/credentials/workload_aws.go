@@ -34,11 +34,11 @@ type awsWorkload struct {
 
 // temporaryKey is an access key that a metadata service of AWS lends.
 type temporaryKey struct {
-	Code         string
-	ID           string    `json:"AccessKeyId"     xml:"AccessKeyId"`
-	Secret       string    `json:"SecretAccessKey" xml:"SecretAccessKey"`
-	Token        string    `json:"Token"           xml:"SessionToken"`
-	Expiration   time.Time `json:"Expiration"      xml:"Expiration"`
+	Code       string
+	ID         string    `json:"AccessKeyId"     xml:"AccessKeyId"`
+	Secret     string    `json:"SecretAccessKey" xml:"SecretAccessKey"`
+	Token      string    `json:"Token"           xml:"SessionToken"`
+	Expiration time.Time `json:"Expiration"      xml:"Expiration"`
 }
 
 // token implements grant.

@@ -52,7 +52,8 @@ const selectObjects = `SELECT id, kind, user_id, team_id, key_id, provider, prov
 
 func scanObject(row store.Row) (o Object, err error) {
 	var created int64
-	err = row.Scan(&o.ID, &o.Kind, &o.UserID, &o.TeamID, &o.KeyID, &o.Provider, &o.ProviderKey, &created, &o.Charged, &o.Batch)
+	err = row.Scan(&o.ID, &o.Kind, &o.UserID, &o.TeamID, &o.KeyID, &o.Provider, &o.ProviderKey, &created, &o.Charged,
+		&o.Batch)
 	o.CreatedAt = schema.Moment(created)
 	return o, err
 }

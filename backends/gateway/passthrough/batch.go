@@ -51,7 +51,7 @@ func Charge(
 	if m := modelOf(cat, o.Provider, name); m != nil {
 		r.Model = m.ID
 		r.CostMicroUSD, r.CostKnown = price(m, &u)
-		exact = m.Price.LongAbove == 0 || u.Prompt <= int64(m.Price.LongAbove)
+		exact = m.Price.LongAbove == 0 || u.Prompt <= m.Price.LongAbove
 	}
 	return r, exact
 }

@@ -56,7 +56,7 @@ func TestResultsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := NewResults(catalog.Embedded(), &keychain.Object{Provider: "openai"}, time.Now(), freely)
 	for i := range 3 * maxModels {
-		fmt.Fprintf(r, `{"response":{"body":{"model":"m%d","usage":{"prompt_tokens":1}}}}`+"\n", i)
+		_, _ = fmt.Fprintf(r, `{"response":{"body":{"model":"m%d","usage":{"prompt_tokens":1}}}}`+"\n", i)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -135,12 +135,12 @@ func TestRename(t *testing.T) {
 		t.Errorf("%v, got\n%s, want\n%s", err, got, want)
 	}
 	for body, message := range map[string]string{
-		`{"requests":[],"requests":[]}`:                             "requests is given twice",
-		`{"requests":[{"params":{"model":"a","model":"b"}}]}`:       "requests.0: model is given twice",
-		`{"requests":[{"params":{"model":"a","mod\u0065l":"b"}}]}`:  "requests.0: model is given twice",
-		`{"requests":[{"params":{"model":"a"},"params":{}}]}`:       "requests.0: params is given twice",
-		`{"requests":[{"params":{"model":"a"}},{"params":{}}]}`:     "requests.1: params.model must be a text",
-		`{"requests":[7]}`:                                          "requests.0: params.model must be a text",
+		`{"requests":[],"requests":[]}`:                            "requests is given twice",
+		`{"requests":[{"params":{"model":"a","model":"b"}}]}`:      "requests.0: model is given twice",
+		`{"requests":[{"params":{"model":"a","mod\u0065l":"b"}}]}`: "requests.0: model is given twice",
+		`{"requests":[{"params":{"model":"a"},"params":{}}]}`:      "requests.0: params is given twice",
+		`{"requests":[{"params":{"model":"a"}},{"params":{}}]}`:    "requests.1: params.model must be a text",
+		`{"requests":[7]}`: "requests.0: params.model must be a text",
 		`{"requests":[{"params":{"model":"keychain-high"}}]}`:       "is a tier",
 		`{"requests":[{"params":{"model":"openai/gpt-5.4-mini"}}]}`: `the model "openai/gpt-5.4-mini" is openai/gpt-5.4-mini, but the batch goes to anthropic`,
 	} {
