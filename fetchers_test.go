@@ -11,6 +11,7 @@ import (
 // operators has the files that connect only to addresses that the operator configures.
 var operators = map[string]string{
 	"backends/gateway/credentials/credentials.go": "the token endpoints of the catalog and the configuration",
+	"backends/gateway/credentials/workload.go":    "the metadata servers of clouds, which are on the operator's machine or in the environment",
 	"internal/counters/redis_client.go":           "the counters of the configuration",
 	"internal/store/postgres.go":                  "the database of the configuration",
 	"internal/transit/transit.go":                 "the key management server of the configuration",

@@ -29,6 +29,7 @@ func init() {
 //		answer_items <duration>|off
 //		store_responses [<retention>] {
 //			size <bytes>
+//			quota <bytes>
 //			conversation_items <n>
 //			chain <n>
 //			background_parallel <n>
@@ -211,15 +212,9 @@ func (o *StoreResponses) unmarshal(d *caddyfile.Dispenser) error {
 		var err error
 		switch option {
 		case "size":
-			var text string
-			if !d.AllArgs(&text) {
-				return d.ArgErr()
-			}
-			size, wrong := humanize.ParseBytes(text)
-			if wrong != nil || size == 0 || size > math.MaxInt64 {
-				return d.Errf("size: %q is no size such as 8MiB", text)
-			}
-			o.Size = int64(size)
+			o.Size, err = byteSize(d, "8MiB")
+		case "quota":
+			o.Quota, err = byteSize(d, "1GiB")
 		case "conversation_items":
 			o.ConversationItems, err = count(d)
 		case "chain":
@@ -230,13 +225,27 @@ func (o *StoreResponses) unmarshal(d *caddyfile.Dispenser) error {
 			o.BackgroundTime, err = gateway.Duration(d)
 		default:
 			return directive.NoOption(d,
-				"unknown option %q; there are: size, conversation_items, chain, background_parallel, background_time", option)
+				"unknown option %q; there are: size, quota, conversation_items, chain, background_parallel, background_time", option)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// byteSize parses the single argument of an option as a size. example is one for the message of an error.
+func byteSize(d *caddyfile.Dispenser, example string) (int64, error) {
+	option := d.Val()
+	var text string
+	if !d.AllArgs(&text) {
+		return 0, d.ArgErr()
+	}
+	size, err := humanize.ParseBytes(text)
+	if err != nil || size == 0 || size > math.MaxInt64 {
+		return 0, d.Errf("%s: %q is no size such as %s", option, text, example)
+	}
+	return int64(size), nil
 }
 
 // count parses the single argument of an option as a positive number.

@@ -50,6 +50,8 @@ func init() {
 //	                            where no `translate` takes them, which estimates
 //	POST /v1/audio/…, /v1/images/…, /v1/moderations, /v1/rerank, /v1/files, /v1/batches
 //	                            passed to the model's provider, not translated
+//	POST /v1/messages/batches, …
+//	                            the same for batches of the messages format
 //	POST /v1/embeddings         vectors of texts, by the model that is named and no other
 //	GET  /v1/models             the model names that the key can use
 //	GET  /v1/models/{id}        one of them
@@ -130,6 +132,7 @@ type Handler struct {
 	options   cascade.Options
 	stored    *stored.Options    // nil if nothing is stored
 	anonymous *keychain.Identity // nil if there is none
+	reading   chan struct{}      // holds an element while the results of a batch are read for a client
 	logger    *zap.Logger
 }
 
@@ -148,7 +151,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	h.app = app
+	h.app, h.reading = app, make(chan struct{}, 1)
 	first, err := gateway.PerTier("first_content", h.FirstContent)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cascade
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
@@ -18,7 +20,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
+	"github.com/tollgate-gateway/tollgate/internal/origin"
 	"github.com/tollgate-gateway/tollgate/modules/body"
+	"github.com/tollgate-gateway/tollgate/modules/edge"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
@@ -30,11 +34,24 @@ type passing struct {
 	kept     *gateway.Gateway
 	catalog  *catalog.Catalog
 	ask      *cascade.Request
-	share    memory.Share
+	share    *memory.Share
+	input    *keychain.Object // the file that a new batch is made from, or the object that is deleted
+	waits    bool             // for the results of a batch, in order to charge it
+	self     string           // the address of this gateway for the client; empty if there is no client
 }
 
 // learnTime limits how long the database may take to store what an answer says about objects.
 const learnTime = 10 * time.Second
+
+// self returns the address of this gateway for the client, without /v1.
+func self(r *http.Request) string {
+	path := r.URL.Path
+	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
+		path = original.URL.Path
+	}
+	path, _, _ = strings.Cut(path, "/v1/")
+	return origin.Of(edge.Request(r)) + path
+}
 
 // pass answers requests to endpoints that need no translation.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.Endpoint, id string) error {
@@ -44,11 +61,12 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	if err != nil {
 		return err
 	}
+	share := h.app.MemoryBudget().Share(identity.UserID)
+	defer share.Free()
 	p := &passing{
 		Handler: h, endpoint: e, id: id, kept: kept, catalog: h.app.Catalog(), ask: newRequest(r, kept, identity),
-		share: h.app.MemoryBudget().Share(identity.UserID),
+		share: &share, self: self(r),
 	}
-	defer p.share.Free()
 	defer p.ask.Release()
 	if p.ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
@@ -61,9 +79,9 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 		defer h.done(r, admission, 0)
 		return statusError(gateway.Unavailable(p.list(w, r)))
 	}
-	if e.Input != "" && (identity.Restricted() || identity.RestrictsTools()) {
+	if e.MakesBatch() && identity.RestrictsTools() {
 		return refuse(http.StatusForbidden, "permission_denied",
-			"this key is bound to certain models or tools, and a batch names its own in a file: use a key without allowed_models and allowed_tools")
+			"this key is bound to certain tools, and the requests of a batch have their own: use a key without allowed_tools")
 	}
 	if err = p.prepare(w, r); err != nil {
 		return statusError(gateway.Unavailable(err))
@@ -79,6 +97,9 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	}
 	var used int64
 	defer func() { h.done(r, admission, used) }()
+	if err := p.check(r.Context()); err != nil {
+		return statusError(gateway.Unavailable(err))
+	}
 	result, err := engine.Answer(r.Context(), w, p.ask)
 	used = account(r, p.ask, kept, result, traced, started)
 	if p.ask.Forward.Broken {
@@ -124,7 +145,7 @@ func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
 				"a form must not be packed: leave Content-Encoding away")
 		}
 		form, err := passthrough.ReadForm(r.Context(), r.Header.Get("Content-Type"), inbound.Default.Long(w, r), e.Limit,
-			e.NeedsModel(), &p.share)
+			e.NeedsModel(), p.share)
 		if err != nil {
 			return err
 		}
@@ -146,7 +167,10 @@ func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
 	if open := f.Body; open != nil { // the body has no model
 		f.Body = func(string) (passthrough.Reader, int64, error) { return open("") }
 	}
-	return p.pin(r, file)
+	if err := p.pin(r, file); err != nil || e.Object != keychain.ObjectMessageBatch || e.Body != passthrough.JSONBody {
+		return err
+	}
+	return p.rename(r.Context(), label)
 }
 
 // pin chooses the provider and the key of a request about objects: those of the object, those of the file that the
@@ -167,6 +191,9 @@ func (p *passing) pin(r *http.Request, file string) error {
 			return apierror.New(http.StatusNotFound, "not_found",
 				"the provider key that the %s was made with serves you no longer", kind)
 		}
+		if e.MakesBatch() || e.Deletes {
+			p.input = &object
+		}
 	} else if f.Pinned = p.keeper(r.Header.Get("X-Gateway-Provider")); f.Pinned == nil {
 		return apierror.New(http.StatusNotFound, "no_models_available",
 			"no provider with a key that serves you keeps %s; the header x-gateway-provider names one", e.Surface)
@@ -174,7 +201,7 @@ func (p *passing) pin(r *http.Request, file string) error {
 	if e.IsContent() {
 		return nil
 	}
-	f.Held = true
+	f.Held, f.Edit = true, p.edit
 	f.Answered = func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
 		// The object exists whether or not the client is still there.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), learnTime)
@@ -225,41 +252,39 @@ func (p *passing) learn(
 		return service.ForgetObject(ctx, known)
 	}
 	response := gjson.ParseBytes(answer)
-	keep := func(kind, id string) error {
-		if id == "" || kind != e.Object && e.Object != keychain.ObjectBatch {
-			return nil
-		}
-		return service.KeepObject(ctx, &keychain.Object{
-			ID: id, Kind: kind, UserID: p.ask.User, TeamID: p.ask.TeamID, KeyID: p.ask.KeyID, Provider: c.Provider.Code,
-			ProviderKey: key.PublicID(),
-		})
+	made := keychain.Object{
+		ID: p.id, Kind: e.Object, UserID: p.ask.User, TeamID: p.ask.TeamID, KeyID: p.ask.KeyID, Provider: c.Provider.Code,
+		ProviderKey: key.PublicID(),
 	}
 	if p.id == "" {
-		if err := keep(e.Object, response.Get("id").Str); err != nil {
-			return err
+		if made.ID = response.Get("id").Str; made.ID != "" {
+			if err := service.KeepObject(ctx, &made); err != nil {
+				return err
+			}
 		}
 	}
-	if e.Object != keychain.ObjectBatch {
+	if !made.IsBatch() {
 		return nil
 	}
 	for _, member := range [...]string{"output_file_id", "error_file_id"} {
-		if err := keep(keychain.ObjectFile, response.Get(member).Str); err != nil {
+		file := made
+		file.Kind, file.ID, file.Batch = keychain.ObjectFile, response.Get(member).Str, made.ID
+		if file.ID == "" {
+			continue
+		}
+		if err := service.KeepObject(ctx, &file); err != nil {
 			return err
 		}
 	}
-	if p.id == "" || known.Charged || !passthrough.Done(response.Get("status").Str) {
+	if p.id == "" || known.Charged || !passthrough.Done(answer) {
 		return nil
 	}
-	first, err := service.ChargeObject(ctx, known)
-	if err == nil && first {
-		p.kept.Usage.Add(passthrough.Charge(p.catalog, known, answer, time.Now()))
-	}
-	return err
+	return p.charge(ctx, known, answer)
 }
 
 // fetch requests the description of an object on behalf of its owner. It returns nil if the provider does not have it.
 func (p *passing) fetch(ctx context.Context, o *keychain.Object) []byte {
-	row, _, _ := passthrough.Find(http.MethodGet, "/"+p.endpoint.Surface+"/"+o.ID)
+	row, _, _ := passthrough.Find(http.MethodGet, "/"+p.endpoint.Name+"/"+o.ID)
 	if row == nil {
 		return nil
 	}
@@ -272,6 +297,7 @@ func (p *passing) fetch(ctx context.Context, o *keychain.Object) []byte {
 	}
 	ask.Forward = &cascade.Forward{
 		Surface: row.Surface, Method: row.Method, Endpoint: row.Name, Path: row.Below(o.ID), Pinned: c, Held: true,
+		Edit: one.edit,
 		Answered: func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
 			return wire.Usage{}, one.learn(ctx, c, key, o, answer)
 		},
@@ -289,8 +315,13 @@ const listed = 20
 
 // list answers with a page of the objects of the user and team.
 func (p *passing) list(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	if query.Has("before_id") {
+		return apierror.New(http.StatusBadRequest, "invalid_value", "lists are read from the newest on: use after_id").
+			With("before_id")
+	}
 	page, err := p.kept.Keychain.Objects(r.Context(), p.ask.User, p.ask.TeamID, p.endpoint.Object,
-		r.URL.Query().Get("after"), listed+1)
+		cmp.Or(query.Get("after"), query.Get("after_id")), listed+1)
 	if err != nil {
 		return err
 	}
@@ -314,52 +345,6 @@ func (p *passing) list(w http.ResponseWriter, r *http.Request) error {
 		answer.FirstID, answer.LastID = &page[0].ID, &page[len(page)-1].ID
 	}
 	return writeJSON(w, answer)
-}
-
-// Bounds of the job that charges batches whose clients do not ask for them again.
-const (
-	chargeEvery = time.Minute
-	chargeRows  = 20
-)
-
-// chargeBatches charges batches that have ended, until ctx ends.
-func (h *Handler) chargeBatches(ctx context.Context) {
-	ticker := time.NewTicker(chargeEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		h.chargeSome(ctx, time.Now().Add(-chargeEvery))
-	}
-}
-
-// chargeSome requests the descriptions of batches that nobody has asked for since a time, and charges those that have
-// ended.
-func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
-	defer h.app.Acquire()()
-	kept, err := h.app.Gateway()
-	if err != nil {
-		return
-	}
-	objects, err := kept.Keychain.UnchargedObjects(ctx, before, chargeRows)
-	if err != nil {
-		return // the database reports the error itself
-	}
-	row, _, _ := passthrough.Find(http.MethodGet, "/batches")
-	for i := range objects {
-		o := &objects[i]
-		account, err := kept.Keychain.Account(ctx, o.UserID)
-		if err != nil {
-			return
-		}
-		p := &passing{Handler: h, endpoint: row, kept: kept, catalog: h.app.Catalog(), ask: &cascade.Request{
-			ID: wire.NewID("req_"), User: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Account: account,
-		}}
-		p.fetch(ctx, o)
-	}
 }
 
 // passed returns the endpoint of a path; see passthrough.Find.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/modules/cascade"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // TestChargeBatches checks that a batch that nobody asks for again is charged once, when it is done.
@@ -25,7 +26,26 @@ func TestChargeBatches(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 		_, _ = io.WriteString(w, `{"id":"batch_1","status":"`+status+`","model":"gpt-5.4-mini","usage":{"input_tokens":1000000,"output_tokens":0}}`)
 	}))
 	t.Cleanup(up.Close)
-	_, app := startSite(t, "route {\n\t\tapi_auth gateway_key\n\t\tcascade\n\t}")
+	app, charges := startBatch(t, up)
+	later := time.Now().Add(time.Hour)
+	cascade.ChargeSome(t.Context(), app, later)
+	if n, _ := charges(); n != 0 {
+		t.Fatal("charged before it is done")
+	}
+	status = "completed"
+	for range 3 {
+		cascade.ChargeSome(t.Context(), app, later)
+	}
+	if n, cost := charges(); n != 1 || cost != 375_000 { // half of 0.75
+		t.Errorf("%d charges of %d", n, cost)
+	}
+}
+
+// startBatch starts a site whose user alice has made the batch batch_1. charges counts the rows of her usage log, and
+// adds up what they cost.
+func startBatch(t *testing.T, up *httptest.Server) (app *gateway.App, charges func() (n int, cost int64)) {
+	t.Helper()
+	_, app = startSite(t, "route {\n\t\tapi_auth gateway_key\n\t\tcascade\n\t}")
 	kept, err := app.Gateway()
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +65,7 @@ func TestChargeBatches(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 	}); err != nil {
 		t.Fatal(err)
 	}
-	charges := func() (n int, cost int64) {
+	return app, func() (n int, cost int64) {
 		if err := kept.Usage.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -58,16 +78,57 @@ func TestChargeBatches(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 		}
 		return len(records), cost
 	}
-	later := time.Now().Add(time.Hour)
-	cascade.ChargeSome(t.Context(), app, later)
-	if n, _ := charges(); n != 0 {
-		t.Fatal("charged before it is done")
-	}
-	status = "completed"
-	for range 3 {
-		cascade.ChargeSome(t.Context(), app, later)
-	}
-	if n, cost := charges(); n != 1 || cost != 375_000 { // half of 0.75
-		t.Errorf("%d charges of %d", n, cost)
+}
+
+// TestChargeResults checks that a batch whose description has no usage is charged by its results, once, and only when
+// they could be read to their end.
+func TestChargeResults(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+	const result = `{"response":{"body":{"model":"gpt-5.4-mini","usage":{"prompt_tokens":1000000,"completion_tokens":0}}}}` + "\n"
+	for _, c := range []struct {
+		name    string
+		answers []func(w http.ResponseWriter) // of the file, in order
+		rows    []int                         // after each look
+		cost    int64
+	}{
+		{"results", []func(http.ResponseWriter){
+			func(w http.ResponseWriter) { http.Error(w, "{}", http.StatusServiceUnavailable) },
+			func(w http.ResponseWriter) {
+				w.Header().Set("Content-Length", "100000")
+				_, _ = io.WriteString(w, result)
+			},
+			func(w http.ResponseWriter) { _, _ = io.WriteString(w, result+result) },
+		}, []int{0, 0, 1, 1}, 750_000},
+		{"results that are gone", []func(http.ResponseWriter){
+			func(w http.ResponseWriter) {
+				http.Error(w, `{"error":{"message":"no such file"}}`, http.StatusNotFound)
+			},
+		}, []int{1, 1}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asked := 0
+			up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch r.URL.Path {
+				case "/v1/batches/batch_1":
+					_, _ = io.WriteString(w, `{"id":"batch_1","status":"completed","output_file_id":"file-1"}`)
+				case "/v1/files/file-1/content":
+					c.answers[asked](w)
+					asked++
+				default:
+					t.Errorf("asked for %s", r.URL)
+				}
+			}))
+			t.Cleanup(up.Close)
+			app, charges := startBatch(t, up)
+			for i, rows := range c.rows {
+				cascade.ChargeSome(t.Context(), app, time.Now().Add(time.Hour))
+				if n, _ := charges(); n != rows {
+					t.Fatalf("%d rows after look %d, want %d", n, i, rows)
+				}
+			}
+			if _, cost := charges(); cost != c.cost || asked != len(c.answers) {
+				t.Errorf("cost %d after %d requests for the file", cost, asked)
+			}
+		})
 	}
 }

@@ -29,6 +29,10 @@ type StoreResponses struct {
 	// The largest response that is stored, together with its own input, in bytes. Default: 8 MiB.
 	Size int64 `json:"size,omitempty"`
 
+	// What a team or a user may store, in bytes: responses, conversations, and events of streams that can be resumed.
+	// Nodes add it up once a minute. Default: 1 GiB.
+	Quota int64 `json:"quota,omitempty"`
+
 	// The maximum number of items of a conversation. Default: 2000.
 	ConversationItems int `json:"conversation_items,omitempty"`
 
@@ -46,14 +50,14 @@ type StoreResponses struct {
 // options converts the option for the package stored.
 func (o *StoreResponses) options() *stored.Options {
 	return new(stored.Options{
-		Retention: time.Duration(o.Retention), Size: o.Size, Items: o.ConversationItems, Depth: o.Chain,
+		Retention: time.Duration(o.Retention), Size: o.Size, Quota: o.Quota, Items: o.ConversationItems, Depth: o.Chain,
 		Parallel: o.BackgroundParallel, Time: time.Duration(o.BackgroundTime),
 	}.WithDefaults())
 }
 
 // validate checks the ranges of the values. A nil receiver is valid.
 func (o *StoreResponses) validate() error {
-	const leastSize, mostSize = 64 << 10, 32 << 20
+	const leastSize, mostSize, leastQuota = 64 << 10, 32 << 20, 1 << 20
 	switch {
 	case o == nil:
 		return nil
@@ -61,6 +65,8 @@ func (o *StoreResponses) validate() error {
 		return errors.New("store_responses: the retention must be at least 1m")
 	case o.Size != 0 && (o.Size < leastSize || o.Size > mostSize):
 		return errors.New("store_responses: size must be from 64 KiB to 32 MiB")
+	case o.Quota != 0 && o.Quota < leastQuota:
+		return errors.New("store_responses: quota must be at least 1 MiB")
 	case o.ConversationItems < 0 || o.ConversationItems > 10_000:
 		return errors.New("store_responses: conversation_items must be from 1 to 10000")
 	case o.Chain < 0 || o.Chain > 5000:

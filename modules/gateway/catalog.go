@@ -123,8 +123,9 @@ type Provider struct {
 	// else none.
 	APIKey string `json:"api_key,omitempty"`
 
-	// WorkloadIdentity uses the identity that Google Cloud gives to the machine or the pod, in place of APIKey. Tokens
-	// come from the metadata server. It is for vertex and vertex-claude. Default: off.
+	// WorkloadIdentity uses the identity that the cloud gives to the machine or the pod, in place of APIKey: the service
+	// account of Google Cloud, the role of AWS, the managed identity or the workload identity of Azure. It is for
+	// vertex, vertex-claude, bedrock, bedrock-converse, azure, azure-dated and azure-claude. Default: off.
 	WorkloadIdentity bool `json:"workload_identity,omitempty"`
 
 	// Connect is the time allowed to establish a connection. Default: 10s.

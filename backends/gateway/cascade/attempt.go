@@ -54,7 +54,7 @@ func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string)
 	case f == nil || r.spentAttempts():
 	case f.class == lost:
 		f = r.once(c, key, fixed, true)
-	case f.status == http.StatusUnauthorized && r.Memory.Tokens.Forget(c.Provider, key.Secret):
+	case r.Memory.Tokens.Forget(c.Provider, key.Secret, f.status):
 		if f = r.once(c, key, fixed, false); f == nil {
 			r.Memory.Health.reopen(providerScope(c), key.ID, c.Model.ID)
 		}
@@ -200,7 +200,9 @@ func (r *run) send(
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	media = strings.ToLower(strings.TrimSpace(media))
 	if media == wire.EventStreamType {
-		resp.Body = wire.NewEventStream(resp.Body)
+		frames := r.frames(ctx, resp.Body)
+		defer func() { _ = frames.Close() }() // the answer has been read
+		resp.Body = frames
 	}
 	switch {
 	case media == "text/html":
@@ -274,7 +276,7 @@ func (r *run) request(
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: x.open(), ContentLength: x.size(), GetBody: unprocessed,
 	}).WithContext(ctx)
-	return request, credentials.Sign(request, c.Provider, key.Secret, x.open, r.Now())
+	return request, r.Memory.Tokens.Sign(request, c.Provider, key.Secret, r.transport(c, false), x.open)
 }
 
 // header returns the header of a request to a candidate. Its errors are those of credentials.

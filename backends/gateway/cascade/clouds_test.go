@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
 var updateGolden = flag.Bool("update", false, "write what is sent into the golden files")
@@ -223,6 +224,89 @@ func TestTokenRefused(t *testing.T) {
 		t.Fatalf("the probe is %+v, %v", probe, err)
 	}
 	r.ask("azure/prod").wants(t, "azure/prod", "from the cloud")
+}
+
+// TestWorkloadIdentity checks that the operator's providers of AWS and Azure serve every user by the identity of the
+// machine, whose metadata server alone hands out keys, and that a refused key is fetched once more.
+func TestWorkloadIdentity(t *testing.T) {
+	asked, refuse := 0, false
+	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		refuse = false
+		if r.Header.Get("X-Identity-Header") == "the-header" {
+			_, _ = io.WriteString(w, `{"access_token":"managed-token","expires_on":"4070908800"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"AccessKeyId":"ASIALENT","SecretAccessKey":"lent","Token":"lent-session","Expiration":"2099-01-01T00:00:00Z"}`)
+	}))
+	defer metadata.Close()
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", metadata.URL+"/key")
+	t.Setenv("IDENTITY_ENDPOINT", metadata.URL+"/token")
+	t.Setenv("IDENTITY_HEADER", "the-header")
+	for _, p := range []struct {
+		code, like, want string
+		params           map[string]string
+		refused          int
+	}{
+		{"bedrock-converse", "anthropic/claude-sonnet-5-5", "Credential=ASIALENT/", map[string]string{"region": "eu-central-1"}, http.StatusForbidden},
+		{"azure", "openai/gpt-5.4-mini", "Authorization: Bearer managed-token\n", map[string]string{"resource": "contoso"}, http.StatusUnauthorized},
+	} {
+		t.Run(p.code, func(t *testing.T) {
+			r, c := newCloudRig(t, "vertex", "gemini/gemini-3.8-flash", "ya29.token", map[string]string{"project": "acme", "location": "europe-west1"})
+			cat, err := catalog.Embedded().With(catalog.Options{Enable: []string{p.code}, Overrides: map[string]catalog.Override{
+				p.code: {Params: p.params, Models: map[string]string{"prod": p.like}, WorkloadIdentity: true},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.catalog, r.engine.Catalog = cat, func() *catalog.Catalog { return cat }
+			c.answer = func(*http.Request) *http.Response {
+				if refuse {
+					return respond(p.refused, "application/json", `{"message":"The security token included in the request is expired"}`)
+				}
+				return nil
+			}
+			asked = 0
+			for range 2 {
+				r.ask(p.code+"/prod").wants(t, p.code+"/prod", "from the cloud")
+			}
+			if asked != 1 || len(c.sent) != 2 || !strings.Contains(c.sent[1], p.want) {
+				t.Errorf("asked %d times, sent %s", asked, c.sent)
+			}
+			refuse = true
+			r.ask(p.code+"/prod").wants(t, p.code+"/prod", "from the cloud")
+			if asked != 2 || len(c.sent) != 4 {
+				t.Errorf("asked %d times after a refusal, sent %d", asked, len(c.sent))
+			}
+		})
+	}
+}
+
+// TestFramesTakeMemory checks that a large frame of Bedrock takes memory of the budget of all requests, and that an
+// answer for which there is none is no failure of the provider.
+func TestFramesTakeMemory(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		budget int64
+		served bool
+	}{{64 << 20, true}, {1 << 20, false}} {
+		r, cloud := newCloudRig(t, "bedrock-converse", "anthropic/claude-sonnet-5-5", "bedrock-key-1", map[string]string{"region": "eu-central-1"})
+		r.engine.Budget = memory.New(c.budget)
+		cloud.answer = func(*http.Request) *http.Response {
+			return respond(200, wire.EventStreamType, frames(
+				"messageStart", `{"role":"assistant"}`, "contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"`+strings.Repeat("x", 2<<20)+`"}}`,
+				"contentBlockStop", `{"contentBlockIndex":0}`, "messageStop", `{"stopReason":"end_turn"}`, "metadata", `{"usage":{"inputTokens":3,"outputTokens":4,"totalTokens":7}}`,
+			))
+		}
+		e := r.send(t.Context(), "bedrock-converse/prod", true, nil)
+		refusal, refused := apierror.From(e.raw)
+		if refused == c.served || refused && refusal.Status != http.StatusServiceUnavailable {
+			t.Errorf("a budget of %d: %v", c.budget, e.raw)
+		}
+		if taken := r.engine.Budget.Taken(); taken != 0 || (r.engine.Budget.Refused() == 0) != c.served {
+			t.Errorf("a budget of %d: %d bytes stay taken, %d refusals", c.budget, taken, r.engine.Budget.Refused())
+		}
+	}
 }
 
 // TestCustomWires: a model of the user's own is asked in the format that its server speaks, whatever

@@ -45,6 +45,8 @@ type Forward struct {
 	Answered func(c *keychain.Candidate, key *keychain.Key, status int, tail []byte) (wire.Usage, error)
 	// Held delays the answer, which must be small, until Answered has returned.
 	Held bool
+	// Edit returns what the client gets in place of an answer that was held. Nil changes nothing.
+	Edit func(answer []byte) []byte
 
 	// Broken is set if an answer broke off after the client had got a part of it. The connection must then be cut, else
 	// the client would take the part for the whole.
@@ -262,6 +264,9 @@ func (r *run) passOn(
 		var err error
 		if usage, err = f.Answered(c, key, resp.StatusCode, tail); err != nil {
 			return &failure{class: busy, message: "the list of objects", cause: err}
+		}
+		if f.Edit != nil {
+			tail = f.Edit(tail)
 		}
 	}
 	r.commit(c)

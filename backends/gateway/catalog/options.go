@@ -69,7 +69,7 @@ type Override struct {
 	// Options.Environment is used.
 	APIKey string
 	// WorkloadIdentity uses the identity that the cloud gives to the machine or the pod that the gateway runs on in
-	// place of an APIKey. It is for providers with AuthGoogle.
+	// place of an APIKey. It is for providers with AuthAWS, AuthEntra and AuthGoogle.
 	WorkloadIdentity bool
 }
 
@@ -208,16 +208,16 @@ func (o Override) apply(p *Provider) (*Provider, error) {
 	return p, p.setKey(o.APIKey)
 }
 
-// WorkloadIdentity is the APIKey of a provider whose tokens come from the metadata server of the cloud that the gateway
-// runs in. No key of a user can have this text, since CheckKey refuses it.
+// WorkloadIdentity is the APIKey of a provider whose tokens come from the cloud that the gateway runs in. No key of a
+// user can have this text, since CheckKey refuses it.
 const WorkloadIdentity = "\x00workload identity"
 
 // setWorkloadIdentity authorizes the requests of the operator by the identity of the machine. It returns an error if
 // there is a key too, and for a provider of another cloud.
 func (p *Provider) setWorkloadIdentity(key string) error {
 	switch {
-	case p.Auth != AuthGoogle:
-		return fmt.Errorf("workload_identity: only providers with the auth %s have it", AuthGoogle)
+	case p.Auth != AuthAWS && p.Auth != AuthEntra && p.Auth != AuthGoogle:
+		return fmt.Errorf("workload_identity: only providers with the auth %s, %s or %s have it", AuthAWS, AuthEntra, AuthGoogle)
 	case key != "":
 		return errors.New("workload_identity: excludes api_key")
 	}

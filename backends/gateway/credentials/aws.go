@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
@@ -27,16 +26,25 @@ var signer = v4.NewSigner()
 
 // signs reports whether requests are signed with a key of a provider, rather than sent with it.
 func signs(p *catalog.Provider, secret string) bool {
-	return p.Auth == catalog.AuthAWS && strings.HasPrefix(secret, "{")
+	return p.Auth == catalog.AuthAWS && (strings.HasPrefix(secret, "{") || secret == catalog.WorkloadIdentity)
 }
 
-// Sign signs a request with Signature Version 4 if the key is an access key of AWS, and otherwise does nothing. open
-// returns the body from its start; Sign reads and closes it. Beside the fields that a signature needs, only
-// Content-Type is signed, because proxies may change other fields. The error is an *Error or an error of reading the
-// body.
-func Sign(r *http.Request, p *catalog.Provider, secret string, open func() io.ReadCloser, now time.Time) error {
+// Sign signs a request with Signature Version 4 if the key is an access key of AWS, and otherwise does nothing. For the
+// identity of the machine it signs with the access key that AWS has lent to the machine, which transport may have to
+// fetch. open returns the body from its start; Sign reads and closes it. Beside the fields that a signature needs, only
+// Content-Type is signed, because proxies may change other fields. The error is an *Error, the error of the request's
+// context or an error of reading the body.
+func (t *Tokens) Sign(
+	r *http.Request, p *catalog.Provider, secret string, transport http.RoundTripper, open func() io.ReadCloser,
+) error {
 	if !signs(p, secret) {
 		return nil
+	}
+	if secret == catalog.WorkloadIdentity {
+		var err error
+		if secret, err = t.token(r.Context(), p, secret, transport); err != nil {
+			return err
+		}
 	}
 	var key accessKey
 	if json.Unmarshal([]byte(secret), &key) != nil || !sendable(key.ID) || !sendable(key.Secret) ||
@@ -58,7 +66,7 @@ func Sign(r *http.Request, p *catalog.Provider, secret string, open func() io.Re
 	}
 	err = signer.SignHTTP(
 		r.Context(), aws.Credentials{AccessKeyID: key.ID, SecretAccessKey: key.Secret, SessionToken: key.SessionToken},
-		signed, hex.EncodeToString(hash.Sum(nil)), p.SigningService, p.SigningRegion, now,
+		signed, hex.EncodeToString(hash.Sum(nil)), p.SigningService, p.SigningRegion, t.now(),
 	)
 	if err != nil {
 		return &Error{Message: "the request could not be signed"}

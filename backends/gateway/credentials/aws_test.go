@@ -28,11 +28,12 @@ func TestSign(t *testing.T) {
 		}}
 	}
 	closed := 0
+	tokens := NewTokens(func() time.Time { return at })
 	open := func() io.ReadCloser { return &counted{strings.NewReader(""), &closed} }
 
 	r := request()
 	key := `{"access_key_id":"AKIDEXAMPLE","secret_access_key":"wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}`
-	if err := Sign(r, p, key, open, at); err != nil {
+	if err := tokens.Sign(r, p, key, nil, open); err != nil {
 		t.Fatal(err)
 	}
 	const want = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, SignedHeaders=content-type;host;x-amz-date, " +
@@ -43,7 +44,7 @@ func TestSign(t *testing.T) {
 
 	r = request()
 	key = strings.TrimSuffix(key, "}") + `,"session_token":"the-session"}`
-	if err := Sign(r, p, key, open, at); err != nil || r.Header.Get("X-Amz-Security-Token") != "the-session" ||
+	if err := tokens.Sign(r, p, key, nil, open); err != nil || r.Header.Get("X-Amz-Security-Token") != "the-session" ||
 		!strings.Contains(r.Header.Get("Authorization"), "x-amz-security-token") {
 		t.Errorf("%v, %v", err, r.Header)
 	}
@@ -53,13 +54,13 @@ func TestSign(t *testing.T) {
 		`{"access_key_id":"A","secret_access_key":"s","session_token":"a b"}`, `{"client_id":"a"}`,
 	} {
 		r, refused := request(), (*Error)(nil)
-		if err := Sign(r, p, key, open, at); !errors.As(err, &refused) || !refused.Refused || r.Header.Get("Authorization") != "" {
+		if err := tokens.Sign(r, p, key, nil, open); !errors.As(err, &refused) || !refused.Refused || r.Header.Get("Authorization") != "" {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
 	for _, other := range []struct{ auth, key string }{{catalog.AuthAWS, "bedrock-api-key"}, {catalog.AuthGoogle, key}} {
 		r := request()
-		if err := Sign(r, &catalog.Provider{Auth: other.auth}, other.key, nil, at); err != nil || r.Header.Get("Authorization") != "" {
+		if err := tokens.Sign(r, &catalog.Provider{Auth: other.auth}, other.key, nil, nil); err != nil || r.Header.Get("Authorization") != "" {
 			t.Errorf("%s: %v, %v", other.auth, err, r.Header)
 		}
 	}

@@ -1,6 +1,7 @@
 // Package credentials sets the header that authorises a request to a provider. Most keys are sent as they are. For the
 // others a token is fetched first. It is fetched only from the token endpoint in the provider's entry of the catalog,
-// whatever address the key itself contains.
+// whatever address the key itself contains. The identity of the machine, which only the operator can choose, gets its
+// tokens from where the environment of the process says, as the libraries of the clouds do.
 package credentials
 
 import (
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -41,7 +43,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// grant fetches a token for a key.
+// grant fetches a token for a key. The token of AuthAWS is an access key in the form in which an operator writes one.
 type grant interface {
 	token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error)
 }
@@ -49,10 +51,11 @@ type grant interface {
 // Tokens caches fetched tokens until shortly before they expire. It may be used by multiple goroutines; those that need
 // the same token at the same time share one fetch.
 type Tokens struct {
-	now     func() time.Time
-	fetches singleflight.Group
-	mu      sync.Mutex
-	kept    map[string]kept
+	now         func() time.Time
+	environment func(name string) string
+	fetches     singleflight.Group
+	mu          sync.Mutex
+	kept        map[string]kept
 }
 
 type kept struct {
@@ -62,7 +65,7 @@ type kept struct {
 
 // NewTokens returns an empty cache that reads the time from now.
 func NewTokens(now func() time.Time) *Tokens {
-	return &Tokens{now: now, kept: make(map[string]kept)}
+	return &Tokens{now: now, environment: os.Getenv, kept: make(map[string]kept)}
 }
 
 // Authorize sets the header field by which a provider identifies a key. Only keys that must be exchanged for a token
@@ -97,10 +100,12 @@ func (t *Tokens) Authorize(
 	return nil
 }
 
-// Forget drops the cached token for a key, because the provider has refused it before its expiry. It reports whether
-// the key is one that is exchanged for tokens, so that the request may be sent once more with a new one.
-func (t *Tokens) Forget(p *catalog.Provider, secret string) bool {
-	if !exchanged(p, secret) {
+// Forget drops the cached token for a key if the status of a provider's answer may mean that it has refused the token
+// before its expiry. It reports whether it did, so that the request may be sent once more with a new token. AWS answers
+// 403 where the others answer 401.
+func (t *Tokens) Forget(p *catalog.Provider, secret string, status int) bool {
+	if !exchanged(p, secret) || status != http.StatusUnauthorized &&
+		(status != http.StatusForbidden || p.Auth != catalog.AuthAWS) {
 		return false
 	}
 	id := tokenID(p, secret)
@@ -112,8 +117,8 @@ func (t *Tokens) Forget(p *catalog.Provider, secret string) bool {
 
 // exchanged reports whether a key of a provider is exchanged for tokens.
 func exchanged(p *catalog.Provider, secret string) bool {
-	return (p.Auth == catalog.AuthEntra || p.Auth == catalog.AuthGoogle) &&
-		(strings.HasPrefix(secret, "{") || secret == catalog.WorkloadIdentity)
+	return secret == catalog.WorkloadIdentity ||
+		(p.Auth == catalog.AuthEntra || p.Auth == catalog.AuthGoogle) && strings.HasPrefix(secret, "{")
 }
 
 // tokenID returns the key of a token in the cache.
@@ -153,14 +158,12 @@ func (t *Tokens) token(
 func (t *Tokens) fetch(
 	ctx context.Context, id string, p *catalog.Provider, secret string, transport http.RoundTripper,
 ) (string, error) {
-	g, err := parse(p.Auth, secret)
+	client := &http.Client{Transport: transport, CheckRedirect: unfollowed}
+	g, err := t.parse(p.Auth, secret, client)
 	if err != nil {
 		return "", err
 	}
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	})
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, client)
 	token, err := g.token(ctx, p)
 	if err != nil {
 		return "", explain(err)
@@ -193,11 +196,15 @@ func (t *Tokens) keep(id string, k kept) {
 	t.kept[id] = k
 }
 
-// parse parses a key that is a JSON object, or stands for the identity of the machine.
-func parse(auth, secret string) (grant, error) {
+// unfollowed prevents that a client follows redirects.
+func unfollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// parse parses a key that is a JSON object, or stands for the identity of the machine. public is for requests to token
+// endpoints on the internet.
+func (t *Tokens) parse(auth, secret string, public *http.Client) (grant, error) {
 	switch {
 	case secret == catalog.WorkloadIdentity:
-		return workload{}, nil
+		return newWorkload(auth, t.environment, public), nil
 	case auth == catalog.AuthGoogle:
 		return parseServiceAccount(secret)
 	}
@@ -214,11 +221,8 @@ func explain(err error) *Error {
 	if !answered || answer.Response == nil {
 		return &Error{Message: "the token endpoint could not be asked for a token"}
 	}
-	e := &Error{Message: fmt.Sprintf("the token endpoint answered with %d", answer.Response.StatusCode)}
-	if code := answer.ErrorCode; code != "" && len(code) <= 64 && !strings.ContainsFunc(code, func(r rune) bool {
-		return r <= ' ' || r > '~'
-	}) {
-		e.Message += " " + code
+	e := &Error{
+		Message: fmt.Sprintf("the token endpoint answered with %d", answer.Response.StatusCode) + speakable(answer.ErrorCode),
 	}
 	switch status := answer.Response.StatusCode; status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:

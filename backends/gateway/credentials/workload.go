@@ -1,37 +1,106 @@
 package credentials
 
 import (
-	"context"
-
-	"golang.org/x/oauth2"
-	"golang.org/x/oauth2/google"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// workload is the identity that Google Cloud gives to a machine or a pod. Its tokens come from the metadata server,
-// whose address GCE_METADATA_HOST replaces.
-type workload struct{}
+const (
+	// maxMetadata bounds the answer of a metadata server or of a token endpoint, and a file with a token, in bytes.
+	maxMetadata = 64 << 10
+	// toConnect is how long a metadata server may take to accept a connection. Outside of its cloud nobody answers at
+	// its address.
+	toConnect = 2 * time.Second
+)
 
-// token implements grant. The library knows no context, so a request that is given up goes on until the metadata server
-// answers or the library's own timeout ends it.
-func (workload) token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error) {
-	type result struct {
-		token *oauth2.Token
-		err   error
+// metadata is the client for metadata servers. They are on the machine or next to it, so that no proxy is asked. Their
+// addresses are those that the clouds have published, or are set by the operator in the environment. Connections are
+// not kept, because hours pass between two requests.
+var metadata = &http.Client{
+	Transport: &http.Transport{
+		DialContext:       (&net.Dialer{Timeout: toConnect}).DialContext,
+		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: toConnect,
+	},
+	CheckRedirect: unfollowed,
+}
+
+// newWorkload returns the grant for the identity that a cloud gives to the machine or the pod. The environment says how
+// it is obtained.
+func newWorkload(auth string, environment func(string) string, public *http.Client) grant {
+	switch auth {
+	case catalog.AuthAWS:
+		return &awsWorkload{environment, public}
+	case catalog.AuthEntra:
+		return &azureWorkload{environment}
 	}
-	fetched := make(chan result, 1)
-	go func() {
-		token, err := google.ComputeTokenSource("", p.TokenScope).Token()
-		fetched <- result{token, err}
-	}()
-	select {
-	case r := <-fetched:
-		if r.err != nil {
-			return nil, &Error{Message: "the metadata server gave no token: the gateway may not run in Google Cloud, or without a service account"}
+	return googleWorkload{}
+}
+
+// exchange sends a request and returns the body of its answer, which must have the status 200. who names the server in
+// messages. code returns the error code in the body of an error; it may be nil.
+func exchange(client *http.Client, r *http.Request, who string, code func(body []byte) string) ([]byte, error) {
+	resp, err := client.Do(r)
+	if err != nil {
+		if r.Context().Err() != nil {
+			return nil, &Error{Message: who + " did not answer in time"}
 		}
-		return r.token, nil
-	case <-ctx.Done():
-		return nil, &Error{Message: "the metadata server did not answer in time"}
+		return nil, &Error{Message: who + " could not be reached"}
 	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMetadata+1))
+	switch {
+	case err != nil:
+		return nil, &Error{Message: who + " broke its answer off"}
+	case len(body) > maxMetadata:
+		return nil, &Error{Message: fmt.Sprintf("%s sent more than %d KiB", who, maxMetadata>>10)}
+	case resp.StatusCode == http.StatusOK:
+		return body, nil
+	}
+	message := fmt.Sprintf("%s answered with %d", who, resp.StatusCode)
+	if code != nil {
+		message += speakable(code(body))
+	}
+	return nil, &Error{Message: message}
+}
+
+// speakable returns an error code of another server as the end of a sentence, or nothing if it is not a short word.
+func speakable(code string) string {
+	if code == "" || len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return ""
+	}
+	return " " + code
+}
+
+// tokenFile reads a file in which the platform keeps a token up to date. variable is the one that names the file.
+func tokenFile(path, variable string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", &Error{Message: "the file of " + variable + " cannot be read: " + reason(err)}
+	}
+	defer func() { _ = file.Close() }() // it is only read
+	text, err := io.ReadAll(io.LimitReader(file, maxMetadata+1))
+	if err != nil {
+		return "", &Error{Message: "the file of " + variable + " cannot be read: " + reason(err)}
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || len(text) > maxMetadata {
+		return "", &Error{Message: "the file of " + variable + " contains no token"}
+	}
+	return token, nil
+}
+
+// reason returns the cause of an error of a file, without its path.
+func reason(err error) string {
+	if failed, ok := errors.AsType[*os.PathError](err); ok {
+		return failed.Err.Error()
+	}
+	return err.Error()
 }

@@ -42,7 +42,7 @@ func TestWorkloadIdentity(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("the metadata server was asked %d times", asked)
 	}
-	if !tokens.Forget(p, catalog.WorkloadIdentity) {
+	if !tokens.Forget(p, catalog.WorkloadIdentity, http.StatusUnauthorized) || tokens.Forget(p, catalog.WorkloadIdentity, http.StatusForbidden) {
 		t.Error("its token cannot be renewed")
 	}
 	status = http.StatusNotFound

@@ -13,21 +13,26 @@ import (
 // Object is a file or a batch that a provider keeps for somebody. It belongs to the user and the team whose request
 // made it, and is accessed through the provider key that made it.
 type Object struct {
-	ID, Kind    string // the provider's id; ObjectFile or ObjectBatch
+	ID, Kind    string // the provider's id; ObjectFile, ObjectBatch or ObjectMessageBatch
 	UserID      string
 	TeamID      string // empty if there is none
 	KeyID       string // the gateway key that made it
 	Provider    string
 	ProviderKey string // public id of the provider key
 	CreatedAt   time.Time
-	Charged     bool // of a batch: its cost is in the usage log, or there is none
+	Batch       string // of a file: the batch whose results it has; empty if there is none
+	Charged     bool   // of a batch: its cost is in the usage log, or there is none
 }
 
 // The kinds of objects.
 const (
-	ObjectFile  = "file"
-	ObjectBatch = "batch"
+	ObjectFile         = "file"
+	ObjectBatch        = "batch"
+	ObjectMessageBatch = "message_batch" // of the messages format
 )
+
+// IsBatch reports whether the object is a batch of any format.
+func (o *Object) IsBatch() bool { return o.Kind == ObjectBatch || o.Kind == ObjectMessageBatch }
 
 // KeepObject stores an object. An object that is stored already stays unchanged.
 func (s *Service) KeepObject(ctx context.Context, o *Object) error {
@@ -35,19 +40,20 @@ func (s *Service) KeepObject(ctx context.Context, o *Object) error {
 		return invalid("id", "the id of the object cannot be stored")
 	}
 	return s.db.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec(`INSERT INTO gateway_objects (id, kind, user_id, team_id, key_id, provider, provider_key, created_at, charged, polled_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, team_id, kind, id) DO NOTHING`,
+		_, err := c.Exec(`INSERT INTO gateway_objects (id, kind, user_id, team_id, key_id, provider, provider_key, created_at, charged, polled_at, batch)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, team_id, kind, id) DO NOTHING`,
 			o.ID, o.Kind, o.UserID, o.TeamID, o.KeyID, o.Provider, o.ProviderKey, schema.Micros(s.now()),
-			schema.Flag(o.Kind != ObjectBatch), schema.Micros(s.now()))
+			schema.Flag(!o.IsBatch()), schema.Micros(s.now()), o.Batch)
 		return err
 	})
 }
 
-const selectObjects = `SELECT id, kind, user_id, team_id, key_id, provider, provider_key, created_at, charged FROM gateway_objects WHERE `
+const selectObjects = `SELECT id, kind, user_id, team_id, key_id, provider, provider_key, created_at, charged, batch FROM gateway_objects WHERE `
 
 func scanObject(row store.Row) (o Object, err error) {
 	var created int64
-	err = row.Scan(&o.ID, &o.Kind, &o.UserID, &o.TeamID, &o.KeyID, &o.Provider, &o.ProviderKey, &created, &o.Charged)
+	err = row.Scan(&o.ID, &o.Kind, &o.UserID, &o.TeamID, &o.KeyID, &o.Provider, &o.ProviderKey, &created, &o.Charged,
+		&o.Batch)
 	o.CreatedAt = schema.Moment(created)
 	return o, err
 }

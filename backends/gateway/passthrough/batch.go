@@ -15,42 +15,92 @@ import (
 // servedBatch names the price factor for requests of batches.
 const servedBatch = "batch"
 
-// Done reports whether a status means that a batch has ended.
-func Done(status string) bool {
+// Done reports whether a batch has ended. batch is the provider's description of it.
+func Done(batch []byte) bool {
+	status := gjson.GetBytes(batch, "status").Str
+	if status == "" {
+		status = gjson.GetBytes(batch, "processing_status").Str
+	}
 	switch strings.ToLower(status) {
-	case "completed", "expired", "cancelled", "failed", "success", "timeout_exceeded":
+	case "completed", "expired", "cancelled", "failed", "success", "timeout_exceeded", "ended":
 		return true
 	}
 	return false
 }
 
 // Charge returns the row of the usage log for a batch that has ended. batch is the provider's description of it; its
-// tokens are charged at the model's batch price. The cost is unknown if the description has no usage or if the catalog
-// does not have its model.
-func Charge(cat *catalog.Catalog, o *keychain.Object, batch []byte, now time.Time) spending.Record {
+// tokens are charged at the model's batch price. Exact is false if that does not tell what the batch has cost: it has
+// no usage or no model, or the price depends on the length of each request. The results of the batch then have to be
+// summed with Results.
+func Charge(
+	cat *catalog.Catalog, o *keychain.Object, batch []byte, now time.Time,
+) (r spending.Record, exact bool) {
 	description := gjson.ParseBytes(batch)
 	var u wire.Usage
 	if usage := description.Get("usage"); usage.IsObject() {
 		read(usage, &u)
 	}
 	name := description.Get("model").Str
-	r := spending.Record{
-		At: now, RequestID: wire.NewID("req_"), UserID: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Surface: "batches",
-		AskedModel: wire.Mask(name, 200),
-		Provider:   o.Provider, Model: wire.Mask(name, 200), ProviderKey: o.ProviderKey, Status: 200, UsageSource: "exact",
-		ServedAs:    []string{servedBatch},
-		InputTokens: u.Prompt, CachedTokens: u.CacheRead, OutputTokens: u.Completion, ReasoningTokens: u.Reasoning,
+	r = row(o, name, now)
+	if completed := description.Get("request_counts.completed"); !u.Known {
+		r.CostKnown = completed.Exists() && completed.Int() == 0 // nothing was answered
+		return r, r.CostKnown
 	}
-	if m := modelOf(cat, o.Provider, name); m != nil && u.Known {
+	exact = name != ""
+	add(&r, &u)
+	if m := modelOf(cat, o.Provider, name); m != nil {
 		r.Model = m.ID
-		r.CostMicroUSD, r.CostKnown = m.Cost(catalog.Tokens{
-			Input: u.Prompt - u.CacheRead, Cached: u.CacheRead, Output: u.Completion, Served: r.ServedAs,
-		})
-	} else if !u.Known && description.Get("request_counts.completed").Exists() &&
-		description.Get("request_counts.completed").Int() == 0 {
-		r.CostKnown = true // nothing was answered
+		r.CostMicroUSD, r.CostKnown = price(m, &u)
+		exact = m.Price.LongAbove == 0 || u.Prompt <= m.Price.LongAbove
 	}
-	return r
+	return r, exact
+}
+
+// Unknown returns the row of the usage log for a batch whose cost cannot be found out any more.
+func Unknown(o *keychain.Object, now time.Time) spending.Record { return row(o, "", now) }
+
+// row returns a row of the usage log for a batch, without tokens.
+func row(o *keychain.Object, model string, now time.Time) spending.Record {
+	return spending.Record{
+		At: now, RequestID: wire.NewID("req_"), UserID: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Surface: "batches",
+		AskedModel: wire.Mask(model, 200), Provider: o.Provider, Model: wire.Mask(model, 200), ProviderKey: o.ProviderKey,
+		Status: 200, UsageSource: "exact", ServedAs: []string{servedBatch},
+	}
+}
+
+// add adds a usage to a row.
+func add(r *spending.Record, u *wire.Usage) {
+	r.InputTokens += u.Prompt
+	r.CachedTokens += u.CacheRead
+	r.WrittenTokens += u.CacheWrite
+	r.OutputTokens += u.Completion
+	r.ReasoningTokens += u.Reasoning
+	if u.Served == nil {
+		return
+	}
+	for tool, calls := range u.Served.Calls {
+		if r.ServerTools == nil {
+			r.ServerTools = make(map[string]int64)
+		}
+		if _, known := r.ServerTools[tool]; known || len(r.ServerTools) < maxTools {
+			r.ServerTools[tool] += calls
+		}
+	}
+}
+
+// maxTools limits the names of tools in a row of the usage log.
+const maxTools = 16
+
+// price returns what a usage costs in a batch, and whether the price is known.
+func price(m *catalog.Model, u *wire.Usage) (microUSD int64, known bool) {
+	t := catalog.Tokens{
+		Input: u.Prompt - u.CacheRead - u.CacheWrite, Cached: u.CacheRead, Output: u.Completion,
+		Written: u.CacheWrite - u.CacheWriteHour, WrittenHour: u.CacheWriteHour, Served: []string{servedBatch},
+	}
+	if u.Served != nil {
+		t.Calls = u.Served.Calls
+	}
+	return m.Cost(t)
 }
 
 // modelOf returns the model with a name, or else the model with the longest id such that the name is that id followed

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Reader is the body of a request to a provider.
@@ -120,6 +121,10 @@ func read(usage gjson.Result, u *wire.Usage) {
 		return 0
 	}
 	u.Prompt = first("input_tokens", "prompt_tokens")
+	if usage.Get("cache_read_input_tokens").Exists() || usage.Get("cache_creation_input_tokens").Exists() {
+		readMessages(usage, first, u)
+		return
+	}
 	u.Completion = first("output_tokens", "completion_tokens")
 	u.CacheRead = min(u.Prompt, first("input_tokens_details.cached_tokens", "prompt_tokens_details.cached_tokens"))
 	u.Reasoning = first("output_tokens_details.reasoning_tokens", "completion_tokens_details.reasoning_tokens")
@@ -132,6 +137,18 @@ func read(usage gjson.Result, u *wire.Usage) {
 		}
 	}
 	u.Known = u.Prompt > 0 || u.Completion > 0 || u.Served != nil
+}
+
+// readMessages reads the fields of a usage object of the messages format, which does not include cached tokens in its
+// input tokens.
+func readMessages(usage gjson.Result, first func(names ...string) int64, u *wire.Usage) {
+	u.CacheRead, u.CacheWrite = first("cache_read_input_tokens"), first("cache_creation_input_tokens")
+	u.CacheWriteHour = min(u.CacheWrite, first("cache_creation.ephemeral_1h_input_tokens"))
+	u.Prompt += u.CacheRead + u.CacheWrite
+	u.Completion, u.Reasoning = first("output_tokens"), first("output_tokens_details.thinking_tokens")
+	u.Known = u.Prompt > 0 || u.Completion > 0
+	scanner := jsontext.NewScanner([]byte(usage.Get("server_tool_use").Raw))
+	_ = wire.ScanServedCalls(&scanner, &u.Served) // without calls there is nothing to add
 }
 
 // called adds n units that are priced like calls of server tools. It creates s if it is nil.

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
@@ -91,7 +93,35 @@ var Endpoints = []Endpoint{
 	{Method: "GET", Pattern: "/batches", Name: "batches", Surface: "batches", Object: keychain.ObjectBatch, List: true},
 	{Method: "GET", Pattern: "/batches/{id}", Name: "batches", Surface: "batches", Object: keychain.ObjectBatch},
 	{Method: "POST", Pattern: "/batches/{id}/cancel", Name: "batches", Surface: "batches", Object: keychain.ObjectBatch},
+
+	{
+		Method: "POST", Pattern: "/messages/batches", Name: messageBatches, Surface: "batches", Body: JSONBody,
+		Limit: limitJSON, Object: keychain.ObjectMessageBatch,
+	},
+	{
+		Method: "GET", Pattern: "/messages/batches", Name: messageBatches, Surface: "batches",
+		Object: keychain.ObjectMessageBatch, List: true,
+	},
+	{
+		Method: "GET", Pattern: "/messages/batches/{id}", Name: messageBatches, Surface: "batches",
+		Object: keychain.ObjectMessageBatch,
+	},
+	{
+		Method: "GET", Pattern: "/messages/batches/{id}/results", Name: messageBatches, Surface: "batches",
+		Object: keychain.ObjectMessageBatch,
+	},
+	{
+		Method: "POST", Pattern: "/messages/batches/{id}/cancel", Name: messageBatches, Surface: "batches",
+		Object: keychain.ObjectMessageBatch,
+	},
+	{
+		Method: "DELETE", Pattern: "/messages/batches/{id}", Name: messageBatches, Surface: "batches",
+		Object: keychain.ObjectMessageBatch, Deletes: true,
+	},
 }
+
+// messageBatches is the name of the endpoint for batches of the messages format.
+const messageBatches = "messages/batches"
 
 // Find returns the endpoint for a path below /v1, and the id in that path. If only the method does not match, the
 // endpoint is nil and allow lists the methods that do, as in an Allow header. Find does not allocate for paths of other
@@ -146,7 +176,41 @@ func (e *Endpoint) Below(id string) string {
 }
 
 // IsContent reports whether the response is the content of a file, of any size, rather than a JSON description.
-func (e *Endpoint) IsContent() bool { return strings.HasSuffix(e.Pattern, "/content") }
+func (e *Endpoint) IsContent() bool {
+	return strings.HasSuffix(e.Pattern, "/content") || strings.HasSuffix(e.Pattern, "/results")
+}
+
+// MakesBatch reports whether the request creates a batch.
+func (e *Endpoint) MakesBatch() bool {
+	return e.Body == JSONBody && (e.Object == keychain.ObjectBatch || e.Object == keychain.ObjectMessageBatch)
+}
+
+// Description returns the endpoint that describes a batch.
+func Description(o *keychain.Object) *Endpoint {
+	path := "/batches/" + o.ID
+	if o.Kind == keychain.ObjectMessageBatch {
+		path = "/messages" + path
+	}
+	e, _, _ := Find(http.MethodGet, path)
+	return e
+}
+
+// Content returns the endpoint for the results of a batch that has ended, and the id in its path. It returns nil if the
+// batch has no results.
+func Content(o *keychain.Object, batch []byte) (e *Endpoint, id string) {
+	if o.Kind == keychain.ObjectMessageBatch {
+		e, id, _ = Find(http.MethodGet, "/messages/batches/"+o.ID+"/results")
+		return e, id
+	}
+	e, id, _ = Find(http.MethodGet, "/files/"+gjson.GetBytes(batch, "output_file_id").Str+"/content")
+	return e, id
+}
+
+// InputFile returns the endpoint for the content of the file that a batch is made from.
+func InputFile(id string) *Endpoint {
+	e, _, _ := Find(http.MethodGet, "/files/"+id+"/content")
+	return e
+}
 
 // NeedsModel reports whether a request must name a model.
 func (e *Endpoint) NeedsModel() bool { return e.Object == "" }

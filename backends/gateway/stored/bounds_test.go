@@ -91,3 +91,49 @@ func TestBackgroundMemory(t *testing.T) {
 		}
 	})
 }
+
+// TestQuota checks that an owner has no room beyond the quota, counts everything that is stored, and has room again once
+// something is deleted. A request that does not rely on storage is answered all the same.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n := startNode(t, p)
+		n.options.Quota = 200_000
+		large := strings.Repeat("x", 40_000)
+		first := n.turn(`{"model":"m","input":"`+large+`"}`, "1", large)
+		_, made := n.call(alice, "POST /conversations", `{"items":[{"role":"user","content":"`+large+`"}]}`)
+		conversation := made.Get("id").Str
+		id, over := n.work(`{"model":"m","input":"x","background":true,"stream":true}`, streamed("2", large))
+		<-over
+
+		other := startNode(t, p) // it has stored nothing itself
+		other.options.Quota = n.options.Quota
+		if total, err := other.addUp(t.Context(), alice); err != nil || total < 200_000 || total > 400_000 {
+			t.Errorf("%d bytes are stored, %v", total, err)
+		}
+		if shown := other.turn(`{"model":"m","input":"x"}`, "3", "y"); shown.Get("store").Raw != "false" {
+			t.Errorf("a response is stored although there is no room: %s", shown.Get("store").Raw)
+		}
+		for _, body := range []string{
+			`{"model":"m","input":"x","store":true}`, `{"model":"m","input":"x","background":true}`,
+			`{"model":"m","input":"x","previous_response_id":"` + first.Get("id").Str + `"}`,
+			`{"model":"m","input":"x","conversation":"` + conversation + `"}`,
+		} {
+			other.refuses(alice, body, http.StatusBadRequest, "this user has no room for more: it may store 195 KiB")
+		}
+		for _, path := range []string{"POST /conversations", "POST /conversations/" + conversation + "/items"} {
+			if status, body := other.call(alice, path, `{"items":[{"role":"user","content":"more"}]}`); status != http.StatusBadRequest || body.Get("Code").Str != codeFull {
+				t.Errorf("%s: %d %s", path, status, body.Raw)
+			}
+		}
+		if status, _ := other.call("user b", "POST /conversations", `{}`); status != http.StatusOK {
+			t.Errorf("somebody else: %d", status)
+		}
+		if status, body := other.call(alice, "DELETE /responses/"+id, ""); status != http.StatusOK {
+			t.Fatal(body.Raw)
+		}
+		if shown := other.turn(`{"model":"m","input":"x","store":true}`, "4", "y"); shown.Get("store").Raw != "true" {
+			t.Errorf("nothing is stored although there is room: %s", shown.Raw)
+		}
+	})
+}

@@ -73,7 +73,8 @@ func tooMany() error {
 	return e
 }
 
-// createConversation creates a conversation with items. The error has status 400 if the owner has maxConversations.
+// createConversation creates a conversation with items. The error has status 400 if the owner has maxConversations, or
+// no room.
 func (s *Service) createConversation(
 	ctx context.Context,
 	owner string,
@@ -83,6 +84,9 @@ func (s *Service) createConversation(
 ) (*conversation, error) {
 	now := s.now()
 	v := &conversation{ID: wire.NewID("conv_"), Object: "conversation", CreatedAt: now.Unix(), Metadata: metadata}
+	if err := s.room(ctx, owner, sizeOf(items), o); err != nil {
+		return nil, err
+	}
 	sealed, err := s.seal(ctx, tableConversations, v.ID, metadata)
 	if err != nil {
 		return nil, err
@@ -112,6 +116,9 @@ func (s *Service) createConversation(
 		}
 		return s.appendItems(c, owner, v.ID, added, expires)
 	})
+	if err == nil {
+		s.took(owner, sizes(added))
+	}
 	return v, err
 }
 
@@ -155,12 +162,14 @@ func (s *Service) describe(ctx context.Context, owner, id string, o *Options, me
 
 // deleteConversation deletes a conversation with its items. Responses that continued it are kept.
 func (s *Service) deleteConversation(ctx context.Context, owner, id string) error {
-	return s.changeConversation(
+	err := s.changeConversation(
 		ctx,
 		owner,
 		id,
 		`DELETE FROM gateway_conversations WHERE id = ? AND owner = ? AND expires_at > ?`,
 	)
+	s.freed(owner)
+	return err
 }
 
 // changeConversation runs a statement whose last three arguments select the conversation. The error has status 404 if

@@ -122,6 +122,9 @@ func (s *Service) addItems(
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
 	}
+	if err := s.room(ctx, owner, sizeOf(items), o); err != nil {
+		return nil, err
+	}
 	added, err := s.sealItems(ctx, id, items)
 	if err != nil {
 		return nil, err
@@ -150,6 +153,7 @@ func (s *Service) addItems(
 	case large:
 		return nil, tooLarge("the conversation", maxHistory)
 	}
+	s.took(owner, sizes(added))
 	all := make([]listed, 0, len(items))
 	for i := range items {
 		all = append(all, listed{added[i].id, items[i]})
@@ -299,5 +303,6 @@ func (s *Service) deleteItem(ctx context.Context, owner, id, item string) (*conv
 	if n == 0 {
 		return nil, notFound("item", item)
 	}
+	s.freed(owner)
 	return v, nil
 }

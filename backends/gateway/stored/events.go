@@ -91,15 +91,16 @@ func (l *eventLog) hold() (release func()) {
 
 // eventBatch is a row of events.
 type eventBatch struct {
-	row, response, sealed string
-	last, expires         int64
+	row, response, owner, sealed string
+	last, expires                int64
+	size                         int
 }
 
 // seal encrypts events as a row. The caller must have called hold.
 func (*eventLog) seal(ctx context.Context, t *Turn, p *pendingEvents) (*eventBatch, error) {
 	s := t.service
 	b := &eventBatch{
-		row: fmt.Sprintf("%s/%010d", t.ID, p.first), response: t.ID, last: p.last,
+		row: fmt.Sprintf("%s/%010d", t.ID, p.first), response: t.ID, owner: t.owner, last: p.last, size: len(p.text),
 		expires: schema.Micros(s.now().Add(min(eventsKept, t.options.Retention))),
 	}
 	var err error
@@ -113,12 +114,14 @@ func (b *eventBatch) insert(c store.Conn) error {
 		return nil
 	}
 	_, err := c.Exec(
-		`INSERT INTO gateway_response_events (id, response, last, sealed, expires_at) VALUES (?, ?, ?, ?, ?)`,
+		`INSERT INTO gateway_response_events (id, response, last, sealed, expires_at, owner, size) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		b.row,
 		b.response,
 		b.last,
 		b.sealed,
 		b.expires,
+		b.owner,
+		b.size,
 	)
 	return err
 }

@@ -246,6 +246,14 @@ func invalid(param, format string, args ...any) *apierror.Error {
 	return e
 }
 
+// sizes returns the total length of items before they were sealed, in bytes.
+func sizes(items []sealedItem) (total int64) {
+	for i := range items {
+		total += int64(items[i].size)
+	}
+	return total
+}
+
 // tooLarge returns an error with status 413.
 func tooLarge(what string, size int64) *apierror.Error {
 	e := apierror.New(

@@ -19,6 +19,7 @@ import (
 // request is what a request body says about stored objects.
 type request struct {
 	store, background, stream bool
+	asked                     bool // store is given, and not only the default
 	previous, conversation    string
 	input                     []byte
 	members                   []jsontext.Item // of the body; those to remove are marked
@@ -64,7 +65,7 @@ var mine = [...]string{"store", "stream", "background", "previous_response_id", 
 func (q *request) member(name string, kind jsontext.Kind, value []byte, item *jsontext.Item) error {
 	switch name {
 	case "store":
-		q.store = string(value) != "false"
+		q.store, q.asked = string(value) != "false", string(value) == "true"
 	case "stream":
 		q.stream = string(value) == "true"
 	case "background":
@@ -175,8 +176,8 @@ type Turn struct {
 
 // Begin reads what a request says about stored objects, and returns its body with the continued items inserted into the
 // input. A request that neither stores nor continues anything has a nil Turn; its body is returned unchanged, without
-// access to the database. Errors are *apierror.Error with status 400 for missing objects or contradictory members and
-// 413 for too much input, and those of the database.
+// access to the database. Errors are *apierror.Error with status 400 for missing objects, contradictory members and an
+// owner whose quota is used up, and 413 for too much input, and those of the database.
 func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []byte) (*Turn, []byte, error) {
 	q, ok, err := read(body)
 	if err != nil || !ok {
@@ -227,7 +228,28 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 	default:
 		t.stores = false // the request is answered all the same, and the response says that it is not stored
 	}
+	if err := t.room(ctx, q); err != nil {
+		return nil, nil, err
+	}
 	return t, q.compose(body, history), nil
+}
+
+// room checks the owner's quota. Without room, a request that does not rely on its answer being stored is answered all
+// the same, and the response says that it is not stored.
+func (t *Turn) room(ctx context.Context, q *request) error {
+	if !t.stores {
+		return nil
+	}
+	err := t.service.room(ctx, t.owner, sizeOf(t.input), t.options)
+	refusal, _ := apierror.From(err)
+	switch {
+	case refusal == nil || refusal.Code != codeFull:
+		return nil // a database that cannot be asked now may be there when the answer is stored
+	case q.asked || q.background || q.previous != "" || q.conversation != "":
+		return err
+	}
+	t.stores, t.input = false, nil
+	return nil
 }
 
 // chain loads the items of the responses that the request continues.

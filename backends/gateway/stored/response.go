@@ -154,6 +154,7 @@ func (s *Service) Delete(ctx context.Context, owner, id string) error {
 	if n == 0 {
 		return notFound("response", id)
 	}
+	s.freed(owner)
 	s.giveUpRun(id)
 	return nil
 }
@@ -215,7 +216,7 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 		}
 	}
 	expires := s.expires(t.options)
-	return s.db.Write(ctx, func(c store.Conn) error {
+	err = s.db.Write(ctx, func(c store.Conn) error {
 		if t.Background {
 			n, err := c.Exec(
 				`UPDATE gateway_responses SET status = ?, sealed = ?, size = ?, expires_at = ?, runner = '', leased_until = 0
@@ -256,6 +257,10 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 		}
 		return s.appendItems(c, t.owner, t.conversation, added, expires)
 	})
+	if err == nil {
+		s.took(t.owner, int64(len(text))+sizes(added))
+	}
+	return err
 }
 
 // insert inserts the row of the response.

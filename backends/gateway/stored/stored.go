@@ -27,6 +27,9 @@ type Options struct {
 	Retention time.Duration
 	// Size limits a response together with its own input, in bytes. Default: 8 MiB.
 	Size int64
+	// Quota limits what an owner has stored, in bytes. It may be exceeded by what is stored at the same time, and by
+	// what other nodes store within a minute. Default: 1 GiB.
+	Quota int64
 	// Items limits the items of a conversation. Default: 2,000.
 	Items int
 	// Depth limits the responses of a chain. Default: 500.
@@ -54,6 +57,9 @@ func (o Options) WithDefaults() Options {
 	if o.Size == 0 {
 		o.Size = 8 << 20
 	}
+	if o.Quota == 0 {
+		o.Quota = 1 << 30
+	}
 	if o.Time == 0 {
 		o.Time = time.Hour
 	}
@@ -79,6 +85,7 @@ type Service struct {
 	end       func()          // stops the jobs; nil before they are started
 	runs      map[string]*run // by id of the response
 	followers map[string]int  // open streams by owner
+	sizes     map[string]occupied
 	working   int
 	queue     []*run // runs that wait for their turn
 	closed    bool
@@ -103,6 +110,7 @@ func New(
 		node:      rand.Text(),
 		runs:      make(map[string]*run),
 		followers: make(map[string]int),
+		sizes:     make(map[string]occupied),
 	}
 }
 

@@ -23,9 +23,12 @@ const (
 
 // EventStream converts a stream in Amazon's event stream encoding to server-sent events. The name of an event is its
 // :event-type, or the type of its exception. A malformed frame, or one larger than MaxEvent, causes an error that wraps
-// ErrBroken. An EventStream must be used by one goroutine at a time.
+// ErrBroken. A body that implements Roomer is asked for the memory of large frames. An EventStream must be used by one
+// goroutine at a time.
 type EventStream struct {
 	body    io.ReadCloser
+	room    func(size int) error // nil if memory is not accounted for
+	large   bool                 // room was asked
 	decoder *eventstream.Decoder
 	in      []byte // what was read but is not a complete frame yet
 	out     []byte // what was decoded but not returned yet
@@ -34,7 +37,11 @@ type EventStream struct {
 
 // NewEventStream returns a reader of body. Close closes the body.
 func NewEventStream(body io.ReadCloser) *EventStream {
-	return &EventStream{body: body, decoder: eventstream.NewDecoder()}
+	e := &EventStream{body: body, decoder: eventstream.NewDecoder()}
+	if r, ok := body.(Roomer); ok {
+		e.room = r.Room
+	}
+	return e
 }
 
 // Read implements io.Reader. It blocks until at least one event is complete.
@@ -50,11 +57,17 @@ func (e *EventStream) Read(p []byte) (int, error) {
 		if e.err != nil {
 			return 0, e.end()
 		}
-		e.fill()
+		if e.err = e.grow(); e.err == nil {
+			e.fill()
+		}
 	}
 	n := copy(p, e.out)
 	if e.out = e.out[n:]; len(e.out) == 0 {
 		e.out = nil
+		if e.large && cap(e.in) <= burstBuffer {
+			e.large = false
+			_ = e.room(0) // gives memory back, so it cannot fail
+		}
 	}
 	return n, nil
 }
@@ -62,11 +75,28 @@ func (e *EventStream) Read(p []byte) (int, error) {
 // Close closes the body.
 func (e *EventStream) Close() error { return e.body.Close() }
 
+// grow makes room for more of the body in the buffer. It asks for the memory of the frame, of its payload and of the
+// event that is made of it.
+func (e *EventStream) grow() error {
+	need := len(e.in) + frameRead
+	if need <= cap(e.in) {
+		return nil
+	}
+	size := max(need, 2*cap(e.in))
+	if size > burstBuffer && e.room != nil {
+		e.large = true
+		if err := e.room(3 * size); err != nil {
+			return err
+		}
+	}
+	e.in = append(make([]byte, 0, size), e.in...)
+	return nil
+}
+
 // fill reads more of the body into the buffer.
 func (e *EventStream) fill() {
 	size := len(e.in)
-	e.in = append(e.in, make([]byte, frameRead)...)
-	n, err := e.body.Read(e.in[size:])
+	n, err := e.body.Read(e.in[size : size+frameRead])
 	e.in, e.err = e.in[:size+n], err
 }
 

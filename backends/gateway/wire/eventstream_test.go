@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -102,4 +103,46 @@ func FuzzEventStream(f *testing.F) {
 			}
 		}
 	})
+}
+
+// roomy is a body that accounts for memory.
+type roomy struct {
+	io.Reader
+	asked []int
+	limit int
+}
+
+func (r *roomy) Close() error { return nil }
+
+// Room implements Roomer.
+func (r *roomy) Room(size int) error {
+	if r.asked = append(r.asked, size); size > r.limit {
+		return io.ErrNoProgress
+	}
+	return nil
+}
+
+// TestEventStreamTakesMemory checks that large frames ask for memory as they arrive, whatever length they claim, and give
+// it back after them.
+func TestEventStreamTakesMemory(t *testing.T) {
+	t.Parallel()
+	small := frame(t, `{}`, ":message-type", "event", ":event-type", "small")
+	large := frame(t, `{"text":"`+strings.Repeat("x", 1<<20)+`"}`, ":message-type", "event", ":event-type", "large")
+	body := &roomy{Reader: bytes.NewReader(bytes.Join([][]byte{small, large, small}, nil)), limit: 16 << 20}
+	got, err := io.ReadAll(NewEventStream(body))
+	if err != nil || len(got) < 1<<20 {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	if most := slices.Max(body.asked); most < 3<<20 || most > 12<<20 || body.asked[len(body.asked)-1] != 0 {
+		t.Errorf("asked for %v", body.asked)
+	}
+	claimed := binary.BigEndian.AppendUint32(nil, MaxEvent)
+	body = &roomy{Reader: bytes.NewReader(append(claimed, make([]byte, 100)...)), limit: 16 << 20}
+	if _, err := io.ReadAll(NewEventStream(body)); err == nil || len(body.asked) != 0 {
+		t.Errorf("a length alone: %v, asked for %v", err, body.asked)
+	}
+	body = &roomy{Reader: bytes.NewReader(large), limit: 1 << 20}
+	if _, err := io.ReadAll(NewEventStream(body)); !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("without memory: %v", err)
+	}
 }

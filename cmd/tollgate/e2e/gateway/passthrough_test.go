@@ -169,6 +169,15 @@ func (e *everything) batch(r *http.Request, path string, answer func(int, any)) 
 		answer(200, map[string]any{"id": id, "object": "batch", "status": "in_progress"})
 		return
 	}
+	if id != "batch_1" { // as servers that are compatible with OpenAI's describe it
+		result := func(model string, usage string) string {
+			return `{"custom_id":"1","response":{"status_code":200,"body":{"model":"` + model + `","usage":` + usage + "}}}\n"
+		}
+		e.files["file-out-"+id] = []byte(result("gpt-5.4-mini-2026-03-17", `{"prompt_tokens":200000,"completion_tokens":0}`) +
+			result("gpt-5.4-mini", `{"prompt_tokens":200000,"completion_tokens":100000}`) + result("gpt-5.4-nano", `{"prompt_tokens":1000000,"completion_tokens":0}`))
+		answer(200, map[string]any{"id": id, "object": "batch", "status": "completed", "output_file_id": "file-out-" + id})
+		return
+	}
 	e.files["file-out-"+id] = []byte("{\"custom_id\":\"1\"}\n")
 	answer(200, map[string]any{
 		"id": id, "object": "batch", "status": "completed", "output_file_id": "file-out-" + id, "model": "gpt-5.4-mini-2026-03-17",
@@ -184,7 +193,9 @@ func TestPassThrough(t *testing.T) {
 	up := &everything{t: t, files: make(map[string][]byte), asked: make(map[string]int)}
 	server := httptest.NewServer(up)
 	t.Cleanup(server.Close)
-	g := e2e.NewGateway(t, "\t\tcatalog {\n\t\t\talias gpt-4o openai/gpt-5.4-mini\n\t\t\tprovider openai {\n\t\t\t\tbase_url "+server.URL+"/v1\n\t\t\t\tapi_key "+operatorSecret+"\n\t\t\t}\n\t\t}",
+	claude := httptest.NewServer(&messageBatches{t: t, asked: make(map[string]int)})
+	t.Cleanup(claude.Close)
+	g := e2e.NewGateway(t, "\t\tcatalog {\n\t\t\talias gpt-4o openai/gpt-5.4-mini\n\t\t\talias smart anthropic/claude-sonnet-5-5\n\t\t\tprovider anthropic {\n\t\t\t\tbase_url "+claude.URL+"/v1\n\t\t\t\tapi_key "+operatorSecret+"\n\t\t\t}\n\t\t\tprovider openai {\n\t\t\t\tbase_url "+server.URL+"/v1\n\t\t\t\tapi_key "+operatorSecret+"\n\t\t\t}\n\t\t}",
 		"\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tclaude_names\n\t\t}\n\t}\n")
 	env := append(make([]string, 0, 4), "TOLLGATE_URL="+g.Base)
 	for _, u := range []struct {
@@ -205,8 +216,9 @@ func TestPassThrough(t *testing.T) {
 		t.Error("the provider was asked for everybody's files")
 	}
 
-	// 12 characters at 0.000015, 60 seconds at 0.0001 twice, the batch at half the price of the model.
-	want := map[string]int64{"audio": 180 + 2*6000, "images": 0, "moderations": 0, "files": 0, "batches": (750_000 + 450_000) / 2}
+	// 12 characters at 0.000015, 60 seconds at 0.0001 twice, the batches at half the price of their models.
+	openai := (750_000 + 450_000 + 300_000 + 450_000 + 200_000) / 2
+	want := map[string]int64{"audio": 180 + 2*6000, "images": 0, "moderations": 0, "files": 0, "batches": int64(openai) + claudeCost}
 	ledger := spending.NewLedger(g.DB(), zap.NewNop(), time.Now)
 	e2e.Eventually(t, 30*time.Second, "the usage log", func() error {
 		records, err := ledger.Recent(t.Context(), "alice", 0, 500)
@@ -225,8 +237,8 @@ func TestPassThrough(t *testing.T) {
 				return fmt.Errorf("%s cost %d, want %d", surface, got[surface], cost)
 			}
 		}
-		if charges != 1 {
-			return fmt.Errorf("the batch was charged %d times", charges)
+		if charges != 4 { // by batch and model
+			return fmt.Errorf("the batches were charged %d times", charges)
 		}
 		return nil
 	})

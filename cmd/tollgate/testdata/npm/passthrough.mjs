@@ -99,7 +99,7 @@ test('files and batches', async () => {
   assert.equal((await alice.files.retrieve(file.id)).bytes, lines.size);
   await assert.rejects(bob.files.retrieve(file.id), status(404));
   await assert.rejects(bob.batches.create({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }), status(404));
-  await assert.rejects(bound.batches.create({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }), status(403));
+  await assert.rejects(bound.batches.create({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }), status(404));
   const batch = await alice.batches.create({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' });
   assert.equal(batch.status, 'in_progress');
   await assert.rejects(bob.batches.retrieve(batch.id), status(404));
@@ -116,4 +116,57 @@ test('files and batches', async () => {
   assert.equal((await alice.batches.list()).data.length, 1);
   assert.equal((await alice.files.delete(file.id)).deleted, true);
   await assert.rejects(alice.files.retrieve(file.id), status(404));
+});
+
+const request = (id, model) => JSON.stringify({ custom_id: id, method: 'POST', url: '/v1/chat/completions', body: { model, messages: [] } });
+const made = async (client, ...models) => {
+  const file = await client.files.create({ file: await toFile(Buffer.from(models.map((m, i) => request(`r${i}`, m)).join('\n')), 'in.jsonl'), purpose: 'batch' });
+  return client.batches.create({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' });
+};
+
+test('models in the file of a batch', async () => {
+  await assert.rejects(made(alice, 'gpt-5.4-mini', 'gpt-4o'), (e) => e.status === 400 && /line 2 of the file.*write "gpt-5.4-mini"/.test(e.message) || assert.fail(e));
+  await assert.rejects(made(alice, 'openai/gpt-5.4-nano'), (e) => e.status === 400 && /write "gpt-5.4-nano"/.test(e.message) || assert.fail(e));
+  await assert.rejects(made(alice, 'keychain-low'), (e) => e.status === 400 && /is a tier/.test(e.message) || assert.fail(e));
+  await assert.rejects(made(bound, 'gpt-5.4-nano', 'gpt-5.4-mini'), (e) => e.status === 403 && /line 2 of the file.*allowed_models/.test(e.message) || assert.fail(e));
+  assert.equal((await made(bound, 'gpt-5.4-nano')).status, 'in_progress');
+});
+
+test('a batch that states no usage', async () => {
+  const batch = await made(alice, 'gpt-5.4-mini', 'gpt-5.4-nano');
+  let done = batch;
+  for (let i = 0; i < 5 && done.status !== 'completed'; i++) done = await alice.batches.retrieve(batch.id);
+  assert.equal(done.usage, undefined);
+  assert.equal((await (await alice.files.content(done.output_file_id)).text()).trim().split('\n').length, 3);
+  await alice.files.delete(done.output_file_id); // the cost is read from it before
+});
+
+test('message batches', async () => {
+  const claude = new Anthropic({ baseURL: url, apiKey: process.env.TOLLGATE_KEY, maxRetries: 0 });
+  const params = (model) => ({ model, max_tokens: 20, messages: [{ role: 'user', content: 'hi' }] });
+  const requests = [{ custom_id: 'a', params: params('smart') }, { custom_id: 'b', params: params('anthropic/claude-sonnet-5-5') }, { custom_id: 'c', params: params('claude-haiku-new') }];
+  const create = (client, ...models) => client.messages.batches.create({ requests: models.map((m, i) => ({ custom_id: `r${i}`, params: params(m) })) });
+  await assert.rejects(create(claude, 'smart', 'gpt-5.4-mini'), (e) => e.status === 400 && e.error.type === 'error' && /requests.1: .*openai\/gpt-5.4-mini/.test(e.message) || assert.fail(e));
+  const carol = new Anthropic({ baseURL: url, apiKey: process.env.TOLLGATE_BOUND_KEY, maxRetries: 0 });
+  await assert.rejects(create(carol, 'smart'), status(403));
+  const batch = await claude.messages.batches.create({ requests });
+  assert.equal(batch.processing_status, 'in_progress');
+  assert.equal(batch.request_counts.processing, 3);
+  await assert.rejects(carol.messages.batches.retrieve(batch.id), status(404));
+  await assert.rejects(carol.messages.batches.results(batch.id), status(404));
+  let done = batch;
+  for (let i = 0; i < 5 && done.processing_status !== 'ended'; i++) done = await claude.messages.batches.retrieve(batch.id);
+  assert.equal(done.results_url, `${url}/v1/messages/batches/${batch.id}/results`);
+  const said = [];
+  for await (const result of await claude.messages.batches.results(batch.id)) said.push(`${result.custom_id} ${result.result.type} ${result.result.message?.model}`);
+  assert.deepEqual(said, ['a succeeded claude-sonnet-5-5', 'b succeeded claude-sonnet-5-5', 'c errored undefined']);
+  const listed = [];
+  for await (const b of claude.messages.batches.list({ limit: 1 })) listed.push(b.id);
+  assert.deepEqual(listed, [batch.id]);
+  for await (const b of carol.messages.batches.list()) assert.fail('carol sees ' + b.id);
+  assert.ok((await alice.batches.list()).data.every((b) => b.object === 'batch'));
+  const other = await create(claude, 'smart');
+  assert.equal((await claude.messages.batches.cancel(other.id)).processing_status, 'canceling');
+  assert.equal((await claude.messages.batches.delete(batch.id)).type, 'message_batch_deleted');
+  await assert.rejects(claude.messages.batches.retrieve(batch.id), status(404));
 });

@@ -1,0 +1,116 @@
+package credentials
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+)
+
+// azureMetadata is the address of Azure's metadata service on a virtual machine.
+const azureMetadata = "http://169.254.169.254"
+
+// azureWorkload is the identity that Azure gives to a machine, an app or a pod. Its tokens come from where the
+// environment says, in the order of Microsoft's own libraries: from Entra ID for the token of a Kubernetes service
+// account, from the identity endpoint of App Service, Functions and Container Apps, or else from the metadata service
+// of the virtual machine. AZURE_CLIENT_ID chooses between several identities.
+type azureWorkload struct {
+	environment func(string) string
+}
+
+// token implements grant.
+func (w *azureWorkload) token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error) {
+	endpoint, secret := w.environment("IDENTITY_ENDPOINT"), w.environment("IDENTITY_HEADER")
+	switch {
+	case w.environment("AZURE_FEDERATED_TOKEN_FILE") != "":
+		return w.federated(ctx, p)
+	case endpoint == "":
+		base := cmp.Or(w.environment("AZURE_POD_IDENTITY_AUTHORITY_HOST"), azureMetadata)
+		return w.managed(ctx, p, strings.TrimRight(base, "/")+"/metadata/identity/oauth2/token", "2018-02-01",
+			"Metadata", "true", "the metadata service of Azure")
+	case secret == "":
+		return nil, &Error{
+			Message: "IDENTITY_ENDPOINT is set without IDENTITY_HEADER, as by Azure Arc, whose identities are not supported",
+		}
+	}
+	return w.managed(ctx, p, endpoint, "2019-08-01", "X-Identity-Header", secret, "the server of IDENTITY_ENDPOINT")
+}
+
+// federated exchanges the token of a Kubernetes service account for one of the application that trusts it.
+func (w *azureWorkload) federated(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error) {
+	const variable = "AZURE_FEDERATED_TOKEN_FILE"
+	tenant, client := w.environment("AZURE_TENANT_ID"), w.environment("AZURE_CLIENT_ID")
+	if !tenantPattern.MatchString(tenant) || client == "" {
+		return nil, &Error{Message: variable + " is set, but AZURE_TENANT_ID or AZURE_CLIENT_ID is not"}
+	}
+	assertion, err := tokenFile(w.environment(variable), variable)
+	if err != nil {
+		return nil, err
+	}
+	config := clientcredentials.Config{
+		ClientID: client, Scopes: []string{p.TokenScope}, AuthStyle: oauth2.AuthStyleInParams,
+		TokenURL: strings.ReplaceAll(p.TokenURL, "{tenant}", url.PathEscape(tenant)),
+		EndpointParams: url.Values{
+			"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
+			"client_assertion":      {assertion},
+		},
+	}
+	token, err := config.Token(ctx)
+	if err != nil {
+		failed := explain(err)
+		failed.Refused = false // the file gets another token before this one ends
+		return nil, failed
+	}
+	return token, nil
+}
+
+// managed gets a token of a managed identity from a server on the machine.
+func (w *azureWorkload) managed(
+	ctx context.Context, p *catalog.Provider, endpoint, version, header, value, who string,
+) (*oauth2.Token, error) {
+	address, err := url.Parse(endpoint)
+	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
+		return nil, &Error{Message: who + " has an address in the environment that is none"}
+	}
+	query := address.Query()
+	query.Set("api-version", version)
+	query.Set("resource", strings.TrimSuffix(p.TokenScope, "/.default"))
+	if id := w.environment("AZURE_CLIENT_ID"); id != "" {
+		query.Set("client_id", id)
+	}
+	address.RawQuery = query.Encode()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return nil, &Error{Message: who + " has an address in the environment that is none"}
+	}
+	r.Header.Set(header, value)
+	body, err := exchange(metadata, r, who, func(body []byte) string { return gjson.GetBytes(body, "error").Str })
+	if err != nil {
+		return nil, err
+	}
+	return parseManaged(body, who)
+}
+
+// parseManaged reads the answer of a server for managed identities, whose numbers may be texts.
+func parseManaged(body []byte, who string) (*oauth2.Token, error) {
+	token := gjson.GetBytes(body, "access_token").Str
+	if token == "" || !gjson.ValidBytes(body) {
+		return nil, &Error{Message: who + " gave no token"}
+	}
+	var expiry time.Time
+	const year = 366 * 24 * 3600
+	if at := gjson.GetBytes(body, "expires_on").Int(); at > 0 && at < 1<<40 {
+		expiry = time.Unix(at, 0)
+	} else if life := gjson.GetBytes(body, "expires_in").Int(); life > 0 && life < year {
+		expiry = time.Now().Add(time.Duration(life) * time.Second)
+	}
+	return &oauth2.Token{AccessToken: token, Expiry: expiry}, nil
+}

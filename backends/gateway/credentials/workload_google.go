@@ -1,0 +1,37 @@
+package credentials
+
+import (
+	"context"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+)
+
+// googleWorkload is the identity that Google Cloud gives to a machine or a pod. Its tokens come from the metadata
+// server, whose address GCE_METADATA_HOST replaces.
+type googleWorkload struct{}
+
+// token implements grant. The library knows no context, so a request that is given up goes on until the metadata server
+// answers or the library's own timeout ends it.
+func (googleWorkload) token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error) {
+	type result struct {
+		token *oauth2.Token
+		err   error
+	}
+	fetched := make(chan result, 1)
+	go func() {
+		token, err := google.ComputeTokenSource("", p.TokenScope).Token()
+		fetched <- result{token, err}
+	}()
+	select {
+	case r := <-fetched:
+		if r.err != nil {
+			return nil, &Error{Message: "the metadata server gave no token: the gateway may not run in Google Cloud, or without a service account"}
+		}
+		return r.token, nil
+	case <-ctx.Done():
+		return nil, &Error{Message: "the metadata server did not answer in time"}
+	}
+}

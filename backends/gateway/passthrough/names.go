@@ -1,0 +1,199 @@
+package passthrough
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Names turns the models that the requests of a batch name into the names that its provider uses.
+type Names struct {
+	Catalog  *catalog.Catalog
+	Account  *keychain.Account
+	TeamID   string
+	Provider string
+	// Forbids returns the list of allowed models, named for people, from which a candidate is missing, and an empty
+	// string if the sender may use it. A nil Forbids allows all candidates.
+	Forbids func(c *keychain.Candidate) (list string)
+}
+
+// Of returns the provider's name of a model. A name that neither the catalog nor an alias has is the provider's own.
+// Errors are *apierror.Error with status 400 for a tier and for the model of another provider, and 403 for a model that
+// the sender may not use.
+func (n *Names) Of(name string) (string, error) {
+	routing := n.Account.RoutingFor(n.Catalog, n.TeamID)
+	target := routing.Resolve(name)
+	id, own := strings.CutPrefix(target, n.Provider+"/")
+	c, known := routing.Entry(target)
+	if _, has := n.Catalog.Model(n.Provider, target); !known && !has {
+		for _, named := range routing.Named(target) {
+			if !known || named.Provider.Code == n.Provider {
+				c, known = named, true
+			}
+		}
+	}
+	switch {
+	case strings.HasPrefix(target, catalog.TierPrefix):
+		return "", apierror.New(http.StatusBadRequest, "invalid_value",
+			"the model %q is a tier, and a batch is worked on by one provider: name a model of %s", name, n.Provider)
+	case known && (c.Custom || c.Provider.Code != n.Provider):
+		return "", n.elsewhere(name, c.Entry)
+	case known:
+		id = c.Model.ID
+	case !own:
+		if code, _, ok := strings.Cut(target, "/"); ok {
+			if _, ok := n.Catalog.Provider(code); ok {
+				return "", n.elsewhere(name, target)
+			}
+		}
+		id = target
+	}
+	if !known {
+		if c, known = routing.Entry(n.Provider + "/" + id); !known {
+			c = n.Account.CandidateFor(n.Catalog, n.TeamID, n.Provider, id)
+		}
+	}
+	if n.Forbids == nil {
+		return id, nil
+	}
+	list := "the models of your provider keys"
+	if c != nil {
+		list = n.Forbids(c)
+	}
+	if list != "" {
+		return "", apierror.New(http.StatusForbidden, "permission_denied", "the model %q is not one of %s", name, list)
+	}
+	return id, nil
+}
+
+func (n *Names) elsewhere(name, entry string) error {
+	return apierror.New(http.StatusBadRequest, "invalid_value",
+		"the model %q is %s, but the batch goes to %s, which has other models", name, wire.Mask(entry, 200), n.Provider)
+}
+
+// Input checks the models in the file that a batch is made from. The file is written to it; a line at a time is held in
+// memory. The provider reads the file itself, so that its names must be the provider's.
+type Input struct{ lines }
+
+// NewInput returns a check. grow is called before more memory is used, with the size that is needed in all.
+func NewInput(names *Names, grow func(size int64) error) *Input {
+	i := new(Input)
+	i.grow = grow
+	i.line = func(number int, text []byte) error {
+		if !gjson.ValidBytes(text) || text[0] != '{' {
+			return apierror.New(http.StatusBadRequest, "invalid_json", "line %d of the file is no JSON object", number)
+		}
+		model, err := modelIn(gjson.ParseBytes(text), "body")
+		if err == nil {
+			var name string
+			if name, err = names.Of(model.Str); err == nil && name != model.Str {
+				err = apierror.New(http.StatusBadRequest, "invalid_value",
+					"the model %q is a name of this gateway, which %s does not know: write %q", model.Str, names.Provider, name)
+			}
+		}
+		return place(err, "line %d of the file: ", number)
+	}
+	return i
+}
+
+// place puts words before the message of an error.
+func place(err error, format string, number int) error {
+	if e, ok := apierror.From(err); ok {
+		placed := apierror.New(e.Status, e.Code, format+"%s", number, e.Message)
+		return placed
+	}
+	return err
+}
+
+// modelIn returns the model of a request in a batch, which is the member body or params of an object. Repeated members
+// are refused, because the gateway and the provider might read different ones.
+func modelIn(request gjson.Result, member string) (model gjson.Result, err error) {
+	body, err := only(request, member)
+	if err != nil {
+		return model, err
+	}
+	if model, err = only(body, "model"); err != nil {
+		return model, err
+	}
+	if model.Type != gjson.String || model.Str == "" || len(model.Str) > maxModel {
+		return model, apierror.New(http.StatusBadRequest, "invalid_value", "%s.model must be a text of 1 to %d bytes", member,
+			maxModel)
+	}
+	return model, nil
+}
+
+// only returns a member of an object that occurs once at most.
+func only(object gjson.Result, member string) (found gjson.Result, err error) {
+	if !object.IsObject() {
+		return found, nil
+	}
+	object.ForEach(func(key, value gjson.Result) bool {
+		if key.Str != member {
+			return true
+		}
+		if found.Exists() {
+			err = apierror.New(http.StatusBadRequest, "invalid_value", "%s is given twice", member)
+			return false
+		}
+		found = value
+		return true
+	})
+	return found, err
+}
+
+// Rename returns the body of a request that creates a batch of messages, with the provider's name of each model. grow
+// is called before more memory is used. Errors are *apierror.Error.
+func Rename(body []byte, names *Names, grow func(size int64) error) ([]byte, error) {
+	requests, err := only(gjson.ParseBytes(body), "requests")
+	if err != nil {
+		return nil, err
+	}
+	if !requests.IsArray() {
+		return body, nil // the provider says what is wrong
+	}
+	type change struct {
+		from, to int
+		name     string
+	}
+	var changes []change
+	number := 0
+	requests.ForEach(func(_, request gjson.Result) bool {
+		var model gjson.Result
+		if model, err = modelIn(request, "params"); err == nil {
+			var name string
+			if name, err = names.Of(model.Str); err == nil && name != model.Str {
+				changes = append(changes, change{model.Index, model.Index + len(model.Raw), name})
+			}
+		}
+		err = place(err, "requests.%d: ", number)
+		number++
+		return err == nil
+	})
+	if err != nil || len(changes) == 0 {
+		return body, err
+	}
+	var out bytes.Buffer
+	size := len(body)
+	for _, c := range changes {
+		size += 6*len(c.name) + 2
+	}
+	if err := grow(int64(size)); err != nil {
+		return nil, err
+	}
+	out.Grow(size)
+	end := 0
+	for _, c := range changes {
+		out.Write(body[end:c.from])
+		out.Write(gjson.AppendJSONString(nil, c.name))
+		end = c.to
+	}
+	out.Write(body[end:])
+	return out.Bytes(), nil
+}

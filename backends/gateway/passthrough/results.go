@@ -1,0 +1,94 @@
+package passthrough
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// Results sums what the requests of a batch have used, by model. The file with the results is written to it; a line at
+// a time is held in memory. Each result is priced by itself, because prices may depend on its length.
+type Results struct {
+	lines
+	catalog *catalog.Catalog
+	batch   *keychain.Object
+	now     time.Time
+	rows    map[string]*spending.Record
+}
+
+// NewResults returns an empty sum for a batch. grow is called before more memory is used, with the size that is needed
+// in all.
+func NewResults(cat *catalog.Catalog, o *keychain.Object, now time.Time, grow func(size int64) error) *Results {
+	r := &Results{catalog: cat, batch: o, now: now, rows: make(map[string]*spending.Record)}
+	r.grow, r.line = grow, r.add
+	return r
+}
+
+// maxModels limits the rows of one batch. The last row counts the results of all further models, at no known price.
+const maxModels = 100
+
+// add adds a result. Lines of requests that have failed have no usage, and count nothing.
+func (r *Results) add(_ int, line []byte) error {
+	if !gjson.ValidBytes(line) {
+		return nil
+	}
+	answer := gjson.GetBytes(line, "response.body")
+	if !answer.IsObject() {
+		answer = gjson.GetBytes(line, "result.message")
+	}
+	var u wire.Usage
+	if usage := answer.Get("usage"); usage.IsObject() {
+		read(usage, &u)
+	}
+	if !u.Known {
+		return nil
+	}
+	name := answer.Get("model").Str
+	m := modelOf(r.catalog, r.batch.Provider, name)
+	if m != nil {
+		name = m.ID
+	}
+	sum := r.rows[name]
+	if sum == nil {
+		if len(r.rows) >= maxModels {
+			name, m = "", nil
+			sum = r.rows[name]
+		}
+		if sum == nil {
+			first := row(r.batch, name, r.now)
+			first.CostKnown = true
+			sum = &first
+			r.rows[name] = sum
+		}
+	}
+	add(sum, &u)
+	if m == nil {
+		sum.CostKnown = false
+		return nil
+	}
+	cost, known := price(m, &u)
+	sum.CostMicroUSD += cost
+	sum.CostKnown = sum.CostKnown && known
+	return nil
+}
+
+// Charge returns the rows of the usage log, one for each model. There is one without tokens if nothing was used.
+func (r *Results) Charge() []spending.Record {
+	var rows []spending.Record
+	for _, name := range slices.Sorted(maps.Keys(r.rows)) {
+		rows = append(rows, *r.rows[name])
+	}
+	if len(rows) == 0 {
+		none := row(r.batch, "", r.now)
+		none.CostKnown = true
+		rows = append(rows, none)
+	}
+	return rows
+}

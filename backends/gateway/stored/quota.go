@@ -1,0 +1,106 @@
+package stored
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// How long the size of what an owner has stored is believed before it is added up again: while there is room, and when
+// there is none. What this process stores meanwhile is added to it; what other nodes store is not.
+const (
+	sizeKept = time.Minute
+	fullKept = time.Second
+	maxSizes = 10_000 // owners whose size is remembered
+)
+
+// occupied is the size of what an owner has stored.
+type occupied struct {
+	bytes int64
+	at    time.Time // when it was added up
+}
+
+// codeFull is the code of the error for an owner whose quota is used up.
+const codeFull = "storage_full"
+
+// storageFull returns the error for an owner whose quota is used up.
+func storageFull(owner string, o *Options) *apierror.Error {
+	kind, _, _ := strings.Cut(owner, " ")
+	e := apierror.New(http.StatusBadRequest, codeFull,
+		"this %s has no room for more: it may store %s of responses and conversations; delete some "+
+			`(DELETE /v1/responses/{id}, /v1/conversations/{id}), or send "store": false`,
+		kind, humanize.IBytes(uint64(max(o.Quota, 0))))
+	e.NoRetry = true
+	return e
+}
+
+// room returns an error with the status 400 if an owner may not store so many bytes more, or an error of the database.
+func (s *Service) room(ctx context.Context, owner string, size int64, o *Options) error {
+	now := s.now()
+	s.mu.Lock()
+	known, ok := s.sizes[owner]
+	s.mu.Unlock()
+	believed := sizeKept
+	if known.bytes+size > o.Quota {
+		believed = fullKept
+	}
+	if !ok || now.Sub(known.at) >= believed {
+		var err error
+		if known.bytes, err = s.addUp(ctx, owner); err != nil {
+			return err
+		}
+		known.at = now
+		s.mu.Lock()
+		if len(s.sizes) >= maxSizes {
+			clear(s.sizes)
+		}
+		s.sizes[owner] = known
+		s.mu.Unlock()
+	}
+	if known.bytes+size > o.Quota {
+		return storageFull(owner, o)
+	}
+	return nil
+}
+
+// took adds bytes that an owner has stored.
+func (s *Service) took(owner string, size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.sizes[owner]; ok {
+		known.bytes += size
+		s.sizes[owner] = known
+	}
+}
+
+// freed forgets the size of what an owner has stored, since some of it was deleted.
+func (s *Service) freed(owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sizes, owner)
+}
+
+// addUp returns the size of what an owner has stored: responses, the events of streams that can be resumed, and items
+// of conversations.
+func (s *Service) addUp(ctx context.Context, owner string) (total int64, err error) {
+	err = s.read(ctx, func(c store.Conn) error {
+		for _, table := range [...]string{
+			`gateway_responses WHERE owner = ?`, `gateway_response_events WHERE owner = ?`,
+			`gateway_conversation_items WHERE conversation IN (SELECT id FROM gateway_conversations WHERE owner = ?)`,
+		} {
+			var size int64
+			if err := c.Row(`SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM `+table, owner).Scan(&size); err != nil {
+				return err
+			}
+			total += size
+		}
+		return nil
+	})
+	return total, err
+}

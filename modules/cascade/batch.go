@@ -1,0 +1,289 @@
+package cascade
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/passthrough"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Bounds of the job that charges batches whose clients do not ask for them again.
+const (
+	chargeEvery = time.Minute
+	chargeRows  = 20
+	// readTime limits how long it may take to read the file of a batch from its provider.
+	readTime = 10 * time.Minute
+	// givenUp is the age at which a batch whose cost could not be found out is charged without one. Providers keep
+	// results for a shorter time.
+	givenUp = 40 * 24 * time.Hour
+)
+
+// names returns the rules for the models that the requests of a batch name.
+func (p *passing) names(provider string) *passthrough.Names {
+	return &passthrough.Names{
+		Catalog: p.catalog, Account: p.ask.Account, TeamID: p.ask.TeamID, Provider: provider, Forbids: p.ask.Forbids,
+	}
+}
+
+// rename sets the body of a request that creates a batch of messages, with the provider's name of each model.
+func (p *passing) rename(ctx context.Context, body []byte) error {
+	f := p.ask.Forward
+	grow := func(size int64) error { return p.grow(ctx, size) }
+	body, err := passthrough.Rename(body, p.names(f.Pinned.Provider.Code), grow)
+	f.Body = func(string) (passthrough.Reader, int64, error) {
+		return io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	}
+	return err
+}
+
+// grow takes memory from the budget of all requests.
+func (p *passing) grow(ctx context.Context, size int64) error {
+	if err := p.share.Grow(ctx, size); err != nil {
+		return apierror.Unavailable("memory for this batch", err)
+	}
+	return nil
+}
+
+// edit returns the description of an object as the client gets it: the address of results is one of this gateway.
+func (p *passing) edit(answer []byte) []byte {
+	const member = "results_url"
+	if p.endpoint.Object != keychain.ObjectMessageBatch || gjson.GetBytes(answer, member).Type != gjson.String {
+		return answer
+	}
+	address := p.self + "/v1/messages/batches/" + gjson.GetBytes(answer, "id").Str + "/results"
+	if edited, err := sjson.SetBytes(answer, member, address); err == nil {
+		return edited
+	}
+	return answer
+}
+
+// check reads the models in the file that a new batch is made from. Before an object is deleted that the cost of a
+// batch is read from, check charges the batch. Errors are *apierror.Error.
+func (p *passing) check(ctx context.Context) error {
+	switch {
+	case p.input == nil:
+		return nil
+	case p.endpoint.MakesBatch():
+		ctx, cancel := context.WithTimeout(ctx, readTime)
+		defer cancel()
+		input := passthrough.NewInput(p.names(p.input.Provider), func(size int64) error { return p.grow(ctx, size) })
+		return p.read(ctx, passthrough.InputFile(p.input.ID), p.input, p.input.ID, input)
+	case p.input.IsBatch():
+		return p.chargeFirst(ctx, p.input)
+	case p.input.Batch != "":
+		batch, err := p.kept.Keychain.FindObject(ctx, p.ask.User, p.ask.TeamID, keychain.ObjectBatch, p.input.Batch)
+		if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return p.chargeFirst(ctx, &batch)
+	}
+	return nil
+}
+
+// chargeFirst charges a batch that has ended, or returns an error with the status 409.
+func (p *passing) chargeFirst(ctx context.Context, batch *keychain.Object) error {
+	if batch.Charged {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	one := *p
+	one.endpoint, one.waits = passthrough.Description(batch), true
+	description := one.fetch(ctx, batch)
+	if description != nil && !passthrough.Done(description) {
+		return nil // the provider says that it cannot be deleted, or its results are not in the file
+	}
+	now, err := p.kept.Keychain.FindObject(ctx, batch.UserID, batch.TeamID, batch.Kind, batch.ID)
+	if err == nil && !now.Charged {
+		return apierror.New(http.StatusConflict, "batch_not_charged",
+			"the cost of the batch %s could not be read yet: try again in a minute", batch.ID)
+	}
+	return err
+}
+
+// read writes a file that a provider has into a sum or a check, as it arrives. o is an object that the provider key of
+// the file has made.
+func (p *passing) read(
+	ctx context.Context, row *passthrough.Endpoint, o *keychain.Object, id string, into io.WriteCloser,
+) error {
+	one := *p
+	one.endpoint = row
+	c := one.candidate(o.Provider, o.ProviderKey)
+	if c == nil {
+		return apierror.New(http.StatusNotFound, "not_found", "the provider key of %s serves its owner no longer", id)
+	}
+	ask := *p.ask
+	ask.Lease = nil // it belongs to the request of the client
+	ask.Forward = &cascade.Forward{
+		Surface: row.Surface, Method: row.Method, Endpoint: row.Name, Path: row.Below(id), Pinned: c,
+	}
+	w := &pouring{header: make(http.Header), into: into}
+	_, err := p.engine(p.kept).Answer(ctx, w, &ask)
+	switch {
+	case w.failed != nil:
+		return w.failed
+	case err != nil:
+		return err
+	case ask.Forward.Broken:
+		return errors.New("the provider broke the file off")
+	}
+	return into.Close()
+}
+
+// pouring is a http.ResponseWriter that writes the body into a sum or a check.
+type pouring struct {
+	header http.Header
+	into   io.Writer
+	failed error
+}
+
+func (w *pouring) Header() http.Header { return w.header }
+
+func (w *pouring) WriteHeader(int) {}
+
+func (w *pouring) Write(text []byte) (int, error) {
+	n, err := w.into.Write(text)
+	if err != nil {
+		w.failed = err
+	}
+	return n, err
+}
+
+// charge charges a batch that has ended. If its description does not tell the cost, its results are read. Unless p
+// waits for that, they are read after charge has returned.
+func (p *passing) charge(ctx context.Context, o *keychain.Object, description []byte) error {
+	record, exact := passthrough.Charge(p.catalog, o, description, time.Now())
+	row, id := passthrough.Content(o, description)
+	switch {
+	case exact, row == nil:
+		return p.book(ctx, o, record)
+	case !p.waits:
+		p.later(ctx, o)
+		return nil
+	}
+	results := passthrough.NewResults(p.catalog, o, time.Now(), func(size int64) error { return p.grow(ctx, size) })
+	err := p.read(ctx, row, o, id, results)
+	if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
+		p.logger.Warn("the cost of a batch is not known, because its results are gone", zap.String("batch", o.ID),
+			zap.String("user", o.UserID))
+		return p.book(ctx, o, record)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			p.logger.Warn("the results of a batch could not be read, which is tried again", zap.String("batch", o.ID),
+				zap.String("user", o.UserID), zap.Error(err))
+		}
+		return nil
+	}
+	return p.book(ctx, o, results.Charge()...)
+}
+
+// book writes the cost of a batch into the usage log, unless another node or request has done so.
+func (p *passing) book(ctx context.Context, o *keychain.Object, records ...spending.Record) error {
+	first, err := p.kept.Keychain.ChargeObject(ctx, o)
+	if err != nil || !first {
+		return err
+	}
+	for i := range records {
+		p.kept.Usage.Add(records[i])
+	}
+	return nil
+}
+
+// later reads the results of a batch in the background. While another batch is read, nothing is done: the job comes to
+// it within minutes.
+func (p *passing) later(ctx context.Context, o *keychain.Object) {
+	select {
+	case p.reading <- struct{}{}:
+	default:
+		return
+	}
+	release := p.app.Acquire()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
+	known, job := *o, p.job(o, p.ask.Account)
+	go func() {
+		defer release()
+		defer func() { <-p.reading }()
+		defer cancel()
+		defer job.share.Free()
+		job.fetch(ctx, &known)
+	}()
+}
+
+// job returns what is needed to charge a batch without a client.
+func (p *passing) job(o *keychain.Object, account *keychain.Account) *passing {
+	share := p.app.MemoryBudget().Share(o.UserID)
+	return &passing{
+		Handler: p.Handler, endpoint: passthrough.Description(o), kept: p.kept, catalog: p.app.Catalog(), waits: true,
+		share: &share,
+		ask: &cascade.Request{
+			ID: wire.NewID("req_"), User: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Account: account,
+		},
+	}
+}
+
+// chargeBatches charges batches that have ended, until ctx ends.
+func (h *Handler) chargeBatches(ctx context.Context) {
+	ticker := time.NewTicker(chargeEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		h.chargeSome(ctx, time.Now().Add(-chargeEvery))
+	}
+}
+
+// chargeSome requests the descriptions of batches that nobody has asked for since a time, and charges those that have
+// ended.
+func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
+	defer h.app.Acquire()()
+	kept, err := h.app.Gateway()
+	if err != nil {
+		return
+	}
+	objects, err := kept.Keychain.UnchargedObjects(ctx, before, chargeRows)
+	if err != nil {
+		return // the database reports the error itself
+	}
+	all := &passing{Handler: h, kept: kept}
+	for i := range objects {
+		o := &objects[i]
+		account, err := kept.Keychain.Account(ctx, o.UserID)
+		if err != nil {
+			return
+		}
+		if all.job(o, account).chargeOne(ctx, o) != nil {
+			return
+		}
+	}
+}
+
+// chargeOne charges a batch if it has ended, or if nothing was heard of it for so long that it is given up.
+func (p *passing) chargeOne(ctx context.Context, o *keychain.Object) error {
+	defer p.share.Free()
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	if p.fetch(ctx, o); time.Since(o.CreatedAt) < givenUp {
+		return nil
+	}
+	return p.book(ctx, o, passthrough.Unknown(o, time.Now()))
+}
