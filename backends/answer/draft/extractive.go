@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/question"
@@ -22,12 +23,12 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 	if v != nil {
 		return ofValue(q, v)
 	}
-	body := formula.Plainly(q.Body)
+	body := q.Inquiry.Plain
 	if Verdict(q.Body) { // no sentence of a document says yes or no
 		return Draft{}
 	}
-	switch w := formula.Parse(q.Body); {
-	case w.Op == formula.Share || w.Op == formula.Average: // some documents state them in words
+	switch w := q.Inquiry; {
+	case w.Op == inquiry.Share || w.Op == inquiry.Average: // some documents state them in words
 		return ofText(body, passages, saidCover, sharing)
 	case computed(w):
 		return Draft{}
@@ -46,11 +47,11 @@ var verdict = regexp.MustCompile(`(?i)(?:^\W*|^(?:looking|based|in|for|as|consid
 var shareOf = regexp.MustCompile(`(?i)\b(?:what|which) (?:share|percentage|percent|proportion|fraction)\b`)
 
 // computed reports whether a question wants a figure that sentences seldom state.
-func computed(w formula.Want) bool {
+func computed(w *inquiry.Inquiry) bool {
 	switch w.Op { //nolint:exhaustive // the others are said by sentences too
-	case formula.Sum, formula.Ratio, formula.CAGR, formula.Count, formula.Where, formula.Years, "":
+	case inquiry.Sum, inquiry.Ratio, inquiry.Annual, inquiry.Count, inquiry.Where, inquiry.Years, "":
 		return true
-	case formula.Difference, formula.Change:
+	case inquiry.Change, inquiry.Growth:
 		return len(w.Periods) > 1
 	}
 	return false
@@ -126,7 +127,7 @@ func marksOf(v *formula.Value) (marks []int) {
 // unscaled reports whether a value is an amount whose unit is unknown.
 func unscaled(v *formula.Value) bool {
 	for _, f := range v.Figures {
-		if f.Unit == kernel.NoUnit && f.Currency == "" && f.Step < 10 && v.Op != formula.Count && math.Abs(f.Value) >= 100 {
+		if f.Unit == kernel.NoUnit && f.Currency == "" && f.Step < 10 && v.Op != inquiry.Count && math.Abs(f.Value) >= 100 {
 			return true
 		}
 	}

@@ -5,10 +5,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-func (w Want) aggregate(f *finder) *Value {
+func (w want) aggregate(f *finder) *Value {
 	periods := w.Periods
 	if w.Range && len(periods) == 2 && periods[0].End == "" && periods[1].End == "" {
 		low, high := periods[0].Year, periods[1].Year
@@ -54,7 +55,7 @@ func (w Want) aggregate(f *finder) *Value {
 	}
 	result := kernel.Figure{Value: total, Step: step, Unit: points[0].Unit, Currency: points[0].Currency}
 	v.Label, v.Formula = "sum of "+s.Title()+w.when(points), strings.Join(names, " + ")
-	if w.Op == Average {
+	if w.Op == inquiry.Average {
 		result.Value /= float64(len(points))
 		for i := 0; i < 2 && math.Abs(math.Remainder(result.Value, result.Step)) > result.Step*1e-6; i++ {
 			result.Step /= 10
@@ -64,14 +65,14 @@ func (w Want) aggregate(f *finder) *Value {
 	return v.with(result)
 }
 
-func (w Want) ratioIn(f *finder) *Value {
-	if len(w.Periods) == 2 && w.Op == Ratio { // a ratio of one thing between two years
+func (w want) ratioIn(f *finder) *Value {
+	if len(w.Periods) == 2 && w.Op == inquiry.Ratio { // a ratio of one thing between two years
 		return nil
 	}
 	if len(w.Periods) > 1 {
 		return nil
 	}
-	if first, second, both := between(w.Subjects[0]); both {
+	if first, second, both := strings.Cut(w.Subjects[0], " and "); both && !strings.Contains(second, " and ") {
 		if v := w.sharesOf(f, first, second); v != nil {
 			return v
 		}
@@ -88,7 +89,7 @@ func (w Want) ratioIn(f *finder) *Value {
 	if len(pa) != 1 || len(pb) != 1 || pb[0].Value == 0 || pa[0].Period.AnyYear() != pb[0].Period.AnyYear() {
 		return nil
 	}
-	each := w.Op == Ratio && (counted(pa[0].Figure) || counted(pb[0].Figure)) // such as net sales per employee
+	each := w.Op == inquiry.Ratio && (counted(pa[0].Figure) || counted(pb[0].Figure)) // such as net sales per employee
 	if !kindred(pa[0].Figure, pb[0].Figure) && (!each || !comparable(pa[0].Figure, pb[0].Figure)) {
 		return nil
 	}
@@ -101,7 +102,7 @@ func (w Want) ratioIn(f *finder) *Value {
 		result.Step = 0.001
 	}
 	v.Label = "ratio of " + a.Title() + " to " + b.Title() + w.when(pa)
-	if w.Op == Share {
+	if w.Op == inquiry.Share {
 		result = kernel.Figure{Value: result.Value * 100, Step: 0.01, Unit: kernel.Percent}
 		v.Label = a.Title() + " as a percentage of " + b.Title() + w.when(pa)
 	}
@@ -109,7 +110,7 @@ func (w Want) ratioIn(f *finder) *Value {
 }
 
 // sharesOf returns the ratio of the sum of two things to a third one, or nil if it cannot be told.
-func (w Want) sharesOf(f *finder, first, second string) *Value {
+func (w want) sharesOf(f *finder, first, second string) *Value {
 	if _, score, ok := f.one(w.Subjects[0], w.Periods); ok && score > 0.9 {
 		return nil // "and" is part of a name
 	}
@@ -136,7 +137,7 @@ func (w Want) sharesOf(f *finder, first, second string) *Value {
 		bracket(plain(parts[2].Figure))
 	result := kernel.Figure{Value: (parts[0].Value + parts[1].Value) / parts[2].Value, Step: 0.001}
 	v.Label = "ratio of " + names[0] + " and " + names[1] + " to " + names[2] + w.when(parts[:1])
-	if w.Op == Share {
+	if w.Op == inquiry.Share {
 		result = kernel.Figure{Value: result.Value * 100, Step: 0.01, Unit: kernel.Percent}
 		v.Label = names[0] + " and " + names[1] + " as a percentage of " + names[2] + w.when(parts[:1])
 	}

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
 // beyond reports whether a figure is above or below the threshold, as w.Above asks. A figure without a scale
 // is compared with the threshold's printed digits.
-func (w Want) beyond(f kernel.Figure) bool {
+func (w want) beyond(f kernel.Figure) bool {
 	limit := w.Threshold.Value
 	if digits := f.Step <= 1 && w.Threshold.Step > 1 && f.Unit != kernel.Percent; digits {
 		limit /= scaleOf(w.Threshold)
@@ -33,7 +34,7 @@ func scaleOf(f kernel.Figure) float64 {
 	return 1
 }
 
-func (w Want) beyondIn(f *finder) *Value {
+func (w want) beyondIn(f *finder) *Value {
 	s, score, ok := f.one(w.Subjects[0], nil)
 	if !ok {
 		return nil
@@ -75,7 +76,7 @@ func (w Want) beyondIn(f *finder) *Value {
 		compared[i] = figures.Print(p.Figure) + " (" + pointName(p, points) + ")"
 	}
 	v.Formula = and(compared) + " compared with " + figures.Print(w.Threshold)
-	if w.Op == Where {
+	if w.Op == inquiry.Where {
 		if len(heads) == 0 {
 			return nil
 		}
@@ -91,7 +92,7 @@ func (w Want) beyondIn(f *finder) *Value {
 
 // comparable reports whether a figure is in a unit that the threshold may be in. A figure of a quite
 // different size is a sign that the scale is unknown.
-func (w Want) comparable(f kernel.Figure) bool {
+func (w want) comparable(f kernel.Figure) bool {
 	if !comparable(f, w.Threshold) {
 		return false
 	}
@@ -116,7 +117,7 @@ func pointName(p Point, points []Point) string {
 	return strings.TrimSpace(p.Head)
 }
 
-func (w Want) extremeIn(f *finder) *Value {
+func (w want) extremeIn(f *finder) *Value {
 	s, score, ok := f.one(w.Subjects[0], w.Periods)
 	if !ok {
 		return nil
@@ -135,7 +136,7 @@ func (w Want) extremeIn(f *finder) *Value {
 	}
 	best := points[0]
 	for _, p := range points[1:] {
-		if w.Op == Highest && p.Value > best.Value || w.Op == Lowest && p.Value < best.Value {
+		if w.Above && p.Value > best.Value || !w.Above && p.Value < best.Value {
 			best = p
 		}
 	}
@@ -145,7 +146,7 @@ func (w Want) extremeIn(f *finder) *Value {
 		}
 	}
 	word := "highest "
-	if w.Op == Lowest {
+	if !w.Above {
 		word = "lowest "
 	}
 	return &Value{

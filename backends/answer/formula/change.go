@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-func (w Want) changeIn(f *finder) *Value {
+func (w want) changeIn(f *finder) *Value {
 	if len(w.Subjects) == 2 {
 		return w.twoThings(f)
 	}
@@ -47,7 +48,7 @@ func (w Want) changeIn(f *finder) *Value {
 }
 
 // change returns the change from one point to another.
-func (w Want) change(s *Series, from, to Point, score float64) *Value {
+func (w want) change(s *Series, from, to Point, score float64) *Value {
 	if !kindred(from.Figure, to.Figure) {
 		return nil
 	}
@@ -56,14 +57,14 @@ func (w Want) change(s *Series, from, to Point, score float64) *Value {
 	span := " from " + periodName(from.Period) + " to " + periodName(to.Period)
 	var result kernel.Figure
 	switch w.Op { //nolint:exhaustive // of changes alone
-	case Difference:
+	case inquiry.Change:
 		result = kernel.Figure{
 			Value: to.Value - from.Value, Step: min(nonzero(from.Step), nonzero(to.Step)),
 			Unit: apart(to.Unit), Currency: to.Currency,
 		}
 		v.Label = "change in " + s.Title() + span
 		v.Formula = b + " - " + bracket(a)
-	case Change:
+	case inquiry.Growth:
 		if from.Value == 0 || from.Value < 0 != (to.Value < 0) {
 			return nil
 		}
@@ -73,7 +74,7 @@ func (w Want) change(s *Series, from, to Point, score float64) *Value {
 		}
 		v.Label = "percentage change of " + s.Title() + span
 		v.Formula = "(" + b + " - " + bracket(a) + ") / " + bracket(a)
-	case CAGR:
+	case inquiry.Annual:
 		years := to.Period.AnyYear() - from.Period.AnyYear()
 		if years < 1 || from.Value <= 0 || to.Value <= 0 {
 			return nil
@@ -97,8 +98,8 @@ func apart(u kernel.Unit) kernel.Unit {
 }
 
 // twoThings returns the difference of two subjects in one period.
-func (w Want) twoThings(f *finder) *Value {
-	if w.Op != Difference {
+func (w want) twoThings(f *finder) *Value {
+	if w.Op != inquiry.Change {
 		return nil
 	}
 	a, sa, ok := f.one(w.Subjects[0], w.Periods)

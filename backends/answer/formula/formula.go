@@ -20,13 +20,14 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
 // Value is a computed value.
 type Value struct {
-	Op Op
+	Op inquiry.Op
 	// Label names it: "percentage change of total assets from 2018 to 2019".
 	Label string
 	// Figures are the results, one per period for a look-up of several. It is empty if Words are the result:
@@ -64,11 +65,15 @@ type Fact struct {
 	Passage int
 }
 
-// Compute computes what a question wants. It returns nil if the source does not determine it.
-func Compute(w Want, src Source) *Value {
-	if w.Op == Text { // no table is read for such a question
+// want is a question as it was read.
+type want inquiry.Inquiry
+
+// Compute computes what a question asks for. It returns nil if the source does not determine it.
+func Compute(q *inquiry.Inquiry, src Source) *Value {
+	if q.Op == inquiry.Text { // no table is read for such a question
 		return nil
 	}
+	w := want(*q)
 	f := newFinder(src)
 	if len(w.Periods) == 0 {
 		f.latest()
@@ -151,30 +156,24 @@ func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64,
 	return nil, 0, false
 }
 
-func (w Want) compute(f *finder) *Value {
-	switch w.Op {
-	case LookUp:
+func (w want) compute(f *finder) *Value {
+	switch w.Op { //nolint:exhaustive // the others are not asked of tables
+	case inquiry.Value:
 		return w.lookUpIn(f)
-	case Difference, Change, CAGR:
+	case inquiry.Change, inquiry.Growth, inquiry.Annual:
 		return w.changeIn(f)
-	case Average, Sum:
+	case inquiry.Average, inquiry.Sum:
 		return w.aggregate(f)
-	case Ratio, Share:
+	case inquiry.Ratio, inquiry.Share:
 		return w.ratioIn(f)
-	case Count, Where:
+	case inquiry.Count, inquiry.Where:
 		return w.beyondIn(f)
-	case Highest, Lowest:
+	case inquiry.Peak:
 		return w.extremeIn(f)
-	case Years:
+	case inquiry.Years:
 		return w.yearsIn(f)
-	case Items:
+	case inquiry.Items:
 		return w.itemsIn(f)
-	case Measure:
-		if v := w.lookUpIn(f); v != nil {
-			return v
-		}
-		return w.measureIn(f)
-	case Text:
 	}
 	return nil
 }
@@ -190,7 +189,7 @@ func inputs(s *Series, points []Point) []Input {
 
 // periodsOr returns the points of the periods that w names, or the latest n points of s if w names none. It
 // returns nil if there are not enough.
-func (w Want) periodsOr(n int, s *Series) []Point {
+func (w want) periodsOr(n int, s *Series) []Point {
 	if len(w.Periods) > 0 {
 		points, ok := s.at(w.Periods)
 		if !ok {
@@ -224,7 +223,7 @@ func (s *Series) years() []Point {
 	return known
 }
 
-func (w Want) lookUpIn(f *finder) *Value {
+func (w want) lookUpIn(f *finder) *Value {
 	subject := w.Subjects[0]
 	s, score, ok := f.one(subject, w.Periods)
 	if !ok && len(w.Periods) == 1 {
@@ -248,10 +247,10 @@ func (w Want) lookUpIn(f *finder) *Value {
 	if len(w.Periods) == 0 && score < 0.93 {
 		return nil
 	}
-	v := &Value{Op: LookUp, Inputs: inputs(s, points), Confidence: score}
+	v := &Value{Op: inquiry.Value, Inputs: inputs(s, points), Confidence: score}
 	for _, p := range points {
 		f := p.Figure
-		if w.Paid {
+		if w.Spent {
 			f.Value = math.Abs(f.Value)
 		}
 		v.Figures = append(v.Figures, f)
@@ -298,7 +297,7 @@ func (s *Series) Title() string {
 }
 
 // when returns the periods of points in words: " in 2018 and 2019".
-func (w Want) when(points []Point) string {
+func (w want) when(points []Point) string {
 	var heads []string
 	for _, p := range points {
 		if h := periodName(p.Period); h != "" {

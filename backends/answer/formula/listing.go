@@ -4,11 +4,12 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
 // yearsIn returns the years of the table that a question is about, or nil if there is no best one.
-func (w Want) yearsIn(f *finder) *Value {
+func (w want) yearsIn(f *finder) *Value {
 	byTable := make(map[int][]*Series)
 	var order []int
 	for _, s := range f.series {
@@ -69,7 +70,7 @@ func (w Want) yearsIn(f *finder) *Value {
 	if best == nil || bestScore < 0.5 {
 		return nil
 	}
-	v := &Value{Op: Years, Label: "years for which " + subject + " is reported", Confidence: bestScore}
+	v := &Value{Op: inquiry.Years, Label: "years for which " + subject + " is reported", Confidence: bestScore}
 	if subject == "" {
 		v.Label = "years that the table has"
 	}
@@ -81,7 +82,7 @@ func (w Want) yearsIn(f *finder) *Value {
 }
 
 // itemsIn returns the names of the rows under a heading, or nil if there are fewer than two.
-func (w Want) itemsIn(f *finder) *Value {
+func (w want) itemsIn(f *finder) *Value {
 	stems := terms.Of(w.Subjects[0])
 	if len(stems) == 0 {
 		return nil
@@ -104,7 +105,7 @@ func (w Want) itemsIn(f *finder) *Value {
 		return nil
 	}
 	return &Value{
-		Op: Items, Label: "items under " + first.Group, Words: names, Inputs: inputs(first, first.Points[:1]),
+		Op: inquiry.Items, Label: "items under " + first.Group, Words: names, Inputs: inputs(first, first.Points[:1]),
 		Confidence: 0.8,
 	}
 }

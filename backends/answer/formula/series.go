@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
@@ -214,7 +215,7 @@ func spellQuarters(heads []string) {
 
 // residual returns a header without the periods, their lengths, and the units in it.
 func residual(header string) string {
-	rest := without(header, metrics.Periods(header))
+	rest := inquiry.Without(header, metrics.Periods(header))
 	return strings.TrimSpace(unitWords.ReplaceAllString(lengths.ReplaceAllString(rest, " "), " "))
 }
 

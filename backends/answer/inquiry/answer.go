@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Answer is the result of an inquiry.
+// Answer is the result of a calculation.
 type Answer struct {
 	// Verdict is "Yes" or "No", or empty if neither was asked for.
 	Verdict string
@@ -24,9 +24,9 @@ type Answer struct {
 	Used        []Used
 }
 
-// Answer answers an inquiry from the facts of a book. If answer is nil, a figure is missing or the inquiry
+// Answer answers a question from the facts of a book. If answer is nil, a figure is missing or the inquiry
 // cannot be computed, and missing lists the missing figures.
-func (q *Inquiry) Answer(b *Book) (answer *Answer, missing []Need) {
+func (q *Calculation) Answer(b *Book) (answer *Answer, missing []Need) {
 	b.used, b.short, b.own, b.steps = nil, nil, q.own, 0
 	if answer = q.irrelevant(b); answer != nil {
 		return answer, nil
@@ -55,7 +55,7 @@ func (q *Inquiry) Answer(b *Book) (answer *Answer, missing []Need) {
 
 // periods returns the periods to compute for, the earliest first. It returns nil if the inquiry names none
 // and the book has no latest year.
-func (q *Inquiry) periods(b *Book) []Period {
+func (q *Calculation) periods(b *Book) []Period {
 	periods := slices.Clone(q.Periods)
 	if len(periods) == 0 && b.latest != 0 {
 		periods = []Period{{Year: b.latest}}
@@ -91,8 +91,8 @@ func (q *Inquiry) periods(b *Book) []Period {
 	return periods
 }
 
-// one answers an inquiry about one measure.
-func (q *Inquiry) one(b *Book, periods []Period) *Answer {
+// one answers a question about one measure.
+func (q *Calculation) one(b *Book, periods []Period) *Answer {
 	m := &q.what[0]
 	values := make([]figure, len(periods))
 	for i, p := range periods {
@@ -248,7 +248,7 @@ func calculations(values []figure, periods []Period) string {
 }
 
 // step returns the size of one unit of the last digit that is shown.
-func (q *Inquiry) step(f figure) float64 {
+func (q *Calculation) step(f figure) float64 {
 	if q.decimals >= 0 && (f.Unit == kernel.Percent || f.Unit == kernel.NoUnit || f.Unit == metrics.Days) {
 		return math.Pow10(-q.decimals)
 	}
@@ -256,7 +256,7 @@ func (q *Inquiry) step(f figure) float64 {
 }
 
 // shown formats a figure as the inquiry asks for it, with its scale and decimals.
-func (q *Inquiry) shown(f kernel.Figure) string {
+func (q *Calculation) shown(f kernel.Figure) string {
 	if q.decimals >= 0 && f.Unit != kernel.Money {
 		f.Step = math.Pow10(-q.decimals)
 	}
@@ -279,7 +279,7 @@ func (q *Inquiry) shown(f kernel.Figure) string {
 
 // change returns the difference of two figures, or for Growth the growth in per cent of the first. The value
 // is NaN if growth cannot be computed because the first figure is not positive.
-func (q *Inquiry) change(first, last figure) kernel.Figure {
+func (q *Calculation) change(first, last figure) kernel.Figure {
 	if q.Op == Growth && last.Unit != kernel.Percent {
 		if first.Value <= 0 {
 			return kernel.Figure{Value: math.NaN()}
@@ -302,7 +302,7 @@ func yes(is bool) string {
 }
 
 // moved answers whether a figure moved in the direction that is asked about. It also returns the change.
-func (q *Inquiry) moved(m *measure, first, last figure, from, to Period) (*Answer, kernel.Figure) {
+func (q *Calculation) moved(m *measure, first, last figure, from, to Period) (*Answer, kernel.Figure) {
 	change := q.change(first, last)
 	by := change
 	way := "did not change"
@@ -329,7 +329,7 @@ func (q *Inquiry) moved(m *measure, first, last figure, from, to Period) (*Answe
 }
 
 // changed returns the calculation of a change.
-func (q *Inquiry) changed(values []figure, periods []Period, change kernel.Figure) string {
+func (q *Calculation) changed(values []figure, periods []Period, change kernel.Figure) string {
 	first, last := plain(values[0].finer()), plain(values[1].finer())
 	text := last + " - " + bracket(first)
 	if q.Op == Growth && change.Unit == kernel.Percent {
@@ -343,7 +343,7 @@ func (q *Inquiry) changed(values []figure, periods []Period, change kernel.Figur
 }
 
 // judged answers whether a figure has the property that is asked about.
-func (q *Inquiry) judged(b *Book, m *measure, f figure, p Period) *Answer {
+func (q *Calculation) judged(b *Book, m *measure, f figure, p Period) *Answer {
 	text := fmt.Sprintf("%s was %s in %s", m.name, q.shown(f.Figure), p)
 	is := false
 	switch q.Op { //nolint:exhaustive // of verdicts alone
@@ -361,7 +361,7 @@ func (q *Inquiry) judged(b *Book, m *measure, f figure, p Period) *Answer {
 
 // steady answers whether a figure changes little from year to year. It returns nil if there are fewer than
 // two values.
-func (q *Inquiry) steady(m *measure, values []figure, periods []Period) *Answer {
+func (q *Calculation) steady(m *measure, values []figure, periods []Period) *Answer {
 	if len(values) < 2 {
 		return nil
 	}
@@ -397,7 +397,7 @@ func (q *Inquiry) steady(m *measure, values []figure, periods []Period) *Answer 
 
 // extreme answers which of several measures is the greatest or the least in a period. It returns nil if there
 // is not exactly one period or if a figure is missing.
-func (q *Inquiry) extreme(b *Book, periods []Period) *Answer {
+func (q *Calculation) extreme(b *Book, periods []Period) *Answer {
 	if len(periods) != 1 {
 		return nil
 	}
@@ -442,7 +442,7 @@ func join(names []string) string {
 // irrelevant answers the question whether a measure is meaningful. It is not if the statements of the issuer
 // never contain what it is made of: those of a bank have neither cost of sales nor current assets. It returns
 // nil if the question is another one or if the measure can be computed.
-func (q *Inquiry) irrelevant(b *Book) *Answer {
+func (q *Calculation) irrelevant(b *Book) *Answer {
 	if !q.doubted || len(q.what) != 1 || b.has("current_assets") || b.has("inventory") {
 		return nil
 	}

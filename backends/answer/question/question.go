@@ -20,7 +20,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
 	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
@@ -56,7 +55,7 @@ type Question struct {
 	Absent  string
 	Periods []kernel.Period
 	Metrics []kernel.Metric
-	// Inquiry is the question read as one for figures of statements, or nil if it is none.
+	// Inquiry is what the question asks of statements and tables.
 	Inquiry *inquiry.Inquiry
 	// Advice reports that the question asks what to do.
 	Advice bool
@@ -75,8 +74,8 @@ func (q *Question) Filters() kernel.Filters {
 // Sought returns the text by which passages are looked for. It adds the metric that a verb stands for, such
 // as net income for "earn".
 func (q *Question) Sought() string {
-	if said := formula.Plainly(q.Body); len(metrics.Find(said)) > len(metrics.Find(q.Body)) {
-		return q.Text + " " + said
+	if len(metrics.Find(q.Inquiry.Plain)) > len(metrics.Find(q.Body)) {
+		return q.Text + " " + q.Inquiry.Plain
 	}
 	return q.Text
 }
@@ -154,9 +153,7 @@ func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 			q.Metrics = append(q.Metrics, m.Metric)
 		}
 	}
-	if len(q.Issuers) == 1 {
-		q.Inquiry = inquiry.Read(q.Body)
-	}
+	q.Inquiry = inquiry.Read(q.Body)
 	q.Advice = advice.MatchString(q.Text)
 	q.classify(r.compareMin(), mentions, absent)
 	if q.Verdict == Ask {

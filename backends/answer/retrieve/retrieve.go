@@ -58,7 +58,7 @@ type Query struct {
 	Filters kernel.Filters
 	// Inquiry is the question in so far as it asks for figures of one issuer, or nil. The passages that answer
 	// it come first, and the facts that it needs are among those of the result.
-	Inquiry *inquiry.Inquiry
+	Inquiry *inquiry.Calculation
 	// Most and MostTokens override those of the Options unless they are 0.
 	Most, MostTokens int
 	// Wide ignores the filters of period and kind from the beginning.
