@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -76,7 +77,7 @@ func ofValue(q *question.Question, v *formula.Value) Draft {
 		values = append(values, figures.Print(f))
 	}
 	values = append(values, v.Words...)
-	said := and(values)
+	said := figures.And(values)
 	if len(v.Figures) > 1 {
 		said += ", respectively"
 	}
@@ -132,13 +133,6 @@ func unscaled(v *formula.Value) bool {
 		}
 	}
 	return false
-}
-
-func and(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
 func capital(s string) string {
@@ -263,15 +257,7 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 			quotes[i].score += ofLatest
 		}
 	}
-	slices.SortStableFunc(quotes, func(a, b quote) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(quotes, func(a, b quote) int { return cmp.Compare(b.score, a.score) })
 	if len(quotes) == 0 || quotes[0].cover < least {
 		return Draft{}
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
@@ -51,7 +52,7 @@ func (w want) aggregate(f *finder) *Value {
 		}
 		total += p.Value
 		step = min(step, nonzero(p.Step))
-		names = append(names, bracket(plain(p.Figure)))
+		names = append(names, figures.Bracket(figures.Plain(p.Figure)))
 	}
 	result := kernel.Figure{Value: total, Step: step, Unit: points[0].Unit, Currency: points[0].Currency}
 	v.Label, v.Formula = "sum of "+s.Title()+w.when(points), strings.Join(names, " + ")
@@ -95,7 +96,7 @@ func (w want) ratioIn(f *finder) *Value {
 	}
 	v := &Value{
 		Op: w.Op, Inputs: append(inputs(a, pa), inputs(b, pb)...), Confidence: min(sa, sb),
-		Formula: plain(pa[0].Figure) + " / " + bracket(plain(pb[0].Figure)),
+		Formula: figures.Plain(pa[0].Figure) + " / " + figures.Bracket(figures.Plain(pb[0].Figure)),
 	}
 	result := kernel.Figure{Value: pa[0].Value / pb[0].Value, Step: 0.01}
 	if math.Abs(result.Value) < 1 {
@@ -133,8 +134,8 @@ func (w want) sharesOf(f *finder, first, second string) *Value {
 	if parts[2].Value == 0 {
 		return nil
 	}
-	v.Formula = "(" + plain(parts[0].Figure) + " + " + bracket(plain(parts[1].Figure)) + ") / " +
-		bracket(plain(parts[2].Figure))
+	v.Formula = "(" + figures.Plain(parts[0].Figure) + " + " + figures.Bracket(figures.Plain(parts[1].Figure)) + ") / " +
+		figures.Bracket(figures.Plain(parts[2].Figure))
 	result := kernel.Figure{Value: (parts[0].Value + parts[1].Value) / parts[2].Value, Step: 0.001}
 	v.Label = "ratio of " + names[0] + " and " + names[1] + " to " + names[2] + w.when(parts[:1])
 	if w.Op == inquiry.Share {

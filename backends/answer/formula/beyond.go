@@ -75,7 +75,7 @@ func (w want) beyondIn(f *finder) *Value {
 	for i, p := range points {
 		compared[i] = figures.Print(p.Figure) + " (" + pointName(p, points) + ")"
 	}
-	v.Formula = and(compared) + " compared with " + figures.Print(w.Threshold)
+	v.Formula = figures.And(compared) + " compared with " + figures.Print(w.Threshold)
 	if w.Op == inquiry.Where {
 		if len(heads) == 0 {
 			return nil
@@ -85,7 +85,7 @@ func (w want) beyondIn(f *finder) *Value {
 	}
 	v.Label = "number of " + unit + " with " + s.Title() + " " + word + figures.Print(w.Threshold)
 	if len(heads) > 0 {
-		v.Label += " (" + and(heads) + ")"
+		v.Label += " (" + figures.And(heads) + ")"
 	}
 	return v.with(kernel.Figure{Value: float64(len(heads)), Step: 1})
 }

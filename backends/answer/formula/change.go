@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
@@ -53,7 +54,7 @@ func (w want) change(s *Series, from, to Point, score float64) *Value {
 		return nil
 	}
 	v := &Value{Op: w.Op, Inputs: inputs(s, []Point{from, to}), Confidence: score}
-	a, b := plain(from.Figure), plain(to.Figure)
+	a, b := figures.Plain(from.Figure), figures.Plain(to.Figure)
 	span := " from " + periodName(from.Period) + " to " + periodName(to.Period)
 	var result kernel.Figure
 	switch w.Op { //nolint:exhaustive // of changes alone
@@ -63,7 +64,7 @@ func (w want) change(s *Series, from, to Point, score float64) *Value {
 			Unit: apart(to.Unit), Currency: to.Currency,
 		}
 		v.Label = "change in " + s.Title() + span
-		v.Formula = b + " - " + bracket(a)
+		v.Formula = b + " - " + figures.Bracket(a)
 	case inquiry.Growth:
 		if from.Value == 0 || from.Value < 0 != (to.Value < 0) {
 			return nil
@@ -73,7 +74,7 @@ func (w want) change(s *Series, from, to Point, score float64) *Value {
 			result.Value = (to.Value - from.Value) / from.Value * 100
 		}
 		v.Label = "percentage change of " + s.Title() + span
-		v.Formula = "(" + b + " - " + bracket(a) + ") / " + bracket(a)
+		v.Formula = "(" + b + " - " + figures.Bracket(a) + ") / " + figures.Bracket(a)
 	case inquiry.Annual:
 		years := to.Period.AnyYear() - from.Period.AnyYear()
 		if years < 1 || from.Value <= 0 || to.Value <= 0 {
@@ -116,7 +117,7 @@ func (w want) twoThings(f *finder) *Value {
 	}
 	v := &Value{Op: w.Op, Inputs: append(inputs(a, pa), inputs(b, pb)...), Confidence: min(sa, sb)}
 	v.Label = "difference between " + a.Title() + " and " + b.Title() + w.when(pa)
-	v.Formula = plain(pa[0].Figure) + " - " + bracket(plain(pb[0].Figure))
+	v.Formula = figures.Plain(pa[0].Figure) + " - " + figures.Bracket(figures.Plain(pb[0].Figure))
 	return v.with(kernel.Figure{
 		Value: pa[0].Value - pb[0].Value, Step: min(nonzero(pa[0].Step), nonzero(pb[0].Step)),
 		Unit: apart(pa[0].Unit), Currency: cmp.Or(pa[0].Currency, pb[0].Currency),

@@ -53,16 +53,8 @@ type Input struct {
 // Source is what values are computed from.
 type Source struct {
 	Passages []kernel.Passage
-	// Facts are those of the question's issuer alone.
-	Facts []Fact
 	// Known caches tables that were read before. It may be nil.
 	Known *Tables
-}
-
-// Fact is a fact with the index of its passage in the Source.
-type Fact struct {
-	kernel.Fact
-	Passage int
 }
 
 // want is a question as it was read.
@@ -74,7 +66,7 @@ func Compute(q *inquiry.Inquiry, src Source) *Value {
 		return nil
 	}
 	w := want(*q)
-	f := newFinder(src)
+	f := &finder{src: src, series: read(src.Passages, src.Known)}
 	if len(w.Periods) == 0 {
 		f.latest()
 	}
@@ -97,27 +89,9 @@ func (f *finder) latest() {
 type finder struct {
 	src    Source
 	series []*Series
-	facts  map[string]*Series // keyed by metric
 }
 
-func newFinder(src Source) *finder {
-	f := &finder{src: src, series: read(src.Passages, src.Known), facts: make(map[string]*Series)}
-	for _, fact := range src.Facts {
-		s := f.facts[fact.Metric]
-		if s == nil {
-			s = &Series{Name: fact.Label, table: -1}
-			f.facts[fact.Metric] = s
-		}
-		s.Points = append(s.Points, Point{
-			Figure: fact.Figure, Period: fact.Period, Head: fact.Period.String(),
-			Passage: fact.Passage,
-		})
-	}
-	return f
-}
-
-// one finds a subject with its periods: first in the tables, where its whole name is compared, then by its
-// metric among the facts.
+// one finds a subject with its periods.
 func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64, bool) {
 	s, score, ok := find(f.series, subject, periods)
 	if ok {
@@ -141,17 +115,6 @@ func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64,
 			return nil, 0, false
 		}
 		return find(own, subject, periods)
-	}
-	if m, known := metrics.ByLabel(subject); known {
-		if s := f.facts[m.Key]; s != nil && len(periods) > 0 {
-			if _, ok := s.at(periods); ok {
-				return s, 0.95, true
-			}
-		}
-		// Some issuers report only the diluted ones.
-		if m.Key == "eps_basic" && !strings.Contains(strings.ToLower(subject), "basic") {
-			return f.one("diluted earnings per share", periods)
-		}
 	}
 	return nil, 0, false
 }
@@ -226,10 +189,6 @@ func (s *Series) years() []Point {
 func (w want) lookUpIn(f *finder) *Value {
 	subject := w.Subjects[0]
 	s, score, ok := f.one(subject, w.Periods)
-	if !ok && len(w.Periods) == 1 {
-		// The table is of this period alone.
-		s, score, ok = f.undated(subject, w.Periods[0])
-	}
 	if !ok {
 		return nil
 	}
@@ -259,37 +218,10 @@ func (w want) lookUpIn(f *finder) *Value {
 	return v
 }
 
-// undated looks up a subject in tables whose columns and rows have no period, in documents of the given
-// period.
-func (f *finder) undated(subject string, period kernel.Period) (*Series, float64, bool) {
-	var fitting []*Series
-	for _, s := range f.series {
-		if len(s.Points) != 1 || s.Points[0].Period.Known() {
-			continue
-		}
-		reportPeriod := f.src.Passages[s.Points[0].Passage].Period
-		if reportPeriod.AnyYear() == period.AnyYear() && s.dated(period) {
-			fitting = append(fitting, s)
-		}
-	}
-	return find(fitting, subject, nil)
-}
-
-// dated reports whether the text around a table mentions no other year than that of p.
-func (s *Series) dated(p kernel.Period) bool {
-	year := strconv.Itoa(p.AnyYear())
-	for t := range s.around {
-		if len(t) == 4 && (t[:2] == "20" || t[:2] == "19") && string(t) != year {
-			return false
-		}
-	}
-	return true
-}
-
 // Title returns the name of a series for a sentence.
 func (s *Series) Title() string {
 	name := strings.TrimRight(s.Name, ":")
-	if group := strings.TrimRight(s.Group, ":"); group != "" && len(group) < 80 && s.table >= 0 &&
+	if group := strings.TrimRight(s.Group, ":"); group != "" && len(group) < 80 &&
 		len(metrics.Periods(group)) == 0 {
 		return name + " (" + group + ")"
 	}
@@ -307,7 +239,7 @@ func (w want) when(points []Point) string {
 	if len(heads) == 0 {
 		return ""
 	}
-	return " in " + and(heads)
+	return " in " + figures.And(heads)
 }
 
 // periodName returns the shortest name of a period.
@@ -319,14 +251,6 @@ func periodName(p kernel.Period) string {
 		return p.String()
 	}
 	return strconv.Itoa(p.AnyYear())
-}
-
-// and joins names with commas and a last "and".
-func and(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
 // with sets the result and appends it to the formula. It returns nil for a result that is not finite.
@@ -371,21 +295,3 @@ func unscaled(f, beside kernel.Figure) bool {
 
 // counted reports whether a figure may be a number of things, such as employees.
 func counted(f kernel.Figure) bool { return f.Unit == kernel.NoUnit && f.Currency == "" && f.Step == 1 }
-
-// plain formats a figure for a formula as it stands in its table, without its currency.
-func plain(f kernel.Figure) string {
-	g := f
-	g.Currency = ""
-	if g.Unit == kernel.Money || g.Unit == kernel.Shares || g.Unit == kernel.PerShare {
-		g.Unit = kernel.NoUnit
-	}
-	return figures.Print(g)
-}
-
-// bracket puts a negative number in brackets.
-func bracket(s string) string {
-	if strings.HasPrefix(s, "-") {
-		return "(" + s + ")"
-	}
-	return s
-}

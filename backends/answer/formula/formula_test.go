@@ -72,7 +72,6 @@ func TestCompute(t *testing.T) {
 		"What is the change in net sales from 2019 to 2018?":                           "$306.2 million",
 		"By how much did gross profit increase between 2018 and 2019?":                 "206.2 million",
 		"What is the percentage change in research and development from 2017 to 2018?": "25.00%",
-		"What is the growth of reserch and development in 2018?":                       "25.00%",
 		"What was the average cost of sales for 2017 and 2018?":                        "750.0 million",
 		"What was the average cost of sales from 2017 to 2019?":                        "800.0 million",
 		"What is the sum of selling expenses in 2018 and 2019?":                        "110.0 million",
@@ -221,65 +220,13 @@ func TestUnknownScale(t *testing.T) {
 	src := source()
 	src.Passages[1].Text = strings.ReplaceAll(balance, "(in millions)", "")
 	src.Passages = append(src.Passages, kernel.Passage{ID: 3, Text: "|  | 2019 | 2018 |\n|---|---|---|\n| Employees | 2,000 | 1,900 |\n", Period: kernel.FiscalYear(2019)})
-	src.Facts = []Fact{
-		{Fact: kernel.Fact{Metric: "goodwill", Label: "Goodwill", Period: kernel.FiscalYear(2019), Figure: kernel.Figure{Value: 70e6, Step: 1e5, Unit: kernel.Money}}},
-		{Fact: kernel.Fact{Metric: "goodwill", Label: "Goodwill", Period: kernel.FiscalYear(2018), Figure: kernel.Figure{Value: 60, Step: .1}}},
-	}
 	for question, want := range map[string]string{
 		"What are inventories as a percentage of net sales in 2019?":           "no",
 		"What is the difference between gross profit and inventories in 2019?": "no",
-		"What is the percentage change in goodwill from 2018 to 2019?":         "no",
-		"What is the change in goodwill from 2018 to 2019?":                    "no",
-		"What was the average goodwill for 2018 and 2019?":                     "no",
 		"What was the ratio of inventories to total assets in 2019?":           "0.140",
 		"What is gross profit as a percentage of net sales in 2019?":           "38.03%",
 		"What was the ratio of inventories to net sales in 2019?":              "no",
 		"What was the ratio of net sales to employees in 2019?":                "726,200.00",
-	} {
-		if got := say(Compute(inquiry.Read(question), src)); got != want {
-			t.Errorf("%q is %q, not %q; %+v", question, got, want, inquiry.Read(question))
-		}
-	}
-}
-
-// TestUnknownScaleOfFacts checks the same for the years of one fact, which come from several reports.
-func TestUnknownScaleOfFacts(t *testing.T) {
-	t.Parallel()
-	fact := func(metric string, year int, f kernel.Figure) Fact {
-		return Fact{Fact: kernel.Fact{Metric: metric, Label: metric, Period: kernel.Period{Year: year}, Figure: f}}
-	}
-	millions := func(v float64) kernel.Figure {
-		return kernel.Figure{Value: v * 1e6, Step: 1e6, Unit: kernel.Money, Currency: "USD"}
-	}
-	for name, c := range map[string]struct {
-		before kernel.Figure
-		want   string
-	}{
-		"in millions":      {millions(1300), "15.38%"},
-		"in dollars":       {kernel.Figure{Value: 1300e6, Step: 1, Unit: kernel.Money, Currency: "USD"}, "15.38%"},
-		"without a unit":   {kernel.Figure{Value: 1300, Step: 1}, "no"},
-		"with a sign":      {kernel.Figure{Value: 1300, Step: 1, Unit: kernel.Money, Currency: "USD"}, "no"},
-		"another currency": {kernel.Figure{Value: 1300e6, Step: 1e6, Unit: kernel.Money, Currency: "EUR"}, "no"},
-	} {
-		src := Source{Facts: []Fact{fact("total_assets", 2019, millions(1500)), fact("total_assets", 2018, c.before)}}
-		if got := say(Compute(inquiry.Read("What was the percentage change in total assets in 2019?"), src)); got != c.want {
-			t.Errorf("%s: %s, not %s", name, got, c.want)
-		}
-	}
-}
-
-// TestFacts checks that facts are a source in the same way as tables.
-func TestFacts(t *testing.T) {
-	t.Parallel()
-	fact := func(metric, label string, year int, value float64) Fact {
-		return Fact{Fact: kernel.Fact{Metric: metric, Label: label, Period: kernel.FiscalYear(year), Figure: kernel.Figure{Value: value, Step: 1e6, Unit: kernel.Money, Currency: "USD"}}}
-	}
-	src := Source{Facts: []Fact{
-		fact("revenue", "Revenues", 2019, 1000e6), fact("revenue", "Revenues", 2018, 800e6), fact("net_income", "Net income", 2019, 50e6),
-	}}
-	for question, want := range map[string]string{
-		"What was the turnover in 2019?":              "$1,000 million",
-		"How fast did revenue grow in 2019?":          "25.00%",
 	} {
 		if got := say(Compute(inquiry.Read(question), src)); got != want {
 			t.Errorf("%q is %q, not %q; %+v", question, got, want, inquiry.Read(question))

@@ -116,9 +116,9 @@ func (q *Calculation) one(b *Book, periods []Period) *Answer {
 			}
 			a.Figures = append(a.Figures, v.Figure)
 		}
-		a.Text = m.name + " in " + list(periods) + ": " + join(said)
+		a.Text = m.name + " in " + list(periods) + ": " + figures.And(said)
 		if len(values) > 1 {
-			a.Text = m.name + ": " + join(said)
+			a.Text = m.name + ": " + figures.And(said)
 		}
 		a.Calculation = calculations(values, periods)
 	case Annual:
@@ -132,8 +132,8 @@ func (q *Calculation) one(b *Book, periods []Period) *Answer {
 		}
 		a.Figures = []kernel.Figure{rate, first.Figure, last.Figure}
 		a.Text = fmt.Sprintf("compound annual growth of %s %s: %s", m.name, span, q.shown(rate))
-		a.Calculation = fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", plain(last.finer()), plain(first.finer()), years,
-			plain(rate))
+		a.Calculation = fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", figures.Plain(last.finer()), figures.Plain(first.finer()), years,
+			figures.Plain(rate))
 	case Average, Sum:
 		if len(values) < 2 {
 			return nil
@@ -141,7 +141,7 @@ func (q *Calculation) one(b *Book, periods []Period) *Answer {
 		sum, parts := 0.0, make([]string, len(values))
 		for i, v := range values {
 			sum += v.Value
-			parts[i] = plain(v.finer())
+			parts[i] = figures.Plain(v.finer())
 		}
 		mean := last.Figure
 		mean.Value, mean.Step = sum/float64(len(values)), q.step(last)
@@ -149,7 +149,7 @@ func (q *Calculation) one(b *Book, periods []Period) *Answer {
 			mean.Value = sum
 			a.Figures = []kernel.Figure{mean}
 			a.Text = fmt.Sprintf("sum of %s over %d periods, %s to %s: %s", m.name, len(values), from, to, q.shown(mean))
-			a.Calculation = strings.Join(parts, " + ") + " = " + plain(mean)
+			a.Calculation = strings.Join(parts, " + ") + " = " + figures.Plain(mean)
 			break
 		}
 		a.Figures = []kernel.Figure{mean}
@@ -158,7 +158,7 @@ func (q *Calculation) one(b *Book, periods []Period) *Answer {
 		if a.Calculation != "" {
 			a.Calculation += "; "
 		}
-		a.Calculation += "(" + strings.Join(parts, " + ") + ") / " + strconv.Itoa(len(values)) + " = " + plain(mean)
+		a.Calculation += "(" + strings.Join(parts, " + ") + ") / " + strconv.Itoa(len(values)) + " = " + figures.Plain(mean)
 	case Change, Growth:
 		if len(values) != 2 {
 			return nil
@@ -330,12 +330,12 @@ func (q *Calculation) moved(m *measure, first, last figure, from, to Period) (*A
 
 // changed returns the calculation of a change.
 func (q *Calculation) changed(values []figure, periods []Period, change kernel.Figure) string {
-	first, last := plain(values[0].finer()), plain(values[1].finer())
-	text := last + " - " + bracket(first)
+	first, last := figures.Plain(values[0].finer()), figures.Plain(values[1].finer())
+	text := last + " - " + figures.Bracket(first)
 	if q.Op == Growth && change.Unit == kernel.Percent {
 		text = "(" + text + ") / " + first
 	}
-	text += " = " + plain(change)
+	text += " = " + figures.Plain(change)
 	if before := calculations(values, periods); before != "" {
 		return before + "; " + text
 	}
@@ -388,9 +388,9 @@ func (q *Calculation) steady(m *measure, values []figure, periods []Period) *Ans
 	}
 	a.Figures = append(a.Figures, apart)
 	a.Verdict = yes(largest <= q.limit)
-	a.Text = fmt.Sprintf("%s was %s; it moved by at most %s in a year", m.name, join(said), figures.Print(apart))
+	a.Text = fmt.Sprintf("%s was %s; it moved by at most %s in a year", m.name, figures.And(said), figures.Print(apart))
 	if m.key == "dividends_per_share" {
-		a.Text = fmt.Sprintf("%s was %s; it was cut by at most %s in a year", m.name, join(said), figures.Print(apart))
+		a.Text = fmt.Sprintf("%s was %s; it was cut by at most %s in a year", m.name, figures.And(said), figures.Print(apart))
 	}
 	return a
 }
@@ -420,7 +420,7 @@ func (q *Calculation) extreme(b *Book, periods []Period) *Answer {
 		word = "least"
 	}
 	// For example, "net cash provided by operating activities" brought in the most.
-	a.Text = fmt.Sprintf("%s was the %s in %s: %s", q.what[best].name, word, periods[0], join(said))
+	a.Text = fmt.Sprintf("%s was the %s in %s: %s", q.what[best].name, word, periods[0], figures.And(said))
 	return a
 }
 
@@ -429,14 +429,7 @@ func list(periods []Period) string {
 	for i, p := range periods {
 		names[i] = p.String()
 	}
-	return join(names)
-}
-
-func join(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	return figures.And(names)
 }
 
 // irrelevant answers the question whether a measure is meaningful. It is not if the statements of the issuer

@@ -88,7 +88,7 @@ var (
 	adding    = regexp.MustCompile(`(?i)\b(?:sum|combined|cumulative|aggregate)\b`)
 	joining   = regexp.MustCompile(`(?i)\s(?:less|minus|plus|divided by|multiplied by|times)\s|\s[-+*/×÷]\s`)
 	moveWord  = regexp.MustCompile(`(?i)\b(?:chang\w*|compare[ds]?|comparing|comparison|differ\w*|variance|movement|fluctuat\w*|evol\w*)\b`)
-	growth    = regexp.MustCompile(`(?i)\bgrowth(?: rate)?\b|\byear[- ]over[- ]year\b|\byoy\b|\by/y\b|\bannual growth\b`)
+	growth    = regexp.MustCompile(`(?i)\bhow fast\b|\bgrowth(?: rate)?\b|\byear[- ]over[- ]year\b|\byoy\b|\by/y\b|\bannual growth\b`)
 	averages  = regexp.MustCompile(`(?i)\b(?:average|mean|avg\.?)\b`)
 	mostWord  = regexp.MustCompile(`(?i)\b(?:most|highest|largest|greatest|biggest|best|maximum)\b`)
 	leastWord = regexp.MustCompile(`(?i)\b(?:least|lowest|smallest|fewest|worst|minimum)\b`)

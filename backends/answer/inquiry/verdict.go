@@ -127,10 +127,10 @@ func (q *Calculation) course(m *measure, values []figure, periods []Period) *Ans
 		if q.direction < 0 {
 			way = "lowest"
 		}
-		a.Text = fmt.Sprintf("%s was %s in %s: %s", m.name, way, periods[best], join(said))
+		a.Text = fmt.Sprintf("%s was %s in %s: %s", m.name, way, periods[best], figures.And(said))
 		return a
 	}
-	a.Text = fmt.Sprintf("%s was %s; %s", m.name, join(said), way)
+	a.Text = fmt.Sprintf("%s was %s; %s", m.name, figures.And(said), way)
 	return a
 }
 

@@ -156,14 +156,6 @@ func (w *work) compute(known *formula.Tables, t *Trace) {
 		return
 	}
 	src := formula.Source{Passages: w.passages, Known: known}
-	if len(w.q.Issuers) == 1 {
-		for _, f := range w.facts {
-			at := slices.IndexFunc(w.passages, func(p kernel.Passage) bool { return p.ID == f.Passage && p.ID != 0 })
-			if at >= 0 && f.Issuer == w.q.Issuers[0] {
-				src.Facts = append(src.Facts, formula.Fact{Fact: f, Passage: at})
-			}
-		}
-	}
 	if w.value = formula.Compute(w.q.Inquiry, src); w.value != nil && howMany.MatchString(w.q.Body) &&
 		slices.ContainsFunc(w.value.Figures, money) {
 		w.value = nil // amounts are no counts
