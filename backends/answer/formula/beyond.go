@@ -34,57 +34,66 @@ func scaleOf(f kernel.Figure) float64 {
 	return 1
 }
 
-func (w want) beyondIn(f *finder) *Value {
-	s, score, ok := f.one(w.Subjects[0], nil)
+// course returns the series of the subject and its points in the periods that are compared, at least two. It returns
+// nil if there are none.
+func (w want) course(f *finder, periods []kernel.Period) (*Series, []Point, float64) {
+	s, score, ok := f.one(w.Subjects[0], periods)
 	if !ok {
-		return nil
+		return nil, nil, 0
 	}
 	points := s.years()
 	if w.Quarters {
 		points = s.Points
 	}
-	if len(w.Periods) == 2 && w.Range {
-		low, high := w.Periods[0].AnyYear(), w.Periods[1].AnyYear()
-		points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool {
-			y := p.Period.AnyYear()
-			return y < min(low, high) || y > max(low, high)
-		})
+	if len(periods) > 1 {
+		points, _ = s.at(periods)
 	}
 	if len(points) < 2 {
+		return nil, nil, 0
+	}
+	return s, points, score
+}
+
+func (w want) beyondIn(f *finder) *Value {
+	s, points, score := w.course(f, nil)
+	if s == nil {
 		return nil
 	}
+	if w.Range {
+		first, last := w.Periods[0].AnyYear(), w.Periods[1].AnyYear()
+		points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool {
+			y := p.Period.AnyYear()
+			return y < min(first, last) || y > max(first, last)
+		})
+	}
 	v := &Value{Op: w.Op, Inputs: inputs(s, points), Confidence: score}
-	var heads []string
+	var heads, compared []string
 	for _, p := range points {
 		if !w.comparable(p.Figure) {
 			return nil
 		}
+		name := pointName(p, points)
 		if w.beyond(p.Figure) {
-			heads = append(heads, pointName(p, points))
+			heads = append(heads, name)
 		}
+		compared = append(compared, figures.Print(p.Figure)+" ("+name+")")
 	}
-	word := "below "
+	word, unit := " below ", "years"
 	if w.Above {
-		word = "above "
+		word = " above "
 	}
-	unit := "years"
 	if w.Quarters {
 		unit = "quarters"
 	}
-	compared := make([]string, len(points))
-	for i, p := range points {
-		compared[i] = figures.Print(p.Figure) + " (" + pointName(p, points) + ")"
-	}
 	v.Formula = figures.And(compared) + " compared with " + figures.Print(w.Threshold)
+	v.Label = unit + " with " + s.Title() + word + figures.Print(w.Threshold)
 	if w.Op == inquiry.Where {
-		if len(heads) == 0 {
+		if v.Words = heads; len(heads) == 0 {
 			return nil
 		}
-		v.Label, v.Words = unit+" with "+s.Title()+" "+word+figures.Print(w.Threshold), heads
 		return v
 	}
-	v.Label = "number of " + unit + " with " + s.Title() + " " + word + figures.Print(w.Threshold)
-	if len(heads) > 0 {
+	if v.Label = "number of " + v.Label; len(heads) > 0 {
 		v.Label += " (" + figures.And(heads) + ")"
 	}
 	return v.with(kernel.Figure{Value: float64(len(heads)), Step: 1})
@@ -118,25 +127,13 @@ func pointName(p Point, points []Point) string {
 }
 
 func (w want) extremeIn(f *finder) *Value {
-	s, score, ok := f.one(w.Subjects[0], w.Periods)
-	if !ok {
-		return nil
-	}
-	points := s.years()
-	if w.Quarters {
-		points = s.Points
-	}
-	if len(w.Periods) > 1 {
-		if points, ok = s.at(w.Periods); !ok {
-			return nil
-		}
-	}
-	if len(points) < 2 {
+	s, points, score := w.course(f, w.Periods)
+	if s == nil {
 		return nil
 	}
 	best := points[0]
 	for _, p := range points[1:] {
-		if w.Above && p.Value > best.Value || !w.Above && p.Value < best.Value {
+		if w.Above == (p.Value > best.Value) && p.Value != best.Value {
 			best = p
 		}
 	}
@@ -145,9 +142,9 @@ func (w want) extremeIn(f *finder) *Value {
 			return nil
 		}
 	}
-	word := "highest "
-	if !w.Above {
-		word = "lowest "
+	word := "lowest "
+	if w.Above {
+		word = "highest "
 	}
 	return &Value{
 		Op: w.Op, Label: "period with the " + word + s.Title(), Words: []string{pointName(best, points)},

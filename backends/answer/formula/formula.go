@@ -116,6 +116,10 @@ func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64,
 		}
 		return find(own, subject, periods)
 	}
+	// Some issuers report only the diluted ones.
+	if m, _ := metrics.ByLabel(subject); m.Key == "eps_basic" && !strings.Contains(strings.ToLower(subject), "basic") {
+		return f.one("diluted earnings per share", periods)
+	}
 	return nil, 0, false
 }
 
@@ -123,12 +127,10 @@ func (w want) compute(f *finder) *Value {
 	switch w.Op { //nolint:exhaustive // the others are not asked of tables
 	case inquiry.Value:
 		return w.lookUpIn(f)
-	case inquiry.Change, inquiry.Growth, inquiry.Annual:
-		return w.changeIn(f)
+	case inquiry.Change, inquiry.Growth, inquiry.Annual, inquiry.Ratio, inquiry.Share:
+		return w.pairIn(f)
 	case inquiry.Average, inquiry.Sum:
 		return w.aggregate(f)
-	case inquiry.Ratio, inquiry.Share:
-		return w.ratioIn(f)
 	case inquiry.Count, inquiry.Where:
 		return w.beyondIn(f)
 	case inquiry.Peak:

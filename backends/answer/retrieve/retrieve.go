@@ -13,6 +13,7 @@ package retrieve
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -256,7 +257,7 @@ func recent(all []*candidate) {
 	for _, one := range all {
 		if one.Kind == kernel.News && !one.Published.IsZero() {
 			age := newest.Sub(one.Published)
-			one.Score *= 1 - advantage + advantage*exp2(-float64(age)/float64(halfLife))
+			one.Score *= 1 - advantage + advantage*math.Exp2(-float64(age)/float64(halfLife))
 			some = true
 		}
 	}
