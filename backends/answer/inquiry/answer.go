@@ -132,8 +132,8 @@ func (q *Calculation) one(b *Book, periods []Period) *Answer {
 		}
 		a.Figures = []kernel.Figure{rate, first.Figure, last.Figure}
 		a.Text = fmt.Sprintf("compound annual growth of %s %s: %s", m.name, span, q.shown(rate))
-		a.Calculation = fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", figures.Plain(last.finer()), figures.Plain(first.finer()), years,
-			figures.Plain(rate))
+		a.Calculation = fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", figures.Plain(last.finer()),
+			figures.Plain(first.finer()), years, figures.Plain(rate))
 	case Average, Sum:
 		if len(values) < 2 {
 			return nil

@@ -253,7 +253,8 @@ func (b *Book) metric(e *expr, p Period, depth int) (result, bool) {
 		f.Figure.Value = b.signed(e.key, p, f.Figure.Value)
 		b.use(f, p)
 		m, _ := metrics.Metric(e.key)
-		return result{value: f.Figure.Value, figure: f.Figure, fact: true, written: figures.Plain(f.Figure), names: m.Name}, true
+		written := figures.Plain(f.Figure)
+		return result{value: f.Figure.Value, figure: f.Figure, fact: true, written: written, names: m.Name}, true
 	}
 	if own := formula(e.key); own != nil {
 		r, ok := b.eval(own, p, depth+1)

@@ -56,7 +56,8 @@ func plainly(body string) (said string, paid bool) {
 	body = strings.TrimSpace(politely.ReplaceAllString(body, ""))
 	for i, w := range compiled {
 		if w.said.MatchString(body) && (w.unless == nil || !w.unless.MatchString(body)) {
-			return strings.Join(strings.Fields(w.said.ReplaceAllString(body, wordings[i].means)), " "), spending.MatchString(body)
+			said = w.said.ReplaceAllString(body, wordings[i].means)
+			return strings.Join(strings.Fields(said), " "), spending.MatchString(body)
 		}
 	}
 	return body, false

@@ -16,6 +16,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -175,12 +176,8 @@ func (r *Reader) dated(s string) string {
 		return s
 	}
 	year := r.Now().Year()
-	s = lastYear.ReplaceAllString(s, "fiscal "+itoa(year-1))
-	return thisYear.ReplaceAllString(s, "fiscal "+itoa(year))
-}
-
-func itoa(n int) string {
-	return string([]byte{byte('0' + n/1000%10), byte('0' + n/100%10), byte('0' + n/10%10), byte('0' + n%10)})
+	s = lastYear.ReplaceAllString(s, "fiscal "+strconv.Itoa(year-1))
+	return thisYear.ReplaceAllString(s, "fiscal "+strconv.Itoa(year))
 }
 
 // body returns a question without the names of its issuers, and without what leads to the first of them.

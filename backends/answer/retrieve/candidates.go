@@ -147,7 +147,9 @@ func score(w *wanted, all []*candidate) []*candidate {
 			one.lexical += w.terms[i].idf * often * (saturation + 1) / (often + norm)
 		}
 	}
-	slices.SortFunc(all, func(a, b *candidate) int { return cmp.Or(cmp.Compare(b.lexical, a.lexical), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(b.lexical, a.lexical), cmp.Compare(a.ID, b.ID))
+	})
 	return all
 }
 
