@@ -1,5 +1,5 @@
-// Package formula computes what questions ask of tables and facts: look-ups, differences, growth, averages,
-// sums, counts, and financial ratios. Every value has the passages of its inputs and its formula.
+// Package formula computes what questions ask of tables, as package inquiry has read them: look-ups, differences,
+// growth, averages, sums, counts, and ratios of two rows. Every value has the passages of its inputs and its formula.
 //
 // A value is computed only if the row, the column, the period and the unit are all matched, and nothing else
 // matches as well: no answer is better than a wrong number.
@@ -9,8 +9,6 @@
 //   - Without a named period a single figure is that of the table's latest period, and an average is over all
 //     of them.
 //   - Growth on a base of zero or less has no percentage.
-//   - Days are those of a year of 365. A balance in a ratio with a flow is the average of the ends of the
-//     period and of the one before, or the end alone if there is no other, and the formula says which.
 package formula
 
 import (

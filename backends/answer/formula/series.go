@@ -23,12 +23,12 @@ type Point struct {
 	Passage int // the index of the passage
 }
 
-// Series holds the figures of one thing over time, from a table or from facts.
+// Series holds the figures of one thing in a table over time.
 type Series struct {
 	// Name is its name, "Automotive", and Group the heading it stands under.
 	Name, Group string
 	Points      []Point
-	table       int // the number of its table; -1 for facts
+	table       int // the number of its table
 	key         string
 	name, group set // terms
 	header      set // the terms of the column header, without the period

@@ -199,5 +199,6 @@ func (q *Inquiry) limit(body string) bool {
 	q.Threshold = found[0].Figure
 	// A number such as 2000 may look like a year.
 	q.Periods = slices.DeleteFunc(q.Periods, func(p kernel.Period) bool { return float64(p.Year) == found[0].Value })
+	q.Range = q.Range && len(q.Periods) == 2
 	return true
 }

@@ -1,11 +1,12 @@
-// Package inquiry reads what an analyst asks about the figures of an issuer, and computes it from the facts
-// of the issuer's statements: values, changes, averages over years, trends, verdicts by a criterion, and the
-// extreme of several things. The vocabulary defines the measures and their formulas; a formula that the
-// question states takes precedence.
+// Package inquiry reads what an analyst asks about the figures of an issuer. What it asks of tables it tells in the
+// question's own words: the operation, by the forms of questions, the subjects and the periods. If all words of
+// the question are known, it also computes the answer from the facts of the issuer's statements: values, changes,
+// averages over years, trends, verdicts by a criterion, and the extreme of several things. The vocabulary defines the
+// measures and their formulas; a formula that the question states takes precedence.
 //
 // Choices where the specification is silent:
-//   - A question is read as a whole or not at all: a word that is neither a measure, a period, an operation nor
-//     filler may mean that something else is asked, about which this package says nothing.
+//   - A question is computed as a whole or not at all: a word that is neither a measure, a period, an operation nor
+//     filler may mean that something else is asked, about which statements say nothing.
 //   - Sentences that say how to answer (source, role, unit, rounding) are removed; what they say about unit and
 //     rounding is kept.
 //   - A margin is consistent if it moves each year by no more than the points that the question names, or two.
