@@ -308,7 +308,7 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 		return nil, err
 	}
 	for i := range p.chunks {
-		w := wordsOf{ids[i], document, issuer, p.period.Year, s.Kind, s.Title, p.chunks[i].section, p.chunks[i].text}
+		w := wordsOf{ids[i], document, issuer, p.period.Year, s.Title, p.chunks[i].section, p.chunks[i].text}
 		if err := w.put(c); err != nil {
 			return nil, err
 		}
@@ -316,18 +316,14 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 	return ids, nil
 }
 
-// Scope returns the words that the full-text index has for an issuer, a year and a kind. Zero values have no
-// word.
-func Scope(issuer int64, year int, kind kernel.Kind) string {
-	words := make([]string, 0, 3)
+// Scope returns the words that the full-text index has for an issuer and a year. Zero values have no word.
+func Scope(issuer int64, year int) string {
+	words := make([]string, 0, 2)
 	if issuer != 0 {
 		words = append(words, "i"+strconv.FormatInt(issuer, 10))
 	}
 	if year != 0 {
 		words = append(words, "y"+strconv.Itoa(year))
-	}
-	if kind != "" {
-		words = append(words, "k"+string(kind))
 	}
 	return strings.Join(words, " ")
 }

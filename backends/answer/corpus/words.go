@@ -11,13 +11,12 @@ import (
 type wordsOf struct {
 	chunk, document, issuer int64
 	year                    int
-	kind                    kernel.Kind
 	title, section, text    string
 }
 
 // put writes the entry at the end of the transaction.
 func (w *wordsOf) put(c kernel.Conn) error {
-	scope := Scope(w.issuer, w.year, w.kind)
+	scope := Scope(w.issuer, w.year)
 	if c.Dialect() == store.SQLite {
 		return c.Later("INSERT INTO answer_search (rowid, scope, title, section, text) VALUES (?, ?, ?, ?, ?)",
 			w.chunk, scope, w.title, w.section, w.text)
@@ -41,9 +40,9 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 	}
 	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, after int64, most int) (int, int64, error) {
 		list, err := store.List(c, func(r store.Row) (w wordsOf, err error) {
-			err = r.Scan(&w.chunk, &w.document, &w.issuer, &w.year, &w.kind, &w.title, &w.section, &w.text)
+			err = r.Scan(&w.chunk, &w.document, &w.issuer, &w.year, &w.title, &w.section, &w.text)
 			return w, err
-		}, "SELECT c.id, d.id, COALESCE(d.issuer_id, 0), d.fiscal, d.kind, d.title, c.section, c.text FROM answer_chunks c"+
+		}, "SELECT c.id, d.id, COALESCE(d.issuer_id, 0), d.fiscal, d.title, c.section, c.text FROM answer_chunks c"+
 			" JOIN answer_documents d ON d.id = c.document_id WHERE c.id > ? ORDER BY c.id LIMIT ?", after, most)
 		for i := range list {
 			if err == nil {

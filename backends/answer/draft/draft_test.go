@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/question"
 )
@@ -69,7 +70,7 @@ Velmar brought 46% of our revenue.`
 		"What was the goodwill?":                     "",
 		"What did the earnings call welcome?":        "Good morning, and welcome to the earnings call.",
 	} {
-		d := Extractive(&question.Question{Body: body}, nil, passages)
+		d := Extractive(&question.Question{Body: body, Inquiry: inquiry.Read(body)}, nil, passages)
 		if got := d.Text(); got != want {
 			t.Errorf("%q is answered %q, not %q", body, got, want)
 		}

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/question"
@@ -22,12 +24,12 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 	if v != nil {
 		return ofValue(q, v)
 	}
-	body := formula.Plainly(q.Body)
+	body := q.Inquiry.Plain
 	if Verdict(q.Body) { // no sentence of a document says yes or no
 		return Draft{}
 	}
-	switch w := formula.Parse(q.Body); {
-	case w.Op == formula.Share || w.Op == formula.Average: // some documents state them in words
+	switch w := q.Inquiry; {
+	case w.Op == inquiry.Share || w.Op == inquiry.Average: // some documents state them in words
 		return ofText(body, passages, saidCover, sharing)
 	case computed(w):
 		return Draft{}
@@ -46,11 +48,11 @@ var verdict = regexp.MustCompile(`(?i)(?:^\W*|^(?:looking|based|in|for|as|consid
 var shareOf = regexp.MustCompile(`(?i)\b(?:what|which) (?:share|percentage|percent|proportion|fraction)\b`)
 
 // computed reports whether a question wants a figure that sentences seldom state.
-func computed(w formula.Want) bool {
+func computed(w *inquiry.Inquiry) bool {
 	switch w.Op { //nolint:exhaustive // the others are said by sentences too
-	case formula.Sum, formula.Ratio, formula.CAGR, formula.Count, formula.Where, formula.Years, "":
+	case inquiry.Sum, inquiry.Ratio, inquiry.Annual, inquiry.Count, inquiry.Where, inquiry.Years, "":
 		return true
-	case formula.Difference, formula.Change:
+	case inquiry.Change, inquiry.Growth:
 		return len(w.Periods) > 1
 	}
 	return false
@@ -75,7 +77,7 @@ func ofValue(q *question.Question, v *formula.Value) Draft {
 		values = append(values, figures.Print(f))
 	}
 	values = append(values, v.Words...)
-	said := and(values)
+	said := figures.And(values)
 	if len(v.Figures) > 1 {
 		said += ", respectively"
 	}
@@ -126,18 +128,11 @@ func marksOf(v *formula.Value) (marks []int) {
 // unscaled reports whether a value is an amount whose unit is unknown.
 func unscaled(v *formula.Value) bool {
 	for _, f := range v.Figures {
-		if f.Unit == kernel.NoUnit && f.Currency == "" && f.Step < 10 && v.Op != formula.Count && math.Abs(f.Value) >= 100 {
+		if f.Unit == kernel.NoUnit && f.Currency == "" && f.Step < 10 && v.Op != inquiry.Count && math.Abs(f.Value) >= 100 {
 			return true
 		}
 	}
 	return false
-}
-
-func and(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
 func capital(s string) string {
@@ -262,15 +257,7 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 			quotes[i].score += ofLatest
 		}
 	}
-	slices.SortStableFunc(quotes, func(a, b quote) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(quotes, func(a, b quote) int { return cmp.Compare(b.score, a.score) })
 	if len(quotes) == 0 || quotes[0].cover < least {
 		return Draft{}
 	}

@@ -66,7 +66,7 @@ func say(v *formula.Value) string {
 	}
 	values = append(values, v.Words...)
 	var b strings.Builder
-	b.WriteString(v.Label + ": " + and(values))
+	b.WriteString(v.Label + ": " + figures.And(values))
 	if v.Formula != "" {
 		b.WriteString(" (" + v.Formula + ")")
 	}

@@ -121,3 +121,28 @@ func Digits(v float64, decimals int) string {
 	}
 	return b.String()
 }
+
+// Plain formats a figure for a calculation, without its currency.
+func Plain(f kernel.Figure) string {
+	f.Currency = ""
+	if f.Unit == kernel.Money || f.Unit == kernel.Shares || f.Unit == kernel.PerShare {
+		f.Unit = kernel.NoUnit
+	}
+	return Print(f)
+}
+
+// Bracket puts a negative number in brackets.
+func Bracket(s string) string {
+	if strings.HasPrefix(s, "-") {
+		return "(" + s + ")"
+	}
+	return s
+}
+
+// And joins names with commas and a last "and".
+func And(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
 // beyond reports whether a figure is above or below the threshold, as w.Above asks. A figure without a scale
 // is compared with the threshold's printed digits.
-func (w Want) beyond(f kernel.Figure) bool {
+func (w want) beyond(f kernel.Figure) bool {
 	limit := w.Threshold.Value
 	if digits := f.Step <= 1 && w.Threshold.Step > 1 && f.Unit != kernel.Percent; digits {
 		limit /= scaleOf(w.Threshold)
@@ -33,65 +34,74 @@ func scaleOf(f kernel.Figure) float64 {
 	return 1
 }
 
-func (w Want) beyondIn(f *finder) *Value {
-	s, score, ok := f.one(w.Subjects[0], nil)
+// course returns the series of the subject and its points in the periods that are compared, at least two. It returns
+// nil if there are none.
+func (w want) course(f *finder, periods []kernel.Period) (*Series, []Point, float64) {
+	s, score, ok := f.one(w.Subjects[0], periods)
 	if !ok {
-		return nil
+		return nil, nil, 0
 	}
 	points := s.years()
 	if w.Quarters {
 		points = s.Points
 	}
-	if len(w.Periods) == 2 && w.Range {
-		low, high := w.Periods[0].AnyYear(), w.Periods[1].AnyYear()
-		points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool {
-			y := p.Period.AnyYear()
-			return y < min(low, high) || y > max(low, high)
-		})
+	if len(periods) > 1 {
+		points, _ = s.at(periods)
 	}
 	if len(points) < 2 {
+		return nil, nil, 0
+	}
+	return s, points, score
+}
+
+func (w want) beyondIn(f *finder) *Value {
+	s, points, score := w.course(f, nil)
+	if s == nil {
 		return nil
 	}
+	if w.Range {
+		first, last := w.Periods[0].AnyYear(), w.Periods[1].AnyYear()
+		points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool {
+			y := p.Period.AnyYear()
+			return y < min(first, last) || y > max(first, last)
+		})
+	}
 	v := &Value{Op: w.Op, Inputs: inputs(s, points), Confidence: score}
-	var heads []string
+	var heads, compared []string
 	for _, p := range points {
 		if !w.comparable(p.Figure) {
 			return nil
 		}
+		name := pointName(p, points)
 		if w.beyond(p.Figure) {
-			heads = append(heads, pointName(p, points))
+			heads = append(heads, name)
 		}
+		compared = append(compared, figures.Print(p.Figure)+" ("+name+")")
 	}
-	word := "below "
+	word, unit := " below ", "years"
 	if w.Above {
-		word = "above "
+		word = " above "
 	}
-	unit := "years"
 	if w.Quarters {
 		unit = "quarters"
 	}
-	compared := make([]string, len(points))
-	for i, p := range points {
-		compared[i] = figures.Print(p.Figure) + " (" + pointName(p, points) + ")"
-	}
-	v.Formula = and(compared) + " compared with " + figures.Print(w.Threshold)
-	if w.Op == Where {
-		if len(heads) == 0 {
+	v.Formula = figures.And(compared) + " compared with " + figures.Print(w.Threshold)
+	v.Label = unit + " with " + s.Title() + word + figures.Print(w.Threshold)
+	if w.Op == inquiry.Where {
+		if v.Words = heads; len(heads) == 0 {
 			return nil
 		}
-		v.Label, v.Words = unit+" with "+s.Title()+" "+word+figures.Print(w.Threshold), heads
 		return v
 	}
-	v.Label = "number of " + unit + " with " + s.Title() + " " + word + figures.Print(w.Threshold)
-	if len(heads) > 0 {
-		v.Label += " (" + and(heads) + ")"
+	if v.Label = "number of " + v.Label; len(heads) > 0 {
+		v.Label += " (" + figures.And(heads) + ")"
 	}
 	return v.with(kernel.Figure{Value: float64(len(heads)), Step: 1})
 }
 
 // comparable reports whether a figure is in a unit that the threshold may be in. A figure of a quite
 // different size is a sign that the scale is unknown.
-func (w Want) comparable(f kernel.Figure) bool {
+func (w want) comparable(f kernel.Figure) bool {
 	if !comparable(f, w.Threshold) {
 		return false
 	}
@@ -116,26 +126,14 @@ func pointName(p Point, points []Point) string {
 	return strings.TrimSpace(p.Head)
 }
 
-func (w Want) extremeIn(f *finder) *Value {
-	s, score, ok := f.one(w.Subjects[0], w.Periods)
-	if !ok {
-		return nil
-	}
-	points := s.years()
-	if w.Quarters {
-		points = s.Points
-	}
-	if len(w.Periods) > 1 {
-		if points, ok = s.at(w.Periods); !ok {
-			return nil
-		}
-	}
-	if len(points) < 2 {
+func (w want) extremeIn(f *finder) *Value {
+	s, points, score := w.course(f, w.Periods)
+	if s == nil {
 		return nil
 	}
 	best := points[0]
 	for _, p := range points[1:] {
-		if w.Op == Highest && p.Value > best.Value || w.Op == Lowest && p.Value < best.Value {
+		if w.Above == (p.Value > best.Value) && p.Value != best.Value {
 			best = p
 		}
 	}
@@ -144,9 +142,9 @@ func (w Want) extremeIn(f *finder) *Value {
 			return nil
 		}
 	}
-	word := "highest "
-	if w.Op == Lowest {
-		word = "lowest "
+	word := "lowest "
+	if w.Above {
+		word = "highest "
 	}
 	return &Value{
 		Op: w.Op, Label: "period with the " + word + s.Title(), Words: []string{pointName(best, points)},

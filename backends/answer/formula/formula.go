@@ -1,5 +1,5 @@
-// Package formula computes what questions ask of tables and facts: look-ups, differences, growth, averages,
-// sums, counts, and financial ratios. Every value has the passages of its inputs and its formula.
+// Package formula computes what questions ask of tables, as package inquiry has read them: look-ups, differences,
+// growth, averages, sums, counts, and ratios of two rows. Every value has the passages of its inputs and its formula.
 //
 // A value is computed only if the row, the column, the period and the unit are all matched, and nothing else
 // matches as well: no answer is better than a wrong number.
@@ -9,8 +9,6 @@
 //   - Without a named period a single figure is that of the table's latest period, and an average is over all
 //     of them.
 //   - Growth on a base of zero or less has no percentage.
-//   - Days are those of a year of 365. A balance in a ratio with a flow is the average of the ends of the
-//     period and of the one before, or the end alone if there is no other, and the formula says which.
 package formula
 
 import (
@@ -20,13 +18,14 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
 // Value is a computed value.
 type Value struct {
-	Op Op
+	Op inquiry.Op
 	// Label names it: "percentage change of total assets from 2018 to 2019".
 	Label string
 	// Figures are the results, one per period for a look-up of several. It is empty if Words are the result:
@@ -52,24 +51,20 @@ type Input struct {
 // Source is what values are computed from.
 type Source struct {
 	Passages []kernel.Passage
-	// Facts are those of the question's issuer alone.
-	Facts []Fact
 	// Known caches tables that were read before. It may be nil.
 	Known *Tables
 }
 
-// Fact is a fact with the index of its passage in the Source.
-type Fact struct {
-	kernel.Fact
-	Passage int
-}
+// want is a question as it was read.
+type want inquiry.Inquiry
 
-// Compute computes what a question wants. It returns nil if the source does not determine it.
-func Compute(w Want, src Source) *Value {
-	if w.Op == Text { // no table is read for such a question
+// Compute computes what a question asks for. It returns nil if the source does not determine it.
+func Compute(q *inquiry.Inquiry, src Source) *Value {
+	if q.Op == inquiry.Text { // no table is read for such a question
 		return nil
 	}
-	f := newFinder(src)
+	w := want(*q)
+	f := &finder{src: src, series: read(src.Passages, src.Known)}
 	if len(w.Periods) == 0 {
 		f.latest()
 	}
@@ -92,27 +87,9 @@ func (f *finder) latest() {
 type finder struct {
 	src    Source
 	series []*Series
-	facts  map[string]*Series // keyed by metric
 }
 
-func newFinder(src Source) *finder {
-	f := &finder{src: src, series: read(src.Passages, src.Known), facts: make(map[string]*Series)}
-	for _, fact := range src.Facts {
-		s := f.facts[fact.Metric]
-		if s == nil {
-			s = &Series{Name: fact.Label, table: -1}
-			f.facts[fact.Metric] = s
-		}
-		s.Points = append(s.Points, Point{
-			Figure: fact.Figure, Period: fact.Period, Head: fact.Period.String(),
-			Passage: fact.Passage,
-		})
-	}
-	return f
-}
-
-// one finds a subject with its periods: first in the tables, where its whole name is compared, then by its
-// metric among the facts.
+// one finds a subject with its periods.
 func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64, bool) {
 	s, score, ok := find(f.series, subject, periods)
 	if ok {
@@ -137,44 +114,29 @@ func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64,
 		}
 		return find(own, subject, periods)
 	}
-	if m, known := metrics.ByLabel(subject); known {
-		if s := f.facts[m.Key]; s != nil && len(periods) > 0 {
-			if _, ok := s.at(periods); ok {
-				return s, 0.95, true
-			}
-		}
-		// Some issuers report only the diluted ones.
-		if m.Key == "eps_basic" && !strings.Contains(strings.ToLower(subject), "basic") {
-			return f.one("diluted earnings per share", periods)
-		}
+	// Some issuers report only the diluted ones.
+	if m, _ := metrics.ByLabel(subject); m.Key == "eps_basic" && !strings.Contains(strings.ToLower(subject), "basic") {
+		return f.one("diluted earnings per share", periods)
 	}
 	return nil, 0, false
 }
 
-func (w Want) compute(f *finder) *Value {
-	switch w.Op {
-	case LookUp:
+func (w want) compute(f *finder) *Value {
+	switch w.Op { //nolint:exhaustive // the others are not asked of tables
+	case inquiry.Value:
 		return w.lookUpIn(f)
-	case Difference, Change, CAGR:
-		return w.changeIn(f)
-	case Average, Sum:
+	case inquiry.Change, inquiry.Growth, inquiry.Annual, inquiry.Ratio, inquiry.Share:
+		return w.pairIn(f)
+	case inquiry.Average, inquiry.Sum:
 		return w.aggregate(f)
-	case Ratio, Share:
-		return w.ratioIn(f)
-	case Count, Where:
+	case inquiry.Count, inquiry.Where:
 		return w.beyondIn(f)
-	case Highest, Lowest:
+	case inquiry.Peak:
 		return w.extremeIn(f)
-	case Years:
+	case inquiry.Years:
 		return w.yearsIn(f)
-	case Items:
+	case inquiry.Items:
 		return w.itemsIn(f)
-	case Measure:
-		if v := w.lookUpIn(f); v != nil {
-			return v
-		}
-		return w.measureIn(f)
-	case Text:
 	}
 	return nil
 }
@@ -190,7 +152,7 @@ func inputs(s *Series, points []Point) []Input {
 
 // periodsOr returns the points of the periods that w names, or the latest n points of s if w names none. It
 // returns nil if there are not enough.
-func (w Want) periodsOr(n int, s *Series) []Point {
+func (w want) periodsOr(n int, s *Series) []Point {
 	if len(w.Periods) > 0 {
 		points, ok := s.at(w.Periods)
 		if !ok {
@@ -224,13 +186,9 @@ func (s *Series) years() []Point {
 	return known
 }
 
-func (w Want) lookUpIn(f *finder) *Value {
+func (w want) lookUpIn(f *finder) *Value {
 	subject := w.Subjects[0]
 	s, score, ok := f.one(subject, w.Periods)
-	if !ok && len(w.Periods) == 1 {
-		// The table is of this period alone.
-		s, score, ok = f.undated(subject, w.Periods[0])
-	}
 	if !ok {
 		return nil
 	}
@@ -248,10 +206,10 @@ func (w Want) lookUpIn(f *finder) *Value {
 	if len(w.Periods) == 0 && score < 0.93 {
 		return nil
 	}
-	v := &Value{Op: LookUp, Inputs: inputs(s, points), Confidence: score}
+	v := &Value{Op: inquiry.Value, Inputs: inputs(s, points), Confidence: score}
 	for _, p := range points {
 		f := p.Figure
-		if w.Paid {
+		if w.Spent {
 			f.Value = math.Abs(f.Value)
 		}
 		v.Figures = append(v.Figures, f)
@@ -260,37 +218,10 @@ func (w Want) lookUpIn(f *finder) *Value {
 	return v
 }
 
-// undated looks up a subject in tables whose columns and rows have no period, in documents of the given
-// period.
-func (f *finder) undated(subject string, period kernel.Period) (*Series, float64, bool) {
-	var fitting []*Series
-	for _, s := range f.series {
-		if len(s.Points) != 1 || s.Points[0].Period.Known() {
-			continue
-		}
-		reportPeriod := f.src.Passages[s.Points[0].Passage].Period
-		if reportPeriod.AnyYear() == period.AnyYear() && s.dated(period) {
-			fitting = append(fitting, s)
-		}
-	}
-	return find(fitting, subject, nil)
-}
-
-// dated reports whether the text around a table mentions no other year than that of p.
-func (s *Series) dated(p kernel.Period) bool {
-	year := strconv.Itoa(p.AnyYear())
-	for t := range s.around {
-		if len(t) == 4 && (t[:2] == "20" || t[:2] == "19") && string(t) != year {
-			return false
-		}
-	}
-	return true
-}
-
 // Title returns the name of a series for a sentence.
 func (s *Series) Title() string {
 	name := strings.TrimRight(s.Name, ":")
-	if group := strings.TrimRight(s.Group, ":"); group != "" && len(group) < 80 && s.table >= 0 &&
+	if group := strings.TrimRight(s.Group, ":"); group != "" && len(group) < 80 &&
 		len(metrics.Periods(group)) == 0 {
 		return name + " (" + group + ")"
 	}
@@ -298,7 +229,7 @@ func (s *Series) Title() string {
 }
 
 // when returns the periods of points in words: " in 2018 and 2019".
-func (w Want) when(points []Point) string {
+func (w want) when(points []Point) string {
 	var heads []string
 	for _, p := range points {
 		if h := periodName(p.Period); h != "" {
@@ -308,7 +239,7 @@ func (w Want) when(points []Point) string {
 	if len(heads) == 0 {
 		return ""
 	}
-	return " in " + and(heads)
+	return " in " + figures.And(heads)
 }
 
 // periodName returns the shortest name of a period.
@@ -320,14 +251,6 @@ func periodName(p kernel.Period) string {
 		return p.String()
 	}
 	return strconv.Itoa(p.AnyYear())
-}
-
-// and joins names with commas and a last "and".
-func and(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
 // with sets the result and appends it to the formula. It returns nil for a result that is not finite.
@@ -372,21 +295,3 @@ func unscaled(f, beside kernel.Figure) bool {
 
 // counted reports whether a figure may be a number of things, such as employees.
 func counted(f kernel.Figure) bool { return f.Unit == kernel.NoUnit && f.Currency == "" && f.Step == 1 }
-
-// plain formats a figure for a formula as it stands in its table, without its currency.
-func plain(f kernel.Figure) string {
-	g := f
-	g.Currency = ""
-	if g.Unit == kernel.Money || g.Unit == kernel.Shares || g.Unit == kernel.PerShare {
-		g.Unit = kernel.NoUnit
-	}
-	return figures.Print(g)
-}
-
-// bracket puts a negative number in brackets.
-func bracket(s string) string {
-	if strings.HasPrefix(s, "-") {
-		return "(" + s + ")"
-	}
-	return s
-}

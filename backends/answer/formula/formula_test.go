@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -71,7 +72,6 @@ func TestCompute(t *testing.T) {
 		"What is the change in net sales from 2019 to 2018?":                           "$306.2 million",
 		"By how much did gross profit increase between 2018 and 2019?":                 "206.2 million",
 		"What is the percentage change in research and development from 2017 to 2018?": "25.00%",
-		"What is the growth of reserch and development in 2018?":                       "25.00%",
 		"What was the average cost of sales for 2017 and 2018?":                        "750.0 million",
 		"What was the average cost of sales from 2017 to 2019?":                        "800.0 million",
 		"What is the sum of selling expenses in 2018 and 2019?":                        "110.0 million",
@@ -84,24 +84,18 @@ func TestCompute(t *testing.T) {
 		"In which year was net income negative?":                                       "2018",
 		"Which year had the highest selling expense?":                                  "2017",
 		"What was diluted earnings per share in 2018?":                                 "-0.30",
-		"What is the current ratio in 2019?":                                           "2.00x",
-		"What was the quick ratio in 2019?":                                            "1.40x",
-		"What was the return on assets in 2019?":                                       "8.61%",
-		"What was ROE in 2019?":                                                        "16.07%",
-		"What was the gross margin in 2018?":                                           "30.20%",
-		"What was the inventory turnover in 2019?":                                     "4.50x",
-		"What was DIO in 2019?":                                                        "81.1 days",
 
 		// What is not there, or may be another thing, is not answered.
-		"What was net sales in 2015?":                                    "no",
-		"What was the goodwill in 2019?":                                 "no",
-		"What were net sales in Malaysia in 2019?":                       "no",
-		"What is the percentage change in net income from 2017 to 2018?": "no",
-		"Why did net sales increase in 2019?":                            "no",
-		"What was restructuring expense in 2019?":                        "no",
+		"What was net sales in 2015?":                                        "no",
+		"What was the goodwill in 2019?":                                     "no",
+		"In which years between 2018 and 2019 was cost of sales above 2019?": "no", // 2019 is the threshold, too
+		"What were net sales in Malaysia in 2019?":                           "no",
+		"What is the percentage change in net income from 2017 to 2018?":     "no",
+		"Why did net sales increase in 2019?":                                "no",
+		"What was restructuring expense in 2019?":                            "no",
 	} {
-		if got := say(Compute(Parse(question), source())); got != want {
-			t.Errorf("%q is %q, not %q; %+v", question, got, want, Parse(question))
+		if got := say(Compute(inquiry.Read(question), source())); got != want {
+			t.Errorf("%q is %q, not %q; %+v", question, got, want, inquiry.Read(question))
 		}
 	}
 }
@@ -116,7 +110,7 @@ func TestLengths(t *testing.T) {
 | Sales | 1,700 | 1,600 | 6.3% |
 `}
 	const question = "What was the average of sales in F19 and F18?"
-	if got := say(Compute(Parse(question), Source{Passages: []kernel.Passage{passage}})); got != "$1,650 million" {
+	if got := say(Compute(inquiry.Read(question), Source{Passages: []kernel.Passage{passage}})); got != "$1,650 million" {
 		t.Errorf("%q is %q", question, got)
 	}
 }
@@ -144,7 +138,7 @@ func TestQuarterColumns(t *testing.T) {
 	} {
 		for _, text := range []string{table, strings.ReplaceAll(table, " Quarter", "")} {
 			passage := kernel.Passage{ID: 1, Period: kernel.FiscalYear(2019), Text: text}
-			if got := say(Compute(Parse(question), Source{Passages: []kernel.Passage{passage}})); got != want {
+			if got := say(Compute(inquiry.Read(question), Source{Passages: []kernel.Passage{passage}})); got != want {
 				t.Errorf("%q is %q, not %q, of %s", question, got, want, text)
 			}
 		}
@@ -161,7 +155,7 @@ func TestPoints(t *testing.T) {
 		"What is the percentage change in the effective tax rate from 2018 to 2019?":                "20.00%",
 		"What is the difference between the statutory tax rate and the effective tax rate in 2019?": "9.0 percentage points",
 	} {
-		v := Compute(Parse(question), src)
+		v := Compute(inquiry.Read(question), src)
 		if got := say(v); got != want || v.Formula != "" && !strings.HasSuffix(v.Formula, " = "+want) {
 			t.Errorf("%q is %q, not %q", question, got, want)
 		}
@@ -181,8 +175,6 @@ func TestZeroAndOtherTimes(t *testing.T) {
 		"What was the ratio of gross profit to net sales in 2018?":           "no",
 		"What was the ratio of gross profit to net sales in 2017?":           "no",
 		"What is gross profit as a percentage of net sales in 2017?":         "no",
-		"What was the gross margin in 2018?":                                 "no",
-		"What was the gross margin in 2017?":                                 "no",
 		"What is the percentage change in net sales from 2018 to 2019?":      "no",
 		"What is the percentage change in net sales from 2017 to 2018?":      "no",
 		"What is the CAGR of net sales from 2017 to 2019?":                   "no",
@@ -194,7 +186,7 @@ func TestZeroAndOtherTimes(t *testing.T) {
 		"What is the difference between net sales and inventories in 2019?":  "no",
 		"What was the average net sales for 2018 and 2019?":                  "5.0 million",
 	} {
-		if got := say(Compute(Parse(question), src)); got != want {
+		if got := say(Compute(inquiry.Read(question), src)); got != want {
 			t.Errorf("%q is %q, not %q", question, got, want)
 		}
 	}
@@ -203,13 +195,9 @@ func TestZeroAndOtherTimes(t *testing.T) {
 // TestInputs checks the inputs of a value.
 func TestInputs(t *testing.T) {
 	t.Parallel()
-	v := Compute(Parse("What is the percentage change in research and development from 2017 to 2018?"), source())
+	v := Compute(inquiry.Read("What is the percentage change in research and development from 2017 to 2018?"), source())
 	if v == nil || v.Formula != "(80.0 million - 64.0 million) / 64.0 million = 25.00%" || len(v.Inputs) != 2 || v.Inputs[0].Passage != 0 ||
 		v.Label != "percentage change of Research and development (Operating expenses) from 2017 to 2018" {
-		t.Errorf("%+v", v)
-	}
-	v = Compute(Parse("What was the return on assets in 2019?"), source())
-	if v == nil || !strings.HasPrefix(v.Formula, "net income / average total assets = 120.5 million / ((1,300.0 million + 1,500.0 million) / 2) = 8.61%") || v.Inputs[0].Passage != 0 || v.Inputs[1].Passage != 1 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -219,10 +207,10 @@ func TestAmbiguous(t *testing.T) {
 	t.Parallel()
 	src := source()
 	src.Passages = append(src.Passages, kernel.Passage{Text: strings.ReplaceAll(income, "900.0", "901.0"), Period: kernel.FiscalYear(2019)})
-	if v := Compute(Parse("What was the cost of sales in 2019?"), src); v != nil {
+	if v := Compute(inquiry.Read("What was the cost of sales in 2019?"), src); v != nil {
 		t.Errorf("%+v", v)
 	}
-	if v := Compute(Parse("What was the cost of sales in 2018?"), src); say(v) != "800.0 million" {
+	if v := Compute(inquiry.Read("What was the cost of sales in 2018?"), src); say(v) != "800.0 million" {
 		t.Errorf("%+v", v)
 	}
 }
@@ -233,73 +221,16 @@ func TestUnknownScale(t *testing.T) {
 	src := source()
 	src.Passages[1].Text = strings.ReplaceAll(balance, "(in millions)", "")
 	src.Passages = append(src.Passages, kernel.Passage{ID: 3, Text: "|  | 2019 | 2018 |\n|---|---|---|\n| Employees | 2,000 | 1,900 |\n", Period: kernel.FiscalYear(2019)})
-	src.Facts = []Fact{
-		{Fact: kernel.Fact{Metric: "goodwill", Label: "Goodwill", Period: kernel.FiscalYear(2019), Figure: kernel.Figure{Value: 70e6, Step: 1e5, Unit: kernel.Money}}},
-		{Fact: kernel.Fact{Metric: "goodwill", Label: "Goodwill", Period: kernel.FiscalYear(2018), Figure: kernel.Figure{Value: 60, Step: .1}}},
-	}
 	for question, want := range map[string]string{
-		"What was the return on assets in 2019?":                               "no",
-		"What was the current ratio in 2019?":                                  "2.00x",
-		"What was DIO in 2019?":                                                "no",
 		"What are inventories as a percentage of net sales in 2019?":           "no",
 		"What is the difference between gross profit and inventories in 2019?": "no",
-		"What is the percentage change in goodwill from 2018 to 2019?":         "no",
-		"What is the change in goodwill from 2018 to 2019?":                    "no",
-		"What was the average goodwill for 2018 and 2019?":                     "no",
 		"What was the ratio of inventories to total assets in 2019?":           "0.140",
 		"What is gross profit as a percentage of net sales in 2019?":           "38.03%",
 		"What was the ratio of inventories to net sales in 2019?":              "no",
 		"What was the ratio of net sales to employees in 2019?":                "726,200.00",
 	} {
-		if got := say(Compute(Parse(question), src)); got != want {
-			t.Errorf("%q is %q, not %q; %+v", question, got, want, Parse(question))
-		}
-	}
-}
-
-// TestUnknownScaleOfFacts checks the same for the years of one fact, which come from several reports.
-func TestUnknownScaleOfFacts(t *testing.T) {
-	t.Parallel()
-	fact := func(metric string, year int, f kernel.Figure) Fact {
-		return Fact{Fact: kernel.Fact{Metric: metric, Label: metric, Period: kernel.Period{Year: year}, Figure: f}}
-	}
-	millions := func(v float64) kernel.Figure {
-		return kernel.Figure{Value: v * 1e6, Step: 1e6, Unit: kernel.Money, Currency: "USD"}
-	}
-	for name, c := range map[string]struct {
-		before kernel.Figure
-		want   string
-	}{
-		"in millions":      {millions(1300), "10.71%"},
-		"in dollars":       {kernel.Figure{Value: 1300e6, Step: 1, Unit: kernel.Money, Currency: "USD"}, "10.71%"},
-		"without a unit":   {kernel.Figure{Value: 1300, Step: 1}, "no"},
-		"with a sign":      {kernel.Figure{Value: 1300, Step: 1, Unit: kernel.Money, Currency: "USD"}, "no"},
-		"another currency": {kernel.Figure{Value: 1300e6, Step: 1e6, Unit: kernel.Money, Currency: "EUR"}, "no"},
-	} {
-		src := Source{Facts: []Fact{fact("net_income", 2019, millions(150)), fact("total_assets", 2019, millions(1500)), fact("total_assets", 2018, c.before)}}
-		if got := say(Compute(Parse("What was the return on assets in 2019?"), src)); got != c.want {
-			t.Errorf("%s: %s, not %s", name, got, c.want)
-		}
-	}
-}
-
-// TestFacts checks that facts are a source in the same way as tables.
-func TestFacts(t *testing.T) {
-	t.Parallel()
-	fact := func(metric, label string, year int, value float64) Fact {
-		return Fact{Fact: kernel.Fact{Metric: metric, Label: label, Period: kernel.FiscalYear(year), Figure: kernel.Figure{Value: value, Step: 1e6, Unit: kernel.Money, Currency: "USD"}}}
-	}
-	src := Source{Facts: []Fact{
-		fact("revenue", "Revenues", 2019, 1000e6), fact("revenue", "Revenues", 2018, 800e6), fact("net_income", "Net income", 2019, 50e6),
-	}}
-	for question, want := range map[string]string{
-		"What was the turnover in 2019?":              "$1,000 million",
-		"How fast did revenue grow in 2019?":          "25.00%",
-		"What was the net margin in fiscal year 2019": "5.00%",
-		"What was the net margin in 2018?":            "no",
-	} {
-		if got := say(Compute(Parse(question), src)); got != want {
-			t.Errorf("%q is %q, not %q; %+v", question, got, want, Parse(question))
+		if got := say(Compute(inquiry.Read(question), src)); got != want {
+			t.Errorf("%q is %q, not %q; %+v", question, got, want, inquiry.Read(question))
 		}
 	}
 }
@@ -308,7 +239,7 @@ func FuzzCompute(f *testing.F) {
 	f.Add("What is the percentage change in a from 2018 to 2019?", income)
 	f.Add("how many years did x exceed $5 and which year is the ratio of a to b 2,000", "| |2019|\n|a|-|")
 	f.Fuzz(func(_ *testing.T, question, text string) {
-		Compute(Parse(question), Source{Passages: []kernel.Passage{{Text: text}}})
+		Compute(inquiry.Read(question), Source{Passages: []kernel.Passage{{Text: text}}})
 	})
 }
 

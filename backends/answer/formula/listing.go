@@ -1,75 +1,56 @@
 package formula
 
 import (
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
 // yearsIn returns the years of the table that a question is about, or nil if there is no best one.
-func (w Want) yearsIn(f *finder) *Value {
-	byTable := make(map[int][]*Series)
-	var order []int
-	for _, s := range f.series {
-		if byTable[s.table] == nil {
-			order = append(order, s.table)
-		}
-		byTable[s.table] = append(byTable[s.table], s)
-	}
-	subject := ""
-	if len(w.Subjects) > 0 {
-		subject = w.Subjects[0]
-	}
+func (w want) yearsIn(f *finder) *Value {
+	subject := strings.Join(w.Subjects, "")
 	stems := terms.Of(subject)
 	var best []*Series
-	bestScore := 0.0
 	var bestYears []int
-	for _, n := range order {
-		list := byTable[n]
-		var years []int
-		words := make(set)
-		for _, s := range list {
-			for t := range s.name {
-				words[t] = true
-			}
-			for t := range s.group {
-				words[t] = true
-			}
-			for t := range s.around {
-				words[t] = true
-			}
+	bestScore := 0.0
+	for from, to := 0, 0; from < len(f.series); from = to {
+		for to < len(f.series) && f.series[to].table == f.series[from].table {
+			to++
+		}
+		table := f.series[from:to]
+		years := make(map[int]bool)
+		words := maps.Clone(table[0].around)
+		for _, s := range table {
+			maps.Copy(words, s.name)
+			maps.Copy(words, s.group)
 			for _, p := range s.Points {
-				if y := p.Period.AnyYear(); y != 0 && !slices.Contains(years, y) {
-					years = append(years, y)
-				}
+				years[p.Period.AnyYear()] = true
 			}
 		}
-		if len(years) == 0 {
+		if delete(years, 0); len(years) == 0 {
 			continue
 		}
 		score := 0.5 // the score for a question that names nothing
 		if len(stems) > 0 {
-			got := 0.0
-			for _, t := range stems {
-				if words[t] {
-					got++
-				}
-			}
-			score = got / float64(len(stems))
+			got := slices.DeleteFunc(slices.Clone(stems), func(t terms.Term) bool { return !words[t] })
+			score = float64(len(got)) / float64(len(stems))
 		}
-		slices.Sort(years)
-		if score == bestScore && !slices.Equal(years, bestYears) {
+		sorted := slices.Sorted(maps.Keys(years))
+		switch {
+		case score > bestScore:
+			best, bestScore, bestYears = table, score, sorted
+		case score == bestScore && !slices.Equal(sorted, bestYears):
 			best = nil // two tables match equally well
-		}
-		if score > bestScore {
-			best, bestScore, bestYears = list, score, years
 		}
 	}
 	if best == nil || bestScore < 0.5 {
 		return nil
 	}
-	v := &Value{Op: Years, Label: "years for which " + subject + " is reported", Confidence: bestScore}
+	v := &Value{Op: w.Op, Label: "years for which " + subject + " is reported", Confidence: bestScore}
 	if subject == "" {
 		v.Label = "years that the table has"
 	}
@@ -81,7 +62,7 @@ func (w Want) yearsIn(f *finder) *Value {
 }
 
 // itemsIn returns the names of the rows under a heading, or nil if there are fewer than two.
-func (w Want) itemsIn(f *finder) *Value {
+func (w want) itemsIn(f *finder) *Value {
 	stems := terms.Of(w.Subjects[0])
 	if len(stems) == 0 {
 		return nil
@@ -104,7 +85,7 @@ func (w Want) itemsIn(f *finder) *Value {
 		return nil
 	}
 	return &Value{
-		Op: Items, Label: "items under " + first.Group, Words: names, Inputs: inputs(first, first.Points[:1]),
+		Op: inquiry.Items, Label: "items under " + first.Group, Words: names, Inputs: inputs(first, first.Points[:1]),
 		Confidence: 0.8,
 	}
 }

@@ -1,6 +1,7 @@
 package formula
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -73,9 +74,6 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 			got += w * 0.95
 		case same:
 			got += w * 0.93
-		case near(t, s.name):
-			got += w * 0.9
-			inName++
 		case s.caption.has(t):
 			got += w * 0.8
 		default:
@@ -114,7 +112,7 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 				w *= 0.35
 			}
 			name += w
-			if !asked.has(t) && !near(t, asked) {
+			if !asked.has(t) {
 				extra += w
 			}
 		}
@@ -146,19 +144,6 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 	return score
 }
 
-// near reports whether a long term is one slip of the pen away from one in a set.
-func near(t terms.Term, words set) bool {
-	if len(t) < 5 {
-		return false
-	}
-	for w := range words {
-		if len(w) >= 5 && w[0] == t[0] && terms.Slip(string(w), string(t)) {
-			return true
-		}
-	}
-	return false
-}
-
 // find returns the series that a subject names and that has all periods. It returns false if there is none,
 // or if several match that say different things.
 func find(all []*Series, subject string, periods []kernel.Period) (*Series, float64, bool) {
@@ -181,15 +166,7 @@ func find(all []*Series, subject string, periods []kernel.Period) (*Series, floa
 	if len(best) == 0 {
 		return nil, 0, false
 	}
-	slices.SortStableFunc(best, func(a, b scored) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(best, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 	first := best[0]
 	for _, other := range best[1:] {
 		if other.score < first.score-margin {

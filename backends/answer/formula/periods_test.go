@@ -3,6 +3,7 @@ package formula
 import (
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -27,7 +28,7 @@ func TestParts(t *testing.T) {
 	} {
 		src := Source{Passages: []kernel.Passage{{ID: 1, Text: "| (in millions) | " + c.head1 + " | " + c.head2 + " |\n|---|---|---|\n| Revenue | 5.0 | 4.0 |\n| Costs | 1.0 | 2.0 |\n", Period: c.report}}}
 		for period, want := range c.wants {
-			v := Compute(Parse("What was the revenue in "+period+"?"), src)
+			v := Compute(inquiry.Read("What was the revenue in "+period+"?"), src)
 			if got := say(v); got != want {
 				t.Errorf("%s of %s: %s, not %s", period, c.head1, got, want)
 			}

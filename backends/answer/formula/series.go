@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
@@ -22,12 +23,12 @@ type Point struct {
 	Passage int // the index of the passage
 }
 
-// Series holds the figures of one thing over time, from a table or from facts.
+// Series holds the figures of one thing in a table over time.
 type Series struct {
 	// Name is its name, "Automotive", and Group the heading it stands under.
 	Name, Group string
 	Points      []Point
-	table       int // the number of its table; -1 for facts
+	table       int // the number of its table
 	key         string
 	name, group set // terms
 	header      set // the terms of the column header, without the period
@@ -214,7 +215,7 @@ func spellQuarters(heads []string) {
 
 // residual returns a header without the periods, their lengths, and the units in it.
 func residual(header string) string {
-	rest := without(header, metrics.Periods(header))
+	rest := inquiry.Without(header, metrics.Periods(header))
 	return strings.TrimSpace(unitWords.ReplaceAllString(lengths.ReplaceAllString(rest, " "), " "))
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Answer is the result of an inquiry.
+// Answer is the result of a calculation.
 type Answer struct {
 	// Verdict is "Yes" or "No", or empty if neither was asked for.
 	Verdict string
@@ -24,9 +24,9 @@ type Answer struct {
 	Used        []Used
 }
 
-// Answer answers an inquiry from the facts of a book. If answer is nil, a figure is missing or the inquiry
+// Answer answers a question from the facts of a book. If answer is nil, a figure is missing or the inquiry
 // cannot be computed, and missing lists the missing figures.
-func (q *Inquiry) Answer(b *Book) (answer *Answer, missing []Need) {
+func (q *Calculation) Answer(b *Book) (answer *Answer, missing []Need) {
 	b.used, b.short, b.own, b.steps = nil, nil, q.own, 0
 	if answer = q.irrelevant(b); answer != nil {
 		return answer, nil
@@ -55,7 +55,7 @@ func (q *Inquiry) Answer(b *Book) (answer *Answer, missing []Need) {
 
 // periods returns the periods to compute for, the earliest first. It returns nil if the inquiry names none
 // and the book has no latest year.
-func (q *Inquiry) periods(b *Book) []Period {
+func (q *Calculation) periods(b *Book) []Period {
 	periods := slices.Clone(q.Periods)
 	if len(periods) == 0 && b.latest != 0 {
 		periods = []Period{{Year: b.latest}}
@@ -91,8 +91,8 @@ func (q *Inquiry) periods(b *Book) []Period {
 	return periods
 }
 
-// one answers an inquiry about one measure.
-func (q *Inquiry) one(b *Book, periods []Period) *Answer {
+// one answers a question about one measure.
+func (q *Calculation) one(b *Book, periods []Period) *Answer {
 	m := &q.what[0]
 	values := make([]figure, len(periods))
 	for i, p := range periods {
@@ -116,9 +116,9 @@ func (q *Inquiry) one(b *Book, periods []Period) *Answer {
 			}
 			a.Figures = append(a.Figures, v.Figure)
 		}
-		a.Text = m.name + " in " + list(periods) + ": " + join(said)
+		a.Text = m.name + " in " + list(periods) + ": " + figures.And(said)
 		if len(values) > 1 {
-			a.Text = m.name + ": " + join(said)
+			a.Text = m.name + ": " + figures.And(said)
 		}
 		a.Calculation = calculations(values, periods)
 	case Annual:
@@ -132,8 +132,8 @@ func (q *Inquiry) one(b *Book, periods []Period) *Answer {
 		}
 		a.Figures = []kernel.Figure{rate, first.Figure, last.Figure}
 		a.Text = fmt.Sprintf("compound annual growth of %s %s: %s", m.name, span, q.shown(rate))
-		a.Calculation = fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", plain(last.finer()), plain(first.finer()), years,
-			plain(rate))
+		a.Calculation = fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", figures.Plain(last.finer()),
+			figures.Plain(first.finer()), years, figures.Plain(rate))
 	case Average, Sum:
 		if len(values) < 2 {
 			return nil
@@ -141,7 +141,7 @@ func (q *Inquiry) one(b *Book, periods []Period) *Answer {
 		sum, parts := 0.0, make([]string, len(values))
 		for i, v := range values {
 			sum += v.Value
-			parts[i] = plain(v.finer())
+			parts[i] = figures.Plain(v.finer())
 		}
 		mean := last.Figure
 		mean.Value, mean.Step = sum/float64(len(values)), q.step(last)
@@ -149,7 +149,7 @@ func (q *Inquiry) one(b *Book, periods []Period) *Answer {
 			mean.Value = sum
 			a.Figures = []kernel.Figure{mean}
 			a.Text = fmt.Sprintf("sum of %s over %d periods, %s to %s: %s", m.name, len(values), from, to, q.shown(mean))
-			a.Calculation = strings.Join(parts, " + ") + " = " + plain(mean)
+			a.Calculation = strings.Join(parts, " + ") + " = " + figures.Plain(mean)
 			break
 		}
 		a.Figures = []kernel.Figure{mean}
@@ -158,7 +158,7 @@ func (q *Inquiry) one(b *Book, periods []Period) *Answer {
 		if a.Calculation != "" {
 			a.Calculation += "; "
 		}
-		a.Calculation += "(" + strings.Join(parts, " + ") + ") / " + strconv.Itoa(len(values)) + " = " + plain(mean)
+		a.Calculation += "(" + strings.Join(parts, " + ") + ") / " + strconv.Itoa(len(values)) + " = " + figures.Plain(mean)
 	case Change, Growth:
 		if len(values) != 2 {
 			return nil
@@ -248,7 +248,7 @@ func calculations(values []figure, periods []Period) string {
 }
 
 // step returns the size of one unit of the last digit that is shown.
-func (q *Inquiry) step(f figure) float64 {
+func (q *Calculation) step(f figure) float64 {
 	if q.decimals >= 0 && (f.Unit == kernel.Percent || f.Unit == kernel.NoUnit || f.Unit == metrics.Days) {
 		return math.Pow10(-q.decimals)
 	}
@@ -256,7 +256,7 @@ func (q *Inquiry) step(f figure) float64 {
 }
 
 // shown formats a figure as the inquiry asks for it, with its scale and decimals.
-func (q *Inquiry) shown(f kernel.Figure) string {
+func (q *Calculation) shown(f kernel.Figure) string {
 	if q.decimals >= 0 && f.Unit != kernel.Money {
 		f.Step = math.Pow10(-q.decimals)
 	}
@@ -279,7 +279,7 @@ func (q *Inquiry) shown(f kernel.Figure) string {
 
 // change returns the difference of two figures, or for Growth the growth in per cent of the first. The value
 // is NaN if growth cannot be computed because the first figure is not positive.
-func (q *Inquiry) change(first, last figure) kernel.Figure {
+func (q *Calculation) change(first, last figure) kernel.Figure {
 	if q.Op == Growth && last.Unit != kernel.Percent {
 		if first.Value <= 0 {
 			return kernel.Figure{Value: math.NaN()}
@@ -302,7 +302,7 @@ func yes(is bool) string {
 }
 
 // moved answers whether a figure moved in the direction that is asked about. It also returns the change.
-func (q *Inquiry) moved(m *measure, first, last figure, from, to Period) (*Answer, kernel.Figure) {
+func (q *Calculation) moved(m *measure, first, last figure, from, to Period) (*Answer, kernel.Figure) {
 	change := q.change(first, last)
 	by := change
 	way := "did not change"
@@ -329,13 +329,13 @@ func (q *Inquiry) moved(m *measure, first, last figure, from, to Period) (*Answe
 }
 
 // changed returns the calculation of a change.
-func (q *Inquiry) changed(values []figure, periods []Period, change kernel.Figure) string {
-	first, last := plain(values[0].finer()), plain(values[1].finer())
-	text := last + " - " + bracket(first)
+func (q *Calculation) changed(values []figure, periods []Period, change kernel.Figure) string {
+	first, last := figures.Plain(values[0].finer()), figures.Plain(values[1].finer())
+	text := last + " - " + figures.Bracket(first)
 	if q.Op == Growth && change.Unit == kernel.Percent {
 		text = "(" + text + ") / " + first
 	}
-	text += " = " + plain(change)
+	text += " = " + figures.Plain(change)
 	if before := calculations(values, periods); before != "" {
 		return before + "; " + text
 	}
@@ -343,7 +343,7 @@ func (q *Inquiry) changed(values []figure, periods []Period, change kernel.Figur
 }
 
 // judged answers whether a figure has the property that is asked about.
-func (q *Inquiry) judged(b *Book, m *measure, f figure, p Period) *Answer {
+func (q *Calculation) judged(b *Book, m *measure, f figure, p Period) *Answer {
 	text := fmt.Sprintf("%s was %s in %s", m.name, q.shown(f.Figure), p)
 	is := false
 	switch q.Op { //nolint:exhaustive // of verdicts alone
@@ -361,7 +361,7 @@ func (q *Inquiry) judged(b *Book, m *measure, f figure, p Period) *Answer {
 
 // steady answers whether a figure changes little from year to year. It returns nil if there are fewer than
 // two values.
-func (q *Inquiry) steady(m *measure, values []figure, periods []Period) *Answer {
+func (q *Calculation) steady(m *measure, values []figure, periods []Period) *Answer {
 	if len(values) < 2 {
 		return nil
 	}
@@ -388,16 +388,16 @@ func (q *Inquiry) steady(m *measure, values []figure, periods []Period) *Answer 
 	}
 	a.Figures = append(a.Figures, apart)
 	a.Verdict = yes(largest <= q.limit)
-	a.Text = fmt.Sprintf("%s was %s; it moved by at most %s in a year", m.name, join(said), figures.Print(apart))
+	a.Text = fmt.Sprintf("%s was %s; it moved by at most %s in a year", m.name, figures.And(said), figures.Print(apart))
 	if m.key == "dividends_per_share" {
-		a.Text = fmt.Sprintf("%s was %s; it was cut by at most %s in a year", m.name, join(said), figures.Print(apart))
+		a.Text = fmt.Sprintf("%s was %s; it was cut by at most %s in a year", m.name, figures.And(said), figures.Print(apart))
 	}
 	return a
 }
 
 // extreme answers which of several measures is the greatest or the least in a period. It returns nil if there
 // is not exactly one period or if a figure is missing.
-func (q *Inquiry) extreme(b *Book, periods []Period) *Answer {
+func (q *Calculation) extreme(b *Book, periods []Period) *Answer {
 	if len(periods) != 1 {
 		return nil
 	}
@@ -420,7 +420,7 @@ func (q *Inquiry) extreme(b *Book, periods []Period) *Answer {
 		word = "least"
 	}
 	// For example, "net cash provided by operating activities" brought in the most.
-	a.Text = fmt.Sprintf("%s was the %s in %s: %s", q.what[best].name, word, periods[0], join(said))
+	a.Text = fmt.Sprintf("%s was the %s in %s: %s", q.what[best].name, word, periods[0], figures.And(said))
 	return a
 }
 
@@ -429,20 +429,13 @@ func list(periods []Period) string {
 	for i, p := range periods {
 		names[i] = p.String()
 	}
-	return join(names)
-}
-
-func join(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	return figures.And(names)
 }
 
 // irrelevant answers the question whether a measure is meaningful. It is not if the statements of the issuer
 // never contain what it is made of: those of a bank have neither cost of sales nor current assets. It returns
 // nil if the question is another one or if the measure can be computed.
-func (q *Inquiry) irrelevant(b *Book) *Answer {
+func (q *Calculation) irrelevant(b *Book) *Answer {
 	if !q.doubted || len(q.what) != 1 || b.has("current_assets") || b.has("inventory") {
 		return nil
 	}

@@ -234,7 +234,7 @@ func (b *Book) twoDays(e *expr, p Period, depth int) (result, bool) {
 	}
 	if e.op == 'd' {
 		return result{
-			value: last.value - first.value, written: last.written + " - " + bracket(first.written),
+			value: last.value - first.value, written: last.written + " - " + figures.Bracket(first.written),
 			names: "change in " + last.names, loose: true,
 		}, true
 	}
@@ -253,7 +253,8 @@ func (b *Book) metric(e *expr, p Period, depth int) (result, bool) {
 		f.Figure.Value = b.signed(e.key, p, f.Figure.Value)
 		b.use(f, p)
 		m, _ := metrics.Metric(e.key)
-		return result{value: f.Figure.Value, figure: f.Figure, fact: true, written: plain(f.Figure), names: m.Name}, true
+		written := figures.Plain(f.Figure)
+		return result{value: f.Figure.Value, figure: f.Figure, fact: true, written: written, names: m.Name}, true
 	}
 	if own := formula(e.key); own != nil {
 		r, ok := b.eval(own, p, depth+1)
@@ -357,20 +358,4 @@ func (b *Book) use(f kernel.Fact, p Period) {
 		}
 	}
 	b.used = append(b.used, Used{f, p})
-}
-
-func bracket(s string) string {
-	if strings.HasPrefix(s, "-") {
-		return "(" + s + ")"
-	}
-	return s
-}
-
-// plain formats a figure for a calculation, without its currency.
-func plain(f kernel.Figure) string {
-	f.Currency = ""
-	if f.Unit == kernel.Money || f.Unit == kernel.Shares || f.Unit == kernel.PerShare {
-		f.Unit = kernel.NoUnit
-	}
-	return figures.Print(f)
 }

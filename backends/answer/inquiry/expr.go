@@ -242,9 +242,6 @@ func (e *expr) keys(into map[string]bool) {
 	if e.key != "" && !into[e.key] {
 		into[e.key] = true
 		formula(e.key).keys(into)
-		for _, twin := range twins[e.key] {
-			into[twin] = true
-		}
 	}
 	for _, arg := range e.args {
 		arg.keys(into)

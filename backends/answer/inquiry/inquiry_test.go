@@ -96,7 +96,7 @@ func TestAnswer(t *testing.T) {
 		"What is the effective tax rate in FY2022?":                                                                                 "effective tax rate in FY2022: 20.5%",
 		"Is the current ratio above 2 in FY2022?":                                                                                   "No. current ratio was 1.51 in FY2022",
 	} {
-		q := Read(question)
+		q := calculation(question)
 		if q == nil {
 			t.Errorf("not read: %s", question)
 			continue
@@ -125,7 +125,7 @@ func TestNotRead(t *testing.T) {
 		"What were revenue and net income in FY2021?", "What was revenue in the six months ended June 30, 2021?", "Who is the chief executive?", "", strings.Repeat("revenue ", 400),
 		"What is the FY2022 magic ratio? Magic ratio is defined as: FY2022 revenue / (average wizards).",
 	} {
-		if q := Read(question); q != nil {
+		if q := calculation(question); q != nil {
 			t.Errorf("%q is read as %+v", question, q)
 		}
 	}
@@ -135,11 +135,11 @@ func TestNotRead(t *testing.T) {
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	b := book()
-	a, missing := Read("What was the interest cover in FY2021?").Answer(b)
+	a, missing := calculation("What was the interest cover in FY2021?").Answer(b)
 	if a != nil || len(missing) != 1 || missing[0] != (Need{"interest_expense", Period{Year: 2021}}) || !b.Refuses(missing) {
 		t.Errorf("%+v %+v", a, missing)
 	}
-	if a, missing = Read("What was revenue in FY2012?").Answer(b); a != nil || b.Refuses(missing) {
+	if a, missing = calculation("What was revenue in FY2012?").Answer(b); a != nil || b.Refuses(missing) {
 		t.Errorf("%+v %+v", a, missing)
 	}
 }
@@ -152,11 +152,11 @@ func TestIrrelevant(t *testing.T) {
 		facts = append(facts, kernel.Fact{Metric: metric, Period: kernel.Period{Year: 2022, Months: 12, End: "2022-12-31"}, Figure: kernel.Figure{Value: 5e9, Step: 1e6, Unit: kernel.Money}, Sure: 98, Passage: 1})
 	}
 	const asked = "Are gross margins historically consistent? If gross margins are not a relevant metric for such a company, then please state that."
-	a, _ := Read(asked).Answer(NewBook(facts))
+	a, _ := calculation(asked).Answer(NewBook(facts))
 	if want := "gross margin is not a relevant metric, since the statements report no cost of revenue (such as that for FY2022)"; a == nil || a.Text != want || len(a.Used) != 1 {
 		t.Errorf("%+v", a)
 	}
-	if a, _ := Read(asked).Answer(book()); a == nil || a.Verdict != "Yes" {
+	if a, _ := calculation(asked).Answer(book()); a == nil || a.Verdict != "Yes" {
 		t.Errorf("%+v", a)
 	}
 }
@@ -164,18 +164,18 @@ func TestIrrelevant(t *testing.T) {
 // TestRemark checks a definition that stands in brackets, which are no part of the question.
 func TestRemark(t *testing.T) {
 	t.Parallel()
-	if q := Read("Acme notes (using a = b). What was revenue in FY2021?"); q == nil {
+	if q := calculation("Acme notes (using a = b). What was revenue in FY2021?"); q == nil {
 		t.Error("the question is not read")
 	}
 }
 
 func FuzzRead(f *testing.F) {
-	for _, s := range []string{"Acme notes (using a = b). What was revenue in FY2021?", "What was revenue in FY2021?", "What is X? X is defined as: ((1 + revenue) / 2", "Is a - b = c? a = (((((((((revenue", "How much did cash as a % of revenue change from FY2019 to FY2020?"} {
+	for _, s := range []string{"Acme notes (using a = b). What was revenue in FY2021?", "What was revenue in FY2021?", "What is X? X is defined as: ((1 + revenue) / 2", "Is a - b = c? a = (((((((((revenue", "In which years between 2017 and 2018 was it above 2018?", "How much did cash as a % of revenue change from FY2019 to FY2020?"} {
 		f.Add(s)
 	}
 	b := book()
 	f.Fuzz(func(t *testing.T, s string) {
-		q := Read(s)
+		q := Read(s).Calculation
 		if q == nil {
 			return
 		}

@@ -1,11 +1,12 @@
-// Package inquiry reads what an analyst asks about the figures of an issuer, and computes it from the facts
-// of the issuer's statements: values, changes, averages over years, trends, verdicts by a criterion, and the
-// extreme of several things. The vocabulary defines the measures and their formulas; a formula that the
-// question states takes precedence.
+// Package inquiry reads what an analyst asks about the figures of an issuer. What it asks of tables it tells in the
+// question's own words: the operation, by the forms of questions, the subjects and the periods. If all words of
+// the question are known, it also computes the answer from the facts of the issuer's statements: values, changes,
+// averages over years, trends, verdicts by a criterion, and the extreme of several things. The vocabulary defines the
+// measures and their formulas; a formula that the question states takes precedence.
 //
 // Choices where the specification is silent:
-//   - A question is read as a whole or not at all: a word that is neither a measure, a period, an operation nor
-//     filler may mean that something else is asked, about which this package says nothing.
+//   - A question is computed as a whole or not at all: a word that is neither a measure, a period, an operation nor
+//     filler may mean that something else is asked, about which statements say nothing.
 //   - Sentences that say how to answer (source, role, unit, rounding) are removed; what they say about unit and
 //     rounding is kept.
 //   - A margin is consistent if it moves each year by no more than the points that the question names, or two.
@@ -16,6 +17,7 @@
 package inquiry
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -25,32 +27,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Op is the operation that an inquiry asks for.
-type Op string
-
-// Operations.
-const (
-	Value      Op = "value"
-	Average    Op = "average"
-	Change     Op = "change"
-	Growth     Op = "growth" // a change in per cent
-	Annual     Op = "annual" // compound annual growth in per cent
-	Sum        Op = "sum"
-	Moved      Op = "moved"      // whether it went up or down
-	Sign       Op = "sign"       // whether it is positive or negative
-	Beyond     Op = "beyond"     // whether it is above or below a number
-	Consistent Op = "consistent" // whether it moves little
-	Good       Op = "good"       // whether it meets its criterion
-	Paid       Op = "paid"       // whether there was any
-	Extreme    Op = "extreme"    // which of several measures is the greatest or the least
-	Trend      Op = "trend"      // how it went over several periods
-	Always     Op = "always"     // whether it went one way in each of them
-	Peak       Op = "peak"       // in which of them it was the greatest or the least
-	Exceeds    Op = "exceeds"    // whether it is more or less than another measure
-)
-
-// Inquiry is a question as it was read.
-type Inquiry struct {
+// Calculation is what a question asks to be computed from statements alone.
+type Calculation struct {
 	Op Op
 	// what are the measures: one, except for Extreme and Exceeds.
 	what    []measure
@@ -111,7 +89,7 @@ var (
 	adding    = regexp.MustCompile(`(?i)\b(?:sum|combined|cumulative|aggregate)\b`)
 	joining   = regexp.MustCompile(`(?i)\s(?:less|minus|plus|divided by|multiplied by|times)\s|\s[-+*/×÷]\s`)
 	moveWord  = regexp.MustCompile(`(?i)\b(?:chang\w*|compare[ds]?|comparing|comparison|differ\w*|variance|movement|fluctuat\w*|evol\w*)\b`)
-	growth    = regexp.MustCompile(`(?i)\bgrowth(?: rate)?\b|\byear[- ]over[- ]year\b|\byoy\b|\by/y\b|\bannual growth\b`)
+	growth    = regexp.MustCompile(`(?i)\bhow fast\b|\bgrowth(?: rate)?\b|\byear[- ]over[- ]year\b|\byoy\b|\by/y\b|\bannual growth\b`)
 	averages  = regexp.MustCompile(`(?i)\b(?:average|mean|avg\.?)\b`)
 	mostWord  = regexp.MustCompile(`(?i)\b(?:most|highest|largest|greatest|biggest|best|maximum)\b`)
 	leastWord = regexp.MustCompile(`(?i)\b(?:least|lowest|smallest|fewest|worst|minimum)\b`)
@@ -122,13 +100,9 @@ var (
 	anyPaid   = regexp.MustCompile(`(?i)\b(?:pay|paid|pays|repurchase[ds]?|buy back|bought back|declare[ds]?|distribute[ds]?)\b`)
 )
 
-// Read reads a question without the names of its issuers. It returns nil if it cannot read the whole
-// question.
-func Read(body string) *Inquiry {
-	if len(body) > mostBody {
-		return nil
-	}
-	q := &Inquiry{decimals: -1, percent: percentOf.MatchString(body), doubted: doubting.MatchString(body)}
+// calculation reads a question for the measures of statements. It returns nil if it cannot read the whole question.
+func calculation(body string) *Calculation {
+	q := &Calculation{decimals: -1, percent: percentOf.MatchString(body), doubted: doubting.MatchString(body)}
 	if m := roundTo.FindStringSubmatch(body); m != nil {
 		q.decimals = map[string]int{
 			"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "whole": 0, "integer": 0,
@@ -172,9 +146,6 @@ func Read(body string) *Inquiry {
 
 // thanPeriod matches a comparison of a period with the one before it in the text.
 var thanPeriod = regexp.MustCompile(`(?i)\bthan (?:it |they |that |those )?(?:was |were |did |had been )?(?:in|at|for|during|as of)\b`)
-
-// mostBody bounds the length of a question in bytes.
-const mostBody = 2000
 
 // divide returns the sentence that asks, from its first word of asking on, the words that lead to it, and the
 // sentences that define terms.
@@ -274,7 +245,7 @@ func apartFromPeriods(text string) (rest string, periods []Period) {
 
 // understand sets the operation and the measures from the text. It returns false if it does not understand
 // all of it.
-func (q *Inquiry) understand(text, lead string) bool {
+func (q *Calculation) understand(text, lead string) bool {
 	// Several measures, one of which is the most.
 	if threeWays.MatchString(lead + text) {
 		most, least := mostWord.MatchString(text), leastWord.MatchString(text)
@@ -395,7 +366,7 @@ func (q *Inquiry) understand(text, lead string) bool {
 
 // exceeds reads a question for whether one measure is more or less than another one. It returns false if the
 // question is a different one.
-func (q *Inquiry) exceeds(text string) bool {
+func (q *Calculation) exceeds(text string) bool {
 	at := exceeding.FindStringIndex(text)
 	if at == nil || !yesNo.MatchString(text) {
 		return false
@@ -421,7 +392,7 @@ func (q *Inquiry) exceeds(text string) bool {
 var fluctuating = regexp.MustCompile(`(?i)\(?(?:not )?fluctuat\w*[^()?]*\)?|\(?(?:within|by|of)? ?(?:no more than |roughly |about )*\d+(?:\.\d+)?\s?%[^()?]*\)?`)
 
 // things finds the measures in a text and returns the rest of the text.
-func (q *Inquiry) things(text string) (rest string, ok bool) {
+func (q *Calculation) things(text string) (rest string, ok bool) {
 	if m := shareOf.FindStringSubmatch(text); m != nil {
 		return q.ratio(m[1], m[2], "%")
 	}
@@ -460,7 +431,7 @@ func (q *Inquiry) things(text string) (rest string, ok bool) {
 	return rest, true
 }
 
-func (q *Inquiry) ratio(over, under, unit string) (rest string, ok bool) {
+func (q *Calculation) ratio(over, under, unit string) (rest string, ok bool) {
 	a, b := metrics.Find(over), metrics.Find(under)
 	if len(a) != 1 || len(b) != 1 {
 		return "", false
@@ -484,7 +455,7 @@ func measureOf(key string) measure {
 // 365 * …", into q.own. Its keys are those of metrics; the empty key stands for a measure that is no metric. A
 // sentence such as "calculate DPO using …" states no formula; it is accepted if the metrics after "using" are
 // parts of the known formula of the measure. define returns false if a sentence cannot be understood.
-func (q *Inquiry) define(definitions []string) bool {
+func (q *Calculation) define(definitions []string) bool {
 	q.own = make(map[string]*expr)
 	for _, s := range definitions {
 		s = remarks.ReplaceAllString(s, " ")
@@ -550,7 +521,7 @@ func filling(text string) bool {
 }
 
 // Metrics returns the keys of the metrics that the inquiry needs, sorted.
-func (q *Inquiry) Metrics() []string {
+func (q *Calculation) Metrics() []string {
 	keys := make(map[string]bool)
 	for _, own := range q.own {
 		own.keys(keys)
@@ -577,10 +548,10 @@ func (q *Inquiry) Metrics() []string {
 	for _, key := range Signs() {
 		keys[key] = true
 	}
-	list := make([]string, 0, len(keys))
-	for key := range keys {
-		list = append(list, key)
+	for key := range maps.Clone(keys) {
+		for _, twin := range twins[key] {
+			keys[twin] = true
+		}
 	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(maps.Keys(keys))
 }

@@ -52,7 +52,7 @@ func (m mark) holds(value float64) bool {
 
 // good answers whether a measure is good by its marks. Marks for which a figure is missing are skipped. It
 // returns nil if none is left.
-func (q *Inquiry) good(b *Book, m *measure, f figure, p Period) *Answer {
+func (q *Calculation) good(b *Book, m *measure, f figure, p Period) *Answer {
 	a := &Answer{Verdict: yes(false)}
 	var said, how []string
 	for _, one := range marksOf(m.key) {
@@ -90,7 +90,7 @@ var words = map[string]string{">=": "at least", "<=": "at most", "<": "less than
 
 // course describes how a figure went from period to period. It returns nil if there are fewer than two
 // values.
-func (q *Inquiry) course(m *measure, values []figure, periods []Period) *Answer {
+func (q *Calculation) course(m *measure, values []figure, periods []Period) *Answer {
 	if len(values) < 2 {
 		return nil
 	}
@@ -127,16 +127,16 @@ func (q *Inquiry) course(m *measure, values []figure, periods []Period) *Answer 
 		if q.direction < 0 {
 			way = "lowest"
 		}
-		a.Text = fmt.Sprintf("%s was %s in %s: %s", m.name, way, periods[best], join(said))
+		a.Text = fmt.Sprintf("%s was %s in %s: %s", m.name, way, periods[best], figures.And(said))
 		return a
 	}
-	a.Text = fmt.Sprintf("%s was %s; %s", m.name, join(said), way)
+	a.Text = fmt.Sprintf("%s was %s; %s", m.name, figures.And(said), way)
 	return a
 }
 
 // exceeding answers whether one measure is more or less than another one. It returns nil if there is not
 // exactly one period or if a figure is missing.
-func (q *Inquiry) exceeding(b *Book, periods []Period) *Answer {
+func (q *Calculation) exceeding(b *Book, periods []Period) *Answer {
 	if len(periods) != 1 {
 		return nil
 	}

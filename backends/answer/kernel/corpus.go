@@ -149,5 +149,4 @@ type Fact struct {
 type Filters struct {
 	Issuers []int64
 	Periods []Period
-	Kinds   []Kind
 }

@@ -98,7 +98,7 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 // round. An error other than the end of the context wraps errStore.
 func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error {
 	query := retrieve.Query{
-		Text: w.q.Sought(), Filters: w.filters, Inquiry: w.q.Inquiry, Wide: wide,
+		Text: w.q.Sought(), Filters: w.filters, Inquiry: w.q.Inquiry.Calculation, Wide: wide,
 		Outside: p.share(searchLimit),
 	}
 	err := p.stage(ctx, t, "search", w.part, p.options.Deadline, func(ctx context.Context) (string, error) {
@@ -156,15 +156,7 @@ func (w *work) compute(known *formula.Tables, t *Trace) {
 		return
 	}
 	src := formula.Source{Passages: w.passages, Known: known}
-	if len(w.q.Issuers) == 1 {
-		for _, f := range w.facts {
-			at := slices.IndexFunc(w.passages, func(p kernel.Passage) bool { return p.ID == f.Passage && p.ID != 0 })
-			if at >= 0 && f.Issuer == w.q.Issuers[0] {
-				src.Facts = append(src.Facts, formula.Fact{Fact: f, Passage: at})
-			}
-		}
-	}
-	if w.value = formula.Compute(formula.Parse(w.q.Body), src); w.value != nil && howMany.MatchString(w.q.Body) &&
+	if w.value = formula.Compute(w.q.Inquiry, src); w.value != nil && howMany.MatchString(w.q.Body) &&
 		slices.ContainsFunc(w.value.Figures, money) {
 		w.value = nil // amounts are no counts
 	}
@@ -190,11 +182,11 @@ func (w *work) stated() (v *formula.Value, refused bool, gap string) {
 	switch {
 	case len(w.q.Names) != 1:
 		return nil, false, several(len(w.q.Names), "issuer") + " named"
-	case w.q.Inquiry == nil:
+	case w.q.Inquiry.Calculation == nil:
 		return nil, false, "not read as a question of figures"
 	}
 	book := inquiry.NewBook(w.facts)
-	a, missing := w.q.Inquiry.Answer(book)
+	a, missing := w.q.Inquiry.Calculation.Answer(book)
 	if a == nil {
 		if book.Empty() {
 			return nil, false, "no statements"
@@ -206,7 +198,7 @@ func (w *work) stated() (v *formula.Value, refused bool, gap string) {
 		return nil, book.Refuses(missing), gap
 	}
 	v = &formula.Value{
-		Op: formula.Measure, Sentence: w.q.Names[0] + ": " + a.Text, Formula: a.Calculation,
+		Op: w.q.Inquiry.Calculation.Op, Sentence: w.q.Names[0] + ": " + a.Text, Formula: a.Calculation,
 		Figures: a.Figures, Confidence: sureOfFacts,
 	}
 	if a.Verdict != "" {
@@ -494,7 +486,7 @@ func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
 		d = draft.Extractive(w.q, w.value, w.passages)
 	default:
 		t.note(func() { t.drafted = true })
-		if formula.Parse(w.q.Body).Op == formula.Measure { // the parts alone do not answer the question
+		if !w.q.Several { // the parts alone do not answer the question
 			w.failed = true
 			return nil
 		}

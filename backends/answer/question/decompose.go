@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
@@ -40,7 +40,7 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 		return subs
 	}
 	// An inquiry is the whole question: what it does not ask for, such as how to answer, is no part of its own.
-	if parts := q.parts(); q.Inquiry == nil && len(parts) > 1 {
+	if parts := q.parts(); q.Inquiry.Calculation == nil && len(parts) > 1 {
 		for _, part := range parts {
 			add(part)
 		}
@@ -49,17 +49,13 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 		}
 		subs = nil
 	}
-	want := formula.Parse(q.Body)
-	if want.Op == formula.Measure && len(q.Periods) == 1 {
-		for _, name := range want.Names() {
+	if names := q.Inquiry.Calculation.Inputs(); len(names) > 1 && len(q.Periods) == 1 {
+		for _, name := range names {
 			add("What was the " + name + " of " + q.Names[0] + " in " + q.when() + "?")
 		}
-		if len(subs) > 1 {
-			return subs
-		}
-		return nil
+		return subs
 	}
-	if want.Op == formula.LookUp && len(q.Metrics) > 1 && listed(q.Body, found) {
+	if q.Inquiry.Op == inquiry.Value && len(q.Metrics) > 1 && listed(q.Body, found) {
 		for _, m := range q.Metrics {
 			s := "What was the " + m.Name + " of " + q.Names[0]
 			if len(q.Periods) > 0 {

@@ -16,11 +16,11 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
 	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
@@ -56,7 +56,7 @@ type Question struct {
 	Absent  string
 	Periods []kernel.Period
 	Metrics []kernel.Metric
-	// Inquiry is the question read as one for figures of statements, or nil if it is none.
+	// Inquiry is what the question asks of statements and tables.
 	Inquiry *inquiry.Inquiry
 	// Advice reports that the question asks what to do.
 	Advice bool
@@ -75,8 +75,8 @@ func (q *Question) Filters() kernel.Filters {
 // Sought returns the text by which passages are looked for. It adds the metric that a verb stands for, such
 // as net income for "earn".
 func (q *Question) Sought() string {
-	if said := formula.Plainly(q.Body); len(metrics.Find(said)) > len(metrics.Find(q.Body)) {
-		return q.Text + " " + said
+	if len(metrics.Find(q.Inquiry.Plain)) > len(metrics.Find(q.Body)) {
+		return q.Text + " " + q.Inquiry.Plain
 	}
 	return q.Text
 }
@@ -154,9 +154,7 @@ func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 			q.Metrics = append(q.Metrics, m.Metric)
 		}
 	}
-	if len(q.Issuers) == 1 {
-		q.Inquiry = inquiry.Read(q.Body)
-	}
+	q.Inquiry = inquiry.Read(q.Body)
 	q.Advice = advice.MatchString(q.Text)
 	q.classify(r.compareMin(), mentions, absent)
 	if q.Verdict == Ask {
@@ -178,12 +176,8 @@ func (r *Reader) dated(s string) string {
 		return s
 	}
 	year := r.Now().Year()
-	s = lastYear.ReplaceAllString(s, "fiscal "+itoa(year-1))
-	return thisYear.ReplaceAllString(s, "fiscal "+itoa(year))
-}
-
-func itoa(n int) string {
-	return string([]byte{byte('0' + n/1000%10), byte('0' + n/100%10), byte('0' + n/10%10), byte('0' + n%10)})
+	s = lastYear.ReplaceAllString(s, "fiscal "+strconv.Itoa(year-1))
+	return thisYear.ReplaceAllString(s, "fiscal "+strconv.Itoa(year))
 }
 
 // body returns a question without the names of its issuers, and without what leads to the first of them.

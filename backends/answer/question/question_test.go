@@ -121,7 +121,7 @@ func TestDecompose(t *testing.T) {
 func TestSought(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
-		"How much did WXM make in 2019?":         "How much did WXM make in 2019? what was the net income in 2019?",
+		"How much did WXM make in 2019?":         "How much did WXM make in 2019? what was the net income in 2019",
 		"How much revenue did WXM make in 2019?": "How much revenue did WXM make in 2019?",
 		"Who is the CEO of WXM?":                 "Who is the CEO of WXM?",
 	} {

@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -46,13 +47,6 @@ func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *wanted, f 
 			one("fiscal", len(years))
 			for _, y := range years {
 				args = append(args, y)
-			}
-		}
-		if len(f.Kinds) > 0 {
-			query.WriteString(" AND ")
-			one("kind", len(f.Kinds))
-			for _, k := range f.Kinds {
-				args = append(args, string(k))
 			}
 		}
 		all, looked, err := scan(c, w, query.String(), args)
@@ -154,13 +148,7 @@ func score(w *wanted, all []*candidate) []*candidate {
 		}
 	}
 	slices.SortFunc(all, func(a, b *candidate) int {
-		switch {
-		case a.lexical > b.lexical:
-			return -1
-		case a.lexical < b.lexical:
-			return 1
-		}
-		return int(a.ID - b.ID)
+		return cmp.Or(cmp.Compare(b.lexical, a.lexical), cmp.Compare(a.ID, b.ID))
 	})
 	return all
 }

@@ -44,7 +44,7 @@ const mostStated = 4000
 // stated returns the passages of the facts that answer an inquiry, and all facts of its metrics. With a nil
 // inquiry these are the metrics that the question names, in its periods.
 func stated(
-	c kernel.Conn, w *wanted, q *inquiry.Inquiry, issuer int64,
+	c kernel.Conn, w *wanted, q *inquiry.Calculation, issuer int64,
 ) (passages []*candidate, found []kernel.Fact, err error) {
 	keys := append(inquiry.Signs(), w.metrics...)
 	if q != nil {

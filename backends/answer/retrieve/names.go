@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -33,15 +34,7 @@ func (r *Retriever) byNames(w *wanted, all []*candidate) []*candidate {
 	for _, one := range all {
 		list = append(list, ranked{one, closeness(w, one, weights, sum)})
 	}
-	slices.SortStableFunc(list, func(a, b ranked) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
 	out := make([]*candidate, 0, len(list))
 	for _, l := range list {
 		if l.score > 0 {

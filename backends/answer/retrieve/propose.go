@@ -173,7 +173,6 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 		}
 	}
 	issuers := make([]string, 0, len(f.Issuers))
-	kinds := make([]string, 0, len(f.Kinds))
 	var years []string
 	for _, id := range f.Issuers {
 		issuers = append(issuers, "i"+strconv.FormatInt(id, 10))
@@ -183,12 +182,8 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 			years = append(years, "y"+strconv.Itoa(y))
 		}
 	}
-	for _, k := range f.Kinds {
-		kinds = append(kinds, "k"+string(k))
-	}
 	add(issuers)
 	add(years)
-	add(kinds)
 	query := "SELECT rowid FROM answer_search WHERE answer_search MATCH ? ORDER BY rowid DESC LIMIT ?"
 	var b strings.Builder
 	if c.Dialect() == store.SQLite {

@@ -13,6 +13,7 @@ package retrieve
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -58,10 +59,10 @@ type Query struct {
 	Filters kernel.Filters
 	// Inquiry is the question in so far as it asks for figures of one issuer, or nil. The passages that answer
 	// it come first, and the facts that it needs are among those of the result.
-	Inquiry *inquiry.Inquiry
+	Inquiry *inquiry.Calculation
 	// Most and MostTokens override those of the Options unless they are 0.
 	Most, MostTokens int
-	// Wide ignores the filters of period and kind from the beginning.
+	// Wide ignores the filter of periods from the beginning.
 	Wide bool
 	// Outside limits the time that is spent on providers of vectors and web pages. With 0 they have as long as
 	// the whole search.
@@ -75,8 +76,8 @@ type Result struct {
 	Passages []kernel.Passage
 	// Facts are the facts of the issuers, metrics and periods that the query names, the latest first.
 	Facts []kernel.Fact
-	// Dropped lists the filters that were given up, "period" and then "kind", because fewer than three passages
-	// were found with them.
+	// Dropped lists the filters that were given up, which may be "period", because fewer than three passages were
+	// found with them.
 	Dropped []string
 	// Lacking reports that a provider of vectors or web pages has failed.
 	Lacking bool
@@ -97,7 +98,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	f := q.Filters
 	if q.Wide {
-		f.Periods, f.Kinds = nil, nil
+		f.Periods = nil
 	}
 	outside := ctx
 	if q.Outside > 0 {
@@ -126,20 +127,15 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 			if err != nil {
 				return err
 			}
-			if len(all) >= fewest || len(f.Periods) == 0 && len(f.Kinds) == 0 {
+			if len(all) >= fewest || len(f.Periods) == 0 {
 				ranked = score(w, all)
 				break
 			}
 			for _, one := range all {
 				within[one.ID] = true
 			}
-			if len(f.Periods) > 0 {
-				f.Periods = nil
-				result.Dropped = append(result.Dropped, "period")
-			} else {
-				f.Kinds = nil
-				result.Dropped = append(result.Dropped, "kind")
-			}
+			f.Periods = nil
+			result.Dropped = append(result.Dropped, "period")
 		}
 		dense := r.byMeaning(c, meaning, mark, ranked)
 		ranked = ranked[:min(deep, len(ranked))]
@@ -261,7 +257,7 @@ func recent(all []*candidate) {
 	for _, one := range all {
 		if one.Kind == kernel.News && !one.Published.IsZero() {
 			age := newest.Sub(one.Published)
-			one.Score *= 1 - advantage + advantage*exp2(-float64(age)/float64(halfLife))
+			one.Score *= 1 - advantage + advantage*math.Exp2(-float64(age)/float64(halfLife))
 			some = true
 		}
 	}

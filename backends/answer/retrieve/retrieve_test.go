@@ -111,9 +111,9 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 
-		f.Periods, f.Kinds = []kernel.Period{{Year: 2012}}, []kernel.Kind{kernel.News}
+		f.Periods = []kernel.Period{{Year: 2012}}
 		got = search(retrieve.Query{Text: "How many employees were there?", Filters: f})
-		if !slices.Equal(got.Dropped, []string{"period", "kind"}) || len(got.Passages) < 3 || got.Passages[0].Page != 3 {
+		if !slices.Equal(got.Dropped, []string{"period"}) || len(got.Passages) < 3 || got.Passages[0].Page != 3 {
 			t.Errorf("%+v", got)
 		}
 		if got = search(retrieve.Query{Text: "How many employees were there?", Filters: f, Wide: true}); len(got.Dropped) > 0 || got.Passages[0].Page != 3 {
@@ -128,7 +128,7 @@ func TestSearch(t *testing.T) {
 		if len(got.Passages) < 2 || got.Passages[0].URL != "https://a.example/news/0" || got.Passages[1].URL != "https://a.example/news/1" {
 			t.Errorf("%+v", got.Passages)
 		}
-		got = search(retrieve.Query{Text: "pumps and valves", Filters: kernel.Filters{Kinds: []kernel.Kind{kernel.Filing}, Periods: []kernel.Period{{Year: 2017}}}})
+		got = search(retrieve.Query{Text: "pumps and valves", Filters: kernel.Filters{Periods: []kernel.Period{{Year: 2017}}}})
 		if y := years(got); !slices.Equal(y, []int{2016, 2017, 2018}) {
 			t.Errorf("years %v", y)
 		}

@@ -147,5 +147,3 @@ func (w *wanted) weigh(n int) {
 		s.idf = s.weight * math.Log(1+(float64(n-s.found)+0.5)/(float64(s.found)+0.5))
 	}
 }
-
-func exp2(x float64) float64 { return math.Exp2(x) }

@@ -1,16 +1,17 @@
 // Package sample contains the corpus with which the answer API is demonstrated and measured: reports, news,
 // calls, prices and key figures of twelve invented issuers over three fiscal years, and 120 questions about
-// them with their expected answers. The documents are made by a generator with a fixed seed, so that each
-// release has the same ones. Holders of an office have a title and no name.
+// them with their expected answers. Holders of an office have a title and no name. The books of each issuer
+// balance: who changes a figure changes it in every document that states it.
 //
 // Three issuers have annual reports of more than a hundred pages. The formats differ from issuer to issuer as
 // they do among real ones: Markdown, HTML, JSON lines with pages, CSV.
 package sample
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -26,20 +27,8 @@ const QuestionsFile = "questions.jsonl"
 // CorpusFolder is the folder of the documents in the folder that Write is given.
 const CorpusFolder = "corpus"
 
-// File is a file of the corpus.
-type File struct {
-	Name string // a path with slashes
-	Body []byte
-}
-
-// Files returns the corpus. It is the same each time.
-func Files() []File {
-	var all []File
-	for i := range issuers {
-		all = append(all, issuers[i].files()...)
-	}
-	return all
-}
+//go:embed corpus
+var documents embed.FS
 
 // Write writes the corpus and the questions into a folder, which it makes if it does not exist. It overwrites
 // nothing: a file that exists with another content is an error.
@@ -47,13 +36,19 @@ func Write(dir string) (files int, err error) {
 	if err := write(filepath.Join(dir, QuestionsFile), Questions); err != nil {
 		return 0, err
 	}
-	all := Files()
-	for i, f := range all {
-		if err := write(filepath.Join(dir, CorpusFolder, filepath.FromSlash(f.Name)), f.Body); err != nil {
-			return 1 + i, err
+	files = 1
+	err = fs.WalkDir(documents, CorpusFolder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
 		}
-	}
-	return 1 + len(all), nil
+		body, err := documents.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		files++
+		return write(filepath.Join(dir, filepath.FromSlash(name)), body)
+	})
+	return files, err
 }
 
 func write(path string, body []byte) error {

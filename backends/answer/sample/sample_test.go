@@ -3,52 +3,25 @@ package sample
 import (
 	"bytes"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestBooks checks that the books of an issuer balance and add up.
-func TestBooks(t *testing.T) {
+// TestDocuments checks that the corpus is about 1 MB of documents of twelve issuers, and that three reports have
+// more than a hundred pages.
+func TestDocuments(t *testing.T) {
 	t.Parallel()
-	for i := range issuers {
-		c := &issuers[i]
-		all := c.years()
-		var last *books
-		for n := range all {
-			b := &all[n]
-			if b.assets != b.liabilities+b.equity || b.gross != b.segments[0]+b.segments[1]+b.segments[2]-b.cost || b.inventories != b.raw+b.progress+b.finished || b.cash <= 0 || b.net <= 0 || b.equity <= 0 {
-				t.Errorf("%s %d: %+v", c.name, b.year, b)
-			}
-			if last != nil && b.cash != last.cash+b.operatingCash-b.capex-b.acquired-b.dividends-b.buybacks+b.borrowed {
-				t.Errorf("%s %d: the cash flow statement does not lead to the balance", c.name, b.year)
-			}
-			last = b
-		}
-	}
-}
-
-// TestFiles checks that the corpus is the same each time, has about 1 MB, and contains three reports of more
-// than a hundred pages.
-func TestFiles(t *testing.T) {
-	t.Parallel()
-	all, again := Files(), Files()
 	size, long := 0, 0
-	names := make(map[string]bool)
-	for i, f := range all {
-		if names[f.Name] || !bytes.Equal(f.Body, again[i].Body) || f.Name != again[i].Name {
-			t.Errorf("%s is there twice, or another each time", f.Name)
-		}
-		names[f.Name] = true
-		if size += len(f.Body); strings.HasSuffix(f.Name, ".jsonl") {
-			var m meta
-			if err := json.Unmarshal(f.Body, &m); err != nil {
-				t.Fatal(err)
-			}
-			if len(m.Pages) > 100 {
-				long++
-			}
+	issuers := make(map[string]bool)
+	for name, body := range files(t) {
+		issuers[filepath.Dir(name)] = true
+		size += len(body)
+		var m struct{ Pages []any }
+		if strings.HasSuffix(name, ".jsonl") && json.Unmarshal([]byte(body), &m) == nil && len(m.Pages) > 100 {
+			long++
 		}
 	}
 	if size < 900<<10 || size > 1200<<10 || long != 3 || len(issuers) != 12 {
@@ -56,11 +29,28 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// files returns the documents by name.
+func files(t *testing.T) map[string]string {
+	all := make(map[string]string)
+	err := fs.WalkDir(documents, CorpusFolder, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var body []byte
+			body, err = documents.ReadFile(name)
+			all[strings.TrimPrefix(name, CorpusFolder+"/")] = string(body)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for range 2 { // what is there already is no error
-		if n, err := Write(dir); err != nil || n != len(Files())+1 {
+		if n, err := Write(dir); err != nil || n != len(files(t))+1 {
 			t.Fatal(n, err)
 		}
 	}
@@ -80,23 +70,21 @@ func TestWrite(t *testing.T) {
 // documents that they name.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
-	documents := make(map[string]string) // words of each, by URL
-	for i := range issuers {
-		for _, f := range issuers[i].files() {
-			text := strings.NewReplacer("</td><td>", " | ", "</th><th>", " | ", "&#39;", "'", `","`, " | ", `,"`, " | ").Replace(string(f.Body))
-			url := "https://" + issuers[i].key + ".example/"
-			name := strings.TrimPrefix(f.Name, issuers[i].key+"/")
-			base, _, _ := strings.Cut(name, ".")
-			switch kind, rest, _ := strings.Cut(base, "-"); kind {
-			case "report":
-				url += "reports/" + rest
-			case "news":
-				url += "news/" + rest
-			default:
-				url += base
-			}
-			documents[url] += text
+	words := make(map[string]string) // of each document, by URL
+	for name, body := range files(t) {
+		text := strings.NewReplacer("</td><td>", " | ", "</th><th>", " | ", "&#39;", "'", `","`, " | ", `,"`, " | ").Replace(body)
+		issuer, name, _ := strings.Cut(name, "/")
+		url := "https://" + issuer + ".example/"
+		base, _, _ := strings.Cut(name, ".")
+		switch kind, rest, _ := strings.Cut(base, "-"); kind {
+		case "report":
+			url += "reports/" + rest
+		case "news":
+			url += "news/" + rest
+		default:
+			url += base
 		}
+		words[url] += text
 	}
 	seen := make(map[string]int)
 	ids := make(map[string]bool)
@@ -118,7 +106,7 @@ func TestQuestions(t *testing.T) {
 		seen[q.Expect]++
 		seen[q.Type]++
 		for _, e := range q.Gold.Evidence {
-			if e.Text == "" || !strings.Contains(documents[e.URL], e.Text) {
+			if e.Text == "" || !strings.Contains(words[e.URL], e.Text) {
 				t.Errorf("%s: %s has no %q", q.ID, e.URL, e.Text)
 			}
 		}

@@ -1,0 +1,64 @@
+package inquiry
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+)
+
+// spans reports whether the first and the last period that a text names are the ends of a range.
+func spans(body string, mentions []metrics.Mention) bool {
+	if len(mentions) < 2 {
+		return false
+	}
+	a, b := mentions[0], mentions[len(mentions)-1]
+	middle := strings.Trim(strings.ToLower(body[a.End:b.Start]), " ")
+	before := strings.ToLower(body[:a.Start])
+	return middle == "to" || middle == "-" || middle == "–" || middle == "through" ||
+		middle == "and" && strings.HasSuffix(strings.TrimSpace(before), "between") ||
+		strings.HasPrefix(middle, "to ") || middle == "till" || middle == "until"
+}
+
+// prepositions matches the words that lead to a period, which are removed with it.
+var prepositions = regexp.MustCompile(`(?i)(?:\b(?:in|for|as of|as at|at|from|to|between|during|through|over|by|since|until|of|and|or|vs\.?|versus|compared (?:to|with)|the|both|year|years|fiscal|financial|ended|ending|end|respectively|on|across|than|fy|,|&|to the|3|three|period|quarters?)\s*|[,&(]\s*)+$`)
+
+// Without removes the periods from a text, together with the words that lead to them.
+func Without(body string, mentions []metrics.Mention) string {
+	var b strings.Builder
+	at := 0
+	for _, m := range mentions {
+		if m.Start < at {
+			continue
+		}
+		piece := body[at:m.Start]
+		if !strings.Contains(strings.ToLower(piece), "third quarter") {
+			piece = prepositions.ReplaceAllString(piece, "")
+		}
+		b.WriteString(piece + " ")
+		at = m.End
+	}
+	b.WriteString(body[at:])
+	return strings.Join(strings.Fields(strings.NewReplacer("()", "", " ,", ",").Replace(b.String())), " ")
+}
+
+var (
+	asking   = regexp.MustCompile(`(?i)^\W*(?:(?:and|so|please|can you|could you|tell me|show me|give me|i want to know|do you know)\b\s*)*(?:,?\s*(?:what(?:['’]s| is| was| were| are| did| does| do| has| had)?|how (?:much|many|high|large|big)|which|whats|give|state|name|report)\b\s*(?:(?:is|was|were|are|did|does|do|has|had)\b\s*)?)?`)
+	fillers  = regexp.MustCompile(`(?i)\b(?:the company['’]?s?|the group['’]s|company['’]s|the firm['’]s|(?:total )?(?:amount|value|values|balance|number|figure|level)s? (?:of|for|recorded for|owed to|in)|the (?:respective )?(?:amount|value|values|figure)|respective(?:ly)?|the amount|(?:reported|recorded|recogni[sz]ed|incurred|provided|generated|earned|spent|paid|made|held) (?:by|at|for|in|on|under)\b|did it|did they|earn(?:ed)?|report(?:ed)?|post(?:ed)?|year[- ]end|overall|in (?:dollars|usd|thousands|millions|percent(?:age)?)|year ended?|fiscal years?|same (?:period|year)|previous year|prior year|year[- ]on[- ]year|as compared (?:to|with)|as compared|compared (?:to|with)|compared|versus|as of|as at|the|a|an|its|their|of)\b`)
+	dangling = regexp.MustCompile(`(?i)^(?:\s*(?:in|for|of|and|to|by|between|from|at|on|has|have|had|is|was|were|are|with|did|does)\b)+|(?:\b(?:in|for|of|and|to|by|between|from|at|on|has|have|had|is|was|were|are|with|did|be|over|or|during|within|grow|grew|grown|change|changed|rise|rose|increased?|decreased?|declined?|fall|fell)\s*[,;]*\s*)+$`)
+)
+
+// Subject returns what is left of a question without its words of asking, its periods and its filler: "net
+// sales from Malaysia".
+func Subject(s string) string {
+	s = asking.ReplaceAllString(strings.TrimSpace(s), "")
+	s = fillers.ReplaceAllString(s, " ")
+	s = strings.Join(strings.Fields(s), " ")
+	for {
+		cut := strings.Trim(dangling.ReplaceAllString(s, ""), " ,;:?-")
+		if cut == s {
+			return s
+		}
+		s = cut
+	}
+}
