@@ -77,7 +77,7 @@ func reached(t *testing.T, all eval.Report) {
 // TestShippedSetWithModel checks that a model that follows its instructions is not worse than the rules.
 func TestShippedSetWithModel(t *testing.T) {
 	t.Parallel()
-	rows, _, table := evaluated(t, scripted())
+	rows, _, table := evaluated(t, answertest.Scripted())
 	t.Log("\n" + table)
 	if all := rows[0]; eval.Rate(all.Held, all.Marks) < leastHeld || all.Foreign > 0 || eval.Rate(all.NumericRight, all.Numeric) < leastNumeric {
 		t.Errorf("%+v", all)

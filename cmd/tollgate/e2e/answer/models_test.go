@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer/eval"
+	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/models"
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
@@ -47,7 +47,7 @@ func newProvider(t *testing.T) *provider {
 		if name == "" {
 			name = "draft"
 		}
-		response, err := eval.Scripted().Complete(r.Context(), models.Request{Name: name, Messages: asked.Messages})
+		response, err := answertest.Scripted().Complete(r.Context(), models.Request{Name: name, Messages: asked.Messages})
 		if err != nil {
 			t.Error(err)
 		}

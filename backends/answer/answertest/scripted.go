@@ -1,4 +1,4 @@
-package answer
+package answertest
 
 import (
 	"regexp"
@@ -17,11 +17,11 @@ var (
 	formulaOf  = regexp.MustCompile(` \([^()]*=.*\)$`)
 )
 
-// scripted returns a model that follows its instructions and knows nothing itself. It states the computed
+// Scripted returns a model that follows its instructions and knows nothing itself. It states the computed
 // value, then the answers to the parts, or else the two sentences of the passages that share the most words
 // with the question. As a judge it passes everything. So the stages that use a model can be measured without
 // one.
-func scripted() models.Model {
+func Scripted() models.Model {
 	return models.Scripted(func(r models.Request) (string, error) {
 		text := r.Messages[len(r.Messages)-1].Content
 		switch r.Name {
