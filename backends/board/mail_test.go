@@ -148,7 +148,7 @@ func TestMailOfForum(t *testing.T) {
 			t.Error("a held thread is told of")
 		}
 		s.do("mod", "POST", path("/moderation/queue/%d/approve", made.PostID), "").want(200)
-		s.do("mod", "POST", path("/threads/%d/posts", made.ID), `{"message":"A reply is no thread"}`).want(201)
+		s.do("mod", "POST", path("/threads/%d/posts", made.ID), `{"message":"A reply is not a thread"}`).want(201)
 		s.clock.advance(time.Minute)
 		m := s.mails()["alice instant"]
 		if m == nil || len(m.Threads) != 1 || m.Threads[0].Count != 1 || m.Threads[0].Title != "Held at first" {

@@ -93,7 +93,7 @@ func TestSeedResumes(t *testing.T) {
 		whole := b.String() + "]}"
 		half, _, _ := strings.Cut(whole, `{"forum":"public","title":"Resumed 1100"`)
 		if _, err := s.seed(half); err == nil {
-			t.Fatal("half a fixture is no error")
+			t.Fatal("half a fixture is not an error")
 		}
 		if n := s.number("SELECT count(*) FROM board_threads WHERE title LIKE 'Resumed %'"); n != 1100 {
 			t.Fatalf("%d threads before the cut", n)

@@ -87,7 +87,7 @@ func TestAdmin(t *testing.T) {
 		} {
 			ann.Get("/admin/field").Send("/admin/field", append(f, "new", "1")...).Want(200, "Saved.")
 		}
-		ann.Get("/admin/field?name=stars").Want(200, `value="5"`).Send("/admin/field?name=stars", "min", "1", "max", "x").Want(422, "This is no number")
+		ann.Get("/admin/field?name=stars").Want(200, `value="5"`).Send("/admin/field?name=stars", "min", "1", "max", "x").Want(422, "This is not a number")
 		ann.Get("/admin/fields").Want(200, "colours", "blocks")
 		ann.Get("/admin/template").Send("/admin/template", "new", "1", "name", "story", "label", "Story",
 			"fields", "body stars day colours near papers parts seen extra", "view", "guest").Want(200, "Saved.", "Story")
@@ -99,7 +99,7 @@ func TestAdmin(t *testing.T) {
 		ann.Get("/admin/new?parent="+id).Want(200, ">Story</option>")
 		form := ann.Get("/admin/new?parent="+id+"&template=story").Want(200, "The text", "Make the page")
 		wrong := ann.Post("/admin/new", fields(form, "title", "One <b>", "status", "published", "f-stars", "9", "f-extra", "{", "f-body", "typed\r\ntext")).
-			Want(422, "Extra: this is no JSON", "typed\ntext", "One &lt;b&gt;")
+			Want(422, "Extra: this is not JSON", "typed\ntext", "One &lt;b&gt;")
 		wrong = ann.Post("/admin/new", fields(wrong, "title", "One <b>", "status", "published", "f-stars", "9")).Want(422, "out of the bounds", `value="9"`)
 		first := made(ann.Post("/admin/new", fields(wrong, "title", "One <b>", "status", "published", "f-stars", "4", "f-extra", `{"a":[1]}`, "f-body", "typed\r\ntext",
 			"f-day", "2026-03-04T05:06:07", "f-colours", "green", "f-near", "/ "+id, "f-parts.add", "quote", "f-seen", "1")))

@@ -187,7 +187,7 @@ func FuzzReport(f *testing.F) {
 			return
 		}
 		if !json.Valid(body) {
-			t.Error("it is no JSON")
+			t.Error("it is not JSON")
 		}
 		for _, e := range r.events {
 			res, c := r.resources[e.resource], r.changes[e.change]

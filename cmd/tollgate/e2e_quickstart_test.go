@@ -81,7 +81,7 @@ func TestQuickstart(t *testing.T) {
 	n := quickstart(t, "").Start()
 	banner := readBanner(n)
 	key := bannerKey.FindString(banner)
-	if key == "" || strings.Count(banner, key) != 2 || !strings.Contains(banner, "scripted model, which is no language model") ||
+	if key == "" || strings.Count(banner, key) != 2 || !strings.Contains(banner, "scripted model, which is not a language model") ||
 		!strings.Contains(banner, "--cacert data/caddy/pki/authorities/local/root.crt") {
 		t.Fatalf("banner:\n%s", banner)
 	}

@@ -44,7 +44,7 @@ func TestScannerAgreesWithEncodingJSON(t *testing.T) {
 				t.Errorf("%q: json.Valid is %v, the scanner says %v", text, want, err)
 			}
 			if _, ok := errors.AsType[*SyntaxError](err); err != nil && !ok {
-				t.Errorf("%q: error %v is no SyntaxError", text, err)
+				t.Errorf("%q: error %v is not a SyntaxError", text, err)
 			}
 		}
 	}
@@ -246,7 +246,7 @@ func FuzzScanner(f *testing.F) {
 		}
 		valid := json.Valid(text)
 		if err == nil && !valid {
-			t.Fatalf("accepted what is no JSON: %q", text)
+			t.Fatalf("accepted what is not JSON: %q", text)
 		}
 		var se *SyntaxError
 		if err != nil && valid && (!errors.As(err, &se) || !strings.HasPrefix(se.Reason, "nested deeper")) {

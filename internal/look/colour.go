@@ -22,7 +22,7 @@ func parseColour(text string) (c colour, err error) {
 	if bytes, err := hex.DecodeString(digits); ok && err == nil && len(bytes) == 3 {
 		return colour(bytes), nil
 	}
-	return c, fmt.Errorf("%q is no colour such as #0b6159", text)
+	return c, fmt.Errorf("%q is not a colour such as #0b6159", text)
 }
 
 // String returns the colour in the notation of CSS.

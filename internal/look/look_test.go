@@ -116,7 +116,7 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	for tells, bad := range map[string]Brand{
-		"is no colour such as #0b6159":     {Accent: "green"},
+		"is not a colour such as #0b6159":  {Accent: "green"},
 		`"#12345"`:                         {AccentDark: "#12345"},
 		"take a darker colour":             {Accent: "#62cdbc"},
 		"take a lighter colour":            {AccentDark: "#0b6159"},

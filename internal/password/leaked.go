@@ -66,7 +66,7 @@ func (l *Leaked) check() error {
 }
 
 func (l *Leaked) fault(what string) error {
-	return fmt.Errorf("%s is no list of leaked passwords, SHA-1 hashes in ascending order with one on each line: %s",
+	return fmt.Errorf("%s is not a list of leaked passwords, SHA-1 hashes in ascending order with one on each line: %s",
 		l.name, what)
 }
 
@@ -84,11 +84,11 @@ func (l *Leaked) line(at int64) (hash string, next int64, err error) {
 		length, next = n, l.size
 	}
 	if length < hashDigits || n == lineMost && next == l.size {
-		return "", 0, l.fault("a line is no hash")
+		return "", 0, l.fault("a line is not a hash")
 	}
 	hash = strings.ToUpper(string(text[:hashDigits]))
 	if _, err := hex.DecodeString(hash); err != nil {
-		return "", 0, l.fault("a line is no hash")
+		return "", 0, l.fault("a line is not a hash")
 	}
 	return hash, next, nil
 }

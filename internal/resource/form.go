@@ -257,7 +257,7 @@ func (f *Form[C, T]) read(c C, t *T) error {
 		case field.Number != nil:
 			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 			if err != nil && strings.TrimSpace(text) != "" {
-				fault := apierror.Detail{Field: field.Name, Reason: "form", Message: "this is no whole number"}
+				fault := apierror.Detail{Field: field.Name, Reason: "form", Message: "this is not a whole number"}
 				refusal.Details = append(refusal.Details, fault)
 			}
 			*field.Number(t) = n

@@ -350,7 +350,7 @@ func TestForm(t *testing.T) {
 	p := b.Get("/club/members/new").Want(200, "<h1>New member", `name="name" value="" maxlength="40" required`, "<h2>About</h2>", "Others see it.", `value="active" selected`, "<h2>Weekend</h2>", `value="3"`).
 		Lacks("Ban…", `name="version" value="1"`)
 	p.Send("/club/members/new", "name", "bob", "bio", "<b>\r\nme", "state", "banned", "posts", "many", "days", "su", "secret", "hunter2").
-		Want(422, "This is no whole number", `value="many"`, `id="posts-problem"`, "&lt;b&gt;\nme", `value="banned" selected`, `value="su" checked`).Lacks("hunter2")
+		Want(422, "This is not a whole number", `value="many"`, `id="posts-problem"`, "&lt;b&gt;\nme", `value="banned" selected`, `value="su" checked`).Lacks("hunter2")
 	p.Send("/club/members/new", "name", "bob", "posts", "100").Want(422, `href="#posts"`, "At most 99 posts", `value="100"`)
 	p.Send("/club/members/new", "name", " bob ", "bio", "me", "state", "active", "posts", "7", "guest", "1", "days", "mo", "lines", "a\r\n\r\n b", "secret", " x ").
 		Want(200, "The token of bob", `<code class="secret">token-1</code>`, `href="/club/members"`)

@@ -214,7 +214,7 @@ func FuzzDecode(f *testing.F) {
 		err := decode(text, &into)
 		if err == nil {
 			if !json.Valid(text) {
-				t.Errorf("%q is no JSON", text)
+				t.Errorf("%q is not JSON", text)
 			}
 			return
 		}

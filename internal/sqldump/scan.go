@@ -614,7 +614,7 @@ func (s *scanner) bare(row *Row, c *cell) error {
 func (s *scanner) hex(row *Row, c *cell, digits []byte) error {
 	n, err := hex.Decode(digits, digits)
 	if err != nil {
-		return s.fault("a row of %s has a value that is no hexadecimal number", row.Table)
+		return s.fault("a row of %s has a value that is not a hexadecimal number", row.Table)
 	}
 	row.text = append(row.text[:c.from], digits[:n]...)
 	return nil

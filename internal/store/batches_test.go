@@ -28,7 +28,7 @@ func TestPurge(t *testing.T) {
 			}
 		}
 		if _, err := db.Purge(t.Context(), 5, "DELETE FROM nothing_there WHERE id = ?"); err == nil {
-			t.Error("a broken statement is no error")
+			t.Error("a broken statement is not an error")
 		}
 	})
 }

@@ -181,7 +181,7 @@ func (h *Handler) unmarshalWebSearch(d *caddyfile.Dispenser) error {
 			}
 			lasts, err := caddy.ParseDuration(text)
 			if err != nil || lasts <= 0 || lasts > time.Minute {
-				return d.Errf("timeout: %q is no duration of at most a minute", text)
+				return d.Errf("timeout: %q is not a duration of at most a minute", text)
 			}
 			h.WebSearch.Timeout = caddy.Duration(lasts)
 		default:

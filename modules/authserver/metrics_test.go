@@ -28,7 +28,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for name := range named {
 		if counted[name] == nil && observed[name] == nil {
-			t.Errorf("%s is counted by a room and is no metric", name)
+			t.Errorf("%s is counted by a room and is not a metric", name)
 		}
 	}
 	for name := range counted {

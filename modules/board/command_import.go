@@ -54,7 +54,7 @@ docs/how-to/move-a-forum.md.
 		}
 		if from.Attachments != "" {
 			if folder, err := os.Stat(from.Attachments); err != nil || !folder.IsDir() {
-				return errors.Join(fmt.Errorf("--attachments: %s is no folder", from.Attachments), err)
+				return errors.Join(fmt.Errorf("--attachments: %s is not a folder", from.Attachments), err)
 			}
 		}
 		bar := &seedBar{

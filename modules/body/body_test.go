@@ -100,19 +100,19 @@ func TestRead(t *testing.T) {
 		encoding string
 		status   int // 0: it is read
 	}{
-		"plain":                 {strings.NewReader("hello"), "", 0},
-		"gzip":                  {bytes.NewReader(packed(t, "hello")), "gzip", 0},
-		"no gzip":               {strings.NewReader("hello"), "gzip", http.StatusBadRequest},
-		"cut off":               {bytes.NewReader(packed(t, "hello")[:20]), "gzip", http.StatusBadRequest},
-		"unknown":               {strings.NewReader("hello"), "br", http.StatusUnsupportedMediaType},
-		"large":                 {io.LimitReader(&endless{text: []byte("x")}, Max+1), "", http.StatusRequestEntityTooLarge},
-		"endless":               {&endless{text: []byte("x")}, "", http.StatusRequestEntityTooLarge},
-		"unpacks to much":       {&endless{text: packed(t, strings.Repeat("x", 1<<20))}, "gzip", http.StatusRequestEntityTooLarge},
-		"unpacks to nothing":    {&endless{text: packed(t, "")}, "gzip", http.StatusRequestEntityTooLarge},
-		"zstd of empty frames":  {&endless{text: []byte{0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0}}, "zstd", http.StatusRequestEntityTooLarge},
-		"zstd that is none":     {strings.NewReader("hello"), "zstd", http.StatusBadRequest},
-		"gzip by its old name":  {bytes.NewReader(packed(t, "hello")), "X-Gzip", 0},
-		"identity is no coding": {strings.NewReader("hello"), "identity", 0},
+		"plain":                    {strings.NewReader("hello"), "", 0},
+		"gzip":                     {bytes.NewReader(packed(t, "hello")), "gzip", 0},
+		"no gzip":                  {strings.NewReader("hello"), "gzip", http.StatusBadRequest},
+		"cut off":                  {bytes.NewReader(packed(t, "hello")[:20]), "gzip", http.StatusBadRequest},
+		"unknown":                  {strings.NewReader("hello"), "br", http.StatusUnsupportedMediaType},
+		"large":                    {io.LimitReader(&endless{text: []byte("x")}, Max+1), "", http.StatusRequestEntityTooLarge},
+		"endless":                  {&endless{text: []byte("x")}, "", http.StatusRequestEntityTooLarge},
+		"unpacks to much":          {&endless{text: packed(t, strings.Repeat("x", 1<<20))}, "gzip", http.StatusRequestEntityTooLarge},
+		"unpacks to nothing":       {&endless{text: packed(t, "")}, "gzip", http.StatusRequestEntityTooLarge},
+		"zstd of empty frames":     {&endless{text: []byte{0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0}}, "zstd", http.StatusRequestEntityTooLarge},
+		"zstd that is none":        {strings.NewReader("hello"), "zstd", http.StatusBadRequest},
+		"gzip by its old name":     {bytes.NewReader(packed(t, "hello")), "X-Gzip", 0},
+		"identity is not a coding": {strings.NewReader("hello"), "identity", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

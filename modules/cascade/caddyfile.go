@@ -160,7 +160,7 @@ func (h *Handler) weight(d *caddyfile.Dispenser) error {
 	}
 	weight, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return d.Errf("weight: %q is no number", text)
+		return d.Errf("weight: %q is not a number", text)
 	}
 	if _, twice := h.Weights[name]; twice {
 		return d.Errf("weight %s is given twice", name)
@@ -243,7 +243,7 @@ func byteSize(d *caddyfile.Dispenser, example string) (int64, error) {
 	}
 	size, err := humanize.ParseBytes(text)
 	if err != nil || size == 0 || size > math.MaxInt64 {
-		return 0, d.Errf("%s: %q is no size such as %s", option, text, example)
+		return 0, d.Errf("%s: %q is not a size such as %s", option, text, example)
 	}
 	return int64(size), nil
 }

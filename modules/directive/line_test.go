@@ -30,7 +30,7 @@ func TestLine(t *testing.T) {
 		"cost 1: pattern \"/ab\"":    3,
 		"costs: none":                2,
 		"mirrors: two: url: bad":     9,
-		"url x://first is no URL":    5,
+		"url x://first is not a URL": 5,
 		"retrying: what":             1,
 		"mirrors: one: retry: never": 6,
 		"x://second cannot be used":  9,

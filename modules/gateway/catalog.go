@@ -158,7 +158,7 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	case "env":
 		environment = os.Getenv
 	default:
-		return nil, fmt.Errorf("provider_keys: %q is no place for keys; there is: env", c.ProviderKeys)
+		return nil, fmt.Errorf("provider_keys: %q is not a place for keys; there is: env", c.ProviderKeys)
 	}
 	options := catalog.Options{
 		Environment: environment, OwnKeys: catalog.OwnKeys(c.OwnKeys), Aliases: c.Aliases, Enable: c.Enable,

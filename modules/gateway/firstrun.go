@@ -243,7 +243,7 @@ func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scrip
 	case len(serving) > 0:
 		b.WriteString("  Models from:  " + strings.Join(serving, ", ") + "\n")
 	case scripted:
-		b.WriteString("  Models from:  the built-in scripted model, which is no language model. Set OPENAI_API_KEY,\n" +
+		b.WriteString("  Models from:  the built-in scripted model, which is not a language model. Set OPENAI_API_KEY,\n" +
 			"                GROQ_API_KEY … or start Ollama, and start Tollgate again, to reach a real one.\n")
 	default:
 		b.WriteString("  Models from:  nowhere yet. Set OPENAI_API_KEY, GROQ_API_KEY … and start Tollgate again.\n")

@@ -67,7 +67,7 @@ func (a *Alerts) unmarshal(d *caddyfile.Dispenser) error {
 			for _, text := range args {
 				percent, err := strconv.Atoi(text)
 				if err != nil {
-					return d.Errf("thresholds: %q is no number of percent such as 80", text)
+					return d.Errf("thresholds: %q is not a number of percent such as 80", text)
 				}
 				a.Thresholds = append(a.Thresholds, percent)
 			}

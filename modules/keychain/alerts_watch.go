@@ -57,7 +57,7 @@ func (w *Watch) unmarshal(d *caddyfile.Dispenser, option string, args []string) 
 	case "requests":
 		given = w.Requests != 0
 		if w.Requests, err = strconv.ParseInt(text, 10, 64); err != nil || w.Requests <= 0 {
-			return d.Errf("requests: %q is no number such as 20", text)
+			return d.Errf("requests: %q is not a number such as 20", text)
 		}
 	default: // latency and window
 		into := &w.Latency
@@ -67,7 +67,7 @@ func (w *Watch) unmarshal(d *caddyfile.Dispenser, option string, args []string) 
 		given = *into != 0
 		length, err := caddy.ParseDuration(text)
 		if err != nil || length <= 0 {
-			return d.Errf("%s: %q is no duration such as 30s or 10m", option, text)
+			return d.Errf("%s: %q is not a duration such as 30s or 10m", option, text)
 		}
 		*into = caddy.Duration(length)
 	}

@@ -72,7 +72,7 @@ func TestKeyLimits(t *testing.T) {
 		"--allow nope/x":            `allowed_models[0] names the unknown model "nope/x"`,
 		"--tokens-per-day many":     `--tokens-per-day: "many" is not a number of tokens`,
 		"--tokens-per-month 0":      "budgets.tokens_per_month must be from 1",
-		"--usd-per-day cheap":       `--usd-per-day: "cheap" is no amount`,
+		"--usd-per-day cheap":       `--usd-per-day: "cheap" is not an amount`,
 		"--usd-per-month 0.0000001": "budgets.usd_per_month must be from 0.000001",
 	} {
 		l.fails(want, append([]string{"keys", "create", "-u", "alice"}, strings.Fields(args)...)...)

@@ -163,7 +163,7 @@ func amount[T any](d *caddyfile.Dispenser, parse func(string) (T, error)) (*T, e
 	}
 	value, err := parse(text)
 	if err != nil {
-		return nil, d.Errf("%s: %q is no amount", option, text)
+		return nil, d.Errf("%s: %q is not an amount", option, text)
 	}
 	return &value, nil
 }

@@ -28,7 +28,7 @@ func ParseWindow(text string) (Window, error) {
 			return Window{rolling: time.Duration(n) * 24 * time.Hour}, nil
 		}
 	}
-	return Window{}, fmt.Errorf("%q is no window: month, day or rolling:<days>, with 1 to %d days", text, maxRolling)
+	return Window{}, fmt.Errorf("%q is not a window: month, day or rolling:<days>, with 1 to %d days", text, maxRolling)
 }
 
 // at returns the window that contains t. A rolling window begins at t; the caller has to look for an earlier

@@ -139,14 +139,14 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 				wrong = refuse("row %d: %q may be a number a thousand times as large: nothing else in the file tells",
 					i+2, cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
 			} else if err != nil || v-v != 0 || !inPrice.MatchString(cell(k)) {
-				wrong = refuse("row %d: %q is no number", i+2, cut(cell(k), 40))
+				wrong = refuse("row %d: %q is not a number", i+2, cut(cell(k), 40))
 			}
 			return v
 		}
 		p := Price{Open: value(1), High: value(2), Low: value(3), Close: value(4), AdjClose: value(5), Volume: value(6)}
 		day, ok := dayIn(layout, cell(0))
 		if !ok {
-			wrong = refuse("row %d: %q is no day, YYYY-MM-DD", i+2, cut(cell(0), 40))
+			wrong = refuse("row %d: %q is not a day, YYYY-MM-DD", i+2, cut(cell(0), 40))
 		}
 		if wrong != nil {
 			return out(base, wrong)

@@ -41,7 +41,7 @@ func TestDecimals(t *testing.T) {
 		"no evidence in lists":      {"a,Note,2020\nb,\"3,4\",1.100\n", []string{nothing, "1.1"}},
 		"no evidence in names":      {"a;2020;2019\nb;1.100;v1.5\nc;1.100;31.12.2020\nd;1.100;12.2020\n", []string{nothing, nothing, nothing, nothing, nothing, "12.202"}},
 		"commas of both kinds":      {"a,2020,2019\nb,\"1,100\",\"12,5\"\n", []string{nothing, "12.5"}},
-		"what is no number":         {"a;2020\nb;12,5\nc;1..5\nd;1,.5\ne;1.10.100\n", []string{"12.5", nothing, nothing, nothing}},
+		"what is not a number":      {"a;2020\nb;12,5\nc;1..5\nd;1,.5\ne;1.10.100\n", []string{"12.5", nothing, nothing, nothing}},
 	} {
 		all, wrong := readAll(t, "a.csv", one.text)
 		if len(wrong) > 0 || len(all) != 1 {

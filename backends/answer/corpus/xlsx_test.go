@@ -147,7 +147,7 @@ func TestWorkbookOfPrices(t *testing.T) {
 func TestWorkbookRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
-		"no workbook": {"a,b\n1,2\n", "the workbook cannot be read: it is no workbook of Excel"},
+		"no workbook": {"a,b\n1,2\n", "the workbook cannot be read: it is not an Excel workbook"},
 		"no text":     {saved(t, sheetOf{"Empty", nil}), "there is no text in the workbook"},
 	} {
 		if all, wrong := readAll(t, "a.xlsx", test.text); len(all) > 0 || len(wrong) != 1 || wrong[0].Error() != test.want {

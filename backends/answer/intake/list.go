@@ -130,7 +130,7 @@ func parse(r io.Reader) ([]string, error) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
 			len(line) > mostAddress || line != stored(line) || strings.ContainsAny(line, " \t") {
 			if len(wrong) < 10 {
-				wrong = append(wrong, fmt.Errorf("line %d is no address of http or https without a user", n))
+				wrong = append(wrong, fmt.Errorf("line %d is not an address of http or https without a user", n))
 			}
 			continue
 		}

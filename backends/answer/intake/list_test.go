@@ -11,7 +11,7 @@ func TestParse(t *testing.T) {
 		{"", "", ""},
 		{"# filings\n\n https://a.example/1 \r\nhttp://b.example/2.pdf?x=1\nhttps://a.example/1\n", "https://a.example/1 http://b.example/2.pdf?x=1", ""},
 		{"https://a.example/1\nfile:///etc/passwd\nhttps://b.example\n", "https://a.example/1 https://b.example", "line 2"},
-		{"https://user:secret@a.example/1", "", "line 1 is no address"},
+		{"https://user:secret@a.example/1", "", "line 1 is not an address"},
 		{"https://a.example/with blanks", "", "line 1"},
 		{strings.Repeat("#", mostList), "", "too long"},
 		{strings.Repeat("# comment\n", mostList/10+1), "", "more than"},

@@ -64,7 +64,7 @@ func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 	})
 	switch {
 	case errors.Is(err, zip.ErrFormat):
-		return nil, errors.New("it is no workbook of Excel")
+		return nil, errors.New("it is not an Excel workbook")
 	case err != nil && strings.Contains(err.Error(), "unzip size exceeds"):
 		return nil, fmt.Errorf("%w: unpacked it has more than %d MiB", ErrLimit, limits.Unpacked>>20)
 	case err != nil:

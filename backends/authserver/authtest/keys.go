@@ -51,7 +51,7 @@ func Flips(t *testing.T, outside bool, tables ...map[string]Flip) {
 		})
 	}
 	for name := range all {
-		t.Errorf("%s is no key", name)
+		t.Errorf("%s is not a key", name)
 	}
 }
 

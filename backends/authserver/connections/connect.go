@@ -83,7 +83,7 @@ func (x *Connections) provider(ctx context.Context, slug string) (*brokers.Provi
 		return nil, nil, err
 	}
 	if p.Protocol != brokers.OAuth {
-		return nil, nil, refuse(kernel.InvalidTarget, "%s is no provider that people connect themselves", p.Slug)
+		return nil, nil, refuse(kernel.InvalidTarget, "%s is not a provider that people connect themselves", p.Slug)
 	}
 	if x.options.StateSecret == "" {
 		return nil, nil, x.misconfigured(p, errors.New("connect.state_secret is not set"))

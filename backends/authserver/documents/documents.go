@@ -193,7 +193,7 @@ func (d *Documents) get(ctx context.Context, id string) (*Document, error) {
 		return nil, fmt.Errorf("%w: status %d", ErrUnavailable, answer.StatusCode)
 	case err != nil || media != "application/json" && (!strings.HasPrefix(media, "application/") ||
 		!strings.HasSuffix(media, "+json")):
-		return nil, fmt.Errorf("%w: it is no JSON", ErrUnavailable)
+		return nil, fmt.Errorf("%w: it is not JSON", ErrUnavailable)
 	case answer.ContentLength > maxDocument:
 		return nil, fmt.Errorf("%w: it is too large", ErrUnavailable)
 	}

@@ -191,7 +191,7 @@ func (x *Exchange) live(ctx context.Context, name, text string) (*tokens.Claims,
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is no access token of this server that is good now", name)
+		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is not an access token of this server that is good now", name)
 	case c.Foreign():
 		// What such a user may do is decided by the policies for assertions only.
 		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is about somebody whom only their identity provider knows",

@@ -82,7 +82,7 @@ func readPEM(path string) ([]byte, error) {
 	}
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != pemType {
-		return nil, fmt.Errorf("%s: this is no private key in PEM (PKCS #8)", path)
+		return nil, fmt.Errorf("%s: this is not a private key in PEM (PKCS #8)", path)
 	}
 	return block.Bytes, nil
 }

@@ -42,7 +42,7 @@ func delimiter(d *json.Decoder, want json.Delim) error {
 func members(file io.Reader, parts map[string]func(d *json.Decoder) error) error {
 	d := json.NewDecoder(file)
 	if err := delimiter(d, '{'); err != nil {
-		return fmt.Errorf("this is no JSON object: %w", err)
+		return fmt.Errorf("this is not a JSON object: %w", err)
 	}
 	return rest(d, func(name string) error {
 		if read := parts[name]; read != nil {

@@ -138,7 +138,7 @@ func TestSignIn(t *testing.T) {
 		}{
 			{"no registration", d.closed, person(d.closed, "s-1", "new@example.com"), people.NoRegistration},
 			{"no address", d.open, person(d.open, "s-2", ""), people.NoAddress},
-			{"what is no address", d.open, person(d.open, "s-2", "new"), people.NoAddress},
+			{"what is not an address", d.open, person(d.open, "s-2", "new"), people.NoAddress},
 			{"not confirmed", d.open, unconfirmed, people.Unconfirmed},
 			{"another domain", d.open, person(d.open, "s-4", "new@other.example"), upstreams.OtherDomain},
 			{"a domain below", d.open, person(d.open, "s-4", "new@sub.example.com"), upstreams.OtherDomain},

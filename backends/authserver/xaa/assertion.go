@@ -163,11 +163,11 @@ func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
 		a.until = token.Expires
 	}
 	if a.tenant, ok = text1(claims["tenant"]); !ok {
-		return refuseGrant("the tenant of the assertion is no text")
+		return refuseGrant("the tenant of the assertion is not text")
 	}
 	scopeText, ok := text1(claims["scope"])
 	if !ok {
-		return refuseGrant("the scope of the assertion is no text")
+		return refuseGrant("the scope of the assertion is not text")
 	}
 	if scopeText != "" {
 		words, err := resources.ParseScope(scopeText)

@@ -128,7 +128,7 @@ func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, ne
 			id, err = strconv.ParseInt(behind, 10, 64)
 		}
 		if err != nil {
-			return nil, "", kernel.Invalid("after", "form", "this is no place in the list")
+			return nil, "", kernel.Invalid("after", "form", "this is not a place in the list")
 		}
 	}
 	for _, state := range states {

@@ -313,7 +313,7 @@ var tokenList = resource.List[*call, admin.TokenRow]{
 func cursor[R any](q resource.Query, read func(before int64) ([]R, int64, error)) ([]R, string, error) {
 	before, err := strconv.ParseInt(q.After, 10, 64)
 	if err != nil && q.After != "" {
-		return nil, "", apierror.New(http.StatusBadRequest, "bad_request", "This is no place in the list.")
+		return nil, "", apierror.New(http.StatusBadRequest, "bad_request", "This is not a place in the list.")
 	}
 	list, next, err := read(before)
 	if err != nil || next == 0 {

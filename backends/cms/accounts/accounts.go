@@ -399,7 +399,7 @@ func (a *Accounts) settle(ctx context.Context, name string, change Change) (*set
 	if change.Email != nil && *change.Email != "" {
 		address, err := mailaddress.Parse(*change.Email)
 		if err != nil || utf8.RuneCountInString(address) > 255 {
-			faults = append(faults, kernel.Invalid("email", "form", "this is no mail address"))
+			faults = append(faults, kernel.Invalid("email", "form", "this is not a mail address"))
 		}
 		s.Email, s.key = &address, mailaddress.Key(address)
 	}

@@ -245,7 +245,7 @@ func (r *reader) value(f *content.Field, name string, old any) any {
 	case content.TypeInt, content.TypeFloat:
 		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil {
-			r.refuse(f.Name, f.Name+": this is no number")
+			r.refuse(f.Name, f.Name+": this is not a number")
 			return nil
 		}
 		return n
@@ -259,7 +259,7 @@ func (r *reader) value(f *content.Field, name string, old any) any {
 	case content.TypeJSON:
 		var value any
 		if err := json.Unmarshal([]byte(text), &value); err != nil {
-			r.refuse(f.Name, f.Name+": this is no JSON: "+err.Error())
+			r.refuse(f.Name, f.Name+": this is not JSON: "+err.Error())
 		}
 		return value
 	case content.TypeTextarea:

@@ -227,7 +227,7 @@ func (r *reader) moment(name string, old kernel.Moment) *kernel.Moment {
 			return new(instant.Of(at))
 		}
 	}
-	r.refuse(name, "this is no time such as 2026-01-31T08:00")
+	r.refuse(name, "this is not a time such as 2026-01-31T08:00")
 	return nil
 }
 

@@ -186,7 +186,7 @@ func (f *field) made() (made content.Field, err error) {
 		}
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			faults = append(faults, kernel.Invalid(name, "form", "this is no number"))
+			faults = append(faults, kernel.Invalid(name, "form", "this is not a number"))
 		}
 		return &n
 	}

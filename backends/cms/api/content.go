@@ -267,7 +267,7 @@ func moment(name string, raw json.RawMessage) (*kernel.Moment, error) {
 		return m, nil
 	}
 	if err := json.Unmarshal(raw, m); err != nil {
-		return nil, handler.Errorf(http.StatusBadRequest, "%s is no moment such as 2026-01-31T12:00:00Z", name)
+		return nil, handler.Errorf(http.StatusBadRequest, "%s is not a moment such as 2026-01-31T12:00:00Z", name)
 	}
 	return m, nil
 }

@@ -84,7 +84,7 @@ func encode(value *any, status *int, headers *http.Header) (body []byte, kind st
 	}
 	if response, ok := (*value).(handler.Response); ok {
 		if response.Status != 0 && (response.Status < 200 || response.Status > 599) {
-			return nil, "", fmt.Errorf("%d is no status of an answer", response.Status)
+			return nil, "", fmt.Errorf("%d is not a status of an answer", response.Status)
 		}
 		for name, values := range response.Header {
 			for _, v := range values {

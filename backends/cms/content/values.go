@@ -195,7 +195,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 				limit = textareaMost
 			}
 			if v = strings.ReplaceAll(v, "\r\n", "\n"); !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
-				return nil, invalid("this is no text")
+				return nil, invalid("this is not text")
 			}
 		}
 		if utf8.RuneCountInString(v) > limit {

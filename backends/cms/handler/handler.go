@@ -83,7 +83,7 @@ type Served func(w http.ResponseWriter, r *http.Request) error
 // SetStatus sets the status of the answer, from 200 to 599. The default is 200.
 func (c *Call) SetStatus(status int) error {
 	if status < 200 || status > 599 {
-		return fmt.Errorf("%d is no status of an answer", status)
+		return fmt.Errorf("%d is not a status of an answer", status)
 	}
 	c.status = status
 	return nil

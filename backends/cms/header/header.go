@@ -10,7 +10,7 @@ import (
 // Check returns an error if a method must not set a header.
 func Check(name, value string) error {
 	if !token(name) {
-		return fmt.Errorf("%q is no name of a header", name)
+		return fmt.Errorf("%q is not a name of a header", name)
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 		return fmt.Errorf("the value of header %s has control characters", name)

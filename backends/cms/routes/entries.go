@@ -139,13 +139,13 @@ func (e *entries) entry(list Value, prefix string) *Error {
 		Class: at(2).Text, Func: at(3).Text, Options: Defaults(), At: list.At,
 	}
 	if entry.Method != "*" && header.Check(entry.Method, "") != nil { // a method is a token, as a header's name is
-		return errorAt(at(0).At, "%q is no HTTP method", at(0).Text)
+		return errorAt(at(0).At, "%q is not an HTTP method", at(0).Text)
 	}
 	if err := checkEndpoint(entry.Endpoint); err != "" {
 		return errorAt(at(1).At, "the endpoint %q %s", entry.Endpoint, err)
 	}
 	if !handler.Identifier(entry.Func) {
-		return errorAt(at(3).At, "%q is no name of a method", entry.Func)
+		return errorAt(at(3).At, "%q is not a name of a method", entry.Func)
 	}
 	if n == 5 {
 		if err := options(at(4), &entry.Options); err != nil {

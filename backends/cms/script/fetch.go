@@ -70,14 +70,14 @@ func (e *Engine) fetch(
 ) (*fetched, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no address", quote(address))
+		return nil, fmt.Errorf("%s is not an address", quote(address))
 	}
 	if err := allowedHost(e.Hosts(), u); err != nil {
 		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("the method is no token")
+		return nil, errors.New("the method is not a token")
 	}
 	for name, value := range headers {
 		if strings.EqualFold(name, "Host") {

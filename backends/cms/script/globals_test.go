@@ -206,7 +206,7 @@ static get(data) { return http.fetch(data.url).status }`
 	}
 	for address, want := range map[string]string{
 		server.URL + "/away": "the host 'elsewhere.test' is not among", server.URL + "/large": "larger than 4 MiB", "http://127.0.0.1:1/": "is not among those", "https://example.com/": "is not among those",
-		"ftp://a.example.com/": "is not an address of http", "http://a.example.com:8080/": "is not among those", "http://[::1": "is no address", "": "is not an address",
+		"ftp://a.example.com/": "is not an address of http", "http://a.example.com:8080/": "is not among those", "http://[::1": "is not an address", "": "is not an address",
 	} {
 		if got, err := run(t, p, "get", callWith(map[string]any{"url": address})); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %s, %v", address, shown(got), err)

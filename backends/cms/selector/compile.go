@@ -463,7 +463,7 @@ func (c *compiler) sort(v Value) error {
 // afterCursor adds the condition that a page comes after the one for which the cursor v was made. It returns an error
 // if v was not made for a list with the same order.
 func (c *compiler) afterCursor(v Value) error {
-	invalid := refuse(v.position, "after is no cursor of this list")
+	invalid := refuse(v.position, "after is not a cursor of this list")
 	payload, ok := c.cursor.Open(v.Text, c.signer)
 	if !ok {
 		return invalid

@@ -31,7 +31,7 @@ func (c *compiler) field(name Name, t Term) (string, error) {
 				n = math.Round(n * 1e6)
 			}
 			if column.kind == Number && n != math.Trunc(n) || math.Abs(n) > 1<<62 {
-				return "", refuse(v.position, "%q is no value of %s", v.Text, name.Text)
+				return "", refuse(v.position, "%q is not a value of %s", v.Text, name.Text)
 			}
 			return c.compare(column.column, t.Op, int64(n)), nil
 		})
@@ -146,7 +146,7 @@ func (c *compiler) like(column string, op Op, value string) string {
 func number(name Name, op Op, kind Kind, v Value) (float64, error) {
 	switch op {
 	case Phrase, Words, Contains, Prefix, Suffix:
-		return 0, refuse(name.position, "%s is no text: %s is not for it", name.Text, op)
+		return 0, refuse(name.position, "%s is not text: %s is not for it", name.Text, op)
 	default:
 	}
 	n, err := strconv.ParseFloat(v.Text, 64)
@@ -157,9 +157,9 @@ func number(name Name, op Op, kind Kind, v Value) (float64, error) {
 		if at, ok := ParseTime(v.Text); ok {
 			return float64(at.UnixMicro()) / 1e6, nil
 		}
-		return 0, refuse(v.position, "%q is no time: write 2026-01-02, 2026-01-02T15:04:05Z or seconds since 1970", v.Text)
+		return 0, refuse(v.position, "%q is not a time: write 2026-01-02, 2026-01-02T15:04:05Z or seconds since 1970", v.Text)
 	}
-	return 0, refuse(v.position, "%q is no number", v.Text)
+	return 0, refuse(v.position, "%q is not a number", v.Text)
 }
 
 // ParseTime parses a date, or a date and time as in RFC 3339, also with a space instead of the T and without

@@ -116,7 +116,7 @@ func (s *Settings) Check() error {
 	}
 	for _, host := range s.FetchHosts {
 		if host == "" || strings.ContainsAny(host, "/@?# ") {
-			return fmt.Errorf("fetchHosts: %q is no host", host)
+			return fmt.Errorf("fetchHosts: %q is not a host", host)
 		}
 	}
 	return nil

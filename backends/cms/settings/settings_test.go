@@ -106,7 +106,7 @@ func TestCheck(t *testing.T) {
 		t.Error("any origin, without credentials")
 	}
 	if _, with := s.Allowed("*"); with {
-		t.Error("the star is no origin of its own")
+		t.Error("the star is not an origin of its own")
 	}
 	if ok, _ := s.Allowed(""); ok {
 		t.Error("no origin is among all")

@@ -72,7 +72,7 @@ func (i *importer) next() (*line, error) {
 	decoder := json.NewDecoder(bytes.NewReader(i.in.Bytes()))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(l); err != nil {
-		return nil, fmt.Errorf("this is no line of an export: %w", err)
+		return nil, fmt.Errorf("this is not a line of an export: %w", err)
 	}
 	return l, nil
 }
@@ -84,7 +84,7 @@ var errMissing = errors.New("the export ends in the middle: its last line is mis
 func (i *importer) all(ctx context.Context) error {
 	first, err := i.next()
 	if err != nil || first.CMS != version {
-		return errors.Join(errors.New("this is no export of a site, or one of another version"), err)
+		return errors.Join(errors.New("this is not an export of a site, or one of another version"), err)
 	}
 	for {
 		l, err := i.next()

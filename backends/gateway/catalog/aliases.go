@@ -27,7 +27,7 @@ func (c *Catalog) CheckAlias(name, target string, own func(entry string) bool) (
 	case strings.HasPrefix(name, TierPrefix):
 		return "", fmt.Errorf("the alias %q would hide the name of a tier: no alias begins with %s", name, TierPrefix)
 	case c.hasEntry(name):
-		return "", fmt.Errorf("the alias %q would hide the model of that name: choose a name that is no provider/model", name)
+		return "", fmt.Errorf("the alias %q would hide the model of that name: choose a name that is not a provider/model", name)
 	}
 	if tier, err := ParseTier(strings.TrimPrefix(target, TierPrefix)); err == nil {
 		return TierPrefix + tier.String(), nil

@@ -97,11 +97,11 @@ func checkProvider(p *Provider) error {
 	}
 	if p.AffinityHeader != "" &&
 		(!headerPattern.MatchString(p.AffinityHeader) || slices.Contains(reserved, strings.ToLower(p.AffinityHeader))) {
-		return fmt.Errorf("affinity_header: %q is no header that can be set", clip(p.AffinityHeader))
+		return fmt.Errorf("affinity_header: %q is not a header that can be set", clip(p.AffinityHeader))
 	}
 	for name, address := range p.Endpoints {
 		if !endpointPattern.MatchString(name) {
-			return fmt.Errorf("endpoints: %q is no path such as audio/speech", clip(name))
+			return fmt.Errorf("endpoints: %q is not a path such as audio/speech", clip(name))
 		}
 		if address == "" {
 			continue

@@ -34,7 +34,7 @@ func checkPaths(p *Provider) error {
 				return fmt.Errorf("paths: %q is not among the wires", clip(wire))
 			}
 			if !pathPattern.MatchString(partPattern.ReplaceAllLiteralString(path, "x")) {
-				return fmt.Errorf("paths.%s: %q is no path such as /{model}:predict", wire, clip(path))
+				return fmt.Errorf("paths.%s: %q is not a path such as /{model}:predict", wire, clip(path))
 			}
 			if p.Paths[wire] == "" {
 				return fmt.Errorf("stream_paths: %s has no path in paths", wire)
@@ -43,7 +43,7 @@ func checkPaths(p *Provider) error {
 	}
 	for member, value := range p.Body {
 		if !memberPattern.MatchString(member) || slices.Contains(essential, member) {
-			return fmt.Errorf("body: %q is no member that can be set", clip(member))
+			return fmt.Errorf("body: %q is not a member that can be set", clip(member))
 		}
 		if err := checkText("body."+member, value, true); err != nil {
 			return err

@@ -39,7 +39,7 @@ func (d *data) deployment(code, id, entry string) (*Model, error) {
 		}
 	}
 	if source == nil {
-		return nil, fmt.Errorf("%q is no model of the catalog such as openai/gpt-5.4-mini", clip(entry))
+		return nil, fmt.Errorf("%q is not a model of the catalog such as openai/gpt-5.4-mini", clip(entry))
 	}
 	m := *source
 	m.Provider, m.ID, m.entry = code, id, name

@@ -35,7 +35,7 @@ func TestDeployments(t *testing.T) {
 		t.Errorf("its own price is %+v", m.Price)
 	}
 	for _, c := range []struct{ name, entry, want string }{
-		{"prod", "openai/gpt-none", "is no model of the catalog"},
+		{"prod", "openai/gpt-none", "is not a model of the catalog"},
 		{"prod mini", "openai/gpt-5.4-mini", "printable characters without spaces"},
 	} {
 		azure.Models = map[string]string{c.name: c.entry}

@@ -37,7 +37,7 @@ func (a *serviceAccount) token(ctx context.Context, p *catalog.Provider) (*oauth
 		TokenURL: p.TokenURL,
 	}
 	if block, _ := pem.Decode(config.PrivateKey); block == nil {
-		return nil, &Error{Refused: true, Message: "the private_key of the service account is no PEM text"}
+		return nil, &Error{Refused: true, Message: "the private_key of the service account is not PEM text"}
 	}
 	return config.TokenSource(ctx).Token()
 }

@@ -78,7 +78,7 @@ func (w *awsWorkload) instance(ctx context.Context) (*temporaryKey, error) {
 	ask := func(method, path, header, value string) (string, error) {
 		r, err := http.NewRequestWithContext(ctx, method, base+path, nil)
 		if err != nil {
-			return "", &Error{Message: "AWS_EC2_METADATA_SERVICE_ENDPOINT is no address of a server"}
+			return "", &Error{Message: "AWS_EC2_METADATA_SERVICE_ENDPOINT is not an address of a server"}
 		}
 		r.Header.Set(header, value)
 		body, err := exchange(metadata, r, who, nil)
@@ -110,7 +110,7 @@ func (w *awsWorkload) container(ctx context.Context) (*temporaryKey, error) {
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, &Error{Message: "AWS_CONTAINER_CREDENTIALS_FULL_URI is no address"}
+		return nil, &Error{Message: "AWS_CONTAINER_CREDENTIALS_FULL_URI is not an address"}
 	}
 	token := w.environment("AWS_CONTAINER_AUTHORIZATION_TOKEN")
 	const variable = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
@@ -120,7 +120,7 @@ func (w *awsWorkload) container(ctx context.Context) (*temporaryKey, error) {
 		}
 	}
 	if strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return nil, &Error{Message: "the token for the container's credentials is no line of ASCII"}
+		return nil, &Error{Message: "the token for the container's credentials is not a line of ASCII"}
 	}
 	if token != "" {
 		r.Header.Set("Authorization", token)
@@ -144,7 +144,7 @@ func (w *awsWorkload) agent() (string, error) {
 	full := w.environment("AWS_CONTAINER_CREDENTIALS_FULL_URI")
 	address, err := url.Parse(full)
 	if err != nil || address.Host == "" {
-		return "", &Error{Message: "AWS_CONTAINER_CREDENTIALS_FULL_URI is no address"}
+		return "", &Error{Message: "AWS_CONTAINER_CREDENTIALS_FULL_URI is not an address"}
 	}
 	switch ip, _ := netip.ParseAddr(address.Hostname()); {
 	case address.Scheme == "https":
@@ -196,7 +196,7 @@ func (w *awsWorkload) webIdentity(ctx context.Context, p *catalog.Provider) (*te
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, &Error{Message: "AWS_ENDPOINT_URL_STS is no address of a server"}
+		return nil, &Error{Message: "AWS_ENDPOINT_URL_STS is not an address of a server"}
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	body, err := exchange(w.public, r, "the security token service of AWS", func(body []byte) string {
@@ -220,7 +220,7 @@ func (w *awsWorkload) sts(p *catalog.Provider) (string, error) {
 	}
 	region := cmp.Or(w.environment("AWS_REGION"), w.environment("AWS_DEFAULT_REGION"), p.SigningRegion)
 	if !regionPattern.MatchString(region) {
-		return "", &Error{Message: "AWS_REGION is no region of AWS"}
+		return "", &Error{Message: "AWS_REGION is not a region of AWS"}
 	}
 	domain := ".amazonaws.com/"
 	if strings.HasPrefix(region, "cn-") {

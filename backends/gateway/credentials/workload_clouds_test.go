@@ -222,7 +222,7 @@ func TestWorkloadIdentityOfAWS(t *testing.T) {
 		{
 			name:      "region that is a host",
 			variables: map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": "{dir}/token", "AWS_ROLE_ARN": "r", "AWS_REGION": "x.evil.example/"},
-			message:   "AWS_REGION is no region",
+			message:   "AWS_REGION is not a region",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func (r *reader) prices(n *yaml.Node) *Prices {
 		name, value := n.Content[i], n.Content[i+1]
 		switch {
 		case name.Kind != yaml.ScalarNode || len(name.Value) > maxPriceName || !strings.Contains(name.Value, "/"):
-			r.at(name.Line, "prices: %.100q is no name such as openai/gpt-5.4-nano or openai/*", name.Value)
+			r.at(name.Line, "prices: %.100q is not a name such as openai/gpt-5.4-nano or openai/*", name.Value)
 			continue
 		case seen[name.Value] > 0:
 			r.at(name.Line, "the price of %.100q stands in line %d already", name.Value, seen[name.Value])

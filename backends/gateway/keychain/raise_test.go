@@ -83,7 +83,7 @@ func TestRaise(t *testing.T) {
 			"no model": {Until: n.now().Add(time.Hour), Limits: Limits{RateLimitPerMinute: new(int64(1)), AllowedModels: []string{}}},
 		} {
 			if err := n.SetRaise(t.Context(), OnUser, "alice", &bad, nil); err == nil {
-				t.Errorf("%s is no error", name)
+				t.Errorf("%s is not an error", name)
 			}
 		}
 		raise := &Raise{Until: n.now().Add(time.Hour), Limits: Limits{RateLimitPerMinute: new(int64(1))}}

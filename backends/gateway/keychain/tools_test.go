@@ -36,7 +36,7 @@ func TestAllowedTools(t *testing.T) {
 	}
 	for name, tools := range map[string][]string{"empty": {}, "none and another": {"web_search", NoTools}, "no name": {""}} {
 		if checkAllowedTools(tools) == nil {
-			t.Errorf("%s is no error", name)
+			t.Errorf("%s is not an error", name)
 		}
 	}
 }

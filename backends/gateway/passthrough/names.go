@@ -88,7 +88,7 @@ func NewInput(names *Names, grow func(size int64) error) *Input {
 	i.grow = grow
 	i.line = func(number int, text []byte) error {
 		if !gjson.ValidBytes(text) || text[0] != '{' {
-			return apierror.New(http.StatusBadRequest, "invalid_json", "line %d of the file is no JSON object", number)
+			return apierror.New(http.StatusBadRequest, "invalid_json", "line %d of the file is not a JSON object", number)
 		}
 		model, err := modelIn(gjson.ParseBytes(text), "body")
 		if err == nil {

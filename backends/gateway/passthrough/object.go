@@ -36,7 +36,7 @@ type Object struct {
 // because the gateway and the provider might read different ones.
 func ReadObject(body []byte) (*Object, error) {
 	if !gjson.ValidBytes(body) {
-		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the body is no JSON")
+		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the body is not JSON")
 	}
 	root := gjson.ParseBytes(body)
 	if !root.IsObject() {

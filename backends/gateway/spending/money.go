@@ -35,7 +35,7 @@ func (m MicroUSD) String() string {
 func ParseUSD(text string) (MicroUSD, error) {
 	usd, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(usd) || math.Abs(usd) > MaxUSD {
-		return 0, fmt.Errorf("%.40q is no amount of US dollars of at most %d", text, MaxUSD)
+		return 0, fmt.Errorf("%.40q is not an amount of US dollars of at most %d", text, MaxUSD)
 	}
 	return MicroUSD(math.Round(usd * MicrosPerUSD)), nil // exact: below 2^53
 }
@@ -50,7 +50,7 @@ func (m *MicroUSD) UnmarshalJSON(text []byte) error {
 	}
 	var number json.Number
 	if text[0] == '"' || json.Unmarshal(text, &number) != nil {
-		return fmt.Errorf("%.40q is no number of US dollars", text)
+		return fmt.Errorf("%.40q is not a number of US dollars", text)
 	}
 	parsed, err := ParseUSD(number.String())
 	if err == nil {

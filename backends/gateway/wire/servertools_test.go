@@ -38,7 +38,7 @@ func TestServerTools(t *testing.T) {
 		}
 	}
 	if _, err := ServerTools(APIChat, []byte(`{"tools":[{]}`)); err == nil {
-		t.Error("no JSON is no error")
+		t.Error("no JSON is not an error")
 	}
 }
 

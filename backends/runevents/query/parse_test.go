@@ -67,7 +67,7 @@ func FuzzPQL(f *testing.F) {
 		v, err := parsePQL(text)
 		if err != nil {
 			if asError(err) == nil {
-				t.Errorf("%v is no refusal", err)
+				t.Errorf("%v is not a refusal", err)
 			}
 			return
 		}
@@ -75,7 +75,7 @@ func FuzzPQL(f *testing.F) {
 		if q, err := c.outermost(v); err == nil {
 			compileBoth(t, q)
 		} else if asError(err) == nil {
-			t.Errorf("%v is no refusal", err)
+			t.Errorf("%v is not a refusal", err)
 		}
 	})
 }

@@ -170,7 +170,7 @@ func digits(text []byte, base int) (n int, err error) {
 			digit = int(c-'A') + 10
 		}
 		if n = n*base + digit; digit >= base || n > maxBody {
-			return 0, fmt.Errorf("%w: %.20q is no size", errFraming, text)
+			return 0, fmt.Errorf("%w: %.20q is not a size", errFraming, text)
 		}
 	}
 	return n, nil

@@ -251,7 +251,7 @@ func (a *Answer) Failure(t *testing.T) failure {
 	t.Helper()
 	var f failure
 	if err := json.Unmarshal([]byte(a.Body), &f); err != nil || f.Error.Message == "" {
-		t.Errorf("status %d: %q is no error of the chat format (%v)", a.Status, a.Body, err)
+		t.Errorf("status %d: %q is not an error of the chat format (%v)", a.Status, a.Body, err)
 	}
 	return f
 }

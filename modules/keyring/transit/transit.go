@@ -143,7 +143,7 @@ func (t *Transit) Provision(caddy.Context) error {
 		}
 		if t.Keys[i] = strings.TrimSpace(resolved); transit.CipherVersion(t.Keys[i]) == 0 {
 			return fmt.Errorf(
-				"keys[%d]: this is no text vault:v1:… that a key management server has encrypted; make one with: tollgate keyring wrap",
+				"keys[%d]: this is not a text vault:v1:… that a key management server has encrypted; make one with: tollgate keyring wrap",
 				i)
 		}
 	}

@@ -316,7 +316,7 @@ func (rt *Runtime) newResponse(c goja.ConstructorCall) *goja.Object {
 		status = http.StatusOK
 	}
 	if status < 200 || status > 599 {
-		rt.fail(fmt.Sprintf("%d is no status of an answer", status))
+		rt.fail(fmt.Sprintf("%d is not a status of an answer", status))
 	}
 	made := &response{status: int(status), body: c.Argument(1)}
 	if headers, ok := c.Argument(2).(*goja.Object); ok {

@@ -33,7 +33,7 @@ func init() {
 		"setStatus": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			status := c.Argument(0).ToInteger()
 			if status < 200 || status > 599 {
-				rt.fail(fmt.Sprintf("%d is no status of an answer", status))
+				rt.fail(fmt.Sprintf("%d is not a status of an answer", status))
 			}
 			rt.status = int(status)
 			return goja.Undefined()

@@ -21,7 +21,7 @@ const maxOutput = 8 << 20
 var (
 	errOutput   = errors.New("the answer is larger than 8 MiB")
 	errCircle   = fmt.Errorf("the answer nests deeper than %d, or holds itself", wire.MaxNesting)
-	errFunction = errors.New("a function is no answer")
+	errFunction = errors.New("a function is not an answer")
 )
 
 // read decodes a value that wire.AppendValue has encoded.

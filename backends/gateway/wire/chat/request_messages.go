@@ -81,7 +81,7 @@ func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered
 	}
 	at, ok := owners[m.CallID]
 	if !ok {
-		return nil, bad("tool_call_id", "%s is no tool call of an assistant message before it", quote(m.CallID))
+		return nil, bad("tool_call_id", "%s is not a tool call of an assistant message before it", quote(m.CallID))
 	}
 	t := &turns[at.turn]
 	if t.results[at.call] != nil {

@@ -106,7 +106,7 @@ func (in *clientReader) setEffort(v fields.Value) error {
 		in.q.Effort = e
 		return nil
 	}
-	return v.Invalid("is %s, which is no effort", hub.Shown(text))
+	return v.Invalid("is %s, which is not an effort", hub.Shown(text))
 }
 
 // think reads whether the model thinks, and how much, unless an effort says so already. budget is the name of the

@@ -160,7 +160,7 @@ func TestClientRefused(t *testing.T) {
 		with(`"toolConfig":{"tools":[],"toolChoice":{"tool":{"name":"f"}}}`):                                                                "not in toolConfig.tools",
 		with(`"additionalModelRequestFields":{"tools":[{"type":"web_search_20250305"}]}`):                                                   "additionalModelRequestFields.tools is not supported",
 		with(`"additionalModelRequestFields":{"thinking":{"type":"odd"}}`):                                                                  "thinking.type must be one of",
-		with(`"additionalModelRequestFields":{"reasoning_effort":"most"}`):                                                                  "which is no effort",
+		with(`"additionalModelRequestFields":{"reasoning_effort":"most"}`):                                                                  "which is not an effort",
 		with(`"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"7"}}}}`):                              "JSON text of an object",
 		with(`"system":"Hi"`): "system must be an array",
 		with(`"x":1,"x":2`):   "given twice",

@@ -142,7 +142,7 @@ func (in *reader) readItem(v fields.Value) error {
 	if !at.Given() {
 		return at.Missing()
 	}
-	in.own(at.Invalid("is not supported: %s is no type of an input item that is known here", hub.Shown(name)))
+	in.own(at.Invalid("is not supported: %s is not a type of an input item that is known here", hub.Shown(name)))
 	return nil
 }
 

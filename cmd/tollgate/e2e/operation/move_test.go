@@ -279,7 +279,7 @@ func (m *moved) killed(args ...string) {
 	if _, err := holder.ExecContext(ctx, "SELECT pg_advisory_lock(1)"); err != nil {
 		m.T.Fatal(err)
 	}
-	cmd := exec.Command(e2e.Binary, args...)
+	cmd := exec.CommandContext(ctx, e2e.Binary, args...)
 	cmd.Dir, cmd.Env = m.Dir, m.Env
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -156,7 +156,7 @@ inBrowser('a client is made, works, is suspended and deleted', {}, async (tab) =
   await at(tab, 'Tokens');
   await tab.getByLabel('Access token or id token').fill('a.b');
   await button(tab, 'Inspect').click();
-  await tab.getByText('This is no JSON Web Token').waitFor();
+  await tab.getByText('This is not a JSON Web Token').waitFor();
   await tab.getByLabel('Access token or id token').fill(issued.access_token);
   await button(tab, 'Inspect').click();
   await tab.getByText(`"client_id": "${id}"`).waitFor();

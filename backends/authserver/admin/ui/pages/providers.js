@@ -58,7 +58,7 @@ function edit(provider, then) {
     try {
       settings = JSON.parse(data.value);
     } catch (error) {
-      throw mistake('config_data', `This is no JSON: ${error.message}`);
+      throw mistake('config_data', `This is not JSON: ${error.message}`);
     }
     const values = { slug: slug.value.trim(), display_name: name.value.trim(), config_data: settings };
     if (provider) await call('PATCH', at('broker-providers', provider.id), { body: values, of: provider });

@@ -94,7 +94,7 @@ function inspector(signal) {
       } catch {
         header = null;
       }
-      if (parts.length !== 3 || !header || !claims) throw mistake('token', 'This is no JSON Web Token: it has three parts with dots between them.');
+      if (parts.length !== 3 || !header || !claims) throw mistake('token', 'This is not a JSON Web Token: it has three parts with dots between them.');
       const said = h('div');
       shown.append(
         h('div', null, h('h3', null, 'Header'), h('pre.code', null, JSON.stringify(header, null, 2))),

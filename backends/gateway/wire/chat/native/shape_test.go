@@ -412,7 +412,7 @@ func checkShape(t *testing.T, in []byte, r *Request, shape *Shape) {
 	shaped := r.Shape(shape)
 	text := body(t, shaped)
 	if !json.Valid([]byte(text)) {
-		t.Fatalf("shape %+v of\n%s is no JSON:\n%s", shape, in, text)
+		t.Fatalf("shape %+v of\n%s is not JSON:\n%s", shape, in, text)
 	}
 	got := members(t, []byte(text))
 	if !reflect.DeepEqual(got, want) {
