@@ -96,7 +96,7 @@ func TestScanRefuses(t *testing.T) {
 		table + "INSERT INTO t VALUES (1,(2));":                        "line 7: expected a value in a row of t",
 		table + "INSERT INTO t VALUES (1 2);":                          "line 7: expected a comma",
 		table + "INSERT INTO t SELECT 1, 2;":                           `found "SELECT"`,
-		table + "INSERT INTO t VALUES (1,0x4);":                        "no hexadecimal number",
+		table + "INSERT INTO t VALUES (1,0x4);":                        "not a hexadecimal number",
 		"INSERT INTO " + strings.Repeat("x", 200) + " VALUES (1);":     "a word has more than 128 bytes",
 		"CREATE TABLE t (" + strings.Repeat("a int,", 2000) + "b int)": "more than 1024 columns",
 	} {

@@ -1,5 +1,5 @@
-// Package answertest provides the tests of the answer API with a kernel on a test database, SQLite or PostgreSQL, with a
-// clock that the test moves, and with a scripted model.
+// Package answertest provides the tests of the answer API with a kernel on a test database, SQLite or PostgreSQL, with
+// a clock that the test moves, and with a scripted model.
 package answertest
 
 import (

@@ -87,10 +87,10 @@ func TestReadRefuses(t *testing.T) {
 		limits Limits
 		want   string
 	}{
-		"nothing":         {nil, wide, "no workbook of Excel"},
-		"text":            {[]byte("a,b\n1,2\n"), wide, "no workbook of Excel"},
+		"nothing":         {nil, wide, "not an Excel workbook"},
+		"text":            {[]byte("a,b\n1,2\n"), wide, "not an Excel workbook"},
 		"password":        {protected.Bytes(), wide, "a password protects it"},
-		"cut off":         {rows[:len(rows)/2], wide, "no workbook of Excel"},
+		"cut off":         {rows[:len(rows)/2], wide, "not an Excel workbook"},
 		"unpacked size":   {rows, Limits{Unpacked: 500, Rows: 10, Columns: 10}, "the workbook is too large: unpacked"},
 		"too many rows":   {rows, Limits{Unpacked: wide.Unpacked, Rows: 3, Columns: 10}, `sheet "Sheet1": the workbook is too large: it has too many rows`},
 		"too many cells":  {rows, Limits{Unpacked: wide.Unpacked, Rows: 10, Columns: 3}, "row 3 has more than 3 cells"},

@@ -362,8 +362,8 @@ func TestBroken(t *testing.T) {
 		line int
 		is   string
 	}{
-		"":                          {1, "no export"},
-		"{}":                        {1, "no export"},
+		"":                          {1, "not an export"},
+		"{}":                        {1, "not an export"},
 		`{"cms":2}`:                 {1, "another version"},
 		"{\"cms\":1}\n":             {1, "last line is missing"},
 		"{\"cms\":1}\n{\"none\":1}": {2, "unknown field"},

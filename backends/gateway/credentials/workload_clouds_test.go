@@ -185,7 +185,7 @@ func TestWorkloadIdentityOfAWS(t *testing.T) {
 		{
 			name:      "container with a token of two lines",
 			variables: map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": "{server}/v1/credentials", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "{dir}/lines"},
-			message:   "no line of ASCII",
+			message:   "not a line of ASCII",
 		},
 		{
 			name:      "web identity",
