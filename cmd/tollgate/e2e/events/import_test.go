@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -57,6 +58,9 @@ func TestEventsImportKilled(t *testing.T) {
 			if err == nil {
 				t.Fatal("the import was over before it could be killed")
 			}
+			if dsn != "" {
+				awaitIdle(t, dsn)
+			}
 			t.Logf("killed after %v of %d", stored(), len(all))
 			n.verify(nil)
 
@@ -75,4 +79,25 @@ func TestEventsImportKilled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// awaitIdle waits until no session of a PostgreSQL database works: those of a process that was killed may still commit
+// what it had sent.
+func awaitIdle(t *testing.T, dsn string) {
+	t.Helper()
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	e2e.Eventually(t, e2e.WaitLimit, "the sessions of the killed import have ended", func() error {
+		var working int
+		err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND backend_type = 'client backend' AND state <> 'idle'
+				AND pid <> pg_backend_pid()`).Scan(&working)
+		if err == nil && working > 0 {
+			err = fmt.Errorf("%d work", working)
+		}
+		return err
+	})
 }
