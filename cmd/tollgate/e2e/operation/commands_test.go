@@ -75,7 +75,7 @@ func TestCommandsFindServer(t *testing.T) {
 	n.Tool("stop")
 	n.AwaitExit()
 	for _, command := range []string{"stop", "reload"} {
-		if said := refused(n, command); !strings.Contains(said, "\nError: no server answers at its admin endpoint data/admin.sock: ") {
+		if said := refused(n, command); !strings.Contains(said, "\nError: no server answers at the admin endpoint data/admin.sock: ") {
 			t.Errorf("%s: %s", command, said)
 		}
 	}
@@ -88,12 +88,12 @@ func TestUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"usage: tollgate keychain users add <id>": {"keychain", "users", "add"},
 		"usage: tollgate backup <folder>":         {"backup"},
-		"tollgate run takes no argument, not \"other.caddy\"; a file is named so: tollgate run --config other.caddy; usage: tollgate run [--config <path>": {"run", "other.caddy"},
-		"a file is named so: tollgate start --config other.caddy":    {"start", "other.caddy"},
-		"a file is named so: tollgate reload --config other.caddy":   {"reload", "other.caddy"},
-		"a file is named so: tollgate validate --config other.caddy": {"validate", "--adapter", "caddyfile", "other.caddy"},
-		"a file is named so: tollgate adapt --config other.caddy":    {"adapt", "--pretty", "other.caddy"},
-		"see: tollgate keychain keys create --help":                  {"keychain", "keys", "create", "--models", "x"},
+		"tollgate run takes no argument, but was given \"other.caddy\"; to name a file, run: tollgate run --config other.caddy; usage: tollgate run [--config <path>": {"run", "other.caddy"},
+		"to name a file, run: tollgate start --config other.caddy":    {"start", "other.caddy"},
+		"to name a file, run: tollgate reload --config other.caddy":   {"reload", "other.caddy"},
+		"to name a file, run: tollgate validate --config other.caddy": {"validate", "--adapter", "caddyfile", "other.caddy"},
+		"to name a file, run: tollgate adapt --config other.caddy":    {"adapt", "--pretty", "other.caddy"},
+		"see: tollgate keychain keys create --help":                   {"keychain", "keys", "create", "--models", "x"},
 	} {
 		if said := refused(n, args...); !strings.Contains(said, want) {
 			t.Errorf("%v: %s", args, said)

@@ -69,10 +69,10 @@ func TestUnusable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, config := range map[string]string{
-		"the folder of the database cannot be made":     second("data/admin.sock", "sqlite file/tollgate.db", e2e.FreePort(t)),
-		"cannot be used: reading the database file":     second("data/admin.sock", "sqlite file", e2e.FreePort(t)),
-		"cannot be used: it is a folder":                second("data/admin.sock", "sqlite data", e2e.FreePort(t)),
-		"the folder of the admin socket cannot be made": second("file/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t)),
+		"the folder of the database cannot be made":        second("data/admin.sock", "sqlite file/tollgate.db", e2e.FreePort(t)),
+		"cannot be used: reading the database file":        second("data/admin.sock", "sqlite file", e2e.FreePort(t)),
+		"cannot be used: it is a folder":                   second("data/admin.sock", "sqlite data", e2e.FreePort(t)),
+		"the folder of the admin socket cannot be created": second("file/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t)),
 	} {
 		n.Configure(config)
 		said := refused(n, "run")
@@ -129,7 +129,7 @@ func TestForeignPort(t *testing.T) {
 		t.Errorf("it says %q", said)
 	}
 	n.Configure(strings.Replace(second("data/admin.sock", "sqlite data/tollgate.db", port), "\ttollgate board", "\tbind 192.0.2.1\n\ttollgate board", 1))
-	if said := refused(n, "run"); !strings.HasPrefix(said, "Error: the address 192.0.2.1:"+port+" is not one of this machine") {
+	if said := refused(n, "run"); !strings.HasPrefix(said, "Error: the address 192.0.2.1:"+port+" does not belong to this machine") {
 		t.Errorf("it says %q", said)
 	}
 }
