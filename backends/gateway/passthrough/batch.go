@@ -63,10 +63,13 @@ func Unknown(o *keychain.Object, now time.Time) spending.Record { return row(o, 
 func row(o *keychain.Object, model string, now time.Time) spending.Record {
 	return spending.Record{
 		At: now, RequestID: wire.NewID("req_"), UserID: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Surface: "batches",
-		AskedModel: wire.Mask(model, 200), Provider: o.Provider, Model: wire.Mask(model, 200), ProviderKey: o.ProviderKey,
+		AskedModel: wire.Mask(model, maxModelName), Provider: o.Provider, Model: wire.Mask(model, maxModelName), ProviderKey: o.ProviderKey,
 		Status: 200, UsageSource: "exact", ServedAs: []string{servedBatch},
 	}
 }
+
+// maxModelName is how many bytes of the name of a model are kept.
+const maxModelName = 200
 
 // add adds a usage to a row.
 func add(r *spending.Record, u *wire.Usage) {

@@ -74,6 +74,14 @@ func TestResultsAreBounded(t *testing.T) {
 	}
 
 	r = NewResults(catalog.Embedded(), &keychain.Object{}, time.Now(), freely)
+	_, _ = fmt.Fprintf(r, `{"response":{"body":{"model":%q,"usage":{"prompt_tokens":1}}}}`+"\n", strings.Repeat("x", 1<<20))
+	for name := range r.rows {
+		if len(name) > 1000 {
+			t.Errorf("a name of %d bytes is kept", len(name))
+		}
+	}
+
+	r = NewResults(catalog.Embedded(), &keychain.Object{}, time.Now(), freely)
 	_, err := io.WriteString(r, "{}\n"+strings.Repeat(" ", maxLine+1))
 	if err == nil || !strings.Contains(err.Error(), "line 2 is longer than 16 MiB") || r.Close() == nil {
 		t.Errorf("a line without an end: %v", err)

@@ -8,8 +8,8 @@ import (
 
 // Bounds of a file of which each line is a request or a result of a batch, in bytes.
 const (
-	maxLine  = 16 << 20
-	maxLines = 4 << 30
+	maxLine = 16 << 20
+	maxFile = 4 << 30
 )
 
 // lines calls a function for each line of a text that arrives in pieces. Empty lines are left out.
@@ -37,8 +37,8 @@ func (l *lines) Write(text []byte) (int, error) {
 }
 
 func (l *lines) split(text []byte) error {
-	if l.size += int64(len(text)); l.size > maxLines {
-		return fmt.Errorf("the file is larger than %d GiB", maxLines>>30)
+	if l.size += int64(len(text)); l.size > maxFile {
+		return fmt.Errorf("the file is larger than %d GiB", maxFile>>30)
 	}
 	for {
 		line, after, whole := bytes.Cut(text, []byte("\n"))

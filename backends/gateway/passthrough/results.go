@@ -3,6 +3,7 @@ package passthrough
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -54,6 +55,8 @@ func (r *Results) add(_ int, line []byte) error {
 	m := modelOf(r.catalog, r.batch.Provider, name)
 	if m != nil {
 		name = m.ID
+	} else {
+		name = strings.Clone(wire.Mask(name, maxModelName)) // without the line that it is a part of
 	}
 	sum := r.rows[name]
 	if sum == nil {
