@@ -78,7 +78,7 @@ func (w *azureWorkload) managed(
 ) (*oauth2.Token, error) {
 	address, err := url.Parse(endpoint)
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
-		return nil, &Error{Message: who + " has an address in the environment that is none"}
+		return nil, &Error{Message: "the address of " + who + " in the environment is not an http or https URL"}
 	}
 	query := address.Query()
 	query.Set("api-version", version)
@@ -89,7 +89,7 @@ func (w *azureWorkload) managed(
 	address.RawQuery = query.Encode()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
-		return nil, &Error{Message: who + " has an address in the environment that is none"}
+		return nil, &Error{Message: "the address of " + who + " in the environment is not an http or https URL"}
 	}
 	r.Header.Set(header, value)
 	body, err := exchange(metadata, r, who, func(body []byte) string { return gjson.GetBytes(body, "error").Str })

@@ -300,7 +300,7 @@ func TestWorkloadIdentityOfAzure(t *testing.T) {
 			answers: map[string]string{"GET /msi/token": `{"error":"x"}`}, message: "gave no token",
 		},
 		{name: "Arc", variables: map[string]string{"IDENTITY_ENDPOINT": "{server}/metadata"}, message: "Azure Arc"},
-		{name: "no address", variables: map[string]string{"IDENTITY_ENDPOINT": "file:///etc", "IDENTITY_HEADER": "h"}, message: "that is none"},
+		{name: "no address", variables: map[string]string{"IDENTITY_ENDPOINT": "file:///etc", "IDENTITY_HEADER": "h"}, message: "in the environment is not an http or https URL"},
 		{
 			name: "pod", variables: federated, answers: map[string]string{"POST " + login: `{"access_token":"pod-token","expires_in":3600,"token_type":"Bearer"}`}, token: "pod-token",
 			asked: "POST " + login + " client_assertion=file-token&client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer" +

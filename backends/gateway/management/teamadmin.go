@@ -35,7 +35,7 @@ func (s *Service) teamAdminRoutes() []rest.Route {
 			Method: "POST", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}/regenerate", Tag: tagOperator,
 			Serve: s.ofTeam(s.regenerateTeamKey), Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
 			Summary:     "Replace a gateway key of a team",
-			Description: "The old one is revoked in the same step; its label, limits and budgets go over to the new one, whose text is shown this once. Where both should work for a time, make another key and revoke the old one later. For administrators of the team, too.",
+			Description: "The old one is revoked in the same step; its label, limits and budgets go over to the new one, whose text is shown only once. Where both should work for a time, make another key and revoke the old one later. For administrators of the team, too.",
 		},
 		{
 			Method: "GET", Path: "/operator/teams/{team_id}/audit", Tag: tagOperator, Serve: s.ofTeam(s.auditOfTeam),

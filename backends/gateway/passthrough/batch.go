@@ -63,8 +63,8 @@ func Unknown(o *keychain.Object, now time.Time) spending.Record { return row(o, 
 func row(o *keychain.Object, model string, now time.Time) spending.Record {
 	return spending.Record{
 		At: now, RequestID: wire.NewID("req_"), UserID: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Surface: "batches",
-		AskedModel: wire.Mask(model, maxModelName), Provider: o.Provider, Model: wire.Mask(model, maxModelName), ProviderKey: o.ProviderKey,
-		Status: 200, UsageSource: "exact", ServedAs: []string{servedBatch},
+		AskedModel: wire.Mask(model, maxModelName), Provider: o.Provider, Model: wire.Mask(model, maxModelName),
+		ProviderKey: o.ProviderKey, Status: 200, UsageSource: "exact", ServedAs: []string{servedBatch},
 	}
 }
 
