@@ -51,7 +51,7 @@ lint: $(TOOLS) ## the rules of .golangci.yml, formatting and import arrows among
 	$(LINT) run ./...
 	cd .tools && bin/golangci-lint run --config ../.golangci.yml ./xcaddybuild ./sbom
 
-bench: build ## micro benchmarks, 10,000 queries on both engines, then ratios against plain Caddy in the same run
+bench: build $(CLIENTS) ## micro benchmarks, 10,000 queries on both engines, then ratios against plain Caddy in the same run
 	go test -run '^$$' -bench . -benchmem ./...
 	go test -run TestEnginesAgree ./backends/runevents/query -generated 10000
 	go run ./cmd/bench

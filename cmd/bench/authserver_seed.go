@@ -26,16 +26,9 @@ const (
 	issuerSecret = "a session secret of this benchmark"
 )
 
-// issuing is what is seeded into an authorization server: a client, and a user who is signed in and has
-// allowed the client everything.
-type issuing struct {
-	client string // the value of its Authorization header
-	id     string
-	cookie string // the session cookie
-}
-
-// seedIssuing fills the database of a server.
-func seedIssuing(ctx context.Context, db *store.DB) (made issuing, err error) {
+// seedIssuing fills the database of a server with a client and a user, who is signed in and has allowed the
+// client everything.
+func seedIssuing(ctx context.Context, db *store.DB) (made oauthClient, err error) {
 	k := authserver.Offline(db, time.Now)
 	defer k.Close()
 	k.Key, k.Logger = []byte(issuerSecret), zap.NewNop
@@ -77,8 +70,10 @@ func seedIssuing(ctx context.Context, db *store.DB) (made issuing, err error) {
 		MaxAge: 24 * time.Hour, Failures: 10, Window: time.Minute,
 		Lock: time.Minute, Identities: 100,
 	})
-	made.cookie, _, err = signIn.SignIn(ctx, login.Attempt{Email: mail, Password: pass, Address: "127.0.0.1"})
-	made.id, made.client = c.ID, "Authorization: Basic "+
+	made.authorizePath, made.tokenPath, made.resource = "/oauth/authorize", tokenPath, "notes"
+	cookie, _, err := signIn.SignIn(ctx, login.Attempt{Email: mail, Password: pass, Address: "127.0.0.1"})
+	made.cookie = "authserver_session=" + cookie
+	made.id, made.authorization = c.ID, "Authorization: Basic "+
 		base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(c.ID)+":"+url.QueryEscape(secret)))+"\r\n"
 	return made, err
 }

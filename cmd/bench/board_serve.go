@@ -82,7 +82,7 @@ func (b *bench) serveBoard(ctx context.Context, f *forum.Forum, file string) (li
 		}
 		var rates, cpus []float64
 		for range b.rounds {
-			got, err := b.sample(ctx, s, l)
+			got, err := b.sample(ctx, s.Child, l)
 			if err != nil {
 				return nil, err
 			}

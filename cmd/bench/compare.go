@@ -35,19 +35,30 @@ type pair struct{ plain, other []sample }
 // compare runs slices of two loads in turn, alternating which one begins, so that a drift of the machine
 // affects both.
 func (b *bench) compare(ctx context.Context, s *process.Server, rounds int, plain, other *load.Load) (*pair, error) {
-	for _, l := range []*load.Load{plain, other} {
-		if o := l.Run(ctx, warmUp); o.Failure != nil {
+	return b.compareSides(ctx, rounds, side{s.Child, plain}, side{s.Child, other})
+}
+
+// side is one side of a comparison: a load and the process that answers it.
+type side struct {
+	of   *process.Child
+	load *load.Load
+}
+
+// compareSides does the same as compare for two processes.
+func (b *bench) compareSides(ctx context.Context, rounds int, plain, other side) (*pair, error) {
+	for _, side := range []side{plain, other} {
+		if o := side.load.Run(ctx, warmUp); o.Failure != nil {
 			return nil, o.Failure
 		}
 	}
 	var p pair
 	for round := range rounds {
-		sides := []*load.Load{plain, other}
+		sides := []side{plain, other}
 		if round%2 == 1 {
 			slices.Reverse(sides)
 		}
 		for _, side := range sides {
-			got, err := b.sample(ctx, s, side)
+			got, err := b.sample(ctx, side.of, side.load)
 			if err != nil {
 				return nil, err
 			}
@@ -62,7 +73,7 @@ func (b *bench) compare(ctx context.Context, s *process.Server, rounds int, plai
 }
 
 // sample runs one slice.
-func (b *bench) sample(ctx context.Context, s *process.Server, l *load.Load) (sample, error) {
+func (b *bench) sample(ctx context.Context, s *process.Child, l *load.Load) (sample, error) {
 	before, err := s.CPU()
 	if err != nil {
 		return sample{}, err

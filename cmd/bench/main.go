@@ -3,7 +3,7 @@
 // `tollgate gateway`, and prints a table of ratios. Rates depend on what else runs on the machine; the
 // server's CPU time per request hardly does.
 //
-//	go run ./cmd/bench [-only a,b] [-rounds 5] [-time 1.5s] [-requests 30000000] [-profile <folder>]
+//	go run ./cmd/bench [-only a,b] [-rounds 5] [-time 1.5s] [-requests 30000000] [-npm <folder>] [-profile <folder>]
 //
 // The binary is TOLLGATE_BIN, or is built into a temporary folder. CPU times and memory are read from /proc,
 // so the command needs Linux. It exits with 1 if something could not be measured, whatever the verdicts are.
@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -30,6 +31,7 @@ type bench struct {
 	slice    time.Duration // the length of one measurement
 	profiles string        // the folder for profiles; empty if none are made
 	binary   string        // the server under test
+	npm      string        // the folder in which oidc-provider is installed, for row v
 	requests int64         // the requests of a year in row u
 	dir      string        // a temporary folder for configurations and databases
 	upstream string        // host:port of the mock provider
@@ -45,8 +47,10 @@ func main() {
 	flag.DurationVar(&b.slice, "time", 1500*time.Millisecond, "length of a slice")
 	flag.Int64Var(&b.requests, "requests", defaultTeamRequests,
 		"requests in the year of row u; 30000000 is the full size, which takes an hour and 15 GB in TMPDIR")
+	flag.StringVar(&b.npm, "npm", filepath.Join("cmd", "tollgate", "testdata", "npm"),
+		"folder of row v with the npm package oidc-provider in node_modules")
 	flag.StringVar(&b.profiles, "profile", "",
-		"folder for profiles of the server: CPU and allocations during rows a to d, j, l, n, q and s, heap and goroutines in e and k")
+		"folder for profiles of the server: CPU and allocations during rows a to d, j, l, n, q, s and v, heap and goroutines in e and k")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

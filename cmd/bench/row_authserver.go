@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -71,17 +68,17 @@ rate_limit: {enabled: false}
 // issuer is an authorization server on one database, which this process has open as well.
 type issuer struct {
 	*process.Server
-	issuing
-	site, plain, edge load.Site
-	db                *store.DB
-	size              string // the SQL statement for the size of the database
+	oauthClient
+
+	plain, edge load.Site
+	db          *store.DB
+	size        string // the SQL statement for the size of the database
 
 	introspected atomic.Int64
-	tokens       [][]byte    // requests about tokens
-	refreshes    chan string // refresh tokens that are not in use
-	granting     string      // an access token of the user
-	bound        string      // an access token of the client, bound to the key of prover
-	bearer       string      // an access token of the client that is not bound
+	tokens       [][]byte // requests about tokens
+	granting     string   // an access token of the user
+	bound        string   // an access token of the client, bound to the key of prover
+	bearer       string   // an access token of the client that is not bound
 	prover       *load.Prover
 }
 
@@ -125,12 +122,12 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 		{"q-jwks", "JWKS", (*issuer).keySet, 0},
 		{"q-client", "client_credentials", (*issuer).machine, 3000},
 		{"q-introspect", "introspection", (*issuer).introspection, 10_000},
-		{"q-refresh", "refresh", (*issuer).refreshing, 2000},
+		{"q-refresh", "refresh", func(s *issuer) *load.Load { return s.refreshing() }, 2000},
 		{"q-dpop", "client_credentials with a proof", (*issuer).proving, 0},
 		{"q-exchange", "token exchange", (*issuer).exchanging, 0},
 		{"q-edge", "a service behind the edge, bearer token", (*issuer).atEdge, 0},
 		{"q-edge-dpop", "a service behind the edge, token and proof", (*issuer).provingAtEdge, 0},
-		{"q-code", "code flow, 2 requests", (*issuer).flow, 0},
+		{"q-code", "code flow, 2 requests", func(s *issuer) *load.Load { return s.flow() }, 0},
 		{"q-authorize", "authorization request of a registered client", (*issuer).asking, 0},
 		{"q-cimd", "authorization request of a client with a document", (*issuer).askingDocumented, 0},
 	} {
@@ -142,7 +139,10 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 	for _, kind := range []struct {
 		what string
 		load func(s *issuer) *load.Load
-	}{{"token of a client", (*issuer).machine}, {"code flow", (*issuer).flow}} {
+	}{
+		{"token of a client", (*issuer).machine},
+		{"code flow", func(s *issuer) *load.Load { return s.flow() }},
+	} {
 		heap, size, err := lite.kept(ctx, kind.load(lite))
 		if err != nil {
 			return lines, err
@@ -169,7 +169,7 @@ func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err
 	s := &issuer{db: db}
 	addresses, err := process.FreeAddresses(ctx, 4)
 	if err == nil {
-		s.issuing, err = seedIssuing(ctx, db)
+		s.oauthClient, err = seedIssuing(ctx, db)
 	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "keys.yaml"), fmt.Appendf(nil, issuerKeys, addresses[2]), 0o600)
@@ -208,22 +208,19 @@ func (s *issuer) prepare(ctx context.Context) error {
 	c := &load.Client{Address: s.site.Address, Keep: true}
 	defer c.Close()
 	for _, id := range []string{s.id, issuingDocument} {
-		if got, err := c.Do(ctx, s.site.Get(authorizing(id))); err != nil || !strings.HasPrefix(got.Location, "/login") {
+		if got, err := c.Do(ctx, s.site.Get(s.authorizing(id))); err != nil || !strings.HasPrefix(got.Location, "/login") {
 			return fmt.Errorf("%s: status %d to %q instead of a redirect to the login: %.300s: %w",
 				id, got.Status, got.Location, got.Text, err)
 		}
 	}
-	s.refreshes = make(chan string, 2*conns)
-	for range cap(s.refreshes) {
-		text, err := s.granted(ctx, c)
-		if err != nil {
-			return err
-		}
-		s.refreshes <- gjson.Get(text, "refresh_token").String()
-		s.granting = gjson.Get(text, "access_token").String()
-		s.tokens = append(s.tokens, s.form("/oauth/introspect", url.Values{"token": {s.granting}}))
+	access, err := s.collect(ctx, c)
+	if err != nil {
+		return err
 	}
-	var err error
+	s.granting = access[0]
+	for _, token := range access {
+		s.tokens = append(s.tokens, s.form("/oauth/introspect", url.Values{"token": {token}}))
+	}
 	if s.prover, err = load.NewProver(); err != nil {
 		return err
 	}
@@ -241,31 +238,12 @@ func (s *issuer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// form returns a POST request of the client, with further header lines.
-func (s *issuer) form(path string, form url.Values, more ...string) []byte {
-	body := form.Encode()
-	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.site.Address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" +
-		s.client + strings.Join(more, "") +
-		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
-}
-
 func isOK(got load.Reply) error {
 	if got.Status != 200 {
 		return fmt.Errorf("status %d instead of 200: %.300s", got.Status, got.Text)
 	}
 	return nil
 }
-
-// isToken checks a response of the token endpoint, which contains a JWT.
-func isToken(got load.Reply) error {
-	if got.Status != 200 || got.Bytes < 300 {
-		return fmt.Errorf("status %d with %d bytes instead of 200 with a token", got.Status, got.Bytes)
-	}
-	return nil
-}
-
-// backgroundPause is how long the server may take to write its batches.
-const backgroundPause = 300 * time.Millisecond
 
 func (s *issuer) keySet() *load.Load {
 	return &load.Load{To: s.site, Request: s.site.Get("/.well-known/jwks.json"), Check: isOK, Conns: conns}
@@ -328,33 +306,6 @@ func (s *issuer) introspection() *load.Load {
 	}}
 }
 
-func (s *issuer) refreshing() *load.Load {
-	return &load.Load{
-		To: s.site, Conns: conns, Settle: backgroundPause,
-		Talk: func(ctx context.Context, c *load.Client) error {
-			token := <-s.refreshes // there are more tokens than connections
-			text, err := s.ask(ctx, c, s.form(tokenPath, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}))
-			if err == nil {
-				token = gjson.Get(text, "refresh_token").String()
-			}
-			s.refreshes <- token
-			return err
-		},
-	}
-}
-
-// flow returns the load of a browser whose user is signed in and has given consent, and of the client that
-// redeems the code.
-func (s *issuer) flow() *load.Load {
-	return &load.Load{
-		To: s.site, Conns: conns, Settle: backgroundPause,
-		Talk: func(ctx context.Context, c *load.Client) error {
-			_, err := s.granted(ctx, c)
-			return err
-		},
-	}
-}
-
 // asking returns the load of browsers in which nobody is signed in.
 func (s *issuer) asking() *load.Load { return s.begins(s.id) }
 
@@ -363,7 +314,7 @@ func (s *issuer) askingDocumented() *load.Load { return s.begins(issuingDocument
 
 func (s *issuer) begins(client string) *load.Load {
 	return &load.Load{
-		To: s.site, Request: s.site.Get(authorizing(client)), Conns: conns,
+		To: s.site, Request: s.site.Get(s.authorizing(client)), Conns: conns,
 		Check: func(got load.Reply) error {
 			if got.Status != 302 {
 				return fmt.Errorf("status %d instead of a redirect to the login: %.300s", got.Status, got.Text)
@@ -371,44 +322,6 @@ func (s *issuer) begins(client string) *load.Load {
 			return nil
 		},
 	}
-}
-
-// authorizing returns the path of an authorization request.
-func authorizing(client string) string {
-	sum := sha256.Sum256([]byte(issuingVerifier))
-	return "/oauth/authorize?" + url.Values{
-		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {issuingBack}, "scope": {"notes:read"},
-		"resource": {"notes"}, "state": {"s"},
-		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
-	}.Encode()
-}
-
-func (s *issuer) ask(ctx context.Context, c *load.Client, request []byte) (string, error) {
-	got, err := c.Do(ctx, request)
-	if err == nil {
-		err = isToken(got)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%w: %.300s", err, got.Text)
-	}
-	return got.Text, nil
-}
-
-// granted requests a code, redeems it, and returns the response of the token endpoint.
-func (s *issuer) granted(ctx context.Context, c *load.Client) (string, error) {
-	got, err := c.Do(ctx, []byte("GET "+authorizing(s.id)+" HTTP/1.1\r\nHost: "+
-		s.site.Address+"\r\nUser-Agent: bench\r\nAccept: */*\r\nCookie: authserver_session="+s.cookie+"\r\n\r\n"))
-	if err != nil {
-		return "", err
-	}
-	to, err := url.Parse(got.Location)
-	if err != nil || to.Query().Get("code") == "" {
-		return "", fmt.Errorf("status %d to %q instead of a redirect with a code: %.300s", got.Status, got.Location, got.Text)
-	}
-	return s.ask(ctx, c, s.form(tokenPath, url.Values{
-		"grant_type": {"authorization_code"}, "code": {to.Query().Get("code")}, "redirect_uri": {issuingBack},
-		"code_verifier": {issuingVerifier},
-	}))
 }
 
 // issuerLines measures one kind of request on three sides in turn: plain Caddy, SQLite, PostgreSQL.
@@ -430,7 +343,7 @@ func (b *bench) issuerLines(
 	}
 	for range (b.rounds + 1) / 2 { // measuring three sides takes long
 		for _, of := range sides {
-			got, err := b.sample(ctx, of.on.Server, of.load)
+			got, err := b.sample(ctx, of.on.Child, of.load)
 			if err != nil {
 				return nil, err
 			}

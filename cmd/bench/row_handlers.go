@@ -142,7 +142,7 @@ func (b *bench) besideAttack(ctx context.Context, s *process.Server) (all []line
 	measure := func(into *[2][]sample) error {
 		for range b.rounds {
 			for i, l := range others {
-				got, err := b.sample(ctx, s, l)
+				got, err := b.sample(ctx, s.Child, l)
 				if err != nil {
 					return err
 				}

@@ -36,6 +36,7 @@ var rows = []row{
 	{"s", "handlers of a CMS, in JavaScript and Go", handlersRow},
 	{"t", "answers from a large corpus in SQLite (plain: in PostgreSQL)", answerRow},
 	{"u", "pages about a large organisation in SQLite (plain: in PostgreSQL)", teamRow},
+	{"v", "authorization server beside the npm package oidc-provider", oidcProviderRow},
 }
 
 // choose returns the rows in a list such as "a,c", or all rows if the list is empty.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
 )
 
 // Child is a process that this one has started. It ends with this one.
@@ -53,6 +55,28 @@ func (c *Child) Stop() {
 		<-c.done
 	}
 }
+
+// Await sends a load's request until it gets a good response, for at most 30 seconds.
+func (c *Child) Await(ctx context.Context, l *load.Load) error {
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		client := &load.Client{Address: l.To.Address}
+		err := l.Exchange(ctx, client)
+		client.Close()
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-c.done:
+			return fmt.Errorf("it has ended: %w", err)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// CPU returns the CPU time that the process has used so far.
+func (c *Child) CPU() (time.Duration, error) { return CPU(c.cmd.Process.Pid) }
 
 // Said returns the last 2,000 bytes of the process's log.
 func (c *Child) Said() string {

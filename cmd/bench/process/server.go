@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
 )
@@ -34,28 +33,6 @@ func (s *Server) Start(ctx context.Context, program string, environment []string
 		"caddyfile")
 	return err
 }
-
-// Await sends a load's request until it gets a good response, for at most 30 seconds.
-func (s *Server) Await(ctx context.Context, l *load.Load) error {
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		c := &load.Client{Address: l.To.Address}
-		err := l.Exchange(ctx, c)
-		c.Close()
-		if err == nil || time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-s.done:
-			return fmt.Errorf("it has ended: %w", err)
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-// CPU returns the CPU time that the server has used so far.
-func (s *Server) CPU() (time.Duration, error) { return CPU(s.cmd.Process.Pid) }
 
 // Resident returns the server's anonymous memory in bytes.
 func (s *Server) Resident() (int64, error) { return Resident(s.cmd.Process.Pid) }
