@@ -3,7 +3,6 @@ package tokens
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -256,12 +255,13 @@ func person(c *Claims) string {
 	return c.User()
 }
 
-// newJTI returns a new id of an access token, which contains the id of its family if it has one.
+// newJTI returns a new id of an access token, which begins with the id of its family if it has one.
 func newJTI(family string, now time.Time) string {
+	id := kernel.NewIDAt(now)
 	if family == "" {
-		return kernel.NewIDAt(now)
+		return id
 	}
-	return family + "." + rand.Text()[:20]
+	return family + "." + id
 }
 
 // Machine issues an access token to a client for itself (RFC 6749 section 4.4).
