@@ -354,14 +354,14 @@ func (s *Server) source(ctx context.Context, id string) (source api.Source, ok b
 // asker adapts a pipeline.Pipeline to api.Asker.
 type asker struct {
 	*pipeline.Pipeline
-	told func(t *pipeline.Trace) // may be nil
+	record func(t *pipeline.Trace) // may be nil
 }
 
 // Ask implements api.Asker.
 func (a asker) Ask(ctx context.Context, q api.Question, progress func(stage string)) api.Outcome {
 	o, trace := a.Pipeline.Ask(ctx, pipeline.Request(q), progress)
-	if a.told != nil {
-		a.told(trace)
+	if a.record != nil {
+		a.record(trace)
 	}
 	out := api.Outcome{
 		Reason: o.Reason, Answer: o.Answer, References: references(o.References), Asked: o.Asked,

@@ -83,12 +83,12 @@ func durable(file string) error {
 
 // progress returns a function that reports the progress of a fill, one line per million posts.
 func progress(posts int64) func(done int64) {
-	began, told := time.Now(), int64(0)
+	began, reported := time.Now(), int64(0)
 	return func(done int64) {
-		if done/1_000_000 == told && done != posts {
+		if done/1_000_000 == reported && done != posts {
 			return
 		}
-		told = done / 1_000_000
+		reported = done / 1_000_000
 		fmt.Fprintf(os.Stderr, "  %d of %d posts, %.0f a second\n", done, posts, float64(done)/time.Since(began).Seconds())
 	}
 }

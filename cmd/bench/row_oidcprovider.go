@@ -145,12 +145,12 @@ func (o *oauthClient) signIn(ctx context.Context) error {
 		return fmt.Errorf("signing in: status %d to %q instead of a redirect with a code",
 			response.StatusCode, response.Header.Get("Location"))
 	}
-	of, err := url.Parse(root)
+	address, err := url.Parse(root)
 	if err != nil {
 		return fmt.Errorf("reading the server's address: %w", err)
 	}
 	var cookies []string
-	for _, cookie := range jar.Cookies(of) {
+	for _, cookie := range jar.Cookies(address) {
 		cookies = append(cookies, cookie.Name+"="+cookie.Value)
 	}
 	if len(cookies) == 0 {

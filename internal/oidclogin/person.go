@@ -132,11 +132,11 @@ func (p *Provider) person(claims map[string]any) *Person {
 		return cmp.Compare(strings.Count(a, "@"), strings.Count(b, "@"))
 	})
 	var theirs []any
-	switch told := claim(claims, p.o.GroupsClaim).(type) {
+	switch groups := claim(claims, p.o.GroupsClaim).(type) {
 	case string:
-		theirs = []any{told}
+		theirs = []any{groups}
 	case []any:
-		theirs, person.Claimed = told[:min(len(told), groupsMost)], []string{}
+		theirs, person.Claimed = groups[:min(len(groups), groupsMost)], []string{}
 	}
 	for _, group := range theirs {
 		if name, ok := group.(string); ok {

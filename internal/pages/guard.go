@@ -68,7 +68,7 @@ func (c *Call) checkToken(token string) error {
 
 // guard refuses a form unless a page of this site made it for this browser.
 func (c *Call) guard() error {
-	if err := c.site.origin.Check(c.R); err != nil && !c.untold() {
+	if err := c.site.origin.Check(c.R); err != nil && !c.hidesOrigin() {
 		return errForm
 	}
 	kind, _, err := mime.ParseMediaType(c.R.Header.Get("Content-Type"))
@@ -111,9 +111,9 @@ func (c *Call) Script(token string) error {
 // Token returns what a script in this browser may send back to Script.
 func (c *Call) Token() string { return c.token() }
 
-// untold reports whether the browser does not say where a form comes from: on a closed site it must not
+// hidesOrigin reports whether the browser does not say where a form comes from: on a closed site it must not
 // (Referrer-Policy), and without https it has no other means. The token decides then.
-func (c *Call) untold() bool {
+func (c *Call) hidesOrigin() bool {
 	h := c.R.Header
 	return c.site.closed && h.Get("Origin") == "null" && h.Get("Sec-Fetch-Site") == ""
 }

@@ -16,10 +16,10 @@ type health struct {
 
 	failing atomic.Pointer[error] // error of the last failed write; nil while writes work
 
-	mu       sync.Mutex // held while the state changes
-	logged   string     // the failed step that was logged last; empty after "database is back"
-	lamented time.Time  // when a failing write was logged last
-	told     bool       // a write failure was logged and its end was not yet
+	mu        sync.Mutex // held while the state changes
+	logged    string     // the failed step that was logged last; empty after "database is back"
+	lamented  time.Time  // when a failing write was logged last
+	announced bool       // a write failure was logged and its end was not yet
 }
 
 // lamentEvery is the least time between two log lines about failing writes: on a disk that is nearly full, small writes
@@ -89,7 +89,7 @@ func (h *health) unwritable(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if now := time.Now(); now.Sub(h.lamented) >= lamentEvery {
-		h.lamented, h.told = now, true
+		h.lamented, h.announced = now, true
 		h.logger.Error("database cannot be written", zap.Error(err))
 	}
 }
@@ -101,8 +101,8 @@ func (h *health) written() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.told {
-		h.told = false
+	if h.announced {
+		h.announced = false
 		h.logger.Info("database can be written again")
 	}
 }

@@ -62,12 +62,12 @@ func short(s string) string {
 
 // Checker checks sentences against what they stand on. It is not safe for concurrent use.
 type Checker struct {
-	m       Material
-	figures [][]kernel.Figure // of each passage, computed on demand
-	words   []map[terms.Term]bool
-	own     []kernel.Figure // the computed figures and their inputs
-	told    []kernel.Figure // the figures in their calculations
-	asked   map[terms.Term]bool
+	m        Material
+	figures  [][]kernel.Figure // of each passage, computed on demand
+	words    []map[terms.Term]bool
+	own      []kernel.Figure // the computed figures and their inputs
+	computed []kernel.Figure // the figures in their calculations
+	asked    map[terms.Term]bool
 }
 
 // New returns a Checker.
@@ -84,7 +84,7 @@ func New(m Material) *Checker {
 		for _, text := range append([]string{v.Label, v.Sentence, v.Formula}, v.Words...) {
 			for _, m := range figures.Find(text) {
 				if !m.Year {
-					c.told = append(c.told, m.Figure)
+					c.computed = append(c.computed, m.Figure)
 				}
 			}
 		}

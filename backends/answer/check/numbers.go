@@ -161,7 +161,7 @@ func (c *Checker) hasFigure(s draft.Sentence, shown figures.Mention) bool {
 	if slices.ContainsFunc(c.own, fits) {
 		return true
 	}
-	if slices.ContainsFunc(c.told, fits) {
+	if slices.ContainsFunc(c.computed, fits) {
 		return true
 	}
 	for _, m := range marks {

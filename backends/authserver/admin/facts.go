@@ -37,19 +37,19 @@ func (a *API) userFacts(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.tellFacts(c, u, given)
+	return a.writeFacts(c, u, given)
 }
 
-func (a *API) tellFacts(c *call, u *users.User, given users.Given) (any, error) {
+func (a *API) writeFacts(c *call, u *users.User, given users.Given) (any, error) {
 	all, err := a.Users.Facts(c.R.Context(), u.ID)
 	if err != nil {
 		return nil, err
 	}
-	told := facts{words(u.Groups), words(given.Roles), given.Attributes, words(all.Roles)}
-	if told.Attributes == nil {
-		told.Attributes = map[string][]string{}
+	response := facts{words(u.Groups), words(given.Roles), given.Attributes, words(all.Roles)}
+	if response.Attributes == nil {
+		response.Attributes = map[string][]string{}
 	}
-	return told, nil
+	return response, nil
 }
 
 func (a *API) patchUserFacts(c *call) (any, error) {
@@ -65,7 +65,7 @@ func (a *API) patchUserFacts(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.tellFacts(c, u, given)
+	return a.writeFacts(c, u, given)
 }
 
 // groupRole is a group with its roles as it is told.
@@ -84,11 +84,11 @@ func (a *API) groupRoles(c *call) (any, error) {
 		return nil, err
 	}
 	rest := all[min(offset, len(all)):]
-	told := make([]groupRole, min(limit, len(rest)))
-	for i := range told {
-		told[i] = groupRole{rest[i].Group, words(rest[i].Roles)}
+	page := make([]groupRole, min(limit, len(rest)))
+	for i := range page {
+		page[i] = groupRole{rest[i].Group, words(rest[i].Roles)}
 	}
-	return list("group_roles", told, limit, offset, len(rest) > limit), nil
+	return list("group_roles", page, limit, offset, len(rest) > limit), nil
 }
 
 func (a *API) setGroupRoles(c *call) (any, error) {

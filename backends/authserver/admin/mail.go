@@ -9,7 +9,7 @@ type Mail struct {
 // mail returns whether mails are sent, through which server and from whom, and how many wait. The audit feed has what
 // was sent and what failed, under mail.sent and mail.failed.
 func (a *API) mail(c *call) (any, error) {
-	told := struct {
+	response := struct {
 		Configured bool   `json:"configured"`
 		Server     string `json:"server,omitempty"`
 		From       string `json:"from,omitempty"`
@@ -18,8 +18,8 @@ func (a *API) mail(c *call) (any, error) {
 		Retrying int64 `json:"retrying"`
 	}{Configured: a.Accounts.Mail != nil, Server: a.Mail.Server, From: a.Mail.From}
 	waiting, err := a.Accounts.Waiting(c.R.Context())
-	told.Waiting, told.Retrying = waiting.Count, waiting.Failed
-	return told, err
+	response.Waiting, response.Retrying = waiting.Count, waiting.Failed
+	return response, err
 }
 
 // testMail sends a mail to an address, and answers when it was handed over.

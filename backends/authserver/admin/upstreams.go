@@ -72,7 +72,7 @@ func (a *API) upstreams(c *call) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(c.R.Context(), checkMost)
 	defer cancel()
-	told := make([]upstream, len(a.Upstreams))
+	results := make([]upstream, len(a.Upstreams))
 	var asking sync.WaitGroup
 	for i, up := range a.Upstreams {
 		asking.Go(func() {
@@ -83,11 +83,11 @@ func (a *API) upstreams(c *call) (any, error) {
 			if r, ok := failures[up.Slug]; ok {
 				one.LastFailure = &upstreamFailure{At: stamp(r.CreatedAt), Reason: failureOf(r.Detail), User: r.Actor}
 			}
-			told[i] = one
+			results[i] = one
 		})
 	}
 	asking.Wait()
-	return map[string]any{"upstreams": told}, nil
+	return map[string]any{"upstreams": results}, nil
 }
 
 // lastByUpstream returns the latest event of an action for each provider, by its slug. It searches only the recent
@@ -120,21 +120,21 @@ func failureOf(detail string) string {
 
 // checked returns a provider with the result of a check.
 func checked(ctx context.Context, up *upstreams.Upstream, use upstreams.Use) upstream {
-	told := upstream{
+	result := upstream{
 		Slug: up.Slug, DisplayName: up.Name, Issuer: up.Issuer(), ClientID: up.ClientID, RedirectURI: up.Redirect,
 		Hidden: up.Hidden, Domains: words(up.Domains),
 		Registration: up.Registers, RegistrationDomains: words(up.RegistrationDomains), Users: use.Users, Discovery: "ok",
 	}
 	if !use.LastAt.IsZero() {
-		told.LastSignIn = stamp(use.LastAt)
+		result.LastSignIn = stamp(use.LastAt)
 	}
 	facts, err := up.Provider.Check(ctx)
 	if err != nil {
-		told.Discovery, told.Error = "failed", short(err.Error())
+		result.Discovery, result.Error = "failed", short(err.Error())
 	}
-	told.AuthorizationEndpoint, told.TokenEndpoint, told.Keys, told.TellsIssuer = facts.Authorization, facts.Token,
+	result.AuthorizationEndpoint, result.TokenEndpoint, result.Keys, result.TellsIssuer = facts.Authorization, facts.Token,
 		facts.Keys, facts.TellsIssuer
-	return told
+	return result
 }
 
 // errorMost is the maximum length of an error in a response, in bytes. It may quote the provider.
@@ -163,22 +163,22 @@ func (a *API) userIdentities(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := make([]identity, len(list))
+	identities := make([]identity, len(list))
 	for i := range list {
 		one := &list[i]
-		told[i] = identity{
+		identities[i] = identity{
 			ID: strconv.FormatInt(one.ID, 10), DisplayName: one.Name(), Issuer: one.Issuer,
 			Username: one.Username, CreatedAt: stamp(one.Since),
 		}
 		if one.Upstream != nil {
-			told[i].Upstream = one.Upstream.Slug
+			identities[i].Upstream = one.Upstream.Slug
 		}
 		if !one.UsedAt.IsZero() {
 			at := stamp(one.UsedAt)
-			told[i].UsedAt = &at
+			identities[i].UsedAt = &at
 		}
 	}
-	return map[string]any{"identities": told}, nil
+	return map[string]any{"identities": identities}, nil
 }
 
 // removeIdentity disconnects an account from a user.

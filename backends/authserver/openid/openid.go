@@ -112,9 +112,9 @@ func person(u *users.User, scope []string) Person {
 	return p
 }
 
-// tell returns what a client is told of a user in a place: what the scope contains, and the claims that the rules of
+// person returns the claims about a user for a client in a place: those that the scope contains, and the claims that the rules of
 // the client make. A rule for groups replaces the groups of the scope.
-func (s *OpenID) tell(
+func (s *OpenID) person(
 	ctx context.Context, u *users.User, client, place string, scope []string,
 ) (p Person, made *claims.Members, err error) {
 	p = person(u, scope)
@@ -167,13 +167,13 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
 	now := s.Now()
-	told, made, err := s.tell(ctx, u, g.Client, claims.IDToken, g.Scope)
+	person, made, err := s.person(ctx, u, g.Client, claims.IDToken, g.Scope)
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
 	raw, err := json.Marshal(idClaims{
 		Session: sid,
-		Person:  told, Issuer: s.Issuer, Audience: g.Client, Party: g.Client,
+		Person:  person, Issuer: s.Issuer, Audience: g.Client, Party: g.Client,
 		Expires: now.Add(idLife).Unix(), IssuedAt: now.Unix(), AuthTime: g.AuthTime.Unix(), ACR: tokens.ClassOf(g.Methods),
 		Methods: g.Methods, Nonce: g.Nonce, Token: half(accessToken),
 	})

@@ -72,11 +72,11 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	told, made, err := s.tell(r.Context(), u, tokenClaims.Client, claims.UserInfo, scope)
+	person, made, err := s.person(r.Context(), u, tokenClaims.Client, claims.UserInfo, scope)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(told)
+	text, err := json.Marshal(person)
 	if err != nil {
 		return err
 	}

@@ -94,12 +94,12 @@ func (s *Upstreams) update(c store.Conn, row *identity, p *oidclogin.Person) (*u
 	if err != nil {
 		return nil, err
 	}
-	told := p.Groups[:min(len(p.Groups), groupsMost)]
-	if err := s.Users.SwapGroups(c, u, row.Groups, slices.Concat(told, kept)); err != nil {
+	groups := p.Groups[:min(len(p.Groups), groupsMost)]
+	if err := s.Users.SwapGroups(c, u, row.Groups, slices.Concat(groups, kept)); err != nil {
 		return nil, err
 	}
 	_, err = c.Exec("UPDATE authserver_identities SET username = ?, user_groups = ?, used_at = ? WHERE id = ?",
-		username(p.Username), encode(told), s.Micros(), row.ID)
+		username(p.Username), encode(groups), s.Micros(), row.ID)
 	return u, err
 }
 

@@ -83,12 +83,12 @@ func (s *Users) Regroup(
 			return err
 		}
 		u.UpdatedAt = s.Micros()
-		told, err := json.Marshal(append([]string{}, u.Groups...))
+		groups, err := json.Marshal(append([]string{}, u.Groups...))
 		if err != nil {
 			return err
 		}
 		if _, err := c.Exec("UPDATE authserver_users SET user_groups = ?, updated_at = ? WHERE id = ?",
-			string(told), u.UpdatedAt, u.ID); err != nil {
+			string(groups), u.UpdatedAt, u.ID); err != nil {
 			return err
 		}
 		return g.put(c, id)

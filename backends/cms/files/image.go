@@ -256,8 +256,8 @@ func mean(n, m int, fn func(at int, shares []share)) {
 		begin, end := float64(at)*covers, float64(at+1)*covers
 		shares = shares[:0]
 		for i := int(begin); i < m && float64(i) < end; i++ {
-			if of := (min(float64(i+1), end) - max(float64(i), begin)) / covers; of > 0 {
-				shares = append(shares, share{i, of})
+			if part := (min(float64(i+1), end) - max(float64(i), begin)) / covers; part > 0 {
+				shares = append(shares, share{i, part})
 			}
 		}
 		fn(at, shares)

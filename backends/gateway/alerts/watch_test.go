@@ -144,11 +144,11 @@ func TestWatchWords(t *testing.T) {
 		want          []string
 	}{
 		KindErrors: {OnModel, "alpha/large", 80, 20, []string{
-			"25 % of the requests to alpha/large fail\n", "20 of 80 requests to alpha/large failed from 2026-05-31T10:00:00Z to 2026-05-31T10:10:00Z. That is told from 20 % on.", "You are told when it is over",
+			"25 % of the requests to alpha/large fail\n", "20 of 80 requests to alpha/large failed from 2026-05-31T10:00:00Z to 2026-05-31T10:10:00Z. Alerts are sent from 20 % on.", "Another message follows when it is over",
 		}},
 		KindErrorsEnd: {keychain.OnOrganisation, "organisation", 50, 1, []string{"Less than 20 % of all requests fail again\n", "At the end 1 of 50 did."}},
 		KindLatency: {keychain.OnOrganisation, "organisation", 30_000_000, 41_234_567, []string{
-			"Answers to all requests come late\n", "is 41.23s. That is told from 30s on.", "You are told when it is over",
+			"Answers to all requests come late\n", "is 41.23s. Alerts are sent from 30s on.", "Another message follows when it is over",
 		}},
 		KindLatencyEnd: {OnModel, "alpha/large", 30_000_000, 0, []string{"Answers to the requests to alpha/large come in time again\n", "At the end there were none."}},
 	} {

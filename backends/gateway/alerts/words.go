@@ -88,36 +88,36 @@ func (a *Alert) text() (subject, body string) {
 
 // watched returns the subject and the body of a mail about an alert of a Watch.
 func (a *Alert) watched() (subject, body string) {
-	of, where := "all requests", ""
+	requests, where := "all requests", ""
 	if a.On == OnModel {
-		of = "the requests to " + text.Short(a.Holder, nameMost)
+		requests = "the requests to " + text.Short(a.Holder, nameMost)
 		where = " to " + text.Short(a.Holder, nameMost)
 	}
 	begins, ends := a.Begins.Format(time.RFC3339), a.Ends.Format(time.RFC3339)
 	seconds := func(micros int64) string { return time.Duration(micros * 1000).Round(10 * time.Millisecond).String() }
 	switch a.Kind {
 	case KindErrors:
-		subject = fmt.Sprintf("%d %% of %s fail", a.spent*100/max(a.amount, 1), of)
-		body = fmt.Sprintf("%d of %d requests%s failed from %s to %s. That is told from %d %% on.\n", a.spent, a.amount, where, begins, ends, a.Threshold)
+		subject = fmt.Sprintf("%d %% of %s fail", a.spent*100/max(a.amount, 1), requests)
+		body = fmt.Sprintf("%d of %d requests%s failed from %s to %s. Alerts are sent from %d %% on.\n", a.spent, a.amount, where, begins, ends, a.Threshold)
 	case KindLatency:
-		subject = fmt.Sprintf("Answers to %s come late", of)
-		body = fmt.Sprintf("The 95th percentile of how long answers to %s took from %s to %s is %s. That is told from %s on.\n",
-			of, begins, ends, seconds(a.spent), seconds(a.amount))
+		subject = fmt.Sprintf("Answers to %s come late", requests)
+		body = fmt.Sprintf("The 95th percentile of how long answers to %s took from %s to %s is %s. Alerts are sent from %s on.\n",
+			requests, begins, ends, seconds(a.spent), seconds(a.amount))
 	case KindErrorsEnd:
-		subject = fmt.Sprintf("Less than %d %% of %s fail again", a.Threshold, of)
-		body = fmt.Sprintf("Too many of %s failed from %s to %s.", of, begins, ends)
+		subject = fmt.Sprintf("Less than %d %% of %s fail again", a.Threshold, requests)
+		body = fmt.Sprintf("Too many of %s failed from %s to %s.", requests, begins, ends)
 		if a.amount > 0 {
 			return subject, body + fmt.Sprintf(" At the end %d of %d did.\n", a.spent, a.amount)
 		}
 	default:
-		subject = fmt.Sprintf("Answers to %s come in time again", of)
-		body = fmt.Sprintf("Answers to %s came too late from %s to %s.", of, begins, ends)
+		subject = fmt.Sprintf("Answers to %s come in time again", requests)
+		body = fmt.Sprintf("Answers to %s came too late from %s to %s.", requests, begins, ends)
 		if a.spent > 0 {
 			return subject, body + fmt.Sprintf(" At the end the 95th percentile was %s.\n", seconds(a.spent))
 		}
 	}
 	if a.Kind == KindErrors || a.Kind == KindLatency {
-		return subject, body + "\nYou are told when it is over.\n"
+		return subject, body + "\nAnother message follows when it is over.\n"
 	}
 	return subject, body + " At the end there were none.\n"
 }

@@ -52,7 +52,7 @@ type Forward struct {
 	// the client would take the part for the whole.
 	Broken bool
 
-	untold bool // the answer stated no usage
+	noUsage bool // the answer stated no usage
 }
 
 // maxTail bounds the part of a forwarded answer's end that is kept.
@@ -296,7 +296,7 @@ func (r *run) passOn(
 			usage, _ = f.Answered(c, key, resp.StatusCode, tail) // too late for an error: the client has the answer
 		}
 	}
-	f.untold, usage.Known = !usage.Known, true
+	f.noUsage, usage.Known = !usage.Known, true
 	r.result.Usage = usage
 	r.result.Status = resp.StatusCode
 	return nil

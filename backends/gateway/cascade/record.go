@@ -36,7 +36,7 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 		record.Provider, record.Model, record.ProviderKey = last.Candidate.Provider.Code, last.Candidate.ModelName(), last.Key
 		record.CostKnown = true
 	}
-	if q.Forward != nil && q.Forward.untold {
+	if q.Forward != nil && q.Forward.noUsage {
 		record.CostKnown = record.CostKnown && q.Forward.Pinned != nil // a request without a model costs nothing by itself
 	}
 	record.ServedAs = result.Usage.Served.Words()

@@ -19,26 +19,26 @@ type chainError struct {
 
 func (*chainError) Error() string { return "the chain cannot be continued" }
 
-// told returns the error for a client that continues the response id.
-func (e *chainError) told(id string) error {
-	told := invalid("previous_response_id", "")
-	told.Code = "previous_response_not_found"
+// apiError returns the error for a client that continues the response id.
+func (e *chainError) apiError(id string) error {
+	refusal := invalid("previous_response_id", "")
+	refusal.Code = "previous_response_not_found"
 	switch {
 	case e.missing:
-		told.Message = fmt.Sprintf(
+		refusal.Message = fmt.Sprintf(
 			"no response %s is stored here for this key: it was deleted, its time is over, or it was not stored; send the full input instead",
 			hub.Shown(id),
 		)
 	case e.unfinished != "":
-		told.Code = "invalid_value"
-		told.Message = fmt.Sprintf("the response %s is %s and cannot be continued", hub.Shown(id), e.unfinished)
+		refusal.Code = "invalid_value"
+		refusal.Message = fmt.Sprintf("the response %s is %s and cannot be continued", hub.Shown(id), e.unfinished)
 	default:
-		told.Message = fmt.Sprintf(
+		refusal.Message = fmt.Sprintf(
 			"a response before %s in its chain was deleted: send the full input instead",
 			hub.Shown(id),
 		)
 	}
-	return told
+	return refusal
 }
 
 // renewAfter returns how much the expiry of a chain may fall behind before it is extended.

@@ -159,11 +159,11 @@ func (t *Turn) settle(object []byte, last *lastEvent) []byte {
 	if err == nil {
 		return shown
 	}
-	refusal, told := apierror.From(err)
+	refusal, forClients := apierror.From(err)
 	switch {
 	case errors.Is(err, errGone):
 		t.finished = true
-	case told:
+	case forClients:
 		t.failure = failure("server_error", refusal.Message)
 	default:
 		t.service.logger.Warn("a response is not stored", zap.String("response", t.ID), zap.Error(err))

@@ -256,7 +256,7 @@ func (t *Turn) room(ctx context.Context, q *request) error {
 func (t *Turn) chain(ctx context.Context) (history []json.RawMessage, err error) {
 	links, err := t.service.chain(ctx, t.owner, t.previous)
 	if broken, ok := errors.AsType[*chainError](err); ok {
-		return nil, broken.told(t.previous)
+		return nil, broken.apiError(t.previous)
 	}
 	if err != nil {
 		return nil, err

@@ -71,8 +71,8 @@ func init() {
 		}},
 		// file(file, size) returns an answer, which the method must return.
 		"file": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			of, to := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
-			number := rt.ask(wire.File, wire.AppendText(wire.AppendInt(rt.arguments(), of), to)).Uint()
+			file, size := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
+			number := rt.ask(wire.File, wire.AppendText(wire.AppendInt(rt.arguments(), file), size)).Uint()
 			object := rt.vm.NewObject()
 			if rt.served == nil {
 				rt.served = make(map[*goja.Object]uint64)
@@ -82,8 +82,8 @@ func init() {
 		}},
 		// image(file, size) returns the address of an image in a size.
 		"image": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			of, to := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
-			return rt.got(rt.ask(wire.Image, wire.AppendText(wire.AppendInt(rt.arguments(), of), to)))
+			file, size := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
+			return rt.got(rt.ask(wire.Image, wire.AppendText(wire.AppendInt(rt.arguments(), file), size)))
 		}},
 	})
 	users = newNamespace(map[string]member{

@@ -14,12 +14,12 @@ import (
 // form is the common part of a whole reply and a chunk of a stream. The client's name of the model is put in, and what
 // upstreams get wrong is corrected (specification 16, chat identity path).
 type form struct {
-	object  string // "chat.completion" or "chat.completion.chunk"
-	delta   string // "message" or "delta"
-	model   string // JSON text of the name the client asked for
-	id      string // the first id of the upstream
-	created int64  // the time sent if the upstream sent none; 0 until it is set
-	told    int64  // the first time that the upstream sent; 0 until it sends one
+	object          string // "chat.completion" or "chat.completion.chunk"
+	delta           string // "message" or "delta"
+	model           string // JSON text of the name the client asked for
+	id              string // the first id of the upstream
+	created         int64  // the time sent if the upstream sent none; 0 until it is set
+	upstreamCreated int64  // the first time that the upstream sent; 0 until it sends one
 
 	// Finish is the last finish_reason seen. It is empty if there was none yet.
 	Finish string
@@ -126,8 +126,8 @@ func (f *form) scan(body []byte) (seen, error) {
 			err = s.Skip()
 		case "created":
 			has |= headCreated
-			if f.told == 0 {
-				err = s.Count(&f.told)
+			if f.upstreamCreated == 0 {
+				err = s.Count(&f.upstreamCreated)
 			} else {
 				err = s.Skip()
 			}
@@ -233,8 +233,8 @@ func (f *form) identity() string {
 }
 
 func (f *form) now() int64 {
-	if f.told != 0 {
-		return f.told
+	if f.upstreamCreated != 0 {
+		return f.upstreamCreated
 	}
 	if f.created == 0 {
 		f.created = time.Now().Unix()
