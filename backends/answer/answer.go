@@ -222,8 +222,8 @@ func (s *Server) reap(ctx context.Context, observe func(n int)) error {
 	return err
 }
 
-// embedTold is the interval of the log messages while vectors are made.
-const embedTold = 10 * time.Second
+// embedLogInterval is the interval of the log messages while vectors are made.
+const embedLogInterval = 10 * time.Second
 
 // embed returns a job that makes the vectors that passages lack. It calls hold in each transaction to keep
 // the lease, so that no other process does the same work. A run does nothing while the corpus is unchanged,
@@ -243,7 +243,7 @@ func (s *Server) embed(
 		looked, doubts = s.now(), s.Corpus.Doubts()
 		last := time.Now()
 		made, err := s.Corpus.Embed(ctx, embedder, func(c kernel.Conn, made int) error {
-			if time.Since(last) >= embedTold {
+			if time.Since(last) >= embedLogInterval {
 				last = time.Now()
 				s.Corpus.Logger().Info("making vectors of passages", zap.String("model", embedder.Model()), zap.Int("made", made))
 			}

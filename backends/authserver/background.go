@@ -98,7 +98,7 @@ func (s *Server) seedClients() ([]*clients.Client, error) {
 			Name: c.Name, Redirects: c.Redirects, Grants: c.Grants, Responses: c.Responses, AuthMethod: c.AuthMethod,
 			Agent: c.Agent, AgentText: c.AgentText,
 			Metadata: clients.Metadata{
-				JWKS: c.JWKS, Logout: c.Logout, BackchannelLogout: c.Told, FirstParty: c.FirstParty,
+				JWKS: c.JWKS, Logout: c.Logout, BackchannelLogout: c.BackchannelLogoutURI, FirstParty: c.FirstParty,
 				Claims: rules,
 			},
 		}, clients.Admin)

@@ -80,8 +80,8 @@ type rooms struct {
 // keyMargin is how long a rotated key still verifies beyond the longest life of a token.
 const keyMargin = 10 * time.Minute
 
-// tellSignedOut returns the function that reports a user who has signed out, or nil if Options.SignedOut is not set.
-func (s *Server) tellSignedOut() func(ctx context.Context, user string) {
+// reportSignedOut returns the function that reports a user who has signed out, or nil if Options.SignedOut is not set.
+func (s *Server) reportSignedOut() func(ctx context.Context, user string) {
 	if s.signedOut == nil {
 		return nil
 	}
@@ -211,7 +211,7 @@ func (s *Server) wire() error {
 		Brokers: r.brokers, Connections: r.connected, Mount: path,
 		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure,
 		NoPassword: !c.OIDC.ShowLocalLogin, Users: r.users, Upstream: upstream, Upstreams: r.upstreams,
-		Languages: languages, Brand: s.brand(), Bar: s.bar, SignedOut: s.tellSignedOut(),
+		Languages: languages, Brand: s.brand(), Bar: s.bar, SignedOut: s.reportSignedOut(),
 	}); err != nil {
 		return err
 	}

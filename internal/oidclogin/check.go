@@ -41,7 +41,7 @@ func (p *Provider) Check(ctx context.Context) (Facts, error) {
 		return Facts{}, ctx.Err()
 	}
 	endpoint := k.provider.Endpoint()
-	facts := Facts{Authorization: endpoint.AuthURL, Token: endpoint.TokenURL, TellsIssuer: k.tellsIss}
+	facts := Facts{Authorization: endpoint.AuthURL, Token: endpoint.TokenURL, TellsIssuer: k.sendsIss}
 	var err error
 	if facts.Keys, err = p.countKeys(ctx, k.keysAt); err != nil {
 		return facts, fmt.Errorf("its keys: %w", err)

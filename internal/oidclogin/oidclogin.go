@@ -92,7 +92,7 @@ type known struct {
 	keysAt   string      // jwks_uri
 	methods  []string
 	scopes   []string
-	tellsIss bool // the provider sends iss (RFC 9207)
+	sendsIss bool // the provider sends iss (RFC 9207)
 	until    time.Time
 }
 
@@ -264,7 +264,7 @@ func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (
 	if err != nil {
 		return nil, err
 	}
-	if iss, good := one(query, "iss"); !good || iss != "" && iss != p.o.Issuer || iss == "" && k.tellsIss {
+	if iss, good := one(query, "iss"); !good || iss != "" && iss != p.o.Issuer || iss == "" && k.sendsIss {
 		return nil, refused(errors.New("the answer is of another issuer"))
 	}
 	if code := query.Get("error"); code != "" {

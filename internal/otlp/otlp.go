@@ -68,8 +68,8 @@ func end(e ender) error {
 	return e.Shutdown(ctx)
 }
 
-// sayEvery is how often a failure to send is reported.
-const sayEvery = time.Minute
+// logEvery is how often a failure to send is reported.
+const logEvery = time.Minute
 
 // OnError sets the function that is called when something cannot be sent, at most once a minute. It is global to the
 // process: the last call wins.
@@ -78,7 +78,7 @@ func OnError(tell func(err error)) {
 	var last time.Time
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		mu.Lock()
-		due := time.Since(last) >= sayEvery
+		due := time.Since(last) >= logEvery
 		if due {
 			last = time.Now()
 		}

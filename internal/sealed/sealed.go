@@ -37,9 +37,9 @@ const (
 	// time after which all nodes have read it.
 	checkEvery = 4 * time.Second
 	settleTime = checkEvery + time.Second
-	// askTime is the time limit for reading a check value. Whatever waits for a check, above all a start, must not hang
+	// checkTime is the time limit for reading a check value. Whatever waits for a check, above all a start, must not hang
 	// on a database that does not answer.
-	askTime = 5 * time.Second
+	checkTime = 5 * time.Second
 	// checkText is the text that is sealed as a check value.
 	checkText = "tollgate"
 )
@@ -88,7 +88,7 @@ func New(db *store.DB, service string, base keyring.Keyring, sample Sample, logg
 
 // Held reports whether a database has secrets of a service, or the check value of a keyring for them.
 func Held(ctx context.Context, db *store.DB, service string, sample Sample) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	value, err := checkValue(ctx, db, service)
 	if err != nil || value != "" {
@@ -118,7 +118,7 @@ func (r *Ring) current() (keyring.Keyring, error) {
 func (r *Ring) Check(ctx context.Context) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	value, err := checkValue(ctx, r.db, r.service)
 	if err == nil && value == "" {
@@ -233,7 +233,7 @@ func (r *Ring) Advance(ctx context.Context) error {
 func (r *Ring) advance(ctx context.Context) (changed bool, err error) {
 	r.checking.Lock()
 	defer r.checking.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	value, err := checkValue(ctx, r.db, r.service)
 	if changed = err == nil && !r.base.Current(value); changed {
@@ -250,7 +250,7 @@ func (r *Ring) advance(ctx context.Context) (changed bool, err error) {
 func (r *Ring) Adopt(ctx context.Context) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	value, err := r.write(ctx, r.base, replaceValue)
 	if err != nil {

@@ -31,8 +31,8 @@ const (
 	maxIngestBody = 64 << 10
 	mostPaths     = 100
 	mostWorkers   = 8
-	// tellEvery is the shortest time between two progress reports of an ingest.
-	tellEvery = 200 * time.Millisecond
+	// progressInterval is the shortest time between two progress reports of an ingest.
+	progressInterval = 200 * time.Millisecond
 )
 
 // stats serves the counts of the corpus.
@@ -170,7 +170,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 					cancel(errors.New("the server ends"))
 				}
 				*line = before.and(p, nil)
-				if time.Since(last) >= tellEvery {
+				if time.Since(last) >= progressInterval {
 					last = time.Now()
 					say(line)
 				}

@@ -33,7 +33,7 @@ func (c *Checker) otherPart(s draft.Sentence) string {
 		if p.Quarter == 0 && p.Half == 0 {
 			continue
 		}
-		mentions := func(text string) bool { return speaksOf(text, p) }
+		mentions := func(text string) bool { return namesPeriod(text, p) }
 		ok := c.anywhere(s.Marks, mentions) || slices.ContainsFunc(s.Marks,
 			func(m int) bool { return samePart(c.m.Passages[m].Period, p) })
 		for _, v := range c.m.Computed {
@@ -52,8 +52,8 @@ func samePart(p, q kernel.Period) bool {
 	return q.Quarter != 0 && quarter == q.Quarter || q.Half != 0 && half == q.Half
 }
 
-// speaksOf reports whether a text names the quarter or half of p, in any year.
-func speaksOf(text string, p kernel.Period) bool {
+// namesPeriod reports whether a text names the quarter or half of p, in any year.
+func namesPeriod(text string, p kernel.Period) bool {
 	months, of := 3, ofQuarters
 	if p.Half != 0 {
 		months, of = 6, ofHalves

@@ -34,17 +34,17 @@ type brokerBody struct {
 	Config      *json.RawMessage `json:"config_data"`
 }
 
-// tellProvider returns a provider as it is shown.
-func tellProvider(p *brokers.Provider) map[string]any {
+// providerResponse returns a provider as it is shown.
+func providerResponse(p *brokers.Provider) map[string]any {
 	return map[string]any{
 		"id": p.ID, "slug": p.Slug, "display_name": p.DisplayName, "protocol": p.Protocol, "config_data": p.Config,
 		"created_at": stamp(p.CreatedAt), "updated_at": stamp(p.UpdatedAt),
 	}
 }
 
-// tellBroker returns a provider as it is shown, with the fault that this node finds in its configuration.
-func (a *API) tellBroker(p *brokers.Provider) map[string]any {
-	response := tellProvider(p)
+// checkedProviderResponse returns a provider as it is shown, with the fault that this node finds in its configuration.
+func (a *API) checkedProviderResponse(p *brokers.Provider) map[string]any {
+	response := providerResponse(p)
 	if wrong, ok := errors.AsType[*brokers.ConfigError](a.Brokers.Usable(p)); ok {
 		response["config_fault"] = wrong.Fault
 	}
@@ -63,7 +63,7 @@ func (a *API) brokers(c *call) (any, error) {
 	rest := all[min(offset, len(all)):]
 	rows := make([]map[string]any, min(limit, len(rest)))
 	for i := range rows {
-		rows[i] = a.tellBroker(rest[i])
+		rows[i] = a.checkedProviderResponse(rest[i])
 	}
 	return list("broker_providers", rows, limit, offset, len(rest) > limit), nil
 }
@@ -73,7 +73,7 @@ func (a *API) broker(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tagged(c, a.tellBroker(p), brokerTag(p)), nil
+	return tagged(c, a.checkedProviderResponse(p), brokerTag(p)), nil
 }
 
 func (a *API) createBroker(c *call) (any, error) {
@@ -89,7 +89,7 @@ func (a *API) createBroker(c *call) (any, error) {
 	}
 	c.note("broker_provider.created", "", "provider", p.ID, "slug", p.Slug)
 	c.Status = http.StatusCreated
-	return a.tellBroker(p), nil
+	return a.checkedProviderResponse(p), nil
 }
 
 func (b *brokerBody) apply(p *brokers.Provider) {
@@ -122,7 +122,7 @@ func (a *API) patchBroker(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("broker_provider.patched", "", "provider", p.ID)
-	return tagged(c, a.tellBroker(p), brokerTag(p)), nil
+	return tagged(c, a.checkedProviderResponse(p), brokerTag(p)), nil
 }
 
 func (a *API) deleteBroker(c *call) (any, error) {
@@ -181,14 +181,14 @@ func (a *API) connectionsOf(c *call, user string) ([]map[string]any, error) {
 	}
 	rows := make([]map[string]any, len(found))
 	for i, one := range found {
-		if rows[i], err = a.tellConnection(c, one); err != nil {
+		if rows[i], err = a.connectionResponse(c, one); err != nil {
 			return nil, err
 		}
 	}
 	return rows, nil
 }
 
-func (a *API) tellConnection(c *call, one *connections.Connection) (map[string]any, error) {
+func (a *API) connectionResponse(c *call, one *connections.Connection) (map[string]any, error) {
 	scopes, err := a.Connections.Granted(c.R.Context(), one)
 	if err != nil {
 		return nil, err

@@ -26,11 +26,11 @@ type client struct {
 	FirstParty bool     `json:"first_party"`
 
 	// Only in the response about a single client.
-	JWKS    clients.RawJSON `json:"jwks,omitempty"`
-	JWKSURI string          `json:"jwks_uri,omitempty"`
-	Logout  []string        `json:"post_logout_redirect_uris,omitempty"`
-	Told    string          `json:"backchannel_logout_uri,omitempty"`
-	Claims  []claims.Rule   `json:"claim_rules,omitempty"`
+	JWKS                 clients.RawJSON `json:"jwks,omitempty"`
+	JWKSURI              string          `json:"jwks_uri,omitempty"`
+	Logout               []string        `json:"post_logout_redirect_uris,omitempty"`
+	BackchannelLogoutURI string          `json:"backchannel_logout_uri,omitempty"`
+	Claims               []claims.Rule   `json:"claim_rules,omitempty"`
 
 	Status     string `json:"status"`
 	Source     string `json:"registration_source"`
@@ -58,7 +58,7 @@ type made struct {
 	IssuedAt   string   `json:"issued_at"`
 }
 
-func tellClient(c *clients.Client) client {
+func clientResponse(c *clients.Client) client {
 	response := client{
 		ID: c.ID, Name: c.Name, Redirects: words(c.Redirects), Grants: words(c.Grants), Responses: words(c.Responses),
 		AuthMethod: c.AuthMethod,
@@ -95,7 +95,7 @@ func (a *API) clients(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(c, "clients", found, p, tellClient, func(limit int) (int, error) {
+	return answer(c, "clients", found, p, clientResponse, func(limit int) (int, error) {
 		return a.Clients.Total(ctx, f, limit)
 	})
 }
@@ -105,13 +105,13 @@ func (a *API) client(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tagged(c, tellWhole(found), clientTag(found)), nil
+	return tagged(c, fullClientResponse(found), clientTag(found)), nil
 }
 
-// tellWhole returns a client with the members that only the response about a single client has.
-func tellWhole(c *clients.Client) client {
-	response := tellClient(c)
-	response.JWKS, response.JWKSURI, response.Logout, response.Told = c.Metadata.JWKS, c.Metadata.JWKSURI,
+// fullClientResponse returns a client with the members that only the response about a single client has.
+func fullClientResponse(c *clients.Client) client {
+	response := clientResponse(c)
+	response.JWKS, response.JWKSURI, response.Logout, response.BackchannelLogoutURI = c.Metadata.JWKS, c.Metadata.JWKSURI,
 		c.Metadata.Logout, c.Metadata.BackchannelLogout
 	response.Claims = c.ClaimRules()
 	return response
@@ -122,22 +122,22 @@ const secretLeast = 16
 
 func (a *API) createClient(c *call) (any, error) {
 	var body struct {
-		ID         string          `json:"client_id"`
-		Secret     string          `json:"client_secret"`
-		Name       string          `json:"client_name"`
-		Redirects  []string        `json:"redirect_uris"`
-		Grants     []string        `json:"grant_types"`
-		Responses  []string        `json:"response_types"`
-		AuthMethod string          `json:"token_endpoint_auth_method"`
-		Scope      string          `json:"scope"`
-		Agent      bool            `json:"agent"`
-		AgentText  string          `json:"agent_description"`
-		JWKS       clients.RawJSON `json:"jwks"`
-		JWKSURI    string          `json:"jwks_uri"`
-		Logout     []string        `json:"post_logout_redirect_uris"`
-		Told       string          `json:"backchannel_logout_uri"`
-		FirstParty bool            `json:"first_party"`
-		Claims     []claims.Rule   `json:"claim_rules"`
+		ID                   string          `json:"client_id"`
+		Secret               string          `json:"client_secret"`
+		Name                 string          `json:"client_name"`
+		Redirects            []string        `json:"redirect_uris"`
+		Grants               []string        `json:"grant_types"`
+		Responses            []string        `json:"response_types"`
+		AuthMethod           string          `json:"token_endpoint_auth_method"`
+		Scope                string          `json:"scope"`
+		Agent                bool            `json:"agent"`
+		AgentText            string          `json:"agent_description"`
+		JWKS                 clients.RawJSON `json:"jwks"`
+		JWKSURI              string          `json:"jwks_uri"`
+		Logout               []string        `json:"post_logout_redirect_uris"`
+		BackchannelLogoutURI string          `json:"backchannel_logout_uri"`
+		FirstParty           bool            `json:"first_party"`
+		Claims               []claims.Rule   `json:"claim_rules"`
 	}
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (a *API) createClient(c *call) (any, error) {
 		Name: body.Name, Redirects: body.Redirects, Grants: body.Grants, Responses: body.Responses,
 		AuthMethod: body.AuthMethod, Agent: body.Agent, AgentText: body.AgentText,
 		Metadata: clients.Metadata{
-			JWKS: body.JWKS, JWKSURI: body.JWKSURI, Logout: body.Logout, BackchannelLogout: body.Told,
+			JWKS: body.JWKS, JWKSURI: body.JWKSURI, Logout: body.Logout, BackchannelLogout: body.BackchannelLogoutURI,
 			FirstParty: body.FirstParty, Claims: body.Claims,
 		},
 	}, clients.Admin)
@@ -171,7 +171,7 @@ func (a *API) createClient(c *call) (any, error) {
 	a.Count("clients_registered_total", clients.Admin)
 	c.note("client.created_admin", one.ID, "name", one.Name)
 	c.Status = http.StatusCreated
-	response := tellClient(one)
+	response := clientResponse(one)
 	return made{
 		response.Name, response.Redirects, response.Grants, response.Responses, response.AuthMethod, response.Scope,
 		response.Agent, response.AgentText, response.FirstParty, response.ID, secret, response.Status, response.Source,
@@ -181,13 +181,13 @@ func (a *API) createClient(c *call) (any, error) {
 
 func (a *API) patchClient(c *call) (any, error) {
 	var body struct {
-		Name       *string        `json:"client_name"`
-		Redirects  *[]string      `json:"redirect_uris"`
-		Grants     *[]string      `json:"grant_types"`
-		Scope      *string        `json:"scope"`
-		Told       *string        `json:"backchannel_logout_uri"`
-		FirstParty *bool          `json:"first_party"`
-		Claims     *[]claims.Rule `json:"claim_rules"`
+		Name                 *string        `json:"client_name"`
+		Redirects            *[]string      `json:"redirect_uris"`
+		Grants               *[]string      `json:"grant_types"`
+		Scope                *string        `json:"scope"`
+		BackchannelLogoutURI *string        `json:"backchannel_logout_uri"`
+		FirstParty           *bool          `json:"first_party"`
+		Claims               *[]claims.Rule `json:"claim_rules"`
 	}
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (a *API) patchClient(c *call) (any, error) {
 			return err
 		}
 		if one.Source == clients.Document && (body.Name != nil || body.Redirects != nil || body.Grants != nil ||
-			body.Told != nil) {
+			body.BackchannelLogoutURI != nil) {
 			return apierror.New(http.StatusConflict, "in_document",
 				"this is said by the metadata document of the client; scope alone is set here")
 		}
@@ -217,8 +217,8 @@ func (a *API) patchClient(c *call) (any, error) {
 				one.Responses = []string{"code"}
 			}
 		}
-		if body.Told != nil {
-			one.Metadata.BackchannelLogout = *body.Told
+		if body.BackchannelLogoutURI != nil {
+			one.Metadata.BackchannelLogout = *body.BackchannelLogoutURI
 		}
 		if body.FirstParty != nil {
 			if *body.FirstParty && one.SelfDeclared() {
@@ -245,7 +245,7 @@ func (a *API) patchClient(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("client.updated", edited.ID)
-	return tagged(c, tellClient(edited), clientTag(edited)), nil
+	return tagged(c, clientResponse(edited), clientTag(edited)), nil
 }
 
 func (a *API) deleteClient(c *call) (any, error) {
@@ -315,7 +315,7 @@ func (a *API) refreshClient(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("client.refreshed", one.ID)
-	return tellClient(one), nil
+	return clientResponse(one), nil
 }
 
 func (a *API) rotateSecret(c *call) (any, error) {

@@ -18,7 +18,7 @@ type resource struct {
 	UpdatedAt string `json:"updated_at"`
 }
 
-func tellResource(r *resources.Resource) resource {
+func resourceResponse(r *resources.Resource) resource {
 	response := resource{*r, stamp(r.CreatedAt), stamp(r.UpdatedAt)}
 	if response.Scopes == nil {
 		response.Scopes = []resources.Scope{}
@@ -38,7 +38,7 @@ func (a *API) resources(c *call) (any, error) {
 	rest := all[min(offset, len(all)):]
 	rows := make([]resource, min(limit, len(rest)))
 	for i := range rows {
-		rows[i] = tellResource(rest[i])
+		rows[i] = resourceResponse(rest[i])
 	}
 	return list("resources", rows, limit, offset, len(rest) > limit), nil
 }
@@ -48,7 +48,7 @@ func (a *API) resource(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tagged(c, tellResource(r), resourceTag(r)), nil
+	return tagged(c, resourceResponse(r), resourceTag(r)), nil
 }
 
 // find returns the resource with the id or the slug in the path.
@@ -129,7 +129,7 @@ func (a *API) createResource(c *call) (any, error) {
 	}
 	c.note("resource.created", "", "resource", r.ID, "slug", r.Slug)
 	c.Status = http.StatusCreated
-	return tellResource(r), nil
+	return resourceResponse(r), nil
 }
 
 func (a *API) patchResource(c *call) (any, error) {
@@ -155,7 +155,7 @@ func (a *API) patchResource(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("resource.patched", "", "resource", r.ID)
-	return tagged(c, tellResource(r), resourceTag(r)), nil
+	return tagged(c, resourceResponse(r), resourceTag(r)), nil
 }
 
 func (a *API) deleteResource(c *call) (any, error) {

@@ -27,7 +27,7 @@ type issuance struct {
 	Chain         []string `json:"agent_chain,omitempty"`
 }
 
-func tellIssuance(i tokens.Issuance) issuance {
+func issuanceResponse(i tokens.Issuance) issuance {
 	response := issuance{
 		ID: strconv.FormatInt(i.ID, 10), JTI: i.JTI, User: i.User, Client: i.Client, ConsentClient: i.ConsentClient,
 		Resource: i.Resource,
@@ -84,7 +84,7 @@ func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any,
 	if err != nil {
 		return nil, err
 	}
-	response, err := answer(c, name, found, p, tellIssuance,
+	response, err := answer(c, name, found, p, issuanceResponse,
 		func(limit int) (int, error) { return a.Tokens.TotalIssuances(ctx, f, limit) })
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (a *API) issuance(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tellIssuance(i), nil
+	return issuanceResponse(i), nil
 }
 
 func (a *API) revokeIssuance(c *call) (any, error) {

@@ -23,7 +23,7 @@ type user struct {
 	CreatedAt string `json:"created_at"`
 }
 
-func tellUser(u *users.User) user {
+func userResponse(u *users.User) user {
 	return user{u.ID, u.Email, u.Name, u.Role, u.Status, u.Provider, stamp(time.UnixMicro(u.CreatedAt))}
 }
 
@@ -41,7 +41,7 @@ func (a *API) users(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(c, "users", found, p, tellUser, func(limit int) (int, error) { return a.Users.Total(ctx, text, limit) })
+	return answer(c, "users", found, p, userResponse, func(limit int) (int, error) { return a.Users.Total(ctx, text, limit) })
 }
 
 func (a *API) user(c *call) (any, error) {
@@ -49,7 +49,7 @@ func (a *API) user(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tagged(c, tellUser(u), userTag(u)), nil
+	return tagged(c, userResponse(u), userTag(u)), nil
 }
 
 func (a *API) createUser(c *call) (any, error) {
@@ -70,7 +70,7 @@ func (a *API) createUser(c *call) (any, error) {
 		return nil, err
 	}
 	c.Status = http.StatusCreated
-	return tellUser(u), nil
+	return userResponse(u), nil
 }
 
 // inviteUser mails a link with which a user chooses a password. If no mails are sent, the response contains the link,
@@ -92,7 +92,7 @@ func (a *API) inviteUser(c *call) (any, error) {
 	return struct {
 		user
 		Link string `json:"invitation_link,omitempty"`
-	}{tellUser(u), link}, nil
+	}{userResponse(u), link}, nil
 }
 
 func (a *API) patchUser(c *call) (any, error) {
@@ -114,7 +114,7 @@ func (a *API) patchUser(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tagged(c, tellUser(u), userTag(u)), nil
+	return tagged(c, userResponse(u), userTag(u)), nil
 }
 
 func (a *API) deleteUser(c *call) (any, error) {
@@ -137,7 +137,7 @@ func (a *API) setUser(
 		if err != nil {
 			return nil, err
 		}
-		return tellUser(u), nil
+		return userResponse(u), nil
 	}
 }
 

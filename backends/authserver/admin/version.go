@@ -23,17 +23,17 @@ func tagOf(response any, updated time.Time) string {
 	return rest.ETag(strconv.AppendInt(text, updated.UnixMicro(), 10))
 }
 
-func clientTag(c *clients.Client) string { return tagOf(tellWhole(c), c.UpdatedAt) }
+func clientTag(c *clients.Client) string { return tagOf(fullClientResponse(c), c.UpdatedAt) }
 
-func userTag(u *users.User) string { return tagOf(tellUser(u), time.UnixMicro(u.UpdatedAt)) }
+func userTag(u *users.User) string { return tagOf(userResponse(u), time.UnixMicro(u.UpdatedAt)) }
 
-func resourceTag(r *resources.Resource) string { return tagOf(tellResource(r), r.UpdatedAt) }
+func resourceTag(r *resources.Resource) string { return tagOf(resourceResponse(r), r.UpdatedAt) }
 
-func brokerTag(p *brokers.Provider) string { return tagOf(tellProvider(p), p.UpdatedAt) }
+func brokerTag(p *brokers.Provider) string { return tagOf(providerResponse(p), p.UpdatedAt) }
 
-func idpTag(i *xaa.IdP) string { return tagOf(tellIdP(i), i.UpdatedAt) }
+func idpTag(i *xaa.IdP) string { return tagOf(idpResponse(i), i.UpdatedAt) }
 
-func policyTag(p *xaa.Policy) string { return tagOf(tellXAAPolicy(p), p.UpdatedAt) }
+func policyTag(p *xaa.Policy) string { return tagOf(xaaPolicyResponse(p), p.UpdatedAt) }
 
 func modeTag(mode string) string { return rest.ETag([]byte(mode)) }
 

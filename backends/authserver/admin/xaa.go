@@ -47,7 +47,7 @@ func (b *idpBody) row(id string) *xaa.IdP {
 	}
 }
 
-func tellIdP(i *xaa.IdP) map[string]any {
+func idpResponse(i *xaa.IdP) map[string]any {
 	return map[string]any{
 		"id": i.ID, "name": i.Name, "issuer": i.Issuer, "jwks_uri": i.JWKSURI, "audience": i.Audience, "enabled": i.Enabled,
 		"created_at": stamp(i.CreatedAt), "updated_at": stamp(i.UpdatedAt),
@@ -74,7 +74,7 @@ func (a *API) idps(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return page("idps", found, limit, offset, tellIdP), nil
+	return page("idps", found, limit, offset, idpResponse), nil
 }
 
 func (a *API) idp(c *call) (any, error) {
@@ -82,7 +82,7 @@ func (a *API) idp(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tagged(c, tellIdP(i), idpTag(i)), nil
+	return tagged(c, idpResponse(i), idpTag(i)), nil
 }
 
 func (a *API) createIdP(c *call) (any, error) {
@@ -96,7 +96,7 @@ func (a *API) createIdP(c *call) (any, error) {
 	}
 	c.note("idp.created", "", "idp", i.ID, "issuer", i.Issuer)
 	c.Status = http.StatusCreated
-	return tellIdP(i), nil
+	return idpResponse(i), nil
 }
 
 func (a *API) replaceIdP(c *call) (any, error) {
@@ -160,7 +160,7 @@ func (b *policyBody) row(id string) *xaa.Policy {
 	}
 }
 
-func tellXAAPolicy(p *xaa.Policy) map[string]any {
+func xaaPolicyResponse(p *xaa.Policy) map[string]any {
 	return map[string]any{
 		"id": p.ID, "name": p.Name, "idp_id": p.IdP, "client_ids": words(p.ClientIDs), "scopes": words(p.Scopes),
 		"resources": words(p.Resources), "enabled": p.Enabled,
@@ -177,7 +177,7 @@ func (a *API) xaaPolicies(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return page("policies", found, limit, offset, tellXAAPolicy), nil
+	return page("policies", found, limit, offset, xaaPolicyResponse), nil
 }
 
 func (a *API) xaaPolicy(c *call) (any, error) {
@@ -185,7 +185,7 @@ func (a *API) xaaPolicy(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tagged(c, tellXAAPolicy(p), policyTag(p)), nil
+	return tagged(c, xaaPolicyResponse(p), policyTag(p)), nil
 }
 
 func (a *API) createXAAPolicy(c *call) (any, error) {
@@ -199,7 +199,7 @@ func (a *API) createXAAPolicy(c *call) (any, error) {
 	}
 	c.note("xaa_policy.created", "", "policy", p.ID, "idp", p.IdP)
 	c.Status = http.StatusCreated
-	return tellXAAPolicy(p), nil
+	return xaaPolicyResponse(p), nil
 }
 
 func (a *API) replaceXAAPolicy(c *call) (any, error) {
@@ -232,7 +232,7 @@ func (a *API) deleteXAAPolicy(c *call) (any, error) {
 	return nil, nil
 }
 
-func tellMapping(m *xaa.Mapping) map[string]any {
+func mappingResponse(m *xaa.Mapping) map[string]any {
 	return map[string]any{
 		"id": m.ID, "idp_id": m.IdP, "idp_subject": m.Subject, "local_user_id": m.User,
 		"created_at": stamp(m.CreatedAt),
@@ -250,7 +250,7 @@ func (a *API) mappings(c *call) (any, error) {
 		return nil, err
 	}
 	response, err := answer(c, "subject_mappings",
-		found, p, tellMapping, func(limit int) (int, error) { return a.XAA.TotalMappings(ctx, idp, limit) })
+		found, p, mappingResponse, func(limit int) (int, error) { return a.XAA.TotalMappings(ctx, idp, limit) })
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +276,7 @@ func (a *API) createMapping(c *call) (any, error) {
 	}
 	c.note("subject_mapping.created", "", "idp", m.IdP, "subject", m.Subject, "user", m.User)
 	c.Status = http.StatusCreated
-	return tellMapping(m), nil
+	return mappingResponse(m), nil
 }
 
 func (a *API) deleteMapping(c *call) (any, error) {

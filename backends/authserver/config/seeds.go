@@ -17,20 +17,20 @@ import (
 // Client is an entry of clients: the body of POST /admin/clients with a client_id that is known beforehand. It has no
 // secret, since a secret is only shown once, by the administration API.
 type Client struct {
-	ID         string          `json:"client_id"`
-	Name       string          `json:"client_name,omitempty"`
-	Redirects  []string        `json:"redirect_uris,omitempty"`
-	Grants     []string        `json:"grant_types,omitempty"`
-	Responses  []string        `json:"response_types,omitempty"`
-	AuthMethod string          `json:"token_endpoint_auth_method,omitempty"` // none or private_key_jwt; default: none
-	Scope      string          `json:"scope,omitempty"`
-	JWKS       json.RawMessage `json:"jwks,omitempty"`
-	Logout     []string        `json:"post_logout_redirect_uris,omitempty"`
-	Told       string          `json:"backchannel_logout_uri,omitempty"`
-	FirstParty bool            `json:"first_party,omitempty"`
-	Claims     []ClaimRule     `json:"claim_rules,omitempty"`
-	Agent      bool            `json:"agent,omitempty"`
-	AgentText  string          `json:"agent_description,omitempty"`
+	ID                   string          `json:"client_id"`
+	Name                 string          `json:"client_name,omitempty"`
+	Redirects            []string        `json:"redirect_uris,omitempty"`
+	Grants               []string        `json:"grant_types,omitempty"`
+	Responses            []string        `json:"response_types,omitempty"`
+	AuthMethod           string          `json:"token_endpoint_auth_method,omitempty"` // none or private_key_jwt; default: none
+	Scope                string          `json:"scope,omitempty"`
+	JWKS                 json.RawMessage `json:"jwks,omitempty"`
+	Logout               []string        `json:"post_logout_redirect_uris,omitempty"`
+	BackchannelLogoutURI string          `json:"backchannel_logout_uri,omitempty"`
+	FirstParty           bool            `json:"first_party,omitempty"`
+	Claims               []ClaimRule     `json:"claim_rules,omitempty"`
+	Agent                bool            `json:"agent,omitempty"`
+	AgentText            string          `json:"agent_description,omitempty"`
 }
 
 // Resource is an entry of resources: the body of POST /admin/resources.

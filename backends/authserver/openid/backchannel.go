@@ -105,7 +105,7 @@ func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 		places <- struct{}{}
 		running.Go(func() {
 			defer func() { <-places }()
-			done, err := s.tellLogout(ctx, id)
+			done, err := s.sendLogout(ctx, id)
 			if done {
 				accepted.Add(1)
 			}
@@ -126,8 +126,8 @@ type ended struct {
 	client, user, sid   string
 }
 
-// tellLogout tells one client of one session. done reports whether the client has accepted that.
-func (s *OpenID) tellLogout(ctx context.Context, id int64) (done bool, err error) {
+// sendLogout sends one client the logout token of one session. done reports whether the client has accepted that.
+func (s *OpenID) sendLogout(ctx context.Context, id int64) (done bool, err error) {
 	e := ended{id: id}
 	now := s.Now()
 	err = s.Write(ctx, func(c store.Conn) error {

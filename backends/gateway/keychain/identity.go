@@ -234,7 +234,7 @@ func (s *Service) accept(id *Identity) (*Identity, error) {
 		return nil, refused()
 	}
 	if id.expired(now) {
-		s.tellExpired(id, now)
+		s.recordExpired(id, now)
 		return nil, refused()
 	}
 	s.used.accepted.mark(id.KeyID, now)
@@ -244,9 +244,9 @@ func (s *Service) accept(id *Identity) (*Identity, error) {
 // CodeKeyExpired is the code of a usage record that says that an expired key was sent.
 const CodeKeyExpired = "key_expired"
 
-// tellExpired records in the usage log that an expired key was sent, at most once a minute per key. The response does
+// recordExpired records in the usage log that an expired key was sent, at most once a minute per key. The response does
 // not say so, since anybody may have sent it.
-func (s *Service) tellExpired(id *Identity, now time.Time) {
+func (s *Service) recordExpired(id *Identity, now time.Time) {
 	if s.used.expired.mark(id.KeyID, now) {
 		s.spent.Add(spending.Record{
 			At: now, UserID: id.UserID, TeamID: id.TeamID, KeyID: id.KeyID, Status: http.StatusUnauthorized,

@@ -92,9 +92,9 @@ const (
 	defaultFile              = "tollgate.wrapped"
 	// maxFile is the limit for the file, in bytes.
 	maxFile = 64 << 10
-	// patience is how long a start waits for the server, which is asked at intervals of askEvery.
+	// patience is how long a start waits for the server, which is asked at intervals of pollInterval.
 	patience = 30 * time.Second
-	askEvery = time.Second
+	pollInterval = time.Second
 )
 
 // place is the associated data that binds the encrypted master keys to their purpose.
@@ -231,7 +231,7 @@ func (t *Transit) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) 
 		select {
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(min(askEvery, t.patient/4)):
+		case <-time.After(min(pollInterval, t.patient/4)):
 		}
 	}
 }

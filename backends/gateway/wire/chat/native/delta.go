@@ -70,7 +70,7 @@ func (f *form) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 	}
 	if !roleKnown {
 		f.roles.add(choice)
-		f.tellRole(&d, roleEdit, got)
+		f.ensureRole(&d, roleEdit, got)
 	}
 	if !d.contentAt.empty() {
 		f.joinParts(&d)
@@ -78,8 +78,8 @@ func (f *form) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 	return nil
 }
 
-// tellRole makes sure that the first delta of a choice names the role, since clients refuse an answer without one.
-func (f *form) tellRole(d *delta, edit int, got *seen) {
+// ensureRole makes sure that the first delta of a choice names the role, since clients refuse an answer without one.
+func (f *form) ensureRole(d *delta, edit int, got *seen) {
 	switch {
 	case d.role:
 		return
