@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,15 +13,13 @@ import (
 // pipeline is a transaction on PostgreSQL that sends several statements in one message.
 type pipeline struct {
 	conn *sql.Conn
-	// before holds statements to send ahead of the next one: those that begin the transaction and those that other
-	// writes of the group have deferred.
+	// before holds statements to send ahead of the next one: those that begin the transaction.
 	before  pgx.Batch
 	later   pgx.Batch // statements deferred to the end of a Write
 	opening int       // number of statements that begin the transaction
 	begun   int       // how many of them the server has run
 	failed  error     // why the transaction has not begun
 	ended   bool
-	marks   int // number of savepoints set
 }
 
 func newPipeline(conn *sql.Conn, opening []string) *pipeline {
@@ -105,8 +102,8 @@ func (p *pipeline) commit(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	p.keep()
-	var last pgx.Batch
+	last := p.later
+	p.later = pgx.Batch{}
 	last.Queue("commit").Exec(func(done pgconn.CommandTag) error {
 		p.ended = true
 		if done.String() == "ROLLBACK" { // a statement failed and its error was ignored
@@ -118,42 +115,6 @@ func (p *pipeline) commit(ctx context.Context) error {
 		return fmt.Errorf("committing: %w", err)
 	}
 	return nil
-}
-
-// keep moves the statements deferred to the end of a Write to before, so that they go ahead of the next statement.
-func (p *pipeline) keep() {
-	p.before.QueuedQueries = append(p.before.QueuedQueries, p.later.QueuedQueries...)
-	p.later = pgx.Batch{}
-}
-
-// mark sets a savepoint, which back rolls back to and release releases. It is sent with the next statement. Each
-// savepoint has its own name, so that one that was never set, because a statement ahead of it failed, is not mistaken
-// for another.
-func (p *pipeline) mark() {
-	p.keep()
-	p.marks++
-	p.before.Queue("savepoint " + p.savepoint())
-}
-
-func (p *pipeline) savepoint() string { return "change_" + strconv.Itoa(p.marks) }
-
-func (p *pipeline) release() {
-	p.keep()
-	p.before.Queue("release savepoint " + p.savepoint())
-}
-
-// back rolls back to the last savepoint. An error means that the whole transaction may be lost.
-func (p *pipeline) back(ctx context.Context) error {
-	p.later = pgx.Batch{}
-	if n := len(p.before.QueuedQueries); n > 0 { // nothing was sent since mark
-		p.before.QueuedQueries = p.before.QueuedQueries[:n-1]
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
-	defer cancel()
-	_, err := p.conn.ExecContext(ctx, "rollback to savepoint "+p.savepoint())
-	p.before.Queue("release savepoint " + p.savepoint())
-	return err
 }
 
 // rollback rolls the transaction back unless it has ended, even if ctx has been cancelled. A connection on which that

@@ -93,9 +93,7 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 		maxLife:  cmp.Or(o.MaxLifetime, connMaxLife),
 		slots:    semaphore.NewWeighted(int64(o.MaxConns)),
 		turns:    newTurns(max(turnsLeast, o.MaxConns/5)),
-		flushes:  newRounds(),
 		patience: writePatience,
-		turnTime: turnTime,
 		logger:   logger,
 	}, logger), nil
 }
@@ -112,9 +110,7 @@ type postgres struct {
 	// slots lets a write that lost its races run alone, by acquiring all of them.
 	slots    *semaphore.Weighted
 	turns    *turns
-	flushes  *rounds // flushes of committed changes, see ReleaseEarly
 	patience time.Duration
-	turnTime time.Duration
 }
 
 func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
@@ -240,20 +236,15 @@ func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 		deadline = time.Now().Add(p.patience)
 	}
 	pause := retryPause
-	alone := false
 	for attempt := 1; ; attempt++ {
 		weight := int64(1)
 		if attempt > sharedAttempts {
-			weight, alone = int64(p.maxConns), true
+			weight = int64(p.maxConns)
 		}
-		err := p.transact(ctx, weight, alone, fn)
+		err := p.transact(ctx, weight, fn)
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, errAlone): // happens once
-			alone = true
-			attempt--
-			continue
 		case attempt <= sharedAttempts && errors.As(err, new(*beginError)) && p.judge(err) == verdictLost:
 			// The server was asked nothing yet: an idle connection had been cut.
 			p.dropIdle()
@@ -282,19 +273,14 @@ type beginError struct{ err error }
 func (e *beginError) Error() string { return "beginning a transaction: " + e.err.Error() }
 func (e *beginError) Unwrap() error { return e.err }
 
-// transact makes one attempt. If alone is set, the write neither joins the transaction of another nor lets others join.
-func (p *postgres) transact(ctx context.Context, weight int64, alone bool, fn writeFunc) error {
+// transact makes one attempt.
+func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) error {
 	var mine *taken
-	kind := kindOf(ctx, alone)
 	if name := ctx.Value(turnKey{}); name != nil {
-		turn, err := p.turns.take(ctx, name, kind)
-		if err != nil {
+		var err error
+		if mine, err = p.turns.take(ctx, name); err != nil {
 			return err
 		}
-		if turn.with != nil {
-			return turn.with.run(ctx, fn)
-		}
-		mine = turn.own
 		defer mine.end()
 	}
 	if err := p.slots.Acquire(ctx, weight); err != nil {
@@ -315,46 +301,11 @@ func (p *postgres) transact(ctx context.Context, weight int64, alone bool, fn wr
 	if err != nil {
 		return err
 	}
-	if kind != nil {
-		followers, err := p.takeAlong(ctx, mine, kind, tx)
-		if len(followers) > 0 || err != nil {
-			outcome := errAlone // also in a panic
-			defer func() { followers.end(outcome) }()
-			if err == nil {
-				outcome = p.commitGroup(ctx, conn, mine, tx)
-			}
-			return outcome
-		}
-	}
 	if err := tx.commit(ctx); err != nil {
 		if tx.failed != nil {
 			return &beginError{tx.failed}
 		}
 		return err
-	}
-	if mine != nil {
-		mine.end()
-	}
-	return p.flushed(ctx, conn)
-}
-
-// flushed returns when the committed change is as durable as the context of its write asks for.
-func (p *postgres) flushed(ctx context.Context, conn *sql.Conn) error {
-	if !releasesEarly(ctx) {
-		return nil
-	}
-	// A caller that waits for another's flush needs no connection.
-	return p.flushes.join(func() error { return p.flush(ctx, conn) }, func() { _ = conn.Close() })
-}
-
-// flush returns when all earlier commits are durable: the server's log is written in order, and the statement writes to
-// it and waits as the server's settings demand. The cancellation of ctx is ignored, since it cannot undo the commit;
-// the time limit is p.patience.
-func (p *postgres) flush(ctx context.Context, q querier) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.patience)
-	defer cancel()
-	if _, err := q.ExecContext(ctx, "SELECT pg_logical_emit_message(true, 'tollgate', '')"); err != nil {
-		return fmt.Errorf("flushing what is committed: %w", err)
 	}
 	return nil
 }

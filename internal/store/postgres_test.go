@@ -327,80 +327,8 @@ func TestPostgresLostRacesEnd(t *testing.T) {
 	}
 }
 
-// TestPostgresReleaseEarly checks that the changes of a write under ReleaseEarly are visible, and its rows free, before
-// they are durable, and that the write returns only when they are.
-func TestPostgresReleaseEarly(t *testing.T) {
-	t.Parallel()
-	server := testenv.NewPostgres(t)
-	db := place{dialect: Postgres, location: server.DSN() + "&synchronous_commit=on"}.start(t)
-	configure := func(standbys string) {
-		t.Helper()
-		err := db.Read(t.Context(), func(c Conn) error {
-			if _, err := c.Exec("ALTER SYSTEM SET synchronous_standby_names = '" + standbys + "'"); err != nil {
-				return err
-			}
-			_, err := c.Exec("SELECT pg_reload_conf()")
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the server has the setting", func() bool {
-			return number(t, db, "SELECT count(*) FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = '"+standbys+"'") == 1
-		})
-	}
-	const writers = 3
-	ended := make(chan error, writers)
-	write := func(ctx context.Context) {
-		ended <- db.Write(ctx, func(c Conn) error {
-			_, err := c.Exec("UPDATE counters SET n = n + 1")
-			return err
-		})
-	}
-	configure("nobody") // what is committed is not durable until nobody has it
-	// The process that has commits wait reads its settings when it gets to it.
-	waiting := func() int {
-		return number(t, db, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-	}
-	eventually(t, "commits wait", func() bool {
-		returned := make(chan struct{})
-		go func() {
-			engine := db.engine.(*postgres)
-			_ = engine.flush(t.Context(), engine.pool)
-			close(returned)
-		}()
-		for {
-			select {
-			case <-returned:
-				return false
-			case <-time.After(time.Millisecond):
-				if waiting() == 1 {
-					return true
-				}
-			}
-		}
-	})
-	for range writers {
-		go write(ReleaseEarly(ReadCommitted(t.Context())))
-	}
-	eventually(t, "all writes are seen", func() bool { return number(t, db, "SELECT n FROM counters") == writers })
-	eventually(t, "they wait for the log, one of them for all or for those before it", func() bool { return waiting() == 2 })
-	select {
-	case err := <-ended:
-		t.Errorf("a write returned before it was durable: %v", err)
-	default:
-	}
-	configure("")
-	for range writers {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// TestPostgresReleaseEarlyServerCrashes checks that acknowledged changes survive a crash of the server, even if others
-// saw them before they were durable.
-func TestPostgresReleaseEarlyServerCrashes(t *testing.T) {
+// TestPostgresServerCrashes checks that acknowledged changes survive a crash of the server.
+func TestPostgresServerCrashes(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewPostgres(t)
 	db := place{dialect: Postgres, location: server.DSN() + "&synchronous_commit=on"}.start(t)
@@ -428,7 +356,7 @@ func TestPostgresReleaseEarlyServerCrashes(t *testing.T) {
 	for w := range 8 {
 		writers.Go(func() {
 			for id := w; ; id += 8 {
-				err := db.Write(ReleaseEarly(ReadCommitted(t.Context())), func(c Conn) error {
+				err := db.Write(ReadCommitted(t.Context()), func(c Conn) error {
 					if _, err := c.Exec("UPDATE counters SET n = n + 1"); err != nil {
 						return err
 					}
@@ -480,19 +408,6 @@ func TestPostgresReleaseEarlyServerCrashes(t *testing.T) {
 	}
 }
 
-// TestPostgresReleaseEarlyCallerGone checks that a write under ReleaseEarly does not count as failed if its caller
-// leaves after the commit.
-func TestPostgresReleaseEarlyCallerGone(t *testing.T) {
-	t.Parallel()
-	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
-	engine := p.start(t).engine.(*postgres)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := engine.flush(ctx, engine.pool); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestPostgresInTurn checks that writes in turn wait for each other in the process, while the first of them waits for a
 // lock, and do not occupy connections that others need.
 func TestPostgresInTurn(t *testing.T) {
@@ -503,7 +418,7 @@ func TestPostgresInTurn(t *testing.T) {
 	const writers = 8
 	ended := make(chan error, writers+1)
 	add := func(db *DB, ctx context.Context, then func()) {
-		ended <- db.Write(ReleaseEarly(ReadCommitted(ctx)), func(c Conn) error {
+		ended <- db.Write(ReadCommitted(ctx), func(c Conn) error {
 			if _, err := c.Exec("UPDATE counters SET n = n + 1"); err != nil {
 				return err
 			}
@@ -566,7 +481,7 @@ func TestPostgresPlansOfWritesInTurn(t *testing.T) {
 		modes string
 		sorts bool
 	}{
-		{InTurn(ReleaseEarly(t.Context()), "a"), "force_generic_plan off", false},
+		{InTurn(t.Context(), "a"), "force_generic_plan off", false},
 		{t.Context(), "auto on", true},
 	} {
 		var modes, plan string

@@ -15,29 +15,22 @@ const (
 )
 
 // turns runs a limited number of writes at a time, in the order in which they came, but never two of the same name at
-// once: a write that would only wait for another of its name lets those behind it pass, or joins that other one. A
-// write that takes long, such as one that waits for a lock, stops counting against the limit.
+// once: a write that would only wait for another of its name lets those behind it pass. A write that takes long, such as
+// one that waits for a lock, stops counting against the limit.
 type turns struct {
 	mu      sync.Mutex
 	free    int            // how many more may run
 	running map[any]*taken // by name
-	waiting list.List      // of *wish, oldest first
+	waiting list.List      // of *waiter, oldest first
 }
 
-// wish is a write that waits for a turn.
-type wish struct {
+// waiter is a write that waits for a turn.
+type waiter struct {
 	name  any
-	kind  any // writes of equal kind may share a turn; nil means none may
-	admit chan admission
+	admit chan *taken // buffers one
 }
 
-// admission is a turn of the caller's own, or the follower with which it joins another's transaction.
-type admission struct {
-	own  *taken
-	with *follower
-}
-
-// taken is a turn that is running.
+// taken is a turn that is running. Its holder ends it.
 type taken struct {
 	of    *turns
 	name  any
@@ -47,67 +40,40 @@ type taken struct {
 
 func newTurns(limit int) *turns { return &turns{free: limit, running: make(map[any]*taken)} }
 
-// take waits until it is the caller's turn, until a running write of the same name and kind takes the caller along, or
-// until ctx ends. The caller ends a turn of its own.
-func (t *turns) take(ctx context.Context, name, kind any) (admission, error) {
-	w := &wish{name, kind, make(chan admission, 1)}
+// take waits until it is the caller's turn, or until ctx ends.
+func (t *turns) take(ctx context.Context, name any) (*taken, error) {
+	q := &waiter{name, make(chan *taken, 1)}
 	t.mu.Lock()
-	at := t.waiting.PushBack(w)
+	at := t.waiting.PushBack(q)
 	t.admit()
 	t.mu.Unlock()
 	select {
-	case a := <-w.admit:
-		return a, nil
+	case mine := <-q.admit:
+		return mine, nil
 	case <-ctx.Done():
 	}
 	t.mu.Lock()
 	t.waiting.Remove(at)
 	t.mu.Unlock()
 	select {
-	case a := <-w.admit: // admitted meanwhile
-		if a.own != nil {
-			a.own.end()
-		} else {
-			a.with.result <- ctx.Err()
-		}
+	case mine := <-q.admit: // admitted meanwhile
+		mine.end()
 	default:
 	}
-	return admission{}, ctx.Err()
+	return nil, ctx.Err()
 }
 
-// along removes the first write from the queue that has the turn's name, and admits it with the follower that follow
-// returns. It returns nil if there is none, or if the first one is of another kind. follow is called before the write
-// goes on.
-func (m *taken) along(kind any, follow func() *follower) *follower {
-	m.of.mu.Lock()
-	defer m.of.mu.Unlock()
-	for at := m.of.waiting.Front(); at != nil; at = at.Next() {
-		w := at.Value.(*wish)
-		if w.name != m.name {
-			continue
-		}
-		if w.kind != kind {
-			break // it came first
-		}
-		m.of.waiting.Remove(at)
-		f := follow()
-		w.admit <- admission{with: f}
-		return f
-	}
-	return nil
-}
-
-// admit begins the turns of waiting writes while there is room.
+// admit begins the turns of waiting writes while there is room. The caller holds the lock.
 func (t *turns) admit() {
 	for at := t.waiting.Front(); at != nil && t.free > 0; {
-		w, next := at.Value.(*wish), at.Next()
-		if t.running[w.name] == nil {
+		q, next := at.Value.(*waiter), at.Next()
+		if t.running[q.name] == nil {
 			t.waiting.Remove(at)
 			t.free--
-			mine := &taken{of: t, name: w.name}
+			mine := &taken{of: t, name: q.name}
 			mine.brief = time.AfterFunc(turnBrief, mine.makeRoom)
-			t.running[w.name] = mine
-			w.admit <- admission{own: mine}
+			t.running[q.name] = mine
+			q.admit <- mine
 		}
 		at = next
 	}

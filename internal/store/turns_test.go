@@ -10,12 +10,6 @@ import (
 	"time"
 )
 
-// own calls take for a caller whose write cannot be taken along by another, and returns its turn.
-func (t *turns) own(ctx context.Context, name any) (*taken, error) {
-	a, err := t.take(ctx, name, nil)
-	return a.own, err
-}
-
 // TestTurns checks that callers run in the order in which they came, but never next to one of the same name, and no
 // more than the limit at once.
 func TestTurns(t *testing.T) {
@@ -31,7 +25,7 @@ func TestTurns(t *testing.T) {
 			end := make(chan struct{})
 			ends[who] = end
 			callers.Go(func() {
-				mine, err := turns.own(t.Context(), who[:1])
+				mine, err := turns.take(t.Context(), who[:1])
 				if err != nil {
 					t.Errorf("%s: %v", who, err)
 					return
@@ -77,7 +71,7 @@ func TestTurnsThatTakeLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
 		take := func(name string) *taken {
-			mine, err := turns.own(t.Context(), name)
+			mine, err := turns.take(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,14 +109,14 @@ func TestTurnsCallerGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
-		first, err := turns.own(t.Context(), "a")
+		first, err := turns.take(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := make(chan error)
 		go func() {
-			_, err := turns.own(ctx, "b")
+			_, err := turns.take(ctx, "b")
 			gone <- err
 		}()
 		synctest.Wait()
@@ -131,7 +125,7 @@ func TestTurnsCallerGone(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		first.end()
-		last, err := turns.own(t.Context(), "b")
+		last, err := turns.take(t.Context(), "b")
 		if err != nil {
 			t.Fatal(err)
 		}

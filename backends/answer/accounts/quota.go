@@ -62,7 +62,7 @@ func (a *Accounts) Accept(
 	ctx context.Context, caller *Caller, id string, once Once,
 ) (rate Rate, earlier string, err error) {
 	// The next transaction may go on before this one is durable, because nothing is answered before that.
-	err = a.Write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c kernel.Conn) error {
+	err = a.Write(store.ReadCommitted(ctx), func(c kernel.Conn) error {
 		earlier = ""
 		if err := lock(c, caller.Account); err != nil {
 			return err

@@ -118,7 +118,7 @@ type turnOf struct{ thread, author int64 }
 func (s *Service) once(
 	ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error),
 ) (done Posted, err error) {
-	err = s.Write(store.InTurn(store.ReleaseEarly(store.ReadCommitted(ctx)), turn), func(c store.Conn) (err error) {
+	err = s.Write(store.InTurn(store.ReadCommitted(ctx), turn), func(c store.Conn) (err error) {
 		done, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
 		if errors.Is(err, idempotency.ErrMismatch) {
 			return kernel.Invalid(idempotency.Header, "idempotency_mismatch",
