@@ -15,8 +15,8 @@ const (
 )
 
 // turns runs a limited number of writes at a time, in the order in which they came, but never two of the same name at
-// once: a write that would only wait for another of its name lets those behind it pass. A write that takes long, such as
-// one that waits for a lock, stops counting against the limit.
+// once: a write that would only wait for another of its name lets those behind it pass. A write that takes long, such
+// as one that waits for a lock, stops counting against the limit.
 type turns struct {
 	mu      sync.Mutex
 	free    int            // how many more may run

@@ -112,9 +112,9 @@ func person(u *users.User, scope []string) Person {
 	return p
 }
 
-// person returns the claims about a user for a client in a place: those that the scope contains, and the claims that the rules of
-// the client make. A rule for groups replaces the groups of the scope.
-func (s *OpenID) person(
+// claimsFor returns the claims about a user for a client in a place, an ID token or a response of userinfo: those that
+// the scope contains, and those that the rules of the client make. A rule for groups replaces the groups of the scope.
+func (s *OpenID) claimsFor(
 	ctx context.Context, u *users.User, client, place string, scope []string,
 ) (p Person, made *claims.Members, err error) {
 	p = person(u, scope)
@@ -167,7 +167,7 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
 	now := s.Now()
-	person, made, err := s.person(ctx, u, g.Client, claims.IDToken, g.Scope)
+	person, made, err := s.claimsFor(ctx, u, g.Client, claims.IDToken, g.Scope)
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}

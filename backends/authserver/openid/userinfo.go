@@ -72,7 +72,7 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	person, made, err := s.person(r.Context(), u, tokenClaims.Client, claims.UserInfo, scope)
+	person, made, err := s.claimsFor(r.Context(), u, tokenClaims.Client, claims.UserInfo, scope)
 	if err != nil {
 		return err
 	}

@@ -49,8 +49,8 @@ func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 	return last.refusal(s.now())
 }
 
-// admit returns the budget that is spent, or nil if none is. Of several that are spent it returns the one that is renewed
-// last.
+// admit returns the budget that is spent, or nil if none is. Of several that are spent it returns the one that is
+// renewed last.
 func (s *Service) admit(ctx context.Context, keyID string, b budget) (*spentBudget, error) {
 	now := s.now()
 	sums, err := s.spent.Spent(ctx, keyID, b.Purse, b.total(), now)
