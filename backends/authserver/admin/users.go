@@ -41,7 +41,9 @@ func (a *API) users(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(c, "users", found, p, userResponse, func(limit int) (int, error) { return a.Users.Total(ctx, text, limit) })
+	return answer(c, "users", found, p, userResponse, func(limit int) (int, error) {
+		return a.Users.Total(ctx, text, limit)
+	})
 }
 
 func (a *API) user(c *call) (any, error) {
