@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
@@ -41,6 +42,7 @@ type Server struct {
 	Accounts    *accounts.Service
 	Mails       *mails.Service
 	Admin       *admin.Service
+	Moderation  *moderation.Service
 
 	seeds  *seed.Service
 	kernel *kernel.Server

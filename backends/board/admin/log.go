@@ -38,9 +38,9 @@ type LogQuery struct {
 
 // LogActions lists the actions that the log can have.
 var LogActions = []string{
-	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.reject", "post.restore",
+	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.move", "post.reject", "post.restore",
 	"reply.post", "report.close", "report.create",
-	"thread.edit", "thread.lock", "thread.move", "thread.post", "thread.stick",
+	"thread.edit", "thread.lock", "thread.merge", "thread.move", "thread.post", "thread.split", "thread.stick",
 	"filter.add", "filter.delete", "forum.create", "forum.delete", "forum.edit", "forum.look", "forum.rights",
 	"forum.shift",
 	"group.create", "group.delete", "group.edit",

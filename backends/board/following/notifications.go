@@ -65,7 +65,7 @@ func (s *Service) Notifications(
 				if err != nil {
 					return err
 				}
-				n.Title = t.Title
+				n.Title, n.Thread = t.Title, t.ID // the post may have been moved
 				list = append(list, n)
 			}
 			if len(batch) < notificationBatch {
@@ -110,7 +110,7 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 		n = 0
 		return c.All("SELECT t.forum_id, COALESCE(t.author_id, 0), t.visibility, COALESCE(i.author_id, 0), i.visibility FROM"+
 			" (SELECT post_id, thread_id, read_at FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
-			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = w.thread_id WHERE w.read_at IS NULL",
+			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = i.thread_id WHERE w.read_at IS NULL",
 			[]any{a.ID(), maxUnseen}, func(r store.Row) error {
 				var forum, owner, thread, author, post int64
 				err := r.Scan(&forum, &owner, &thread, &author, &post)

@@ -191,6 +191,7 @@ func move(c store.Conn, t *content.Thread, to int64) error {
 		return err
 	}
 	for _, statement := range []string{
+		"UPDATE board_threads SET forum_id = ? WHERE id IN (SELECT thread_id FROM board_merged_threads WHERE into_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
 		// for the moderators of the new forum

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
@@ -86,6 +87,7 @@ type Rooms struct {
 	Accounts    *accounts.Service
 	Mails       *mails.Service
 	Admin       *admin.Service
+	Moderation  *moderation.Service
 	// Ready prepares the board before a page is served.
 	Ready func(ctx context.Context) error
 }
