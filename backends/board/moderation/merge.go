@@ -30,7 +30,7 @@ func (s *Service) Merge(ctx context.Context, a *rights.Actor, one, other int64, 
 	var name string
 	if title != "" {
 		if name, err = checkTitle(a, title); err != nil {
-			return 0, err
+			return 0, kernel.FieldOf(err, "kept")
 		}
 	}
 	read, err := s.readBoth(ctx, one, other)
@@ -108,7 +108,7 @@ func (s *Service) mayMerge(c store.Conn, a *rights.Actor, from, to *content.Thre
 // retitle gives the thread that stays another title.
 func (s *Service) retitle(c store.Conn, a *rights.Actor, t *content.Thread, title string) error {
 	if !a.Has(t.Forum, rights.ThreadEditTitle) {
-		return kernel.Forbidden("title", "no_permission", "you may not change the title of this thread")
+		return kernel.Forbidden("kept", "no_permission", "you may not change the title of this thread")
 	}
 	if err := s.rights.Logged(c, a, "thread.edit", rights.ThreadEditTitle, t.Forum, t.ID, 0, "was: "+
 		t.Title); err != nil {

@@ -17,6 +17,9 @@ import (
 var moderationRoutes = append(logList.Pages(), []page{
 	{Method: get, Path: "/moderation", Serve: (*call).queue},
 	{Method: post, Path: "/moderation", Serve: (*call).settle},
+	{Method: get, Path: "/moderation/find", Serve: (*call).find},
+	{Method: post, Path: "/moderation/chosen", Serve: (*call).chosen},
+	{Method: get, Path: "/threads/{threadId}/choose", Serve: (*call).choose},
 	{Method: get, Path: "/moderation/reports", Serve: (*call).reports},
 	{Method: post, Path: "/moderation/reports", Serve: (*call).closeReport},
 }...)
@@ -26,6 +29,7 @@ var moderationTabs = resource.Tabs{
 	Links: []resource.Target{
 		{Label: "Held posts", Path: "/moderation"},
 		{Label: "Reports", Path: "/moderation/reports"},
+		{Label: "Find posts", Path: "/moderation/find"},
 		{Label: "Log", Path: "/moderation/log"},
 	},
 }

@@ -24,7 +24,7 @@ const sitemapsAtOnce = 2
 var forRobots = []string{
 	"/login", "/register", "/forgot", "/reset", "/email", "/confirm", "/unsubscribe", "/account", "/members/",
 	"/moderation", "/admin", "/search", "/memberlist.php",
-	kernel.Mount + "/", "/forums/*/new", "/threads/*/reply", "/threads/*/manage", "/threads/*/unread", "/threads/*/last",
+	kernel.Mount + "/", "/forums/*/new", "/threads/*/reply", "/threads/*/manage", "/threads/*/choose", "/threads/*/unread", "/threads/*/last",
 	"/threads/*/posts/", "/posts/*/report",
 }
 
