@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -43,6 +44,7 @@ type Server struct {
 	Mails       *mails.Service
 	Admin       *admin.Service
 	Moderation  *moderation.Service
+	Warnings    *warnings.Service
 
 	seeds  *seed.Service
 	kernel *kernel.Server

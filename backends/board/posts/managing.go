@@ -177,7 +177,7 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 	if err := search.Index(c, p.ID, true, title, p.Message); err != nil {
 		return err
 	}
-	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, a.Rights.Access.Words.Holds(given) ||
+	if p.Visibility != rights.Visible || !s.heldFor(a, t.Forum, a.Rights.Access.Words.Holds(given) ||
 		a.Rights.Access.Words.Holds(title)) {
 		return nil
 	}

@@ -33,7 +33,7 @@ type PostView struct {
 	content.PostInfo
 	New                                             bool
 	Edit, Delete, Restore, Approve, Report, History bool
-	Attach                                          bool
+	Attach, Warn                                    bool
 	Attachments                                     []attachments.Attachment
 }
 
@@ -124,6 +124,7 @@ func (s *Service) viewPostFor(
 	view.Restore = a.Has(t.Forum, rights.PostRestore) && p.Visibility == rights.Deleted && !suspended
 	view.Approve = a.Has(t.Forum, rights.ContentApprove) && p.Visibility == rights.Unapproved && !suspended
 	view.Report = a.User != nil && a.May(rights.ReportCreate) && !a.Owns(p.Author) && !suspended
+	view.Warn = a.Has(t.Forum, rights.ContentApprove) && p.Author != 0 && !a.Owns(p.Author) && !suspended
 	view.History = p.Edits > 0 && (a.Owns(p.Author) || a.Has(t.Forum, rights.PostEditOthers))
 	return view
 }

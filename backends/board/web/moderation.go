@@ -110,6 +110,7 @@ var heldBecause = map[string]string{
 	"group_moderated":  "the member's group is held",
 	"first_posts":      "one of the member's first posts",
 	"links":            "many links from a new member",
+	"duplicate":        "a new member repeats the text of another post",
 	"word_filter":      "a word of the word filter",
 	"edit":             "changed after it was visible",
 	"seeded":           "came in with a fixture",

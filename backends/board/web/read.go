@@ -159,14 +159,6 @@ func (c *call) lastPage() error {
 	return c.toPlace(place, nil)
 }
 
-func (c *call) member() error {
-	user, err := c.Accounts.Profile(c.Context(), c.actor, c.ID("userId"))
-	if err != nil {
-		return err
-	}
-	return c.Show("member", user.Name, api.Member(user))
-}
-
 // searchPage shows a query and the posts that were found.
 type searchPage struct {
 	Query, Author string

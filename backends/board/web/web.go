@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/look"
@@ -88,6 +89,7 @@ type Rooms struct {
 	Mails       *mails.Service
 	Admin       *admin.Service
 	Moderation  *moderation.Service
+	Warnings    *warnings.Service
 	// Ready prepares the board before a page is served.
 	Ready func(ctx context.Context) error
 }
