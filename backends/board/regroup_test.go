@@ -64,7 +64,7 @@ func TestMerge(t *testing.T) {
 		}
 		view, err := s.service.Posts.ReadThread(t.Context(), mod, kept, 0, 50)
 		must(t, err)
-		var ids []int64
+		ids := make([]int64, 0, len(view.Posts))
 		for _, p := range view.Posts {
 			ids = append(ids, p.ID)
 		}
@@ -119,6 +119,7 @@ func TestMergeResumes(t *testing.T) {
 		all := s.number("SELECT count(*) FROM board_post_ids WHERE thread_id = ?", long)
 		old := s.number("SELECT count(*) FROM board_post_ids WHERE thread_id = ?", kept)
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		mod := s.actor("mod")
 		s.service.Moderation.Pause = cancel // after the first transaction
 		if _, err := s.service.Moderation.Merge(ctx, mod, kept, long, ""); !errors.Is(err, context.Canceled) {
@@ -336,4 +337,3 @@ func TestBulk(t *testing.T) {
 		s.exact()
 	})
 }
-

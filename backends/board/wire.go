@@ -85,7 +85,7 @@ func (s *Server) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *zap
 	return &jobs.Work{
 		Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin,
 		Moderation: s.Moderation,
-		Ready: s.Ready, Purge: s.Purge, Webhooks: webhooks, Mail: mailer, Logger: logger,
+		Ready:      s.Ready, Purge: s.Purge, Webhooks: webhooks, Mail: mailer, Logger: logger,
 	}
 }
 

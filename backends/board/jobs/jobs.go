@@ -94,6 +94,8 @@ func List(current func() *Work) []jobs.Job {
 		}),
 		job(JobNames, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Accounts.FillNames(ctx) }),
 		job(JobSearch, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Search.IndexPosts(ctx) }),
-		job(JobMerges, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Moderation.ResumeMerges(ctx) }),
+		job(JobMerges, time.Minute, func(ctx context.Context, w *Work) (int, error) {
+			return w.Moderation.ResumeMerges(ctx)
+		}),
 	}
 }

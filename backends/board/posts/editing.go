@@ -109,7 +109,8 @@ func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w writing, body co
 // editHeld found.
 func (s *Service) heldFor(a *rights.Actor, forum int64, bad bool) bool {
 	r := a.In(forum)
-	return a.User.Moderated || a.User.ModeratedUntil > s.Moment() || !r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
+	return a.User.Moderated || a.User.ModeratedUntil > s.Moment() ||
+		!r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
 // edit writes the new text of a post: it stores the former text as a revision, updates the search index, logs the

@@ -35,12 +35,12 @@ type choosePage struct {
 	Actions pages.Select
 
 	// These fields are set where the posts are those of a query.
-	Forums                 pages.Select
-	Words, Member          string
-	Forum                  int64
-	From, To               string // dates
-	Starts, Asked          bool
-	Query                  string // the parameters of the address
+	Forums        pages.Select
+	Words, Member string
+	Forum         int64
+	From, To      string // dates
+	Starts, Asked bool
+	Query         string // the parameters of the address
 }
 
 // actionsFor lists what can be done with posts of one thread, or with posts that were found.
@@ -267,15 +267,20 @@ func (c *call) carryOut(page chosenPage, ids []int64, forum int64) error {
 	if err != nil {
 		return c.ShowForm(err, "chosen", page.Question, page)
 	}
-	notice := "Done: " + itoa(int64(out.Done)) + "."
-	for i, r := range out.Refused {
-		if i == 3 {
-			notice += " And " + itoa(int64(len(out.Refused)-i)) + " more."
-			break
-		}
-		notice += " Not done in “" + kernel.Brief(r.Title) + "”: " + r.Why + "."
+	return c.Redirect(page.Back(), outcome(out))
+}
+
+// outcome tells what was done, and the first of what was not.
+func outcome(out moderation.Outcome) string {
+	const named = 3
+	said := []string{"Done: " + itoa(int64(out.Done)) + "."}
+	for _, r := range out.Refused[:min(len(out.Refused), named)] {
+		said = append(said, "Not done in “"+kernel.Brief(r.Title)+"”: "+r.Why+".")
 	}
-	return c.Redirect(page.Back(), notice)
+	if more := len(out.Refused) - named; more > 0 {
+		said = append(said, "And "+itoa(int64(more))+" more.")
+	}
+	return strings.Join(said, " ")
 }
 
 // threadAddress finds the number of a thread in its address.

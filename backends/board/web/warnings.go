@@ -122,10 +122,11 @@ func (c *call) saveRecord() error {
 	if page.Record == nil {
 		return pages.NotFound()
 	}
-	id, notice := c.Form.Number("id"), ""
+	id := c.Form.Number("id")
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
+	var notice string
 	switch c.Form.Text("do") {
 	case "withdraw":
 		err, notice = c.Warnings.Withdraw(c.Context(), c.actor, page.UserID, id), "The warning is withdrawn."
