@@ -151,11 +151,16 @@ func (s *Service) noteMove(
 	return s.rights.Logged(c, a, action, rights.ThreadMove, to.Forum, to.ID, post, detail)
 }
 
-// all moves posts by their ids, with the next numbers of the thread.
+// all moves posts by their ids, with the next numbers of the thread, and notes which numbers they had.
 func (t *transfer) all(ids []int64) error {
 	values := make([]any, len(ids))
 	for i, id := range ids {
 		values[i] = id
+	}
+	if _, err := t.c.Exec("INSERT INTO board_moved_posts (thread_id, number, post_id) SELECT thread_id, number, id"+
+		" FROM board_posts WHERE thread_id = ? AND id IN ("+kernel.Marks(len(values))+")",
+		append([]any{t.from.ID}, values...)...); err != nil {
+		return err
 	}
 	number := t.to.Next
 	t.to.Next += int64(len(ids))

@@ -19,6 +19,7 @@ type Reading struct {
 	Forum    content.ForumInfo
 	Above    []content.ForumInfo // the ancestors of the forum, from the root down
 	Posts    []PostView
+	Moved    []Elsewhere // posts that were moved from this part of the thread to another one
 	LastRead int64 // the last post that the actor has read
 	Told     bool  // whether the actor has an unseen notification of one of the posts
 	Mode     string
@@ -82,6 +83,9 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 			page.Posts = append(page.Posts, view)
 		}
 		if err := addAttachments(c, page.Posts); err != nil {
+			return err
+		}
+		if page.Moved, err = elsewhere(c, t, list, more); err != nil {
 			return err
 		}
 		if more {

@@ -42,6 +42,8 @@ func TestRegroupPages(t *testing.T) {
 			t.Errorf("a guest sees the post in a forum for members: %d at %s", p.StatusCode, p.Where())
 		}
 
+		mod.Get(at("/threads/%d", thread)).Want(200, at(`<a id="post-2" href="/posts/%d">#2</a>`, second))
+
 		// the posts go back
 		manage := mod.Get(at("/threads/%d/manage", thread)).Want(200)
 		manage.Send(at("/threads/%d/manage", thread), "do", "merge", "other", "no thread").Want(422, "There is no thread that you see by that number")
