@@ -319,7 +319,12 @@ func TestBulk(t *testing.T) {
 		if err != nil || out.Done != 3 || len(out.Refused) != 1 {
 			t.Errorf("deleted %+v: %v", out, err)
 		}
-		out, err = s.service.Moderation.Apply(t.Context(), mod, moderation.Bulk{Posts: append(newest, s.postOf("public held")), Do: moderation.Approve})
+		held := s.postOf("public held")
+		out, err = s.service.Moderation.Apply(t.Context(), mod, moderation.Bulk{Posts: []int64{held}, Do: moderation.Approve, Seen: map[int64]string{held: "of another text"}})
+		if err != nil || out.Done != 0 || len(out.Refused) != 1 {
+			t.Errorf("approved although it has changed: %+v: %v", out, err)
+		}
+		out, err = s.service.Moderation.Apply(t.Context(), mod, moderation.Bulk{Posts: append(newest, held), Do: moderation.Approve})
 		if err != nil || out.Done != 1 || len(out.Refused) != 3 {
 			t.Errorf("approved %+v: %v", out, err)
 		}

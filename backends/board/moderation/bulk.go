@@ -25,6 +25,8 @@ type Bulk struct {
 	Posts []int64 // at most AtOnce
 	Do    string
 	Forum int64 // for Move
+	// Seen has the Tag of each post as the moderator has seen it, by id. A post that has changed since is not approved.
+	Seen map[int64]string
 }
 
 // Outcome is the result of Apply.
@@ -80,7 +82,11 @@ func (s *Service) apply(ctx context.Context, a *rights.Actor, item Item, bulk Bu
 		}
 		return err
 	case Approve:
-		_, err := s.posts.Approve(ctx, a, item.Post.ID, posts.Decision{})
+		var decision posts.Decision
+		if seen := bulk.Seen[item.Post.ID]; seen != "" {
+			decision.Match = func(tag string) bool { return tag == seen }
+		}
+		_, err := s.posts.Approve(ctx, a, item.Post.ID, decision)
 		return err
 	case Lock:
 		return s.posts.Change(ctx, a, item.Thread.ID, posts.ThreadChange{Locked: &yes})

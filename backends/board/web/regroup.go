@@ -263,7 +263,9 @@ func (c *call) carryOut(page chosenPage, ids []int64, forum int64) error {
 		}
 		return c.Redirect("/posts/"+itoa(ids[0]), "The posts are moved.")
 	}
-	out, err := c.Moderation.Apply(c.Context(), c.actor, moderation.Bulk{Posts: ids, Do: page.Do, Forum: forum})
+	out, err := c.Moderation.Apply(c.Context(), c.actor, moderation.Bulk{
+		Posts: ids, Do: page.Do, Forum: forum, Seen: c.seen(),
+	})
 	if err != nil {
 		return c.ShowForm(err, "chosen", page.Question, page)
 	}
