@@ -106,8 +106,11 @@ func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, n
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	where, args := "id < ?", []any{before}
+	from, where, args := "board_post_ids", "id < ?", []any{before}
 	if q.Member != "" {
+		if c.Dialect() == store.SQLite {
+			from += " INDEXED BY board_post_ids_author"
+		}
 		where += " AND author_id = (SELECT id FROM board_users WHERE username_key = ?)"
 		args = append(args, text.Fold(q.Member))
 	}
@@ -122,7 +125,7 @@ func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, n
 	}
 	args = append([]any{q.From, to}, append(forums, append(args, looked)...)...)
 	err = c.All("SELECT id, visibility IN (0, 1) AND created_at >= ? AND created_at < ? AND forum_id IN ("+
-		kernel.Marks(len(forums))+") FROM board_post_ids WHERE "+where+" ORDER BY id DESC"+content.Limit(c.Dialect()), args,
+		kernel.Marks(len(forums))+") FROM "+from+" WHERE "+where+" ORDER BY id DESC"+content.Limit(c.Dialect()), args,
 		func(r store.Row) error {
 			var p row
 			err := r.Scan(&p.id, &p.fits)

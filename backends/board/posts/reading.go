@@ -20,8 +20,8 @@ type Reading struct {
 	Above    []content.ForumInfo // the ancestors of the forum, from the root down
 	Posts    []PostView
 	Moved    []Elsewhere // posts that were moved from this part of the thread to another one
-	LastRead int64 // the last post that the actor has read
-	Told     bool  // whether the actor has an unseen notification of one of the posts
+	LastRead int64       // the last post that the actor has read
+	Told     bool        // whether the actor has an unseen notification of one of the posts
 	Mode     string
 	Can      ThreadCan
 	// Before and After are the ids after which the posts of the previous and of the next page begin. They are nil
