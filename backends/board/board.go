@@ -19,10 +19,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -41,6 +43,8 @@ type Server struct {
 	Accounts    *accounts.Service
 	Mails       *mails.Service
 	Admin       *admin.Service
+	Moderation  *moderation.Service
+	Warnings    *warnings.Service
 
 	seeds  *seed.Service
 	kernel *kernel.Server

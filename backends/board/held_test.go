@@ -22,7 +22,7 @@ func TestTitleHeld(t *testing.T) {
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold'), ('darn', '', 'replace'), ('grow', '" + strings.Repeat("x", 100) + "', 'replace')")
 		start := func(as, title string) (thread string) {
 			t.Helper()
-			made := data[api.Created](s.do(as, "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"`+title+`","message":"About `+title+`"}`).want(201))
+			made := data[api.Created](s.do(as, "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"`+title+`","message":"About `+title+path(" %d", s.number("SELECT count(*) FROM board_posts"))+`"}`).want(201))
 			return path("/threads/%d", made.ID)
 		}
 		title := func(as, thread, title string) *answer {

@@ -17,10 +17,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
 	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
@@ -59,6 +61,8 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	s.Posts = posts.New(k, posts.Options{
 		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Views: common.views,
 	})
+	s.Moderation = moderation.New(k, moderation.Options{Rights: s.Rights, Search: s.Search, Posts: s.Posts})
+	s.Warnings = warnings.New(k, s.Rights)
 	s.Accounts = accounts.New(k, accounts.Options{Rights: s.Rights, Tokens: common.tokens})
 	s.Mails = mails.New(k, s.Rights)
 	s.Admin = admin.New(k, admin.Options{Rights: s.Rights, Posts: s.Posts, Accounts: s.Accounts})
@@ -70,7 +74,8 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 	return web.New(s.kernel, web.Rooms{
 		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts,
-		Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready,
+		Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Moderation: s.Moderation,
+		Warnings: s.Warnings, Ready: s.Ready,
 	}, options, logger)
 }
 
@@ -79,7 +84,8 @@ func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 func (s *Server) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *zap.Logger) *jobs.Work {
 	return &jobs.Work{
 		Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin,
-		Ready: s.Ready, Purge: s.Purge, Webhooks: webhooks, Mail: mailer, Logger: logger,
+		Moderation: s.Moderation,
+		Ready:      s.Ready, Purge: s.Purge, Webhooks: webhooks, Mail: mailer, Logger: logger,
 	}
 }
 

@@ -38,14 +38,15 @@ type LogQuery struct {
 
 // LogActions lists the actions that the log can have.
 var LogActions = []string{
-	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.reject", "post.restore",
+	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.move", "post.reject", "post.restore",
 	"reply.post", "report.close", "report.create",
-	"thread.edit", "thread.lock", "thread.move", "thread.post", "thread.stick",
+	"thread.edit", "thread.lock", "thread.merge", "thread.move", "thread.post", "thread.split", "thread.stick",
 	"filter.add", "filter.delete", "forum.create", "forum.delete", "forum.edit", "forum.look", "forum.rights",
 	"forum.shift",
 	"group.create", "group.delete", "group.edit",
 	"member.approve", "member.ban", "member.delete", "member.groups", "member.moderate", "member.password",
-	"member.suspend", "member.unban",
+	"member.suspend", "member.unban", "member.unwarn", "member.warn",
+	"note.add", "note.delete",
 	"moderator.remove", "moderator.set", "offline.look", "prefix.create", "prefix.delete", "prefix.edit",
 	"settings.change", "token.issue", "token.revoke",
 	"webhook.add", "webhook.delete", "webhook.enable", "webhook.rotate", "webhook.test",

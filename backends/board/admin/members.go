@@ -273,7 +273,7 @@ func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) e
 		_, err := c.Exec("UPDATE board_users"+
 			" SET state = 'deleted', username_key = ?, email = '', email_key = NULL, email_confirmed = 0, email_asked = '',"+
 			" password_hash = '', title = '', bio = '', time_zone = 'UTC',"+
-			" last_active_at = NULL, banned_until = NULL, suspended_until = NULL WHERE id = ?", key, id)
+			" last_active_at = NULL, banned_until = NULL, suspended_until = NULL, moderated_until = 0 WHERE id = ?", key, id)
 		if err != nil {
 			return "", err
 		}
@@ -284,7 +284,7 @@ func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) e
 		for _, table := range []string{
 			"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads",
 			"board_forum_reads", "board_mails", "board_links",
-			"board_identities", "board_idempotency", "board_forum_floods",
+			"board_identities", "board_idempotency", "board_forum_floods", "board_warnings", "board_member_notes",
 		} {
 			if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id = ?", id); err != nil {
 				return "", err

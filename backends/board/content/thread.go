@@ -200,7 +200,7 @@ func SeenThread(a *rights.Actor, r store.Row) (*Thread, error) {
 	if err != nil {
 		return nil, kernel.OrNotFound(err)
 	}
-	if !a.Sees(t.Forum, t.Author, t.Author, t.Visibility) {
+	if t.Visibility == rights.Gone || !a.Sees(t.Forum, t.Author, t.Author, t.Visibility) {
 		return nil, kernel.NotFound()
 	}
 	return t, nil

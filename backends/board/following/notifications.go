@@ -14,6 +14,9 @@ import (
 // KeepNotifications is how long notifications are kept.
 const KeepNotifications = 90 * 24 * time.Hour
 
+// KindWarning is the kind of a notification of a warning for a post.
+const KindWarning = "warning"
+
 // Notification tells a member about a post.
 type Notification struct {
 	ID           int64
@@ -59,13 +62,17 @@ func (s *Service) Notifications(
 				}
 				last = n.ID
 				t, _, err := content.PostByID(c, a, n.Post, "")
+				if kernel.NotFoundErr(err) && n.Kind == KindWarning {
+					list = append(list, n) // the member is told of it although the post is deleted
+					continue
+				}
 				if kernel.NotFoundErr(err) {
 					continue
 				}
 				if err != nil {
 					return err
 				}
-				n.Title = t.Title
+				n.Title, n.Thread = t.Title, t.ID // the post may have been moved
 				list = append(list, n)
 			}
 			if len(batch) < notificationBatch {
@@ -108,13 +115,14 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		n = 0
-		return c.All("SELECT t.forum_id, COALESCE(t.author_id, 0), t.visibility, COALESCE(i.author_id, 0), i.visibility FROM"+
-			" (SELECT post_id, thread_id, read_at FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
-			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = w.thread_id WHERE w.read_at IS NULL",
+		return c.All("SELECT t.forum_id, COALESCE(t.author_id, 0), t.visibility, COALESCE(i.author_id, 0), i.visibility, w.kind FROM"+
+			" (SELECT post_id, kind, read_at FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
+			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = i.thread_id WHERE w.read_at IS NULL",
 			[]any{a.ID(), maxUnseen}, func(r store.Row) error {
 				var forum, owner, thread, author, post int64
-				err := r.Scan(&forum, &owner, &thread, &author, &post)
-				if a.Sees(forum, owner, owner, thread) && a.Sees(forum, owner, author, post) {
+				var kind string
+				err := r.Scan(&forum, &owner, &thread, &author, &post, &kind)
+				if kind == KindWarning || a.Sees(forum, owner, owner, thread) && a.Sees(forum, owner, author, post) {
 					n++
 				}
 				return err

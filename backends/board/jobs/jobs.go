@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
@@ -28,6 +29,7 @@ const (
 	JobArchive     = "archive"
 	JobNames       = "names"
 	JobSearch      = "search"
+	JobMerges      = "merges"
 )
 
 // Work has what the jobs work on and work with. All fields are required.
@@ -38,6 +40,7 @@ type Work struct {
 	Accounts    *accounts.Service
 	Mails       *mails.Service
 	Admin       *admin.Service
+	Moderation  *moderation.Service
 	// Ready prepares the board. It is called before every run.
 	Ready func(ctx context.Context) error
 	// Purge deletes what is old and returns the number of deleted rows.
@@ -91,5 +94,8 @@ func List(current func() *Work) []jobs.Job {
 		}),
 		job(JobNames, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Accounts.FillNames(ctx) }),
 		job(JobSearch, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Search.IndexPosts(ctx) }),
+		job(JobMerges, time.Minute, func(ctx context.Context, w *Work) (int, error) {
+			return w.Moderation.ResumeMerges(ctx)
+		}),
 	}
 }

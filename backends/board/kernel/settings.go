@@ -49,6 +49,12 @@ type Settings struct {
 	HoldFirst      int64 // so many first posts of each member are held
 	NewMemberPosts int64 // a member with fewer visible posts counts as new
 	NewMemberLinks int64 // a post of a new member with more links is held
+	NewMemberTwice int64 // a post of a new member with the text of one of so many last posts is held; 0: none
+
+	WarningDays        int64 // for which a warning counts, where the moderator says nothing else
+	WarningHold        int64 // points from which all posts of a member are held; 0: never
+	WarningSuspend     int64 // points from which a member is suspended; 0: never
+	WarningSuspendDays int64
 
 	Flood           bool
 	FloodPosts      int64 // allowed at once
@@ -78,7 +84,8 @@ func DefaultSettings(o Options) Settings {
 		TitleLeast: 3, TitleMost: 120, MessageLeast: 2, MessageMost: 30_000, WordsMost: 5_000, DuplicateSeconds: 60,
 		EditGraceSeconds: 300,
 		ConfirmMail:      true, FormSeconds: 3, NetworkMembers: 20,
-		HoldFirst: o.HoldFirst, NewMemberPosts: 3, NewMemberLinks: 2,
+		HoldFirst: o.HoldFirst, NewMemberPosts: 3, NewMemberLinks: 2, NewMemberTwice: 200,
+		WarningDays: 90, WarningHold: 3, WarningSuspend: 6, WarningSuspendDays: 7,
 		Flood: !o.NoFlood, FloodPosts: 5, FloodSeconds: 15, NewFloodPosts: 2, NewFloodSeconds: 60, EditsPerMinute: 10,
 		ThreadsPerHour: 10, PostsPerHour: 60,
 		TokensMost: 10, TokenDays: 90,
@@ -154,8 +161,8 @@ func (s *Setting) Put(settings *Settings, value string) error {
 
 // AllSettings describes all settings, in the order in which the form shows them.
 func AllSettings() []Setting {
-	const general, joining, texts, newcomers, flood, tokens, files = "Board", "Joining", "Texts", "New members",
-		"Flood control", "Tokens", "Attachments"
+	const general, joining, texts, newcomers, warnings, flood, tokens, files = "Board", "Joining", "Texts", "New members",
+		"Warnings", "Flood control", "Tokens", "Attachments"
 	number := func(section, name, label, hint string, least, most int64, of func(*Settings) *int64) Setting {
 		return Setting{
 			Name: name, Section: section, Label: label, Hint: hint, Kind: KindNumber, Least: least, Most: most,
@@ -239,6 +246,20 @@ func AllSettings() []Setting {
 			0, 1000, func(s *Settings) *int64 { return &s.NewMemberPosts }),
 		number(newcomers, "new_member_links", "Links of a new member", "More of them hold the post.",
 			0, 100, func(s *Settings) *int64 { return &s.NewMemberLinks }),
+
+		number(newcomers, "new_member_twice", "Same text by a new member",
+			"Held where one of so many last posts of the board has it; 0: not held. Texts below 20 characters do not count.",
+			0, 1000, func(s *Settings) *int64 { return &s.NewMemberTwice }),
+
+		number(warnings, "warning_days", "Days a warning counts", "What the form of a warning begins with; 0: for ever.",
+			0, 3650, func(s *Settings) *int64 { return &s.WarningDays }),
+		number(warnings, "warning_hold", "Points that hold posts", "Every post of the member waits for approval; 0: never."+
+			" Applies with the member's next warning.",
+			0, 1000, func(s *Settings) *int64 { return &s.WarningHold }),
+		number(warnings, "warning_suspend", "Points that suspend", "The member may read but not write; 0: never.",
+			0, 1000, func(s *Settings) *int64 { return &s.WarningSuspend }),
+		number(warnings, "warning_suspend_days", "Days of a suspension", "",
+			1, 3650, func(s *Settings) *int64 { return &s.WarningSuspendDays }),
 
 		flag(flood, "flood", "Flood control", "", func(s *Settings) *bool { return &s.Flood }),
 		number(flood, "flood_posts", "Posts at once", "", 1, 1000, func(s *Settings) *int64 { return &s.FloodPosts }),

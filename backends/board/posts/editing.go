@@ -73,7 +73,7 @@ func (s *Service) Edit(
 		if err != nil {
 			return err
 		}
-		done.Held = p.Visibility == rights.Visible && heldFor(a, f.ID, bad)
+		done.Held = p.Visibility == rights.Visible && s.heldFor(a, f.ID, bad)
 		if err := s.edit(c, a, f, t, p, w, reason, right, done.Held); err != nil {
 			return err
 		}
@@ -107,9 +107,10 @@ func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w writing, body co
 
 // heldFor reports whether a change by the actor must wait for approval. bad tells that the text calls for it, as
 // editHeld found.
-func heldFor(a *rights.Actor, forum int64, bad bool) bool {
+func (s *Service) heldFor(a *rights.Actor, forum int64, bad bool) bool {
 	r := a.In(forum)
-	return a.User.Moderated || !r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
+	return a.User.Moderated || a.User.ModeratedUntil > s.Moment() ||
+		!r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
 // edit writes the new text of a post: it stores the former text as a revision, updates the search index, logs the

@@ -211,7 +211,7 @@ func (s *Service) attached(c store.Conn, a *rights.Actor, at place, action, name
 	if err := s.Hooks.Emit(c, kernel.TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
-	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, false) {
+	if p.Visibility != rights.Visible || !s.heldFor(a, t.Forum, false) {
 		return nil
 	}
 	return s.settle(c, t, p, rights.Unapproved, heldByEdit)

@@ -46,7 +46,7 @@ func (s *Service) lookAtThread(c store.Conn, a *rights.Actor, id int64) (*look, 
 		" ORDER BY id DESC LIMIT 20) i"+
 		" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.thread_id = ? AND i.created_at > ?",
 		a.ID(), id, s.Moment().Add(-time.Duration(a.Rights.Settings.DuplicateSeconds)*time.Second))
-	if err := at.ask(c, a, &q, "thread", id); err != nil {
+	if err := s.ask(at, c, a, &q, "thread", id); err != nil {
 		return nil, err
 	}
 	return at, content.SeesForum(a, at.thread.Forum)
@@ -60,7 +60,7 @@ func (s *Service) lookAtForum(c store.Conn, a *rights.Actor, id int64) (*look, e
 	at := new(look)
 	var q store.Questions
 	q.Row(at.scanForum, content.ForumByID, id)
-	return at, at.ask(c, a, &q, "forum", id)
+	return at, s.ask(at, c, a, &q, "forum", id)
 }
 
 func (at *look) scanForum(r store.Row) (err error) {
@@ -70,7 +70,7 @@ func (at *look) scanForum(r store.Row) (err error) {
 
 // ask adds the questions that threads and replies have in common, about followers and the author, and sends them
 // all.
-func (at *look) ask(c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64) error {
+func (s *Service) ask(at *look, c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64) error {
 	q.Row(func(r store.Row) error { return r.Scan(&at.followed) },
 		"SELECT EXISTS (SELECT 1 FROM board_subscriptions WHERE target = ? AND target_id = ? AND mode <> 'none'"+
 			" AND user_id <> ?)", target, id, a.ID())
@@ -78,8 +78,8 @@ func (at *look) ask(c store.Conn, a *rights.Actor, q *store.Questions, target st
 	q.Row(func(r store.Row) error {
 		at.missing = r.Scan(&at.full[0], &at.full[1], &at.full[2], &at.posts, &at.moderated)
 		return nil
-	}, "SELECT flood_posts, hourly_threads, hourly_posts, post_count, moderated FROM board_users WHERE id = ?"+
-		c.Lock(), a.ID())
+	}, "SELECT flood_posts, hourly_threads, hourly_posts, post_count,"+
+		" CASE WHEN moderated_until > ? THEN 1 ELSE moderated END FROM board_users WHERE id = ?"+c.Lock(), s.Moment(), a.ID())
 	if a.Rights.Settings.Flood && a.Rights.PerDay > 0 {
 		q.Row(func(r store.Row) error { return r.Scan(&at.oldest) },
 			"SELECT COALESCE((SELECT created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?), 0)",

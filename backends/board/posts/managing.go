@@ -177,7 +177,7 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 	if err := search.Index(c, p.ID, true, title, p.Message); err != nil {
 		return err
 	}
-	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, a.Rights.Access.Words.Holds(given) ||
+	if p.Visibility != rights.Visible || !s.heldFor(a, t.Forum, a.Rights.Access.Words.Holds(given) ||
 		a.Rights.Access.Words.Holds(title)) {
 		return nil
 	}
@@ -191,6 +191,7 @@ func move(c store.Conn, t *content.Thread, to int64) error {
 		return err
 	}
 	for _, statement := range []string{
+		"UPDATE board_threads SET forum_id = ? WHERE id IN (SELECT thread_id FROM board_merged_threads WHERE into_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
 		// for the moderators of the new forum

@@ -3,7 +3,6 @@ package posts
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -64,7 +63,7 @@ func (s *Service) shift(
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := lastOfThread(c, t); err != nil {
+	if err := content.LastOfThread(c, t); err != nil {
 		return 0, 0, err
 	}
 	return threads, posts, s.emitSettled(c, t, p, from, reason)
@@ -92,25 +91,6 @@ func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64)
 		return 0, err
 	}
 	return shown, content.CountPosts(c, p.Author, t.Forum, shown)
-}
-
-// lastOfThread sets the last post of a thread to its last visible post, or to its first post if none is visible.
-func lastOfThread(c store.Conn, t *content.Thread) error {
-	var id int64
-	var at kernel.Moment
-	var name string
-	err := c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0"+
-		" ORDER BY p.id DESC LIMIT 1", t.ID).Scan(&id, &at, &name)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? ORDER BY p.id LIMIT 1",
-			t.ID).Scan(&id, &at, &name)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = c.Exec("UPDATE board_threads SET last_post_id = ?, last_post_at = ?, last_poster_name = ? WHERE id = ?",
-		id, at, name, t.ID)
-	return err
 }
 
 // Delete hides a post, and with a first post its thread. It returns an error if the post is not the version that

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -262,7 +263,9 @@ func (s *Service) author(c store.Conn, a *rights.Actor, at *look, body composed)
 	}
 	if at.moderated {
 		w.hold(0, "author_moderated")
-	} else if why := heldBecause(a, f, w, at.posts, starts, body.held); why != "" {
+	} else if why, err := s.heldBecause(c, a, f, w, at.posts, starts, body.held); err != nil {
+		return w, err
+	} else if why != "" {
 		w.hold(a.In(f.ID).Mask, why)
 	}
 	return w, nil
@@ -314,7 +317,9 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.
 
 // heldBecause returns the reason why a post goes into the queue if its author may not bypass that, or an empty
 // string if it does not go there.
-func heldBecause(a *rights.Actor, f *content.Forum, w writing, posts int64, starts, bad bool) string {
+func (s *Service) heldBecause(
+	c store.Conn, a *rights.Actor, f *content.Forum, w writing, posts int64, starts, bad bool,
+) (string, error) {
 	r, set := a.In(f.ID), a.Rights.Settings
 	restricted := rights.ReplyNeedsApproval
 	if starts {
@@ -322,17 +327,37 @@ func heldBecause(a *rights.Actor, f *content.Forum, w writing, posts int64, star
 	}
 	switch {
 	case starts && f.ModerateThreads, !starts && f.ModeratePosts:
-		return "forum_moderated"
+		return "forum_moderated", nil
 	case r.Restrict.Has(restricted):
-		return "group_moderated"
+		return "group_moderated", nil
 	case posts < set.HoldFirst:
-		return "first_posts"
+		return "first_posts", nil
 	case posts < set.NewMemberPosts && int64(text.Links(w.text)) > set.NewMemberLinks:
-		return "links"
+		return "links", nil
 	case bad:
-		return "word_filter"
+		return "word_filter", nil
+	case posts >= set.NewMemberPosts || r.Mask.Has(rights.ModerationBypass):
+		return "", nil
 	}
-	return ""
+	twice, err := postedTwice(c, w, set.NewMemberTwice)
+	if err != nil || !twice {
+		return "", err
+	}
+	return "duplicate", nil
+}
+
+// shortText is the number of characters below which many people write the same, such as a thank you.
+const shortText = 20
+
+// postedTwice reports whether one of the last posts of the board, in any forum, has the text of a new post.
+func postedTwice(c store.Conn, w writing, last int64) (twice bool, err error) {
+	if last == 0 || utf8.RuneCountInString(w.text) < shortText {
+		return false, nil
+	}
+	err = c.Row("SELECT EXISTS (SELECT 1 FROM (SELECT id, thread_id FROM board_post_ids ORDER BY id DESC"+
+		content.Limit(c.Dialect())+") i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id"+
+		" WHERE p.body_hash = ?)", last, w.hash).Scan(&twice)
+	return twice, err
 }
 
 // BodyHash returns a hash of a text, by which the same text is recognized.

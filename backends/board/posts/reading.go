@@ -19,8 +19,9 @@ type Reading struct {
 	Forum    content.ForumInfo
 	Above    []content.ForumInfo // the ancestors of the forum, from the root down
 	Posts    []PostView
-	LastRead int64 // the last post that the actor has read
-	Told     bool  // whether the actor has an unseen notification of one of the posts
+	Moved    []Elsewhere // posts that were moved from this part of the thread to another one
+	LastRead int64       // the last post that the actor has read
+	Told     bool        // whether the actor has an unseen notification of one of the posts
 	Mode     string
 	Can      ThreadCan
 	// Before and After are the ids after which the posts of the previous and of the next page begin. They are nil
@@ -33,7 +34,7 @@ type PostView struct {
 	content.PostInfo
 	New                                             bool
 	Edit, Delete, Restore, Approve, Report, History bool
-	Attach                                          bool
+	Attach, Warn                                    bool
 	Attachments                                     []attachments.Attachment
 }
 
@@ -84,6 +85,9 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		if err := addAttachments(c, page.Posts); err != nil {
 			return err
 		}
+		if page.Moved, err = elsewhere(c, t, list, more); err != nil {
+			return err
+		}
 		if more {
 			page.After = &list[len(list)-1].ID
 		}
@@ -124,6 +128,7 @@ func (s *Service) viewPostFor(
 	view.Restore = a.Has(t.Forum, rights.PostRestore) && p.Visibility == rights.Deleted && !suspended
 	view.Approve = a.Has(t.Forum, rights.ContentApprove) && p.Visibility == rights.Unapproved && !suspended
 	view.Report = a.User != nil && a.May(rights.ReportCreate) && !a.Owns(p.Author) && !suspended
+	view.Warn = a.Has(t.Forum, rights.ContentApprove) && p.Author != 0 && !a.Owns(p.Author) && !suspended
 	view.History = p.Edits > 0 && (a.Owns(p.Author) || a.Has(t.Forum, rights.PostEditOthers))
 	return view
 }

@@ -27,6 +27,7 @@ type User struct {
 	BannedUntil    kernel.Moment
 	SuspendedUntil kernel.Moment
 	Moderated      bool
+	ModeratedUntil kernel.Moment // because of warnings
 	PostCount      int64
 	JoinedAt       kernel.Moment
 	Title, Bio     string
@@ -140,14 +141,14 @@ func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 
 // UserColumns lists the columns of board_users u that ScanUser reads.
 const UserColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0)," +
-	" u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone"
+	" u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone, u.moderated_until"
 
 // ScanUser reads a member from the UserColumns of a row, and the columns after them into more.
 func ScanUser(r store.Row, more ...any) (*User, error) {
 	u := new(User)
 	return u, r.Scan(append([]any{
 		&u.ID, &u.Name, &u.State, &u.BannedUntil, &u.SuspendedUntil, &u.Moderated, &u.PostCount,
-		&u.JoinedAt, &u.Title, &u.Bio, &u.TimeZone,
+		&u.JoinedAt, &u.Title, &u.Bio, &u.TimeZone, &u.ModeratedUntil,
 	}, more...)...)
 }
 

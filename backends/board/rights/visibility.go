@@ -59,7 +59,9 @@ const (
 	Visible int64 = iota
 	Unapproved
 	Deleted
+	// Gone is the visibility of a thread that was merged into another one. Nobody sees it.
+	Gone
 )
 
-// VisibilityNames holds the names of the visibilities, indexed by their numbers.
+// VisibilityNames holds the names of the visibilities, indexed by their numbers, except Gone.
 var VisibilityNames = [...]string{"visible", "unapproved", "deleted"}

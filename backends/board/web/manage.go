@@ -13,6 +13,8 @@ type manageForm struct {
 	Title  string
 	Prefix int64
 	Target int64
+	Other  string // the thread to merge with
+	Kept   string // the title after that
 }
 
 func (c *call) manageForm() (*manageForm, error) {
@@ -59,6 +61,8 @@ func (c *call) change() error {
 		change.Title = &form.Title
 		form.Prefix = c.Form.Number("prefixId")
 		change.Prefix = &form.Prefix
+	case "merge":
+		return c.merge(form)
 	case "move":
 		form.Target = c.Form.Number("forumId")
 		change.Forum, notice = &form.Target, "The thread is moved."
@@ -72,6 +76,16 @@ func (c *call) change() error {
 		return c.ShowForm(err, "manage", "Manage thread", form)
 	}
 	return c.Redirect("/threads/"+itoa(form.Thread.ID), notice)
+}
+
+// merge merges the thread with the one that the form names.
+func (c *call) merge(form *manageForm) error {
+	form.Other, form.Kept = c.Form.Text("other"), c.Form.Text("kept")
+	kept, err := c.Moderation.Merge(c.Context(), c.actor, form.Thread.ID, threadNumber(form.Other), form.Kept)
+	if err != nil {
+		return c.ShowForm(err, "manage", "Manage thread", form)
+	}
+	return c.Redirect("/threads/"+itoa(kept), "The threads are merged.")
 }
 
 func (c *call) subscribe() error {

@@ -17,6 +17,9 @@ import (
 var moderationRoutes = append(logList.Pages(), []page{
 	{Method: get, Path: "/moderation", Serve: (*call).queue},
 	{Method: post, Path: "/moderation", Serve: (*call).settle},
+	{Method: get, Path: "/moderation/find", Serve: (*call).find},
+	{Method: post, Path: "/moderation/chosen", Serve: (*call).chosen},
+	{Method: get, Path: "/threads/{threadId}/choose", Serve: (*call).choose},
 	{Method: get, Path: "/moderation/reports", Serve: (*call).reports},
 	{Method: post, Path: "/moderation/reports", Serve: (*call).closeReport},
 }...)
@@ -26,6 +29,7 @@ var moderationTabs = resource.Tabs{
 	Links: []resource.Target{
 		{Label: "Held posts", Path: "/moderation"},
 		{Label: "Reports", Path: "/moderation/reports"},
+		{Label: "Find posts", Path: "/moderation/find"},
 		{Label: "Log", Path: "/moderation/log"},
 	},
 }
@@ -106,6 +110,7 @@ var heldBecause = map[string]string{
 	"group_moderated":  "the member's group is held",
 	"first_posts":      "one of the member's first posts",
 	"links":            "many links from a new member",
+	"duplicate":        "a new member repeats the text of another post",
 	"word_filter":      "a word of the word filter",
 	"edit":             "changed after it was visible",
 	"seeded":           "came in with a fixture",

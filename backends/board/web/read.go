@@ -101,7 +101,7 @@ func (c *call) thread() error {
 	}
 	reading, err := c.Posts.ReadThread(c.Context(), c.actor, id, after, postsPerPage)
 	if err != nil {
-		return err
+		return c.mergedThread(err, id)
 	}
 	if len(reading.Posts) == 0 && after > 0 {
 		return c.Redirect("/threads/"+itoa(id)+"/last", "")
@@ -144,19 +144,19 @@ func (c *call) toPost(id int64) error {
 func (c *call) permalink() error { return c.toPost(c.ID("postId")) }
 
 func (c *call) firstUnread() error {
-	return c.toPlace(c.Posts.FirstUnread(c.Context(), c.actor, c.ID("threadId"), postsPerPage))
+	place, err := c.Posts.FirstUnread(c.Context(), c.actor, c.ID("threadId"), postsPerPage)
+	if err != nil {
+		return c.mergedThread(err, c.ID("threadId"))
+	}
+	return c.toPlace(place, nil)
 }
 
 func (c *call) lastPage() error {
-	return c.toPlace(c.Posts.LastPlace(c.Context(), c.actor, c.ID("threadId"), postsPerPage))
-}
-
-func (c *call) member() error {
-	user, err := c.Accounts.Profile(c.Context(), c.actor, c.ID("userId"))
+	place, err := c.Posts.LastPlace(c.Context(), c.actor, c.ID("threadId"), postsPerPage)
 	if err != nil {
-		return err
+		return c.mergedThread(err, c.ID("threadId"))
 	}
-	return c.Show("member", user.Name, api.Member(user))
+	return c.toPlace(place, nil)
 }
 
 // searchPage shows a query and the posts that were found.

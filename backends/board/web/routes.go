@@ -60,9 +60,12 @@ var routes = slices.Concat([]page{
 	{Method: post, Path: "/posts/{postId}/restore", Serve: (*call).restorePost},
 	{Method: get, Path: "/posts/{postId}/report", Serve: (*call).askReport},
 	{Method: post, Path: "/posts/{postId}/report", Serve: (*call).report},
+	{Method: get, Path: "/posts/{postId}/warn", Serve: (*call).askWarn},
+	{Method: post, Path: "/posts/{postId}/warn", Serve: (*call).warn},
 
 	{Method: get, Path: "/search", Admit: guests, Serve: (*call).search},
 	{Method: get, Path: "/members/{userId}", Admit: guests, Serve: (*call).member},
+	{Method: post, Path: "/members/{userId}/record", Serve: (*call).saveRecord},
 
 	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
 	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login, Else: (*call).loginMeanwhile},
@@ -91,6 +94,7 @@ var routes = slices.Concat([]page{
 	{Method: post, Path: "/account/tokens", Serve: (*call).issueToken},
 	{Method: post, Path: "/account/tokens/{tokenId}/revoke", Serve: (*call).revokeToken},
 	{Method: get, Path: "/account/subscriptions", Serve: (*call).subscriptions},
+	{Method: get, Path: "/account/warnings", Serve: (*call).ownWarnings},
 	{Method: get, Path: "/account/notifications", Serve: (*call).notifications},
 	{Method: post, Path: "/account/notifications", Serve: (*call).readNotifications},
 }, moderationRoutes, adminRoutes, attachmentRoutes)

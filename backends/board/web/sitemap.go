@@ -24,8 +24,9 @@ const sitemapsAtOnce = 2
 var forRobots = []string{
 	"/login", "/register", "/forgot", "/reset", "/email", "/confirm", "/unsubscribe", "/account", "/members/",
 	"/moderation", "/admin", "/search", "/memberlist.php",
-	kernel.Mount + "/", "/forums/*/new", "/threads/*/reply", "/threads/*/manage", "/threads/*/unread", "/threads/*/last",
-	"/threads/*/posts/", "/posts/*/report",
+	kernel.Mount + "/", "/forums/*/new", "/threads/*/reply", "/threads/*/manage", "/threads/*/choose",
+	"/threads/*/unread", "/threads/*/last",
+	"/threads/*/posts/", "/posts/*/report", "/posts/*/warn",
 }
 
 // open reports whether guests can read anything.

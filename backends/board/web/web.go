@@ -20,9 +20,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
@@ -86,6 +88,8 @@ type Rooms struct {
 	Accounts    *accounts.Service
 	Mails       *mails.Service
 	Admin       *admin.Service
+	Moderation  *moderation.Service
+	Warnings    *warnings.Service
 	// Ready prepares the board before a page is served.
 	Ready func(ctx context.Context) error
 }

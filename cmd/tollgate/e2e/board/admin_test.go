@@ -14,7 +14,8 @@ const boardPeople = `{
 "users": [
 	{"name": "ada", "password": "correct horse", "groups": ["registered", "administrators"]},
 	{"name": "mod", "password": "correct horse", "groups": ["registered", "moderators"]},
-	{"name": "bob", "password": "correct horse"}
+	{"name": "bob", "password": "correct horse"},
+	{"name": "eve", "password": "correct horse"}
 ],
 "threads": [{"forum": "discussion", "title": "A thread", "posts": [
 	{"author": "bob", "message": "the start"},
@@ -22,6 +23,11 @@ const boardPeople = `{
 	{"author": "bob", "message": "the second held post", "visibility": "unapproved"},
 	{"author": "bob", "message": "the third held post", "visibility": "unapproved"},
 	{"author": "bob", "message": "the fourth held post", "visibility": "unapproved"}
+]}, {"forum": "discussion", "title": "Boats", "posts": [
+	{"author": "bob", "message": "a thread about boats"},
+	{"author": "eve", "message": "my boat is red"},
+	{"author": "eve", "message": "and it is long"},
+	{"author": "bob", "message": "boats are fine"}
 ]}],
 "tokens": [{"user": "bob", "name": "laptop"}]
 }`

@@ -104,7 +104,70 @@ inBrowser('a moderator approves a held post', plain, async (guest, context) => {
   assert.equal(await moderator.getByRole('row').filter({ hasText: 'nothing new' }).count(), 2);
 });
 
-const pages = ['/moderation', '/moderation/reports', '/moderation/log', '/admin', '/admin/settings', '/admin/forums', '/admin/forums/2', '/admin/forums/2/rights', '/admin/forums/new',
+inBrowser('a moderator warns a member, splits posts off, merges threads and deletes what was found', plain, async (_, context) => {
+  const moderator = await signIn(context, 'mod', { viewport: { width: 360, height: 740 } });
+  const sound = async () => {
+    assert.deepEqual(await defects(moderator), [], moderator.url());
+    assert.deepEqual(await faint(moderator), [], moderator.url());
+    assert.ok(await moderator.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), `${moderator.url()} is too wide`);
+    if (shots) await moderator.screenshot({ path: `${shots}/moderator-${++shot}.png`, fullPage: true });
+  };
+  let shot = 0;
+  const said = (text) => moderator.getByRole('status').getByText(text).waitFor();
+
+  await open(moderator, '/threads/2');
+  await moderator.getByRole('link', { name: 'Warn the author of post 2' }).click();
+  await moderator.getByLabel('Reason').fill('off topic');
+  await sound();
+  await button(moderator, 'Warn').click();
+  await said('The member is warned.');
+  await moderator.getByLabel('New note').fill('writes about boats everywhere');
+  await button(moderator, 'Save note').click();
+  await said('The note is saved.');
+  await sound();
+
+  const member = await signIn(context, 'eve');
+  await member.getByRole('link', { name: 'Notifications 1 new' }).click();
+  await link(member, 'warned you').click();
+  await member.getByText('off topic').waitFor();
+  assert.deepEqual(await defects(member), []);
+
+  await open(moderator, '/threads/2/manage');
+  await sound();
+  await link(moderator, 'Choose posts to split off, move or delete').click();
+  await moderator.getByRole('checkbox', { name: '#2' }).check();
+  await moderator.getByRole('checkbox', { name: '#3' }).check();
+  await sound();
+  await button(moderator, 'Continue').click();
+  await moderator.getByLabel('Title').fill('About boats');
+  await sound();
+  await button(moderator, 'Split').click();
+  await said('The posts are a thread of their own.');
+  assert.equal(await moderator.locator('article').count(), 2);
+  const split = moderator.url();
+  await link(moderator, 'Manage thread').click();
+  await moderator.getByLabel('Other thread').fill(`${url}/threads/2`);
+  await button(moderator, 'Merge').click();
+  await said('The threads are merged.');
+  assert.equal(await moderator.locator('article').count(), 4);
+  await open(moderator, new URL(split).pathname);
+  assert.match(moderator.url(), /[/]threads[/]2-boats.*#post-5$/); // what was the first post there
+
+  await link(moderator, 'Moderation').click();
+  await link(moderator, 'Find posts').click();
+  await moderator.getByLabel('Member').fill('eve');
+  await button(moderator, 'Find').click();
+  for (const box of await moderator.getByRole('checkbox', { name: '#' }).all()) await box.check();
+  await moderator.getByLabel('What to do').selectOption('delete');
+  await sound();
+  await button(moderator, 'Continue').click();
+  await moderator.getByRole('heading', { name: 'Delete 2 posts?' }).waitFor();
+  await sound();
+  await button(moderator, 'Delete').click();
+  await said('Done: 2.');
+});
+
+const pages = ['/moderation', '/moderation/reports', '/moderation/log', '/moderation/find?member=bob', '/threads/1/choose', '/members/3', '/account/warnings', '/admin', '/admin/settings', '/admin/forums', '/admin/forums/2', '/admin/forums/2/rights', '/admin/forums/new',
   '/admin/groups', '/admin/groups/2', '/admin/groups/new', '/admin/moderators', '/admin/members', '/admin/members/1', '/admin/members/3', '/admin/prefixes', '/admin/words', '/admin/tokens',
   '/admin/webhooks', '/admin/names', '/admin/moderators/new', '/admin/prefixes/new', '/admin/words/new', '/admin/tokens/new', '/admin/webhooks/new', '/admin/members?state=active&sort=joined'];
 for (const [name, options] of Object.entries({

@@ -1,0 +1,127 @@
+package moderation
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// The actions that Apply applies to posts, or to the threads in which they are.
+const (
+	Delete  = "delete"
+	Approve = "approve"
+	Lock    = "lock"
+	Unlock  = "unlock"
+	Move    = "move" // threads to another forum
+)
+
+// Bulk is a decision about many posts.
+type Bulk struct {
+	Posts []int64 // at most AtOnce
+	Do    string
+	Forum int64 // for Move
+	// Seen has the Tag of each post as the moderator has seen it, by id. A post that has changed since is not approved.
+	Seen map[int64]string
+}
+
+// Outcome is the result of Apply.
+type Outcome struct {
+	Done    int
+	Refused []Refused
+}
+
+// Refused is a post or thread to which an action could not be applied.
+type Refused struct {
+	Title string // of the thread
+	Post  int64
+	Why   string
+}
+
+// Apply applies an action to posts or, where that is one for threads, to the threads of the posts. Each gets its own
+// transaction, with the checks and the log entry that it would have by itself. What is refused does not keep the
+// others from being done; any other error ends Apply, and what is done before stays so.
+func (s *Service) Apply(ctx context.Context, a *rights.Actor, bulk Bulk) (out Outcome, err error) {
+	chosen, err := s.Chosen(ctx, a, bulk.Posts)
+	if err != nil {
+		return out, err
+	}
+	done := make(map[int64]bool) // the threads that an action was applied to
+	for _, item := range chosen {
+		if bulk.Do != Delete && bulk.Do != Approve {
+			if done[item.Thread.ID] {
+				continue
+			}
+			done[item.Thread.ID] = true
+		}
+		err := s.apply(ctx, a, item, bulk)
+		refusal, refused := apierror.From(err)
+		switch {
+		case err == nil:
+			out.Done++
+		case refused && refusal.Status < 500:
+			out.Refused = append(out.Refused, Refused{item.Thread.Title, item.Post.ID, refusal.Message})
+		default:
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func (s *Service) apply(ctx context.Context, a *rights.Actor, item Item, bulk Bulk) error {
+	yes, no := true, false
+	switch bulk.Do {
+	case Delete:
+		changed, err := s.posts.Delete(ctx, a, item.Thread.ID, item.Post.ID, nil)
+		if err == nil && !changed {
+			err = kernel.Conflict("this post is deleted already")
+		}
+		return err
+	case Approve:
+		var decision posts.Decision
+		if seen := bulk.Seen[item.Post.ID]; seen != "" {
+			decision.Match = func(tag string) bool { return tag == seen }
+		}
+		_, err := s.posts.Approve(ctx, a, item.Post.ID, decision)
+		return err
+	case Lock:
+		return s.posts.Change(ctx, a, item.Thread.ID, posts.ThreadChange{Locked: &yes})
+	case Unlock:
+		return s.posts.Change(ctx, a, item.Thread.ID, posts.ThreadChange{Locked: &no})
+	case Move:
+		return s.posts.Change(ctx, a, item.Thread.ID, posts.ThreadChange{Forum: &bulk.Forum})
+	}
+	return kernel.BadRequest("do", "do must be one of delete, approve, lock, unlock and move")
+}
+
+// Item is a post that can be chosen, and its thread.
+type Item struct {
+	Post   *content.Post
+	Thread *content.Thread
+}
+
+// Chosen returns the posts with the given ids, in the order of the ids, except those that the actor does not see.
+func (s *Service) Chosen(ctx context.Context, a *rights.Actor, ids []int64) (list []Item, err error) {
+	if ids, err = sorted(ids); err != nil {
+		return nil, err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		list = nil
+		for _, id := range ids {
+			t, p, err := content.PostByID(c, a, id, "")
+			if kernel.NotFoundErr(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			list = append(list, Item{p, t})
+		}
+		return nil
+	})
+	return list, err
+}

@@ -1,0 +1,160 @@
+package moderation
+
+import (
+	"context"
+	"math"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Query selects posts for moderators. Empty fields select all.
+type Query struct {
+	Words    string // visible posts with these words
+	Member   string // the name of the author
+	Forum    int64
+	From, To kernel.Moment // when the posts were written: from From on, and before To
+	Starts   bool          // only posts that start a thread
+	After    int64         // only posts with lower ids; 0 begins with the newest
+	Limit    int
+}
+
+// looked limits how many posts one page of Find looks at, where no index tells which ones match.
+const looked = 5000
+
+// moderates is the rights of which one lets a member choose posts of a forum.
+var moderates = []rights.Mask{rights.PostDeleteOthers, rights.ContentApprove, rights.ThreadLock, rights.ThreadMove}
+
+// Forums lists the forums whose posts the actor moderates. The error is Forbidden if there are none.
+func (s *Service) Forums(ctx context.Context, a *rights.Actor) (forums []int64, err error) {
+	access, err := s.rights.CurrentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range access.Order {
+		for _, right := range moderates {
+			if a.ReadsAll(id) && a.Has(id, right) {
+				forums = append(forums, id)
+				break
+			}
+		}
+	}
+	if len(forums) == 0 {
+		return nil, kernel.Forbidden("forum", "no_permission", "you do not moderate any forum")
+	}
+	return forums, nil
+}
+
+// Find lists posts of the forums that the actor moderates, newest first: visible and held ones, or with words visible
+// ones only. A page may be short, or empty, and still have a next one. next is the After of the next page, or 0.
+func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (items []Item, next int64, err error) {
+	all, err := s.Forums(ctx, a)
+	if err != nil {
+		return nil, 0, err
+	}
+	var forums []any
+	for _, id := range all {
+		if q.Forum == 0 || q.Forum == id {
+			forums = append(forums, id)
+		}
+	}
+	if len(forums) == 0 {
+		return nil, 0, kernel.NotFound()
+	}
+	if q.Words != "" {
+		return s.withWords(ctx, a, q, forums)
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		items, next, err = find(c, a, q, forums)
+		return err
+	})
+	return items, next, err
+}
+
+// withWords lists a page of the posts that the search finds, without those that do not match the rest of the query.
+func (s *Service) withWords(
+	ctx context.Context, a *rights.Actor, q Query, forums []any,
+) (items []Item, next int64, err error) {
+	found, next, err := s.search.Find(ctx, a, search.Query{
+		Text: q.Words, Forum: q.Forum, Author: q.Member, After: q.After, Limit: q.Limit,
+	})
+	in := make(map[any]bool)
+	for _, id := range forums {
+		in[id] = true
+	}
+	for _, f := range found {
+		item := Item{f.Post, f.Thread}
+		if in[f.Thread.Forum] && q.matches(item) {
+			items = append(items, item)
+		}
+	}
+	return items, next, err
+}
+
+func (q Query) matches(item Item) bool {
+	at := item.Post.Created
+	return at >= q.From && (q.To == 0 || at < q.To) && (!q.Starts || item.Post.Number == 1)
+}
+
+// find lists a page of the posts of a member, or of all members.
+func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, next int64, err error) {
+	before := q.After
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	from, where, args := "board_post_ids", "id < ?", []any{before}
+	if q.Member != "" {
+		if c.Dialect() == store.SQLite {
+			from += " INDEXED BY board_post_ids_author"
+		}
+		where += " AND author_id = (SELECT id FROM board_users WHERE username_key = ?)"
+		args = append(args, text.Fold(q.Member))
+	}
+	type row struct {
+		id   int64
+		fits bool
+	}
+	var rows []row
+	to := q.To
+	if to == 0 {
+		to = math.MaxInt64
+	}
+	args = append([]any{q.From, to}, append(forums, append(args, looked)...)...)
+	err = c.All("SELECT id, visibility IN (0, 1) AND created_at >= ? AND created_at < ? AND forum_id IN ("+
+		kernel.Marks(len(forums))+") FROM "+from+" WHERE "+where+" ORDER BY id DESC"+content.Limit(c.Dialect()), args,
+		func(r store.Row) error {
+			var p row
+			err := r.Scan(&p.id, &p.fits)
+			rows = append(rows, p)
+			return err
+		})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, p := range rows {
+		if !p.fits {
+			continue
+		}
+		if len(items) == q.Limit {
+			return items, items[len(items)-1].Post.ID, nil
+		}
+		thread, post, err := content.PostByID(c, a, p.id, "")
+		if kernel.NotFoundErr(err) {
+			continue
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		if item := (Item{post, thread}); q.matches(item) {
+			items = append(items, item)
+		}
+	}
+	if len(rows) == looked {
+		next = rows[len(rows)-1].id
+	}
+	return items, next, nil
+}

@@ -1,0 +1,286 @@
+package moderation
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// gone is the visibility of a thread that was merged into another one. Its row stays, since its id is never given
+// again, and nobody sees it.
+const gone = rights.Gone
+
+// batch is how many rows a transaction of a merge moves, so that other writers get their turn in between.
+const batch = 500
+
+// Merge moves all posts of a thread to another one, of which one begins earlier: that thread stays, and Merge returns
+// its id. title is the title that it has from then on; an empty title leaves it as it is. The addresses of the other
+// thread lead there. A long thread is moved in several transactions; if ctx ends meanwhile, or the process does,
+// ResumeMerges does the rest.
+//
+// The actor needs the right to move threads in both forums, and for another title that to edit titles.
+func (s *Service) Merge(ctx context.Context, a *rights.Actor, one, other int64, title string) (kept int64, err error) {
+	var merged int64
+	var name string
+	if title != "" {
+		if name, err = checkTitle(a, title); err != nil {
+			return 0, kernel.FieldOf(err, "kept")
+		}
+	}
+	read, err := s.readBoth(ctx, one, other)
+	if err != nil {
+		return 0, err
+	}
+	var done bool
+	err = s.Write(ctx, func(c store.Conn) error {
+		from, to, err := twoThreads(c, a, one, other, "other")
+		if err != nil {
+			return err
+		}
+		if from.First < to.First {
+			from, to = to, from
+		}
+		kept, merged = to.ID, from.ID
+		if err := s.mayMerge(c, a, from, to); err != nil {
+			return err
+		}
+		if name != "" && name != to.Title {
+			if err := s.retitle(c, a, to, name); err != nil {
+				return err
+			}
+		}
+		detail := kernel.Brief(from.Title) + ", thread " + kernel.Itoa(from.ID)
+		if err := s.rights.Logged(c, a, "thread.merge", rights.ThreadMove, to.Forum, to.ID, 0, detail); err != nil {
+			return err
+		}
+		if from.Forum != to.Forum {
+			if err := s.rights.Logged(c, a, "thread.merge", rights.ThreadMove, from.Forum, to.ID, 0, detail); err != nil {
+				return err
+			}
+		}
+		if _, err := c.Exec("INSERT INTO board_merged_threads (thread_id, into_id, first_post, first_number)"+
+			" VALUES (?, ?, ?, ?)", from.ID, to.ID, from.First, to.Next); err != nil {
+			return err
+		}
+		if _, err := c.Exec("UPDATE board_threads SET is_locked = 1 WHERE id = ?", from.ID); err != nil {
+			return err
+		}
+		to.Next++
+		done, err = s.step(c, from, to)
+		return err
+	})
+	if err == nil && !done {
+		err = s.finish(ctx, merged)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return kept, s.markRead(ctx, kept, read)
+}
+
+// mayMerge returns an error unless the actor may merge one thread into another.
+func (s *Service) mayMerge(c store.Conn, a *rights.Actor, from, to *content.Thread) error {
+	for _, t := range []*content.Thread{from, to} {
+		if err := s.mayTake(a, t.Forum, "other"); err != nil {
+			return err
+		}
+		if err := visible(t, "other"); err != nil {
+			return err
+		}
+		var busy bool
+		if err := c.Row("SELECT EXISTS (SELECT 1 FROM board_merged_threads WHERE (thread_id = ? OR into_id = ?)"+
+			" AND merged_at IS NULL)", t.ID, t.ID).Scan(&busy); err != nil {
+			return err
+		}
+		if busy {
+			return kernel.Conflict("thread " + kernel.Itoa(t.ID) + " is being merged; try again when that is done")
+		}
+	}
+	return nil
+}
+
+// retitle gives the thread that stays another title.
+func (s *Service) retitle(c store.Conn, a *rights.Actor, t *content.Thread, title string) error {
+	if !a.Has(t.Forum, rights.ThreadEditTitle) {
+		return kernel.Forbidden("kept", "no_permission", "you may not change the title of this thread")
+	}
+	if err := s.rights.Logged(c, a, "thread.edit", rights.ThreadEditTitle, t.Forum, t.ID, 0, "was: "+
+		t.Title); err != nil {
+		return err
+	}
+	t.Title = title
+	if _, err := c.Exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?", title, kernel.Slug(title),
+		t.ID); err != nil {
+		return err
+	}
+	return reindex(c, t, t.First, true)
+}
+
+// reindex indexes a post for the search again, since the title of a thread is found with its first post.
+func reindex(c store.Conn, t *content.Thread, post int64, starts bool) error {
+	var message string
+	if err := c.Row("SELECT message FROM board_posts WHERE thread_id = ? AND id = ?", t.ID, post).Scan(&message); err != nil {
+		return err
+	}
+	return search.Index(c, post, starts, t.Title, message)
+}
+
+// ResumeMerges does what is left of merges that were interrupted, and returns how many there were.
+func (s *Service) ResumeMerges(ctx context.Context) (n int, err error) {
+	var undone []any
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		undone, err = list(c, "SELECT thread_id FROM board_merged_threads WHERE merged_at IS NULL ORDER BY thread_id"+
+			" LIMIT ?", batch)
+		return err
+	})
+	for _, id := range undone {
+		if err := s.finish(ctx, id.(int64)); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, err
+}
+
+// finish moves the rest of a thread that is being merged.
+func (s *Service) finish(ctx context.Context, merged int64) error {
+	for done := false; !done; {
+		s.Pause()
+		err := s.Write(ctx, func(c store.Conn) error {
+			var into int64
+			err := c.Row("SELECT into_id FROM board_merged_threads WHERE thread_id = ? AND merged_at IS NULL", merged).Scan(&into)
+			if errors.Is(err, sql.ErrNoRows) {
+				done = true // by another node
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			threads := make(map[int64]*content.Thread)
+			for _, id := range []int64{min(merged, into), max(merged, into)} {
+				if threads[id], err = content.ScanThread(c.Row(content.ThreadByID+c.Lock(), id)); err != nil {
+					return err
+				}
+			}
+			from, to := threads[merged], threads[into]
+			if from.Visibility != rights.Visible || to.Visibility != rights.Visible {
+				// Somebody has deleted one of them meanwhile: what is not moved stays where it is.
+				done = true
+				_, err := c.Exec("DELETE FROM board_merged_threads WHERE thread_id = ?", merged)
+				return err
+			}
+			done, err = s.step(c, from, to)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step moves up to batch rows of a thread that is merged into another one. With the last of them it moves the first
+// post and ends the merge.
+func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err error) {
+	move := &transfer{c: c, from: from, to: to}
+	left := batch
+	n, err := move.archived(left, to.Next)
+	if err != nil {
+		return false, err
+	}
+	left, to.Next = left-n, to.Next+int64(n)
+	ids, err := list(c, "SELECT id FROM board_posts WHERE thread_id = ? AND id > ? ORDER BY id LIMIT ?",
+		from.ID, from.First, left)
+	if err != nil {
+		return false, err
+	}
+	if err := move.posts(ids, to.Next); err != nil {
+		return false, err
+	}
+	left, to.Next = left-len(ids), to.Next+int64(len(ids))
+	if left > 0 {
+		if n, err = s.followers(c, from, to, left); err != nil {
+			return false, err
+		}
+		left -= n
+	}
+	if left == 0 {
+		if err := move.save(); err != nil {
+			return false, err
+		}
+		return false, move.count(0, 0)
+	}
+	if err := s.end(move); err != nil {
+		return false, err
+	}
+	return true, move.count(0, 1)
+}
+
+// followers makes up to limit followers of a thread follow another one, and returns how many there were.
+func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (int, error) {
+	ids, err := list(c, "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
+		" ORDER BY user_id LIMIT ?", from.ID, limit)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	const of = " FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND user_id IN ("
+	these := append([]any{from.ID}, ids...)
+	if _, err := c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at,"+
+		" last_notified_post_id) SELECT user_id, target, CAST(? AS BIGINT), mode, created_at, last_notified_post_id"+of+
+		kernel.Marks(len(ids))+") ON CONFLICT (user_id, target, target_id) DO NOTHING",
+		append([]any{to.ID}, these...)...); err != nil {
+		return 0, err
+	}
+	if _, err := c.Exec("UPDATE board_notifications SET thread_id = ? WHERE thread_id = ? AND user_id IN ("+
+		kernel.Marks(len(ids))+")", append([]any{to.ID}, these...)...); err != nil {
+		return 0, err
+	}
+	// The mails that wait are about the same posts. One that the member gets about the other thread anyway is left out.
+	if _, err := c.Exec("UPDATE board_mails SET thread_id = ? WHERE thread_id = ? AND source <> 'link' AND user_id IN ("+
+		kernel.Marks(len(ids))+") AND NOT EXISTS (SELECT 1 FROM board_mails o WHERE o.user_id = board_mails.user_id"+
+		" AND o.mode = board_mails.mode AND o.thread_id = ?)", append(append([]any{to.ID}, these...), to.ID)...); err != nil {
+		return 0, err
+	}
+	_, err = c.Exec("DELETE"+of+kernel.Marks(len(ids))+")", these...)
+	return len(ids), err
+}
+
+// end moves the first post, and with it what is left of the thread.
+func (s *Service) end(move *transfer) error {
+	c, from, to := move.c, move.from, move.to
+	var number int64
+	if err := c.Row("SELECT first_number FROM board_merged_threads WHERE thread_id = ?", from.ID).Scan(&number); err != nil {
+		return err
+	}
+	first := from.First
+	if err := move.posts([]any{first}, number); err != nil {
+		return err
+	}
+	if err := reindex(c, to, first, false); err != nil {
+		return err
+	}
+	from.Visibility, from.Replies, from.Next = gone, 0, 1
+	for _, statement := range []struct {
+		sql  string
+		args []any
+	}{
+		{"UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", []any{from.Views, to.ID}},
+		{
+			"UPDATE board_threads SET visibility = ?, is_sticky = 0, forum_id = ?, view_count = 0, prefix_id = NULL WHERE id = ?",
+			[]any{gone, to.Forum, from.ID},
+		},
+		{"UPDATE board_merged_threads SET merged_at = ? WHERE thread_id = ?", []any{s.Moment(), from.ID}},
+		{"UPDATE board_merged_threads SET into_id = ? WHERE into_id = ?", []any{to.ID, from.ID}},
+	} {
+		if _, err := c.Exec(statement.sql, statement.args...); err != nil {
+			return err
+		}
+	}
+	return move.save()
+}

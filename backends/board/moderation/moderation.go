@@ -1,0 +1,80 @@
+// Package moderation implements how moderators put posts where they belong: they merge threads, split posts out of
+// one and move posts to another, and they decide about many posts and threads at once.
+//
+// A post that moves keeps its id, by which the posts of a thread are ordered and which its permanent link names. Its
+// number, which is that of an insert into a thread, is given anew by the thread that it comes to. So that the first
+// post of a thread stays the one with the lowest id and the number 1, a post moves only to a thread that begins
+// before it, and the first post of a thread leaves it only in a merge.
+package moderation
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Service moves posts between threads, and applies decisions to many posts and threads.
+type Service struct {
+	*kernel.Server
+	rights *rights.Service
+	search *search.Service
+	posts  *posts.Service
+
+	// Pause is called between two transactions of a merge. Tests set it.
+	Pause func()
+}
+
+// Options holds the services that moderation depends on. All are required.
+type Options struct {
+	Rights *rights.Service
+	Search *search.Service
+	Posts  *posts.Service
+}
+
+// New returns the Service of a board.
+func New(board *kernel.Server, o Options) *Service {
+	return &Service{Server: board, rights: o.Rights, search: o.Search, posts: o.Posts, Pause: func() {}}
+}
+
+// AtOnce is the maximum number of posts or threads that one request can choose.
+const AtOnce = 200
+
+// twoThreads returns two threads that the actor sees, locked in the order of their ids so that transactions do not
+// deadlock. A second thread that does not exist is a refusal of the given field.
+func twoThreads(c store.Conn, a *rights.Actor, first, second int64, field string) (x, y *content.Thread, err error) {
+	if first == second {
+		return nil, nil, kernel.Invalid(field, "same", "this is the same thread")
+	}
+	found := make(map[int64]*content.Thread)
+	for _, id := range []int64{min(first, second), max(first, second)} {
+		found[id], err = content.ThreadFor(c, a, id, c.Lock())
+		if kernel.NotFoundErr(err) && id == second {
+			err = kernel.Invalid(field, "unknown", "there is no thread that you see by that number")
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return found[first], found[second], nil
+}
+
+// mayTake returns an error unless the actor may move posts out of, or into, a thread of a forum.
+func (s *Service) mayTake(a *rights.Actor, forum int64, field string) error {
+	if !a.Has(forum, rights.ThreadMove) {
+		return kernel.Forbidden(field, "no_permission", "you may not move posts in this forum")
+	}
+	return a.CheckSuspended(s.Moment())
+}
+
+// visible returns an error for a thread that is held or deleted: posts that are not shown with such a thread would be
+// shown in another one.
+func visible(t *content.Thread, field string) error {
+	if t.Visibility == rights.Visible {
+		return nil
+	}
+	return kernel.Invalid(field, "not_visible", "thread "+kernel.Itoa(t.ID)+" is "+
+		rights.VisibilityNames[t.Visibility]+"; approve or restore it first")
+}

@@ -1,0 +1,67 @@
+package moderation
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// readMost limits for how many members a merge or a split keeps what they have read. To others posts are new once
+// more.
+const readMost = 10_000
+
+// reader is a member with the last post that the member has read of a thread.
+type reader struct{ user, post int64 }
+
+// readBoth lists the members who have read two threads to their ends, with the last post of both.
+func (s *Service) readBoth(ctx context.Context, one, other int64) ([]reader, error) {
+	return s.readers(ctx, "SELECT x.user_id, CASE WHEN x.last_read_post_id > y.last_read_post_id THEN x.last_read_post_id"+
+		" ELSE y.last_read_post_id END"+
+		" FROM board_threads t JOIN board_thread_reads x ON x.thread_id = t.id AND x.last_read_post_id >= t.last_post_id"+
+		" JOIN board_thread_reads y ON y.user_id = x.user_id JOIN board_threads o ON o.id = y.thread_id"+
+		" AND y.last_read_post_id >= o.last_post_id WHERE t.id = ? AND o.id = ? LIMIT ?", one, other, readMost)
+}
+
+// readFrom lists the members who have read a thread up to a post, or further.
+func (s *Service) readFrom(ctx context.Context, thread, post int64) ([]reader, error) {
+	return s.readers(ctx, "SELECT user_id, last_read_post_id FROM board_thread_reads WHERE thread_id = ?"+
+		" AND last_read_post_id >= ? LIMIT ?", thread, post, readMost)
+}
+
+func (s *Service) readers(ctx context.Context, query string, args ...any) (found []reader, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		found = nil
+		return c.All(query, args, func(r store.Row) error {
+			var m reader
+			err := r.Scan(&m.user, &m.post)
+			found = append(found, m)
+			return err
+		})
+	})
+	return found, err
+}
+
+// markRead records how far members have read a thread.
+func (s *Service) markRead(ctx context.Context, thread int64, members []reader) error {
+	kernel.SortBy(members, func(m reader) int64 { return m.user })
+	for len(members) > 0 {
+		part := members[:min(len(members), batch)]
+		members = members[len(part):]
+		err := s.Write(ctx, func(c store.Conn) error {
+			for _, m := range part {
+				if _, err := c.Exec("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at)"+
+					" VALUES (?, ?, ?, ?) ON CONFLICT (user_id, thread_id) DO UPDATE SET last_read_post_id ="+
+					" excluded.last_read_post_id WHERE excluded.last_read_post_id > board_thread_reads.last_read_post_id",
+					m.user, thread, m.post, s.Moment()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

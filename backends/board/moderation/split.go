@@ -1,0 +1,220 @@
+package moderation
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Split is a request to make a thread of its own of some posts of another one.
+type Split struct {
+	Posts []int64 // at most AtOnce
+	Title string
+	Forum int64
+}
+
+// Split moves posts of a thread to a new one, and returns its id. The post with the lowest id begins the new thread,
+// and its author is that of the thread. The first post of a thread cannot be split from it.
+//
+// The actor needs the right to move threads in both forums.
+func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, split Split) (made int64, err error) {
+	title, err := checkTitle(a, split.Title)
+	if err != nil {
+		return 0, err
+	}
+	ids, err := sorted(split.Posts)
+	if err != nil {
+		return 0, err
+	}
+	access, err := s.rights.CurrentAccess(ctx)
+	if err != nil {
+		return 0, err
+	}
+	read, err := s.readFrom(ctx, thread, ids[0])
+	if err != nil {
+		return 0, err
+	}
+	err = s.Write(ctx, func(c store.Conn) error {
+		from, err := content.ThreadFor(c, a, thread, c.Lock())
+		if err != nil {
+			return err
+		}
+		home, err := content.ForumFor(c, a, split.Forum)
+		if kernel.NotFoundErr(err) || err == nil && home.Kind != "forum" {
+			return kernel.Invalid("forumId", "unknown", "there is no forum for threads that you see by that id")
+		}
+		if err != nil {
+			return err
+		}
+		chosen, err := s.mayMove(c, a, from, home.ID, ids)
+		if err != nil {
+			return err
+		}
+		first := chosen[0]
+		if first.Visibility != rights.Visible {
+			return kernel.Invalid("post", "not_visible", "the earliest of the posts would begin a thread, and is "+
+				rights.VisibilityNames[first.Visibility])
+		}
+		to := &content.Thread{
+			Forum: home.ID, Title: title, Author: first.Author, AuthorName: first.AuthorName, First: first.ID, Next: 1,
+			Created: first.Created, LastAt: first.Created, Prefix: from.Prefix,
+		}
+		if !slices.ContainsFunc(access.Offered[home.ID], func(p rights.Prefix) bool { return p.ID == to.Prefix }) {
+			if to.Prefix = 0; home.RequiresPrefix {
+				return kernel.Invalid("forumId", "required", "threads in that forum need a prefix that this thread does not have;"+
+					" split it here and move it then")
+			}
+		}
+		if err := c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility,"+
+			" last_poster_name, created_at, last_post_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+			to.Forum, to.Title, kernel.Slug(to.Title), kernel.Null(to.Author), to.AuthorName, kernel.Null(to.Prefix),
+			to.Visibility, to.AuthorName, to.Created, to.LastAt).Scan(&to.ID); err != nil {
+			return err
+		}
+		made = to.ID
+		detail := count(len(ids)) + " of thread " + kernel.Itoa(from.ID) + " to thread " + kernel.Itoa(to.ID)
+		if err := s.noteMove(c, a, "thread.split", from, to, 0, detail); err != nil {
+			return err
+		}
+		move := &transfer{c: c, from: from, to: to}
+		if err := move.all(ids); err != nil {
+			return err
+		}
+		to.Replies-- // it counts all but the first
+		if err := reindex(c, to, to.First, true); err != nil {
+			return err
+		}
+		if err := move.save(); err != nil {
+			return err
+		}
+		return move.count(1, 0)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return made, s.markRead(ctx, made, read)
+}
+
+// MovePosts moves posts of a thread to another thread, which must begin before the earliest of them. The actor needs
+// the right to move threads in both forums.
+func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target int64, posts []int64) error {
+	ids, err := sorted(posts)
+	if err != nil {
+		return err
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		from, to, err := twoThreads(c, a, thread, target, "other")
+		if err != nil {
+			return err
+		}
+		if err := visible(to, "other"); err != nil {
+			return err
+		}
+		if _, err := s.mayMove(c, a, from, to.Forum, ids); err != nil {
+			return err
+		}
+		if ids[0] < to.First {
+			return kernel.Invalid("other", "later", "that thread begins after the earliest of the posts;"+
+				" split them from this one, and merge the two threads")
+		}
+		for _, id := range ids {
+			if err := s.noteMove(c, a, "post.move", from, to, id, "thread "+kernel.Itoa(from.ID)+" to thread "+
+				kernel.Itoa(to.ID)); err != nil {
+				return err
+			}
+		}
+		move := &transfer{c: c, from: from, to: to}
+		if err := move.all(ids); err != nil {
+			return err
+		}
+		if err := move.save(); err != nil {
+			return err
+		}
+		return move.count(0, 0)
+	})
+}
+
+// noteMove logs that posts were moved, in the forums of both threads.
+func (s *Service) noteMove(
+	c store.Conn, a *rights.Actor, action string, from, to *content.Thread, post int64, detail string,
+) error {
+	if err := s.rights.Logged(c, a, action, rights.ThreadMove, from.Forum, to.ID, post, detail); err != nil {
+		return err
+	}
+	if from.Forum == to.Forum {
+		return nil
+	}
+	return s.rights.Logged(c, a, action, rights.ThreadMove, to.Forum, to.ID, post, detail)
+}
+
+// all moves posts by their ids, with the next numbers of the thread, and notes which numbers they had.
+func (t *transfer) all(ids []int64) error {
+	values := make([]any, len(ids))
+	for i, id := range ids {
+		values[i] = id
+	}
+	if _, err := t.c.Exec("INSERT INTO board_moved_posts (thread_id, number, post_id) SELECT thread_id, number, id"+
+		" FROM board_posts WHERE thread_id = ? AND id IN ("+kernel.Marks(len(values))+")",
+		append([]any{t.from.ID}, values...)...); err != nil {
+		return err
+	}
+	number := t.to.Next
+	t.to.Next += int64(len(ids))
+	return t.posts(values, number)
+}
+
+// mayMove returns the posts with the given ids if the actor may move them out of a thread and to a forum.
+func (s *Service) mayMove(
+	c store.Conn, a *rights.Actor, from *content.Thread, to int64, ids []int64,
+) (chosen []*content.Post, err error) {
+	if err := s.mayTake(a, from.Forum, "post"); err != nil {
+		return nil, err
+	}
+	if err := s.mayTake(a, to, "forumId"); err != nil {
+		return nil, err
+	}
+	if err := visible(from, "post"); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		p, err := content.PostFor(c, a, from, id)
+		if err != nil {
+			return nil, err
+		}
+		if id == from.First {
+			return nil, kernel.Invalid("post", "first", "the first post stays with its thread; move or merge the thread instead")
+		}
+		chosen = append(chosen, p)
+	}
+	return chosen, nil
+}
+
+// checkTitle returns a title after the word filter, or an error if it is not a valid one.
+func checkTitle(a *rights.Actor, title string) (string, error) {
+	return a.Rights.Settings.CheckTitle(a.Rights.Access.Words.Replace(title))
+}
+
+// sorted returns ids in ascending order and without repetitions. It returns an error if there are none, or too many.
+func sorted(ids []int64) ([]int64, error) {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	switch {
+	case len(ids) == 0:
+		return nil, kernel.Invalid("post", "required", "choose at least one")
+	case len(ids) > AtOnce:
+		return nil, kernel.Invalid("post", "too_many", "choose at most "+kernel.Itoa(AtOnce)+" at once")
+	}
+	return ids, nil
+}
+
+func count(n int) string {
+	if n == 1 {
+		return "1 post"
+	}
+	return kernel.Itoa(int64(n)) + " posts"
+}

@@ -1,0 +1,165 @@
+package moderation
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// transfer moves posts from one visible thread to another in a transaction. The threads are locked. It keeps every
+// counter exact except those of the forums, which count counts at the end of the transaction.
+type transfer struct {
+	c        store.Conn
+	from, to *content.Thread
+	shown    int64 // how many visible posts were moved
+}
+
+// postColumns lists the columns of board_posts that a move leaves as they are.
+const postColumns = "author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at," +
+	" edited_at, edited_by, edit_reason, edit_count"
+
+// posts moves posts with ascending ids. They get numbers from number on.
+func (t *transfer) posts(ids []any, number int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	chosen := " IN (" + kernel.Marks(len(ids)) + ")"
+	here := append([]any{t.from.ID}, ids...)
+	type count struct{ author, posts int64 }
+	var authors []count
+	err := t.c.All("SELECT COALESCE(author_id, 0), count(*) FROM board_posts WHERE thread_id = ? AND id"+chosen+
+		" AND visibility = 0 GROUP BY author_id ORDER BY author_id", here, func(r store.Row) error {
+		var n count
+		err := r.Scan(&n.author, &n.posts)
+		authors = append(authors, n)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := t.c.Exec("INSERT INTO board_posts (thread_id, id, number, "+postColumns+")"+
+		" SELECT CAST(? AS BIGINT), id, CAST(? AS BIGINT) + row_number() OVER (ORDER BY id), "+postColumns+
+		" FROM board_posts WHERE thread_id = ? AND id"+chosen, append([]any{t.to.ID, number - 1}, here...)...); err != nil {
+		return err
+	}
+	if _, err := t.c.Exec("DELETE FROM board_posts WHERE thread_id = ? AND id"+chosen, here...); err != nil {
+		return err
+	}
+	if err := t.attend(ids); err != nil {
+		return err
+	}
+	var shown int64
+	for _, n := range authors {
+		shown += n.posts
+	}
+	if t.from.Forum != t.to.Forum {
+		for _, forum := range t.forums() {
+			for _, n := range authors {
+				if err := content.CountPosts(t.c, n.author, forum, t.sign(forum)*n.posts); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	t.shown += shown
+	t.from.Replies -= shown
+	t.to.Replies += shown
+	return nil
+}
+
+// attend changes the rows of other tables that say in which thread, or in which forum, posts are.
+func (t *transfer) attend(ids []any) error {
+	chosen := " IN (" + kernel.Marks(len(ids)) + ")"
+	if _, err := t.c.Exec("UPDATE board_post_ids SET thread_id = ?, forum_id = ? WHERE id"+chosen,
+		append([]any{t.to.ID, t.to.Forum}, ids...)...); err != nil {
+		return err
+	}
+	if _, err := t.c.Exec("UPDATE board_attachments SET thread_id = ? WHERE removed_at IS NULL AND post_id"+chosen,
+		append([]any{t.to.ID}, ids...)...); err != nil {
+		return err
+	}
+	if _, err := t.c.Exec("UPDATE board_reports SET forum_id = ? WHERE post_id"+chosen,
+		append([]any{t.to.Forum}, ids...)...); err != nil {
+		return err
+	}
+	// There is no index of notifications by post, but one by member; others than followers were notified of the first
+	// post only, as followers of the forum.
+	_, err := t.c.Exec("UPDATE board_notifications SET thread_id = ? WHERE user_id IN (SELECT user_id"+
+		" FROM board_subscriptions WHERE target = 'thread' AND target_id = ?) AND post_id"+chosen,
+		append([]any{t.to.ID, t.from.ID}, ids...)...)
+	return err
+}
+
+// archived moves up to limit posts in the archive and returns how many it has moved. They get numbers from number on.
+func (t *transfer) archived(limit int, number int64) (int, error) {
+	ids, err := list(t.c, "SELECT id FROM board_posts_archive WHERE thread_id = ? ORDER BY id LIMIT ?", t.from.ID, limit)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	for i, id := range ids {
+		if _, err := t.c.Exec("UPDATE board_posts_archive SET thread_id = ?, number = ? WHERE id = ?",
+			t.to.ID, number+int64(i), id); err != nil {
+			return 0, err
+		}
+	}
+	return len(ids), t.attend(ids)
+}
+
+// save writes the counters and the last posts of both threads.
+func (t *transfer) save() error {
+	for _, thread := range []*content.Thread{t.from, t.to} {
+		if _, err := t.c.Exec("UPDATE board_threads SET reply_count = ?, next_number = ?, first_post_id = ? WHERE id = ?",
+			thread.Replies, thread.Next, thread.First, thread.ID); err != nil {
+			return err
+		}
+		if thread.Visibility == gone {
+			continue // has no posts
+		}
+		if err := content.LastOfThread(t.c, thread); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count counts the moved posts, and threads that have begun or ended, in the forums. It is the end of a transaction.
+func (t *transfer) count(begun, ended int64) error {
+	for _, forum := range t.forums() {
+		switch {
+		case t.from.Forum == t.to.Forum:
+			return content.Count(t.c, forum, t.to.ID, begun-ended, 0)
+		case forum == t.to.Forum:
+			if err := content.Count(t.c, forum, t.to.ID, begun, t.shown); err != nil {
+				return err
+			}
+		default:
+			if err := content.Count(t.c, forum, t.from.ID, -ended, -t.shown); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forums lists the forums of both threads in the order in which their rows are changed.
+func (t *transfer) forums() []int64 {
+	return []int64{min(t.from.Forum, t.to.Forum), max(t.from.Forum, t.to.Forum)}
+}
+
+// sign returns 1 for the forum that posts come to, and -1 for that which they leave.
+func (t *transfer) sign(forum int64) int64 {
+	if forum == t.to.Forum {
+		return 1
+	}
+	return -1
+}
+
+// list returns the ids that a query selects, as arguments of other queries.
+func list(c store.Conn, query string, args ...any) (ids []any, err error) {
+	return ids, c.All(query, args, func(r store.Row) error {
+		var id int64
+		err := r.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+}

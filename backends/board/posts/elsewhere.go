@@ -1,0 +1,38 @@
+package posts
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Elsewhere is a post that was moved to another thread, with the number that it had in this one.
+type Elsewhere struct{ Number, Post int64 }
+
+// elsewhereMost limits how many moved posts a page names.
+const elsewhereMost = 50
+
+// elsewhere returns the posts that were moved from a thread and had numbers between those of a page of the thread. It
+// asks only if a number is missing on the page.
+func elsewhere(c store.Conn, t *content.Thread, page []*content.Post, more bool) (list []Elsewhere, err error) {
+	if len(page) == 0 {
+		return nil, nil
+	}
+	least, most := page[0].Number, page[0].Number
+	for _, p := range page {
+		least, most = min(least, p.Number), max(most, p.Number)
+	}
+	if !more {
+		most = t.Next - 1
+	}
+	if most-least+1 <= int64(len(page)) {
+		return nil, nil
+	}
+	err = c.All("SELECT number, post_id FROM board_moved_posts WHERE thread_id = ? AND number BETWEEN ? AND ?"+
+		" ORDER BY number"+content.Limit(c.Dialect()), []any{t.ID, least, most, elsewhereMost}, func(r store.Row) error {
+		var e Elsewhere
+		err := r.Scan(&e.Number, &e.Post)
+		list = append(list, e)
+		return err
+	})
+	return list, err
+}

@@ -1,0 +1,137 @@
+package warnings
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// NoteMost is the maximum number of characters of a note.
+const NoteMost = 2000
+
+// Note is what a moderator has noted about a member.
+type Note struct {
+	ID         int64
+	Author     int64
+	AuthorName string
+	Message    string
+	Created    kernel.Moment
+}
+
+// Record is what moderators know about a member.
+type Record struct {
+	Warnings []Warning // for posts in forums in which the actor may approve posts
+	Points   int64     // that count now, of all warnings
+	Notes    []Note
+}
+
+// Moderates reports whether the actor sees the records of members: it must be able to approve posts in some forum.
+func Moderates(a *rights.Actor) bool { return a.User != nil && a.MayAnywhere(rights.ContentApprove) }
+
+// check returns an error unless the actor may see, and write in, the record of a member. Nobody sees their own.
+func check(c store.Conn, a *rights.Actor, member int64) error {
+	if !Moderates(a) || a.Owns(member) {
+		return kernel.NotFound()
+	}
+	u, err := rights.LoadUser(c, member)
+	if err == nil && u.State == "deleted" {
+		return kernel.NotFound()
+	}
+	return err
+}
+
+// Of returns the record of a member. The error is NotFound for actors who may not see it.
+func (s *Service) Of(ctx context.Context, a *rights.Actor, member int64) (r Record, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		r = Record{}
+		if err := check(c, a, member); err != nil {
+			return err
+		}
+		list, err := of(c, member)
+		if err != nil {
+			return err
+		}
+		now := s.Moment()
+		for _, w := range list {
+			if w.Counts(now) {
+				r.Points += w.Points
+			}
+			if a.MayIn(w.Forum, rights.ContentApprove) {
+				r.Warnings = append(r.Warnings, w)
+			}
+		}
+		return c.All("SELECT id, author_id, author_name, message, created_at FROM board_member_notes WHERE user_id = ?"+
+			" ORDER BY id DESC"+content.Limit(c.Dialect()), []any{member, kept}, func(row store.Row) error {
+			var n Note
+			err := row.Scan(&n.ID, &n.Author, &n.AuthorName, &n.Message, &n.Created)
+			r.Notes = append(r.Notes, n)
+			return err
+		})
+	})
+	return r, err
+}
+
+// AddNote adds a note about a member.
+func (s *Service) AddNote(ctx context.Context, a *rights.Actor, member int64, message string) error {
+	message = text.Normal(message)
+	return s.Write(ctx, func(c store.Conn) error {
+		if err := check(c, a, member); err != nil {
+			return err
+		}
+		if err := a.CheckSuspended(s.Moment()); err != nil {
+			return err
+		}
+		if n := utf8.RuneCountInString(message); n == 0 || n > NoteMost || strings.ContainsRune(message, 0) {
+			return kernel.Invalid("message", "length", fmt.Sprintf("a note has 1 to %d characters", NoteMost))
+		}
+		var notes int
+		if err := c.Row("SELECT count(*) FROM board_member_notes WHERE user_id = ?", member).Scan(&notes); err != nil {
+			return err
+		}
+		if notes >= kept {
+			return kernel.Conflict(fmt.Sprintf("there are %d notes about this member; delete one first", kept))
+		}
+		if _, err := c.Exec("INSERT INTO board_member_notes (user_id, author_id, author_name, message, created_at)"+
+			" VALUES (?, ?, ?, ?, ?)", member, a.ID(), a.User.Name, message, s.Moment()); err != nil {
+			return err
+		}
+		return s.log(c, a, "note.add", member)
+	})
+}
+
+// DeleteNote deletes a note about a member that the actor has written or, as an administrator, any note.
+func (s *Service) DeleteNote(ctx context.Context, a *rights.Actor, member, id int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		if err := check(c, a, member); err != nil {
+			return err
+		}
+		var author int64
+		if err := c.Row("SELECT author_id FROM board_member_notes WHERE id = ? AND user_id = ?", id,
+			member).Scan(&author); err != nil {
+			return kernel.OrNotFound(err)
+		}
+		if !a.Owns(author) && !a.MayAdminister() {
+			return kernel.Forbidden("note", "no_permission", "you may only delete notes of your own")
+		}
+		if _, err := c.Exec("DELETE FROM board_member_notes WHERE id = ?", id); err != nil {
+			return err
+		}
+		return s.log(c, a, "note.delete", member)
+	})
+}
+
+// log logs that a note was changed, without what it says: administrators read the log, and find the notes.
+func (s *Service) log(c store.Conn, a *rights.Actor, action string, member int64) error {
+	var name string
+	if err := c.Row("SELECT username FROM board_users WHERE id = ?", member).Scan(&name); err != nil {
+		return err
+	}
+	return s.rights.Note(c, a, action, kernel.Brief(name))
+}

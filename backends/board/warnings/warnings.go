@@ -1,0 +1,254 @@
+// Package warnings implements what moderators record about members: warnings, whose points lead to consequences while
+// they last, and notes that only moderators see.
+package warnings
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Service records warnings and notes.
+type Service struct {
+	*kernel.Server
+	rights *rights.Service
+}
+
+// New returns the Service of a board.
+func New(board *kernel.Server, rights *rights.Service) *Service {
+	return &Service{Server: board, rights: rights}
+}
+
+const (
+	// PointsMost is the maximum number of points of a warning.
+	PointsMost = 100
+	// DaysMost is the maximum number of days for which a warning counts, unless it counts for ever.
+	DaysMost = 3650
+	// kept limits how many warnings and notes of a member are read.
+	kept = 200
+)
+
+// Warning is a warning to a member for a post.
+type Warning struct {
+	ID, Member, Post, Forum int64
+	ActorName, Reason       string
+	Points                  int64
+	Created                 kernel.Moment
+	Expires                 kernel.Moment // 0: never
+	Suspended               kernel.Moment // the end of the suspension that it led to, or 0
+	Withdrawn               kernel.Moment // 0: it was not
+	WithdrawnBy             string
+}
+
+// Counts reports whether the points of a warning count at a time.
+func (w Warning) Counts(now kernel.Moment) bool {
+	return w.Withdrawn == 0 && (w.Expires == 0 || w.Expires > now)
+}
+
+// Request is a request to warn the author of a post.
+type Request struct {
+	Post   int64
+	Reason string
+	Points int64 // 0 has no consequences
+	Days   int64 // for which it counts; 0: for ever
+}
+
+// MayWarn returns an error unless the actor may warn the author of a post that it sees: it must be able to approve
+// posts in the forum, and the author must be another member who cannot.
+func (s *Service) MayWarn(c store.Conn, a *rights.Actor, t *content.Thread, p *content.Post) error {
+	if !a.Has(t.Forum, rights.ContentApprove) {
+		return kernel.Forbidden("postId", "no_permission", "you may not warn members in this forum")
+	}
+	if err := a.CheckSuspended(s.Moment()); err != nil {
+		return err
+	}
+	if p.Author == 0 || a.Owns(p.Author) {
+		return kernel.Forbidden("postId", "no_member", "only another member can be warned for a post")
+	}
+	author, err := rights.LoadUser(c, p.Author)
+	if err != nil {
+		return err
+	}
+	if author.State == "deleted" {
+		return kernel.Forbidden("postId", "no_member", "the author of this post is not a member any more")
+	}
+	if a.Rights.Access.Of(author.ID, author.Groups).Forums[t.Forum].Mask.Has(rights.ContentApprove) {
+		return kernel.Forbidden("postId", "moderator", "moderators of this forum cannot be warned in it")
+	}
+	return nil
+}
+
+// Warn warns the author of a post, notifies the member, and applies what the settings say of so many points.
+func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w Warning, err error) {
+	reason, err := kernel.CheckReason(request.Reason)
+	switch {
+	case err != nil:
+		return w, err
+	case reason == "":
+		return w, kernel.Invalid("reason", "required", "tell the member the reason")
+	case request.Points < 0 || request.Points > PointsMost:
+		return w, kernel.Invalid("points", "range", fmt.Sprintf("a warning has 0 to %d points", PointsMost))
+	case request.Days < 0 || request.Days > DaysMost:
+		return w, kernel.Invalid("days", "range", fmt.Sprintf("a warning counts for 1 to %d days, or with 0 for ever", DaysMost))
+	}
+	err = s.Write(ctx, func(c store.Conn) error {
+		t, p, err := content.PostByID(c, a, request.Post, "")
+		if err != nil {
+			return err
+		}
+		if err := s.MayWarn(c, a, t, p); err != nil {
+			return err
+		}
+		var suspended kernel.Moment
+		if err := c.Row("SELECT COALESCE(suspended_until, 0) FROM board_users WHERE id = ?"+c.Lock(),
+			p.Author).Scan(&suspended); err != nil {
+			return err
+		}
+		now := s.Moment()
+		w = Warning{
+			Member: p.Author, Post: p.ID, Forum: t.Forum, ActorName: a.User.Name, Reason: reason, Points: request.Points,
+			Created: now,
+		}
+		if request.Days > 0 {
+			w.Expires = now.Add(time.Duration(request.Days) * 24 * time.Hour)
+		}
+		if err := c.Row("INSERT INTO board_warnings (user_id, post_id, forum_id, actor_id, actor_name, reason, points,"+
+			" created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+			w.Member, w.Post, w.Forum, a.ID(), w.ActorName, w.Reason, w.Points, w.Created, w.Expires).Scan(&w.ID); err != nil {
+			return err
+		}
+		points, err := s.moderate(c, a, w.Member)
+		if err != nil {
+			return err
+		}
+		if err := s.suspend(c, a, &w, points, suspended); err != nil {
+			return err
+		}
+		if err := s.rights.Logged(c, a, "member.warn", rights.ContentApprove, w.Forum, t.ID, w.Post,
+			fmt.Sprintf("%s, %d points: %s", kernel.Brief(p.AuthorName), w.Points, w.Reason)); err != nil {
+			return err
+		}
+		_, err = c.Exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
+			" VALUES (?, ?, ?, ?, ?, ?)", w.Member, following.KindWarning, t.ID, w.Post, a.User.Name, now)
+		return err
+	})
+	return w, err
+}
+
+// moderate sets until when every post of a member is held because of warnings, and returns the points that count.
+func (s *Service) moderate(c store.Conn, a *rights.Actor, member int64) (points int64, err error) {
+	now, limit := s.Moment(), a.Rights.Settings.WarningHold
+	list, err := of(c, member)
+	if err != nil {
+		return 0, err
+	}
+	list = slices.DeleteFunc(list, func(w Warning) bool { return !w.Counts(now) || w.Points == 0 })
+	forever := now.Add(100 * 365 * 24 * time.Hour)
+	for i := range list {
+		if list[i].Expires == 0 {
+			list[i].Expires = forever
+		}
+		points += list[i].Points
+	}
+	kernel.SortBy(list, func(w Warning) int64 { return int64(w.Expires) })
+	var until kernel.Moment
+	for left, i := points, 0; limit > 0 && left >= limit; i++ {
+		left -= list[i].Points
+		until = list[i].Expires
+	}
+	_, err = c.Exec("UPDATE board_users SET moderated_until = ? WHERE id = ?", until, member)
+	return points, err
+}
+
+// suspend restricts a member to reading for a time if the points are too many. suspended is until when the member is
+// suspended already.
+func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int64, suspended kernel.Moment) error {
+	set := a.Rights.Settings
+	until := s.Moment().Add(time.Duration(set.WarningSuspendDays) * 24 * time.Hour)
+	if set.WarningSuspend == 0 || w.Points == 0 || points < set.WarningSuspend || suspended >= until {
+		return nil
+	}
+	w.Suspended = until
+	if _, err := c.Exec("UPDATE board_warnings SET suspended_to = ? WHERE id = ?", until, w.ID); err != nil {
+		return err
+	}
+	if _, err := c.Exec("UPDATE board_users SET suspended_until = ? WHERE id = ?", until, w.Member); err != nil {
+		return err
+	}
+	return rights.BumpPermissions(c) // with the next request, also with a token that is in memory
+}
+
+// Withdraw withdraws a warning: its points do not count any more, and a suspension that it led to ends, unless
+// another one has replaced that since. The actor must be able to approve posts in the forum of the post.
+func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		w, err := scan(c.Row("SELECT "+columns+" FROM board_warnings w WHERE w.id = ? AND w.user_id = ?"+c.Lock(), id, member))
+		if err != nil {
+			return kernel.OrNotFound(err)
+		}
+		if !a.MayIn(w.Forum, rights.ContentApprove) || a.Owns(member) {
+			return kernel.NotFound()
+		}
+		if err := a.CheckSuspended(s.Moment()); err != nil {
+			return err
+		}
+		if w.Withdrawn != 0 {
+			return kernel.Conflict("this warning is withdrawn already")
+		}
+		if _, err := c.Exec("UPDATE board_warnings SET withdrawn_at = ?, withdrawn_by = ? WHERE id = ?", s.Moment(),
+			a.User.Name, id); err != nil {
+			return err
+		}
+		if _, err := s.moderate(c, a, member); err != nil {
+			return err
+		}
+		if w.Suspended != 0 {
+			if _, err := c.Exec("UPDATE board_users SET suspended_until = NULL WHERE id = ? AND suspended_until = ?", member,
+				w.Suspended); err != nil {
+				return err
+			}
+			if err := rights.BumpPermissions(c); err != nil {
+				return err
+			}
+		}
+		var name string
+		if err := c.Row("SELECT username FROM board_users WHERE id = ?", member).Scan(&name); err != nil {
+			return err
+		}
+		return s.rights.Logged(c, a, "member.unwarn", rights.ContentApprove, w.Forum, 0, w.Post, kernel.Brief(name))
+	})
+}
+
+// Own lists the warnings of the actor, newest first.
+func (s *Service) Own(ctx context.Context, a *rights.Actor) (list []Warning, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		list, err = of(c, a.ID())
+		return err
+	})
+	return list, err
+}
+
+const columns = "w.id, w.user_id, w.post_id, w.forum_id, w.actor_name, w.reason, w.points, w.created_at, w.expires_at," +
+	" w.suspended_to, w.withdrawn_at, w.withdrawn_by"
+
+func scan(r store.Row) (w Warning, err error) {
+	return w, r.Scan(&w.ID, &w.Member, &w.Post, &w.Forum, &w.ActorName, &w.Reason, &w.Points, &w.Created, &w.Expires,
+		&w.Suspended, &w.Withdrawn, &w.WithdrawnBy)
+}
+
+// of reads the newest warnings of a member.
+func of(c store.Conn, member int64) (list []Warning, err error) {
+	return list, c.All("SELECT "+columns+" FROM board_warnings w WHERE w.user_id = ? ORDER BY w.id DESC"+
+		content.Limit(c.Dialect()), []any{member, kept}, func(r store.Row) error {
+		w, err := scan(r)
+		list = append(list, w)
+		return err
+	})
+}

@@ -1,0 +1,319 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// What a moderator can do with chosen posts besides the actions of moderation.Apply.
+const (
+	doSplit = "split"
+	doPosts = "posts" // move them to another thread
+)
+
+// choice is a post that can be chosen.
+type choice struct {
+	content.PostInfo
+	ThreadTitle string
+}
+
+// choosePage lists posts to choose from.
+type choosePage struct {
+	Thread  *content.ThreadInfo // nil if the posts are those that a query found
+	Items   []choice
+	Next    string // the address of the next page
+	Actions pages.Select
+
+	// These fields are set where the posts are those of a query.
+	Forums        pages.Select
+	Words, Member string
+	Forum         int64
+	From, To      string // dates
+	Starts, Asked bool
+	Query         string // the parameters of the address
+}
+
+// actionsFor lists what can be done with posts of one thread, or with posts that were found.
+func actionsFor(found bool) (actions pages.Select) {
+	if !found {
+		actions.Add(doSplit, "Split into a new thread", true)
+		actions.Add(doPosts, "Move to another thread", false)
+	}
+	actions.Add(moderation.Delete, "Delete the posts", found)
+	actions.Add(moderation.Approve, "Approve the posts", false)
+	if found {
+		actions.Add(moderation.Lock, "Lock their threads", false)
+		actions.Add(moderation.Unlock, "Unlock their threads", false)
+		actions.Add(moderation.Move, "Move their threads to a forum", false)
+	}
+	return actions
+}
+
+const choicesPerPage = 50
+
+// choose lists the posts of a thread to choose from.
+func (c *call) choose() error {
+	after := c.Query.Number("after")
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	reading, err := c.Posts.ReadThread(c.Context(), c.actor, c.ID("threadId"), after, choicesPerPage)
+	if err != nil {
+		return err
+	}
+	if !reading.Can.Move {
+		return kernel.Forbidden("threadId", "no_permission", "you may not move posts of this thread")
+	}
+	page := choosePage{Thread: &reading.Thread, Actions: actionsFor(false)}
+	for _, p := range reading.Posts {
+		if p.ID != reading.Thread.FirstPostID {
+			page.Items = append(page.Items, choice{p.PostInfo, reading.Thread.Title})
+		}
+	}
+	if reading.After != nil {
+		page.Next = "/threads/" + itoa(reading.Thread.ID) + "/choose?after=" + itoa(*reading.After)
+	}
+	return c.Show("choose", "Choose posts", page)
+}
+
+// find lists the posts that a moderator searches for, to choose from.
+func (c *call) find() error {
+	q := moderation.Query{
+		Words: c.Query.Text("q"), Member: c.Query.Text("member"), Forum: c.Query.Number("forum"),
+		Starts: c.Query.Flag("starts"), After: c.Query.Number("after"), Limit: choicesPerPage,
+	}
+	page := choosePage{
+		Words: q.Words, Member: q.Member, Forum: q.Forum, From: c.Query.Text("from"), To: c.Query.Text("to"),
+		Starts: q.Starts, Asked: c.Query.Has("member"), Actions: actionsFor(true),
+	}
+	var err error
+	if q.From, err = c.day("from", page.From, 0); err != nil {
+		return err
+	}
+	if q.To, err = c.day("to", page.To, 1); err != nil {
+		return err
+	}
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	if page.Forums, err = c.moderatedForums(q.Forum, "All forums"); err != nil {
+		return err
+	}
+	if !page.Asked {
+		return c.Show("find", "Find posts", page)
+	}
+	items, next, err := c.Moderation.Find(c.Context(), c.actor, q)
+	for _, item := range items {
+		page.Items = append(page.Items, choice{content.ViewPost(item.Post), item.Thread.Title})
+	}
+	values := url.Values{
+		"q": {page.Words}, "member": {page.Member}, "forum": {itoa(page.Forum)}, "from": {page.From}, "to": {page.To},
+	}
+	if page.Starts {
+		values.Set("starts", "1")
+	}
+	page.Query = values.Encode()
+	if next != 0 {
+		page.Next = "/moderation/find?" + page.Query + "&after=" + itoa(next)
+	}
+	return c.ShowForm(err, "find", "Find posts", page)
+}
+
+// day returns the beginning of a day in the zone of the user, or of one some days later, and 0 for an empty text.
+func (c *call) day(name, text string, later int) (kernel.Moment, error) {
+	if text == "" {
+		return 0, nil
+	}
+	at, err := time.ParseInLocation(time.DateOnly, text, c.Zone)
+	if err != nil {
+		return 0, kernel.BadRequest(name, name+" must be a date like 2026-01-31")
+	}
+	return kernel.MomentOf(at.AddDate(0, 0, later)), nil
+}
+
+// moderatedForums returns the forums that the user moderates as choices, after one for none or all of them.
+func (c *call) moderatedForums(chosen int64, none string) (forums pages.Select, err error) {
+	ids, err := c.Moderation.Forums(c.Context(), c.actor)
+	if err != nil {
+		return forums, err
+	}
+	moderated := make(map[int64]bool)
+	for _, id := range ids {
+		moderated[id] = true
+	}
+	list, err := c.Posts.Forums(c.Context(), c.actor)
+	if none != "" {
+		forums.Add("", none, chosen == 0)
+	}
+	for _, f := range list {
+		if f.Type == "forum" && moderated[f.ID] {
+			forums.Add(itoa(f.ID), indented(f.Title, f.Depth), f.ID == chosen)
+		}
+	}
+	return forums, err
+}
+
+// chosenPage asks a moderator to confirm an action on chosen posts.
+type chosenPage struct {
+	Do, Question string
+	Thread       int64 // all posts are in this thread; 0 if they come from a query
+	Query        string
+	Items        []choice
+	Forums       pages.Select
+	Title, Other string
+}
+
+// chosen asks for confirmation, or applies an action to the chosen posts if that was given.
+func (c *call) chosen() error {
+	page := chosenPage{
+		Do: c.Form.Text("do"), Thread: c.Form.Number("thread"), Query: c.Form.Text("query"), Title: c.Form.Text("title"),
+		Other: c.Form.Text("other"),
+	}
+	ids, forum := c.Form.Numbers("post"), c.Form.Number("forumId")
+	if err := c.Form.Err(); err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		return c.Redirect(page.Back(), "Nothing was ticked.")
+	}
+	if err := page.ask(len(ids)); err != nil {
+		return err
+	}
+	items, err := c.Moderation.Chosen(c.Context(), c.actor, ids)
+	if err != nil {
+		return err
+	}
+	if len(items) == 0 {
+		return pages.NotFound()
+	}
+	for _, item := range items {
+		page.Items = append(page.Items, choice{content.ViewPost(item.Post), item.Thread.Title})
+	}
+	if !c.Form.Flag("confirmed") {
+		forum, page.Title = items[0].Thread.Forum, items[0].Thread.Title
+	}
+	if page.Forums, err = c.moderatedForums(forum, ""); err != nil {
+		return err
+	}
+	if !c.Form.Flag("confirmed") {
+		return c.Show("chosen", page.Question, page)
+	}
+	return c.carryOut(page, ids, forum)
+}
+
+// Back returns the address of the list from which the posts were chosen.
+func (p chosenPage) Back() string {
+	if p.Thread != 0 {
+		return "/threads/" + itoa(p.Thread)
+	}
+	if values, err := url.ParseQuery(p.Query); err == nil && len(values) > 0 {
+		return "/moderation/find?" + values.Encode()
+	}
+	return "/moderation/find"
+}
+
+// ask sets the question whether to do it with n posts.
+func (p *chosenPage) ask(n int) error {
+	what := pages.Plural(int64(n), "post", "posts")
+	switch p.Do {
+	case doSplit:
+		p.Question = "Split " + what + " into a new thread"
+	case doPosts:
+		p.Question = "Move " + what + " to another thread"
+	case moderation.Delete:
+		p.Question = "Delete " + what + "?"
+	case moderation.Approve:
+		p.Question = "Approve " + what + "?"
+	case moderation.Lock:
+		p.Question = "Lock the threads of " + what + "?"
+	case moderation.Unlock:
+		p.Question = "Unlock the threads of " + what + "?"
+	case moderation.Move:
+		p.Question = "Move the threads of " + what + " to a forum"
+	default:
+		return apierror.New(http.StatusBadRequest, "bad_request", "This is nothing that can be done with posts.")
+	}
+	return nil
+}
+
+// carryOut applies the action of a form that was confirmed.
+func (c *call) carryOut(page chosenPage, ids []int64, forum int64) error {
+	switch page.Do {
+	case doSplit:
+		made, err := c.Moderation.Split(c.Context(), c.actor, page.Thread,
+			moderation.Split{Posts: ids, Title: page.Title, Forum: forum})
+		if err != nil {
+			return c.ShowForm(err, "chosen", page.Question, page)
+		}
+		return c.Redirect("/threads/"+itoa(made), "The posts are a thread of their own.")
+	case doPosts:
+		other := threadNumber(page.Other)
+		if err := c.Moderation.MovePosts(c.Context(), c.actor, page.Thread, other, ids); err != nil {
+			return c.ShowForm(err, "chosen", page.Question, page)
+		}
+		return c.Redirect("/posts/"+itoa(ids[0]), "The posts are moved.")
+	}
+	out, err := c.Moderation.Apply(c.Context(), c.actor, moderation.Bulk{
+		Posts: ids, Do: page.Do, Forum: forum, Seen: c.seen(),
+	})
+	if err != nil {
+		return c.ShowForm(err, "chosen", page.Question, page)
+	}
+	return c.Redirect(page.Back(), outcome(out))
+}
+
+// outcome tells what was done, and the first of what was not.
+func outcome(out moderation.Outcome) string {
+	const named = 3
+	said := []string{"Done: " + itoa(int64(out.Done)) + "."}
+	for _, r := range out.Refused[:min(len(out.Refused), named)] {
+		said = append(said, "Not done in “"+kernel.Brief(r.Title)+"”: "+r.Why+".")
+	}
+	if more := len(out.Refused) - named; more > 0 {
+		said = append(said, "And "+itoa(int64(more))+" more.")
+	}
+	return strings.Join(said, " ")
+}
+
+// threadAddress finds the number of a thread in its address.
+var threadAddress = regexp.MustCompile(`/threads/(\d{1,18})`)
+
+// threadNumber returns the thread that a moderator names by its number or address, or 0.
+func threadNumber(text string) int64 {
+	text = strings.TrimSpace(text)
+	if found := threadAddress.FindStringSubmatch(text); found != nil {
+		text = found[1]
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// mergedThread redirects from the address of a thread that was merged into another one to where its first post is
+// now. For any other thread it returns err.
+func (c *call) mergedThread(err error, thread int64) error {
+	if !kernel.NotFoundErr(err) {
+		return err
+	}
+	into, first, merged := c.Moderation.MergedInto(c.Context(), c.actor, thread)
+	if merged != nil {
+		return merged
+	}
+	place, err := c.Posts.PlaceOf(c.Context(), c.actor, first, postsPerPage)
+	if kernel.NotFoundErr(err) { // the post was deleted
+		return c.Redirect("/threads/"+itoa(into), "")
+	}
+	return c.toPlace(place, err)
+}
