@@ -38,7 +38,7 @@ var (
 
 // operatorRoutes returns the routes for operators, auditors and administrators of teams.
 func (s *Service) operatorRoutes() []rest.Route {
-	return slices.Concat([]rest.Route{s.overviewRoute()}, s.peopleRoutes(), s.teamAdminRoutes(), s.ownedKeyRoutes())
+	return slices.Concat([]rest.Route{s.overviewRoute()}, s.peopleRoutes(), s.teamAdminRoutes(), s.ownedKeyRoutes(), s.offerRoutes())
 }
 
 func (s *Service) peopleRoutes() []rest.Route {

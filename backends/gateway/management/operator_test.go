@@ -76,6 +76,7 @@ func TestOperatorRoutesByRole(t *testing.T) {
 	t.Parallel()
 	rt, s, team := operated(t)
 	bodies := map[string]string{
+		"PUT /operator/prices/{name...}": `{"discount":5}`,
 		"POST /operator/users": `{"id":"new"}`, "POST /operator/teams": `{"name":"blue"}`, "PATCH /operator/teams/{team_id}": `{"name":"green"}`,
 		"POST /operator/invitations": `{"email":"new@example.com"}`, "POST /operator/invitations/accept": `{"token":"none"}`,
 		"POST /operator/teams/{team_id}/provider-keys": `{"provider":"openai","api_key":"sk-0123456789"}`, "POST /operator/organisation/provider-keys": `{"provider":"openai","api_key":"sk-0123456789"}`,
@@ -97,7 +98,7 @@ func TestOperatorRoutesByRole(t *testing.T) {
 		for i := range routes {
 			route := &routes[i]
 			name := route.Method + " " + route.Path
-			path := strings.NewReplacer("{team_id}", team, "{user_id}", "rob", "{key_id}", "gk_none").Replace(route.Path)
+			path := strings.NewReplacer("{team_id}", team, "{user_id}", "rob", "{key_id}", "gk_none", "{name...}", "openai/*").Replace(route.Path)
 			body := bodies[name]
 			if route.Body == "Limits" || route.Body == "KeyLimits" {
 				body = `{"budgets":{"usd_per_month":5}}`

@@ -3,9 +3,10 @@ import * as alerts from './alerts.js';
 import * as audit from './audit.js';
 import * as gateway from './gateway.js';
 import * as invitations from './invitations.js';
+import * as offer from './offer.js';
 import * as organisation from './organisation.js';
 import * as people from './people.js';
 import * as spending from './spending.js';
 import * as teams from './teams.js';
 
-export const pages = { gateway, spending, people, invitations, teams, organisation, alerts, audit };
+export const pages = { gateway, spending, people, invitations, teams, organisation, offer, alerts, audit };
