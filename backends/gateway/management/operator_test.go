@@ -77,7 +77,7 @@ func TestOperatorRoutesByRole(t *testing.T) {
 	rt, s, team := operated(t)
 	bodies := map[string]string{
 		"PUT /operator/prices/{name...}": `{"discount":5}`,
-		"POST /operator/users": `{"id":"new"}`, "POST /operator/teams": `{"name":"blue"}`, "PATCH /operator/teams/{team_id}": `{"name":"green"}`,
+		"POST /operator/users":           `{"id":"new"}`, "POST /operator/teams": `{"name":"blue"}`, "PATCH /operator/teams/{team_id}": `{"name":"green"}`,
 		"POST /operator/invitations": `{"email":"new@example.com"}`, "POST /operator/invitations/accept": `{"token":"none"}`,
 		"POST /operator/teams/{team_id}/provider-keys": `{"provider":"openai","api_key":"sk-0123456789"}`, "POST /operator/organisation/provider-keys": `{"provider":"openai","api_key":"sk-0123456789"}`,
 	}
