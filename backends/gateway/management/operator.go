@@ -171,6 +171,20 @@ func (s *Service) makeKeyFor(c *rest.Call) (any, error) {
 	return s.Keychain.CreateKey(c.R.Context(), c.Path("user_id"), options)
 }
 
+// limitKeyOf returns a route's function that replaces the limits that are imposed on a gateway key. holder returns the
+// user or the team that the key belongs to.
+func (s *Service) limitKeyOf(holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
+	return func(c *rest.Call) (any, error) {
+		var in keychain.Limits
+		if err := c.Decode(&in); err != nil {
+			return nil, err
+		}
+		return s.Keychain.UpdateKey(c.R.Context(), holder(c), c.Path("key_id"), keychain.KeyChange{
+			Limits: func(l *keychain.Limits) { *l = in }, Catalog: s.Catalog(), Impose: true,
+		})
+	}
+}
+
 func (s *Service) revokeKeyOf(c *rest.Call) (any, error) {
 	return nil, s.Keychain.RevokeKey(c.R.Context(), c.Path("user_id"), c.Path("key_id"))
 }

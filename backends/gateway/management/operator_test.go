@@ -303,3 +303,39 @@ func TestProfileAtSignIn(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitOnKey checks that operators replace the limits on a key of a user and of a team, that this is recorded, and
+// that administrators of the team cannot lift what operators have set.
+func TestLimitOnKey(t *testing.T) {
+	t.Parallel()
+	rt, _, team := operated(t)
+	must := func(caller string, want int, method, path, body string) gjson.Result {
+		t.Helper()
+		status, answer := ask(t, rt, caller, method, path, body)
+		if status != want {
+			t.Fatalf("%s %s %s: status %d, %s", caller, method, path, status, answer.Raw)
+		}
+		return answer
+	}
+	for _, of := range []string{"/operator/users/max", "/operator/teams/" + team} {
+		list := of + "/keychain-keys"
+		path := list + "/" + must("operator", 201, "POST", list, `{"budgets":{"usd_per_day":5}}`).Get("id").Str + "/limits"
+		key := must("operator", 200, "PUT", path, `{"rate_limit_per_minute":9,"allowed_models":["openai/*"]}`)
+		imposed := key.Get(`imposed.#(on=="key")`)
+		if imposed.Get("rate_limit_per_minute").Int() != 9 || imposed.Get("budgets.usd_per_day").Type != gjson.Null {
+			t.Errorf("%s: the key is %s", of, key.Raw)
+		}
+		must("operator", 400, "PUT", path, `{"allowed_models":["nowhere/none"]}`)
+		must("operator", 404, "PUT", list+"/gk_none/limits", `{}`)
+		for _, caller := range []string{"admin", "member", "auditor"} {
+			must(caller, 403, "PUT", path, `{}`)
+		}
+		entry := must("operator", 200, "GET", "/operator/audit?limit=1", "").Get("data.0")
+		if entry.Get("action").Str != "key.limited" || entry.Get("details.rate_limit_per_minute").Int() != 9 {
+			t.Errorf("%s: the audit log has %s", of, entry.Raw)
+		}
+		if key := must("operator", 200, "PUT", path, `{}`); key.Get(`imposed.#(on=="key")`).Exists() {
+			t.Errorf("%s: without limits the key is %s", of, key.Raw)
+		}
+	}
+}

@@ -8,12 +8,12 @@ import { field, form, select } from '../parts/form.js';
 import { count, number, short } from '../parts/look.js';
 import { namesCard } from './names.js';
 import { askPrice, written } from './prices.js';
+import { tones } from './provider-keys.js';
 import { act, at, link, operates } from './view.js';
 
 export const title = 'Models and prices';
 export const about = 'Every model on offer: what you pay for it, how it does, and who may use it. Prices are for a million tokens.';
 
-const tones = { active: 'good', cooling_down: 'warn', untested: 'plain', no_credit: 'bad', invalid_key: 'bad' };
 const first = 50; // rows that are shown at once
 
 export function show({ body, actions, signal }) {
