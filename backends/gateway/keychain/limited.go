@@ -19,8 +19,10 @@ type Limited struct {
 	Holder string `json:"holder"`
 	// Name is for people: the name of a team or of a user, or the label of a key. It may be empty.
 	Name string `json:"name"`
-	// UserID is the user of a key, or the user. It is empty for others.
+	// UserID is the user of a key, or the user. It is empty for others. User is their name, which may be empty. The user
+	// of a key of a team stands for the team.
 	UserID string `json:"user_id,omitempty"`
+	User   string `json:"user,omitempty"`
 	// Limits are those that apply now, so those of a raise in the place of the lasting ones.
 	Limits      Limits     `json:"limits"`
 	RaisedUntil *time.Time `json:"raised_until"`
@@ -76,22 +78,24 @@ func (s *Service) limitedOf(ctx context.Context, on, after string, limit int) ([
 	now := s.now()
 	return read(ctx, s, func(row store.Row) (l Limited, err error) {
 		var cells imposedCells
-		var name, user sql.NullString
-		if err := row.Scan(append([]any{&l.Holder, &name, &user}, cells.into()...)...); err != nil {
+		var name, id, user sql.NullString
+		if err := row.Scan(append([]any{&l.Holder, &name, &id, &user}, cells.into()...)...); err != nil {
 			return l, err
 		}
 		limits, raise, err := cells.read(now)
-		l.On, l.Name, l.UserID, l.Limits = on, name.String, user.String, limits.raisedBy(raise)
+		l.On, l.Name, l.UserID, l.User, l.Limits = on, name.String, id.String, user.String, limits.raisedBy(raise)
 		if raise != nil {
 			l.RaisedUntil = &raise.Until
 		}
 		return l, err
-	}, `SELECT l.holder, coalesce(t.name, k.label, nullif(u.name, ''), u.email), coalesce(k.user_id, u.id), `+imposedColumns("l")+`
+	}, `SELECT l.holder, coalesce(t.name, k.label, nullif(u.name, ''), u.email), u.id, coalesce(nullif(u.name, ''), u.email), `+imposedColumns("l")+`
 		FROM gateway_limits AS l
 		LEFT JOIN gateway_teams AS t ON l.kind IN ('team', 'team_own') AND t.id = l.holder
-		LEFT JOIN gateway_users AS u ON l.kind = 'user' AND u.id = l.holder
 		LEFT JOIN gateway_keys AS k ON l.kind = 'key' AND k.id = l.holder
-		WHERE l.kind = ? AND l.holder > ? AND coalesce(u.is_service, 0) = 0 ORDER BY l.holder LIMIT ?`, on, after, limit)
+		LEFT JOIN gateway_users AS u ON u.id = CASE l.kind WHEN 'user' THEN l.holder WHEN 'key' THEN k.user_id END
+		WHERE l.kind = ? AND l.holder > ? AND NOT (l.kind = 'user' AND coalesce(u.is_service, 0) = 1)
+		AND (l.kind <> 'key' OR EXISTS (SELECT 1 FROM gateway_keys AS d WHERE d.limited_by = l.holder AND d.revoked_at IS NULL))
+		ORDER BY l.holder LIMIT ?`, on, after, limit)
 }
 
 // budgetsOf returns the budgets of a holder with the amounts spent from them.

@@ -76,6 +76,12 @@ func TestLimited(t *testing.T) {
 				t.Errorf("by pages of %d: %q, want %q", size, text, want)
 			}
 		}
+		if err := n.RevokeKey(t.Context(), "alice", key.ID); err != nil {
+			t.Fatal(err)
+		}
+		if keys, err := n.Limited(t.Context(), OnKey, "", 5); err != nil || len(keys) != 0 {
+			t.Errorf("once the key is revoked: %+v, error %v", keys, err)
+		}
 		users, err := n.Limited(t.Context(), OnUser, OnUser+"/alice", 5)
 		if err != nil || len(users) != 1 || users[0].Holder != "bob" || users[0].RaisedUntil == nil {
 			t.Errorf("users after alice: %+v, error %v", users, err)

@@ -171,6 +171,23 @@ func (s *Service) makeKeyFor(c *rest.Call) (any, error) {
 	return s.Keychain.CreateKey(c.R.Context(), c.Path("user_id"), options)
 }
 
+// allKeys lists the gateway keys of all users and teams.
+func (s *Service) allKeys(c *rest.Call) (any, error) {
+	after, limit, err := window(c)
+	if err != nil {
+		return nil, err
+	}
+	revoked, err := c.Choice("revoked", "false", "true")
+	if err != nil {
+		return nil, err
+	}
+	keys, err := s.Keychain.AllKeys(c.R.Context(), strings.TrimSpace(c.Text("q")), after, revoked == "true", limit)
+	if err != nil {
+		return nil, err
+	}
+	return list(keys, limit, (*keychain.HeldKey).Place, func(k *keychain.HeldKey) keychain.HeldKey { return *k }), nil
+}
+
 // limitKeyOf returns a route's function that replaces the limits that are imposed on a gateway key. holder returns the
 // user or the team that the key belongs to.
 func (s *Service) limitKeyOf(holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {

@@ -233,6 +233,14 @@ func (s *Service) peopleRoutes() []rest.Route {
 		},
 
 		{
+			Method: "GET", Path: "/operator/keychain-keys", Tag: tagOperator, Serve: s.operating(s.allKeys), Answer: "HeldKeyList",
+			Errors: []int{403}, Summary: "List the gateway keys of all users and teams", Description: "Newest first. Their text is never shown again.",
+			Query: append([]rest.Param{
+				{Name: "q", Description: "Part of the label, or of the id, mail address or name of the user or team.", Schema: `{"type":"string"}`},
+				{Name: "revoked", Description: "With those that are revoked.", Schema: `{"type":"boolean","default":false}`},
+			}, pageParams...),
+		},
+		{
 			Method: "GET", Path: "/operator/limits", Tag: tagOperator, Serve: s.operating(s.limited), Answer: "LimitedList",
 			Errors: []int{403}, Summary: "List who has limits, and what is left of their budgets",
 			Description: "Those on the organisation, then on teams, users and gateway keys. What was spent in the last second may be missing.",

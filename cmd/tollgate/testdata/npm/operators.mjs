@@ -4,7 +4,7 @@ import { defects, faint, inBrowser } from './browser.mjs';
 
 const url = process.env.TOLLGATE_URL;
 const tokens = JSON.parse(process.env.TOLLGATE_TOKENS);
-const pages = ['gateway', 'spending', 'people', 'invitations', 'teams', 'organisation', 'shared-keys', 'limits', 'offer', 'alerts', 'audit'];
+const pages = ['gateway', 'spending', 'people', 'invitations', 'teams', 'organisation', 'all-keys', 'shared-keys', 'limits', 'offer', 'alerts', 'audit'];
 
 const button = (scope, name) => scope.getByRole('button', { name, exact: true });
 const panel = (tab, name) => tab.getByRole('region', { name, exact: true });
@@ -47,12 +47,12 @@ inBrowser('a member has no pages of operators', {}, async (tab) => {
   key = (await api('POST', 'users/init', 'ada')).key.key;
   await signIn(tab, 'ada');
   assert.equal(await tab.locator('nav').getByText('Operators').count(), 0);
-  for (const name of ['Gateway', 'Spending', 'People', 'Teams', 'Organisation', 'Shared provider keys', 'Limits', 'Models and prices', 'Audit log']) assert.equal(await tab.locator('nav').getByRole('link', { name, exact: true }).count(), 0, name);
+  for (const name of ['Gateway', 'Spending', 'People', 'Teams', 'Organisation', 'All gateway keys', 'Shared provider keys', 'Limits', 'Models and prices', 'Audit log']) assert.equal(await tab.locator('nav').getByRole('link', { name, exact: true }).count(), 0, name);
   for (const path of pages) { // typed in, they are not there
     await tab.goto(`${url}/console/#/${path}`);
     await idle(tab);
     assert.equal(await tab.locator('main table').count(), 0, path);
-    assert.equal((await api('GET', path === 'people' ? 'operator/users' : path === 'organisation' ? 'operator/organisation/limits' : path === 'gateway' ? 'operator/overview' : path === 'offer' ? 'operator/models' : path === 'shared-keys' ? 'operator/provider-keys' : `operator/${path}`, 'ada')).status, 403, path);
+    assert.equal((await api('GET', path === 'people' ? 'operator/users' : path === 'organisation' ? 'operator/organisation/limits' : path === 'gateway' ? 'operator/overview' : path === 'offer' ? 'operator/models' : path === 'all-keys' ? 'operator/keychain-keys' : path === 'shared-keys' ? 'operator/provider-keys' : `operator/${path}`, 'ada')).status, 403, path);
   }
 });
 
@@ -366,6 +366,25 @@ inBrowser('an operator sees all limits with what is left, and all shared provide
   await tab.getByRole('heading', { level: 1, name: 'ada' }).waitFor();
 });
 
+inBrowser('an operator finds gateway keys of everybody and revokes one', {}, async (tab) => {
+  await api('POST', 'operator/users/ada/keychain-keys', 'boss', { label: 'laptop', rate_limit_per_minute: 3 });
+  await signIn(tab, 'boss');
+  await go(tab, 'all-keys', 'All gateway keys');
+  const keys = tab.getByRole('table', { name: 'Gateway keys' });
+  await keys.getByRole('row', { name: /laptop.*ada.*active.*3 requests a minute/s }).waitFor();
+  assert.equal(await keys.getByRole('row', { name: /revoked/ }).count(), 0);
+  await tab.getByLabel('Revoked ones, too').check();
+  await keys.getByRole('row', { name: /^ci.*team <b>red<\/b>.*revoked/s }).waitFor();
+  await tab.getByLabel('Find').fill('LAP');
+  await button(tab, 'Show').click();
+  await keys.getByRole('row', { name: /^ci/ }).waitFor({ state: 'detached' });
+  await button(keys.getByRole('row', { name: /laptop/ }), 'Revoke').click();
+  assert.deepEqual(await defects(tab), []);
+  await button(dialog(tab), 'Revoke').click();
+  await keys.getByRole('row', { name: /laptop.*revoked/s }).waitFor();
+  assert.equal((await api('GET', 'users/ada/keychain-keys', 'ada')).keys.find((k) => k.label === 'laptop').status, 'revoked');
+});
+
 inBrowser('the audit log has who changed what', {}, async (tab) => {
   await signIn(tab, 'boss');
   await go(tab, 'audit', 'Audit log');
@@ -377,7 +396,7 @@ inBrowser('the audit log has who changed what', {}, async (tab) => {
 
 inBrowser('an auditor sees everything and changes nothing', {}, async (tab) => {
   await signIn(tab, 'olga');
-  for (const [path, heading] of [['gateway', 'Gateway'], ['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['teams', 'Teams'], ['organisation', 'Organisation'], ['shared-keys', 'Shared provider keys'], ['limits', 'Limits'], ['offer', 'Models and prices'], ['alerts', 'Alerts'], ['audit', 'Audit log']]) {
+  for (const [path, heading] of [['gateway', 'Gateway'], ['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['teams', 'Teams'], ['organisation', 'Organisation'], ['all-keys', 'All gateway keys'], ['shared-keys', 'Shared provider keys'], ['limits', 'Limits'], ['offer', 'Models and prices'], ['alerts', 'Alerts'], ['audit', 'Audit log']]) {
     await go(tab, path, heading);
     for (const name of ['Make a user', 'Make a team', 'Make a key', 'Set a price', 'Price', 'Test', 'Add a name', 'Change', 'Suspend', 'Remove', 'Revoke']) assert.equal(await button(tab, name).count(), 0, `${path}: ${name}`);
   }
@@ -388,7 +407,7 @@ for (const colorScheme of ['light', 'dark']) {
   inBrowser(`the pages of operators are named, labelled and readable: ${colorScheme}`, { colorScheme }, async (tab) => {
     const [team] = (await api('GET', 'operator/teams', 'boss')).data;
     await signIn(tab, 'boss');
-    const names = [['gateway', 'Gateway'], ['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['invitations', 'Invitations'], ['teams', 'Teams'], [`teams/${team.id}`, team.name], ['organisation', 'Organisation'], ['shared-keys', 'Shared provider keys'], ['limits', 'Limits'], ['offer', 'Models and prices'], ['alerts', 'Alerts'], ['audit', 'Audit log']];
+    const names = [['gateway', 'Gateway'], ['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['invitations', 'Invitations'], ['teams', 'Teams'], [`teams/${team.id}`, team.name], ['organisation', 'Organisation'], ['all-keys', 'All gateway keys'], ['shared-keys', 'Shared provider keys'], ['limits', 'Limits'], ['offer', 'Models and prices'], ['alerts', 'Alerts'], ['audit', 'Audit log']];
     for (const [path, heading] of names) {
       await go(tab, path, heading);
       assert.deepEqual(await defects(tab), [], path);

@@ -36,7 +36,7 @@ function whose(l) {
     case 'team': return ['team ', link('teams', l.holder, l.name)];
     case 'team_own': return ['team ', link('teams', l.holder, l.name), h('div.small.muted', null, 'by its administrators')];
     case 'user': return link('people', l.holder, l.name);
-    default: return [`key ${l.name || l.holder} of `, l.user_id?.startsWith('team_') ? link('teams', l.user_id) : l.user_id ? link('people', l.user_id) : 'somebody who is gone'];
+    default: return [`key ${l.name || l.holder} of `, l.user_id?.startsWith('team_') ? link('teams', l.user_id, l.user) : l.user_id ? link('people', l.user_id, l.user) : 'somebody who is gone'];
   }
 }
 

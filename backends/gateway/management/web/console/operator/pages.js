@@ -1,5 +1,6 @@
 // The pages of operators and auditors, by their paths.
 import * as alerts from './alerts.js';
+import * as allKeys from './all-keys.js';
 import * as audit from './audit.js';
 import * as gateway from './gateway.js';
 import * as invitations from './invitations.js';
@@ -11,4 +12,4 @@ import * as sharedKeys from './shared-keys.js';
 import * as spending from './spending.js';
 import * as teams from './teams.js';
 
-export const pages = { gateway, spending, people, invitations, teams, organisation, 'shared-keys': sharedKeys, limits, offer, alerts, audit };
+export const pages = { gateway, spending, people, invitations, teams, organisation, 'all-keys': allKeys, 'shared-keys': sharedKeys, limits, offer, alerts, audit };
