@@ -19,12 +19,12 @@ func applyCommand(o *options) *cobra.Command {
 		Use:   "apply -f <file>",
 		Short: "Applies limits, teams, members, provider keys, aliases and prices from a file",
 		Long: `
-Applies a YAML or JSON file with the limits, provider keys and aliases of the organisation,
-the teams with their members, limits, provider keys and aliases, the limits and suspensions
-of users, and prices. All changes are made together or none is. What the file does not mention is
-kept unless --prune is given. Unknown users are created without keys. For a provider key
-the file says where to read it: {env.NAME} or {file.path}. Every change is recorded in
-the audit log.
+Applies a YAML or JSON file with the limits, provider keys and aliases of the
+organisation, the teams with their members, limits, provider keys and aliases, the
+limits and suspensions of users, and prices. All changes are made together or none is.
+What the file does not mention is kept unless --prune is given. Unknown users are
+created without keys. For a provider key the file says where to read it: {env.NAME} or
+{file.path}. Every change is recorded in the audit log.
 
 --dry-run prints what would be added (+), changed (~) and removed (-), one per line.
 'tollgate keychain export' writes the present state as such a file.

@@ -1,6 +1,7 @@
 // Package declared reads and writes the operator's settings of the model gateway as one file: the limits, provider keys
 // and aliases of the organisation, teams with their members, limits, provider keys and aliases, users with their limits
-// and whether they are suspended, and prices. The file contains no secrets: for a provider key it says where its text is.
+// and whether they are suspended, and prices. The file contains no secrets: for a provider key it says where its text
+// is.
 //
 // What the file does not mention stays unchanged. See [Apply] for how a file is applied, and [Export] for how the
 // current state is written as a file.

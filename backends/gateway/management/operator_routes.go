@@ -38,7 +38,8 @@ var (
 
 // operatorRoutes returns the routes for operators, auditors and administrators of teams.
 func (s *Service) operatorRoutes() []rest.Route {
-	return slices.Concat([]rest.Route{s.overviewRoute()}, s.peopleRoutes(), s.teamAdminRoutes(), s.ownedKeyRoutes(), s.offerRoutes())
+	return slices.Concat([]rest.Route{s.overviewRoute()}, s.peopleRoutes(), s.teamAdminRoutes(), s.ownedKeyRoutes(),
+		s.offerRoutes())
 }
 
 func (s *Service) peopleRoutes() []rest.Route {
@@ -125,7 +126,7 @@ func (s *Service) peopleRoutes() []rest.Route {
 		{
 			Method: "PUT", Path: "/operator/users/{user_id}/keychain-keys/{key_id}/limits", Tag: tagOperator,
 			Serve: s.operating(s.limitKeyOf(onUser)), Body: "Limits", Answer: "GatewayKey", Errors: []int{403, 404, 409},
-			Summary: "Replace the limits on a gateway key of a user",
+			Summary:     "Replace the limits on a gateway key of a user",
 			Description: "They are imposed, and shared by the keys that replace it. What is absent or null is without limit. For operators alone.",
 		},
 
@@ -199,7 +200,7 @@ func (s *Service) peopleRoutes() []rest.Route {
 		{
 			Method: "PUT", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}/limits", Tag: tagOperator,
 			Serve: s.operating(s.limitKeyOf(onTeam)), Body: "Limits", Answer: "GatewayKey", Errors: []int{403, 404, 409},
-			Summary: "Replace the limits on a gateway key of a team",
+			Summary:     "Replace the limits on a gateway key of a team",
 			Description: "They are imposed, and shared by the keys that replace it. What is absent or null is without limit. For operators alone.",
 		},
 		{

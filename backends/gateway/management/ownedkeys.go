@@ -15,7 +15,7 @@ func (s *Service) ownedKeyRoutes() []rest.Route {
 	all = append(all, rest.Route{
 		Method: "GET", Path: "/operator/provider-keys", Tag: tagOperator, Serve: s.operating(s.sharedKeys),
 		Answer: "SharedKeyList", Errors: []int{403},
-		Summary: "List the provider keys of the organisation and of all teams",
+		Summary:     "List the provider keys of the organisation and of all teams",
 		Description: "With their limits, their health and what was spent through them. Those of users are theirs alone, and left out.",
 	})
 	return append(all, s.keyRoutesOf("/operator/teams/{team_id}/provider-keys", "a team",

@@ -55,7 +55,9 @@ func Fits(cat *catalog.Catalog, name string) bool {
 // Put checks a price in the form of a file of prices, and adds it or replaces the one with the same name. It returns
 // the price as it is stored. The error has status 400 if the name or the price is invalid, 404 if there is no such
 // model in the catalog, and 409 if there are MaxPrices already.
-func Put(ctx context.Context, s *keychain.Service, cat *catalog.Catalog, name string, price json.RawMessage) (Entry, error) {
+func Put(
+	ctx context.Context, s *keychain.Service, cat *catalog.Catalog, name string, price json.RawMessage,
+) (Entry, error) {
 	if !IsName(name) {
 		return Entry{}, apierror.New(http.StatusBadRequest, "invalid_value",
 			"%.100q is not a name such as openai/gpt-5.4-nano or openai/*", name).With("name")
