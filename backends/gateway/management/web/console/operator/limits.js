@@ -17,7 +17,7 @@ export function show({ body, signal }) {
     caption: 'Limits',
     empty: () => 'There are no limits of this kind. Set them on the pages of the organisation, of teams and of people.',
     columns: [
-      { title: 'On', class: 'name', cell: whose },
+      { title: 'On', class: 'when', cell: whose },
       { title: 'Limits', cell: (l) => [said(l.limits).join(', '), l.raised_until && h('div.small', null, tag('warn', `raised until ${time(l.raised_until)}`))] },
       { title: 'Spent', cell: (l) => l.budgets.map((b) => h('div', null, spent(b))) },
     ],
