@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +53,9 @@ type App struct {
 	kept    *time.Duration  // how long requests stay in the log; nil means the default
 	alerts  *alerts.Options // nil if no alerts are configured
 	gateway atomic.Pointer[Gateway]
+
+	pricing sync.Mutex    // guards priced, and keeps changes of prices in order
+	priced  *storedPrices // what this configuration's catalog has; nil before it was read
 }
 
 // CaddyModule returns the Caddy module information.
@@ -126,6 +130,7 @@ func (a *App) begin() error {
 	a.gateway.Store(gateway)
 	go a.catalog.source.Run(a.ctx)
 	if last := gateway.prices.Load(); last != nil {
+		a.priced = last
 		a.catalog.source.UsePrices(last.prices) // until they are read
 	}
 	go a.followPrices(a.ctx, gateway)

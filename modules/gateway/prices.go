@@ -19,36 +19,53 @@ type storedPrices struct {
 	version string
 }
 
-// followPrices reads the prices in the database every pricesEvery, and updates the catalog of this configuration when
-// they have changed. It returns when the context ends. While they cannot be read, the last ones stay in use.
+// followPrices reads the prices in the database every pricesEvery; see Reprice. It returns when the context ends. While
+// they cannot be read, the last ones stay in use.
 func (a *App) followPrices(ctx context.Context, g *Gateway) {
-	last := g.prices.Load()
 	if err := a.db.WaitReady(ctx); err != nil {
 		return // the configuration ends
 	}
 	ticker := time.NewTicker(pricesEvery)
 	defer ticker.Stop()
 	for failing := false; ; {
-		prices, version, err := ownprices.Read(ctx, a.db)
-		switch {
-		case ctx.Err() != nil:
+		err := a.reprice(ctx, g)
+		if ctx.Err() != nil {
 			return
-		case err != nil:
-			if !failing {
-				a.logger.Error("prices of the database are not usable, keeping the last good ones", zap.Error(err))
-			}
-		case last == nil && len(prices) > 0 || last != nil && last.version != version:
-			a.catalog.source.UsePrices(prices)
-			a.logger.Info("prices replaced", zap.Int("prices", len(prices)))
 		}
-		if failing = err != nil; !failing {
-			last = &storedPrices{prices, version}
-			g.prices.Store(last)
+		if err != nil && !failing {
+			a.logger.Error("prices of the database are not usable, keeping the last good ones", zap.Error(err))
 		}
+		failing = err != nil
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
 	}
+}
+
+// Reprice reads the prices in the database, and updates the catalog of this configuration if they have changed. Several
+// goroutines may call it: none puts older prices in the place of newer ones.
+func (a *App) Reprice(ctx context.Context) error {
+	g, err := a.Gateway()
+	if err != nil {
+		return err
+	}
+	return a.reprice(ctx, g)
+}
+
+func (a *App) reprice(ctx context.Context, g *Gateway) error {
+	a.pricing.Lock()
+	defer a.pricing.Unlock()
+	prices, version, err := ownprices.Read(ctx, a.db)
+	if err != nil {
+		return err
+	}
+	if a.priced == nil && len(prices) > 0 || a.priced != nil && a.priced.version != version {
+		a.catalog.source.UsePrices(prices)
+		a.logger.Info("prices replaced", zap.Int("prices", len(prices)))
+	}
+	a.priced = &storedPrices{prices, version}
+	g.prices.Store(a.priced)
+	return nil
 }

@@ -17,14 +17,14 @@ import (
 func applyCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f <file>",
-		Short: "Applies limits, teams, members, provider keys and prices from a file",
+		Short: "Applies limits, teams, members, provider keys, aliases and prices from a file",
 		Long: `
-Applies a YAML or JSON file with the limits and provider keys of the organisation, the
-teams with their members, limits and provider keys, the limits and suspensions of users,
-and prices. All changes are made together or none is. What the file does not mention is
-kept unless --prune is given. Unknown users are created without keys. For a provider key
-the file says where to read it: {env.NAME} or {file.path}. Every change is recorded in
-the audit log.
+Applies a YAML or JSON file with the limits, provider keys and aliases of the
+organisation, the teams with their members, limits, provider keys and aliases, the
+limits and suspensions of users, and prices. All changes are made together or none is.
+What the file does not mention is kept unless --prune is given. Unknown users are
+created without keys. For a provider key the file says where to read it: {env.NAME} or
+{file.path}. Every change is recorded in the audit log.
 
 --dry-run prints what would be added (+), changed (~) and removed (-), one per line.
 'tollgate keychain export' writes the present state as such a file.
@@ -34,8 +34,8 @@ the audit log.
 	file := cmd.Flags().StringP("file", "f", "", "The file, or - for standard input (required)")
 	dry := cmd.Flags().Bool("dry-run", false, "Print the changes without making them")
 	prune := cmd.Flags().Bool("prune", false,
-		"Remove teams, members and limits that are not in the file, and provider keys and prices if the file "+
-			"lists any; users, their keys and their usage are kept")
+		"Remove teams, members and limits that are not in the file, and provider keys, aliases and prices if the "+
+			"file lists any; users, their keys and their usage are kept")
 	cli.Required(cmd, "file")
 	cmd.RunE = o.Run(o.begin(func(s *session, cmd *cobra.Command, _ []string) error {
 		text, err := readFile(cmd, *file)
@@ -93,10 +93,10 @@ func readFile(cmd *cobra.Command, name string) ([]byte, error) {
 func exportCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export",
-		Short: "Prints limits, teams, members, provider keys and prices as a file for apply",
+		Short: "Prints limits, teams, members, provider keys, aliases and prices as a file for apply",
 		Long: `
-Prints the present limits, teams with their members, provider keys, users with limits or
-suspensions, and prices as a file for 'tollgate keychain apply': YAML, or JSON with
+Prints the present limits, teams with their members, provider keys, aliases, users with
+limits or suspensions, and prices as a file for 'tollgate keychain apply': YAML, or JSON with
 --json. The file contains no secrets. Add where each provider key is to be read from;
 applied to an empty gateway, the file then recreates the same state.
 `,

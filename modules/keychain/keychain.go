@@ -108,7 +108,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("new_users: %w", err)
 	}
 	h.service = &management.Service{
-		NewUsers: policy, Operators: h.Operators.who(), Auditors: h.Auditors.who(), Catalog: app.Catalog, Parts: app.Parts,
+		NewUsers: policy, Operators: h.Operators.who(), Auditors: h.Auditors.who(), Catalog: app.Catalog,
+		Reprice: app.Reprice, Parts: app.Parts,
 	}
 	for i := range h.Teams {
 		rule, err := h.Teams[i].rule()

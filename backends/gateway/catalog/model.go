@@ -56,8 +56,10 @@ type Model struct {
 	// Assumed reports that some of the above is a permissive guess: trying a candidate in vain costs one attempt, while
 	// skipping one may cost the answer.
 	Assumed bool `json:"assumed"`
-	// Price is the list price.
+	// Price is the list price, or the operator's own one; see OwnPrice.
 	Price Price `json:"-"`
+	// OwnPrice is the name in Prices of the operator's own price that Price is made of. It is empty for a list price.
+	OwnPrice string `json:"-"`
 	// Created is the day of release. Zero means unknown.
 	Created time.Time `json:"-"`
 	// Deprecated is the day from which the provider advises against the model. Retires is the day from which the model
@@ -105,7 +107,7 @@ type Rates struct {
 	Output float64
 }
 
-// Price is the list price of a model.
+// Price is the price of a model.
 type Price struct {
 	Rates
 	// Known is false if no price is given; all rates are zero then. A known price of zero means that the model is free.

@@ -99,6 +99,9 @@ func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
 		}
 		used[name] = true
 		priced := *m
+		if own.Discount == 0 || m.Price.Known {
+			priced.OwnPrice = name
+		}
 		if own.Discount == 0 {
 			priced.Price = own.Price
 		} else {
@@ -130,6 +133,34 @@ func (p Price) less(percent float64) Price {
 	}
 	p.Calls = calls
 	return p
+}
+
+// MarshalJSON returns the price in the form in which files of prices have it, or null if it is unknown.
+func (p Price) MarshalJSON() ([]byte, error) {
+	if !p.Known {
+		return []byte("null"), nil
+	}
+	type rates struct {
+		Input          float64 `json:"input"`
+		CachedInput    float64 `json:"cached_input,omitempty"`
+		CacheWrite     float64 `json:"cache_write,omitempty"`
+		CacheWriteHour float64 `json:"cache_write_1h,omitempty"`
+		Output         float64 `json:"output"`
+	}
+	type long struct {
+		Above int64 `json:"above"`
+		rates
+	}
+	file := struct {
+		rates
+		Long    *long              `json:"long,omitempty"`
+		Factors map[string]float64 `json:"factors,omitempty"`
+		Calls   map[string]float64 `json:"calls,omitempty"`
+	}{rates: rates(p.Rates), Factors: p.Factors, Calls: p.Calls}
+	if p.LongAbove > 0 {
+		file.Long = &long{p.LongAbove, rates(p.Long)}
+	}
+	return json.Marshal(file)
 }
 
 // check checks the numbers of a price.

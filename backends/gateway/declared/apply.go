@@ -21,8 +21,8 @@ type Options struct {
 	Catalog *catalog.Catalog
 	// Resolve returns the text that a reference in the file stands for. If it is nil, references are refused.
 	Resolve func(reference string) (string, error)
-	// Prune removes what the file does not contain: teams, members of its teams, limits, and provider keys and prices
-	// where it lists some.
+	// Prune removes what the file does not contain: teams, members of its teams, limits, and provider keys, aliases and
+	// prices where it lists some.
 	Prune bool
 	// DryRun changes nothing, but reports what would be changed or refused.
 	DryRun bool
@@ -223,7 +223,10 @@ func (a *applier) applyOrganisation() error {
 	if err != nil {
 		return err
 	}
-	return a.applyKeys(keychain.TheOrganisation, "organisation", a.file.ProviderKeys)
+	if err := a.applyKeys(keychain.TheOrganisation, "organisation", a.file.ProviderKeys); err != nil {
+		return err
+	}
+	return a.applyAliases(keychain.TheOrganisation, "organisation", a.file.Aliases)
 }
 
 func (a *applier) applyTeams() error {
@@ -241,7 +244,11 @@ func (a *applier) applyTeams() error {
 		if err := a.limit(keychain.OnTeam, id, "team "+t.Name, a.onTeams[id], t.Limits); err != nil {
 			return err
 		}
-		if err := a.applyKeys(keychain.Owner{Kind: keychain.OnTeam, ID: id}, "team "+t.Name, t.ProviderKeys); err != nil {
+		owner := keychain.Owner{Kind: keychain.OnTeam, ID: id}
+		if err := a.applyKeys(owner, "team "+t.Name, t.ProviderKeys); err != nil {
+			return err
+		}
+		if err := a.applyAliases(owner, "team "+t.Name, t.Aliases); err != nil {
 			return err
 		}
 		for _, m := range t.Members {

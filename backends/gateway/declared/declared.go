@@ -1,6 +1,7 @@
-// Package declared reads and writes the operator's settings of the model gateway as one file: the limits and provider
-// keys of the organisation, teams with their members, limits and provider keys, users with their limits and whether
-// they are suspended, and prices. The file contains no secrets: for a provider key it says where its text is.
+// Package declared reads and writes the operator's settings of the model gateway as one file: the limits, provider keys
+// and aliases of the organisation, teams with their members, limits, provider keys and aliases, users with their limits
+// and whether they are suspended, and prices. The file contains no secrets: for a provider key it says where its text
+// is.
 //
 // What the file does not mention stays unchanged. See [Apply] for how a file is applied, and [Export] for how the
 // current state is written as a file.
@@ -16,8 +17,10 @@ type File struct {
 	Organisation *Limits
 	// ProviderKeys are the provider keys of the organisation. Nil means that the file does not mention them.
 	ProviderKeys *ProviderKeys
-	Teams        []Team
-	Users        []User
+	// Aliases are those of the organisation. Nil means that the file does not mention them.
+	Aliases *Aliases
+	Teams   []Team
+	Users   []User
 	// Prices replace list prices. Nil means that the file does not mention them.
 	Prices *Prices
 }
@@ -33,6 +36,7 @@ type Team struct {
 	Name         string
 	Limits       *Limits       // nil if the file does not mention them
 	ProviderKeys *ProviderKeys // nil if the file does not mention them
+	Aliases      *Aliases      // nil if the file does not mention them
 	Members      []Member
 	Line         int
 }

@@ -306,7 +306,7 @@ func TestRead(t *testing.T) {
 		"team: []":                        `line 1: the file has no field "team"; there are: organisation, prices, teams, users`,
 		"teams: []\nteams: []":            "line 2: the file has the field teams twice",
 		"teams: []\n---\nteams: []":       "more than one document",
-		"teams:\n- name: a\n  color: red": `line 3: a team has no field "color"; there are: limits, members, name, provider_keys`,
+		"teams:\n- name: a\n  color: red": `line 3: a team has no field "color"; there are: aliases, limits, members, name, provider_keys`,
 		"teams:\n- members: [a]":          "line 2: a team needs a name",
 		"teams: [{name: a}]\nusers: [{id: b}, {id: b}]": `line 2: the user "b" stands in line 2 already`,
 		"teams:\n- name: a\n- name: a":                  `line 3: the team "a" stands in line 2 already`,

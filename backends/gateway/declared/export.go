@@ -103,9 +103,16 @@ func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
 	if f.ProviderKeys, err = exportKeys(ctx, s, keychain.TheOrganisation); err != nil {
 		return nil, err
 	}
+	if f.Aliases, err = exportAliases(ctx, s, keychain.TheOrganisation); err != nil {
+		return nil, err
+	}
 	for _, t := range p.teams {
 		team := Team{Name: t.Name, Limits: limitsIn(p.onTeams, t.ID)}
-		if team.ProviderKeys, err = exportKeys(ctx, s, keychain.Owner{Kind: keychain.OnTeam, ID: t.ID}); err != nil {
+		owner := keychain.Owner{Kind: keychain.OnTeam, ID: t.ID}
+		if team.ProviderKeys, err = exportKeys(ctx, s, owner); err != nil {
+			return nil, err
+		}
+		if team.Aliases, err = exportAliases(ctx, s, owner); err != nil {
 			return nil, err
 		}
 		for _, user := range slices.Sorted(maps.Keys(p.members[t.ID])) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,12 +21,8 @@ type Price struct {
 	Line int
 }
 
-// Limits on prices in a file.
-const (
-	maxPrices     = 1000
-	maxPriceName  = 300 // bytes
-	maxPriceDepth = 4
-)
+// maxPriceDepth is how deep objects may be nested in a price of a file.
+const maxPriceDepth = 4
 
 // prices reads an object whose fields are prices by names of models.
 func (r *reader) prices(n *yaml.Node) *Prices {
@@ -43,14 +38,14 @@ func (r *reader) prices(n *yaml.Node) *Prices {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, value := n.Content[i], n.Content[i+1]
 		switch {
-		case name.Kind != yaml.ScalarNode || len(name.Value) > maxPriceName || !strings.Contains(name.Value, "/"):
+		case name.Kind != yaml.ScalarNode || !ownprices.IsName(name.Value):
 			r.at(name.Line, "prices: %.100q is not a name such as openai/gpt-5.4-nano or openai/*", name.Value)
 			continue
 		case seen[name.Value] > 0:
 			r.at(name.Line, "the price of %.100q stands in line %d already", name.Value, seen[name.Value])
 			continue
-		case len(all.List) == maxPrices:
-			r.at(name.Line, "there are more than %d prices", maxPrices)
+		case len(all.List) == ownprices.MaxPrices:
+			r.at(name.Line, "there are more than %d prices", ownprices.MaxPrices)
 			return all
 		}
 		seen[name.Value] = name.Line
@@ -126,7 +121,7 @@ func (a *applier) applyPrices() error {
 		if known && last == p.Text {
 			continue
 		}
-		if !a.priced(p.Name) {
+		if cat := a.options.Catalog; cat != nil && !ownprices.Fits(cat, p.Name) {
 			return fmt.Errorf("line %d: prices: there is no model %q; see all with: curl <gateway>/v1/models", p.Line, p.Name)
 		}
 		if err := ownprices.Set(a.ctx, a.Service, p.Entry); err != nil {
@@ -151,14 +146,4 @@ func (a *applier) applyPrices() error {
 		a.note(Removed, e.Text, "price of %s", e.Name)
 	}
 	return nil
-}
-
-// priced reports whether a name can match a model of the catalog.
-func (a *applier) priced(name string) bool {
-	if a.options.Catalog == nil || strings.HasSuffix(name, "*") {
-		return true
-	}
-	provider, model, _ := strings.Cut(name, "/")
-	_, ok := a.options.Catalog.Model(provider, model)
-	return ok
 }

@@ -89,7 +89,7 @@ func TestReadPrices(t *testing.T) {
 	}
 	var many strings.Builder
 	many.WriteString("prices:\n")
-	for i := range maxPrices + 1 {
+	for i := range ownprices.MaxPrices + 1 {
 		fmt.Fprintf(&many, "  a/%d: {discount: 5}\n", i)
 	}
 	if _, err := Read([]byte(many.String())); err == nil || !strings.Contains(err.Error(), "more than 1000 prices") {

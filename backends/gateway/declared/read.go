@@ -62,6 +62,7 @@ func Read(text []byte) (*File, error) {
 			r.object(n, "organisation", map[string]func(n *yaml.Node){
 				"limits":        func(n *yaml.Node) { f.Organisation = r.limits(n) },
 				"provider_keys": func(n *yaml.Node) { f.ProviderKeys = r.providerKeys(n) },
+				"aliases":       func(n *yaml.Node) { f.Aliases = r.aliases(n) },
 			})
 		},
 		"teams":  func(n *yaml.Node) { r.list(n, "teams", func(n *yaml.Node) { f.Teams = append(f.Teams, r.team(n)) }) },
@@ -156,6 +157,7 @@ func (r *reader) team(n *yaml.Node) (t Team) {
 		"name":          func(n *yaml.Node) { r.word(n, "name", &t.Name) },
 		"limits":        func(n *yaml.Node) { t.Limits = r.limits(n) },
 		"provider_keys": func(n *yaml.Node) { t.ProviderKeys = r.providerKeys(n) },
+		"aliases":       func(n *yaml.Node) { t.Aliases = r.aliases(n) },
 		"members": func(n *yaml.Node) {
 			r.list(n, "members", func(n *yaml.Node) { t.Members = append(t.Members, r.member(n)) })
 		},

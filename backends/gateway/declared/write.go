@@ -66,6 +66,9 @@ func (f *File) object() object {
 	if f.ProviderKeys != nil {
 		all = append(all, field{"provider_keys", f.ProviderKeys.object()})
 	}
+	if f.Aliases != nil {
+		all = append(all, field{"aliases", f.Aliases.object()})
+	}
 	if len(all) > 0 {
 		o = append(o, field{"organisation", all})
 	}
@@ -77,6 +80,9 @@ func (f *File) object() object {
 		}
 		if t.ProviderKeys != nil {
 			team = append(team, field{"provider_keys", t.ProviderKeys.object()})
+		}
+		if t.Aliases != nil {
+			team = append(team, field{"aliases", t.Aliases.object()})
 		}
 		members := make([]object, 0, len(t.Members))
 		for _, m := range t.Members {

@@ -189,7 +189,9 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 		if err := s.updateKey(c, key); err != nil {
 			return "", err
 		}
-		key, _, err = s.lockKey(c, userID, keyID)
+		if key, _, err = s.lockKey(c, userID, keyID); err == nil && change.Impose && change.Limits != nil {
+			err = s.auditLimitedKey(ctx, c, key)
+		}
 		return hash, err
 	}
 	if change.Impose {
@@ -247,6 +249,19 @@ func (s *Service) auditGatewayKey(ctx context.Context, c store.Conn, action stri
 		team = k.TeamID
 	}
 	return s.auditOf(ctx, c, team, action, k.ID, map[string]string{"user_id": k.UserID, "label": k.Label})
+}
+
+// auditLimitedKey records which limits are imposed on a key from now on.
+func (s *Service) auditLimitedKey(ctx context.Context, c store.Conn, k *GatewayKey) error {
+	var limits Limits
+	if l := imposed(k.Imposed, OnKey); l != nil {
+		limits = l.Limits
+	}
+	team := ""
+	if k.TeamID == k.UserID {
+		team = k.TeamID
+	}
+	return s.auditOf(ctx, c, team, "key.limited", k.ID, limits)
 }
 
 // RegenerateKey replaces the user's primary key. The old one is revoked in the same transaction. The new one gets all

@@ -1,7 +1,9 @@
 package keychain
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
@@ -47,6 +49,44 @@ func (s *Service) KeysOf(ctx context.Context, owner Owner) ([]OwnedKey, error) {
 			return nil, err
 		}
 	}
+	return keys, nil
+}
+
+// SharedKey is a provider key of the organisation or of a team.
+type SharedKey struct {
+	Owner Owner
+	// Team is the name of the team that owns the key. It is empty for a key of the organisation.
+	Team string
+	Key  OwnedKey
+}
+
+// SharedKeys returns the provider keys of the organisation and then those of all teams, ordered by the names of the
+// teams; those of one owner are ordered by age, the oldest first.
+func (s *Service) SharedKeys(ctx context.Context) ([]SharedKey, error) {
+	rows, err := read(ctx, s, scanProviderKey, selectKeyRows+`k.owner_kind IN ('organisation', 'team')
+		ORDER BY CASE k.owner_kind WHEN 'team' THEN 1 ELSE 0 END, k.created_at, k.id`)
+	if err != nil {
+		return nil, err
+	}
+	names, err := read(ctx, s, func(row store.Row) (t Team, err error) { return t, row.Scan(&t.ID, &t.Name) },
+		`SELECT id, name FROM gateway_teams WHERE id IN (SELECT owner FROM gateway_provider_keys WHERE owner_kind = 'team')`)
+	if err != nil {
+		return nil, err
+	}
+	teams := make(map[string]string, len(names))
+	for i := range names {
+		teams[names[i].ID] = names[i].Name
+	}
+	keys := make([]SharedKey, len(rows))
+	for i := range rows {
+		keys[i] = SharedKey{Owner: rows[i].Owner, Team: teams[rows[i].Owner.ID]}
+		if keys[i].Key, err = s.owned(ctx, &rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(keys, func(a, b SharedKey) int {
+		return cmp.Or(cmp.Compare(a.Team, b.Team), cmp.Compare(a.Owner.ID, b.Owner.ID))
+	})
 	return keys, nil
 }
 

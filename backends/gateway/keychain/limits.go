@@ -46,6 +46,11 @@ func (l *Limits) allow(c *Candidate) bool {
 	return len(l.AllowedModels) == 0
 }
 
+// AllowsModel reports whether a model of the catalog is among the allowed models.
+func (l *Limits) AllowsModel(m *catalog.Model) bool {
+	return l.allow(&Candidate{Entry: m.EntryID(), Model: m})
+}
+
 // tierNamed returns the tier with a name such as keychain-low.
 func tierNamed(name string) (tier catalog.Tier, ok bool) {
 	text, ok := strings.CutPrefix(name, "keychain-")

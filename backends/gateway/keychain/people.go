@@ -104,7 +104,7 @@ func (s *Service) Users(ctx context.Context, words, after string, limit int) ([]
 	if !schema.StorableID(after) || !schema.StorableID(words) {
 		return nil, nil
 	}
-	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(words)) + "%"
+	pattern := likeAnywhere(words)
 	return read(ctx, s, scanUser,
 		selectUsers+`WHERE id > ? AND is_service = 0 AND (? = '' OR lower(id) LIKE ? ESCAPE '\' OR email LIKE ? ESCAPE '\'
 		OR lower(name) LIKE ? ESCAPE '\') ORDER BY id LIMIT ?`, after, words, pattern, pattern, pattern, limit)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
@@ -165,6 +166,53 @@ func (s *Service) updateKey(c *rest.Call) (any, error) {
 
 func (s *Service) revokeKey(c *rest.Call) (any, error) {
 	return nil, s.Keychain.RevokeKey(c.R.Context(), c.User(), c.Path("key_id"))
+}
+
+func (s *Service) keysOf(c *rest.Call) (any, error) { return s.listKeys(c, c.Path("user_id")) }
+
+// makeKeyFor creates a key whose limits the user cannot change.
+func (s *Service) makeKeyFor(c *rest.Call) (any, error) {
+	options, err := s.keyOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	options.Impose = true
+	return s.Keychain.CreateKey(c.R.Context(), c.Path("user_id"), options)
+}
+
+// allKeys lists the gateway keys of all users and teams.
+func (s *Service) allKeys(c *rest.Call) (any, error) {
+	after, limit, err := window(c)
+	if err != nil {
+		return nil, err
+	}
+	revoked, err := c.Choice("revoked", "false", "true")
+	if err != nil {
+		return nil, err
+	}
+	keys, err := s.Keychain.AllKeys(c.R.Context(), strings.TrimSpace(c.Text("q")), after, revoked == "true", limit)
+	if err != nil {
+		return nil, err
+	}
+	return list(keys, limit, (*keychain.HeldKey).Place, func(k *keychain.HeldKey) keychain.HeldKey { return *k }), nil
+}
+
+// limitKeyOf returns a route's function that replaces the limits that are imposed on a gateway key. holder returns the
+// user or the team that the key belongs to.
+func (s *Service) limitKeyOf(holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
+	return func(c *rest.Call) (any, error) {
+		var in keychain.Limits
+		if err := c.Decode(&in); err != nil {
+			return nil, err
+		}
+		return s.Keychain.UpdateKey(c.R.Context(), holder(c), c.Path("key_id"), keychain.KeyChange{
+			Limits: func(l *keychain.Limits) { *l = in }, Catalog: s.Catalog(), Impose: true,
+		})
+	}
+}
+
+func (s *Service) revokeKeyOf(c *rest.Call) (any, error) {
+	return nil, s.Keychain.RevokeKey(c.R.Context(), c.Path("user_id"), c.Path("key_id"))
 }
 
 // orNone returns an empty list for nil, so that JSON has an array.

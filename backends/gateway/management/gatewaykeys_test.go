@@ -1,6 +1,7 @@
 package management
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -56,7 +57,7 @@ func newService(t *testing.T) *Service {
 	}
 	told := alerts.New(alerts.Deps{Keychain: people, Sender: webhook.NewSender(nil, zap.NewNop()), Logger: zap.NewNop(), Now: time.Now})
 	t.Cleanup(told.Close)
-	return &Service{Keychain: people, Spending: spending.NewLedger(db, zap.NewNop(), time.Now), Alerts: told, Catalog: catalog.Embedded}
+	return &Service{Keychain: people, Spending: spending.NewLedger(db, zap.NewNop(), time.Now), Alerts: told, Catalog: catalog.Embedded, Reprice: func(context.Context) error { return nil }}
 }
 
 // person is a user who signed in.

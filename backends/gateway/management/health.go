@@ -122,14 +122,16 @@ func (s *Service) keyHealthOf(
 	return k
 }
 
+// goodness orders the statuses, the best one first.
+var goodness = map[cascade.Status]int{
+	cascade.Active: 0, cascade.Untested: 1, cascade.CoolingDown: 2, cascade.NoCredit: 3, cascade.InvalidKey: 4,
+}
+
 // together sums up the keys of a provider. The status is that of the provider if it is cooling down, for the user or
 // for everyone. Otherwise it is that of the best key, since requests are sent through that one.
 func (s *Service) together(p providerHealth, scope, user string) providerHealth {
 	own := conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
 	p.condition = own
-	best := map[cascade.Status]int{
-		cascade.Active: 0, cascade.Untested: 1, cascade.CoolingDown: 2, cascade.NoCredit: 3, cascade.InvalidKey: 4,
-	}
 	chosen := &p.Keys[0]
 	for i := range p.Keys {
 		k := &p.Keys[i]
@@ -140,7 +142,7 @@ func (s *Service) together(p providerHealth, scope, user string) providerHealth 
 		for j := range k.Models {
 			p.Last429 = later(p.Last429, k.Models[j].Last429)
 		}
-		if best[k.Status] < best[chosen.Status] {
+		if goodness[k.Status] < goodness[chosen.Status] {
 			chosen = k
 		}
 	}

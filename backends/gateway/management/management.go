@@ -39,6 +39,8 @@ type Service struct {
 	Engine *cascade.Engine
 	// Catalog returns the current catalog. It is called once per request.
 	Catalog func() *catalog.Catalog
+	// Reprice makes Catalog have the own prices that are stored. It is called after they have changed.
+	Reprice func(ctx context.Context) error
 	// Parts returns the state of the parts that the gateway needs, by name. A nil error means that the part works.
 	Parts func(ctx context.Context) map[string]error
 	// Bar returns the contents of the bar at the top of the API reference for a request. Default: nothing more.

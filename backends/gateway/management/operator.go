@@ -159,22 +159,6 @@ func (s *Service) removeUser(c *rest.Call) (any, error) {
 	return nil, s.Keychain.RemoveUser(c.R.Context(), c.Path("user_id"))
 }
 
-func (s *Service) keysOf(c *rest.Call) (any, error) { return s.listKeys(c, c.Path("user_id")) }
-
-// makeKeyFor creates a key whose limits the user cannot change.
-func (s *Service) makeKeyFor(c *rest.Call) (any, error) {
-	options, err := s.keyOptions(c)
-	if err != nil {
-		return nil, err
-	}
-	options.Impose = true
-	return s.Keychain.CreateKey(c.R.Context(), c.Path("user_id"), options)
-}
-
-func (s *Service) revokeKeyOf(c *rest.Call) (any, error) {
-	return nil, s.Keychain.RevokeKey(c.R.Context(), c.Path("user_id"), c.Path("key_id"))
-}
-
 // limits returns a route's function that serves the limits of a holder: on is the kind of the holder, and holder
 // returns its id, for example from the path.
 func (s *Service) limits(on string, holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {

@@ -38,7 +38,8 @@ var (
 
 // operatorRoutes returns the routes for operators, auditors and administrators of teams.
 func (s *Service) operatorRoutes() []rest.Route {
-	return slices.Concat([]rest.Route{s.overviewRoute()}, s.peopleRoutes(), s.teamAdminRoutes(), s.ownedKeyRoutes())
+	return slices.Concat([]rest.Route{s.overviewRoute()}, s.peopleRoutes(), s.teamAdminRoutes(), s.ownedKeyRoutes(),
+		s.offerRoutes())
 }
 
 func (s *Service) peopleRoutes() []rest.Route {
@@ -122,6 +123,12 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Serve:  s.operating(s.revokeKeyOf),
 			Errors: []int{403, 404}, Summary: "Revoke a gateway key of a user",
 		},
+		{
+			Method: "PUT", Path: "/operator/users/{user_id}/keychain-keys/{key_id}/limits", Tag: tagOperator,
+			Serve: s.operating(s.limitKeyOf(onUser)), Body: "Limits", Answer: "GatewayKey", Errors: []int{403, 404, 409},
+			Summary:     "Replace the limits on a gateway key of a user",
+			Description: "They are imposed, and shared by the keys that replace it. What is absent or null is without limit. For operators alone.",
+		},
 
 		{
 			Method: "GET", Path: "/operator/teams", Tag: tagOperator, Serve: s.operating(s.teams), Answer: "TeamList",
@@ -191,6 +198,12 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Errors: []int{403, 404}, Summary: "Revoke a gateway key of a team",
 		},
 		{
+			Method: "PUT", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}/limits", Tag: tagOperator,
+			Serve: s.operating(s.limitKeyOf(onTeam)), Body: "Limits", Answer: "GatewayKey", Errors: []int{403, 404, 409},
+			Summary:     "Replace the limits on a gateway key of a team",
+			Description: "They are imposed, and shared by the keys that replace it. What is absent or null is without limit. For operators alone.",
+		},
+		{
 			Method: "GET", Path: "/operator/teams/{team_id}/spending", Tag: tagOperator, Serve: s.ofTeam(s.spendingOf),
 			Answer: "SpendingList", Media: "text/csv",
 			Errors: []int{403}, Summary: "Add up what a team spent", Query: spendingParams,
@@ -220,6 +233,23 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Description: "For every user, instead of POST /users/init.",
 		},
 
+		{
+			Method: "GET", Path: "/operator/keychain-keys", Tag: tagOperator, Serve: s.operating(s.allKeys), Answer: "HeldKeyList",
+			Errors: []int{403}, Summary: "List the gateway keys of all users and teams", Description: "Newest first. Their text is never shown again.",
+			Query: append([]rest.Param{
+				{Name: "q", Description: "Part of the label, or of the id, mail address or name of the user or team.", Schema: `{"type":"string"}`},
+				{Name: "revoked", Description: "With those that are revoked.", Schema: `{"type":"boolean","default":false}`},
+			}, pageParams...),
+		},
+		{
+			Method: "GET", Path: "/operator/limits", Tag: tagOperator, Serve: s.operating(s.limited), Answer: "LimitedList",
+			Errors: []int{403}, Summary: "List who has limits, and what is left of their budgets",
+			Description: "Those on the organisation, then on teams, users and gateway keys. What was spent in the last second may be missing.",
+			Query: append([]rest.Param{{
+				Name: "on", Description: "Of one kind alone.",
+				Schema: `{"type":"string","enum":["all","organisation","team","team_own","user","key"],"default":"all"}`,
+			}}, pageParams...),
+		},
 		{
 			Method: "GET", Path: "/operator/organisation/limits", Tag: tagOperator,
 			Serve:  s.operating(s.limits(keychain.OnOrganisation, organisation)),

@@ -76,7 +76,8 @@ func TestOperatorRoutesByRole(t *testing.T) {
 	t.Parallel()
 	rt, s, team := operated(t)
 	bodies := map[string]string{
-		"POST /operator/users": `{"id":"new"}`, "POST /operator/teams": `{"name":"blue"}`, "PATCH /operator/teams/{team_id}": `{"name":"green"}`,
+		"PUT /operator/prices/{name...}": `{"discount":5}`,
+		"POST /operator/users":           `{"id":"new"}`, "POST /operator/teams": `{"name":"blue"}`, "PATCH /operator/teams/{team_id}": `{"name":"green"}`,
 		"POST /operator/invitations": `{"email":"new@example.com"}`, "POST /operator/invitations/accept": `{"token":"none"}`,
 		"POST /operator/teams/{team_id}/provider-keys": `{"provider":"openai","api_key":"sk-0123456789"}`, "POST /operator/organisation/provider-keys": `{"provider":"openai","api_key":"sk-0123456789"}`,
 	}
@@ -97,7 +98,7 @@ func TestOperatorRoutesByRole(t *testing.T) {
 		for i := range routes {
 			route := &routes[i]
 			name := route.Method + " " + route.Path
-			path := strings.NewReplacer("{team_id}", team, "{user_id}", "rob", "{key_id}", "gk_none").Replace(route.Path)
+			path := strings.NewReplacer("{team_id}", team, "{user_id}", "rob", "{key_id}", "gk_none", "{name...}", "openai/*").Replace(route.Path)
 			body := bodies[name]
 			if route.Body == "Limits" || route.Body == "KeyLimits" {
 				body = `{"budgets":{"usd_per_month":5}}`
@@ -299,6 +300,42 @@ func TestProfileAtSignIn(t *testing.T) {
 	for id, want := range map[string]keychain.Profile{"a": {Email: "a@example.com", Name: "Ann"}, "b": {}, "c": {}} {
 		if user, err := s.Keychain.User(t.Context(), id); err != nil || user.Email != want.Email || user.Name != want.Name {
 			t.Errorf("%+v, error %v, want %+v", user, err, want)
+		}
+	}
+}
+
+// TestLimitOnKey checks that operators replace the limits on a key of a user and of a team, that this is recorded, and
+// that administrators of the team cannot lift what operators have set.
+func TestLimitOnKey(t *testing.T) {
+	t.Parallel()
+	rt, _, team := operated(t)
+	must := func(caller string, want int, method, path, body string) gjson.Result {
+		t.Helper()
+		status, answer := ask(t, rt, caller, method, path, body)
+		if status != want {
+			t.Fatalf("%s %s %s: status %d, %s", caller, method, path, status, answer.Raw)
+		}
+		return answer
+	}
+	for _, of := range []string{"/operator/users/max", "/operator/teams/" + team} {
+		list := of + "/keychain-keys"
+		path := list + "/" + must("operator", 201, "POST", list, `{"budgets":{"usd_per_day":5}}`).Get("id").Str + "/limits"
+		key := must("operator", 200, "PUT", path, `{"rate_limit_per_minute":9,"allowed_models":["openai/*"]}`)
+		imposed := key.Get(`imposed.#(on=="key")`)
+		if imposed.Get("rate_limit_per_minute").Int() != 9 || imposed.Get("budgets.usd_per_day").Type != gjson.Null {
+			t.Errorf("%s: the key is %s", of, key.Raw)
+		}
+		must("operator", 400, "PUT", path, `{"allowed_models":["nowhere/none"]}`)
+		must("operator", 404, "PUT", list+"/gk_none/limits", `{}`)
+		for _, caller := range []string{"admin", "member", "auditor"} {
+			must(caller, 403, "PUT", path, `{}`)
+		}
+		entry := must("operator", 200, "GET", "/operator/audit?limit=1", "").Get("data.0")
+		if entry.Get("action").Str != "key.limited" || entry.Get("details.rate_limit_per_minute").Int() != 9 {
+			t.Errorf("%s: the audit log has %s", of, entry.Raw)
+		}
+		if key := must("operator", 200, "PUT", path, `{}`); key.Get(`imposed.#(on=="key")`).Exists() {
+			t.Errorf("%s: without limits the key is %s", of, key.Raw)
 		}
 	}
 }

@@ -12,6 +12,12 @@ func (s *Service) ownedKeyRoutes() []rest.Route {
 		func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
 			return s.operating(func(c *rest.Call) (any, error) { return fn(c, keychain.TheOrganisation) })
 		})
+	all = append(all, rest.Route{
+		Method: "GET", Path: "/operator/provider-keys", Tag: tagOperator, Serve: s.operating(s.sharedKeys),
+		Answer: "SharedKeyList", Errors: []int{403},
+		Summary:     "List the provider keys of the organisation and of all teams",
+		Description: "With their limits, their health and what was spent through them. Those of users are theirs alone, and left out.",
+	})
 	return append(all, s.keyRoutesOf("/operator/teams/{team_id}/provider-keys", "a team",
 		"They serve what counts for the team. For its administrators, too.",
 		func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
@@ -76,6 +82,28 @@ func (s *Service) ownedKeys(c *rest.Call, owner keychain.Owner) (any, error) {
 	}
 	return struct {
 		Rows []ownedKey `json:"data"`
+	}{rows}, err
+}
+
+// sharedKeys lists the provider keys of the organisation and of all teams.
+func (s *Service) sharedKeys(c *rest.Call) (any, error) {
+	keys, err := s.Keychain.SharedKeys(c.R.Context())
+	type row struct {
+		Owner  string   `json:"owner"`
+		TeamID *string  `json:"team_id"`
+		Team   *string  `json:"team"`
+		Key    ownedKey `json:"key"`
+	}
+	rows := make([]row, len(keys))
+	for i := range keys {
+		k := &keys[i]
+		rows[i] = row{Owner: k.Owner.Kind, Key: s.ownedKeyOf(&k.Key)}
+		if k.Owner.Kind == keychain.OnTeam {
+			rows[i].TeamID, rows[i].Team = &k.Owner.ID, &k.Team
+		}
+	}
+	return struct {
+		Rows []row `json:"data"`
 	}{rows}, err
 }
 

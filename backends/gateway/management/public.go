@@ -42,19 +42,32 @@ func (s *Service) providers(*rest.Call) (any, error) {
 	}{list}, nil
 }
 
+// price is the price of a model as it is paid.
+type price struct {
+	Input       float64 `json:"input_usd_per_million_tokens"`
+	CachedInput float64 `json:"cached_input_usd_per_million_tokens"`
+	Output      float64 `json:"output_usd_per_million_tokens"`
+
+	CacheWrite     float64 `json:"cache_write_usd_per_million_tokens,omitempty"`
+	CacheWriteHour float64 `json:"cache_write_1h_usd_per_million_tokens,omitempty"`
+
+	Factors map[string]float64 `json:"factors,omitempty"`
+	Calls   map[string]float64 `json:"usd_per_call,omitempty"`
+}
+
+// priceOf returns the price of a model, or nil if it is unknown.
+func priceOf(m *catalog.Model) *price {
+	if !m.Price.Known {
+		return nil
+	}
+	return &price{
+		m.Price.Input, m.Price.CachedInput, m.Price.Output, m.Price.CacheWrite, m.Price.CacheWriteHour, m.Price.Factors,
+		m.Price.Calls,
+	}
+}
+
 // registry lists the models of the enabled providers, with what they can do and their prices.
 func (s *Service) registry(*rest.Call) (any, error) {
-	type price struct {
-		Input       float64 `json:"input_usd_per_million_tokens"`
-		CachedInput float64 `json:"cached_input_usd_per_million_tokens"`
-		Output      float64 `json:"output_usd_per_million_tokens"`
-
-		CacheWrite     float64 `json:"cache_write_usd_per_million_tokens,omitempty"`
-		CacheWriteHour float64 `json:"cache_write_1h_usd_per_million_tokens,omitempty"`
-
-		Factors map[string]float64 `json:"factors,omitempty"`
-		Calls   map[string]float64 `json:"usd_per_call,omitempty"`
-	}
 	type model struct {
 		ID            string         `json:"id"`
 		Provider      string         `json:"provider"`
@@ -79,13 +92,7 @@ func (s *Service) registry(*rest.Call) (any, error) {
 				ContextWindow: m.ContextWindow,
 				MaxOutput:     m.MaxOutput, Modalities: m.Modalities, Tools: m.Tools, JSONSchema: m.JSONSchema,
 				Reasoning:  m.Reasoning,
-				Embeddings: m.Embeddings,
-			}
-			if m.Price.Known {
-				one.Price = &price{
-					m.Price.Input, m.Price.CachedInput, m.Price.Output, m.Price.CacheWrite, m.Price.CacheWriteHour, m.Price.Factors,
-					m.Price.Calls,
-				}
+				Embeddings: m.Embeddings, Price: priceOf(m),
 			}
 			list = append(list, one)
 		}

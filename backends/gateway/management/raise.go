@@ -50,3 +50,23 @@ func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) s
 		},
 	}
 }
+
+// limited lists who has limits, with what is left of their budgets.
+func (s *Service) limited(c *rest.Call) (any, error) {
+	after, limit, err := window(c)
+	if err != nil {
+		return nil, err
+	}
+	on, err := c.Choice("on", append([]string{"all"}, keychain.LimitedKinds()...)...)
+	if err != nil {
+		return nil, err
+	}
+	if on == "all" {
+		on = ""
+	}
+	rows, err := s.Keychain.Limited(c.R.Context(), on, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return list(rows, limit, (*keychain.Limited).Place, func(l *keychain.Limited) keychain.Limited { return *l }), nil
+}

@@ -1,14 +1,24 @@
-// Package ownprices stores prices that replace list prices. An operator sets them by a declared file, and all nodes
-// that share the database use them.
+// Package ownprices stores prices that replace list prices. An operator sets them by a declared file or one by one, and
+// all nodes that share the database use them.
 package ownprices
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Bounds of the prices.
+const (
+	MaxPrices = 1000
+	MaxName   = 300 // bytes
 )
 
 // Entry is the price of a model, or of all models whose names begin with a prefix.
@@ -32,23 +42,85 @@ func entries(c store.Conn) ([]Entry, error) {
 		`SELECT name, price FROM gateway_prices ORDER BY name`)
 }
 
-// Set adds a price or replaces the one with the same name, and records that in the audit log. The caller has checked
-// it.
-func Set(ctx context.Context, s *keychain.Service, e Entry) error {
-	return s.Change(ctx, "price.set", e.Name, json.RawMessage(e.Text), func(c store.Conn) error {
-		_, err := c.Exec(
-			`INSERT INTO gateway_prices (name, price) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET price = excluded.price`,
-			e.Name,
-			e.Text,
-		)
-		return err
+// IsName reports whether a text can name a model or be a prefix of such names.
+func IsName(name string) bool { return len(name) <= MaxName && strings.Contains(name, "/") }
+
+// Fits reports whether a name can match a model of a catalog. Every prefix can: its models may come later.
+func Fits(cat *catalog.Catalog, name string) bool {
+	provider, model, _ := strings.Cut(name, "/")
+	_, ok := cat.Model(provider, model)
+	return ok || strings.HasSuffix(name, "*")
+}
+
+// Put checks a price in the form of a file of prices, and adds it or replaces the one with the same name. It returns
+// the price as it is stored. The error has status 400 if the name or the price is invalid, 404 if there is no such
+// model in the catalog, and 409 if there are MaxPrices already.
+func Put(
+	ctx context.Context, s *keychain.Service, cat *catalog.Catalog, name string, price json.RawMessage,
+) (Entry, error) {
+	if !IsName(name) {
+		return Entry{}, apierror.New(http.StatusBadRequest, "invalid_value",
+			"%.100q is not a name such as openai/gpt-5.4-nano or openai/*", name).With("name")
+	}
+	file, err := json.Marshal(map[string]json.RawMessage{name: price})
+	if err == nil {
+		_, err = catalog.ParsePrices(file)
+	}
+	if err != nil {
+		return Entry{}, apierror.New(http.StatusBadRequest, "invalid_value", "the price of %s", err)
+	}
+	if !Fits(cat, name) {
+		return Entry{}, apierror.New(http.StatusNotFound, "not_found", "there is no model %q", name).With("name")
+	}
+	entry := Entry{Name: name}
+	if entry.Text, err = sorted(price); err != nil {
+		return Entry{}, err
+	}
+	return entry, s.Change(ctx, "price.set", name, json.RawMessage(entry.Text), func(c store.Conn) error {
+		var others int
+		if err := c.Row(`SELECT COUNT(*) FROM gateway_prices WHERE name <> ?`, name).Scan(&others); err != nil {
+			return err
+		}
+		if others >= MaxPrices {
+			return apierror.New(http.StatusConflict, "too_many", "there are %d prices already, remove one first", MaxPrices)
+		}
+		return write(c, entry)
 	})
 }
 
-// Remove deletes the price with a name, and records that in the audit log.
+// sorted returns the text of a JSON object with its members in order, so that equal prices have equal texts.
+func sorted(object json.RawMessage) (string, error) {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(value)
+	return string(text), err
+}
+
+// Set adds a price or replaces the one with the same name, and records that in the audit log. The caller has checked
+// it.
+func Set(ctx context.Context, s *keychain.Service, e Entry) error {
+	return s.Change(ctx, "price.set", e.Name, json.RawMessage(e.Text), func(c store.Conn) error { return write(c, e) })
+}
+
+// write adds a price or replaces the one with the same name, in a transaction.
+func write(c store.Conn, e Entry) error {
+	_, err := c.Exec(
+		`INSERT INTO gateway_prices (name, price) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET price = excluded.price`,
+		e.Name, e.Text)
+	return err
+}
+
+// Remove deletes the price with a name, and records that in the audit log. The error has status 404 if there is none.
 func Remove(ctx context.Context, s *keychain.Service, name string) error {
 	return s.Change(ctx, "price.removed", name, nil, func(c store.Conn) error {
-		_, err := c.Exec(`DELETE FROM gateway_prices WHERE name = ?`, name)
+		n, err := c.Exec(`DELETE FROM gateway_prices WHERE name = ?`, name)
+		if err == nil && n == 0 {
+			err = apierror.New(http.StatusNotFound, "not_found", "there is no own price %.100q", name)
+		}
 		return err
 	})
 }

@@ -3,7 +3,7 @@
 import { h, s, scroller, table, uid } from './dom.js';
 
 const height = 190;
-const margin = { top: 10, right: 8, bottom: 24, left: 52 };
+const margin = { top: 10, right: 8, bottom: 24, left: 58 };
 
 // chart draws rows, which have a label and a value for each series:
 // chart(title, rows, [{name, value, tone}], {write, lines, wide}).

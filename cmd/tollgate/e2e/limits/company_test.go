@@ -90,7 +90,11 @@ type refusal struct {
 
 // of reports what is wrong with an answer that should be the refusal.
 func (r refusal) of(a *e2e.Answer) error {
-	if said := gjson.Get(a.Body, "error.message").Str; a.Status != r.status || !strings.Contains(said, r.text) {
+	said := gjson.Get(a.Body, "error.message").Str
+	if said == "" {
+		said = gjson.Get(a.Body, "message").Str // of the Converse API
+	}
+	if a.Status != r.status || !strings.Contains(said, r.text) {
 		return fmt.Errorf("status %d %s, want %d with %q", a.Status, a.Body, r.status, r.text)
 	}
 	return nil

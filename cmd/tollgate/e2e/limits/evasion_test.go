@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -65,6 +66,8 @@ func (c *company) member(id string) *member {
 	m.first = gjson.Get(m.call("POST", "/users/init", "", 201).Body, "key.key").Str
 	own := fmt.Sprintf(`{"model_entry":"own/1","base_url":%q,"model":"scripted","tier":"high"}`, c.up.Base())
 	m.call("POST", "/users/"+id+"/models", own, 201)
+	m.call("POST", "/users/"+id+"/keys", `{"provider":"openai","api_key":"sk-of-the-member-0123456789"}`, 201)
+	m.call("PUT", "/users/"+id+"/aliases/groq-like", `{"target":"`+model+`"}`, 200)
 	return m
 }
 
@@ -79,11 +82,15 @@ func (m *member) key(body string) (key, id string) {
 const much = `"tokens_per_minute":1000000,"parallel_requests":1000000,"rate_limit_per_minute":1000000,"expires_at":"2199-01-01T00:00:00Z","allowed_models":["openai/*","groq/*","own/*"],
 	"budgets":{"tokens_per_day":1000000000,"tokens_per_month":1000000000,"usd_per_day":1000000,"usd_per_month":1000000}`
 
+// raised is a raise that a member would like to have.
+const raised = `{"until":"2199-01-01T00:00:00Z","limits":{"budgets":{"usd_per_day":1000000}}}`
+
 // lift tries all routes that could give the member more, and calls try with the keys that the member then has.
 func (m *member) lift(team, foreign string, try func(key string)) {
 	m.t.Helper()
 	list := "/users/" + m.id + "/keychain-keys"
 	for _, id := range gjson.Get(m.call("GET", list, "", 200).Body, `keys.#(revoked==false)#.id`).Array() {
+		m.call("PUT", "/operator/users/"+m.id+"/keychain-keys/"+id.Str+"/limits", `{}`, 403)
 		m.call("PUT", "/keychain-keys/"+id.Str, `{`+much+`}`, 200)
 		m.call("PUT", "/keychain-keys/"+id.Str, `{"rate_limit_per_minute":null,"expires_at":null,"allowed_models":null,"budgets":null,
 			"tokens_per_minute":null,"parallel_requests":null}`, 200)
@@ -93,6 +100,19 @@ func (m *member) lift(team, foreign string, try func(key string)) {
 		{"PUT", "users/" + m.id + "/limits", `{}`},
 		{"PUT", "teams/" + team + "/limits", `{}`},
 		{"PUT", "organisation/limits", `{}`},
+		{"PUT", "users/" + m.id + "/raise", raised},
+		{"PUT", "teams/" + team + "/raise", raised},
+		{"PUT", "organisation/raise", raised},
+		{"PUT", "teams/" + team + "/own-limits", `{}`},
+		{"PUT", "prices/openai%2F*", `{"discount":100}`},
+		{"DELETE", "prices/openai%2F*"},
+		{"PUT", "organisation/aliases/groq-like", `{"target":"` + model + `"}`},
+		{"PUT", "teams/" + team + "/aliases/groq-like", `{"target":"` + model + `"}`},
+		{"POST", "teams/" + team + "/keychain-keys", `{}`},
+		{"POST", "teams/" + team + "/provider-keys", `{"provider":"openai","api_key":"sk-mine-0123456789"}`},
+		{"POST", "organisation/provider-keys", `{"provider":"openai","api_key":"sk-mine-0123456789"}`},
+		{"POST", "invitations", `{"email":"puppet@example.com"}`},
+		{"POST", "invitations/accept", `{"token":"made-up"}`},
 		{"POST", "users", `{"id":"puppet-of-` + m.id + `"}`},
 		{"POST", "users/" + m.id + "/resume"},
 		{"DELETE", "users/" + m.id},
@@ -128,10 +148,24 @@ func (m *member) refused(t *testing.T, key string, want refusal) {
 	}
 	want.want(t, "embeddings", e2e.Do(t, e2e.Client, http.MethodPost, m.Base+"/v1/embeddings", key, `{"model":"`+embedding+`","input":"Hi"}`))
 	want.want(t, "a model of their own", m.ask(key, "own/1"))
+	want.want(t, "another name of the model", m.ask(key, "groq-like"))
+	for path, body := range others {
+		want.want(t, path, e2e.Do(t, e2e.Client, http.MethodPost, m.Base+path, key, body))
+	}
+}
+
+// others are requests beside those of e2e.Surfaces that cost something.
+var others = map[string]string{
+	"/model/" + url.PathEscape(model) + "/converse":        `{"messages":[{"role":"user","content":[{"text":"Hi"}]}]}`,
+	"/model/" + url.PathEscape(model) + "/converse-stream": `{"messages":[{"role":"user","content":[{"text":"Hi"}]}]}`,
+	"/v1/audio/speech":       `{"model":"openai/tts-1","input":"Hi","voice":"alloy"}`,
+	"/v1/images/generations": `{"model":"openai/gpt-image-1","prompt":"Hi"}`,
+	"/v1/moderations":        `{"model":"openai/omni-moderation-latest","input":"Hi"}`,
 }
 
 // TestEvasion checks that a member cannot get around any kind of limit on the user, the team or the organisation by
-// more keys, other limits of their own, other surfaces, a model of their own, another team, or the routes of operators.
+// more keys, other limits of their own, other surfaces, a model, a provider key or a name for a model of their own,
+// another team, or the routes of operators.
 // Each refusal names whose limit it was.
 func TestEvasion(t *testing.T) {
 	t.Parallel()

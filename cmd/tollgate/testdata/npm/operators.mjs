@@ -4,7 +4,7 @@ import { defects, faint, inBrowser } from './browser.mjs';
 
 const url = process.env.TOLLGATE_URL;
 const tokens = JSON.parse(process.env.TOLLGATE_TOKENS);
-const pages = ['gateway', 'spending', 'people', 'invitations', 'teams', 'organisation', 'alerts', 'audit'];
+const pages = ['gateway', 'spending', 'people', 'invitations', 'teams', 'organisation', 'all-keys', 'shared-keys', 'limits', 'offer', 'alerts', 'audit'];
 
 const button = (scope, name) => scope.getByRole('button', { name, exact: true });
 const panel = (tab, name) => tab.getByRole('region', { name, exact: true });
@@ -47,12 +47,12 @@ inBrowser('a member has no pages of operators', {}, async (tab) => {
   key = (await api('POST', 'users/init', 'ada')).key.key;
   await signIn(tab, 'ada');
   assert.equal(await tab.locator('nav').getByText('Operators').count(), 0);
-  for (const name of ['Gateway', 'Spending', 'People', 'Teams', 'Organisation', 'Audit log']) assert.equal(await tab.locator('nav').getByRole('link', { name, exact: true }).count(), 0, name);
+  for (const name of ['Gateway', 'Spending', 'People', 'Teams', 'Organisation', 'All gateway keys', 'Shared provider keys', 'Limits', 'Models and prices', 'Audit log']) assert.equal(await tab.locator('nav').getByRole('link', { name, exact: true }).count(), 0, name);
   for (const path of pages) { // typed in, they are not there
     await tab.goto(`${url}/console/#/${path}`);
     await idle(tab);
     assert.equal(await tab.locator('main table').count(), 0, path);
-    assert.equal((await api('GET', path === 'people' ? 'operator/users' : path === 'organisation' ? 'operator/organisation/limits' : path === 'gateway' ? 'operator/overview' : `operator/${path}`, 'ada')).status, 403, path);
+    assert.equal((await api('GET', path === 'people' ? 'operator/users' : path === 'organisation' ? 'operator/organisation/limits' : path === 'gateway' ? 'operator/overview' : path === 'offer' ? 'operator/models' : path === 'all-keys' ? 'operator/keychain-keys' : path === 'shared-keys' ? 'operator/provider-keys' : `operator/${path}`, 'ada')).status, 403, path);
   }
 });
 
@@ -180,6 +180,16 @@ inBrowser('an operator limits, suspends and resumes a user', {}, async (tab) => 
   await dialog(tab).getByRole('heading', { name: 'The new gateway key' }).waitFor();
   assert.match(await dialog(tab).getByLabel('Gateway key').inputValue(), /^ak-/);
   await button(dialog(tab), 'I have copied it').click();
+  await button(tab.getByRole('row', { name: /for ada/ }), 'Limit').click();
+  await dialog(tab).getByLabel('Requests a minute').fill('9');
+  await dialog(tab).getByLabel('Allowed models').fill('groq/*');
+  assert.deepEqual(await defects(tab), []);
+  await button(dialog(tab), 'Save').click();
+  await tab.getByRole('row', { name: /for ada.*9 requests a minute.*only groq\/\*/s }).waitFor();
+  const made = (await api('GET', 'users/ada/keychain-keys', 'ada')).keys.find((k) => k.label === 'for ada');
+  assert.deepEqual(made.imposed.filter((i) => i.on === 'key').map((i) => [i.by, i.rate_limit_per_minute]), [['operator', 9]]);
+  assert.equal((await api('PUT', `keychain-keys/${made.id}`, 'ada', { rate_limit_per_minute: null, allowed_models: null })).imposed.find((i) => i.on === 'key').rate_limit_per_minute, 9);
+  assert.equal((await api('PUT', `operator/users/ada/keychain-keys/${made.id}/limits`, 'ada', {})).status, 403);
   await tab.getByRole('row', { name: /for ada/ }).getByRole('button', { name: /Revoke/ }).click();
   await button(dialog(tab), 'Revoke').click();
   await tab.getByRole('row', { name: /for ada.*revoked/s }).waitFor();
@@ -223,12 +233,13 @@ inBrowser('a team has keys of its own', {}, async (tab) => {
   await keys.getByText('There is no gateway key.').waitFor();
   await button(keys, 'Make a key').click();
   await dialog(tab).getByLabel('Label').fill('ci');
+  await dialog(tab).getByLabel('US dollars a day').fill('2.5');
   await button(dialog(tab), 'Make').click();
   await dialog(tab).getByRole('heading', { name: 'The new gateway key' }).waitFor();
   const ofTeam = await dialog(tab).getByLabel('Gateway key').inputValue();
   await button(dialog(tab), 'I have copied it').click();
   assert.equal((await ask(ofTeam)).status, 200);
-  await keys.getByRole('row', { name: /ci/ }).getByRole('button', { name: 'Revoke' }).click();
+  await keys.getByRole('row', { name: /ci.*\$2\.50 a day/s }).getByRole('button', { name: 'Revoke' }).click();
   await button(dialog(tab), 'Revoke').click();
   await keys.getByRole('row', { name: /ci.*revoked/s }).waitFor();
   assert.equal((await ask(ofTeam)).status, 401);
@@ -266,6 +277,114 @@ inBrowser('who is invited signs in by the link', {}, async (tab) => {
   assert.equal(invitation.accepted_by, 'ivy');
 });
 
+inBrowser('an operator sees the models on offer and sets what is paid for them', {}, async (tab) => {
+  const [team] = (await api('GET', 'operator/teams', 'boss')).data;
+  await api('PUT', `operator/teams/${team.id}/limits`, 'boss', { allowed_models: ['openai/*'], rate_limit_per_minute: 500, budgets: { usd_per_month: 12.5 } });
+  await signIn(tab, 'boss');
+  await go(tab, 'offer', 'Models and prices');
+  const models = tab.getByRole('table', { name: 'Models', exact: true });
+  const row = (id) => models.getByRole('row', { name: new RegExp(`^${id.replaceAll('.', '\\.')}`) });
+  const listed = (await api('GET', 'models', 'boss')).models.length;
+  await button(tab, `Show all ${listed}`).click();
+  assert.equal(await models.getByRole('row').count(), listed + 1);
+  await row('openai/gpt-5.4-nano').getByText('everybody').waitFor();
+  await row('openai/gpt-5.4-nano').getByText('active').waitFor();
+  await row('groq/llama-3.1-8b-instant').getByText('no key').waitFor();
+  await row('groq/llama-3.1-8b-instant').getByText('but not team <b>red</b>').waitFor();
+
+  await tab.getByLabel('Find').fill('gpt-5.4-n');
+  await button(tab, 'Show').click();
+  await row('groq/llama-3.1-8b-instant').waitFor({ state: 'detached' });
+  await button(row('openai/gpt-5.4-nano'), 'Price').click();
+  await dialog(tab).getByLabel('Input', { exact: true }).fill('');
+  await button(dialog(tab), 'Save').click();
+  await dialog(tab).locator('.problem', { hasText: 'Give an amount' }).waitFor();
+  await dialog(tab).getByLabel('Input', { exact: true }).fill('3');
+  await dialog(tab).getByLabel('Output', { exact: true }).fill('7.5');
+  assert.deepEqual(await defects(tab), []);
+  await button(dialog(tab), 'Save').click();
+  await row('openai/gpt-5.4-nano').getByText('$7.50').waitFor();
+  await row('openai/gpt-5.4-nano').getByText('own price').waitFor();
+  const paid = (await api('GET', 'models', 'ada')).models.find((m) => m.id === 'openai/gpt-5.4-nano').price;
+  assert.deepEqual([paid.input_usd_per_million_tokens, paid.output_usd_per_million_tokens, paid.usd_per_call.web_search > 0], [3, 7.5, true]); // what was not asked for stays
+
+  await button(tab, 'Set a price').click();
+  await dialog(tab).getByLabel('For', { exact: true }).fill('openai');
+  await dialog(tab).getByLabel('Discount in percent').fill('50');
+  await button(dialog(tab), 'Save').click();
+  await dialog(tab).locator('.problem', { hasText: 'is not a name such as' }).waitFor();
+  await dialog(tab).getByLabel('For', { exact: true }).fill('openai/*');
+  assert.deepEqual(await defects(tab), []);
+  await button(dialog(tab), 'Save').click();
+  const prices = panel(tab, 'Own prices');
+  await prices.getByRole('row', { name: /openai\/\*.*50 % less than the list price/s }).waitFor();
+  await button(prices.getByRole('row', { name: /gpt-5\.4-nano/ }), 'Remove').click();
+  await button(dialog(tab), 'Remove').click();
+  await prices.getByRole('row', { name: /gpt-5\.4-nano/ }).waitFor({ state: 'detached' });
+  await row('openai/gpt-5.4-nano').getByText('$7.50').waitFor({ state: 'detached' });
+  assert.deepEqual((await api('GET', 'operator/prices', 'boss')).data, [{ name: 'openai/*', price: { discount: 50 } }]);
+
+  const names = panel(tab, 'Other names');
+  await button(names, 'Add a name').click();
+  await dialog(tab).getByLabel('Name', { exact: true }).fill('house model');
+  await dialog(tab).getByLabel('Stands for').fill('openai/gpt-5.4-nano');
+  await button(dialog(tab), 'Add').click();
+  await dialog(tab).locator('.problem:not(:empty)').first().waitFor();
+  await dialog(tab).getByLabel('Name', { exact: true }).fill('house-model');
+  assert.deepEqual(await defects(tab), []);
+  await button(dialog(tab), 'Add').click();
+  await names.getByRole('row', { name: /house-model.*openai\/gpt-5\.4-nano/s }).waitFor();
+  await button(names.getByRole('row', { name: /house-model/ }), 'Remove').click();
+  await button(dialog(tab), 'Remove').click();
+  await names.getByText('There is no other name.').waitFor();
+  await go(tab, 'audit', 'Audit log');
+  await tab.getByRole('row', { name: /boss.*price set.*openai\/\*.*discount: 50/s }).first().waitFor();
+  await tab.getByRole('row', { name: /boss.*price removed.*gpt-5\.4-nano/s }).first().waitFor();
+});
+
+inBrowser('an operator sees all limits with what is left, and all shared provider keys', {}, async (tab) => {
+  const [team] = (await api('GET', 'operator/teams', 'boss')).data;
+  await api('POST', 'operator/organisation/provider-keys', 'boss', { provider: 'openai', api_key: 'sk-company-0123456789', key_label: 'company' });
+  await api('POST', `operator/teams/${team.id}/provider-keys`, 'boss', { provider: 'groq', api_key: 'gsk-team-0123456789', key_label: 'of red' });
+  await signIn(tab, 'boss');
+  await go(tab, 'shared-keys', 'Shared provider keys');
+  await tab.getByRole('row', { name: /of red.*<b>red<\/b>.*groq.*untested/s }).waitFor();
+  await button(tab.getByRole('row', { name: /company.*the organisation.*openai/s }), 'Test').click();
+  await tab.getByRole('row', { name: /company.*the organisation.*openai.*active/s }).waitFor();
+
+  await go(tab, 'limits', 'Limits');
+  const table = tab.getByRole('table', { name: 'Limits' });
+  await table.getByRole('row', { name: /ada.*1 tokens a day.*of 1 tokens a day/s }).getByText(/^[0-9,]+00 %$/).waitFor();
+  await table.getByRole('row', { name: /team <b>red<\/b>.*500 requests a minute.*of \$12\.50 a month/s }).waitFor();
+  assert.equal(await table.getByRole('row').count(), 3);
+  await tab.getByLabel('Which').selectOption('user');
+  await table.getByRole('row', { name: /<b>red<\/b>/ }).waitFor({ state: 'detached' });
+  await tab.getByLabel('Which').selectOption('key');
+  await tab.getByText('There are no limits of this kind.').waitFor();
+  await tab.getByLabel('Which').selectOption('user');
+  await table.getByRole('link', { name: 'ada' }).click();
+  await tab.getByRole('heading', { level: 1, name: 'ada' }).waitFor();
+});
+
+inBrowser('an operator finds gateway keys of everybody and revokes one', {}, async (tab) => {
+  await api('POST', 'operator/users/ada/keychain-keys', 'boss', { label: 'laptop', rate_limit_per_minute: 3 });
+  await signIn(tab, 'boss');
+  await go(tab, 'all-keys', 'All gateway keys');
+  const keys = tab.getByRole('table', { name: 'Gateway keys' });
+  await keys.getByRole('row', { name: /laptop.*ada.*active.*3 requests a minute/s }).waitFor();
+  assert.equal(await keys.getByRole('row', { name: /revoked/ }).count(), 0);
+  await tab.getByLabel('Revoked ones, too').check();
+  await keys.getByRole('row', { name: /^ci.*team <b>red<\/b>.*revoked/s }).waitFor();
+  await tab.getByLabel('Find').fill('LAP');
+  await button(tab, 'Show').click();
+  await keys.getByRole('row', { name: /^ci/ }).waitFor({ state: 'detached' });
+  await button(keys.getByRole('row', { name: /laptop/ }), 'Revoke').click();
+  assert.deepEqual(await defects(tab), []);
+  await button(dialog(tab), 'Revoke').click();
+  await keys.getByRole('row', { name: /laptop.*revoked/s }).waitFor();
+  assert.equal((await api('GET', 'users/ada/keychain-keys', 'ada')).keys.find((k) => k.label === 'laptop').status, 'revoked');
+});
+
 inBrowser('the audit log has who changed what', {}, async (tab) => {
   await signIn(tab, 'boss');
   await go(tab, 'audit', 'Audit log');
@@ -277,9 +396,9 @@ inBrowser('the audit log has who changed what', {}, async (tab) => {
 
 inBrowser('an auditor sees everything and changes nothing', {}, async (tab) => {
   await signIn(tab, 'olga');
-  for (const [path, heading] of [['gateway', 'Gateway'], ['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['teams', 'Teams'], ['organisation', 'Organisation'], ['alerts', 'Alerts'], ['audit', 'Audit log']]) {
+  for (const [path, heading] of [['gateway', 'Gateway'], ['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['teams', 'Teams'], ['organisation', 'Organisation'], ['all-keys', 'All gateway keys'], ['shared-keys', 'Shared provider keys'], ['limits', 'Limits'], ['offer', 'Models and prices'], ['alerts', 'Alerts'], ['audit', 'Audit log']]) {
     await go(tab, path, heading);
-    for (const name of ['Make a user', 'Make a team', 'Make a key', 'Change', 'Suspend', 'Remove', 'Revoke']) assert.equal(await button(tab, name).count(), 0, `${path}: ${name}`);
+    for (const name of ['Make a user', 'Make a team', 'Make a key', 'Set a price', 'Price', 'Test', 'Add a name', 'Change', 'Suspend', 'Remove', 'Revoke']) assert.equal(await button(tab, name).count(), 0, `${path}: ${name}`);
   }
   assert.equal((await api('PUT', 'operator/organisation/limits', 'olga', {})).status, 403);
 });
@@ -288,7 +407,7 @@ for (const colorScheme of ['light', 'dark']) {
   inBrowser(`the pages of operators are named, labelled and readable: ${colorScheme}`, { colorScheme }, async (tab) => {
     const [team] = (await api('GET', 'operator/teams', 'boss')).data;
     await signIn(tab, 'boss');
-    const names = [['gateway', 'Gateway'], ['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['invitations', 'Invitations'], ['teams', 'Teams'], [`teams/${team.id}`, team.name], ['organisation', 'Organisation'], ['alerts', 'Alerts'], ['audit', 'Audit log']];
+    const names = [['gateway', 'Gateway'], ['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['invitations', 'Invitations'], ['teams', 'Teams'], [`teams/${team.id}`, team.name], ['organisation', 'Organisation'], ['all-keys', 'All gateway keys'], ['shared-keys', 'Shared provider keys'], ['limits', 'Limits'], ['offer', 'Models and prices'], ['alerts', 'Alerts'], ['audit', 'Audit log']];
     for (const [path, heading] of names) {
       await go(tab, path, heading);
       assert.deepEqual(await defects(tab), [], path);

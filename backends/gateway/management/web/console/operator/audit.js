@@ -11,7 +11,7 @@ const pages = { user: 'people', team: 'teams', member: 'teams', team_own: 'teams
 
 // details lists what an entry says of the change.
 function details(entry) {
-  if (!entry.action.endsWith('.limited')) return Object.entries(entry.details).filter(([, v]) => v !== null && v !== '').map(([k, v]) => `${k}: ${v}`);
+  if (!entry.action.endsWith('.limited')) return Object.entries(entry.details).filter(([, v]) => v !== null && v !== '').map(([k, v]) => `${k}: ${typeof v === 'object' ? JSON.stringify(v) : v}`);
   const limits = said(entry.details, true);
   return limits.length ? limits : ['no limits'];
 }

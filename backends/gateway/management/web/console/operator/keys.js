@@ -1,8 +1,8 @@
 // The gateway keys of a user or of a team, as operators see them.
 import { call } from '../api.js';
-import { said } from '../limits.js';
+import { limitFields, said } from '../limits.js';
 import { confirm, dialog } from '../parts/dialog.js';
-import { code, h, load, table, tag } from '../parts/dom.js';
+import { code, h, load, table, tag, toast } from '../parts/dom.js';
 import { field, form } from '../parts/form.js';
 import { when } from '../parts/look.js';
 import { showKey } from '../pages/new-key.js';
@@ -27,6 +27,7 @@ export function keyCard(title, about, path, signal, may = operates, replaced = f
             await show();
             setTimeout(() => showKey('The new gateway key', made.key)); // after this dialog has closed
           })),
+          operates() && act('button.plain', 'Limit', async () => limit(k)),
           act('button.plain.danger', 'Revoke', async () => confirm('Revoke the key?', 'For good. Requests with it are refused at once.', 'Revoke', async () => {
             await call('DELETE', `${path}/${encodeURIComponent(k.id)}`);
             await show();
@@ -34,13 +35,26 @@ export function keyCard(title, about, path, signal, may = operates, replaced = f
         ] },
       ], answer.keys, 'There is no gateway key.'));
   });
+  const limit = (k) => {
+    const [fields, value] = limitFields(k.imposed.find((i) => i.on === 'key') ?? {});
+    dialog('Limits on the key', (close) => form(fields, [
+      h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+      h('button', { type: 'submit' }, 'Save'),
+    ], async () => {
+      await call('PUT', `${path}/${encodeURIComponent(k.id)}/limits`, { body: value() });
+      close();
+      toast('The limits are saved');
+      await show();
+    }));
+  };
   const make = () => {
     const label = h('input', { maxlength: 100, autocomplete: 'off', autofocus: true });
-    dialog('Make a gateway key', (close) => form([field('Label', label, { name: 'label', wide: true })], [
+    const [fields, value] = limitFields({});
+    dialog('Make a gateway key', (close) => form([field('Label', label, { name: 'label', wide: true }), ...fields], [
       h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
       h('button', { type: 'submit' }, 'Make'),
     ], async () => {
-      const made = await call('POST', path, { body: { label: label.value.trim() } });
+      const made = await call('POST', path, { body: { label: label.value.trim(), ...value() } });
       close();
       await show();
       setTimeout(() => showKey('The new gateway key', made.key)); // after this dialog has closed

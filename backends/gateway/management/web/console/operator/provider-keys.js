@@ -7,7 +7,25 @@ import { code, h, load, table, tag, toast } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
 import { act } from './view.js';
 
-const tones = { active: 'good', cooling_down: 'warn', untested: 'plain', no_credit: 'bad', invalid_key: 'bad' };
+// tones are those of the states of health.
+export const tones = { active: 'good', cooling_down: 'warn', untested: 'plain', no_credit: 'bad', invalid_key: 'bad' };
+
+// keyColumns are those of a table of provider keys.
+export const keyColumns = [
+  { title: 'Key', class: 'name', cell: (k) => [h('strong', null, k.key_label || k.provider), ' ', code(k.masked)] },
+  { title: 'Provider', cell: (k) => k.provider },
+  { title: 'Health', cell: (k) => tag(tones[k.health.status] ?? 'plain', words(k.health.status)) },
+  { title: 'Today', number: true, cell: (k) => usd(k.today.usd) },
+  { title: 'This month', number: true, cell: (k) => usd(k.this_month.usd) },
+  { title: 'Limits', cell: (k) => said(k.limits).join(', ') || 'none' },
+];
+
+// testButton tries a key by a path, says how that went, and runs done.
+export const testButton = (path, done) => act('button.plain', 'Test', async () => {
+  const result = await call('POST', path);
+  toast(result.ok ? `It works: ${result.model} answered.` : `It does not work: ${result.error?.message ?? words(result.status)}`);
+  await done();
+});
 
 // keysCard lists the provider keys at a path, and lets those manage them who may.
 export function keysCard(path, about, may, signal) {
@@ -19,18 +37,9 @@ export function keysCard(path, about, may, signal) {
       h('div.head', null, h('h2', null, 'Provider keys'), may && act('button.quiet', 'Add a key', async () => add())),
       h('p.small.muted', null, about),
       table('Provider keys', [
-        { title: 'Key', class: 'name', cell: (k) => [h('strong', null, k.key_label || k.provider), ' ', code(k.masked)] },
-        { title: 'Provider', cell: (k) => k.provider },
-        { title: 'Health', cell: (k) => tag(tones[k.health.status] ?? 'plain', words(k.health.status)) },
-        { title: 'Today', number: true, cell: (k) => usd(k.today.usd) },
-        { title: 'This month', number: true, cell: (k) => usd(k.this_month.usd) },
-        { title: 'Limits', cell: (k) => said(k.limits).join(', ') || 'none' },
+        ...keyColumns,
         { title: '', class: 'row-actions', cell: (k) => may && [
-          act('button.plain', 'Test', async () => {
-            const result = await call('POST', at(k, 'test'));
-            toast(result.ok ? `It works: ${result.model} answered.` : `It does not work: ${result.error?.message ?? words(result.status)}`);
-            await show();
-          }),
+          testButton(at(k, 'test'), show),
           act('button.plain', 'Limit', async () => limit(k)),
           act('button.plain.danger', 'Remove', async () => confirm('Remove the key?', 'Requests are sent with it no longer. The key itself stays valid at the provider.', 'Remove', async () => {
             await call('DELETE', at(k));

@@ -1,0 +1,116 @@
+package keychain
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Limited is a holder of imposed limits, with what is left of its budgets.
+type Limited struct {
+	// On and Holder name the holder as for ImposedLimits; On may be OnKey, too.
+	On     string `json:"on"`
+	Holder string `json:"holder"`
+	// Name is for people: the name of a team or of a user, or the label of a key. It may be empty.
+	Name string `json:"name"`
+	// UserID is the user of a key, or the user. It is empty for others. User is their name, which may be empty. The user
+	// of a key of a team stands for the team.
+	UserID string `json:"user_id,omitempty"`
+	User   string `json:"user,omitempty"`
+	// Limits are those that apply now, so those of a raise in the place of the lasting ones.
+	Limits      Limits     `json:"limits"`
+	RaisedUntil *time.Time `json:"raised_until"`
+	// Budgets are in the order of BudgetsLeft.
+	Budgets []BudgetLeft `json:"budgets"`
+}
+
+// Place returns the place of the holder in the list of Limited, for the next page.
+func (l *Limited) Place() string { return l.On + "/" + l.Holder }
+
+// limitedKinds are the kinds of holders in the order in which Limited lists them.
+var limitedKinds = []string{OnOrganisation, OnTeam, OnTeamOwn, OnUser, OnKey}
+
+// LimitedKinds returns the kinds of holders that Limited lists, in order.
+func LimitedKinds() []string { return slices.Clone(limitedKinds) }
+
+// Limited returns at most limit holders of imposed limits of a kind, or of all kinds if on is empty, that come after a
+// place, which is empty for the first ones. What was spent in the last second may be missing. Limits of provider keys
+// are left out; see KeysOf.
+func (s *Service) Limited(ctx context.Context, on, after string, limit int) ([]Limited, error) {
+	kind, holder, _ := strings.Cut(after, "/")
+	list := make([]Limited, 0, limit)
+	for _, k := range limitedKinds[max(0, slices.Index(limitedKinds, kind)):] {
+		if on != "" && on != k {
+			continue
+		}
+		if k != kind {
+			holder = ""
+		}
+		if !schema.StorableID(holder) {
+			return nil, nil
+		}
+		rows, err := s.limitedOf(ctx, k, holder, limit-len(list))
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, rows...); len(list) == limit {
+			break
+		}
+	}
+	for i := range list {
+		var err error
+		if list[i].Budgets, err = s.budgetsOf(ctx, &list[i]); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// limitedOf reads the holders of one kind with ids after the given one, without their budgets. Users that stand for
+// teams are left out.
+func (s *Service) limitedOf(ctx context.Context, on, after string, limit int) ([]Limited, error) {
+	now := s.now()
+	return read(ctx, s, func(row store.Row) (l Limited, err error) {
+		var cells imposedCells
+		var name, id, user sql.NullString
+		if err := row.Scan(append([]any{&l.Holder, &name, &id, &user}, cells.into()...)...); err != nil {
+			return l, err
+		}
+		limits, raise, err := cells.read(now)
+		l.On, l.Name, l.UserID, l.User, l.Limits = on, name.String, id.String, user.String, limits.raisedBy(raise)
+		if raise != nil {
+			l.RaisedUntil = &raise.Until
+		}
+		return l, err
+	}, `SELECT l.holder, coalesce(t.name, k.label, nullif(u.name, ''), u.email), u.id, coalesce(nullif(u.name, ''), u.email), `+imposedColumns("l")+`
+		FROM gateway_limits AS l
+		LEFT JOIN gateway_teams AS t ON l.kind IN ('team', 'team_own') AND t.id = l.holder
+		LEFT JOIN gateway_keys AS k ON l.kind = 'key' AND k.id = l.holder
+		LEFT JOIN gateway_users AS u ON u.id = CASE l.kind WHEN 'user' THEN l.holder WHEN 'key' THEN k.user_id END
+		WHERE l.kind = ? AND l.holder > ? AND NOT (l.kind = 'user' AND coalesce(u.is_service, 0) = 1)
+		AND (l.kind <> 'key' OR EXISTS (SELECT 1 FROM gateway_keys AS d WHERE d.limited_by = l.holder AND d.revoked_at IS NULL))
+		ORDER BY l.holder LIMIT ?`, on, after, limit)
+}
+
+// budgetsOf returns the budgets of a holder with the amounts spent from them.
+func (s *Service) budgetsOf(ctx context.Context, l *Limited) ([]BudgetLeft, error) {
+	if l.Limits.Budgets.none() {
+		return []BudgetLeft{}, nil
+	}
+	b := budget{spending.Purse{On: l.On, ID: l.Holder}, &l.Limits.Budgets, ByOperator}
+	if b.On == OnTeamOwn {
+		b.On, b.by = OnTeam, ByTeam
+	}
+	now := s.now()
+	sums, err := s.spent.Stored(ctx, b.Purse, b.total(), now)
+	if err != nil {
+		return nil, err
+	}
+	return b.left(&sums, spending.StartOfDay(now), ""), nil
+}

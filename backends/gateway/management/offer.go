@@ -1,0 +1,146 @@
+package management
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/modelaccess"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/ownprices"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// offerRoutes returns the routes by which operators see the models on offer and set prices.
+func (s *Service) offerRoutes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/operator/models", Tag: tagOperator, Serve: s.operating(s.offer), Answer: "OfferList",
+			Errors: []int{403}, Summary: "List the models on offer",
+			Description: "With what is paid for them, who may use them, and their health through the keys that serve more than one user, as the node that answers knows it. " +
+				"Limits of single gateway keys are left out.",
+		},
+		{
+			Method: "GET", Path: "/operator/prices", Tag: tagOperator, Serve: s.operating(s.prices), Answer: "OwnPriceList",
+			Errors: []int{403}, Summary: "List the own prices",
+			Description: "They replace list prices. Those of the configured file are left out.",
+		},
+		{
+			Method: "PUT", Path: "/operator/prices/{name...}", Tag: tagOperator, Serve: s.operating(s.setPrice),
+			Body: "OwnPriceInput", Answer: "OwnPrice", Errors: []int{403, 404, 409}, Summary: "Set an own price",
+			Description: "For a model, or for all whose names begin with what is before the star, as in openai/*. It counts from the next request, on other nodes within 5 seconds; " +
+				"what was spent before does not change.",
+		},
+		{
+			Method: "DELETE", Path: "/operator/prices/{name...}", Tag: tagOperator, Serve: s.operating(s.removePrice),
+			Errors: []int{403, 404}, Summary: "Remove an own price",
+		},
+	}
+}
+
+// offered is a model on offer as operators see it.
+type offered struct {
+	ID            string         `json:"id"`
+	Provider      string         `json:"provider"`
+	ProviderName  string         `json:"provider_name"`
+	Name          string         `json:"name"`
+	Tiers         []catalog.Tier `json:"tiers"`
+	ContextWindow int            `json:"context_window"`
+	// Price is nil if it is unknown. It has the form of own prices.
+	Price *catalog.Price `json:"price"`
+	// OwnPrice is the name of the own price that Price is made of.
+	OwnPrice *string            `json:"own_price"`
+	Access   modelaccess.Access `json:"access"`
+	// Health is nil if no key serves more than one user.
+	Health *condition `json:"health"`
+}
+
+// offer lists the models of the enabled providers for operators.
+func (s *Service) offer(c *rest.Call) (any, error) {
+	cat := s.Catalog()
+	access, err := modelaccess.Read(c.R.Context(), s.Keychain.DB(), cat, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]offered, 0, 128)
+	for _, p := range cat.Providers() {
+		for _, m := range cat.Models(p.Code) {
+			one := offered{
+				ID: m.EntryID(), Provider: p.Code, ProviderName: p.Name, Name: m.Name, Tiers: orNone(m.Tiers),
+				ContextWindow: m.ContextWindow, OwnPrice: text(m.OwnPrice), Access: access.To(m),
+			}
+			if m.Price.Known {
+				one.Price = &m.Price
+			}
+			keys := access.SharedKeys(p.Code)
+			if one.Access.Keys.Operator {
+				keys = append(slices.Clone(keys), p.KeyID)
+			}
+			one.Health = s.healthThrough(p.Code, m.ID, keys)
+			rows = append(rows, one)
+		}
+	}
+	return struct {
+		Rows []offered `json:"data"`
+	}{rows}, nil
+}
+
+// healthThrough returns the health of a model through the best of the keys, or nil if there are none.
+func (s *Service) healthThrough(provider, model string, keys []string) (best *condition) {
+	now := s.Engine.Now()
+	for _, id := range keys {
+		one := conditionOf(s.Engine.Memory.Health.Lookup(provider, id, ""), now)
+		if cooling := s.Engine.Memory.Health.Lookup(provider, id, model); !cooling.Until.IsZero() &&
+			goodness[one.Status] < goodness[cooling.Status] {
+			one = conditionOf(cooling, now)
+		}
+		if best == nil || goodness[one.Status] < goodness[best.Status] {
+			best = &one
+		}
+	}
+	if best != nil {
+		if all := s.Engine.Memory.Health.Provider(provider, ""); all.Status == cascade.CoolingDown &&
+			goodness[best.Status] < goodness[all.Status] {
+			one := conditionOf(all, now)
+			best = &one
+		}
+	}
+	return best
+}
+
+// ownPrice is an own price that is stored.
+type ownPrice struct {
+	Name  string          `json:"name"`
+	Price json.RawMessage `json:"price"`
+}
+
+func (s *Service) prices(c *rest.Call) (any, error) {
+	list, err := ownprices.List(c.R.Context(), s.Keychain)
+	rows := make([]ownPrice, len(list))
+	for i, e := range list {
+		rows[i] = ownPrice{e.Name, json.RawMessage(e.Text)}
+	}
+	return struct {
+		Rows []ownPrice `json:"data"`
+	}{rows}, err
+}
+
+func (s *Service) setPrice(c *rest.Call) (any, error) {
+	var in json.RawMessage
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	entry, err := ownprices.Put(c.R.Context(), s.Keychain, s.Catalog(), c.Path("name"), in)
+	if err != nil {
+		return nil, err
+	}
+	return ownPrice{entry.Name, json.RawMessage(entry.Text)}, s.Reprice(c.R.Context())
+}
+
+func (s *Service) removePrice(c *rest.Call) (any, error) {
+	if err := ownprices.Remove(c.R.Context(), s.Keychain, c.Path("name")); err != nil {
+		return nil, err
+	}
+	return nil, s.Reprice(c.R.Context())
+}

@@ -1,0 +1,175 @@
+// Package modelaccess tells operators who may use the models of the gateway: which keys can pay for a model, and whose
+// limits rule it out.
+package modelaccess
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Keys counts the keys of a provider that serve requests, by owner. Keys that the policy of the catalog sets aside are
+// left out; see catalog.Catalog.OwnKeys.
+type Keys struct {
+	// Operator reports whether the configuration has a key of the operator's.
+	Operator     bool  `json:"operator"`
+	Organisation int64 `json:"organisation"`
+	Teams        int64 `json:"teams"`
+	Users        int64 `json:"users"`
+}
+
+// Team is a team whose members may not use a model.
+type Team struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// Access is who may use a model.
+type Access struct {
+	Keys Keys `json:"keys"`
+	// Organisation reports whether the limits on the organisation allow the model. If they do not, nobody may use it.
+	Organisation bool `json:"organisation"`
+	// RefusedTeams are the teams with limits that rule the model out, ordered by name.
+	RefusedTeams []Team `json:"refused_teams"`
+	// RefusedUsers counts the users with limits that rule the model out.
+	RefusedUsers int64 `json:"refused_users"`
+}
+
+// Lists is what is known of the access to all models at one time. It may be read by several goroutines.
+type Lists struct {
+	keys   map[string]*Keys    // by provider
+	shared map[string][]string // ids of the keys that serve others than one user, by provider
+	lists  []list
+}
+
+// list is a list of allowed models that is imposed on a team, on the organisation, or on a number of users.
+type list struct {
+	on     string
+	team   Team
+	users  int64
+	limits keychain.Limits
+}
+
+// Read reads the provider keys and the imposed lists of models, of which those of a raise that has not ended at the
+// time now take the place of the lasting ones. Limits of single gateway keys are left out.
+func Read(ctx context.Context, db *store.DB, cat *catalog.Catalog, now time.Time) (*Lists, error) {
+	l := &Lists{keys: make(map[string]*Keys), shared: make(map[string][]string)}
+	for _, p := range cat.Providers() {
+		l.of(p.Code).Operator = p.APIKey != "" && cat.OwnKeys != catalog.OwnKeysOnly
+	}
+	err := db.Read(ctx, func(c store.Conn) (err error) {
+		if err = l.readKeys(c, cat.OwnKeys); err == nil {
+			l.lists, err = readLists(c, now)
+		}
+		return err
+	})
+	return l, err
+}
+
+// of returns the counts of a provider's keys, which may be changed.
+func (l *Lists) of(provider string) *Keys {
+	if l.keys[provider] == nil {
+		l.keys[provider] = new(Keys)
+	}
+	return l.keys[provider]
+}
+
+// readKeys counts the stored keys, and notes the ids of those of the organisation and of teams.
+func (l *Lists) readKeys(c store.Conn, policy catalog.OwnKeys) error {
+	type counted struct {
+		provider, owner, id string
+		n                   int64
+	}
+	rows, err := store.List(c, func(r store.Row) (k counted, err error) {
+		return k, r.Scan(&k.provider, &k.owner, &k.id, &k.n)
+	}, `SELECT provider, owner_kind, CASE WHEN owner_kind = 'user' THEN '' ELSE id END AS key_id, COUNT(*)
+		FROM gateway_provider_keys GROUP BY provider, owner_kind, key_id ORDER BY provider, owner_kind, key_id`)
+	if err != nil {
+		return err
+	}
+	for _, k := range rows {
+		own := k.owner == keychain.OnUser
+		if own && policy == catalog.OwnKeysNever || !own && policy == catalog.OwnKeysOnly {
+			continue
+		}
+		switch k.owner {
+		case keychain.OnUser:
+			l.of(k.provider).Users += k.n
+		case keychain.OnTeam:
+			l.of(k.provider).Teams += k.n
+		default:
+			l.of(k.provider).Organisation += k.n
+		}
+		if !own {
+			l.shared[k.provider] = append(l.shared[k.provider], k.id)
+		}
+	}
+	return nil
+}
+
+// readLists reads the imposed lists of models. Users with the same list are read as one row.
+func readLists(c store.Conn, now time.Time) ([]list, error) {
+	return store.List(c, func(r store.Row) (l list, err error) {
+		var models, raised, name sql.NullString
+		if err := r.Scan(&l.on, &l.team.ID, &name, &models, &raised, &l.users); err != nil {
+			return l, err
+		}
+		l.team.Name = name.String
+		if models.Valid {
+			if err := json.Unmarshal([]byte(models.String), &l.limits.AllowedModels); err != nil {
+				return l, fmt.Errorf("the models that limits on a %s allow: %w", l.on, err)
+			}
+		}
+		var raise keychain.Limits
+		if raised.Valid {
+			if err := json.Unmarshal([]byte(raised.String), &raise); err != nil {
+				return l, fmt.Errorf("the raise of limits on a %s: %w", l.on, err)
+			}
+		}
+		if len(raise.AllowedModels) > 0 {
+			l.limits.AllowedModels = raise.AllowedModels
+		}
+		return l, nil
+	}, `SELECT q.kind, q.team, t.name, q.models, q.raise, COUNT(*) FROM (
+			SELECT l.kind, CASE WHEN l.kind = 'user' THEN '' ELSE l.holder END AS team, l.allowed_models AS models,
+				CASE WHEN l.raised_until > ? THEN l.raised END AS raise
+			FROM gateway_limits AS l WHERE l.kind IN ('organisation', 'team', 'team_own', 'user')
+				AND (l.allowed_models IS NOT NULL OR l.raised IS NOT NULL)
+		) AS q LEFT JOIN gateway_teams AS t ON t.id = q.team
+		GROUP BY q.kind, q.team, t.name, q.models, q.raise ORDER BY t.name, q.team, q.kind`, schema.Micros(now))
+}
+
+// To returns who may use a model.
+func (l *Lists) To(m *catalog.Model) Access {
+	a := Access{Organisation: true, RefusedTeams: []Team{}}
+	if keys := l.keys[m.Provider]; keys != nil {
+		a.Keys = *keys
+	}
+	for i := range l.lists {
+		one := &l.lists[i]
+		if one.limits.AllowsModel(m) {
+			continue
+		}
+		switch one.on {
+		case keychain.OnOrganisation:
+			a.Organisation = false
+		case keychain.OnUser:
+			a.RefusedUsers += one.users
+		default: // a team may have limits of the operator's and of its own; they follow one another
+			if n := len(a.RefusedTeams); n == 0 || a.RefusedTeams[n-1].ID != one.team.ID {
+				a.RefusedTeams = append(a.RefusedTeams, one.team)
+			}
+		}
+	}
+	return a
+}
+
+// SharedKeys returns the ids of the keys of the organisation and of teams that serve a provider.
+func (l *Lists) SharedKeys(provider string) []string { return l.shared[provider] }
