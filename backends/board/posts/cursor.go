@@ -8,7 +8,7 @@ import (
 )
 
 // A cursor contains a version, a kind, the forum, a time, an id, and the first bytes of an HMAC over them. Clients
-// cannot forge it, and it is valid only for its forum.
+// cannot forge it, and it is valid only for its forum. The forum of the list of all forums is 0.
 const (
 	cursorVersion = 1
 	cursorThreads = 1

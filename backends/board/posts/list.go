@@ -91,6 +91,7 @@ func EveryListing() map[string]content.Listing {
 		"notifications":                            following.NotificationsOf(),
 		"sticky threads":                           stickyThreads("= 0"),
 		"threads of the sitemap":                   sitemapThreads(),
+		"newest threads of all forums":             newestOfAll(),
 	}
 	for _, shows := range []string{"= 0", "IN (0, 1)", "IN (0, 2)", "IN (0, 1, 2)"} {
 		all["threads of a forum "+shows] = threadsOfForum(shows)

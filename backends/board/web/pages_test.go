@@ -378,6 +378,17 @@ func TestPaging(t *testing.T) {
 	b.Get(strings.ReplaceAll(match[1], "&amp;", "&")).Want(200, "Filler 5<", "Open thread", "Newest").Lacks("Filler 39")
 	b.Get(forum + "?after=broken").Want(400)
 	eve.Get(forum).Want(200, `class="new"`)
+
+	// What is new in all forums, page by page.
+	all := eve.Get("/new").Want(200, "<h1>What is new</h1>", "Filler 39", `class="new"`, "Mark all as read").Lacks(">Filler 5<", "Threads you follow")
+	older := next.FindStringSubmatch(all.Text)
+	if older == nil {
+		t.Fatal("there is no older page of unread threads")
+	}
+	eve.Get(strings.ReplaceAll(older[1], "&amp;", "&")).Want(200, "Filler 5<").Lacks("Filler 39")
+	eve.Get("/new?after=broken").Want(400)
+	s.as("bob").Get("/new").Want(200, "What is new")
+	s.guest().Get("/new").Want(200, "Sign in")
 	eve.Get("/").Send(at("/forums/%d/read", s.forum("public"))).Want(200).Lacks(`class="new"`)
 }
 

@@ -25,6 +25,7 @@ var routes = slices.Concat([]page{
 		Keeps: []string{"title", "message", "prefixId", "subscribe"},
 	},
 	{Method: post, Path: "/forums/{forumId}/read", Serve: (*call).readForum},
+	{Method: get, Path: "/new", Serve: (*call).unread},
 	{Method: post, Path: "/read", Serve: (*call).readAll},
 	{Method: get, Path: "/feed.atom", Public: true, Admit: readers, Serve: (*call).boardFeed},
 	{Method: get, Path: "/forums/{forumId}/feed.atom", Public: true, Admit: readers, Serve: (*call).forumFeed},

@@ -137,7 +137,7 @@ inBrowser('every page of the account is sound in the dark', { ...phone, colorSch
   const account = 'Your account';
   for (const [path, name] of [
     ['/', 'Board'], ['/account', account], ['/account/password', account], ['/account/tokens', account], ['/account/subscriptions', account],
-    ['/account/notifications', account], ['/search?q=public', 'Search'], ['/threads/1', 'Public thread'], ['/threads/1/manage', 'Manage thread'], ['/nothing', 'Page not found'],
+    ['/account/notifications', account], ['/new', 'What is new'], ['/search?q=public', 'Search'], ['/threads/1', 'Public thread'], ['/threads/1/manage', 'Manage thread'], ['/nothing', 'Page not found'],
   ]) {
     await tab.goto(url + path);
     await sound(tab, name);

@@ -1,0 +1,134 @@
+package posts
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Unread holds the threads with posts that a member has not read, newest activity first.
+type Unread struct {
+	Followed []content.ThreadInfo // all that the member follows; empty on later pages
+	Others   []content.ThreadInfo // a page of the others
+	Next     string               // the cursor of the next page; empty on the last one
+}
+
+const (
+	// unreadBatch is how many threads are read at once while a page of unread ones is filled.
+	unreadBatch = 100
+	// maxUnreadBatches limits how many batches are read for one page. A page of a member who has read nearly
+	// everything may be shorter than the limit and still have a next one.
+	maxUnreadBatches = 10
+)
+
+// newestOfAll returns the query for the visible threads of all forums. Its arguments are the oldest time, the time
+// and id of the thread before the page, and limit.
+func newestOfAll() content.Listing {
+	return content.Listing{
+		Columns: content.ThreadColumns, From: "board_threads t", Index: "board_threads_newest",
+		Where: "t.visibility = 0 AND t.last_post_at > ?" + threadAfter, Order: threadOrder,
+	}
+}
+
+// followedSince is the query for the visible threads that a member follows and that have a post after a time.
+const followedSince = "SELECT " + content.ThreadColumns + " FROM board_subscriptions s" +
+	" JOIN board_threads t ON t.id = s.target_id" +
+	" WHERE s.user_id = ? AND s.target = 'thread' AND s.mode <> 'none' AND t.visibility = 0 AND t.last_post_at > ?" +
+	" ORDER BY " + threadOrder + " LIMIT ?"
+
+// Unread returns what is new to a member: all unread threads that the member follows, and a page of the others in
+// all forums. after is the cursor where the page begins, and empty for the first page.
+//
+// The threads are read from an index of all visible threads by the time of their last post, a batch at a time, and
+// those that the member has read, follows or does not see are left out. So the cost depends on how many threads had
+// posts lately, at most 1,000 a page, and not on the size of the board. Threads without a post for
+// content.KeepUnread do not count as unread.
+func (s *Service) Unread(ctx context.Context, a *rights.Actor, after string, limit int) (u Unread, err error) {
+	if a.User == nil {
+		return u, kernel.NotFound()
+	}
+	var first Position
+	if after != "" {
+		var ok bool
+		if first, ok = s.readCursor(0, after); !ok {
+			return u, kernel.BadRequest("after", "after must be the cursor of a page of unread threads, unchanged")
+		}
+	}
+	access, err := s.rights.CurrentAccess(ctx)
+	if err != nil {
+		return u, err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		u = Unread{}
+		if after == "" {
+			if err := s.followedUnread(c, access, a, &u); err != nil {
+				return err
+			}
+		}
+		return s.otherUnread(c, access, a, &u, first, limit)
+	})
+	return u, err
+}
+
+func (s *Service) followedUnread(c store.Conn, access *rights.Access, a *rights.Actor, u *Unread) error {
+	now := s.Moment()
+	threads, err := store.List(c, content.ScanThread, followedSince, a.ID(), now.Add(-content.KeepUnread),
+		following.MaxSubscriptions)
+	if err != nil {
+		return err
+	}
+	marks, err := content.MarksOf(c, a, threads)
+	if err != nil {
+		return err
+	}
+	for _, t := range threads {
+		if lists(a, t) && marks.Unread(t, now) {
+			u.Followed = append(u.Followed, content.ViewThread(access, a, t, marks, now))
+		}
+	}
+	return nil
+}
+
+func (s *Service) otherUnread(
+	c store.Conn, access *rights.Access, a *rights.Actor, u *Unread, at Position, limit int,
+) error {
+	now := s.Moment()
+	query := newestOfAll().SQL(c.Dialect())
+	for range maxUnreadBatches {
+		before, id := at.args()
+		batch, err := store.List(c, content.ScanThread, query, now.Add(-content.KeepUnread), before, id, unreadBatch)
+		if err != nil {
+			return err
+		}
+		marks, err := content.MarksOf(c, a, batch)
+		if err != nil {
+			return err
+		}
+		for _, t := range batch {
+			if !lists(a, t) || marks.Subscribed[t.ID] != 0 || !marks.Unread(t, now) {
+				at = Position{t.LastAt, t.ID}
+				continue
+			}
+			if len(u.Others) == limit {
+				u.Next = s.Cursor(0, at)
+				return nil
+			}
+			at = Position{t.LastAt, t.ID}
+			u.Others = append(u.Others, content.ViewThread(access, a, t, marks, now))
+		}
+		if len(batch) < unreadBatch {
+			return nil
+		}
+	}
+	u.Next = s.Cursor(0, at)
+	return nil
+}
+
+// lists reports whether the list of a thread's forum shows the thread to an actor.
+func lists(a *rights.Actor, t *content.Thread) bool {
+	return a.MayIn(t.Forum, rights.ThreadView) && (a.Has(t.Forum, rights.ThreadViewOthers) || a.Owns(t.Author))
+}

@@ -1,0 +1,10 @@
+package web
+
+// unread shows the threads of all forums that have posts which the member has not read.
+func (c *call) unread() error {
+	list, err := c.Posts.Unread(c.Context(), c.actor, c.Query.Text("after"), threadsPerPage)
+	if err != nil {
+		return err
+	}
+	return c.Show("unread", "What is new", list)
+}
