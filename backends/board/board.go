@@ -1,8 +1,8 @@
 // Package board implements a discussion board: forums, threads and posts with permissions, moderation and posting
 // rules, served as a JSON API and as web pages. This package connects the packages below it, each of which may use
 // those that come before it in this list: kernel (used by all), rights, attachments, content (the rows of forums,
-// threads and posts), following, search, posts, accounts, mails, admin, seed (fixtures), api, web and jobs. wire.go
-// constructs them and passes each one what it needs from the others.
+// threads and posts), following, search, posts, conversations, accounts, mails, admin, seed (fixtures), api, web and
+// jobs. wire.go constructs them and passes each one what it needs from the others.
 package board
 
 import (
@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
@@ -35,16 +36,17 @@ const flushEvery = time.Minute
 // Server is a board: the services of its packages and the state that they share. The web pages and the API call the
 // same methods of these services.
 type Server struct {
-	Rights      *rights.Service
-	Attachments *attachments.Service
-	Following   *following.Service
-	Search      *search.Service
-	Posts       *posts.Service
-	Accounts    *accounts.Service
-	Mails       *mails.Service
-	Admin       *admin.Service
-	Moderation  *moderation.Service
-	Warnings    *warnings.Service
+	Rights        *rights.Service
+	Attachments   *attachments.Service
+	Following     *following.Service
+	Search        *search.Service
+	Posts         *posts.Service
+	Conversations *conversations.Service
+	Accounts      *accounts.Service
+	Mails         *mails.Service
+	Admin         *admin.Service
+	Moderation    *moderation.Service
+	Warnings      *warnings.Service
 
 	seeds  *seed.Service
 	kernel *kernel.Server

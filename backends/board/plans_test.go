@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
@@ -23,6 +24,9 @@ func TestPlans(t *testing.T) {
 		statements := make(map[string]string)
 		for name, l := range posts.EveryListing() {
 			statements[name] = l.SQL(d)
+		}
+		for name, l := range conversations.EveryListing() {
+			statements["conversations: "+name] = l.SQL(d)
 		}
 		if d == store.SQLite { // on PostgreSQL see TestSearchReadsWhatItFinds
 			statements["posts with words"] = search.WordsOfIndex().SQL(d)

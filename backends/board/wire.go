@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -63,6 +64,7 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	})
 	s.Moderation = moderation.New(k, moderation.Options{Rights: s.Rights, Search: s.Search, Posts: s.Posts})
 	s.Warnings = warnings.New(k, s.Rights)
+	s.Conversations = conversations.New(k)
 	s.Accounts = accounts.New(k, accounts.Options{Rights: s.Rights, Tokens: common.tokens})
 	s.Mails = mails.New(k, s.Rights)
 	s.Admin = admin.New(k, admin.Options{Rights: s.Rights, Posts: s.Posts, Accounts: s.Accounts})
@@ -75,7 +77,7 @@ func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 	return web.New(s.kernel, web.Rooms{
 		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts,
 		Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Moderation: s.Moderation,
-		Warnings: s.Warnings, Ready: s.Ready,
+		Warnings: s.Warnings, Conversations: s.Conversations, Ready: s.Ready,
 	}, options, logger)
 }
 

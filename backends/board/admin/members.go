@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -256,7 +257,8 @@ func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) 
 	return once, nil
 }
 
-// DeleteMember deletes what is known of a member. The posts stay, with the name, which nobody else can take. The name
+// DeleteMember deletes what is known of a member. The posts stay, with the name, which nobody else can take.
+// Private messages stay for those who received them, without the name. The name
 // of a member who was never let in is free again.
 func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeMember(ctx, a, id, "member.delete", func(c store.Conn, m *MemberRow) (string, error) {
@@ -289,6 +291,9 @@ func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) e
 			if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id = ?", id); err != nil {
 				return "", err
 			}
+		}
+		if err := conversations.Forget(c, id); err != nil {
+			return "", err
 		}
 		return "", accounts.EndSessions(c, id)
 	})

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 )
@@ -32,14 +34,23 @@ func TestTextIsKept(t *testing.T) {
 	const text = "Long <b>thought</b> \"about\"\r\n\r\nin two parts & more"
 	thread, forum := s.thread("Open thread"), s.forum("public")
 	post := s.post("common first")
+	bob, err := s.service.Rights.Member(t.Context(), s.user("bob"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk, err := s.service.Conversations.Start(t.Context(), bob, conversations.NewConversation{Recipients: []string{"eve"}, Title: "Just us", Message: "hello you"}, posts.Once{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const written = "SELECT (SELECT count(*) FROM board_posts) + (SELECT sum(edit_count) FROM board_posts) + (SELECT count(*) FROM board_conversation_messages)"
 	forms := 0
 	for _, route := range web.AllRoutes {
 		if len(route.Keeps) > 0 {
 			forms++
 		}
 	}
-	if forms != 3 {
-		t.Errorf("%d forms keep their text, and these tests send 3", forms)
+	if forms != 5 {
+		t.Errorf("%d forms keep their text, and these tests send 5", forms)
 	}
 	for name, test := range map[string]struct {
 		user, path string
@@ -51,6 +62,8 @@ func TestTextIsKept(t *testing.T) {
 		"thread":         {"bob", at("/forums/%d/new", forum), false, []string{"title", "A \"new\" title", "message", text}},
 		"thread, files":  {"bob", at("/forums/%d/new", forum), true, []string{"title", "A \"new\" title", "message", text}},
 		"edit":           {"mod", at("/threads/%d/posts/%d/edit", thread, post), false, []string{"message", text, "reason", "why & how"}},
+		"conversation":   {"bob", "/conversations/new", false, []string{"recipients", "eve", "title", "A \"new\" title", "message", text}},
+		"message":        {"bob", at("/conversations/%d", talk), false, []string{"message", text}},
 		"asks a preview": {"bob", at("/threads/%d/reply", thread), false, []string{"message", text, "preview", "1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +72,7 @@ func TestTextIsKept(t *testing.T) {
 			version := p.Hidden("version")
 			fields := append([]string{"version", version}, test.fields...)
 			s.clock.advance(15 * 24 * time.Hour)
-			posts := s.number("SELECT count(*) FROM board_posts") + s.number("SELECT sum(edit_count) FROM board_posts")
+			posts := s.number(written)
 			if test.files {
 				p = sendFirst(p, test.path, fields)
 			} else {
@@ -87,17 +100,19 @@ func TestTextIsKept(t *testing.T) {
 					t.Error("the box is not ticked any more")
 				}
 			}
-			if n := s.number("SELECT count(*) FROM board_posts") + s.number("SELECT sum(edit_count) FROM board_posts"); n != posts {
+			if n := s.number(written); n != posts {
 				t.Fatalf("%d posts and edits are %d before the form is sent again", posts, n)
 			}
 			values := p.Fields()
 			for i := 0; i+1 < len(test.fields); i += 2 {
-				if test.fields[i] != "preview" {
+				if test.fields[i] == "recipients" {
+					values.Set("recipients", test.fields[i+1])
+				} else if test.fields[i] != "preview" {
 					values.Set(test.fields[i], test.fields[i+1]+" "+name)
 				}
 			}
 			p.Post(test.path, values).Want(200, "in two parts &amp; more "+name)
-			if n := s.number("SELECT count(*) FROM board_posts") + s.number("SELECT sum(edit_count) FROM board_posts"); n != posts+1 {
+			if n := s.number(written); n != posts+1 {
 				t.Errorf("%d posts and edits became %d", posts, n)
 			}
 		})

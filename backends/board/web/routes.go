@@ -67,6 +67,20 @@ var routes = slices.Concat([]page{
 	{Method: get, Path: "/members/{userId}", Admit: guests, Serve: (*call).member},
 	{Method: post, Path: "/members/{userId}/record", Serve: (*call).saveRecord},
 
+	{Method: get, Path: "/conversations", Serve: (*call).conversations},
+	{Method: get, Path: "/conversations/new", Serve: (*call).newConversation},
+	{
+		Method: post, Path: "/conversations/new", Serve: (*call).startConversation,
+		Keeps: []string{"recipients", "title", "message"},
+	},
+	{Method: get, Path: "/conversations/{conversationId}", Serve: (*call).conversation},
+	{
+		Method: post, Path: "/conversations/{conversationId}", Serve: (*call).answerConversation,
+		Keeps: []string{"message"},
+	},
+	{Method: post, Path: "/conversations/{conversationId}/leave", Serve: (*call).leaveConversation},
+	{Method: post, Path: "/members/{userId}/block", Serve: (*call).block},
+
 	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
 	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login, Else: (*call).loginMeanwhile},
 	{Method: get, Path: "/login/oidc", Admit: everybody, Serve: (*call).beginSignOn},

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
@@ -80,16 +81,17 @@ type Options struct {
 
 // Rooms holds the services of a board that its pages use. All are required.
 type Rooms struct {
-	Rights      *rights.Service
-	Attachments *attachments.Service
-	Following   *following.Service
-	Search      *search.Service
-	Posts       *posts.Service
-	Accounts    *accounts.Service
-	Mails       *mails.Service
-	Admin       *admin.Service
-	Moderation  *moderation.Service
-	Warnings    *warnings.Service
+	Rights        *rights.Service
+	Attachments   *attachments.Service
+	Following     *following.Service
+	Search        *search.Service
+	Posts         *posts.Service
+	Conversations *conversations.Service
+	Accounts      *accounts.Service
+	Mails         *mails.Service
+	Admin         *admin.Service
+	Moderation    *moderation.Service
+	Warnings      *warnings.Service
 	// Ready prepares the board before a page is served.
 	Ready func(ctx context.Context) error
 }
@@ -247,6 +249,11 @@ func (f *frame) Suspended() bool { return f.call.actor.Suspended(f.call.kernel.N
 // Unseen returns the number of unread notifications.
 func (f *frame) Unseen() (int, error) {
 	return f.call.Following.Unseen(f.call.Context(), f.call.actor)
+}
+
+// UnreadConversations returns the number of private conversations with messages that the user has not read.
+func (f *frame) UnreadConversations() (int, error) {
+	return f.call.Conversations.Unread(f.call.Context(), f.call.actor)
 }
 
 // Joins reports whether the user may register as a member now.

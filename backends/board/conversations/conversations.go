@@ -1,0 +1,90 @@
+// Package conversations implements the private conversations of members: a member starts one with others, who alone
+// read it and reply until they leave, and members block others who shall not write to them. Nobody else reads a
+// conversation, whatever their rights; to them it does not exist.
+package conversations
+
+import (
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// These are the limits of conversations.
+const (
+	MaxRecipients = 10   // of a new conversation
+	MaxBlocked    = 1000 // by one member
+	newPerDay     = 3    // conversations that a new member may start in a day
+)
+
+// DeletedName stands for the name of a member that was deleted.
+const DeletedName = "deleted member"
+
+// Service reads and writes the private conversations of a board.
+type Service struct{ *kernel.Server }
+
+// New returns the Service of a board.
+func New(board *kernel.Server) *Service { return &Service{Server: board} }
+
+// Person is a member as others see it.
+type Person struct {
+	ID   int64 // 0 for a member that was deleted
+	Name string
+}
+
+func scanPerson(r store.Row) (p Person, err error) { return p, r.Scan(&p.ID, &p.Name) }
+
+// EveryListing returns all list queries by name, for the test of their query plans.
+func EveryListing() map[string]content.Listing {
+	return map[string]content.Listing{"conversations": listing(), "messages": messages(), "blocked": blocked()}
+}
+
+// mayWrite returns an error if the actor may not write to others now: the accounts that may not use the board, the
+// suspended, those whose posts wait for approval, since nobody approves private messages, and those who may not reply
+// in any forum.
+func (s *Service) mayWrite(a *rights.Actor) error {
+	switch {
+	case a.User == nil:
+		return kernel.NotFound()
+	case a.User.Moderated:
+		return kernel.Forbidden("author", "author_moderated",
+			"your posts need approval, so you may not write private messages")
+	case !a.MayAnywhere(rights.ReplyPost):
+		return kernel.Forbidden("author", "no_permission", "you may not write private messages")
+	}
+	if err := a.CheckBlocked(s.Moment()); err != nil {
+		return err
+	}
+	return a.CheckSuspended(s.Moment())
+}
+
+// participates returns NotFound if the actor does not take part in a conversation. Otherwise it returns the ids of the
+// last message, and of the last one that the actor has read.
+func participates(c store.Conn, a *rights.Actor, id int64) (last, read int64, err error) {
+	err = c.Row("SELECT last_id, read_id FROM board_conversation_members WHERE conversation_id = ? AND user_id = ?",
+		id, a.ID()).Scan(&last, &read)
+	return last, read, kernel.OrNotFound(err)
+}
+
+// participants returns those who take part in each of some conversations, sorted by name.
+func participants(c store.Conn, ids ...any) (map[int64][]Person, error) {
+	all := make(map[int64][]Person, len(ids))
+	if len(ids) == 0 {
+		return all, nil
+	}
+	err := c.All("SELECT m.conversation_id, u.id, u.username FROM board_conversation_members m"+
+		" JOIN board_users u ON u.id = m.user_id WHERE m.conversation_id IN ("+kernel.Marks(len(ids))+")", ids,
+		func(r store.Row) error {
+			var id int64
+			var p Person
+			err := r.Scan(&id, &p.ID, &p.Name)
+			all[id] = append(all[id], p)
+			return err
+		})
+	for _, people := range all {
+		slices.SortFunc(people, func(a, b Person) int { return compareNames(a.Name, b.Name) })
+	}
+	return all, err
+}

@@ -1,0 +1,168 @@
+package conversations
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/markup"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// compareNames orders names regardless of case.
+func compareNames(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
+
+// Conversation is an entry of a member's list.
+type Conversation struct {
+	ID     int64
+	Title  string
+	Last   int64 // the id of the last message
+	LastAt kernel.Moment
+	Unread bool
+	People []Person // those who take part, with the actor
+}
+
+// listing returns the query for the conversations of a member, the last active ones first. Its arguments are user,
+// id of a message, and limit.
+func listing() content.Listing {
+	return content.Listing{
+		Columns: "m.conversation_id, (SELECT v.title FROM board_conversations v WHERE v.id = m.conversation_id), m.last_id," +
+			" (SELECT w.created_at FROM board_conversation_messages w WHERE w.id = m.last_id), m.read_id",
+		From: "board_conversation_members m", Index: "board_conversation_members_list",
+		Where: "m.user_id = ? AND m.last_id < ?", Order: "m.last_id DESC",
+	}
+}
+
+// messages returns the query for the messages of a conversation, newest first. Its arguments are conversation, id and
+// limit.
+func messages() content.Listing {
+	return content.Listing{
+		Columns: "w.id, COALESCE(w.author_id, 0), COALESCE((SELECT u.username FROM board_users u WHERE u.id = w.author_id)," +
+			" ''), w.message, w.created_at",
+		From: "board_conversation_messages w", Index: "board_conversation_messages_conversation",
+		Where: "w.conversation_id = ? AND w.id < ?", Order: "w.id DESC",
+	}
+}
+
+// List returns the conversations in which the actor takes part, the last active ones first. The page begins before
+// the message with the id before, or with the newest if before is 0; older is where the next page begins, or 0.
+func (s *Service) List(
+	ctx context.Context, a *rights.Actor, before int64, limit int,
+) (list []Conversation, older int64, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		list, older, err = page(c, listing(), a.ID(), before, limit, func(r store.Row) (v Conversation, err error) {
+			var read int64
+			err = r.Scan(&v.ID, &v.Title, &v.Last, &v.LastAt, &read)
+			v.Unread = read < v.Last
+			return v, err
+		}, func(v Conversation) int64 { return v.Last })
+		if err != nil {
+			return err
+		}
+		ids := make([]any, len(list))
+		for i, v := range list {
+			ids[i] = v.ID
+		}
+		people, err := participants(c, ids...)
+		for i := range list {
+			list[i].People = people[list[i].ID]
+		}
+		return err
+	})
+	return list, older, err
+}
+
+// page reads a page of a listing whose arguments are of, an id and the limit, and where the next one begins.
+func page[T any](
+	c store.Conn, l content.Listing, of, before int64, limit int, scan func(store.Row) (T, error), id func(T) int64,
+) (list []T, older int64, err error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	list, err = store.List(c, scan, l.SQL(c.Dialect()), of, before, limit+1)
+	if len(list) > limit {
+		list = list[:limit]
+		older = id(list[limit-1])
+	}
+	return list, older, err
+}
+
+// Message is a message of a conversation.
+type Message struct {
+	ID     int64
+	Author Person
+	HTML   string
+	At     kernel.Moment
+}
+
+// Reading is a page of a conversation.
+type Reading struct {
+	ID       int64
+	Title    string
+	People   []Person  // those who take part, with the actor
+	Messages []Message // oldest first
+	Earlier  int64     // the message before which the previous page ends; 0 if there is none
+}
+
+// Open returns the last messages of a conversation in which the actor takes part, or those before the message with the
+// id before unless that is 0. The last page is marked as read.
+func (s *Service) Open(ctx context.Context, a *rights.Actor, id, before int64, limit int) (p Reading, err error) {
+	var last, read int64
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		p = Reading{ID: id}
+		if last, read, err = participates(c, a, id); err != nil {
+			return err
+		}
+		if err := c.Row("SELECT title FROM board_conversations WHERE id = ?", id).Scan(&p.Title); err != nil {
+			return err
+		}
+		people, err := participants(c, id)
+		if err != nil {
+			return err
+		}
+		p.People = people[id]
+		p.Messages, p.Earlier, err = page(c, messages(), id, before, limit, func(r store.Row) (m Message, err error) {
+			err = r.Scan(&m.ID, &m.Author.ID, &m.Author.Name, &m.HTML, &m.At)
+			if m.Author.ID == 0 {
+				m.Author.Name = DeletedName
+			}
+			return m, err
+		}, func(m Message) int64 { return m.ID })
+		return err
+	})
+	if err != nil {
+		return p, err
+	}
+	slices.Reverse(p.Messages)
+	for i := range p.Messages {
+		p.Messages[i].HTML = markup.RenderBy(a.Rights.Settings, p.Messages[i].HTML)
+	}
+	if before != 0 || read >= last {
+		return p, nil
+	}
+	return p, s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE board_conversation_members SET read_id = ?"+
+			" WHERE conversation_id = ? AND user_id = ? AND read_id < ?", last, id, a.ID(), last)
+		return err
+	})
+}
+
+// maxUnread is up to where unread conversations are counted.
+const maxUnread = 99
+
+// unread counts the unread conversations of a member, up to a limit. Its arguments are user and limit.
+const unread = "SELECT count(*) FROM (SELECT 1 FROM board_conversation_members" +
+	" WHERE user_id = ? AND read_id < last_id LIMIT ?) w"
+
+// Unread counts the actor's conversations with messages that it has not read, up to 99.
+func (s *Service) Unread(ctx context.Context, a *rights.Actor) (n int, err error) {
+	if a.User == nil {
+		return 0, nil
+	}
+	err = s.ReadBriefly(ctx, func(c store.Conn) error { return c.Row(unread, a.ID(), maxUnread).Scan(&n) })
+	return n, err
+}

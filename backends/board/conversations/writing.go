@@ -1,0 +1,237 @@
+package conversations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/idempotency"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// NewConversation is a request to start a conversation.
+type NewConversation struct {
+	Recipients []string // names of members
+	Title      string
+	Message    string
+}
+
+// Start starts a conversation and returns its id. A request that is repeated with the same key gets the result of the
+// first one. The error is the same for a recipient who does not exist, cannot use the board, or has blocked the actor.
+func (s *Service) Start(
+	ctx context.Context, a *rights.Actor, request NewConversation, once posts.Once,
+) (id int64, err error) {
+	if err := s.mayWrite(a); err != nil {
+		return 0, err
+	}
+	title, titleErr := a.Rights.Settings.CheckTitle(request.Title)
+	if titleErr == nil {
+		title, titleErr = filtered(a, title, "title", a.Rights.Settings.CheckTitle)
+	}
+	message, messageErr := a.Rights.Settings.CheckMessage(request.Message)
+	if messageErr == nil {
+		message, messageErr = filtered(a, message, "message", a.Rights.Settings.CheckMessage)
+	}
+	if titleErr != nil || messageErr != nil {
+		return 0, apierror.Join(titleErr, messageErr)
+	}
+	return s.once(ctx, a, once, func(c store.Conn) (id int64, err error) {
+		if err := s.admit(c, a, message, true); err != nil {
+			return 0, err
+		}
+		people, err := s.recipients(c, a, request.Recipients)
+		if err != nil {
+			return 0, err
+		}
+		err = c.Row("INSERT INTO board_conversations (title, starter_id, created_at) VALUES (?, ?, ?) RETURNING id",
+			title, a.ID(), s.Moment()).Scan(&id)
+		if err != nil {
+			return 0, err
+		}
+		for _, user := range append(people, a.ID()) {
+			_, err := c.Exec("INSERT INTO board_conversation_members (conversation_id, user_id, last_id, read_id)"+
+				" VALUES (?, ?, 0, 0)", id, user)
+			if err != nil {
+				return 0, err
+			}
+		}
+		return id, s.add(c, a, id, message)
+	})
+}
+
+// Reply adds a message to a conversation in which the actor takes part. A request that is repeated with the same key
+// has no further effect. The error is Forbidden if nobody else takes part any more, or if another one who does and the
+// actor have blocked each other.
+func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message string, once posts.Once) error {
+	message, messageErr := a.Rights.Settings.CheckMessage(message)
+	if messageErr == nil {
+		message, messageErr = filtered(a, message, "message", a.Rights.Settings.CheckMessage)
+	}
+	_, err := s.once(ctx, a, once, func(c store.Conn) (int64, error) {
+		if _, _, err := participates(c, a, id); err != nil {
+			return 0, err
+		}
+		if err := s.mayWrite(a); err != nil {
+			return 0, err
+		}
+		if messageErr != nil {
+			return 0, messageErr
+		}
+		if err := s.admit(c, a, message, false); err != nil {
+			return 0, err
+		}
+		if err := lock(c, id); err != nil {
+			return 0, err
+		}
+		var others, refusing int64
+		err := c.Row("SELECT count(*), COALESCE(sum(CASE WHEN EXISTS (SELECT 1 FROM board_blocks b"+
+			" WHERE b.user_id = m.user_id AND b.blocked_id = ? OR b.user_id = ? AND b.blocked_id = m.user_id)"+
+			" THEN 1 ELSE 0 END), 0) FROM board_conversation_members m WHERE m.conversation_id = ? AND m.user_id <> ?",
+			a.ID(), a.ID(), id, a.ID()).Scan(&others, &refusing)
+		switch {
+		case err != nil:
+			return 0, err
+		case others == 0:
+			return 0, kernel.Forbidden("conversationId", "alone", "nobody else takes part in this conversation any more")
+		case refusing > 0:
+			return 0, kernel.Forbidden("conversationId", "not_accepted", "a member of this conversation does not accept messages")
+		}
+		if _, _, err := participates(c, a, id); err != nil { // the actor left meanwhile
+			return 0, err
+		}
+		return id, s.add(c, a, id, message)
+	})
+	return err
+}
+
+// once runs fn in a transaction, unless the actor has sent the same key before; see idempotency.Do.
+func (s *Service) once(
+	ctx context.Context, a *rights.Actor, once posts.Once, fn func(c store.Conn) (int64, error),
+) (id int64, err error) {
+	err = s.Write(ctx, func(c store.Conn) (err error) {
+		id, err = idempotency.Do(c, posts.Requests, a.ID(), once, s.Now(), fn)
+		return err
+	})
+	return id, err
+}
+
+// lock makes others that change a conversation wait until the transaction ends.
+func lock(c store.Conn, id int64) error {
+	return kernel.OrNotFound(c.Row("SELECT id FROM board_conversations WHERE id = ?"+c.Lock(), id).Scan(&id))
+}
+
+// add adds a message to a conversation. For the others it becomes unread.
+func (s *Service) add(c store.Conn, a *rights.Actor, id int64, message string) error {
+	var last int64
+	err := c.Row("INSERT INTO board_conversation_messages (conversation_id, author_id, message, created_at)"+
+		" VALUES (?, ?, ?, ?) RETURNING id", id, a.ID(), message, s.Moment()).Scan(&last)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec("UPDATE board_conversation_members SET last_id = ?,"+
+		" read_id = CASE WHEN user_id = ? THEN ? ELSE read_id END WHERE conversation_id = ?", last, a.ID(), last, id)
+	return err
+}
+
+// filtered applies the word filter to what was written in a field, and check to the result. What would hold a post is
+// refused, since there is no queue for private messages.
+func filtered(a *rights.Actor, given, field string, check func(string) (string, error)) (string, error) {
+	words := a.Rights.Access.Words
+	if words.Holds(given) {
+		return "", kernel.Invalid(field, "word_filter", "the "+field+" has a word that is not allowed here")
+	}
+	if replaced := words.Replace(given); replaced != given {
+		return check(replaced)
+	}
+	return given, nil
+}
+
+// admit applies the rules for links of new members, the flood limits, which are those of posts and threads, and the
+// number of conversations that a new member may start in a day.
+func (s *Service) admit(c store.Conn, a *rights.Actor, message string, starts bool) error {
+	set, now := a.Rights.Settings, s.Moment()
+	var full [3]kernel.Moment
+	var written int64
+	err := c.Row("SELECT flood_posts, hourly_threads, hourly_posts, post_count FROM board_users WHERE id = ?"+c.Lock(),
+		a.ID()).Scan(&full[0], &full[1], &full[2], &written)
+	if err != nil {
+		return err
+	}
+	if written < set.NewMemberPosts && int64(text.Links(message)) > set.NewMemberLinks {
+		return kernel.Invalid("message", "links", "new members may not send so many links")
+	}
+	if !set.Flood || a.May(rights.FloodBypass) {
+		return nil
+	}
+	if starts && written < set.NewMemberPosts {
+		var oldest kernel.Moment
+		err := c.Row("SELECT created_at FROM board_conversations WHERE starter_id = ? AND created_at > ?"+
+			" ORDER BY created_at DESC LIMIT 1 OFFSET ?", a.ID(), now.Add(-24*time.Hour), newPerDay-1).Scan(&oldest)
+		if err == nil {
+			return kernel.Flooded(oldest.Add(24 * time.Hour).Sub(now))
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+	}
+	var waits [3]time.Duration
+	full[0], waits[0] = set.FloodFor(written).Take(full[0], now)
+	if starts {
+		full[1], waits[1] = kernel.Every(set.ThreadsPerHour, time.Hour).Take(full[1], now)
+	}
+	full[2], waits[2] = kernel.Every(set.PostsPerHour, time.Hour).Take(full[2], now)
+	if wait := max(waits[0], waits[1], waits[2]); wait > 0 {
+		return kernel.Flooded(wait)
+	}
+	return c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?",
+		full[0], full[1], full[2], a.ID())
+}
+
+// recipients returns the ids of the members with these names, without duplicates.
+func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids []int64, err error) {
+	tooMany := kernel.Invalid("recipients", "too_many", "a conversation starts with at most "+
+		kernel.Itoa(MaxRecipients)+" others")
+	if len(names) > 2*MaxRecipients { // also a bound for repeated names
+		return nil, tooMany
+	}
+	for _, name := range names {
+		if name = text.Normal(name); name == "" {
+			continue
+		}
+		var id int64
+		var blocks bool
+		err := c.Row("SELECT u.id, EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = u.id)"+
+			" FROM board_users u WHERE u.username_key = ?"+
+			" AND (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?)"+
+			" AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = u.id AND b.blocked_id = ?)",
+			a.ID(), text.Fold(name), s.Moment(), a.ID()).Scan(&id, &blocks)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return nil, kernel.Invalid("recipients", "not_accepted",
+				"there is no member called "+text.Short(name, 40)+" who accepts messages")
+		case err != nil:
+			return nil, err
+		case id == a.ID():
+			return nil, kernel.Invalid("recipients", "self", "you cannot write to yourself")
+		case blocks:
+			return nil, kernel.Invalid("recipients", "blocked", "you have blocked "+text.Short(name, 40))
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+		if len(ids) > MaxRecipients {
+			return nil, tooMany
+		}
+	}
+	if len(ids) == 0 {
+		return nil, kernel.Invalid("recipients", "required", "name at least one member to write to")
+	}
+	return ids, nil
+}

@@ -1,0 +1,147 @@
+package web
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+const (
+	conversationsPerPage = 30
+	messagesPerPage      = 25
+)
+
+// conversationsPage lists a member's private conversations and, on its first page, whom it has blocked.
+type conversationsPage struct {
+	List    []conversations.Conversation
+	Older   int64 // the message before which the next page begins
+	Blocked []conversations.Person
+}
+
+func (c *call) conversations() error {
+	before := c.Query.Number("before")
+	err := c.Query.Err()
+	if err != nil {
+		return err
+	}
+	var page conversationsPage
+	page.List, page.Older, err = c.Conversations.List(c.Context(), c.actor, before, conversationsPerPage)
+	if err != nil {
+		return err
+	}
+	for i := range page.List {
+		page.List[i].People = c.others(page.List[i].People)
+	}
+	if before == 0 {
+		if page.Blocked, err = c.Conversations.Blocked(c.Context(), c.actor); err != nil {
+			return err
+		}
+	}
+	return c.Show("conversations", "Messages", page)
+}
+
+// others returns people without the actor.
+func (c *call) others(people []conversations.Person) []conversations.Person {
+	return slices.DeleteFunc(people, func(p conversations.Person) bool { return p.ID == c.actor.ID() })
+}
+
+// conversationForm is a conversation that is being started.
+type conversationForm struct {
+	Recipients  string // names, with commas between them
+	Title, Text string
+	Most        int    // recipients
+	Preview     string // HTML
+}
+
+func (c *call) newConversation() error {
+	return c.Show("conversation_new", "New conversation", &conversationForm{
+		Recipients: c.Query.Text("to"), Most: conversations.MaxRecipients,
+	})
+}
+
+func (c *call) startConversation() (err error) {
+	form := &conversationForm{
+		Recipients: c.Form.Text("recipients"), Title: c.Form.Text("title"), Text: c.Form.Text("message"),
+		Most: conversations.MaxRecipients,
+	}
+	if c.Previews() {
+		form.Preview, err = c.Posts.Preview(c.actor, form.Text, 0)
+		return c.ShowForm(err, "conversation_new", "New conversation", form)
+	}
+	id, err := c.Conversations.Start(c.Context(), c.actor, conversations.NewConversation{
+		Recipients: strings.Split(form.Recipients, ","), Title: form.Title, Message: form.Text,
+	}, c.once(form.Recipients, form.Title, form.Text))
+	if err != nil {
+		return c.ShowForm(err, "conversation_new", "New conversation", form)
+	}
+	return c.Redirect("/conversations/"+itoa(id), "Your message is sent.")
+}
+
+// conversationPage shows messages of a conversation and the form for a reply.
+type conversationPage struct {
+	conversations.Reading
+	Others  []conversations.Person
+	Last    bool   // the page has the last messages
+	Text    string // of the reply
+	Preview string // HTML
+}
+
+func (c *call) conversationPage() (*conversationPage, error) {
+	before := c.Query.Number("before")
+	if err := c.Query.Err(); err != nil {
+		return nil, err
+	}
+	reading, err := c.Conversations.Open(c.Context(), c.actor, c.ID("conversationId"), before, messagesPerPage)
+	return &conversationPage{Reading: reading, Others: c.others(reading.People), Last: before == 0}, err
+}
+
+func (c *call) conversation() error {
+	page, err := c.conversationPage()
+	if err != nil {
+		return err
+	}
+	return c.Show("conversation", page.Title, page)
+}
+
+func (c *call) answerConversation() error {
+	id, text := c.ID("conversationId"), c.Form.Text("message")
+	var preview string
+	var refusal error
+	if c.Previews() {
+		preview, refusal = c.Posts.Preview(c.actor, text, 0)
+	} else if refusal = c.Conversations.Reply(c.Context(), c.actor, id, text, c.once(itoa(id), text)); refusal == nil {
+		return c.Redirect("/conversations/"+itoa(id), "Your message is sent.")
+	} else if _, told := apierror.From(refusal); !told {
+		return refusal
+	}
+	page, err := c.conversationPage()
+	if err != nil {
+		return err
+	}
+	page.Text, page.Preview = text, preview
+	return c.ShowForm(refusal, "conversation", page.Title, page)
+}
+
+func (c *call) leaveConversation() error {
+	return c.Then(c.Conversations.Leave(c.Context(), c.actor, c.ID("conversationId")), "/conversations",
+		"You have left the conversation.")
+}
+
+// block blocks or unblocks a member.
+func (c *call) block() error {
+	id := c.ID("userId")
+	to := "/members/" + itoa(id)
+	if c.Form.Flag("list") {
+		to = "/conversations"
+	}
+	switch c.Form.Text("block") {
+	case "yes":
+		return c.Then(c.Conversations.Block(c.Context(), c.actor, id), to, "You will get no more messages of this member.")
+	case "no":
+		return c.Then(c.Conversations.Unblock(c.Context(), c.actor, id), to, "This member may write to you again.")
+	}
+	return kernel.Invalid("block", "unknown", "block must be yes or no")
+}

@@ -1,0 +1,53 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestConversationPages lets members write to each other and block, and others try to read.
+func TestConversationPages(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, web.Options{})
+		bob, eve := s.as("bob"), s.as("eve")
+		id := func(name string) int64 { return s.number("SELECT id FROM board_users WHERE username = '" + name + "'") }
+		p := bob.Get(at("/members/%d", id("eve"))).Want(200, "Write a message", "Block messages")
+		p = p.Get("/conversations/new?to=eve").Want(200, `value="eve"`)
+		p = p.Send(p.Where(), "recipients", "eve", "title", "Only for you", "message", "Hello **eve**", "preview", "1").Want(200, "Preview", "<strong>eve</strong>")
+		p = p.Send(p.Where(), "recipients", "eve, nobody", "title", "Only for you", "message", "Hello **eve**").Want(422, "nobody who accepts messages", "Hello **eve**</textarea>")
+		p = p.Send(p.Where(), "recipients", "eve", "title", "Only for you", "message", "Hello **eve**").Want(200, "Your message is sent", "<h1>Only for you</h1>", "<strong>eve</strong>")
+		at1 := p.Where()
+
+		e := eve.Get("/").Want(200, `1<span class="hidden"> unread`)
+		e = e.Get("/conversations").Want(200, "Only for you", "with bob", `<span class="new">new</span>`)
+		e = e.Get(at1).Want(200, "<strong>eve</strong>")
+		e.Get("/").Want(200).Lacks(`<span class="hidden"> unread`)
+		e = e.Send(at1, "message", "An answer <script>alert(1)</script>").Want(200, "An answer").Lacks("<script>alert")
+
+		// Others, whatever their rights, and forms that did not come from the page.
+		for _, name := range []string{"ada", "mod"} {
+			other := s.as(name)
+			other.Get(at1).Want(404).Lacks("Only for you")
+			q := other.Get("/conversations").Want(200, "You have no messages")
+			q.Send(at1, "message", "let me in").Want(404).Lacks("Only for you")
+			q.Send(at1 + "/leave").Want(404)
+		}
+		s.guest().Get(at1).Want(200, "<h1>Sign in</h1>").Lacks("Only for you")
+		for _, action := range []string{at1, at1 + "/leave", "/conversations/new", at("/members/%d/block", id("bob"))} {
+			eve.Post(action, url.Values{"message": {"forged"}, "block": {"yes"}}).Want(http.StatusForbidden)
+		}
+
+		// A blocked member learns no more than that the message is not accepted.
+		e = e.Get(at("/members/%d", id("bob"))).Send(at("/members/%d/block", id("bob")), "block", "yes").Want(200, "no more messages", "Unblock")
+		bob.Get(at1).Want(200).Send(at1, "message", "Why?").Want(403, "does not accept messages", "Why?</textarea>")
+		e = e.Get("/conversations").Want(200, "Blocked members").Send(at("/members/%d/block", id("bob")), "block", "no", "list", "1").Want(200, "may write to you again").Lacks("Blocked members")
+		e.Get(at1).Send(at1+"/leave").Want(200, "You have left").Lacks("Only for you")
+		e.Get(at1).Want(404)
+		bob.Get(at1).Want(200, "Nobody else takes part")
+	})
+}
