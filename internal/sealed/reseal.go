@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -25,6 +26,8 @@ type Column struct {
 	Table, ID string
 	// Text is the column with the sealed texts.
 	Text string
+	// Prefix marks sealed texts in the column, and is not a part of them. Other texts are not sealed.
+	Prefix string
 	// Where is an SQL condition for the rows that have a sealed text. If it is empty, all rows have one.
 	Where string
 	// Number reports whether the column ID has numbers.
@@ -125,11 +128,15 @@ func (c *Column) batch() int {
 	return c.Batch
 }
 
+// condition returns word and the SQL condition for the rows that have a sealed text, or "" if all have one.
 func (c *Column) condition(word string) string {
-	if c.Where == "" {
-		return ""
+	switch {
+	case c.Prefix != "":
+		return fmt.Sprintf(" %s %s LIKE '%s%%'", word, c.Text, c.Prefix)
+	case c.Where != "":
+		return " " + word + " " + c.Where
 	}
-	return " " + word + " " + c.Where
+	return ""
 }
 
 func (c *Column) count(ctx context.Context, db *store.DB) (n int, err error) {
@@ -163,7 +170,7 @@ func (c *Column) page(ctx context.Context, db *store.DB, after any, limit int) (
 				err = r.Scan(&id, &t.row, &t.sealed)
 				t.id = id
 			}
-			t.placed = c.Place(t.row)
+			t.placed, t.sealed = c.Place(t.row), strings.TrimPrefix(t.sealed, c.Prefix)
 			return t, err
 		}, query, after, limit)
 		return err
@@ -207,7 +214,7 @@ func (c *Column) swap(ctx context.Context, db *store.DB, page []text, result *Re
 			if t.resealed == "" {
 				continue
 			}
-			n, err := conn.Exec(statement, t.resealed, t.id, t.sealed)
+			n, err := conn.Exec(statement, c.Prefix+t.resealed, t.id, c.Prefix+t.sealed)
 			if err != nil {
 				return err
 			}
