@@ -45,8 +45,9 @@ type Columns []Column
 
 // Result says what Reseal has done.
 type Result struct {
-	// Total is the number of sealed texts in the database.
-	Total int `json:"total"`
+	// Checked is the number of sealed texts that were read until now, and Total the number of those in the database.
+	Checked int `json:"-"`
+	Total   int `json:"total"`
 	// Resealed is the number of texts that were sealed with an older key and are now sealed with the current one.
 	Resealed int `json:"resealed"`
 	// Changed is the number of texts that somebody else replaced or removed meanwhile, which seals them with the
@@ -54,6 +55,19 @@ type Result struct {
 	Changed int `json:"changed"`
 	// Unreadable is the number of texts that none of the configured keys can open. They stay as they are.
 	Unreadable int `json:"unreadable"`
+}
+
+// Database is what Reseal reads and changes. A store.DB is one.
+type Database interface {
+	Read(ctx context.Context, fn func(c store.Conn) error) error
+	Write(ctx context.Context, fn func(c store.Conn) error) error
+}
+
+// Sealer seals and opens texts. A keyring.Keyring is one, and its methods say what each does.
+type Sealer interface {
+	Seal(ctx context.Context, plaintext, associated []byte) (string, error)
+	Open(ctx context.Context, sealed string, associated []byte) ([]byte, error)
+	Current(sealed string) bool
 }
 
 // text is the sealed text of a row.
@@ -77,15 +91,17 @@ func (c Columns) Sample(ctx context.Context, db *store.DB) (sample []Text, err e
 	return sample, nil
 }
 
-// Reseal makes the first key of the keyring the one with which all nodes seal, and seals every text anew that is not
-// sealed with it. All nodes must have that key. It works in batches that do not keep others from working, and leaves a
-// text alone that is changed meanwhile. It may be interrupted at any point and called again. Texts that cannot be
-// opened are logged. It calls progress after each batch, unless that is nil.
+// Reseal seals every text anew that is not sealed with the newest key. If the sealer is a keyring, it first makes that
+// key the one with which all nodes seal; all must have it. It works in batches that do not keep others from working,
+// and leaves a text alone that is changed meanwhile. It may be interrupted at any point and called again. Texts that
+// cannot be opened are logged. It calls progress after each batch, unless that is nil.
 func (c Columns) Reseal(
-	ctx context.Context, db *store.DB, ring keyring.Keyring, logger *zap.Logger, progress func(done, total int),
+	ctx context.Context, db Database, by Sealer, logger *zap.Logger, progress func(Result),
 ) (result Result, err error) {
-	if err := keyring.Advance(ctx, ring); err != nil {
-		return result, err
+	if ring, ok := by.(keyring.Keyring); ok {
+		if err := keyring.Advance(ctx, ring); err != nil {
+			return result, err
+		}
 	}
 	for i := range c {
 		n, err := c[i].count(ctx, db)
@@ -94,7 +110,6 @@ func (c Columns) Reseal(
 		}
 		result.Total += n
 	}
-	done := 0
 	for i := range c {
 		column := &c[i]
 		var after any
@@ -106,18 +121,19 @@ func (c Columns) Reseal(
 			if more = len(page) == column.batch(); more {
 				after = page[len(page)-1].id
 			}
-			if err := column.reseal(ctx, ring, logger, page, &result); err != nil {
+			if err := column.reseal(ctx, by, logger, page, &result); err != nil {
 				return result, err
 			}
 			if err := column.swap(ctx, db, page, &result); err != nil {
 				return result, err
 			}
-			if done += len(page); progress != nil && len(page) > 0 {
-				progress(done, max(done, result.Total)) // rows may have been added meanwhile
+			result.Checked += len(page)
+			result.Total = max(result.Checked, result.Total) // rows may have been added meanwhile
+			if progress != nil && len(page) > 0 {
+				progress(result)
 			}
 		}
 	}
-	result.Total = max(done, result.Total)
 	return result, nil
 }
 
@@ -139,7 +155,7 @@ func (c *Column) condition(word string) string {
 	return ""
 }
 
-func (c *Column) count(ctx context.Context, db *store.DB) (n int, err error) {
+func (c *Column) count(ctx context.Context, db Database) (n int, err error) {
 	err = db.Read(ctx, func(conn store.Conn) error {
 		return conn.Row("SELECT count(*) FROM " + c.Table + c.condition("WHERE")).Scan(&n)
 	})
@@ -147,7 +163,7 @@ func (c *Column) count(ctx context.Context, db *store.DB) (n int, err error) {
 }
 
 // page reads the texts that follow the row after, or the first ones if after is nil.
-func (c *Column) page(ctx context.Context, db *store.DB, after any, limit int) (page []text, err error) {
+func (c *Column) page(ctx context.Context, db Database, after any, limit int) (page []text, err error) {
 	row := c.Row
 	if row == "" {
 		row = c.ID
@@ -179,14 +195,14 @@ func (c *Column) page(ctx context.Context, db *store.DB, after any, limit int) (
 }
 
 func (c *Column) reseal(
-	ctx context.Context, ring keyring.Keyring, logger *zap.Logger, page []text, result *Result,
+	ctx context.Context, by Sealer, logger *zap.Logger, page []text, result *Result,
 ) error {
 	for i := range page {
 		t := &page[i]
-		if ring.Current(t.sealed) {
+		if by.Current(t.sealed) {
 			continue
 		}
-		plain, err := ring.Open(ctx, t.sealed, []byte(t.placed))
+		plain, err := by.Open(ctx, t.sealed, []byte(t.placed))
 		if errors.Is(err, keyring.ErrOpen) { // one bad text must not keep the others under the old key
 			logger.Error("sealed text cannot be opened, it stays as it is; check the keyring",
 				zap.String("table", c.Table), zap.String("id", fmt.Sprint(t.id)))
@@ -194,7 +210,7 @@ func (c *Column) reseal(
 			continue
 		}
 		if err == nil {
-			t.resealed, err = ring.Seal(ctx, plain, []byte(t.placed))
+			t.resealed, err = by.Seal(ctx, plain, []byte(t.placed))
 		}
 		if err != nil {
 			return err
@@ -204,7 +220,7 @@ func (c *Column) reseal(
 }
 
 // swap stores the newly sealed texts in rows that still have the old text.
-func (c *Column) swap(ctx context.Context, db *store.DB, page []text, result *Result) error {
+func (c *Column) swap(ctx context.Context, db Database, page []text, result *Result) error {
 	statement := fmt.Sprintf("UPDATE %s SET %s = ? WHERE %s = ? AND %s = ?", c.Table, c.Text, c.ID, c.Text)
 	var resealed, changed int
 	err := db.Write(ctx, func(conn store.Conn) error {

@@ -5,6 +5,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
@@ -27,7 +28,7 @@ do, the older master key can be removed from the keyring.
 				return err
 			}
 			result, err := answer.Sealed.Reseal(s.Ctx, db, ring, zap.NewNop(),
-				func(done, total int) { s.Note("%d of %d checked", done, total) })
+				func(r sealed.Result) { s.Note("%d of %d checked", r.Checked, r.Total) })
 			if err != nil {
 				return err
 			}

@@ -47,7 +47,7 @@ func TestReencrypt(t *testing.T) {
 		}
 		again := func(resealed, unreadable int) {
 			t.Helper()
-			want := sealed.Result{Total: 6, Resealed: resealed, Unreadable: unreadable}
+			want := sealed.Result{Checked: 6, Total: 6, Resealed: resealed, Unreadable: unreadable}
 			if result, err := api.Sealed.Reseal(t.Context(), k.DB, ring, zap.NewNop(), nil); err != nil || result != want {
 				t.Errorf("%+v, error %v, want %+v", result, err, want)
 			}

@@ -31,6 +31,6 @@ func columnOf(table, where string, batch int) sealed.Column {
 
 // Reencrypt seals every text anew that is not sealed with the first key of the keyring; see sealed.Columns.Reseal.
 // progress may be nil.
-func (s *Service) Reencrypt(ctx context.Context, progress func(done, total int)) (sealed.Result, error) {
+func (s *Service) Reencrypt(ctx context.Context, progress func(sealed.Result)) (sealed.Result, error) {
 	return Sealed.Reseal(ctx, s.db, s.ring, s.logger, progress)
 }

@@ -103,8 +103,8 @@ func TestReencrypt(t *testing.T) {
 
 		ctx, kill := context.WithCancel(t.Context())
 		var told []string
-		result, err := n.Reencrypt(ctx, func(done, total int) {
-			told = append(told, fmt.Sprint(done, "/", total))
+		result, err := n.Reencrypt(ctx, func(r sealed.Result) {
+			told = append(told, fmt.Sprint(r.Checked, "/", r.Total))
 			kill()
 		})
 		if !errors.Is(err, context.Canceled) || result.Resealed != sealed.Batch {
@@ -113,8 +113,8 @@ func TestReencrypt(t *testing.T) {
 		equal(t, told, []string{"100/210"})
 
 		told = nil
-		result, err = n.Reencrypt(t.Context(), func(done, total int) { told = append(told, fmt.Sprint(done, "/", total)) })
-		if want := (sealed.Result{Total: keys + 60, Resealed: keys + 60 - sealed.Batch}); err != nil || result != want {
+		result, err = n.Reencrypt(t.Context(), func(r sealed.Result) { told = append(told, fmt.Sprint(r.Checked, "/", r.Total)) })
+		if want := (sealed.Result{Checked: keys + 60, Total: keys + 60, Resealed: keys + 60 - sealed.Batch}); err != nil || result != want {
 			t.Errorf("second run: %+v, error %v, want %+v", result, err, want)
 		}
 		equal(t, told, []string{"100/210", "150/210", "210/210"})
@@ -125,7 +125,7 @@ func TestReencrypt(t *testing.T) {
 			}
 		}
 		result, err = n.Reencrypt(t.Context(), nil)
-		if want := (sealed.Result{Total: keys + 60}); err != nil || result != want || len(texts) != keys+60 {
+		if want := (sealed.Result{Checked: keys + 60, Total: keys + 60}); err != nil || result != want || len(texts) != keys+60 {
 			t.Errorf("third run: %+v, error %v, want %+v", result, err, want)
 		}
 		for id, text := range n.sealedTexts(t) {
@@ -161,7 +161,7 @@ func TestReencryptLeavesChanges(t *testing.T) {
 			n.sql(t, "DELETE FROM gateway_provider_keys WHERE id = ?", removed)
 		}}
 		result, err := n.Reencrypt(t.Context(), nil)
-		if want := (sealed.Result{Total: 4, Resealed: 1, Changed: 2, Unreadable: 1}); err != nil || result != want {
+		if want := (sealed.Result{Checked: 4, Total: 4, Resealed: 1, Changed: 2, Unreadable: 1}); err != nil || result != want {
 			t.Errorf("%+v, error %v, want %+v", result, err, want)
 		}
 		texts := n.sealedTexts(t)

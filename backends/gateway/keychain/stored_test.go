@@ -59,7 +59,7 @@ func TestReencryptStored(t *testing.T) {
 		n.ring = after
 		total := len(owners) * len(storedTables)
 		result, err := n.Reencrypt(t.Context(), nil)
-		if want := (sealed.Result{Total: total, Resealed: total}); err != nil || result != want {
+		if want := (sealed.Result{Checked: total, Total: total, Resealed: total}); err != nil || result != want {
 			t.Errorf("%+v, %v, want %+v", result, err, want)
 		}
 		for _, table := range storedTables {
