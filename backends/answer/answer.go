@@ -26,7 +26,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/look"
-	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -302,11 +301,6 @@ func (s *Server) TracePage(w http.ResponseWriter, r *http.Request, id string) er
 	return page.Serve(w, s.bar(r), passages)
 }
 
-// Reencrypt seals the stored answers with the newest key. See api.API.Reencrypt.
-func (s *Server) Reencrypt(ctx context.Context, progress func(looked int)) (resealed, unreadable int, err error) {
-	return s.api.Reencrypt(ctx, progress)
-}
-
 // Start starts the background jobs. Further calls do nothing.
 func (s *Server) Start() {
 	if s.end == nil {
@@ -391,6 +385,5 @@ func references(list []pipeline.Reference) []api.Reference {
 	return made
 }
 
-// SealedSample returns nothing: before databases had a check value of their keyring, the service sealed
-// nothing.
-func SealedSample(context.Context, *store.DB) ([]sealed.Text, error) { return nil, nil }
+// Sealed are the sealed columns of the service.
+var Sealed = api.Sealed

@@ -27,7 +27,7 @@ func TestKeyringOfWebhooks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sample, err := admin.SealedSample(ctx, db)
+		sample, err := admin.Sealed.Sample(ctx, db)
 		if err != nil || len(sample) != 1 {
 			t.Fatalf("%+v %v", sample, err)
 		}

@@ -250,7 +250,7 @@ func (s *Server) Webhooks() webhooks.Webhooks { return webhooks.Webhooks{Server:
 
 // SealedSample returns some of the encrypted texts in a database.
 func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
-	return webhooks.SealedSample(ctx, db)
+	return webhooks.Sealed.Sample(ctx, db)
 }
 
 // Owns reports whether a request is for the API's endpoint or for the administration.

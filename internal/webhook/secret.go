@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 
+	"go.uber.org/zap"
+
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
-	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 const (
@@ -59,29 +59,13 @@ func (h *Hooks) openSecret(ctx context.Context, address, sealed string) ([]byte,
 // place returns the associated data that binds a secret to its URL.
 func place(table, address string) []byte { return []byte(table + "/secret/" + address) }
 
-// SealedSample returns the sealed texts of a service's webhooks, as a sample for package sealed.
-func SealedSample(ctx context.Context, db *store.DB, prefix string) (sample []sealed.Text, err error) {
-	h := New(Options{DB: db, Prefix: prefix})
-	texts, err := h.sealedSecrets(ctx)
-	for _, t := range texts {
-		sample = append(sample, sealed.Text{Sealed: t.sealed, Associated: string(place(h.hooks, t.url))})
-	}
-	return sample, err
-}
-
-type sealedSecret struct {
-	id          int64
-	url, sealed string
-}
-
-func (h *Hooks) sealedSecrets(ctx context.Context) (texts []sealedSecret, err error) {
-	err = h.DB.Read(ctx, func(c store.Conn) error {
-		texts, err = store.List(c, func(r store.Row) (t sealedSecret, err error) {
-			return t, r.Scan(&t.id, &t.url, &t.sealed)
-		}, "SELECT id, url, secret FROM "+h.hooks+" WHERE secret NOT LIKE '"+plainPrefix+"%' ORDER BY id")
-		return err
-	})
-	return texts, err
+// Sealed returns the column of the sealed secrets of a service's webhooks, whose tables begin with prefix.
+func Sealed(prefix string) sealed.Columns {
+	table := prefix + "_webhooks"
+	return sealed.Columns{{
+		Table: table, ID: "id", Number: true, Text: "secret", Where: "secret NOT LIKE '" + plainPrefix + "%'", Row: "url",
+		Place: func(address string) string { return string(place(table, address)) },
+	}}
 }
 
 // Reencrypt makes all nodes seal with the first key of the keyring, which all must have, and seals again the secrets
@@ -91,36 +75,6 @@ func (h *Hooks) Reencrypt(ctx context.Context) (resealed, unreadable int, err er
 	if err != nil || ring == nil {
 		return 0, 0, err
 	}
-	if err := keyring.Advance(ctx, ring); err != nil {
-		return 0, 0, err
-	}
-	texts, err := h.sealedSecrets(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, t := range texts {
-		if ring.Current(t.sealed) {
-			continue
-		}
-		secret, err := ring.Open(ctx, t.sealed, place(h.hooks, t.url))
-		if errors.Is(err, keyring.ErrOpen) {
-			unreadable++
-			continue
-		}
-		fresh := ""
-		if err == nil {
-			fresh, err = ring.Seal(ctx, secret, place(h.hooks, t.url))
-		}
-		if err == nil {
-			err = h.DB.Write(ctx, func(c store.Conn) error {
-				_, err := c.Exec("UPDATE "+h.hooks+" SET secret = ? WHERE id = ? AND secret = ?", fresh, t.id, t.sealed)
-				return err
-			})
-		}
-		if err != nil {
-			return resealed, unreadable, err
-		}
-		resealed++
-	}
-	return resealed, unreadable, nil
+	done, err := Sealed(h.Prefix).Reseal(ctx, h.DB, ring, zap.NewNop(), nil)
+	return done.Resealed, done.Unreadable, err
 }

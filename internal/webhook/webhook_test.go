@@ -177,7 +177,7 @@ func TestSecrets(t *testing.T) {
 		const address = "https://example.com/hook?key=k"
 		id, secret := s.webhook(address)
 		s.test(id)
-		sample, err := SealedSample(ctx, s.db, "test")
+		sample, err := Sealed("test").Sample(ctx, s.db)
 		if err != nil || len(sample) != 1 || strings.Contains(sample[0].Sealed, secret[len(secretPrefix):]) {
 			t.Fatalf("%+v %v", sample, err)
 		}

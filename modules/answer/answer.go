@@ -179,7 +179,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	if h.app, err = tollgate.From(ctx); err != nil {
 		return err
 	}
-	db, err := h.app.SealedDatabase(answer.SchemaName, answer.Schema(), answer.SealedSample)
+	db, err := h.app.SealedDatabase(answer.SchemaName, answer.Schema(), answer.Sealed.Sample)
 	if err != nil {
 		return err
 	}

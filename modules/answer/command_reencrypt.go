@@ -1,13 +1,11 @@
 package answer
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer"
-	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
@@ -25,20 +23,16 @@ do, the older master key can be removed from the keyring.
 			if err := s.App.Exists(answer.SchemaName); err != nil {
 				return err
 			}
-			db, ring, err := s.App.OpenSealed(s.Ctx, answer.SchemaName, answer.Schema(), answer.SealedSample)
+			db, ring, err := s.App.OpenSealed(s.Ctx, answer.SchemaName, answer.Schema(), answer.Sealed.Sample)
 			if err != nil {
 				return err
 			}
-			server := answer.New(answer.Options{
-				DB: db, Logger: zap.NewNop, Now: time.Now,
-				Keyring: func() (keyring.Keyring, error) { return ring, nil },
-			})
-			defer server.Close()
-			resealed, unreadable, err := server.Reencrypt(s.Ctx, func(looked int) { s.Note("%d answers checked", looked) })
+			result, err := answer.Sealed.Reseal(s.Ctx, db, ring, zap.NewNop(),
+				func(r sealed.Result) { s.Note("%d of %d checked", r.Checked, r.Total) })
 			if err != nil {
 				return err
 			}
-			return s.Resealed(resealed, unreadable, "they are deleted after 30 days")
+			return s.Resealed(result.Resealed, result.Unreadable, "they are deleted after 30 days")
 		}),
 	}
 }

@@ -147,7 +147,7 @@ func open(ctx caddy.Context) (*tollgate.App, *node, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := app.SealedDatabase(serviceName, board.Schema(), admin.SealedSample)
+	db, err := app.SealedDatabase(serviceName, board.Schema(), admin.Sealed.Sample)
 	if err != nil {
 		return nil, nil, err
 	}

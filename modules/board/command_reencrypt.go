@@ -27,7 +27,7 @@ key can be removed from the keyring.
 			if err := s.App.Exists(serviceName); err != nil {
 				return err
 			}
-			db, ring, err := s.App.OpenSealed(s.Ctx, serviceName, board.Schema(), admin.SealedSample)
+			db, ring, err := s.App.OpenSealed(s.Ctx, serviceName, board.Schema(), admin.Sealed.Sample)
 			if err != nil {
 				return err
 			}

@@ -73,7 +73,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.host, err = tollgate.From(ctx); err != nil {
 		return err
 	}
-	if a.db, err = a.host.SealedDatabase(Name, schema.Gateway(), keychain.SealedSample); err != nil {
+	if a.db, err = a.host.SealedDatabase(Name, schema.Gateway(), keychain.Sealed.Sample); err != nil {
 		return err
 	}
 	if a.catalog, err = catalogOf(a.host, a.logger); err != nil {

@@ -23,7 +23,7 @@ func OpenKeychain(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	db, ring, err := app.OpenSealed(ctx, Name, schema.Gateway(), keychain.SealedSample)
+	db, ring, err := app.OpenSealed(ctx, Name, schema.Gateway(), keychain.Sealed.Sample)
 	if err != nil {
 		return nil, nil, nil, err
 	}

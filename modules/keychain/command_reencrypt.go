@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
@@ -21,7 +22,7 @@ has nothing left to do, the older master key can be removed from the keyring.
 `,
 		Args: cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			result, err := s.Reencrypt(s.Ctx, func(done, total int) { s.Note("%d of %d checked", done, total) })
+			result, err := s.Reencrypt(s.Ctx, func(r sealed.Result) { s.Note("%d of %d checked", r.Checked, r.Total) })
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
-	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 )
 
 // sealedMark is the prefix of sealed texts.
@@ -72,56 +72,12 @@ func (a *API) unsealed(ctx context.Context, account int64, id string) (accounts.
 	return ans, err
 }
 
-// resealBatch is how many answers are read at a time.
-const resealBatch = 100
+// Sealed are the columns of stored answers and traces.
+var Sealed = sealed.Columns{columnOf("body"), columnOf("trace")}
 
-// Reencrypt seals those stored answers and traces anew that are sealed with an older key. It needs a Keyring,
-// and first makes the newest key the one that all nodes seal with. It can be interrupted and called again. It
-// returns how many texts it has sealed anew, and how many no key opens. progress is called after each batch
-// with the number of answers that were looked at so far.
-func (a *API) Reencrypt(ctx context.Context, progress func(looked int)) (resealed, unreadable int, err error) {
-	ring, err := a.o.Keyring()
-	if err != nil {
-		return 0, 0, err
-	}
-	if err := keyring.Advance(ctx, ring); err != nil {
-		return 0, 0, err
-	}
-	after, looked := "", 0
-	for {
-		list, err := a.o.Accounts.Stored(ctx, after, resealBatch)
-		if err != nil || len(list) == 0 {
-			return resealed, unreadable, err
-		}
-		for _, previous := range list {
-			replacement, anew := previous, 0
-			for _, text := range []*string{&replacement.Body, &replacement.Trace} {
-				sealed, is := strings.CutPrefix(*text, sealedMark)
-				if !is || ring.Current(sealed) {
-					continue
-				}
-				open, err := ring.Open(ctx, sealed, associated(previous.ID))
-				if errors.Is(err, keyring.ErrOpen) {
-					unreadable++
-					continue
-				}
-				if err == nil {
-					*text, err = a.seal(ctx, previous.ID, open)
-				}
-				if err != nil {
-					return resealed, unreadable, err
-				}
-				anew++
-			}
-			if anew > 0 {
-				if err := a.o.Accounts.Replace(ctx, previous, replacement); err != nil {
-					return resealed, unreadable, err
-				}
-			}
-			resealed += anew
-		}
-		after = list[len(list)-1].ID
-		looked += len(list)
-		progress(looked)
+func columnOf(text string) sealed.Column {
+	return sealed.Column{
+		Table: "answer_answers", ID: "id", Text: text, Prefix: sealedMark,
+		Place: func(id string) string { return string(associated(id)) },
 	}
 }

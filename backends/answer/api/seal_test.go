@@ -2,16 +2,17 @@ package api_test
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/api"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 )
 
 // TestReencrypt checks that stored texts are sealed, and that the old key is no longer needed after they were
@@ -35,22 +36,20 @@ func TestReencrypt(t *testing.T) {
 			ids = append(ids, gjson.Get(r.do("POST", "/v1/answer", asks("What was revenue?")).Body.String(), "result.id").Str)
 		}
 		r.do("POST", "/v1/answer", asks("reason ServiceUnavailable")) // nothing is stored of it
-		stored, err := r.accounts.Stored(t.Context(), "", 100)
-		sealed := 0
-		for _, ans := range stored {
-			if strings.HasPrefix(ans.Body, "sealed:") && strings.HasPrefix(ans.Trace, "sealed:") && !strings.Contains(ans.Body+ans.Trace, "evenue") {
-				sealed++
+		var stored, both int
+		if err := k.Read(t.Context(), func(c kernel.Conn) error {
+			if err := c.Row("SELECT count(*) FROM answer_answers").Scan(&stored); err != nil {
+				return err
 			}
-		}
-		if err != nil || len(stored) != 4 || sealed != 3 {
-			t.Fatalf("%+v %v", stored, err)
+			return c.Row("SELECT count(*) FROM answer_answers WHERE body LIKE 'sealed:%' AND trace LIKE 'sealed:%' AND body NOT LIKE '%evenue%' AND trace NOT LIKE '%evenue%'").Scan(&both)
+		}); err != nil || stored != 4 || both != 3 {
+			t.Fatalf("%d stored, %d sealed, error %v", stored, both, err)
 		}
 		again := func(resealed, unreadable int) {
 			t.Helper()
-			looked := 0
-			done, failed, err := r.Reencrypt(context.Background(), func(n int) { looked = n })
-			if err != nil || done != resealed || failed != unreadable || looked != 4 {
-				t.Errorf("%d sealed anew, %d unreadable, %d looked at, error %v", done, failed, looked, err)
+			want := sealed.Result{Checked: 6, Total: 6, Resealed: resealed, Unreadable: unreadable}
+			if result, err := api.Sealed.Reseal(t.Context(), k.DB, ring, zap.NewNop(), nil); err != nil || result != want {
+				t.Errorf("%+v, error %v, want %+v", result, err, want)
 			}
 		}
 		again(0, 0)

@@ -13,17 +13,11 @@ import (
 	"fmt"
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 )
 
-// Encryptor seals and opens texts. A keyring.Keyring is one.
-type Encryptor interface {
-	// Seal encrypts a text for a place.
-	Seal(ctx context.Context, plaintext, place []byte) (string, error)
-	// Open decrypts what was sealed for the given place. The error wraps keyring.ErrOpen if the text cannot be opened.
-	Open(ctx context.Context, sealed string, place []byte) ([]byte, error)
-	// Current reports whether a text was sealed with the newest key.
-	Current(sealed string) bool
-}
+// Encryptor seals and opens texts for a place. The error of Open wraps keyring.ErrOpen if a text cannot be opened.
+type Encryptor = sealed.Sealer
 
 // ErrNone is the error if no encryptor is configured.
 var ErrNone = errors.New("data_encryption.driver is not set, so nothing can be stored encrypted")

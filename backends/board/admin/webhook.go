@@ -8,7 +8,6 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
-	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
@@ -138,10 +137,8 @@ func host(address string) string {
 	return u.Host
 }
 
-// SealedSample returns some of the sealed texts of the board in a database.
-func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
-	return webhook.SealedSample(ctx, db, "board")
-}
+// Sealed are the sealed columns of the board.
+var Sealed = webhook.Sealed("board")
 
 // Reencrypt makes all nodes seal with the first key of the keyring, which all of them must have, and seals again the
 // secrets of webhooks that are sealed with another key. Secrets that cannot be opened are counted in unreadable and

@@ -13,8 +13,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/instant"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
-	"github.com/tollgate-gateway/tollgate/internal/sealed"
-	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
@@ -46,10 +44,8 @@ func keyringOf(s *kernel.Server) (keyring.Keyring, error) {
 	return ring, nil
 }
 
-// SealedSample returns some of the encrypted texts in a database.
-func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
-	return webhook.SealedSample(ctx, db, prefix)
-}
+// Sealed are the sealed columns of a site.
+var Sealed = webhook.Sealed(prefix)
 
 // Webhooks manages the webhooks of a site for users with the permission kernel.PermissionSettings. Other users are
 // refused with 403.

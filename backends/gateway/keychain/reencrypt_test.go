@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -27,6 +28,9 @@ func rings(t *testing.T) (before, after *keyring.AES) {
 	}
 	return before, after
 }
+
+// sealedText is the sealed text of a row.
+type sealedText struct{ id, sealed string }
 
 // sealedTexts returns all sealed texts of the database, by id.
 func (n *node) sealedTexts(t *testing.T) map[string]string {
@@ -55,7 +59,7 @@ func TestReencrypt(t *testing.T) {
 		n.ring = before
 		n.user(t, "alice")
 		n.user(t, "bob")
-		const keys = 2*reencryptBatch - 50 // less than a user can have
+		const keys = 2*sealed.Batch - 50 // less than a user can have
 		for i := range keys {
 			n.providerKey(t, "alice", "alpha", secretOf(i))
 		}
@@ -99,33 +103,33 @@ func TestReencrypt(t *testing.T) {
 
 		ctx, kill := context.WithCancel(t.Context())
 		var told []string
-		result, err := n.Reencrypt(ctx, func(done, total int) {
-			told = append(told, fmt.Sprint(done, "/", total))
+		result, err := n.Reencrypt(ctx, func(r sealed.Result) {
+			told = append(told, fmt.Sprint(r.Checked, "/", r.Total))
 			kill()
 		})
-		if !errors.Is(err, context.Canceled) || result.Resealed != reencryptBatch {
+		if !errors.Is(err, context.Canceled) || result.Resealed != sealed.Batch {
 			t.Errorf("killed: %+v, error %v", result, err)
 		}
 		equal(t, told, []string{"100/210"})
 
 		told = nil
-		result, err = n.Reencrypt(t.Context(), func(done, total int) { told = append(told, fmt.Sprint(done, "/", total)) })
-		if want := (Reencryption{Total: keys + 60, Resealed: keys + 60 - reencryptBatch}); err != nil || result != want {
+		result, err = n.Reencrypt(t.Context(), func(r sealed.Result) { told = append(told, fmt.Sprint(r.Checked, "/", r.Total)) })
+		if want := (sealed.Result{Checked: keys + 60, Total: keys + 60, Resealed: keys + 60 - sealed.Batch}); err != nil || result != want {
 			t.Errorf("second run: %+v, error %v, want %+v", result, err, want)
 		}
 		equal(t, told, []string{"100/210", "150/210", "210/210"})
-		sealed := n.sealedTexts(t)
-		for id, text := range sealed {
+		texts := n.sealedTexts(t)
+		for id, text := range texts {
 			if !after.Current(text) {
 				t.Errorf("%s is under the old key", id)
 			}
 		}
 		result, err = n.Reencrypt(t.Context(), nil)
-		if want := (Reencryption{Total: keys + 60}); err != nil || result != want || len(sealed) != keys+60 {
+		if want := (sealed.Result{Checked: keys + 60, Total: keys + 60}); err != nil || result != want || len(texts) != keys+60 {
 			t.Errorf("third run: %+v, error %v, want %+v", result, err, want)
 		}
 		for id, text := range n.sealedTexts(t) {
-			if text != sealed[id] {
+			if text != texts[id] {
 				t.Errorf("%s was sealed anew for nothing", id)
 			}
 		}
@@ -157,12 +161,12 @@ func TestReencryptLeavesChanges(t *testing.T) {
 			n.sql(t, "DELETE FROM gateway_provider_keys WHERE id = ?", removed)
 		}}
 		result, err := n.Reencrypt(t.Context(), nil)
-		if want := (Reencryption{Total: 4, Resealed: 1, Changed: 2, Unreadable: 1}); err != nil || result != want {
+		if want := (sealed.Result{Checked: 4, Total: 4, Resealed: 1, Changed: 2, Unreadable: 1}); err != nil || result != want {
 			t.Errorf("%+v, error %v, want %+v", result, err, want)
 		}
-		sealed := n.sealedTexts(t)
-		if len(sealed) != 3 || sealed[changed] != "newer" || sealed[broken] != "nonsense" || !after.Current(sealed[fine]) {
-			t.Errorf("left %v", sealed)
+		texts := n.sealedTexts(t)
+		if len(texts) != 3 || texts[changed] != "newer" || texts[broken] != "nonsense" || !after.Current(texts[fine]) {
+			t.Errorf("left %v", texts)
 		}
 		if lines := n.logs.FilterField(zap.String("id", broken)).All(); len(lines) != 1 {
 			t.Errorf("logged %+v", n.logs.All())

@@ -9,13 +9,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
 )
 
+// TestSealedSample checks that a sample has the sealed texts of all tables, and not too many.
 func TestSealedSample(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
+		const sampledTexts = 20
 		n := p.start(t)
 		check := func(when string, want int) {
 			t.Helper()
-			texts, err := SealedSample(t.Context(), n.db)
+			texts, err := Sealed.Sample(t.Context(), n.db)
 			if err != nil || len(texts) != want {
 				t.Errorf("%s: %d texts, error %v, want %d", when, len(texts), err, want)
 			}

@@ -3,6 +3,7 @@ package keychain
 import (
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -13,11 +14,11 @@ var storedTables = []string{"gateway_responses", "gateway_response_events", "gat
 func (n *node) stores(t *testing.T, owner string) {
 	t.Helper()
 	seal := func(table, id string) string {
-		sealed, err := n.ring.Seal(t.Context(), []byte(owner), []byte(table+"/"+id))
+		text, err := n.ring.Seal(t.Context(), []byte(owner), []byte(table+"/"+id))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return sealed
+		return text
 	}
 	n.sql(t, `INSERT INTO gateway_responses (id, owner, depth, status, background, events, runner, leased_until, sealed, size, created_at, expires_at)
 		VALUES (?, ?, 1, 'completed', 0, 0, '', 0, ?, 1, 0, 0)`, owner+"r", owner, seal("gateway_responses", owner+"r"))
@@ -58,7 +59,7 @@ func TestReencryptStored(t *testing.T) {
 		n.ring = after
 		total := len(owners) * len(storedTables)
 		result, err := n.Reencrypt(t.Context(), nil)
-		if want := (Reencryption{Total: total, Resealed: total}); err != nil || result != want {
+		if want := (sealed.Result{Checked: total, Total: total, Resealed: total}); err != nil || result != want {
 			t.Errorf("%+v, %v, want %+v", result, err, want)
 		}
 		for _, table := range storedTables {

@@ -1,0 +1,245 @@
+package sealed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// Batch is the usual number of texts that are read together and changed in one transaction.
+	Batch = 100
+	// sampleSize is the largest number of texts of a column in a sample.
+	sampleSize = 20
+)
+
+// Column is a column of sealed texts. Its names and expressions must come from the code, never from a request.
+type Column struct {
+	// Table is the table, and ID a column that is unique in it, either text or a positive number.
+	Table, ID string
+	// Text is the column with the sealed texts.
+	Text string
+	// Prefix marks sealed texts in the column, and is not a part of them. Other texts are not sealed.
+	Prefix string
+	// Where is an SQL condition for the rows that have a sealed text. If it is empty, all rows have one.
+	Where string
+	// Number reports whether the column ID has numbers.
+	Number bool
+	// Row is the SQL expression that Place is called with. Default: ID.
+	Row string
+	// Place returns the associated data of a row.
+	Place func(row string) string
+	// Batch is how many texts are read and changed at a time. Default: the constant Batch.
+	Batch int
+}
+
+// Columns are the columns of a service's sealed texts.
+type Columns []Column
+
+// Result says what Reseal has done.
+type Result struct {
+	// Checked is the number of sealed texts that were read until now, and Total the number of those in the database.
+	Checked int `json:"-"`
+	Total   int `json:"total"`
+	// Resealed is the number of texts that were sealed with an older key and are now sealed with the current one.
+	Resealed int `json:"resealed"`
+	// Changed is the number of texts that somebody else replaced or removed meanwhile, which seals them with the
+	// current key of that node. Call Reseal again to be sure.
+	Changed int `json:"changed"`
+	// Unreadable is the number of texts that none of the configured keys can open. They stay as they are.
+	Unreadable int `json:"unreadable"`
+}
+
+// Database is what Reseal reads and changes. A store.DB is one.
+type Database interface {
+	Read(ctx context.Context, fn func(c store.Conn) error) error
+	Write(ctx context.Context, fn func(c store.Conn) error) error
+}
+
+// Sealer seals and opens texts. A keyring.Keyring is one, and its methods say what each does.
+type Sealer interface {
+	Seal(ctx context.Context, plaintext, associated []byte) (string, error)
+	Open(ctx context.Context, sealed string, associated []byte) ([]byte, error)
+	Current(sealed string) bool
+}
+
+// text is the sealed text of a row.
+type text struct {
+	id               any
+	row, sealed      string
+	resealed, placed string // resealed is empty if the text is not changed
+}
+
+// Sample implements the type Sample: it returns some texts of each column.
+func (c Columns) Sample(ctx context.Context, db *store.DB) (sample []Text, err error) {
+	for i := range c {
+		page, err := c[i].page(ctx, db, nil, min(sampleSize, c[i].batch()))
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range page {
+			sample = append(sample, Text{Sealed: t.sealed, Associated: t.placed})
+		}
+	}
+	return sample, nil
+}
+
+// Reseal seals every text anew that is not sealed with the newest key. If the sealer is a keyring, it first makes that
+// key the one with which all nodes seal; all must have it. It works in batches that do not keep others from working,
+// and leaves a text alone that is changed meanwhile. It may be interrupted at any point and called again. Texts that
+// cannot be opened are logged. It calls progress after each batch, unless that is nil.
+func (c Columns) Reseal(
+	ctx context.Context, db Database, by Sealer, logger *zap.Logger, progress func(Result),
+) (result Result, err error) {
+	if ring, ok := by.(keyring.Keyring); ok {
+		if err := keyring.Advance(ctx, ring); err != nil {
+			return result, err
+		}
+	}
+	for i := range c {
+		n, err := c[i].count(ctx, db)
+		if err != nil {
+			return result, err
+		}
+		result.Total += n
+	}
+	for i := range c {
+		column := &c[i]
+		var after any
+		for more := true; more; {
+			page, err := column.page(ctx, db, after, column.batch())
+			if err != nil {
+				return result, err
+			}
+			if more = len(page) == column.batch(); more {
+				after = page[len(page)-1].id
+			}
+			if err := column.reseal(ctx, by, logger, page, &result); err != nil {
+				return result, err
+			}
+			if err := column.swap(ctx, db, page, &result); err != nil {
+				return result, err
+			}
+			result.Checked += len(page)
+			result.Total = max(result.Checked, result.Total) // rows may have been added meanwhile
+			if progress != nil && len(page) > 0 {
+				progress(result)
+			}
+		}
+	}
+	return result, nil
+}
+
+func (c *Column) batch() int {
+	if c.Batch == 0 {
+		return Batch
+	}
+	return c.Batch
+}
+
+// condition returns word and the SQL condition for the rows that have a sealed text, or "" if all have one.
+func (c *Column) condition(word string) string {
+	switch {
+	case c.Prefix != "":
+		return fmt.Sprintf(" %s %s LIKE '%s%%'", word, c.Text, c.Prefix)
+	case c.Where != "":
+		return " " + word + " " + c.Where
+	}
+	return ""
+}
+
+func (c *Column) count(ctx context.Context, db Database) (n int, err error) {
+	err = db.Read(ctx, func(conn store.Conn) error {
+		return conn.Row("SELECT count(*) FROM " + c.Table + c.condition("WHERE")).Scan(&n)
+	})
+	return n, err
+}
+
+// page reads the texts that follow the row after, or the first ones if after is nil.
+func (c *Column) page(ctx context.Context, db Database, after any, limit int) (page []text, err error) {
+	row := c.Row
+	if row == "" {
+		row = c.ID
+	}
+	if after == nil {
+		if after = any(""); c.Number {
+			after = int64(math.MinInt64)
+		}
+	}
+	query := fmt.Sprintf("SELECT %s, %s, %s FROM %s WHERE %s > ?%s ORDER BY %s LIMIT ?",
+		c.ID, row, c.Text, c.Table, c.ID, c.condition("AND"), c.ID)
+	err = db.Read(ctx, func(conn store.Conn) error {
+		page, err = store.List(conn, func(r store.Row) (t text, err error) {
+			if c.Number {
+				var id int64
+				err = r.Scan(&id, &t.row, &t.sealed)
+				t.id = id
+			} else {
+				var id string
+				err = r.Scan(&id, &t.row, &t.sealed)
+				t.id = id
+			}
+			t.placed, t.sealed = c.Place(t.row), strings.TrimPrefix(t.sealed, c.Prefix)
+			return t, err
+		}, query, after, limit)
+		return err
+	})
+	return page, err
+}
+
+func (c *Column) reseal(
+	ctx context.Context, by Sealer, logger *zap.Logger, page []text, result *Result,
+) error {
+	for i := range page {
+		t := &page[i]
+		if by.Current(t.sealed) {
+			continue
+		}
+		plain, err := by.Open(ctx, t.sealed, []byte(t.placed))
+		if errors.Is(err, keyring.ErrOpen) { // one bad text must not keep the others under the old key
+			logger.Error("sealed text cannot be opened, it stays as it is; check the keyring",
+				zap.String("table", c.Table), zap.String("id", fmt.Sprint(t.id)))
+			result.Unreadable++
+			continue
+		}
+		if err == nil {
+			t.resealed, err = by.Seal(ctx, plain, []byte(t.placed))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// swap stores the newly sealed texts in rows that still have the old text.
+func (c *Column) swap(ctx context.Context, db Database, page []text, result *Result) error {
+	statement := fmt.Sprintf("UPDATE %s SET %s = ? WHERE %s = ? AND %s = ?", c.Table, c.Text, c.ID, c.Text)
+	var resealed, changed int
+	err := db.Write(ctx, func(conn store.Conn) error {
+		resealed, changed = 0, 0
+		for i := range page {
+			t := &page[i]
+			if t.resealed == "" {
+				continue
+			}
+			n, err := conn.Exec(statement, c.Prefix+t.resealed, t.id, c.Prefix+t.sealed)
+			if err != nil {
+				return err
+			}
+			resealed, changed = resealed+int(n), changed+1-int(n)
+		}
+		return nil
+	})
+	if err == nil {
+		result.Resealed, result.Changed = result.Resealed+resealed, result.Changed+changed
+	}
+	return err
+}
