@@ -2,7 +2,6 @@ package spending
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -139,23 +138,6 @@ var spendingSources = []spendingSource{
 	{"gateway_label_days", "day", "", false, labelEndUser, []string{byEndUser}},
 }
 
-// sums returns the list of columns that sum rows.
-func (q *Query) sums() string {
-	if !q.Brief {
-		return added[2:]
-	}
-	columns := slices.Clone(sumColumns[:])
-	for i, c := range columns {
-		switch i {
-		case sumInput, sumOutput, sumCost:
-			columns[i] = "CAST(coalesce(sum(" + c + "), 0) AS BIGINT) AS " + c
-		default:
-			columns[i] = "CAST(0 AS BIGINT) AS " + c
-		}
-	}
-	return strings.Join(columns, ", ")
-}
-
 func (q *Query) has(group string) bool { return slices.Contains(q.By, group) }
 
 // check completes the query and returns the source of its sums and the groups of its lines.
@@ -269,81 +251,13 @@ func (l *Line) about() string {
 func (s *Ledger) spendingLines(
 	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
 ) ([]Line, error) {
-	tables := source.table + " AS d"
-	where, args := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.at), []any{from, to}
-	switch {
-	case source.models == "":
-	case !q.has(byTeam) && q.TeamID == "":
-		tables = source.models + " AS d"
-	default:
-		var err error
-		if tables, args, err = s.teamSums(ctx, q, source, from, to); err != nil {
-			return nil, err
-		}
-		where = "1 = 1" // the tables have bounds of their own
-	}
-	if source.users { // rows are in order of time for each user but not for all users
-		tables = "of_user JOIN " + tables + " ON d.user_id = of_user.id"
-	}
-	if source.kind != "" {
-		where += " AND d.kind = ?"
-		args = append(args, source.kind)
-	}
-	if q.TeamID != "" {
-		where += " AND d.team_id = ?"
-		args = append(args, q.TeamID)
-	}
-	query := spendingStatement(q, source, groups, tables, where)
-	head := ""
-	if source.users {
-		head = fmt.Sprintf(withUsers, source.table)
+	statement, args, err := s.spendingStatement(ctx, q, source, groups, from, to)
+	if err != nil {
+		return nil, err
 	}
 	return read(ctx, s, func(row store.Row) (Line, error) { return scanSpending(row, groups, source.at) },
-		head+query, args...)
+		statement, args...)
 }
-
-// spendingStatement returns the statement for the lines. Names are joined to the lines once these are summed up, since
-// a sum has many rows.
-func spendingStatement(q *Query, source *spendingSource, groups []*spendingGroup, tables, where string) string {
-	var columns, shown []string
-	for _, g := range groups {
-		for _, c := range g.columns {
-			if !slices.Contains(columns, c) {
-				columns = append(columns, c)
-			}
-		}
-		shown = append(shown, g.columns...)
-		if g.title != "" {
-			shown = append(shown, g.title)
-		}
-	}
-	selected := strings.Join(append(slices.Clone(columns), q.sums()), ", ")
-	query := "SELECT " + selected + " FROM " + tables + " WHERE " + where
-	by, order := strings.Join(columns, ", "), ""
-	if by == "" {
-		return query
-	}
-	if q.has(byDay) || q.has(byHour) {
-		order = "d." + source.at + ", "
-	}
-	query += fmt.Sprintf(` GROUP BY %[1]s
-		ORDER BY %[2]ssum(d.cost_micro_usd) DESC, sum(d.input_tokens + d.output_tokens) DESC, %[1]s LIMIT %[3]d`,
-		by, order, maxSpendingLines)
-	var titles strings.Builder
-	for _, t := range spendingTitles {
-		if q.has(t.group) {
-			titles.WriteString(t.table)
-		}
-	}
-	return fmt.Sprintf(
-		"SELECT %s, d.%s FROM (%s) AS d%s ORDER BY %sd.cost_micro_usd DESC, d.input_tokens + d.output_tokens DESC, %s",
-		strings.Join(shown, ", "), strings.Join(sumColumns[:], ", d."), query, titles.String(), order, by)
-}
-
-// withUsers is a query that finds the users of a table of sums one after the other with its primary key. It includes
-// users who were removed.
-const withUsers = `WITH RECURSIVE of_user (id) AS (SELECT min(user_id) FROM %[1]s
-	UNION ALL SELECT (SELECT min(n.user_id) FROM %[1]s AS n WHERE n.user_id > of_user.id) FROM of_user WHERE of_user.id IS NOT NULL) `
 
 // scanSpending scans a line with the columns of groups.
 func scanSpending(row store.Row, groups []*spendingGroup, unit string) (line Line, err error) {

@@ -1,0 +1,138 @@
+package spending
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// spendingStatement returns the statement for the lines of the days or hours from (inclusive) to (exclusive).
+func (s *Ledger) spendingStatement(
+	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
+) (statement string, args []any, err error) {
+	tables, head, users := source.table+" AS d", "", source.users
+	where := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.at)
+	args = []any{from, to}
+	totals := q.totals(source)
+	byTeams := source.models != "" && (q.has(byTeam) || q.TeamID != "")
+	var c calendar
+	if totals != nil || byTeams && source.at == byDay {
+		if c, err = s.readCalendar(ctx); err != nil {
+			return "", nil, err
+		}
+	}
+	switch {
+	case totals != nil:
+		tables, args = totals.between(&c, from, to)
+		where, users = "1 = 1", totals.users // the tables have bounds of their own
+	case source.models != "" && !byTeams:
+		tables = source.models + " AS d"
+	case q.TeamID != "" && byTeams: // rows are in order of time for all teams but not for each team
+		if source.at == byDay { // the period may be far longer than that of the sums
+			first, last := c.within(from, to)
+			args = []any{first, last}
+		}
+		tables, head, where = "times CROSS JOIN "+tables, withTimes, fmt.Sprintf("d.%s = times.at", source.at)
+	case users: // rows are in order of time for each user but not for all users
+		tables = "of_user JOIN " + tables + " ON d.user_id = of_user.id"
+	}
+	if source.kind != "" {
+		where += " AND d.kind = ?"
+		args = append(args, source.kind)
+	}
+	if q.TeamID != "" {
+		where += " AND d.team_id = ?"
+		args = append(args, q.TeamID)
+	}
+	statement = linesStatement(q, source, groups, tables, where, totals != nil)
+	if users {
+		head = fmt.Sprintf(withUsers, source.table)
+	}
+	return head + statement, args, nil
+}
+
+// totals returns the totals that have the groups of the query. It returns nil if there are none.
+func (q *Query) totals(source *spendingSource) *totals {
+	models := q.has("provider") || q.has("model")
+	switch {
+	case q.has(byDay) || source.at != byDay:
+	case source.models != "" && (q.has(byTeam) || q.TeamID != ""):
+		return &teamTotals
+	case source.users && !models && !q.has(byKey):
+		return &userTotals
+	case source.users && !models && !q.has(byUser):
+		return &keyTotals
+	}
+	return nil
+}
+
+// linesStatement returns the statement for the lines of tables. Names are joined to the lines once these are summed up,
+// since a sum has many rows. If zeros is set, lines without requests and failed attempts are left out.
+func linesStatement(
+	q *Query, source *spendingSource, groups []*spendingGroup, tables, where string, zeros bool,
+) string {
+	var columns, shown []string
+	for _, g := range groups {
+		for _, c := range g.columns {
+			if !slices.Contains(columns, c) {
+				columns = append(columns, c)
+			}
+		}
+		shown = append(shown, g.columns...)
+		if g.title != "" {
+			shown = append(shown, g.title)
+		}
+	}
+	selected := strings.Join(append(slices.Clone(columns), q.sums()), ", ")
+	query := "SELECT " + selected + " FROM " + tables + " WHERE " + where
+	by, order := strings.Join(columns, ", "), ""
+	if by == "" {
+		return query
+	}
+	if q.has(byDay) || q.has(byHour) {
+		order = "d." + source.at + ", "
+	}
+	having := ""
+	if zeros {
+		having = "HAVING sum(d.requests) <> 0 OR sum(d.failed_attempts) <> 0"
+	}
+	query += fmt.Sprintf(` GROUP BY %[1]s %[4]s
+		ORDER BY %[2]ssum(d.cost_micro_usd) DESC, sum(d.input_tokens + d.output_tokens) DESC, %[1]s LIMIT %[3]d`,
+		by, order, maxSpendingLines, having)
+	var titles strings.Builder
+	for _, t := range spendingTitles {
+		if q.has(t.group) {
+			titles.WriteString(t.table)
+		}
+	}
+	return fmt.Sprintf(
+		"SELECT %s, d.%s FROM (%s) AS d%s ORDER BY %sd.cost_micro_usd DESC, d.input_tokens + d.output_tokens DESC, %s",
+		strings.Join(shown, ", "), strings.Join(sumColumns[:], ", d."), query, titles.String(), order, by)
+}
+
+// withUsers is a query that finds the users of a table of sums one after the other with its primary key. It includes
+// users who were removed.
+const withUsers = `WITH RECURSIVE of_user (id) AS (SELECT min(user_id) FROM %[1]s
+	UNION ALL SELECT (SELECT min(n.user_id) FROM %[1]s AS n WHERE n.user_id > of_user.id) FROM of_user WHERE of_user.id IS NOT NULL) `
+
+// withTimes lists the days or hours from one (inclusive) to another (exclusive).
+const withTimes = `WITH RECURSIVE times (at) AS (SELECT CAST(? AS BIGINT)
+	UNION ALL SELECT at + 1 FROM times WHERE at + 1 < ?) `
+
+// sums returns the list of columns that sum rows.
+func (q *Query) sums() string {
+	if !q.Brief {
+		return added[2:]
+	}
+	columns := slices.Clone(sumColumns[:])
+	for i, c := range columns {
+		switch i {
+		case sumInput, sumOutput, sumCost:
+			columns[i] = "CAST(coalesce(sum(" + c + "), 0) AS BIGINT) AS " + c
+		default:
+			columns[i] = "CAST(0 AS BIGINT) AS " + c
+		}
+	}
+	return strings.Join(columns, ", ")
+}
