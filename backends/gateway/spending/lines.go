@@ -2,8 +2,10 @@ package spending
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
@@ -210,17 +212,20 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, to := unixDay(q.From), unixDay(q.To.Add(24*time.Hour-1))
-	if source.at == byHour {
-		from, to = unixHour(q.From), unixHour(q.To.Add(time.Hour-1))
+	from, to := q.bounds(source)
+	if q.has(byDay) || q.has(byHour) {
+		return s.linesByTime(ctx, &q, source, groups, from, to)
+	}
+	var earlier []Line
+	var failure error
+	var reading sync.WaitGroup
+	if q.Compare {
+		reading.Go(func() { earlier, failure = s.spendingLines(ctx, &q, source, groups, max(0, 2*from-to), from) })
 	}
 	lines, err := s.spendingLines(ctx, &q, source, groups, from, to)
-	if err != nil || !q.Compare {
+	reading.Wait()
+	if err = errors.Join(err, failure); err != nil || !q.Compare {
 		return lines, err
-	}
-	earlier, err := s.spendingLines(ctx, &q, source, groups, max(0, 2*from-to), from)
-	if err != nil {
-		return nil, err
 	}
 	previous := make(map[string]*SpentBefore, len(earlier))
 	for i := range earlier {
@@ -233,6 +238,30 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 		}
 	}
 	return lines, nil
+}
+
+// linesByTime returns the lines of a query by day or hour. It reads ever longer parts of the period, so that a query with
+// more than maxSpendingLines lines does not read the rows of all of it.
+func (s *Ledger) linesByTime(
+	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
+) (lines []Line, err error) {
+	for width := int64(2); from < to && len(lines) < maxSpendingLines; width *= 4 {
+		part, err := s.spendingLines(ctx, q, source, groups, from, min(from+width, to))
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, part...)
+		from += width
+	}
+	return lines[:min(len(lines), maxSpendingLines)], nil
+}
+
+// bounds returns the days or hours from (inclusive) to (exclusive) that the query is about.
+func (q *Query) bounds(source *spendingSource) (from, to int64) {
+	if source.at == byHour {
+		return unixHour(q.From), unixHour(q.To.Add(time.Hour - 1))
+	}
+	return unixDay(q.From), unixDay(q.To.Add(24*time.Hour - 1))
 }
 
 // about returns a key for the groups of a line, which is unique among the lines of a query without days and hours.

@@ -15,25 +15,18 @@ func (s *Ledger) spendingStatement(
 	where := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.at)
 	args = []any{from, to}
 	totals := q.totals(source)
-	byTeams := source.models != "" && (q.has(byTeam) || q.TeamID != "")
-	var c calendar
-	if totals != nil || byTeams && source.at == byDay {
-		if c, err = s.readCalendar(ctx); err != nil {
-			return "", nil, err
-		}
-	}
 	switch {
 	case totals != nil:
+		c, err := s.readCalendar(ctx)
+		if err != nil {
+			return "", nil, err
+		}
 		tables, args = totals.between(&c, from, to)
 		where, users = "1 = 1", totals.users // the tables have bounds of their own
-	case source.models != "" && !byTeams:
+	case source.models != "" && !q.has(byTeam) && q.TeamID == "":
 		tables = source.models + " AS d"
-	case q.TeamID != "" && byTeams: // rows are in order of time for all teams but not for each team
-		if source.at == byDay { // the period may be far longer than that of the sums
-			first, last := c.within(from, to)
-			args = []any{first, last}
-		}
-		tables, head, where = "times CROSS JOIN "+tables, withTimes, fmt.Sprintf("d.%s = times.at", source.at)
+	case source.models != "" && q.TeamID != "" && source.at == byHour: // rows are in order of time, then of teams
+		tables, head, where = "hours CROSS JOIN "+tables, withHours, "d.hour = hours.at"
 	case users: // rows are in order of time for each user but not for all users
 		tables = "of_user JOIN " + tables + " ON d.user_id = of_user.id"
 	}
@@ -116,9 +109,9 @@ func linesStatement(
 const withUsers = `WITH RECURSIVE of_user (id) AS (SELECT min(user_id) FROM %[1]s
 	UNION ALL SELECT (SELECT min(n.user_id) FROM %[1]s AS n WHERE n.user_id > of_user.id) FROM of_user WHERE of_user.id IS NOT NULL) `
 
-// withTimes lists the days or hours from one (inclusive) to another (exclusive).
-const withTimes = `WITH RECURSIVE times (at) AS (SELECT CAST(? AS BIGINT)
-	UNION ALL SELECT at + 1 FROM times WHERE at + 1 < ?) `
+// withHours lists the hours from one (inclusive) to another (exclusive).
+const withHours = `WITH RECURSIVE hours (at) AS (SELECT CAST(? AS BIGINT)
+	UNION ALL SELECT at + 1 FROM hours WHERE at + 1 < ?) `
 
 // sums returns the list of columns that sum rows.
 func (q *Query) sums() string {

@@ -68,6 +68,8 @@ func lineOf(r *Record, by []string) (groups string, ok bool) {
 			text = r.Provider + "/" + r.Model
 		case byDay:
 			text = r.At.Format(time.DateOnly)
+		case byHour:
+			text = r.At.Truncate(time.Hour).Format(time.DateTime)
 		}
 		groups += name + "=" + text + " "
 	}
@@ -90,6 +92,9 @@ func addUp(records []Record, q *Query) map[string]string {
 		}
 	}
 	from, to := StartOfDay(q.From), StartOfDay(q.To.Add(dayLong-1))
+	if q.has(byHour) {
+		from, to = q.From.Truncate(time.Hour), q.To.Add(time.Hour-1).Truncate(time.Hour)
+	}
 	for i := range records {
 		r := records[i]
 		if r.At.Before(from) || !r.At.Before(to) || q.TeamID != "" && r.TeamID != q.TeamID {
@@ -133,6 +138,9 @@ func (n *node) linesOf(t *testing.T, q Query) map[string]string {
 		}
 		if l.Day != "" {
 			r.At, _ = time.Parse(time.DateOnly, l.Day)
+		}
+		if l.Hour != nil {
+			r.At = *l.Hour
 		}
 		groups, _ := lineOf(&r, q.By)
 		texts[groups] = fmt.Sprint([5]int64{l.Requests, l.TotalTokens, int64(l.CostUSD), l.WrittenTokens, l.FailedAttempts})
@@ -178,6 +186,11 @@ func TestSpendingIsThatOfTheRecords(t *testing.T) {
 				q.By = groupings[random.IntN(len(groupings))]
 				if random.IntN(3) == 0 && !q.has(byKey) && !(q.has(byUser) && q.has("model")) {
 					q.TeamID = "red"
+				}
+				if random.IntN(6) == 0 {
+					q.From = dayOfTotals(now).Add(-time.Duration(random.IntN(500)) * 20 * time.Minute)
+					q.To = q.From.Add(time.Duration(1+random.IntN(300)) * 20 * time.Minute)
+					q.By = [][]string{{"hour"}, {"team", "hour"}, {"hour", "model"}}[random.IntN(3)]
 				}
 				if !q.From.Before(q.To) {
 					continue
@@ -321,17 +334,22 @@ func TestPlans(t *testing.T) {
 				never: [2]string{"gateway_team_days", "gateway_team_days"},
 			},
 			{
-				by: "day", team: "red", want: [2]string{"SEARCH d USING PRIMARY KEY (day=? AND team_id=?)", "gateway_team_days_pkey"},
-				never: [2]string{"SCAN d", "Seq Scan on gateway_team_days"},
+				by: "day", team: "red", want: [2]string{"USING INDEX gateway_team_days_team (team_id=? AND day>? AND day<?)", "gateway_team_days_team"},
+				never: [2]string{"gateway_team_totals", "gateway_team_totals"},
+			},
+			{
+				by: "hour", team: "red", want: [2]string{"SEARCH d USING PRIMARY KEY (hour=? AND team_id=?)", "gateway_team_hours_pkey"},
+				never: [2]string{"gateway_team_days", "gateway_team_days"},
 			},
 		} {
-			from, to := dayOfTotals(lastOfTotals-50), dayOfTotals(lastOfTotals+1)
+			from, to := dayOfTotals(lastOfTotals-20), dayOfTotals(lastOfTotals+1)
 			q := Query{From: from, To: to, By: strings.Split(test.by, ","), TeamID: test.team}
 			source, groups, err := q.check(n.now())
 			if err != nil {
 				t.Fatal(err)
 			}
-			statement, args, err := n.spendingStatement(t.Context(), &q, source, groups, unixDay(from), unixDay(to))
+			begin, end := q.bounds(source)
+			statement, args, err := n.spendingStatement(t.Context(), &q, source, groups, begin, end)
 			if err != nil {
 				t.Fatal(err)
 			}
