@@ -250,6 +250,30 @@ func TestSpendingIsThatOfTheRecords(t *testing.T) {
 	})
 }
 
+// TestMostLines: a report by day with too many lines has those of the first days, in order.
+func TestMostLines(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		const users = 1500
+		first := unixDay(dayOfTotals(0))
+		n.sql(t, fmt.Sprintf(`INSERT INTO gateway_usage_days (user_id, day, key_id, provider, model, tier, %s)
+			SELECT 'user_' || (10000 + n %% %d), %d + n / %[2]d, '', '', '', ''%[4]s FROM (WITH RECURSIVE numbers (n) AS (SELECT 0
+			UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < %[5]d) SELECT n FROM numbers) AS counted`,
+			strings.Join(sumColumns[:], ", "), users, first, strings.Repeat(", n", len(sumColumns)), users*10))
+		lines, err := n.Spending(t.Context(), Query{From: dayOfTotals(0), To: dayOfTotals(10), By: []string{byDay, byUser}})
+		if err != nil || len(lines) != maxSpendingLines {
+			t.Fatal(len(lines), err)
+		}
+		for i := range lines {
+			day, place := i/users, i%users
+			if l := &lines[i]; l.Day != dayOfTotals(day).Format(time.DateOnly) || l.Requests != int64((day+1)*users-1-place) {
+				t.Fatalf("line %d is %s %d", i, l.Day, l.Requests)
+			}
+		}
+	})
+}
+
 // TestTotalsOfUpgrade: the migration computes the same totals until now from the sums of days as those that are written.
 func TestTotalsOfUpgrade(t *testing.T) {
 	t.Parallel()
