@@ -27,7 +27,8 @@ var (
 	}
 	teamTotals = totals{
 		newSpan("gateway_team_totals", 4, "day, team_id, provider, model", (*sumsKey).ofTeam), "gateway_team_days",
-		[]string{"team_id", "provider", "model"}, false,
+		[]string{"team_id", "provider", "model"},
+		false,
 	}
 )
 
