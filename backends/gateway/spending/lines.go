@@ -28,7 +28,7 @@ type Query struct {
 	// Compare adds what was spent in the preceding period of the same length. It cannot be combined with days and
 	// hours.
 	Compare bool
-	// Brief leaves all sums but tokens and cost at 0, which halves the time of a query over many teams.
+	// Brief may leave all sums but tokens and cost at 0, which halves the time of a query over many teams.
 	Brief bool
 }
 

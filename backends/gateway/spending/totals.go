@@ -106,13 +106,13 @@ func (c *calendar) nearest(day int64) (near, stored int64) {
 // between returns a table expression, with the alias d, for what was spent on the days from (inclusive) to (exclusive),
 // and its arguments. It is the difference of two totals, corrected by the days that lie between these and the ends of
 // the period; or the sum of the days of the period if these are fewer. A line of the difference may be zero throughout.
-// If t.users is set, the query must begin with withUsers.
-func (t *totals) between(c *calendar, from, to int64) (table string, args []any) {
+// If t.users is set, the query must begin with withUsers. If apart is true each key has one row.
+func (t *totals) between(c *calendar, from, to int64) (table string, args []any, apart bool) {
 	from, to = c.within(from, to)
 	first, begin := c.nearest(from)
 	last, end := c.nearest(to)
 	if first >= last || days(first, from)+days(last, to) >= to-from {
-		return "(" + t.ofDays("") + ") AS d", []any{from, to}
+		return "(" + t.ofDays("") + ") AS d", []any{from, to}, false
 	}
 	parts := []string{t.difference()}
 	args = []any{begin, end}
@@ -125,7 +125,7 @@ func (t *totals) between(c *calendar, from, to int64) (table string, args []any)
 	correct(first, from, "-")
 	correct(last, to, "")
 	correct(to, last, "-")
-	return "(" + strings.Join(parts, " UNION ALL ") + ") AS d", args
+	return "(" + strings.Join(parts, " UNION ALL ") + ") AS d", args, len(parts) == 1
 }
 
 // days returns the number of days between two days.
