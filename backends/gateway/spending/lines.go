@@ -2,10 +2,8 @@ package spending
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
@@ -28,8 +26,14 @@ type Query struct {
 	// Compare adds what was spent in the preceding period of the same length. It cannot be combined with days and
 	// hours.
 	Compare bool
+	// Limit is the maximum number of lines, at most MaxLines, which 0 means. Of queries by day or hour these are the first
+	// lines, of others those with the highest cost.
+	Limit int
 	// Brief may leave all sums but tokens and cost at 0, which halves the time of a query over many teams.
 	Brief bool
+
+	// only limits the query to these values of its only column. Empty means all.
+	only []any
 }
 
 // Line is a line of the result of a Query: the values of its groups, and the sums.
@@ -69,7 +73,7 @@ type SpentBefore struct {
 
 // Bounds of the result.
 const (
-	maxSpendingLines = 10_000
+	MaxLines = 10_000
 	// maxSpendingHours bounds the period of a query by hours, whose table covers hoursKept days.
 	maxSpendingHours = 31 * 24
 )
@@ -180,6 +184,9 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 	case q.Compare && (q.has(byDay) || q.has(byHour)):
 		return nil, nil, invalid("compare", "compare is not for days and hours: leave them out of by")
 	}
+	if q.Limit <= 0 || q.Limit > MaxLines {
+		q.Limit = MaxLines
+	}
 	length := defaultUsageDays
 	if q.has(byHour) {
 		length = 1
@@ -205,7 +212,7 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 }
 
 // Spending returns the sums of what all users spent. Lines are ordered by day or hour if these were asked for, then by
-// money and by tokens, the largest first. It returns at most maxSpendingLines lines. The sums lag behind the requests
+// money and by tokens, the largest first. It returns at most Query.Limit lines. The sums lag behind the requests
 // by at most FlushInterval.
 func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	source, groups, err := q.check(s.now())
@@ -216,16 +223,19 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	if q.has(byDay) || q.has(byHour) {
 		return s.linesByTime(ctx, &q, source, groups, from, to)
 	}
-	var earlier []Line
-	var failure error
-	var reading sync.WaitGroup
-	if q.Compare {
-		reading.Go(func() { earlier, failure = s.spendingLines(ctx, &q, source, groups, max(0, 2*from-to), from) })
-	}
 	lines, err := s.spendingLines(ctx, &q, source, groups, from, to)
-	reading.Wait()
-	if err = errors.Join(err, failure); err != nil || !q.Compare {
+	if err != nil || !q.Compare {
 		return lines, err
+	}
+	q.Limit = MaxLines
+	if columns, _ := columnsOf(groups); len(columns) == 1 {
+		for i := range lines { // whoever has spent much now may not have been among the first before
+			q.only = append(q.only, lines[i].subject())
+		}
+	}
+	earlier, err := s.spendingLines(ctx, &q, source, groups, max(0, 2*from-to), from)
+	if err != nil {
+		return nil, err
 	}
 	previous := make(map[string]*SpentBefore, len(earlier))
 	for i := range earlier {
@@ -241,11 +251,11 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 }
 
 // linesByTime returns the lines of a query by day or hour. It reads ever longer parts of the period, so that a query with
-// more than maxSpendingLines lines does not read the rows of all of it.
+// more lines than its limit does not read the rows of all of it.
 func (s *Ledger) linesByTime(
 	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
 ) (lines []Line, err error) {
-	for width := int64(2); from < to && len(lines) < maxSpendingLines; width *= 4 {
+	for width := int64(2); from < to && len(lines) < q.Limit; width *= 4 {
 		part, err := s.spendingLines(ctx, q, source, groups, from, min(from+width, to))
 		if err != nil {
 			return nil, err
@@ -253,7 +263,7 @@ func (s *Ledger) linesByTime(
 		lines = append(lines, part...)
 		from += width
 	}
-	return lines[:min(len(lines), maxSpendingLines)], nil
+	return lines[:min(len(lines), q.Limit)], nil
 }
 
 // bounds returns the days or hours from (inclusive) to (exclusive) that the query is about.
@@ -264,16 +274,31 @@ func (q *Query) bounds(source *spendingSource) (from, to int64) {
 	return unixDay(q.From), unixDay(q.To.Add(24*time.Hour - 1))
 }
 
+// texts returns what a line can be about.
+func (l *Line) texts() [7]*string {
+	return [...]*string{l.TeamID, l.UserID, l.KeyID, l.Provider, l.Model, l.Tag, l.EndUser}
+}
+
 // about returns a key for the groups of a line, which is unique among the lines of a query without days and hours.
 func (l *Line) about() string {
 	var b strings.Builder
-	for _, text := range []*string{l.TeamID, l.UserID, l.KeyID, l.Provider, l.Model, l.Tag, l.EndUser} {
+	for _, text := range l.texts() {
 		if text != nil {
 			b.WriteString(*text)
 		}
 		b.WriteByte(0)
 	}
 	return b.String()
+}
+
+// subject returns the text of a line that has one.
+func (l *Line) subject() string {
+	for _, text := range l.texts() {
+		if text != nil {
+			return *text
+		}
+	}
+	return ""
 }
 
 // spendingLines returns the sums of the days or hours from (inclusive) to (exclusive).

@@ -39,6 +39,10 @@ func (s *Ledger) spendingStatement(
 		args = append(args, q.TeamID)
 	}
 	columns, _ := columnsOf(groups)
+	if len(q.only) > 0 {
+		where += " AND " + columns[0] + " IN (?" + strings.Repeat(",?", len(q.only)-1) + ")"
+		args = append(args, q.only...)
+	}
 	apart = apart && len(columns) == len(totals.keys)
 	statement = linesStatement(q, source, groups, tables, where, totals != nil, apart)
 	if users {
@@ -100,11 +104,11 @@ func linesStatement(
 	}
 	query += fmt.Sprintf(` GROUP BY %[1]s %[4]s
 		ORDER BY %[2]ssum(d.cost_micro_usd) DESC, sum(d.input_tokens + d.output_tokens) DESC, %[1]s LIMIT %[3]d`,
-		by, order, maxSpendingLines, having)
+		by, order, q.Limit, having)
 	if apart {
 		query = fmt.Sprintf(`SELECT %[1]s, d.%[2]s FROM %[3]s WHERE %[4]s AND (d.requests <> 0 OR d.failed_attempts <> 0)
 			ORDER BY d.cost_micro_usd DESC, d.input_tokens + d.output_tokens DESC, %[1]s LIMIT %[5]d`,
-			by, strings.Join(sumColumns[:], ", d."), tables, where, maxSpendingLines)
+			by, strings.Join(sumColumns[:], ", d."), tables, where, q.Limit)
 	}
 	var titles strings.Builder
 	for _, t := range spendingTitles {

@@ -277,7 +277,7 @@ func TestMostLines(t *testing.T) {
 			UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < %[5]d) SELECT n FROM numbers) AS counted`,
 			strings.Join(sumColumns[:], ", "), users, first, strings.Repeat(", n", len(sumColumns)), users*10))
 		lines, err := n.Spending(t.Context(), Query{From: dayOfTotals(0), To: dayOfTotals(10), By: []string{byDay, byUser}})
-		if err != nil || len(lines) != maxSpendingLines {
+		if err != nil || len(lines) != MaxLines {
 			t.Fatal(len(lines), err)
 		}
 		for i := range lines {
@@ -286,6 +286,36 @@ func TestMostLines(t *testing.T) {
 				t.Fatalf("line %d is %s %d", i, l.Day, l.Requests)
 			}
 		}
+	})
+}
+
+// TestLimit: a short list has the highest costs, and what those users had spent before even if others had spent more.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		log := quietLog(n)
+		for i := range 9 {
+			for day, cost := range []int64{int64(9 - i), int64(1 + i)} {
+				log.Add(Record{
+					At: dayOfTotals(day), UserID: fmt.Sprint("user-", i), KeyID: "gk", Provider: "alpha", Model: "large", CostMicroUSD: cost, CostKnown: true,
+				})
+			}
+		}
+		if err := log.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		lines, err := n.Spending(t.Context(), Query{
+			From: dayOfTotals(1), To: dayOfTotals(2), By: []string{byUser}, Limit: 2, Compare: true,
+		})
+		var got []string
+		for i := range lines {
+			got = append(got, fmt.Sprintf("%s %d %d", *lines[i].UserID, int64(lines[i].CostUSD), int64(lines[i].Before.CostUSD)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, got, []string{"user-8 9 1", "user-7 8 2"})
 	})
 }
 
