@@ -59,7 +59,7 @@ export function show({ body, actions, signal }) {
       { title: 'Written', number: true, cell: (l) => short(l.written_tokens) },
       { title: 'Tokens out', number: true, cell: (l) => short(l.output_tokens) },
       { title: 'Without a price', number: true, cell: (l) => number(l.unpriced_requests) },
-    ], lines)), lines.length < most ? '' : h('p.muted', null, `The ${most} with the highest cost.`));
+    ], lines)), lines.length >= most && h('p.muted', null, `The ${most} with the highest cost.`));
   actions.append(csvButton('button.quiet', 'Download spending by day, team and model as CSV', 'spending.csv',
     () => ask('day,team,model', { text: true, query: { format: 'csv' } }), errors));
   body.append(h('div.filter', null, form([field('Time', span), field('By', group)], [h('button', { type: 'submit' }, 'Show')], refresh)), errors, result);
