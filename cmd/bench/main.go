@@ -4,7 +4,7 @@
 // server's CPU time per request hardly does.
 //
 //	go run ./cmd/bench [-only a,b] [-rounds 5] [-time 1.5s] [-requests 1000000] [-engine sqlite] [-npm <folder>]
-//	[-profile <folder>]
+//		[-profile <folder>]
 //
 // Row u at its full size, 30 million requests of 10,000 users, is one command an engine. Each takes about ten minutes
 // and 12 GB in TMPDIR:
