@@ -154,8 +154,8 @@ func measureTeam(ctx context.Context, db *store.DB, requests int64) ([]line, err
 			return err
 		}
 	}
-	ofTeam := func(team string, days int, by string) func() error {
-		return report(days, spending.Query{By: []string{by}, TeamID: team})
+	ofTeam := func(days int, by string) func() error {
+		return report(days, spending.Query{By: []string{by}, TeamID: oneTeam})
 	}
 	pages := []teamPage{
 		{"overview of 30 days", pageAim, func() error {
@@ -193,10 +193,10 @@ func measureTeam(ctx context.Context, db *store.DB, requests int64) ([]line, err
 			_, err := ledger.Recent(ctx, "user_17777", 0, pageRows)
 			return err
 		}},
-		{"spending of a team by member, 30 days", pageAim, ofTeam(oneTeam, 30, "user")},
-		{"spending of a team by member, a year", pageAim, ofTeam(oneTeam, teamDays, "user")},
-		{"spending of a team by day, a year", pageAim, ofTeam(oneTeam, teamDays, "day")},
-		{"spending of a team by model, a year", pageAim, ofTeam(oneTeam, teamDays, "model")},
+		{"spending of a team by member, 30 days", pageAim, ofTeam(30, "user")},
+		{"spending of a team by member, a year", pageAim, ofTeam(teamDays, "user")},
+		{"spending of a team by day, a year", pageAim, ofTeam(teamDays, "day")},
+		{"spending of a team by model, a year", pageAim, ofTeam(teamDays, "model")},
 		{"members of a team", pageAim, func() error {
 			_, err := service.Members(ctx, oneTeam, "", pageRows)
 			return err

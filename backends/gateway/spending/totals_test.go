@@ -308,7 +308,7 @@ func TestLimit(t *testing.T) {
 		lines, err := n.Spending(t.Context(), Query{
 			From: dayOfTotals(1), To: dayOfTotals(2), By: []string{byUser}, Limit: 2, Compare: true,
 		})
-		var got []string
+		got := make([]string, 0, len(lines))
 		for i := range lines {
 			got = append(got, fmt.Sprintf("%s %d %d", *lines[i].UserID, int64(lines[i].CostUSD), int64(lines[i].Before.CostUSD)))
 		}
