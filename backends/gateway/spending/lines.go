@@ -250,8 +250,8 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	return lines, nil
 }
 
-// linesByTime returns the lines of a query by day or hour. It reads ever longer parts of the period, so that a query with
-// more lines than its limit does not read the rows of all of it.
+// linesByTime returns the lines of a query by day or hour. It reads ever longer parts of the period, so that a query
+// with more lines than its limit does not read the rows of all of it.
 func (s *Ledger) linesByTime(
 	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
 ) (lines []Line, err error) {
