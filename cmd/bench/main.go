@@ -6,8 +6,8 @@
 //	go run ./cmd/bench [-only a,b] [-rounds 5] [-time 1.5s] [-requests 1000000] [-engine sqlite] [-npm <folder>]
 //		[-profile <folder>]
 //
-// Row u at its full size, 30 million requests of 10,000 users, is one command an engine. Each takes about ten minutes on
-// an idle machine, and in TMPDIR 8 GB for SQLite and 18 GB for PostgreSQL:
+// Row u at its full size, 30 million requests of 10,000 users, is one command an engine. Each takes about ten minutes
+// on an idle machine, and in TMPDIR 8 GB for SQLite and 18 GB for PostgreSQL:
 //
 //	go run ./cmd/bench -only u -requests 30000000 -engine sqlite
 //	go run ./cmd/bench -only u -requests 30000000 -engine postgres
