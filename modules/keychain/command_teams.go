@@ -140,16 +140,17 @@ func (s *session) member(name string) (string, error) {
 
 func spendingCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "report [--from <day>] [--to <day>] [--by <group>,…] [--compare]",
+		Use:   "report [--from <day>] [--to <day>] [--by <group>,…] [--limit <lines>] [--compare]",
 		Short: "Reports the requests and spending of all users, by team, user, tag and so on",
 		Args:  cobra.NoArgs,
 	}
 	period := newPeriodFlags(cmd.Flags())
 	by := cmd.Flags().StringSlice("by", nil,
 		"Grouping: organisation, team, user, key, provider, model, tag, end_user, day, hour (default: team,model)")
+	limit := cmd.Flags().Int("limit", spending.MaxLines, "Maximum number of lines")
 	compare := cmd.Flags().Bool("compare", false, "Compare with the period of the same length before it")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
-		q := spending.Query{By: *by, Compare: *compare}
+		q := spending.Query{By: *by, Limit: *limit, Compare: *compare}
 		if err := period.read(&q.From, &q.To); err != nil {
 			return err
 		}

@@ -286,8 +286,12 @@ func (s *Service) spendingOf(c *rest.Call, team string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	limit, err := c.Int("limit", spending.MaxLines, 1, spending.MaxLines)
+	if err != nil {
+		return nil, err
+	}
 	lines, err := s.Spending.Spending(c.R.Context(), spending.Query{
-		From: from, To: to, By: c.List("by"), TeamID: team, Compare: compare == "true",
+		From: from, To: to, By: c.List("by"), TeamID: team, Compare: compare == "true", Limit: limit,
 	})
 	if err != nil {
 		return nil, err

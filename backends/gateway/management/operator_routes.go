@@ -32,6 +32,10 @@ var (
 			Name: "compare", Description: "Compare with the period of the same length before it; not by day and hour.",
 			Schema: `{"type":"boolean","default":false}`,
 		},
+		{
+			Name: "limit", Description: "The maximum number of lines: the first ones by day or hour, else those with the highest cost.",
+			Schema: `{"type":"integer","minimum":1,"maximum":10000,"default":10000}`,
+		},
 		{Name: "format", Description: "json or csv.", Schema: `{"type":"string","enum":["json","csv"],"default":"json"}`},
 	}
 )

@@ -192,6 +192,8 @@ func TestOperatorFlow(t *testing.T) {
 	must(204, "DELETE", "/operator/teams/"+team, "")
 	must(200, "GET", "/operator/spending?by=team,day", "")
 	must(400, "GET", "/operator/spending?by=nothing", "")
+	must(200, "GET", "/operator/spending?by=team&limit=1", "")
+	must(400, "GET", "/operator/spending?by=team&limit=0", "")
 	audit := must(200, "GET", "/operator/audit?limit=3", "")
 	if audit.Get("data.0.action").Str != "team.removed" || audit.Get("data.0.actor").Str != "root" || audit.Get("next_cursor").Str == "" {
 		t.Errorf("the audit is %s", audit.Raw)

@@ -2,7 +2,6 @@ package spending
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -27,8 +26,14 @@ type Query struct {
 	// Compare adds what was spent in the preceding period of the same length. It cannot be combined with days and
 	// hours.
 	Compare bool
-	// Brief leaves all sums but tokens and cost at 0, which halves the time of a query over many teams.
+	// Limit is the maximum number of lines, at most MaxLines, which 0 means. Of queries by day or hour these are the first
+	// lines, of others those with the highest cost.
+	Limit int
+	// Brief may leave all sums but tokens and cost at 0, which halves the time of a query over many teams.
 	Brief bool
+
+	// only limits the query to these values of its only column. Empty means all.
+	only []any
 }
 
 // Line is a line of the result of a Query: the values of its groups, and the sums.
@@ -68,7 +73,7 @@ type SpentBefore struct {
 
 // Bounds of the result.
 const (
-	maxSpendingLines = 10_000
+	MaxLines = 10_000
 	// maxSpendingHours bounds the period of a query by hours, whose table covers hoursKept days.
 	maxSpendingHours = 31 * 24
 )
@@ -139,23 +144,6 @@ var spendingSources = []spendingSource{
 	{"gateway_label_days", "day", "", false, labelEndUser, []string{byEndUser}},
 }
 
-// sums returns the list of columns that sum rows.
-func (q *Query) sums() string {
-	if !q.Brief {
-		return added[2:]
-	}
-	columns := slices.Clone(sumColumns[:])
-	for i, c := range columns {
-		switch i {
-		case sumInput, sumOutput, sumCost:
-			columns[i] = "CAST(coalesce(sum(" + c + "), 0) AS BIGINT) AS " + c
-		default:
-			columns[i] = "CAST(0 AS BIGINT) AS " + c
-		}
-	}
-	return strings.Join(columns, ", ")
-}
-
 func (q *Query) has(group string) bool { return slices.Contains(q.By, group) }
 
 // check completes the query and returns the source of its sums and the groups of its lines.
@@ -196,6 +184,9 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 	case q.Compare && (q.has(byDay) || q.has(byHour)):
 		return nil, nil, invalid("compare", "compare is not for days and hours: leave them out of by")
 	}
+	if q.Limit <= 0 || q.Limit > MaxLines {
+		q.Limit = MaxLines
+	}
 	length := defaultUsageDays
 	if q.has(byHour) {
 		length = 1
@@ -221,20 +212,26 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 }
 
 // Spending returns the sums of what all users spent. Lines are ordered by day or hour if these were asked for, then by
-// money and by tokens, the largest first. It returns at most maxSpendingLines lines. The sums lag behind the requests
+// money and by tokens, the largest first. It returns at most Query.Limit lines. The sums lag behind the requests
 // by at most FlushInterval.
 func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	source, groups, err := q.check(s.now())
 	if err != nil {
 		return nil, err
 	}
-	from, to := unixDay(q.From), unixDay(q.To.Add(24*time.Hour-1))
-	if source.at == byHour {
-		from, to = unixHour(q.From), unixHour(q.To.Add(time.Hour-1))
+	from, to := q.bounds(source)
+	if q.has(byDay) || q.has(byHour) {
+		return s.linesByTime(ctx, &q, source, groups, from, to)
 	}
 	lines, err := s.spendingLines(ctx, &q, source, groups, from, to)
 	if err != nil || !q.Compare {
 		return lines, err
+	}
+	q.Limit = MaxLines
+	if columns, _ := columnsOf(groups); len(columns) == 1 {
+		for i := range lines { // whoever has spent much now may not have been among the first before
+			q.only = append(q.only, lines[i].subject())
+		}
 	}
 	earlier, err := s.spendingLines(ctx, &q, source, groups, max(0, 2*from-to), from)
 	if err != nil {
@@ -253,10 +250,39 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	return lines, nil
 }
 
+// linesByTime returns the lines of a query by day or hour. It reads ever longer parts of the period, so that a query
+// with more lines than its limit does not read the rows of all of it.
+func (s *Ledger) linesByTime(
+	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
+) (lines []Line, err error) {
+	for width := int64(2); from < to && len(lines) < q.Limit; width *= 4 {
+		part, err := s.spendingLines(ctx, q, source, groups, from, min(from+width, to))
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, part...)
+		from += width
+	}
+	return lines[:min(len(lines), q.Limit)], nil
+}
+
+// bounds returns the days or hours from (inclusive) to (exclusive) that the query is about.
+func (q *Query) bounds(source *spendingSource) (from, to int64) {
+	if source.at == byHour {
+		return unixHour(q.From), unixHour(q.To.Add(time.Hour - 1))
+	}
+	return unixDay(q.From), unixDay(q.To.Add(24*time.Hour - 1))
+}
+
+// texts returns what a line can be about.
+func (l *Line) texts() [7]*string {
+	return [...]*string{l.TeamID, l.UserID, l.KeyID, l.Provider, l.Model, l.Tag, l.EndUser}
+}
+
 // about returns a key for the groups of a line, which is unique among the lines of a query without days and hours.
 func (l *Line) about() string {
 	var b strings.Builder
-	for _, text := range []*string{l.TeamID, l.UserID, l.KeyID, l.Provider, l.Model, l.Tag, l.EndUser} {
+	for _, text := range l.texts() {
 		if text != nil {
 			b.WriteString(*text)
 		}
@@ -265,85 +291,27 @@ func (l *Line) about() string {
 	return b.String()
 }
 
+// subject returns the text of a line that has one.
+func (l *Line) subject() string {
+	for _, text := range l.texts() {
+		if text != nil {
+			return *text
+		}
+	}
+	return ""
+}
+
 // spendingLines returns the sums of the days or hours from (inclusive) to (exclusive).
 func (s *Ledger) spendingLines(
 	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
 ) ([]Line, error) {
-	tables := source.table + " AS d"
-	where, args := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.at), []any{from, to}
-	switch {
-	case source.models == "":
-	case !q.has(byTeam) && q.TeamID == "":
-		tables = source.models + " AS d"
-	default:
-		var err error
-		if tables, args, err = s.teamSums(ctx, q, source, from, to); err != nil {
-			return nil, err
-		}
-		where = "1 = 1" // the tables have bounds of their own
-	}
-	if source.users { // rows are in order of time for each user but not for all users
-		tables = "of_user JOIN " + tables + " ON d.user_id = of_user.id"
-	}
-	if source.kind != "" {
-		where += " AND d.kind = ?"
-		args = append(args, source.kind)
-	}
-	if q.TeamID != "" {
-		where += " AND d.team_id = ?"
-		args = append(args, q.TeamID)
-	}
-	query := spendingStatement(q, source, groups, tables, where)
-	head := ""
-	if source.users {
-		head = fmt.Sprintf(withUsers, source.table)
+	statement, args, err := s.spendingStatement(ctx, q, source, groups, from, to)
+	if err != nil {
+		return nil, err
 	}
 	return read(ctx, s, func(row store.Row) (Line, error) { return scanSpending(row, groups, source.at) },
-		head+query, args...)
+		statement, args...)
 }
-
-// spendingStatement returns the statement for the lines. Names are joined to the lines once these are summed up, since
-// a sum has many rows.
-func spendingStatement(q *Query, source *spendingSource, groups []*spendingGroup, tables, where string) string {
-	var columns, shown []string
-	for _, g := range groups {
-		for _, c := range g.columns {
-			if !slices.Contains(columns, c) {
-				columns = append(columns, c)
-			}
-		}
-		shown = append(shown, g.columns...)
-		if g.title != "" {
-			shown = append(shown, g.title)
-		}
-	}
-	selected := strings.Join(append(slices.Clone(columns), q.sums()), ", ")
-	query := "SELECT " + selected + " FROM " + tables + " WHERE " + where
-	by, order := strings.Join(columns, ", "), ""
-	if by == "" {
-		return query
-	}
-	if q.has(byDay) || q.has(byHour) {
-		order = "d." + source.at + ", "
-	}
-	query += fmt.Sprintf(` GROUP BY %[1]s
-		ORDER BY %[2]ssum(d.cost_micro_usd) DESC, sum(d.input_tokens + d.output_tokens) DESC, %[1]s LIMIT %[3]d`,
-		by, order, maxSpendingLines)
-	var titles strings.Builder
-	for _, t := range spendingTitles {
-		if q.has(t.group) {
-			titles.WriteString(t.table)
-		}
-	}
-	return fmt.Sprintf(
-		"SELECT %s, d.%s FROM (%s) AS d%s ORDER BY %sd.cost_micro_usd DESC, d.input_tokens + d.output_tokens DESC, %s",
-		strings.Join(shown, ", "), strings.Join(sumColumns[:], ", d."), query, titles.String(), order, by)
-}
-
-// withUsers is a query that finds the users of a table of sums one after the other with its primary key. It includes
-// users who were removed.
-const withUsers = `WITH RECURSIVE of_user (id) AS (SELECT min(user_id) FROM %[1]s
-	UNION ALL SELECT (SELECT min(n.user_id) FROM %[1]s AS n WHERE n.user_id > of_user.id) FROM of_user WHERE of_user.id IS NOT NULL) `
 
 // scanSpending scans a line with the columns of groups.
 func scanSpending(row store.Row, groups []*spendingGroup, unit string) (line Line, err error) {

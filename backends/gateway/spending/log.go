@@ -281,6 +281,9 @@ func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[st
 			{modelHourly, sums.modelHours},
 			{modelDaily, sums.modelDays},
 			{memberDaily, sums.memberDays},
+			{userTotals.span, sums.userTotals},
+			{keyTotals.span, sums.keyTotals},
+			{teamTotals.span, sums.teamTotals},
 		} {
 			if err := l.ledger.addSums(c, part.to, part.rows); err != nil {
 				return err

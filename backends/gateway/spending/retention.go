@@ -37,7 +37,7 @@ const (
 type Expiry func(now time.Time, limit int) (statement string, args []any)
 
 // Retention deletes old entries of the usage log in the background, the oldest first, and other data that has expired.
-// It also sums up the months that are over. Of the processes that share a database one does so at a time.
+// It also computes the totals of days that are over. Of the processes that share a database one does so at a time.
 type Retention struct {
 	ledger  *Ledger
 	also    []Expiry
@@ -110,7 +110,10 @@ func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 		err = w.deleteExpired(ctx, r.also[i])
 	}
 	if err == nil {
-		err = w.addMonths(ctx)
+		err = w.addTotals(ctx)
+	}
+	if err == nil {
+		err = w.deleteTotals(ctx)
 	}
 	return int(w.requests + w.hours + w.others), err
 }
@@ -191,18 +194,27 @@ func (w *sweep) deleteExpired(ctx context.Context, expiry Expiry) error {
 	}
 }
 
-// delete runs one statement in a transaction of its own, and then leaves the database to others for a while. The
-// statement may also be one that sums up.
+// delete runs one statement in a transaction of its own, and then leaves the database to others for a while.
 func (w *sweep) delete(ctx context.Context, statement string, args ...any) (n int64, err error) {
+	n, err = w.write(ctx, func(c store.Conn) (int64, error) { return c.Exec(statement, args...) })
+	if err != nil {
+		return 0, fmt.Errorf("deleting in batches: %w", err)
+	}
+	return n, nil
+}
+
+// write makes a change in a transaction of its own, and then leaves the database to others for a while. It returns the
+// number of rows that change returns.
+func (w *sweep) write(ctx context.Context, change func(c store.Conn) (int64, error)) (n int64, err error) {
 	err = w.ledger.db.Write(ctx, func(c store.Conn) error {
 		if err := w.lease.Hold(c); err != nil {
 			return err
 		}
-		n, err = c.Exec(statement, args...)
+		n, err = change(c)
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("deleting in batches: %w", err)
+		return 0, err
 	}
 	select {
 	case <-ctx.Done():

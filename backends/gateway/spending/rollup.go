@@ -38,7 +38,8 @@ var (
 )
 
 // sumsKey is the key of a row in a table of sums. Rows by team have no user, key and tier; rows by user have no team;
-// rows by model have neither. Rows by member have both, and no provider and model.
+// rows by model have neither. Rows by member have both, and no provider and model. Totals of users and keys have only
+// the user or the key. Totals are at the day untilNow.
 // Rows by label have the kind of the label in tier and its name in key.
 type sumsKey struct {
 	team, user                 string
@@ -62,6 +63,10 @@ func (a *sumsKey) ofTeam(dst []any) []any { return append(dst, a.at, a.team, a.p
 func (a *sumsKey) ofModel(dst []any) []any { return append(dst, a.at, a.provider, a.model) }
 
 func (a *sumsKey) ofMember(dst []any) []any { return append(dst, a.team, a.at, a.user) }
+
+func (a *sumsKey) ofUserTotal(dst []any) []any { return append(dst, a.at, a.user) }
+
+func (a *sumsKey) ofKeyTotal(dst []any) []any { return append(dst, a.at, a.key) }
 
 func (a *sumsKey) ofLabel(dst []any) []any {
 	return append(dst, a.at, a.tier, a.key, a.team, a.provider, a.model)
@@ -134,13 +139,17 @@ func unixHour(at time.Time) int64 { return schema.Micros(at) / time.Hour.Microse
 func unixDay(at time.Time) int64 { return unixHour(at) / 24 }
 
 // batchSums are the sums of a batch. They are sorted, so that nodes that write the same rows do not deadlock.
-type batchSums struct{ hours, days, teamHours, teamDays, modelHours, modelDays, memberDays, labels []*sumsRow }
+type batchSums struct {
+	hours, days, teamHours, teamDays, modelHours, modelDays, memberDays, labels []*sumsRow
+	userTotals, keyTotals, teamTotals                                           []*sumsRow
+}
 
-// rollUp sums a batch by hour and by day for users, for teams and for all together, and by day for users within
-// teams and for labels.
+// rollUp sums a batch by hour and by day for users, for teams and for all together, by day for users within teams and
+// for labels, and as a whole for the totals.
 func rollUp(records []Record) batchSums {
 	byHour, byDay, byTeamHour, byTeamDay := make(sumsTable), make(sumsTable), make(sumsTable), make(sumsTable)
 	byModelHour, byModelDay, byMember := make(sumsTable), make(sumsTable), make(sumsTable)
+	ofUsers, ofKeys, ofTeams := make(sumsTable), make(sumsTable), make(sumsTable)
 	var byLabel sumsTable // most batches have none
 	for i := range records {
 		r := &records[i]
@@ -172,6 +181,9 @@ func rollUp(records []Record) batchSums {
 		byTeamHour.row(team).addAll(&hour.sums)
 		team.at /= 24
 		byTeamDay.row(team).addAll(&hour.sums)
+		ofTeams.row(sumsKey{team: key.team, at: untilNow, provider: key.provider, model: key.model}).addAll(&hour.sums)
+		ofUsers.row(sumsKey{user: key.user, at: untilNow}).addAll(&hour.sums)
+		ofKeys.row(sumsKey{key: key.key, at: untilNow}).addAll(&hour.sums)
 		team.team = ""
 		byModelDay.row(team).addAll(&hour.sums)
 		team.at = key.at
@@ -186,7 +198,7 @@ func rollUp(records []Record) batchSums {
 	}
 	return batchSums{
 		byUser.sorted(), byDay.sorted(), byTeamHour.sorted(), byTeamDay.sorted(), byModelHour.sorted(), byModelDay.sorted(),
-		byMember.sorted(), byLabel.sorted(),
+		byMember.sorted(), byLabel.sorted(), ofUsers.sorted(), ofKeys.sorted(), ofTeams.sorted(),
 	}
 }
 

@@ -1,6 +1,18 @@
-// Package spending keeps account of what was spent through the model gateway: the log of requests, its sums by hour,
-// day and month, the reports on them, and the sums that budgets are compared with. It knows users, teams and keys only
-// by their ids.
+// Package spending keeps account of what was spent through the model gateway: the log of requests, its sums by hour
+// and day, running totals, the reports on them, and the sums that budgets are compared with. It knows users, teams and
+// keys only by their ids.
+//
+// A report by user, key or team reads running totals (gateway_user_totals, gateway_key_totals, gateway_team_totals):
+// what each had spent before a day began. What was spent in a period is the difference of the totals of two days, so
+// it takes two rows for each line, however long the period is. The totals of all days change in the transaction that
+// writes the log. A job computes those of a day once it has been over for three days; of days older than 100 days only
+// those of Mondays are kept. Where a period begins or ends on a day without totals, those of the nearest day are
+// corrected by the sums of the days in between.
+//
+// Reports by model, provider, day and of everything read gateway_model_days and gateway_model_hours, those by tag and
+// end user gateway_label_days, and those of a team by user gateway_member_days. Only reports that combine users, keys
+// and models or days read the sums of each user and day (gateway_usage_days), which are also what a user's own report
+// reads.
 package spending
 
 import (

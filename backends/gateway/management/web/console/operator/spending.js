@@ -12,6 +12,9 @@ export const about = 'What everybody spends, by team, user, tag and model. Days 
 
 const day = 86400000;
 
+// The number of lines that a table shows.
+const most = 500;
+
 // The groups of the first table, by what the API calls them, and how a line is named.
 const groups = {
   team: ['Team', (l) => l.team || (l.team_id ? `${l.team_id} (removed)` : '(no team)')],
@@ -31,7 +34,7 @@ export function show({ body, actions, signal }) {
   const ask = (by, more) => call('GET', at('spending'), { signal, ...more, query: { ...query(), by, ...more?.query } });
   const refresh = () => load(result, async () => {
     const [label, name] = groups[group.value];
-    const [first, models, days] = await Promise.all([ask(group.value, { query: { compare: true } }), ask('model', { query: { compare: true } }), ask('day')]);
+    const [first, models, days] = await Promise.all([ask(group.value, { query: { compare: true, limit: most } }), ask('model', { query: { compare: true, limit: most } }), ask('day')]);
     if (!days.data.length) return h('p.empty', null, 'Nothing was used in this time.');
     const total = (member) => days.data.reduce((sum, line) => sum + line[member], 0);
     const tile = (name, value) => h('div.tile', null, h('dt', null, name), h('dd', null, value));
@@ -56,7 +59,7 @@ export function show({ body, actions, signal }) {
       { title: 'Written', number: true, cell: (l) => short(l.written_tokens) },
       { title: 'Tokens out', number: true, cell: (l) => short(l.output_tokens) },
       { title: 'Without a price', number: true, cell: (l) => number(l.unpriced_requests) },
-    ], lines)));
+    ], lines)), lines.length >= most && h('p.muted', null, `The ${most} with the highest cost.`));
   actions.append(csvButton('button.quiet', 'Download spending by day, team and model as CSV', 'spending.csv',
     () => ask('day,team,model', { text: true, query: { format: 'csv' } }), errors));
   body.append(h('div.filter', null, form([field('Time', span), field('By', group)], [h('button', { type: 'submit' }, 'Show')], refresh)), errors, result);

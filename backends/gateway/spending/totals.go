@@ -1,0 +1,239 @@
+package spending
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// totals describes a table of running totals: what each user, key, or team and model had spent before a day began.
+type totals struct {
+	*span
+	days  string   // the table with the sums by day of which these are the totals
+	keys  []string // the columns of the primary key after day
+	users bool     // whether the rows in days are in order of users first
+}
+
+var (
+	userTotals = totals{
+		newSpan("gateway_user_totals", 2, "day, user_id", (*sumsKey).ofUserTotal), "gateway_usage_days", []string{"user_id"}, true,
+	}
+	keyTotals = totals{
+		newSpan("gateway_key_totals", 2, "day, key_id", (*sumsKey).ofKeyTotal), "gateway_usage_days", []string{"key_id"}, true,
+	}
+	teamTotals = totals{
+		newSpan("gateway_team_totals", 4, "day, team_id, provider, model", (*sumsKey).ofTeam), "gateway_team_days",
+		[]string{"team_id", "provider", "model"},
+		false,
+	}
+)
+
+const (
+	// untilNow is the day of the totals of all days. Those change in the transactions that write the log.
+	untilNow = 1<<31 - 1
+	// noDay is a day without totals.
+	noDay = -1
+	// totalsSettled is how long after the end of a day its totals are computed. Records that wait in memory for a
+	// database are younger than that.
+	totalsSettled = 3 * 24 * time.Hour
+	// dailyTotals is for how many days the totals of each day are kept. Of earlier days those of Mondays are kept.
+	dailyTotals = 100
+	// spareTotals is for how many days more they remain, for queries that have begun and for other clocks.
+	spareTotals = 2
+)
+
+// calendar says of which days there are totals.
+type calendar struct {
+	begin, end  int64 // the first day with sums, and the day after the last one; both are 0 if there are none
+	first, last int64 // the first and the last day with totals; both are 0 if there are none
+	today       int64
+}
+
+// readCalendar reads the calendar of all tables of totals. Days on which it says that there are totals have them until
+// spareTotals days later.
+func (s *Ledger) readCalendar(ctx context.Context) (calendar, error) {
+	list, err := read(ctx, s, func(row store.Row) (c calendar, err error) {
+		var begin, end, first, last sql.NullInt64
+		if err = row.Scan(&begin, &end, &first, &last); err == nil && begin.Valid {
+			c.begin, c.end = begin.Int64, end.Int64+1
+		}
+		c.first, c.last, c.today = first.Int64, last.Int64, unixDay(s.now())
+		return c, err
+	}, `SELECT (SELECT min(day) FROM gateway_model_days), (SELECT max(day) FROM gateway_model_days),
+		(SELECT min(day) FROM gateway_team_totals WHERE day < ?), (SELECT max(day) FROM gateway_team_totals WHERE day < ?)`,
+		untilNow, untilNow)
+	if err != nil {
+		return calendar{}, err
+	}
+	return list[0], nil
+}
+
+// within returns the part of a period in which there are sums. If there is none it returns a day without sums.
+func (c *calendar) within(from, to int64) (first, last int64) {
+	if first, last = max(from, c.begin), min(to, c.end); first < last {
+		return first, last
+	}
+	return c.end, c.end + 1
+}
+
+// keeps reports whether the totals of a day are kept once they have been computed.
+func (c *calendar) keeps(day int64) bool {
+	return day >= c.today-dailyTotals || fromHour(day*24).Weekday() == time.Monday
+}
+
+// nearest returns the day nearest to another one of which the totals are known, and the day under which they are
+// stored: noDay before the first sums, where they are 0, and untilNow after the last ones.
+func (c *calendar) nearest(day int64) (near, stored int64) {
+	day = min(max(day, c.begin), c.end)
+	for off := int64(0); ; off++ {
+		for _, near = range []int64{day - off, day + off} {
+			switch {
+			case near == c.begin:
+				return near, noDay
+			case near == c.end:
+				return near, untilNow
+			case near >= c.first && near <= c.last && c.keeps(near):
+				return near, near
+			}
+		}
+	}
+}
+
+// between returns a table expression, with the alias d, for what was spent on the days from (inclusive) to (exclusive),
+// and its arguments. It is the difference of two totals, corrected by the days that lie between these and the ends of
+// the period; or the sum of the days of the period if these are fewer. A line of the difference may be zero throughout.
+// If t.users is set, the query must begin with withUsers. If apart is true each key has one row.
+func (t *totals) between(c *calendar, from, to int64) (table string, args []any, apart bool) {
+	from, to = c.within(from, to)
+	first, begin := c.nearest(from)
+	last, end := c.nearest(to)
+	if first >= last || days(first, from)+days(last, to) >= to-from {
+		return "(" + t.ofDays("") + ") AS d", []any{from, to}, false
+	}
+	parts := []string{t.difference()}
+	args = []any{begin, end}
+	correct := func(from, to int64, sign string) {
+		if from < to {
+			parts, args = append(parts, t.ofDays(sign)), append(args, from, to)
+		}
+	}
+	correct(from, first, "")
+	correct(first, from, "-")
+	correct(last, to, "")
+	correct(to, last, "-")
+	return "(" + strings.Join(parts, " UNION ALL ") + ") AS d", args, len(parts) == 1
+}
+
+// days returns the number of days between two days.
+func days(a, b int64) int64 { return max(a-b, b-a) }
+
+// difference returns a statement for the difference of the totals of two days. Whoever has totals on a day has them on
+// all later days.
+func (t *totals) difference() string {
+	columns, same := make([]string, 0, len(t.keys)+len(sumColumns)), ""
+	for _, key := range t.keys {
+		columns = append(columns, "after."+key)
+		same += " AND before." + key + " = after." + key
+	}
+	for _, sum := range sumColumns {
+		columns = append(columns, fmt.Sprintf("after.%[1]s - coalesce(before.%[1]s, 0) AS %[1]s", sum))
+	}
+	return fmt.Sprintf("SELECT %s FROM %s AS after LEFT JOIN %[2]s AS before ON before.day = ?%s WHERE after.day = ?",
+		strings.Join(columns, ", "), t.table, same)
+}
+
+// ofDays returns a statement for the sums of the days from one (inclusive) to another (exclusive), with a sign.
+func (t *totals) ofDays(sign string) string {
+	columns := make([]string, 0, len(t.keys)+len(sumColumns))
+	for _, key := range t.keys {
+		columns = append(columns, "n."+key)
+	}
+	for _, sum := range sumColumns {
+		columns = append(columns, sign+"n."+sum+" AS "+sum)
+	}
+	from := t.days + " AS n"
+	if t.users {
+		from = "of_user JOIN " + from + " ON n.user_id = of_user.id"
+	}
+	return "SELECT " + strings.Join(columns, ", ") + " FROM " + from + " WHERE n.day >= ? AND n.day < ?"
+}
+
+// next returns the statement that adds the totals of a day to those of an earlier one. Its arguments are the day, the
+// day under which the earlier ones are stored, and the days from (inclusive) to (exclusive) which are added to them.
+func (t *totals) next() string {
+	keys := strings.Join(t.keys, ", ")
+	sums := strings.Join(sumColumns[:], ", ")
+	head := ""
+	if t.users {
+		head = fmt.Sprintf(withUsers, t.days)
+	}
+	return head + "INSERT INTO " + t.table + " (day, " + keys + ", " + sums + ") SELECT CAST(? AS BIGINT), " + keys + added +
+		" FROM (SELECT " + keys + ", " + sums + " FROM " + t.table + " WHERE day = ? UNION ALL " + t.ofDays("") +
+		") AS d GROUP BY " + keys
+}
+
+// allTotals lists the tables of totals. They have totals of the same days.
+var allTotals = []*totals{&userTotals, &keyTotals, &teamTotals}
+
+// addTotals computes the totals of the days that have been over for totalsSettled, each in one transaction.
+func (w *sweep) addTotals(ctx context.Context) error {
+	for {
+		c, err := w.ledger.readCalendar(ctx)
+		if err != nil || c.end == 0 {
+			return err
+		}
+		from, stored := c.last, c.last
+		if c.last == 0 {
+			from, stored = c.begin, noDay
+		}
+		day := from + 1
+		for !c.keeps(day) {
+			day++
+		}
+		if w.now.Before(fromHour(day * 24).Add(totalsSettled)) {
+			return nil
+		}
+		_, err = w.write(ctx, func(c store.Conn) (rows int64, err error) {
+			for _, t := range allTotals {
+				n, err := c.Exec(t.next(), day, stored, from, day)
+				if err != nil {
+					return 0, err
+				}
+				rows += n
+			}
+			return rows, nil
+		})
+		if err != nil {
+			return fmt.Errorf("adding up the totals of a day: %w", err)
+		}
+	}
+}
+
+// deleteTotals deletes the totals of the days that are not kept.
+func (w *sweep) deleteTotals(ctx context.Context) error {
+	for _, t := range allTotals {
+		stored, err := read(ctx, w.ledger, scanDay, fmt.Sprintf(`WITH RECURSIVE stored (day) AS (SELECT min(day) FROM %[1]s
+			UNION ALL SELECT (SELECT min(n.day) FROM %[1]s AS n WHERE n.day > stored.day) FROM stored WHERE stored.day < ?)
+			SELECT day FROM stored WHERE day < ?`, t.table), untilNow, unixDay(w.now)-dailyTotals-spareTotals)
+		if err != nil {
+			return err
+		}
+		c := calendar{today: unixDay(w.now)}
+		for _, day := range stored {
+			for n := int64(sweepRows); n == sweepRows && !c.keeps(day); {
+				if n, err = w.delete(ctx, fmt.Sprintf(`DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s
+					WHERE day = ? LIMIT ?)`, t.table, t.key), day, sweepRows); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// scanDay scans a row with one day.
+func scanDay(row store.Row) (day int64, err error) { return day, row.Scan(&day) }
