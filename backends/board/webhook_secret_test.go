@@ -34,17 +34,13 @@ func TestKeyringOfWebhooks(t *testing.T) {
 		if plain, err := ring.Open(ctx, sample[0].Sealed, []byte(sample[0].Associated)); err != nil || string(plain) != secret {
 			t.Errorf("%q %v", plain, err)
 		}
-		if resealed, unreadable, err := s.service.Admin.Reencrypt(ctx); err != nil || resealed+unreadable != 0 {
-			t.Errorf("%d resealed, %d unreadable, error %v", resealed, unreadable, err)
-		}
 		away = errors.New("another keyring")
 		for what, err := range map[string]error{
 			"add": func() error {
 				_, _, err := s.service.Admin.AddWebhook(ctx, ada, "https://example.com/", kernel.Topics)
 				return err
 			}(),
-			"rotate":    func() error { _, err := s.service.Admin.RotateWebhook(ctx, ada, id); return err }(),
-			"reencrypt": func() error { _, _, err := s.service.Admin.Reencrypt(ctx); return err }(),
+			"rotate": func() error { _, err := s.service.Admin.RotateWebhook(ctx, ada, id); return err }(),
 		} {
 			if e, ok := apierror.From(err); !ok || e.Status != 503 {
 				t.Errorf("%s: %v", what, err)

@@ -37,7 +37,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/password"
-	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
@@ -248,10 +247,8 @@ func (s *Server) Transfer() transfer.Site {
 // Webhooks returns the webhooks that are notified of changes of pages.
 func (s *Server) Webhooks() webhooks.Webhooks { return webhooks.Webhooks{Server: s.Server} }
 
-// SealedSample returns some of the encrypted texts in a database.
-func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
-	return webhooks.Sealed.Sample(ctx, db)
-}
+// Sealed are the columns with secrets that the keyring has sealed.
+var Sealed = webhooks.Sealed
 
 // Owns reports whether a request is for the API's endpoint or for the administration.
 func (s *Server) Owns(r *http.Request) bool {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"go.uber.org/zap"
-
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
 )
@@ -66,15 +64,4 @@ func Sealed(prefix string) sealed.Columns {
 		Table: table, ID: "id", Number: true, Text: "secret", Where: "secret NOT LIKE '" + plainPrefix + "%'", Row: "url",
 		Place: func(address string) string { return string(place(table, address)) },
 	}}
-}
-
-// Reencrypt makes all nodes seal with the first key of the keyring, which all must have, and seals again the secrets
-// that are sealed with another one. Secrets that cannot be opened are counted in unreadable and stay as they are.
-func (h *Hooks) Reencrypt(ctx context.Context) (resealed, unreadable int, err error) {
-	ring, err := h.Keyring()
-	if err != nil || ring == nil {
-		return 0, 0, err
-	}
-	done, err := Sealed(h.Prefix).Reseal(ctx, h.DB, ring, zap.NewNop(), nil)
-	return done.Resealed, done.Unreadable, err
 }

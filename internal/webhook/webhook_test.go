@@ -8,8 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
@@ -239,9 +242,16 @@ func TestKeyring(t *testing.T) {
 		}
 
 		s.use(newKey, oldKey)
+		reseal := func() (sealed.Result, error) {
+			ring, err := s.Keyring()
+			if err != nil {
+				return sealed.Result{}, err
+			}
+			return Sealed(s.Prefix).Reseal(ctx, s.DB, ring, zap.NewNop(), nil)
+		}
 		for _, want := range []int{1, 0} {
-			if resealed, unreadable, err := s.Reencrypt(ctx); err != nil || resealed != want || unreadable != 0 {
-				t.Errorf("%d resealed, want %d, %d unreadable, error %v", resealed, want, unreadable, err)
+			if done, err := reseal(); err != nil || done.Resealed != want || done.Unreadable != 0 {
+				t.Errorf("%+v, want %d resealed, error %v", done, want, err)
 			}
 		}
 		s.use(newKey)
@@ -249,8 +259,8 @@ func TestKeyring(t *testing.T) {
 			t.Errorf("%+v %v", o, err)
 		}
 		s.use(oldKey)
-		if _, unreadable, err := s.Reencrypt(ctx); err != nil || unreadable != 1 {
-			t.Errorf("%d unreadable, error %v", unreadable, err)
+		if done, err := reseal(); err != nil || done.Unreadable != 1 {
+			t.Errorf("%+v, error %v", done, err)
 		}
 		s.ring = nil // a service without one keeps secrets as they are
 		plain, stored, err := s.NewSecret(ctx, "https://example.com/")

@@ -30,8 +30,7 @@ paths such as data/tollgate.db are relative to the working directory.
 func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
-	cli.Group(root, ingestCommand(o), corpusCommands(o), keyCommands(o), sampleCommand(), evalCommand(o),
-		reencryptCommand(o))
+	cli.Group(root, ingestCommand(o), corpusCommands(o), keyCommands(o), sampleCommand(), evalCommand(o))
 }
 
 // options are the flags that every subcommand takes.

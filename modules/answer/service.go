@@ -19,6 +19,6 @@ var form string
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: answer.SchemaName, Form: form, Block: optionNames, Command: command,
-		Schemas: []store.Schema{answer.Schema()}, Handlers: []string{"answer"},
+		Schemas: []store.Schema{answer.Schema()}, Sealed: answer.Sealed, Handlers: []string{"answer"},
 	})
 }

@@ -44,7 +44,7 @@ func commands(root *cobra.Command) {
 	o.Add(root)
 	token := cli.Group(&cobra.Command{Use: "token", Short: "Manages the tokens of members"}, issueCommand(o),
 		revokeCommand(o))
-	cli.Group(root, initCommand(o), token, seedCommand(o), importCommand(o), reencryptCommand(o))
+	cli.Group(root, initCommand(o), token, seedCommand(o), importCommand(o))
 }
 
 // session is what a subcommand works with: its input and output, and the open board.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -24,7 +25,7 @@ var form string
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: serviceName, Form: form, Block: optionNames, Costs: costs, Command: command,
-		Schemas: []store.Schema{board.Schema()}, Handlers: []string{"board"}, Folder: folder,
+		Schemas: []store.Schema{board.Schema()}, Sealed: admin.Sealed, Handlers: []string{"board"}, Folder: folder,
 		Options: []tollgate.Option{
 			{Name: "guests", Read: tollgate.Off},
 			{Name: "token_limit", Read: tollgate.Word},

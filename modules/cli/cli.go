@@ -107,18 +107,6 @@ func (s *Session) Answer(value any, text func(w io.Writer)) error {
 	return encoder.Encode(value)
 }
 
-// Resealed reports how many secrets were sealed again with the current master key. It returns an error if some secrets
-// could not be opened with any of the keys; remedy says what to do about them.
-func (s *Session) Resealed(resealed, unreadable int, remedy string) error {
-	err := s.Answer(map[string]int{"resealed": resealed, "unreadable": unreadable}, func(io.Writer) {
-		s.Note("%d secrets were re-encrypted.", resealed)
-	})
-	if err == nil && unreadable > 0 {
-		err = fmt.Errorf("%d secrets cannot be opened with any of the configured master keys; %s", unreadable, remedy)
-	}
-	return err
-}
-
 // Table works like Answer with rows whose columns are aligned.
 func (s *Session) Table(value any, rows func(w io.Writer)) error {
 	return s.Answer(value, func(out io.Writer) {

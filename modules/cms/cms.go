@@ -254,7 +254,7 @@ func database(app *tollgate.App) (db *store.DB, err error) {
 			return nil, err
 		}
 	}
-	return app.SealedDatabase(serviceName, schemas[0], cms.SealedSample)
+	return app.SealedDatabase(serviceName, schemas[0], cms.Sealed.Sample)
 }
 
 // firstKey returns the key to sign with. It is nil before the app has started, when no request is answered.

@@ -42,8 +42,7 @@ func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
 	root.PersistentFlags().StringVar(&o.site, "site", "site", "Folder of the site")
-	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o), exportCommand(o), importCommand(o),
-		reencryptCommand(o))
+	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o), exportCommand(o), importCommand(o))
 }
 
 // session is the open database, and the server that works on it.

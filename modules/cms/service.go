@@ -19,7 +19,7 @@ var form string
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: serviceName, Form: form, Block: optionNames, Command: command,
-		Schemas: cms.Schemas(), Handlers: []string{serviceName}, Folder: folder,
+		Schemas: cms.Schemas(), Sealed: cms.Sealed, Handlers: []string{serviceName}, Folder: folder,
 	})
 }
 

@@ -42,7 +42,7 @@ func commands(root *cobra.Command) {
 	o.Add(root)
 	cli.Group(root, userCommands(o), teamCommands(o), organisationCommands(o), alertsCommand(o), keyCommands(o),
 		providerKeyCommands(o), modelCommands(o), aliasCommands(o), preferenceCommands(o), usageCommands(o),
-		reencryptCommand(o), tokenCommand(o), applyCommand(o), exportCommand(o))
+		tokenCommand(o), applyCommand(o), exportCommand(o))
 }
 
 // options are the flags that all subcommands have in common.

@@ -351,7 +351,7 @@ func TestWrongFolder(t *testing.T) {
 	t.Chdir(folder)
 	for _, args := range []string{
 		"users list", "keys list -u local", "keys revoke x -u local", "provider-keys list -u local", "models list -u local",
-		"preferences show -u local", "usage recent -u local", "usage report -u local", "re-encrypt",
+		"preferences show -u local", "usage recent -u local", "usage report -u local",
 	} {
 		_, _, err := execute(t.Context(), "", strings.Fields(args)...)
 		if err == nil || !strings.Contains(err.Error(), "there is no database at "+filepath.Join(folder, "data", "tollgate.db")+": run it in the folder of the server") {

@@ -6,6 +6,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/dustin/go-humanize"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/body"
@@ -27,7 +28,7 @@ var form string
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: gateway.Name, Form: form, Block: optionNames, Command: command,
-		Schemas: []store.Schema{schema.Gateway()}, Handlers: []string{"keychain", "cascade"},
+		Schemas: []store.Schema{schema.Gateway()}, Sealed: keychain.Sealed, Handlers: []string{"keychain", "cascade"},
 		Options: []tollgate.Option{
 			{Name: "max_body", Read: readSize}, {Name: "user_jwt"}, {Name: "oauth", Instead: "user_jwt"}, {Name: "cascade"},
 		},

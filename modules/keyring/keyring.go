@@ -39,7 +39,7 @@ func keyringCommands(root *cobra.Command) {
 Makes the keyring of the configuration the one that every server on the service's
 database must have. Use it only if a master key is lost: secrets sealed with keys that
 this keyring lacks are lost too and must be entered again. To change a key that you
-still have, put the new key before the old one and run: tollgate keychain re-encrypt
+still have, put the new key before the old one and run: tollgate keyring re-encrypt
 `,
 		RunE: o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
 			if err := s.App.AdoptKeyring(s.Ctx, service); err != nil {
@@ -50,7 +50,7 @@ still have, put the new key before the old one and run: tollgate keychain re-enc
 		}),
 	}
 	adopt.Flags().StringVar(&service, "service", gateway.Name, "The service whose secrets are lost")
-	cli.Group(root, adopt, wrapCommand(o), unwrapCommand(o))
+	cli.Group(root, reencryptCommand(o), adopt, wrapCommand(o), unwrapCommand(o))
 }
 
 // far is a keyring whose master keys are encrypted by a key management server.

@@ -14,6 +14,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
@@ -44,6 +45,9 @@ type Service struct {
 
 	// Schemas are the tables that the service may have, in its own database or the common one.
 	Schemas []store.Schema
+
+	// Sealed are the columns with the secrets that the keyring has sealed. Default: none.
+	Sealed sealed.Columns
 
 	// Handlers names the handlers that use the service's database. Folder returns, for the JSON of such a handler, the
 	// folder with files that are not in the database, or "" if there is none; a nil Folder means that the service keeps

@@ -139,11 +139,3 @@ func host(address string) string {
 
 // Sealed are the sealed columns of the board.
 var Sealed = webhook.Sealed("board")
-
-// Reencrypt makes all nodes seal with the first key of the keyring, which all of them must have, and seals again the
-// secrets of webhooks that are sealed with another key. Secrets that cannot be opened are counted in unreadable and
-// stay as they are.
-func (s *Service) Reencrypt(ctx context.Context) (resealed, unreadable int, err error) {
-	resealed, unreadable, err = s.Hooks.Reencrypt(ctx)
-	return resealed, unreadable, kernel.Unavailable(err)
-}

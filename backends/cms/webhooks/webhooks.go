@@ -227,10 +227,3 @@ func (s Webhooks) Jobs(sender *webhook.Sender) []jobs.Job {
 		}},
 	}
 }
-
-// Reencrypt encrypts secrets again that were encrypted with another key than the first one of the keyring. Secrets
-// that cannot be decrypted stay as they are, and are counted in unreadable.
-func (s Webhooks) Reencrypt(ctx context.Context) (resealed, unreadable int, err error) {
-	resealed, unreadable, err = s.Hooks.Reencrypt(ctx)
-	return resealed, unreadable, kernel.Unavailable(err)
-}

@@ -49,6 +49,11 @@ func (n *node) sealedTexts(t *testing.T) map[string]string {
 
 func secretOf(i int) string { return fmt.Sprintf("sk-secret-%d", i) }
 
+// Reencrypt seals anew what an older key of the node's keyring has sealed.
+func (n *node) Reencrypt(ctx context.Context, progress func(sealed.Result)) (sealed.Result, error) {
+	return Sealed.Reseal(ctx, n.db, n.ring, n.logger, progress)
+}
+
 // TestReencrypt rotates the master key: killed in the middle, run again, run
 // once more, while others read and change keys all along.
 func TestReencrypt(t *testing.T) {

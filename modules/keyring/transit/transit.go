@@ -93,7 +93,7 @@ const (
 	// maxFile is the limit for the file, in bytes.
 	maxFile = 64 << 10
 	// patience is how long a start waits for the server, which is asked at intervals of pollInterval.
-	patience = 30 * time.Second
+	patience     = 30 * time.Second
 	pollInterval = time.Second
 )
 

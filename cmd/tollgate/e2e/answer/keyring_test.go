@@ -31,7 +31,7 @@ func TestAnswersReencrypted(t *testing.T) {
 		}
 		ring("aes {env.NEW_KEY} {file.data/tollgate.key}")
 		for _, resealed := range []int64{2, 0} {
-			if out := d.Tool("answer", "re-encrypt", "--json"); gjson.Get(out, "resealed").Int() != resealed || gjson.Get(out, "unreadable").Int() != 0 {
+			if out := d.Tool("keyring", "re-encrypt", "--json"); gjson.Get(out, "answer.resealed").Int() != resealed || gjson.Get(out, "answer.unreadable").Int() != 0 {
 				t.Errorf("%s", out)
 			}
 		}

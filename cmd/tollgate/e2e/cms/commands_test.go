@@ -65,7 +65,7 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	s.Stop()
-	if out := s.Tool("cms", "re-encrypt", "--json"); !strings.Contains(out, `"resealed": 0`) {
+	if out := s.Tool("keyring", "re-encrypt", "--json"); !strings.Contains(out, `"resealed": 0`) {
 		t.Errorf("re-encrypt: %s", out)
 	}
 }

@@ -47,7 +47,7 @@ func TestContent(t *testing.T) {
 	if !strings.HasPrefix(hook.Secret, "whsec_") {
 		t.Errorf("secret %q", hook.Secret)
 	}
-	if out := s.Tool("cms", "re-encrypt", "--json"); !strings.Contains(out, `"unreadable": 0`) {
+	if out := s.Tool("keyring", "re-encrypt", "--json"); !strings.Contains(out, `"unreadable": 0`) {
 		t.Errorf("re-encrypt: %s", out)
 	}
 	var home struct{ ID int64 }

@@ -1,10 +1,6 @@
 package keychain
 
-import (
-	"context"
-
-	"github.com/tollgate-gateway/tollgate/internal/sealed"
-)
+import "github.com/tollgate-gateway/tollgate/internal/sealed"
 
 // largeBatch is the number of texts that are sealed anew at a time where they may be large.
 const largeBatch = 5
@@ -27,10 +23,4 @@ func columnOf(table, where string, batch int) sealed.Column {
 		Table: table, ID: "id", Text: "sealed", Where: where, Batch: batch,
 		Place: func(row string) string { return table + "/" + row },
 	}
-}
-
-// Reencrypt seals every text anew that is not sealed with the first key of the keyring; see sealed.Columns.Reseal.
-// progress may be nil.
-func (s *Service) Reencrypt(ctx context.Context, progress func(sealed.Result)) (sealed.Result, error) {
-	return Sealed.Reseal(ctx, s.db, s.ring, s.logger, progress)
 }
