@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/question"
 )
 
-// rememberMost bounds how many outcomes a node remembers.
-const rememberMost = 1000
+// maxRemembered bounds how many outcomes a node remembers.
+const maxRemembered = 1000
 
 // remembering is an api.Asker that answers a repeated question, no matter who asks it, with its earlier
 // outcome as long as the corpus has not changed. It does not remember faults and makeshift answers. Each node
@@ -77,14 +77,14 @@ func (r *remembering) keep(key string, o api.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	if len(r.outcomes) >= rememberMost {
+	if len(r.outcomes) >= maxRemembered {
 		for other, one := range r.outcomes {
 			if !now.Before(one.until) {
 				delete(r.outcomes, other)
 			}
 		}
 		for other := range r.outcomes {
-			if len(r.outcomes) < rememberMost {
+			if len(r.outcomes) < maxRemembered {
 				break
 			}
 			delete(r.outcomes, other)

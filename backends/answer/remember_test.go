@@ -77,10 +77,10 @@ func TestRemember(t *testing.T) {
 		}
 	}
 	down = nil
-	for i := range 3 * rememberMost {
+	for i := range 3 * maxRemembered {
 		ask(fmt.Sprint("question ", i), false)
 	}
-	if len(r.outcomes) > rememberMost {
+	if len(r.outcomes) > maxRemembered {
 		t.Errorf("%d are remembered", len(r.outcomes))
 	}
 }

@@ -102,8 +102,8 @@ func remedy(m encryption.Missing) string {
 	return "name the variable with that key by data_encryption.aes_master.key_env, or by old_key_env beside a newer one; run re-encrypt before it is taken out again"
 }
 
-// noticesMost bounds how many faulty providers are named one by one.
-const noticesMost = 10
+// maxNotices bounds how many faulty providers are named one by one.
+const maxNotices = 10
 
 // notices returns what an operator should currently know about.
 func (s *Server) notices(ctx context.Context) (notices []admin.Notice, err error) {
@@ -135,12 +135,12 @@ func (s *Server) notices(ctx context.Context) (notices []admin.Notice, err error
 	faulty := 0
 	for _, p := range all {
 		if wrong, ok := errors.AsType[*brokers.ConfigError](s.rooms.brokers.Usable(p)); ok {
-			if faulty++; faulty <= noticesMost {
+			if faulty++; faulty <= maxNotices {
 				add("broker-providers/"+p.ID, "The provider %s cannot be used: %s.", p.Slug, wrong.Fault)
 			}
 		}
 	}
-	if more := faulty - noticesMost; more > 0 {
+	if more := faulty - maxNotices; more > 0 {
 		add("broker-providers", "%d more providers cannot be used.", more)
 	}
 	for _, text := range s.config.Warnings() {

@@ -365,8 +365,8 @@ func (s *Server) jobs() []jobs.Job {
 		jobs.Job{Name: "publish", Every: 10 * time.Second, Run: s.content.PublishDue})
 }
 
-// shadowedMost limits how many pages hidden by the API are named in the log.
-const shadowedMost = 20
+// maxShadowed limits how many pages hidden by the API are named in the log.
+const maxShadowed = 20
 
 // warnShadowed returns a job that logs which pages the API's endpoint hides, once for each endpoint.
 func (s *Server) warnShadowed() func(ctx context.Context) (int, error) {
@@ -376,7 +376,7 @@ func (s *Server) warnShadowed() func(ctx context.Context) (int, error) {
 		if endpoint == warned {
 			return 0, nil
 		}
-		paths, err := s.content.Shadowed(ctx, endpoint, shadowedMost)
+		paths, err := s.content.Shadowed(ctx, endpoint, maxShadowed)
 		if err != nil {
 			return 0, err
 		}

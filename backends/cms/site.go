@@ -17,9 +17,9 @@ import (
 const (
 	// sitemapsAtOnce limits how many sitemaps are written at the same time: each reads up to 50,000 pages.
 	sitemapsAtOnce = 2
-	// segmentsMost limits how deep a path may be that is looked up among the previous paths of moved pages: each
+	// maxSegments limits how deep a path may be that is looked up among the previous paths of moved pages: each
 	// level costs a query.
-	segmentsMost = 32
+	maxSegments = 32
 )
 
 // ServeSite serves paths outside of the endpoint, if the settings enable them: the sitemap, and redirects from the
@@ -109,7 +109,7 @@ func (c *counted) Write(p []byte) (int, error) {
 // reports whether it has answered. The answer must not be cached, because another page may be created at the
 // previous path.
 func (s *Server) redirect(w http.ResponseWriter, r *http.Request) bool {
-	if strings.Count(r.URL.Path, "/") > segmentsMost {
+	if strings.Count(r.URL.Path, "/") > maxSegments {
 		return false
 	}
 	guest, err := s.accounts.Guest(r.Context())

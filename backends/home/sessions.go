@@ -26,15 +26,15 @@ const (
 	// sessionIdle is the time after which an unused session ends, and sessionWhole the time after which every
 	// session ends, because the groups of a person are only read at the sign-in.
 	sessionIdle, sessionWhole = 8 * time.Hour, 24 * time.Hour
-	// sessionsMost limits the number of a person's sessions.
-	sessionsMost = 20
-	// nameMost limits the name of a person, in characters.
-	nameMost = 80
+	// maxSessions limits the number of a person's sessions.
+	maxSessions = 20
+	// maxName limits the name of a person, in characters.
+	maxName = 80
 )
 
 // kept is the store of the sessions. Their users are identified by issuer and subject.
 var kept = session.Store[string]{
-	Table: "home_sessions", Idle: sessionIdle, Whole: sessionWhole, Every: time.Minute, Most: sessionsMost,
+	Table: "home_sessions", Idle: sessionIdle, Whole: sessionWhole, Every: time.Minute, Most: maxSessions,
 	More: "name, administrator",
 }
 
@@ -61,8 +61,8 @@ func (s sessions) begin(ctx context.Context, p *oidclogin.Person, former string)
 	if len(p.Names) > 0 {
 		name = p.Names[0]
 	}
-	if letters := []rune(name); len(letters) > nameMost {
-		name = string(letters[:nameMost])
+	if letters := []rune(name); len(letters) > maxName {
+		name = string(letters[:maxName])
 	}
 	administrator := 0
 	if slices.Contains(p.Groups, AdministratorGroup) {

@@ -109,8 +109,8 @@ func isPage(got load.Reply) error {
 	return nil
 }
 
-// mostOnPostgres bounds the posts that are copied to PostgreSQL.
-const mostOnPostgres = 1_000_000
+// maxOnPostgres bounds the posts that are copied to PostgreSQL.
+const maxOnPostgres = 1_000_000
 
 // postgresBoard measures a board on PostgreSQL. Without the address of a database it starts one on the same
 // machine, without durable writes: then what counts is the CPU time in this process and how the pages
@@ -133,7 +133,7 @@ func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 		return nil, err
 	}
 	defer func() { service.Close(); err = errors.Join(err, db.Close()) }()
-	f := forum.New(min(posts, mostOnPostgres))
+	f := forum.New(min(posts, maxOnPostgres))
 	began := time.Now()
 	if err := copyForum(ctx, f, db, dsn); err != nil {
 		return nil, fmt.Errorf("making a forum: %w", err)

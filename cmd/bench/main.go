@@ -88,8 +88,8 @@ func (b *bench) run(ctx context.Context, only string) error {
 	if b.rounds < 1 || b.rounds > 99 || b.slice < 100*time.Millisecond || b.slice > time.Minute {
 		return errors.New("-rounds must be from 1 to 99 and -time from 100ms to 1m")
 	}
-	if b.requests < leastTeamRequests || b.requests > mostTeamRequests {
-		return fmt.Errorf("-requests must be from %d to %d", leastTeamRequests, mostTeamRequests)
+	if b.requests < minTeamRequests || b.requests > maxTeamRequests {
+		return fmt.Errorf("-requests must be from %d to %d", minTeamRequests, maxTeamRequests)
 	}
 	if b.engine != "" && b.engine != "sqlite" && b.engine != "postgres" {
 		return fmt.Errorf("-engine must be sqlite or postgres, not %q", b.engine)

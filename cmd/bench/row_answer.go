@@ -28,7 +28,7 @@ const (
 	// answerVariable is the environment variable with the number of passages in the corpus. Default: 100,000,
 	// which takes a few minutes; the full size is 1,000,000.
 	answerVariable = "TOLLGATE_BENCH_CHUNKS"
-	leastPassages  = 10_000
+	minPassages    = 10_000
 	answerAsks     = 200 // of each kind
 	answerIssuers  = 8   // the number of issuers that are ingested at once
 	searchAim      = 40  // in milliseconds, as is answerAim
@@ -41,8 +41,8 @@ func answerRow(ctx context.Context, b *bench) ([]line, error) {
 	passages := 100_000
 	if text := os.Getenv(answerVariable); text != "" {
 		var err error
-		if passages, err = strconv.Atoi(text); err != nil || passages < leastPassages {
-			return nil, fmt.Errorf("%s must be a number of passages from %d on, not %q", answerVariable, leastPassages, text)
+		if passages, err = strconv.Atoi(text); err != nil || passages < minPassages {
+			return nil, fmt.Errorf("%s must be a number of passages from %d on, not %q", answerVariable, minPassages, text)
 		}
 	}
 	dir, err := os.MkdirTemp(b.dir, "answer")

@@ -30,8 +30,8 @@ const (
 	// runEventsVariable is the environment variable with the number of events. The full size is 600,000, which
 	// takes a minute.
 	runEventsVariable = "TOLLGATE_BENCH_EVENTS"
-	// leastEvents is the number of events in two hours, the time that the queries cover.
-	leastEvents = 250_000
+	// minEvents is the number of events in two hours, the time that the queries cover.
+	minEvents = 250_000
 	// reportsFile contains the real reports that the runs are made from.
 	reportsFile = "backends/runevents/testdata/reports.tar.gz"
 	// The fleet. Its nodes run one after another within an interval.
@@ -48,11 +48,11 @@ var fleetStart = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 // runs of a fleet, each one durable when it is acknowledged, and measures how long queries over them take: on
 // SQLite, and in the column "plain" on PostgreSQL, whose memory does not include that of the database server.
 func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
-	events := leastEvents
+	events := minEvents
 	if text := os.Getenv(runEventsVariable); text != "" {
 		var err error
-		if events, err = strconv.Atoi(text); err != nil || events < leastEvents {
-			return nil, fmt.Errorf("%s must be a number of events from %d on, not %q", runEventsVariable, leastEvents, text)
+		if events, err = strconv.Atoi(text); err != nil || events < minEvents {
+			return nil, fmt.Errorf("%s must be a number of events from %d on, not %q", runEventsVariable, minEvents, text)
 		}
 	}
 	templates, err := readTemplates(reportsFile)

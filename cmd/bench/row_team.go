@@ -25,8 +25,8 @@ import (
 // the sums by team and day.
 const (
 	defaultTeamRequests = 1_000_000
-	leastTeamRequests   = 100_000
-	mostTeamRequests    = 100_000_000
+	minTeamRequests     = 100_000
+	maxTeamRequests     = 100_000_000
 )
 
 // The size of the organisation. Its models belong to five providers.

@@ -34,7 +34,7 @@ func FuzzFile(f *testing.F) {
 		if content == "" || k.check(a, strings.NewReader(content)) != nil {
 			return
 		}
-		if a.Inline() && !strings.HasPrefix(k.media, "image/") || a.Width > imageSideMost || a.Height > imageSideMost {
+		if a.Inline() && !strings.HasPrefix(k.media, "image/") || a.Width > maxImageSide || a.Height > maxImageSide {
 			t.Errorf("%+v", a)
 		}
 		if strings.HasPrefix(strings.ToLower(strings.TrimSpace(content)), "<html") || strings.HasPrefix(content, "<?xml") {

@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	nameMost = 120 // characters
+	maxName = 120 // characters
 	// Larger images would take much memory in the browsers that show them.
-	imageSideMost   = 16_384
-	imagePixelsMost = 50_000_000
+	maxImageSide   = 16_384
+	maxImagePixels = 50_000_000
 	// sniffed is how many bytes are examined to detect the type.
 	sniffed = 512
 )
@@ -106,9 +106,9 @@ func checkName(name string) (string, kind, error) {
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:
 		return "", kind{}, &Error{"name", "required", "the file needs a name"}
-	case n > nameMost:
+	case n > maxName:
 		return "", kind{}, &Error{
-			"name", "length", "the name of a file has at most " + strconv.Itoa(nameMost) + " characters",
+			"name", "length", "the name of a file has at most " + strconv.Itoa(maxName) + " characters",
 		}
 	case !text.IsLine(name):
 		return "", kind{}, &Error{"name", "control_character", "the name of a file must not have control characters"}
@@ -150,7 +150,7 @@ func (k kind) check(f *File, content io.ReadSeeker) error {
 	switch {
 	case err != nil:
 		return &Error{"file", "image", "the image is broken"}
-	case width < 1 || height < 1 || width > imageSideMost || height > imageSideMost || width*height > imagePixelsMost:
+	case width < 1 || height < 1 || width > maxImageSide || height > maxImageSide || width*height > maxImagePixels:
 		return &Error{"file", "image", "the image has too many pixels"}
 	}
 	f.Width, f.Height = int64(width), int64(height)

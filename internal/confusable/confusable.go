@@ -17,8 +17,8 @@ import (
 //go:embed confusables.txt
 var table string
 
-// passesMost limits the passes of Skeleton. No prototype needs more than three.
-const passesMost = 8
+// maxPasses limits the passes of Skeleton. No prototype needs more than three.
+const maxPasses = 8
 
 // prototypes returns the parsed table.
 var prototypes = sync.OnceValue(func() map[rune]string {
@@ -46,7 +46,7 @@ var prototypes = sync.OnceValue(func() map[rune]string {
 // A few prototypes decompose into letters that have prototypes themselves, so the replacement is repeated until the
 // text no longer changes.
 func Skeleton(text string) string {
-	for range passesMost {
+	for range maxPasses {
 		next := pass(text)
 		if next == text {
 			break

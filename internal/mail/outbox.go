@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// runMost limits the mails sent in one run, so that a broken database is noticed.
-	runMost = 500
+	// maxRun limits the mails sent in one run, so that a broken database is noticed.
+	maxRun = 500
 	// sendTimeout is the time limit for sending one mail.
 	sendTimeout = 30 * time.Second
 	// downFor is how long a mail that could not be attempted rests.
@@ -53,7 +53,7 @@ type Claimed interface {
 
 // Send sends the mails that are due and returns how many were sent. A mail that fails does not hold up others.
 func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logger) (done int, err error) {
-	due, err := box.Due(ctx, runMost)
+	due, err := box.Due(ctx, maxRun)
 	if err != nil || len(due) == 0 {
 		return 0, err
 	}

@@ -42,15 +42,15 @@ func (p *Provider) called(person *Person, claims map[string]any) {
 	person.Confirmed = person.Confirmed || p.o.TrustEmail
 }
 
-// pathMost is the maximum number of words in the name of a claim.
-const pathMost = 10
+// maxPath is the maximum number of words in the name of a claim.
+const maxPath = 10
 
 // claim returns the value of a claim, or nil.
 func claim(claims map[string]any, name string) any {
 	if value, ok := claims[name]; ok {
 		return value
 	}
-	path := strings.SplitN(name, ".", pathMost)
+	path := strings.SplitN(name, ".", maxPath)
 	for _, word := range path[:len(path)-1] {
 		inner, ok := claims[word].(map[string]any)
 		if !ok {

@@ -19,8 +19,8 @@ import (
 const (
 	// fetchTimeout is the time limit for one request to the provider.
 	fetchTimeout = 10 * time.Second
-	// answerMost is the limit for an answer, in bytes.
-	answerMost = 1 << 20
+	// maxAnswer is the limit for an answer, in bytes.
+	maxAnswer = 1 << 20
 )
 
 // fetcher is the transport for requests to a provider. The host of the issuer comes from the operator; other hosts,
@@ -59,7 +59,7 @@ func (f *fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &downError{err}
 	}
-	answer.Body = &bounded{answer.Body, answerMost}
+	answer.Body = &bounded{answer.Body, maxAnswer}
 	return answer, nil
 }
 

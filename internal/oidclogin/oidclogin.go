@@ -308,13 +308,13 @@ func refused(cause error) error {
 	return &e
 }
 
-// errorMost is the maximum length of a quoted error code, in bytes.
-const errorMost = 100
+// maxError is the maximum length of a quoted error code, in bytes.
+const maxError = 100
 
 // denied returns errDenied with the error code of the response (RFC 6749, section 4.1.2.1) as its cause.
 func denied(code string) error {
 	e := *errDenied
-	e.Cause = fmt.Errorf("it answered the error %q", code[:min(len(code), errorMost)])
+	e.Cause = fmt.Errorf("it answered the error %q", code[:min(len(code), maxError)])
 	return &e
 }
 

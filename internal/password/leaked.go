@@ -31,8 +31,8 @@ func (l *Leaked) Close() {
 // hashDigits is the length of a hash in digits.
 const hashDigits = 2 * sha1.Size
 
-// lineMost is the limit for a line, in bytes.
-const lineMost = 80
+// maxLine is the limit for a line, in bytes.
+const maxLine = 80
 
 // OpenLeaked opens a list. It checks the format of the first line and the order of the first two.
 func OpenLeaked(name string) (*Leaked, error) {
@@ -72,7 +72,7 @@ func (l *Leaked) fault(what string) error {
 
 // line returns the hash in the line that begins at an offset, in upper case, and the offset of the next line.
 func (l *Leaked) line(at int64) (hash string, next int64, err error) {
-	var buffer [lineMost]byte
+	var buffer [maxLine]byte
 	n, err := l.file.ReadAt(buffer[:], at)
 	if err != nil && err != io.EOF {
 		return "", 0, err
@@ -83,7 +83,7 @@ func (l *Leaked) line(at int64) (hash string, next int64, err error) {
 	if length < 0 {
 		length, next = n, l.size
 	}
-	if length < hashDigits || n == lineMost && next == l.size {
+	if length < hashDigits || n == maxLine && next == l.size {
 		return "", 0, l.fault("a line is not a hash")
 	}
 	hash = strings.ToUpper(string(text[:hashDigits]))
@@ -98,14 +98,14 @@ func (l *Leaked) begin(at int64) (int64, error) {
 	if at == 0 {
 		return 0, nil
 	}
-	var buffer [lineMost]byte
+	var buffer [maxLine]byte
 	n, err := l.file.ReadAt(buffer[:], at-1)
 	if err != nil && err != io.EOF {
 		return 0, err
 	}
 	end := bytes.IndexByte(buffer[:n], '\n')
 	if end < 0 {
-		if n == lineMost {
+		if n == maxLine {
 			return 0, l.fault("a line is too long")
 		}
 		return l.size, nil

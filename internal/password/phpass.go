@@ -11,8 +11,8 @@ import (
 const (
 	phpassDigits = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	phpassSize   = 34
-	phpassLeast  = 7
-	phpassMost   = 20 // the largest logarithm that is accepted
+	minPhpass    = 7
+	maxPhpass    = 20 // the largest logarithm that is accepted
 )
 
 // parsePhpass parses a portable hash of phpass. ok is false for any other form, and for one that would cost too much
@@ -22,7 +22,7 @@ func parsePhpass(stored string) (f foreign, ok bool) {
 		return f, false
 	}
 	rounds := strings.IndexByte(phpassDigits, stored[3])
-	if rounds < phpassLeast || rounds > phpassMost {
+	if rounds < minPhpass || rounds > maxPhpass {
 		return f, false
 	}
 	if f.sum, ok = decodePhpass(stored[12:]); !ok {

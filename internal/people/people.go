@@ -137,13 +137,13 @@ func (h *Holder[ID]) admits(p *oidclogin.Person, email string) error {
 	return h.Closed
 }
 
-// subjectMost is the maximum length of a subject (OpenID Connect Core 1.0, section 2).
-const subjectMost = 255
+// maxSubject is the maximum length of a subject (OpenID Connect Core 1.0, section 2).
+const maxSubject = 255
 
 // Identifies reports whether an issuer and a subject identify one person. A subject that a database cannot store, or in
 // which a decoder has replaced invalid bytes, could be equal to that of another person.
 func Identifies(issuer, subject string) bool {
-	return issuer != "" && subject != "" && len(subject) <= subjectMost && utf8.ValidString(subject) &&
+	return issuer != "" && subject != "" && len(subject) <= maxSubject && utf8.ValidString(subject) &&
 		!strings.ContainsFunc(subject, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) })
 }
 

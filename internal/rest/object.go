@@ -19,8 +19,8 @@ import (
 // Faults lists what is wrong with a request, to be reported together.
 type Faults []apierror.Detail
 
-// mostFaults limits how many unknown properties are reported.
-const mostFaults = 20
+// maxFaults limits how many unknown properties are reported.
+const maxFaults = 20
 
 // Note adds a fault of a field.
 func (f *Faults) Note(field, reason, message string) {
@@ -241,7 +241,7 @@ func (b *Object) Err() error {
 	for _, name := range slices.Sorted(maps.Keys(b.members)) {
 		name = Quote(name)
 		b.faults.Note(name, "unknown", "there is no property "+name+" here")
-		if len(b.faults) >= mostFaults {
+		if len(b.faults) >= maxFaults {
 			break
 		}
 	}

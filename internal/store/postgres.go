@@ -92,7 +92,7 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 		maxIdle:  cmp.Or(o.MaxIdleTime, connMaxIdle),
 		maxLife:  cmp.Or(o.MaxLifetime, connMaxLife),
 		slots:    semaphore.NewWeighted(int64(o.MaxConns)),
-		turns:    newTurns(max(turnsLeast, o.MaxConns/5)),
+		turns:    newTurns(max(minTurns, o.MaxConns/5)),
 		patience: writePatience,
 		logger:   logger,
 	}, logger), nil

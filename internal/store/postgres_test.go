@@ -455,7 +455,7 @@ func TestPostgresInTurn(t *testing.T) {
 	if n := number(t, db, "SELECT n FROM counters"); n != writers+1 {
 		t.Errorf("counted are %d, want %d", n, writers+1)
 	}
-	if turns.free != turnsLeast || len(turns.running) != 0 {
+	if turns.free != minTurns || len(turns.running) != 0 {
 		t.Errorf("left are: %d free, %v", turns.free, turns.running)
 	}
 }

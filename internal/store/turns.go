@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// turnsLeast is the minimum for the number of turns that run at once.
-	turnsLeast = 3
+	// minTurns is the minimum for the number of turns that run at once.
+	minTurns = 3
 	// turnBrief is how long a turn counts against that number.
 	turnBrief = 100 * time.Millisecond
 )

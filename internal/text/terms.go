@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// termMost limits a term, in characters. The rest of a longer word is not searched for.
-const termMost = 100
+// maxTerm limits a term, in characters. The rest of a longer word is not searched for.
+const maxTerm = 100
 
 // Term is a word to search for.
 type Term struct {
@@ -62,7 +62,7 @@ func unspaced(r rune) bool {
 // letters for those such as ł and ø, which Unicode does not decompose.
 func fold(word string) string {
 	if IsASCII(word) {
-		return strings.ToLower(word[:min(len(word), termMost)])
+		return strings.ToLower(word[:min(len(word), maxTerm)])
 	}
 	var b strings.Builder
 	plain, n := false, 0
@@ -70,7 +70,7 @@ func fold(word string) string {
 		if plain && r >= 0x300 && r < 0x370 {
 			continue
 		}
-		if n++; n > termMost {
+		if n++; n > maxTerm {
 			break
 		}
 		plain = r < 0x80

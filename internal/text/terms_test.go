@@ -8,7 +8,7 @@ import (
 
 func TestTerms(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("é", termMost)
+	long := strings.Repeat("é", maxTerm)
 	for in, want := range map[string]string{
 		"":                                "",
 		" , ":                             "",
@@ -26,8 +26,8 @@ func TestTerms(t *testing.T) {
 		"þing ħaġa ŋ ǿ Ǽ ı":               "thing haga n o ae i",
 		"हिन्दी":                          "हिन्दी",
 		"\u0301a":                         "\u0301a",
-		long + "é":                        strings.Repeat("e", termMost),
-		strings.Repeat("A", 2*termMost):   strings.Repeat("a", termMost),
+		long + "é":                        strings.Repeat("e", maxTerm),
+		strings.Repeat("A", 2*maxTerm):    strings.Repeat("a", maxTerm),
 	} {
 		var b strings.Builder
 		for i, term := range Terms(in) {

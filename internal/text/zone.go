@@ -19,8 +19,8 @@ var Zones = sync.OnceValue(func() []string { return strings.Fields(zoneNames) })
 // ErrZone means that no time zone has a name.
 var ErrZone = errors.New("this is not the name of a time zone such as Europe/Vienna")
 
-// zoneMost is the limit for the name of a time zone, in bytes.
-const zoneMost = 64
+// maxZone is the limit for the name of a time zone, in bytes.
+const maxZone = 64
 
 // zones caches loaded time zones by name. There cannot be more than zone files, each under one name.
 var zones sync.Map
@@ -44,6 +44,6 @@ func Zone(name string) (*time.Location, error) {
 // isZone excludes names that the library accepts besides: the server's own zone, which means nothing to the reader,
 // other spellings of a path, and the duplicates of the zones without and with leap seconds.
 func isZone(name string) bool {
-	return len(name) <= zoneMost && fs.ValidPath(name) && name != "." && name != "Local" && name != "localtime" &&
+	return len(name) <= maxZone && fs.ValidPath(name) && name != "." && name != "Local" && name != "localtime" &&
 		!strings.HasPrefix(name, "posix/") && !strings.HasPrefix(name, "right/")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/confusable"
 )
 
-// marksMost is how many marks a letter may have. More would reach into other lines.
-const marksMost = 4
+// maxMarks is how many marks a letter may have. More would reach into other lines.
+const maxMarks = 4
 
 // Error is the reason why a name is refused.
 type Error struct {
@@ -59,15 +59,15 @@ func invisible(r rune) bool {
 
 // manyMarks reports whether a name has a mark without a letter, an enclosing mark, or too many marks on a letter.
 func manyMarks(name string) bool {
-	marks := marksMost // at the beginning no mark is allowed
+	marks := maxMarks // at the beginning no mark is allowed
 	for _, r := range name {
 		if !unicode.IsMark(r) {
 			if marks = 0; r == ' ' {
-				marks = marksMost
+				marks = maxMarks
 			}
 			continue
 		}
-		if marks++; marks > marksMost || unicode.Is(unicode.Me, r) {
+		if marks++; marks > maxMarks || unicode.Is(unicode.Me, r) {
 			return true
 		}
 	}

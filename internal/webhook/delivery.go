@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// attemptsMost is how often a delivery is attempted.
-	attemptsMost = 6
+	// maxAttempts is how often a delivery is attempted.
+	maxAttempts = 6
 	// lease is how long a node has a delivery for itself, which is longer than an attempt can take.
 	lease = 30 * time.Second
-	// answerMost limits the stored result of an attempt, in characters.
-	answerMost = 200
+	// maxAnswer limits the stored result of an attempt, in characters.
+	maxAnswer = 200
 )
 
 // outgoing is a delivery that this node has claimed. When the lease ends another node may claim it.
@@ -89,7 +89,7 @@ func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 // settle records the result of an attempt: the status of the answer or, if status is 0, why there is none. A 410
 // disables the webhook.
 func (h *Hooks) settle(ctx context.Context, o *outgoing, status int, why string) error {
-	answer := text.Short(why, answerMost)
+	answer := text.Short(why, maxAnswer)
 	if status != 0 {
 		answer = strconv.Itoa(status) + " " + http.StatusText(status)
 	}
@@ -97,7 +97,7 @@ func (h *Hooks) settle(ctx context.Context, o *outgoing, status int, why string)
 	switch {
 	case status >= 200 && status <= 299:
 		state, next = "delivered", sql.NullInt64{}
-	case status == http.StatusGone, o.attempts >= attemptsMost:
+	case status == http.StatusGone, o.attempts >= maxAttempts:
 		state, next = "failed", sql.NullInt64{}
 	}
 	return h.DB.Write(ctx, func(c store.Conn) error {

@@ -20,8 +20,8 @@ const (
 
 // Limits for the bytes of a secret according to Standard Webhooks.
 const (
-	standardSecretLeast = 24
-	standardSecretMost  = 64
+	minStandardSecret = 24
+	maxStandardSecret = 64
 )
 
 // ParseStandardSecret parses a secret of Standard Webhooks: whsec_ and 24 to 64 bytes in base64.
@@ -34,7 +34,7 @@ func ParseStandardSecret(text string) ([]byte, error) {
 	if err != nil {
 		return nil, errors.New("behind " + secretPrefix + " a secret is in base64")
 	}
-	if len(secret) < standardSecretLeast || len(secret) > standardSecretMost {
+	if len(secret) < minStandardSecret || len(secret) > maxStandardSecret {
 		return nil, errors.New("a secret has 24 to 64 bytes")
 	}
 	return secret, nil

@@ -26,8 +26,8 @@ func Schema(prefix string) store.Schema { return store.Prefixed(migrations, "web
 // Topic is the topic of test deliveries.
 const Topic = "webhook.test"
 
-// addressMost is the limit for the URL of a webhook, in bytes.
-const addressMost = 2000
+// maxAddress is the limit for the URL of a webhook, in bytes.
+const maxAddress = 2000
 
 var (
 	// ErrMany refuses another webhook because there are Options.Most.
@@ -115,7 +115,7 @@ func (h *Hooks) Check(address string, topics []string) (string, []string, error)
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil ||
-		u.Fragment != "" || len(address) > addressMost || !text.IsLine(address) {
+		u.Fragment != "" || len(address) > maxAddress || !text.IsLine(address) {
 		return "", nil, &Error{
 			"url", "form",
 			"the address must be a URL such as https://example.com/hook, without a user and a fragment",

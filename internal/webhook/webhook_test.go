@@ -295,7 +295,7 @@ func TestDelivered(t *testing.T) {
 			return s.last(id).State
 		}
 		s.test(id)
-		for attempt := int64(1); attempt <= attemptsMost; attempt++ {
+		for attempt := int64(1); attempt <= maxAttempts; attempt++ {
 			o := claim()
 			if o == nil {
 				t.Fatalf("attempt %d is not due", attempt)

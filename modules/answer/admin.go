@@ -99,8 +99,8 @@ func tell(w http.ResponseWriter, status int, answer any) error {
 	return nil
 }
 
-// mostTraces is the default and the largest number of answers in a list.
-const mostTraces = 100
+// maxTraces is the default and the largest number of answers in a list.
+const maxTraces = 100
 
 // page reports whether the client accepts HTML. It sets the Vary header.
 func page(w http.ResponseWriter, r *http.Request) bool {
@@ -117,9 +117,9 @@ func traces(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	most := mostTraces
+	most := maxTraces
 	if text := r.URL.Query().Get("most"); text != "" {
-		if most, err = strconv.Atoi(text); err != nil || most < 1 || most > mostTraces {
+		if most, err = strconv.Atoi(text); err != nil || most < 1 || most > maxTraces {
 			return refuse(http.StatusBadRequest, "most is a whole number from 1 to 100")
 		}
 	}

@@ -29,8 +29,8 @@ const (
 	// files, in bytes.
 	maxUpload     = 1 << 30
 	maxIngestBody = 64 << 10
-	mostPaths     = 100
-	mostWorkers   = 8
+	maxPaths      = 100
+	maxWorkers    = 8
 	// progressInterval is the shortest time between two progress reports of an ingest.
 	progressInterval = 200 * time.Millisecond
 )
@@ -221,9 +221,9 @@ func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(),
 			return what, end, refuse(http.StatusBadRequest,
 				"the body must be an object with paths, and perhaps issuer and workers: "+err.Error())
 		}
-		if n := len(what.Paths); n == 0 || n > mostPaths || what.Workers < 0 || what.Workers > mostWorkers {
+		if n := len(what.Paths); n == 0 || n > maxPaths || what.Workers < 0 || what.Workers > maxWorkers {
 			return what, end, refuse(http.StatusBadRequest, fmt.Sprintf("paths are from 1 to %d, workers at most %d",
-				mostPaths, mostWorkers))
+				maxPaths, maxWorkers))
 		}
 		return what, end, nil
 	case "application/jsonl", "application/x-ndjson":

@@ -65,7 +65,7 @@ the others, and exits with status 1.
 		var urls []string
 		if report {
 			from.Document = func(t corpus.Taken) {
-				if t.Err == nil && t.Outcome != corpus.Skipped && len(urls) < mostReported {
+				if t.Err == nil && t.Outcome != corpus.Skipped && len(urls) < maxReported {
 					urls = append(urls, t.URL)
 				}
 			}

@@ -165,8 +165,8 @@ three eighths of the issuers are held back. Answers are extracted unless --model
 	return cmd
 }
 
-// mostSet bounds a file of questions, in bytes.
-const mostSet = 64 << 20
+// maxSet bounds a file of questions, in bytes.
+const maxSet = 64 << 20
 
 func readQuestions(files []string) (all []eval.Question, err error) {
 	for _, name := range files {
@@ -174,7 +174,7 @@ func readQuestions(files []string) (all []eval.Question, err error) {
 		if err != nil {
 			return nil, err
 		}
-		list, err := eval.Read(io.LimitReader(f, mostSet))
+		list, err := eval.Read(io.LimitReader(f, maxSet))
 		_ = f.Close() // it has been read
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

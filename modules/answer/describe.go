@@ -139,8 +139,8 @@ func (d *described) rows(w io.Writer) {
 	line("not read", d.unread())
 }
 
-// mostReported bounds the documents of an ingest that are reported on.
-const mostReported = 10_000
+// maxReported bounds the documents of an ingest that are reported on.
+const maxReported = 10_000
 
 // report describes the documents of an ingest, except those that others have replaced meanwhile.
 func (s *session) report(urls []string, total *ingested) error {

@@ -40,15 +40,15 @@ type inside struct {
 	key string // empty if the user is named
 }
 
-// leastPatience is the shortest time that a model gets for an answer. It gets half of the time that is left, so that
+// minPatience is the shortest time that a model gets for an answer. It gets half of the time that is left, so that
 // another one can be tried.
-const leastPatience = 5 * time.Second
+const minPatience = 5 * time.Second
 
 // asking returns the handler for one request.
 func (i *inside) asking(ctx context.Context) (*Handler, error) {
 	h := *i.Handler
 	if end, ok := ctx.Deadline(); ok {
-		patience := max(time.Until(end)/2, leastPatience)
+		patience := max(time.Until(end)/2, minPatience)
 		h.options.Answer = catalog.PerTier{Low: patience, Medium: patience, High: patience}
 	}
 	if i.key == "" {
@@ -69,8 +69,8 @@ type apart struct{ context.Context } //nolint:containedctx // it is a context
 // Value returns nil for every key.
 func (apart) Value(any) any { return nil }
 
-// mostInside is the maximum size of an answer in bytes. Answers are held in memory.
-const mostInside = 16 << 20
+// maxInside is the maximum size of an answer in bytes. Answers are held in memory.
+const maxInside = 16 << 20
 
 // RoundTrip implements http.RoundTripper. A refusal becomes a response with a status and a message, as it would be over
 // HTTP.
@@ -113,8 +113,8 @@ func (w *answerWriter) Header() http.Header { return w.header }
 func (w *answerWriter) WriteHeader(status int) { w.status = status }
 
 func (w *answerWriter) Write(text []byte) (int, error) {
-	if w.body.Len()+len(text) > mostInside {
-		return 0, fmt.Errorf("the answer is longer than %d bytes", mostInside)
+	if w.body.Len()+len(text) > maxInside {
+		return 0, fmt.Errorf("the answer is longer than %d bytes", maxInside)
 	}
 	return w.body.Write(text)
 }

@@ -29,8 +29,8 @@ func TestTranslateSilence(t *testing.T) {
 		"responses":           {"translate responses", "/v1/responses", `{"model":"m","input":"Hi","stream":true}`, []time.Duration{13 * time.Second}, comment, 1},
 		"no silence":          {"translate messages", "/v1/messages", hello + `,"stream":true}`, []time.Duration{9 * time.Second, 9 * time.Second, 9 * time.Second}, ping, 1},
 		"twice":               {"translate messages", "/v1/messages", hello + `,"stream":true}`, []time.Duration{25 * time.Second, 11 * time.Second}, ping, 4},
-		"very long":           {"translate messages", "/v1/messages", hello + `,"stream":true}`, []time.Duration{time.Hour}, ping, 1 + mostKeepAlives},
-		"long, then a word":   {"translate messages", "/v1/messages", hello + `,"stream":true}`, []time.Duration{time.Hour, 11 * time.Second}, ping, 1 + mostKeepAlives + 1},
+		"very long":           {"translate messages", "/v1/messages", hello + `,"stream":true}`, []time.Duration{time.Hour}, ping, 1 + maxKeepAlives},
+		"long, then a word":   {"translate messages", "/v1/messages", hello + `,"stream":true}`, []time.Duration{time.Hour, 11 * time.Second}, ping, 1 + maxKeepAlives + 1},
 		"before the stream":   {"translate messages", "/v1/messages", hello + `,"stream":true}`, nil, ping, 0},
 		"an answer that ends": {"translate messages", "/v1/messages", hello + `}`, nil, ping, 0},
 	} {

@@ -28,11 +28,11 @@ const (
 	maxError = 64 << 10
 )
 
-// Keep-alives of a stream (specification 2.7). After mostKeepAlives in a row no more are sent, so that the client's own
+// Keep-alives of a stream (specification 2.7). After maxKeepAlives in a row no more are sent, so that the client's own
 // timeout can end the stream of a server that has gone silent.
 const (
 	keepAliveEvery = 10 * time.Second
-	mostKeepAlives = 30 // in a row
+	maxKeepAlives  = 30 // in a row
 )
 
 // The modes of a writer, which say how an answer is handled.
@@ -248,7 +248,7 @@ func streamHeader(header http.Header, facts *hub.Facts) {
 func (w *writer) onSilence() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.done || w.silent >= mostKeepAlives {
+	if w.done || w.silent >= maxKeepAlives {
 		return
 	}
 	w.silent++

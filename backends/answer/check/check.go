@@ -32,7 +32,7 @@ import (
 // Bounds of an answer.
 const (
 	MostLetters = 6000
-	leastWords  = 0.5 // the share of a sentence's words that must be in its passages
+	minWords    = 0.5 // the share of a sentence's words that must be in its passages
 )
 
 // Material is what a draft stands on.
@@ -225,7 +225,7 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 			}
 		}
 	}
-	return all == 0 || float64(got) >= leastWords*float64(all)
+	return all == 0 || float64(got) >= minWords*float64(all)
 }
 
 // nameless returns a text without the names of issuers.

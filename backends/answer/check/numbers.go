@@ -33,7 +33,7 @@ func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
 		}
 	}
 	for _, m := range figures.Spelled(text) {
-		if m.Value <= mostSmall && m.Unit == kernel.NoUnit || c.hasFigure(s, m) {
+		if m.Value <= maxSmall && m.Unit == kernel.NoUnit || c.hasFigure(s, m) {
 			continue
 		}
 		return m.Text, false
@@ -46,8 +46,8 @@ func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
 	return "", true
 }
 
-// mostSmall is the largest spelled-out number that is treated as a word: "two segments".
-const mostSmall = 10
+// maxSmall is the largest spelled-out number that is treated as a word: "two segments".
+const maxSmall = 10
 
 // ordinary matches names with digits that may be used about every report.
 var ordinary = regexp.MustCompile(`(?i)^(?:[QH][1-4]|\d{0,3}(?:1st|2nd|3rd|\dth)|(?:10|20|8|6)-[KQF])$`)
@@ -62,7 +62,7 @@ func names(text string) (list []string) {
 	part := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '-' || r == '.' || r == ',' || r == '/'
 	}
-	for at := 0; at < len(text) && len(list) < mostNames; {
+	for at := 0; at < len(text) && len(list) < maxNames; {
 		start := at + strings.IndexFunc(text[at:], part)
 		if start < at {
 			break
@@ -81,8 +81,8 @@ func names(text string) (list []string) {
 	return list
 }
 
-// mostNames bounds the names of a sentence.
-const mostNames = 200
+// maxNames bounds the names of a sentence.
+const maxNames = 200
 
 // says reports whether a name occurs in a marked passage or in the question.
 func (c *Checker) says(marks []int, name string) bool {

@@ -64,8 +64,8 @@ var (
 // running matches a line that stands at the top of every page and is no heading of what follows.
 var running = regexp.MustCompile(`(?i)^(?:table of contents|contents|index(?: to (?:consolidated )?financial statements)?|back to top|page \d+.*)$`)
 
-// mostHeading is the largest length of a heading in bytes.
-const mostHeading = 120
+// maxHeading is the largest length of a heading in bytes.
+const maxHeading = 120
 
 // heading returns the level of a heading, or 0 if the line is none. A line without Markdown marks is a
 // heading if it is short, begins with a capital letter and does not end as a sentence does.
@@ -80,7 +80,7 @@ func heading(line string) int {
 	if running.MatchString(line) {
 		return 0
 	}
-	if line == "" || len(line) > mostHeading || strings.ContainsAny(line[len(line)-1:], ".,;:") ||
+	if line == "" || len(line) > maxHeading || strings.ContainsAny(line[len(line)-1:], ".,;:") ||
 		strings.HasPrefix(line, "|") {
 		return 0
 	}
@@ -121,10 +121,10 @@ func (s sections) enter(level int, line string) sections {
 	return s
 }
 
-// mostSection bounds the length of a chunk's section, in bytes.
-const mostSection = 400
+// maxSection bounds the length of a chunk's section, in bytes.
+const maxSection = 400
 
-// String returns the headings, joined with " > " and cut after mostSection bytes.
+// String returns the headings, joined with " > " and cut after maxSection bytes.
 func (s sections) String() string {
 	var b strings.Builder
 	for _, line := range s {
@@ -136,7 +136,7 @@ func (s sections) String() string {
 		}
 		b.WriteString(line)
 	}
-	return cut(b.String(), mostSection)
+	return cut(b.String(), maxSection)
 }
 
 // cut returns the first bytes of s, at most limit, without dividing a character.

@@ -123,15 +123,15 @@ func (c *chunker) flush(overlap bool) {
 	}
 }
 
-// mostHeaders bounds the length of the names of a chunk's tables, in bytes.
-const mostHeaders = 8 << 10
+// maxHeaders bounds the length of the names of a chunk's tables, in bytes.
+const maxHeaders = 8 << 10
 
 // names returns the captions, column headers and row labels of tables, one a line and without repetitions.
 func names(all []*tables.Table) string {
 	var b strings.Builder
 	seen := make(map[string]bool)
 	add := func(name string) {
-		if name == "" || seen[name] || b.Len() > mostHeaders {
+		if name == "" || seen[name] || b.Len() > maxHeaders {
 			return
 		}
 		seen[name] = true
@@ -141,7 +141,7 @@ func names(all []*tables.Table) string {
 		b.WriteString(name)
 	}
 	for _, t := range all {
-		add(cut(t.Caption, mostSection))
+		add(cut(t.Caption, maxSection))
 		add(t.Corner)
 		for _, column := range t.Columns {
 			add(column.Header)
@@ -151,7 +151,7 @@ func names(all []*tables.Table) string {
 			add(row.Label)
 		}
 	}
-	return cut(b.String(), mostHeaders)
+	return cut(b.String(), maxHeaders)
 }
 
 // divideTable splits a table into tables of at most tableFull tokens. Each has the caption and the header

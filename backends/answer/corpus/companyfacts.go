@@ -69,7 +69,7 @@ type factKey struct {
 // source converts the facts to a document, with the fields of base that the file does not give. Of the facts of
 // each known metric and period it keeps one in Source.Facts, the first by chosen.before. Source.Pages are tables
 // of them by year, one for each part of a report, so that passages with them can be found and cited. It returns
-// an error if the company is missing, if no metric is known, or if there are more than mostFacts.
+// an error if the company is missing, if no metric is known, or if there are more than maxFacts.
 func (c *companyFacts) source(base Source) (Source, error) {
 	s := base
 	cik, err := scalar(c.CIK)
@@ -108,8 +108,8 @@ func (c *companyFacts) source(base Source) (Source, error) {
 	if len(best) == 0 {
 		return s, refuse("none of the facts is of a metric that is known")
 	}
-	if len(best) > mostFacts {
-		return s, refuse("more than %d facts", mostFacts)
+	if len(best) > maxFacts {
+		return s, refuse("more than %d facts", maxFacts)
 	}
 	facts := slices.SortedFunc(maps.Values(best), func(a, b chosen) int {
 		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)),

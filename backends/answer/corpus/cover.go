@@ -88,7 +88,7 @@ func (s *Source) fromCover() {
 	}
 	if s.Issuer.Name == "" {
 		s.Issuer.Name = c.name
-	} else if metrics.Key(c.name) != metrics.Key(s.Issuer.Name) && len(s.Issuer.Aliases) < mostAliases {
+	} else if metrics.Key(c.name) != metrics.Key(s.Issuer.Name) && len(s.Issuer.Aliases) < maxAliases {
 		s.Issuer.Aliases = append(slices.Clip(s.Issuer.Aliases), c.name)
 	}
 	s.Issuer.Ticker, s.Form = cmp.Or(s.Issuer.Ticker, c.ticker), cmp.Or(s.Form, c.form)

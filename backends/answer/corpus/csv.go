@@ -20,8 +20,8 @@ import (
 
 // Bounds of a CSV table.
 const (
-	mostCSVRows = 200_000
-	rowsOfPage  = 200 // the rows of one page, for a table that does not hold prices
+	maxCSVRows = 200_000
+	rowsOfPage = 200 // the rows of one page, for a table that does not hold prices
 )
 
 // readCSV reads a table. A table with the columns date and close holds prices: of the issuer that the file
@@ -46,8 +46,8 @@ func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 		if err != nil {
 			return out(base, refuse("the CSV cannot be read: %v", err))
 		}
-		if rows = append(rows, row); len(rows) > mostCSVRows || len(row) > mostCells {
-			return out(base, refuse("more than %d rows, or %d columns", mostCSVRows, mostCells))
+		if rows = append(rows, row); len(rows) > maxCSVRows || len(row) > maxCells {
+			return out(base, refuse("more than %d rows, or %d columns", maxCSVRows, maxCells))
 		}
 		if len(rows)%1000 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -257,7 +257,7 @@ func pricePages(prices []Price) (pages []Page) {
 	rows := make([][]string, 0, daysOfQuarter)
 	quarter := ""
 	flush := func() {
-		if len(rows) > 1 && len(pages) < mostPages {
+		if len(rows) > 1 && len(pages) < maxPages {
 			pages = append(pages, Page{len(pages) + 1, "## Share prices, " + quarter + "\n\n" + tables.Markdown(rows)})
 		}
 	}

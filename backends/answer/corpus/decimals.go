@@ -150,7 +150,7 @@ var listing = regexp.MustCompile(`(?i)^\W*(?:(?:foot)?notes?|ref(?:erence)?s?|pa
 // inEnglish).
 func readDecimals(rows [][]string, from int, separator rune) {
 	var file written
-	columns := make([]written, mostCells)
+	columns := make([]written, maxCells)
 	each := func(do func(at int, cell *string)) {
 		for _, row := range rows[1:] {
 			for at := from; at < len(row); at++ {
@@ -164,7 +164,7 @@ func readDecimals(rows [][]string, from int, separator rune) {
 		file.see(*cell)
 		columns[at].see(*cell)
 	})
-	roles := make([][2]role, mostCells)
+	roles := make([][2]role, maxCells)
 	for at := range columns {
 		for mark := range roles[at] {
 			roles[at][mark] = cmp.Or(columns[at].of(mark), among(mark, file.of(mark), separator))

@@ -24,13 +24,13 @@ type Embedder interface {
 
 const (
 	embeddedAtOnce = 32
-	mostDimensions = 4096
+	maxDimensions  = 4096
 	// embedPatience is how long a request for vectors may take.
 	embedPatience = 2 * time.Minute
-	// mostRefused is how many single texts in a row may be refused. After that the texts are not to blame.
-	mostRefused = 8
-	// leastEmbedded is the length in bytes to which a refused text is shortened at most.
-	leastEmbedded = 200
+	// maxRefused is how many single texts in a row may be refused. After that the texts are not to blame.
+	maxRefused = 8
+	// minEmbedded is the length in bytes to which a refused text is shortened at most.
+	minEmbedded = 200
 )
 
 // unembedded is a chunk without a vector.
@@ -63,7 +63,7 @@ func (c *Corpus) Embed(
 			limit = len(list) / 2
 			continue
 		case errors.Is(err, kernel.ErrTexts):
-			if refused++; refused == mostRefused {
+			if refused++; refused == maxRefused {
 				return made, err
 			}
 			c.Logger().Warn("a passage has no vector", zap.Int64("passage", list[0].id), zap.Error(err))
@@ -112,7 +112,7 @@ func (c *Corpus) unembedded(ctx context.Context, model string, last int64, limit
 }
 
 // vectorsOf returns the vectors of texts and the mark of the model that made them. A single text that is
-// refused is halved until it is accepted or no longer than leastEmbedded.
+// refused is halved until it is accepted or no longer than minEmbedded.
 func vectorsOf(ctx context.Context, e Embedder, list []unembedded) (vectors [][]float32, mark []byte, err error) {
 	texts := make([]string, len(list))
 	for i, t := range list {
@@ -120,7 +120,7 @@ func vectorsOf(ctx context.Context, e Embedder, list []unembedded) (vectors [][]
 	}
 	for {
 		vectors, mark, err = marked(ctx, e, texts)
-		if !errors.Is(err, kernel.ErrTexts) || len(texts) > 1 || len(texts[0]) <= leastEmbedded {
+		if !errors.Is(err, kernel.ErrTexts) || len(texts) > 1 || len(texts[0]) <= minEmbedded {
 			return vectors, mark, err
 		}
 		texts[0] = cut(texts[0], len(texts[0])/2)
@@ -138,7 +138,7 @@ func vectorsNow(ctx context.Context, e Embedder, texts []string) ([][]float32, e
 		return nil, fmt.Errorf("%d vectors for %d texts", len(vectors), len(texts))
 	}
 	for _, v := range vectors {
-		if len(v) == 0 || len(v) > mostDimensions {
+		if len(v) == 0 || len(v) > maxDimensions {
 			return nil, errors.New("a vector has no dimensions, or too many")
 		}
 	}

@@ -56,8 +56,8 @@ func originOf(sure int) Origin {
 	return FromTables
 }
 
-// mostDescribed bounds the lists of a description.
-const mostDescribed = 100
+// maxDescribed bounds the lists of a description.
+const maxDescribed = 100
 
 // Describe returns what was made of the document at a URL, which may be one of several URLs. It returns
 // ErrNotFound if there is none.
@@ -81,7 +81,7 @@ func (c *Corpus) Describe(ctx context.Context, url string) (d Description, err e
 			return notFound(err)
 		}
 		d.Copies, err = store.List(conn, func(r store.Row) (at string, err error) { return at, r.Scan(&at) },
-			"SELECT url FROM answer_copies WHERE document_id = ? ORDER BY url LIMIT ?", d.ID, mostDescribed)
+			"SELECT url FROM answer_copies WHERE document_id = ? ORDER BY url LIMIT ?", d.ID, maxDescribed)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (d *Description) countPages(conn kernel.Conn) error {
 	last := 0
 	skip := func(until int) {
 		for page := last + 1; page < until; page++ {
-			if d.EmptyPages++; len(d.Empty) < mostDescribed {
+			if d.EmptyPages++; len(d.Empty) < maxDescribed {
 				d.Empty = append(d.Empty, page)
 			}
 		}

@@ -32,17 +32,17 @@ type format struct {
 var formats = map[string]*format{
 	".jsonl":    {0, readJSONL},
 	".ndjson":   {0, readJSONL},
-	".md":       {mostText, readMarkdown},
-	".markdown": {mostText, readMarkdown},
-	".html":     {mostText, readHTML},
-	".htm":      {mostText, readHTML},
-	".xhtml":    {mostText, readHTML},
-	".txt":      {mostText, readText},
-	".csv":      {mostText, readCSV},
-	".json":     {mostText, readJSON},
-	".pdf":      {mostPDF, readPDF},
-	".xlsx":     {mostText, readWorkbook},
-	".xlsm":     {mostText, readWorkbook},
+	".md":       {maxText, readMarkdown},
+	".markdown": {maxText, readMarkdown},
+	".html":     {maxText, readHTML},
+	".htm":      {maxText, readHTML},
+	".xhtml":    {maxText, readHTML},
+	".txt":      {maxText, readText},
+	".csv":      {maxText, readCSV},
+	".json":     {maxText, readJSON},
+	".pdf":      {maxPDF, readPDF},
+	".xlsx":     {maxText, readWorkbook},
+	".xlsm":     {maxText, readWorkbook},
 }
 
 // Formats returns the extensions of the files that can be read, sorted.
@@ -54,7 +54,7 @@ func formatOf(name string) *format { return formats[strings.ToLower(filepath.Ext
 // members of a line of JSONL except text and pages.
 const metaSuffix = ".meta.json"
 
-const mostMeta = 64 << 10
+const maxMeta = 64 << 10
 
 // readFile reads a file by its extension. The default URL of a document is corpus:NAME.
 func readFile(ctx context.Context, f file, name string, base Source, out emit) error {
@@ -105,9 +105,9 @@ func meta(name string, base Source) (Source, error) {
 		return base, err
 	}
 	defer func() { _ = opened.Close() }()
-	body, err := io.ReadAll(io.LimitReader(opened, mostMeta+1))
-	if err == nil && len(body) > mostMeta {
-		err = fmt.Errorf("%s has more than %d KiB", name+metaSuffix, mostMeta>>10)
+	body, err := io.ReadAll(io.LimitReader(opened, maxMeta+1))
+	if err == nil && len(body) > maxMeta {
+		err = fmt.Errorf("%s has more than %d KiB", name+metaSuffix, maxMeta>>10)
 	}
 	if err != nil {
 		return base, err
@@ -172,8 +172,8 @@ func (r *record) source(base Source) (Source, error) {
 	if err != nil {
 		return s, refuse("fiscal is neither text nor a year")
 	}
-	if len(company.Aliases) > mostAliases {
-		return s, refuse("more than %d aliases", mostAliases)
+	if len(company.Aliases) > maxAliases {
+		return s, refuse("more than %d aliases", maxAliases)
 	}
 	set(&s.Title, r.Title)
 	set(&s.URL, r.URL)
@@ -205,7 +205,7 @@ func (r *record) source(base Source) (Source, error) {
 	return s, nil
 }
 
-const mostAliases = 50
+const maxAliases = 50
 
 func parseTime(value string) (time.Time, error) {
 	if day, ok := kernel.ParseDay(value); ok {

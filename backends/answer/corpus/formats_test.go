@@ -240,7 +240,7 @@ func TestMeta(t *testing.T) {
 	if got.URL != "https://a.example/1" || got.Kind != kernel.News || got.Title != "a" || got.period() != kernel.FiscalYear(2019) {
 		t.Errorf("%+v", got)
 	}
-	if err := readFile(t.Context(), file{path: name, size: mostText + 1}, "a.txt", Source{}, nil); !errors.As(err, new(*RefusedError)) {
+	if err := readFile(t.Context(), file{path: name, size: maxText + 1}, "a.txt", Source{}, nil); !errors.As(err, new(*RefusedError)) {
 		t.Error(err)
 	}
 }

@@ -15,10 +15,10 @@ import (
 
 // Bounds of an HTML document, besides its size.
 const (
-	mostDepth  = 400   // nested elements; deeper ones are left out
-	mostCells  = 200   // in a row, with the columns that cells span
-	mostRows   = 5_000 // in a table
-	mostPieces = 2_000_000
+	maxDepth  = 400   // nested elements; deeper ones are left out
+	maxCells  = 200   // in a row, with the columns that cells span
+	maxRows   = 5_000 // in a table
+	maxPieces = 2_000_000
 )
 
 // readHTML reads an HTML document: its headings, paragraphs and tables. It takes the title, the canonical
@@ -90,7 +90,7 @@ func hidden(n *html.Node) bool {
 }
 
 func (d *htmlReader) walk(n *html.Node, depth int) {
-	if d.pieces++; depth > mostDepth || d.pieces > mostPieces {
+	if d.pieces++; depth > maxDepth || d.pieces > maxPieces {
 		return
 	}
 	switch n.Type {
@@ -166,7 +166,7 @@ func isBlock(n *html.Node) bool {
 
 // head reads the metadata of the document from its head.
 func (d *htmlReader) head(n *html.Node, depth int) {
-	if depth > mostDepth {
+	if depth > maxDepth {
 		return
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -194,7 +194,7 @@ func textOf(n *html.Node, depth int) string {
 	var b strings.Builder
 	var walk func(n *html.Node, depth int)
 	walk = func(n *html.Node, depth int) {
-		if depth > mostDepth || n.DataAtom == atom.Script || n.DataAtom == atom.Style || hidden(n) {
+		if depth > maxDepth || n.DataAtom == atom.Script || n.DataAtom == atom.Style || hidden(n) {
 			return
 		}
 		switch {
@@ -250,14 +250,14 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 	var collect func(n *html.Node, depth int)
 	nested := false
 	collect = func(n *html.Node, depth int) {
-		if depth > mostDepth {
+		if depth > maxDepth {
 			return
 		}
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			switch {
 			case c.Type == html.ElementNode && hidden(c):
 			case c.DataAtom == atom.Tr:
-				if len(rows) < mostRows {
+				if len(rows) < maxRows {
 					var row []string
 					var holds bool
 					row, taken, holds = cellsOf(c, depth, taken)
@@ -296,17 +296,17 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 // columns that cells from above cover are empty. taken is the number of further rows that each column is
 // covered for; below is the same for the next row. holds reports whether a cell contains a table.
 func cellsOf(tr *html.Node, depth int, taken []int) (cells []string, below []int, holds bool) {
-	for c := tr.FirstChild; c != nil && len(cells) < mostCells; c = c.NextSibling {
+	for c := tr.FirstChild; c != nil && len(cells) < maxCells; c = c.NextSibling {
 		if c.DataAtom != atom.Td && c.DataAtom != atom.Th || hidden(c) {
 			continue
 		}
-		for len(cells) < min(len(taken), mostCells) && taken[len(cells)] > 0 {
+		for len(cells) < min(len(taken), maxCells) && taken[len(cells)] > 0 {
 			cells = append(cells, "")
 		}
 		holds = holds || hasTable(c, depth)
-		from, down := len(cells), span(c, "rowspan", mostRows)
+		from, down := len(cells), span(c, "rowspan", maxRows)
 		cells = append(cells, collapse(textOf(c, depth)))
-		for range min(span(c, "colspan", mostCells), mostCells-len(cells)+1) - 1 {
+		for range min(span(c, "colspan", maxCells), maxCells-len(cells)+1) - 1 {
 			cells = append(cells, "")
 		}
 		if down > 1 {
@@ -332,7 +332,7 @@ func span(cell *html.Node, key string, limit int) int {
 }
 
 func hasTable(n *html.Node, depth int) bool {
-	if depth > mostDepth {
+	if depth > maxDepth {
 		return false
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {

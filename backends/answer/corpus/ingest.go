@@ -61,7 +61,7 @@ type Report struct {
 }
 
 const (
-	mostProblems = 100
+	maxProblems = 100
 	// A transaction takes no more than that, unless a single document has more.
 	documentsAtOnce = 64
 	chunksAtOnce    = 2000
@@ -175,8 +175,8 @@ type file struct {
 	modified time.Time
 }
 
-// mostFiles bounds the files of one ingest.
-const mostFiles = 1_000_000
+// maxFiles bounds the files of one ingest.
+const maxFiles = 1_000_000
 
 // list returns the files of known formats in a path, in lexical order, and their total size. Hidden files and
 // folders, and the files that describe others, are left out.
@@ -202,8 +202,8 @@ func list(path string) (files []file, bytes int64, err error) {
 			return nil
 		case !entry.Type().IsRegular() || formatOf(name) == nil || strings.HasSuffix(name, metaSuffix):
 			return nil
-		case len(files) == mostFiles:
-			return fmt.Errorf("%s has more than %d files", path, mostFiles)
+		case len(files) == maxFiles:
+			return fmt.Errorf("%s has more than %d files", path, maxFiles)
 		}
 		info, err := entry.Info()
 		if err != nil {
@@ -295,7 +295,7 @@ func (in *ingest) problem(one found, err error) {
 	defer in.mu.Unlock()
 	in.report.Refused++
 	in.took(Taken{File: one.name, URL: one.source.URL, Err: err})
-	if len(in.report.Problems) < mostProblems {
+	if len(in.report.Problems) < maxProblems {
 		name := one.name
 		if one.source.URL != "" {
 			name += " " + one.source.URL

@@ -49,7 +49,7 @@ func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 		return 0, err
 	}
 	for _, alias := range append([]string{company.Name}, company.Aliases...) {
-		if k := metrics.Key(alias); k != "" && len(alias) <= mostTitle {
+		if k := metrics.Key(alias); k != "" && len(alias) <= maxTitle {
 			if err := c.Later("INSERT INTO answer_aliases (alias_key, issuer_id, alias) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 				k, id, alias); err != nil {
 				return 0, err
@@ -59,8 +59,8 @@ func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 	return id, nil
 }
 
-// mostIssuers bounds the issuers whose names are known.
-const mostIssuers = 200_000
+// maxIssuers bounds the issuers whose names are known.
+const maxIssuers = 200_000
 
 // Issuers returns all issuers by id, and the directory that finds them in a text. Both are cached until the
 // corpus changes. Callers must not change them.
@@ -79,7 +79,7 @@ func (c *Corpus) Issuers(ctx context.Context) (map[int64]kernel.Issuer, *metrics
 	var names []metrics.Named
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		err := conn.All("SELECT id, name, ticker, exchange, cik FROM answer_issuers ORDER BY id LIMIT ?",
-			[]any{mostIssuers}, func(r store.Row) error {
+			[]any{maxIssuers}, func(r store.Row) error {
 				var i kernel.Issuer
 				err := r.Scan(&i.ID, &i.Name, &i.Ticker, &i.Exchange, &i.CIK)
 				issuers[i.ID] = i
@@ -93,7 +93,7 @@ func (c *Corpus) Issuers(ctx context.Context) (map[int64]kernel.Issuer, *metrics
 			return err
 		}
 		return conn.All("SELECT issuer_id, alias FROM answer_aliases ORDER BY issuer_id, alias_key LIMIT ?",
-			[]any{4 * mostIssuers}, func(r store.Row) error {
+			[]any{4 * maxIssuers}, func(r store.Row) error {
 				var n metrics.Named
 				err := r.Scan(&n.Issuer, &n.Name)
 				names = append(names, n)

@@ -19,9 +19,9 @@ import (
 
 // Bounds of the tags of a document.
 const (
-	mostTags     = 100_000
-	mostContexts = 50_000
-	mostScale    = 15 // the largest power of ten in a scale
+	maxTags     = 100_000
+	maxContexts = 50_000
+	maxScale    = 15 // the largest power of ten in a scale
 )
 
 // tagging holds the inline XBRL tags of a document.
@@ -52,27 +52,27 @@ func tags(root *html.Node) *tagging {
 }
 
 func (t *tagging) walk(n *html.Node, depth int) {
-	if depth > mostDepth {
+	if depth > maxDepth {
 		return
 	}
 	switch _, name, _ := strings.Cut(n.Data, ":"); {
 	case n.Type != html.ElementNode:
-	case n.Data == "ix:nonfraction" && len(t.figures) < mostTags:
+	case n.Data == "ix:nonfraction" && len(t.figures) < maxTags:
 		t.figures = append(t.figures, tag{
 			attr(n, "name"), attr(n, "contextref"), attr(n, "unitref"), attr(n, "format"), attr(n, "sign"), attr(n, "scale"),
 			collapse(textOf(n, depth)),
 		})
 	case n.Data == "ix:nonnumeric":
 		if concept, ok := strings.CutPrefix(attr(n, "name"), "dei:"); ok && t.says[concept] == "" &&
-			len(t.says) < mostContexts {
-			t.says[concept] = cut(collapse(textOf(n, depth)), mostTitle)
+			len(t.says) < maxContexts {
+			t.says[concept] = cut(collapse(textOf(n, depth)), maxTitle)
 		}
-	case name == "context" && len(t.contexts) < mostContexts:
+	case name == "context" && len(t.contexts) < maxContexts:
 		c := tagContext{}
 		c.read(n, 0)
 		t.contexts[attr(n, "id")] = c
 		return
-	case name == "unit" && len(t.units) < mostContexts:
+	case name == "unit" && len(t.units) < maxContexts:
 		t.units[attr(n, "id")] = collapse(textOf(n, depth))
 		return
 	}
@@ -82,7 +82,7 @@ func (t *tagging) walk(n *html.Node, depth int) {
 }
 
 func (c *tagContext) read(n *html.Node, depth int) {
-	for child := n.FirstChild; child != nil && depth < mostDepth; child = child.NextSibling {
+	for child := n.FirstChild; child != nil && depth < maxDepth; child = child.NextSibling {
 		_, name, _ := strings.Cut(child.Data, ":")
 		day := func() kernel.Day {
 			d, _ := kernel.ParseDay(collapse(textOf(child, 0)))
@@ -145,7 +145,7 @@ func (t *tagging) source(s Source) Source {
 		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)),
 			b.Period.Months-a.Period.Months)
 	})
-	for _, f := range facts[:min(len(facts), mostFacts)] {
+	for _, f := range facts[:min(len(facts), maxFacts)] {
 		s.Facts = append(s.Facts, f.Fact)
 	}
 	return s
@@ -161,7 +161,7 @@ func (t *tagging) fact(one *tag, report kernel.Period) (chosen, bool) {
 		return chosen{}, false
 	}
 	scale, err := strconv.Atoi(cmp.Or(one.scale, "0"))
-	if err != nil || scale < -mostScale || scale > mostScale {
+	if err != nil || scale < -maxScale || scale > maxScale {
 		return chosen{}, false
 	}
 	f := kernel.Figure{Text: one.text}

@@ -10,12 +10,12 @@ import (
 	"strconv"
 )
 
-// mostLine bounds the length of a line of JSONL, in bytes.
-const mostLine = 128 << 20
+// maxLine bounds the length of a line of JSONL, in bytes.
+const maxLine = 128 << 20
 
 // readJSONL reads one document per line: {title, url, kind, issuer, fiscal, text}, or with pages in place of
 // text, which are strings or objects {number, text}. A faulty line is reported and skipped; a line longer
-// than mostLine ends the reading.
+// than maxLine ends the reading.
 func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 	lines := bufio.NewReaderSize(r, 1<<20)
 	n := 0
@@ -42,7 +42,7 @@ func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, errLong):
-			return refuse("line %d has more than %d MiB", n, mostLine>>20)
+			return refuse("line %d has more than %d MiB", n, maxLine>>20)
 		case err != nil:
 			return err
 		}
@@ -60,7 +60,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		switch {
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return line, err
-		case len(line) > mostLine:
+		case len(line) > maxLine:
 			return nil, errLong
 		}
 	}
@@ -92,8 +92,8 @@ func (r *record) pages() ([]Page, error) {
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, refuse("pages is not an array")
 	}
-	if len(all) > mostPages {
-		return nil, refuse("more than %d pages", mostPages)
+	if len(all) > maxPages {
+		return nil, refuse("more than %d pages", maxPages)
 	}
 	pages := make([]Page, 0, len(all))
 	for i, one := range all {

@@ -31,7 +31,7 @@ func readMarkdown(_ context.Context, r io.Reader, base Source, out emit) error {
 	return out(s, nil)
 }
 
-const mostFront = 100 // lines
+const maxFront = 100 // lines
 
 // frontMatter reads the lines in front of a text, and returns the rest of the text.
 func frontMatter(text string, base Source) (Source, string, error) {
@@ -40,7 +40,7 @@ func frontMatter(text string, base Source) (Source, string, error) {
 		return base, text, nil
 	}
 	head, rest, ok := strings.Cut(rest, "\n---\n")
-	if !ok || strings.Count(head, "\n") > mostFront {
+	if !ok || strings.Count(head, "\n") > maxFront {
 		return base, text, nil
 	}
 	fields := make(map[string]any)

@@ -14,14 +14,14 @@ import (
 
 // Bounds of a PDF: the size of its file and the time that reading it may take.
 const (
-	mostPDF     = 256 << 20
+	maxPDF      = 256 << 20
 	longestPDF  = 2 * time.Minute
 	pdfProgram  = "pdftotext"
 	pdfMessages = 2 << 10
 )
 
 // readPDF reads the text layer of a PDF with Poppler's pdftotext, which has to be installed. It reads at most
-// mostPages pages and mostText bytes, for at most longestPDF. Readers written in Go are not good enough for
+// maxPages pages and maxText bytes, for at most longestPDF. Readers written in Go are not good enough for
 // the fonts and columns of reports. Scanned pages have no text layer and are refused.
 func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 	program, err := exec.LookPath(pdfProgram)
@@ -30,11 +30,11 @@ func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestPDF)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "-layout", "-enc", "UTF-8", "-eol", "unix", "-l", strconv.Itoa(mostPages), "-q", "-", "-") //nolint:gosec // a program of this name
+	cmd := exec.CommandContext(ctx, program, "-layout", "-enc", "UTF-8", "-eol", "unix", "-l", strconv.Itoa(maxPages), "-q", "-", "-") //nolint:gosec // a program of this name
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8"}
 	cmd.Stdin = r
 	cmd.WaitDelay = 5 * time.Second
-	text, messages := bounded{most: mostText, ends: true}, bounded{most: pdfMessages}
+	text, messages := bounded{most: maxText, ends: true}, bounded{most: pdfMessages}
 	cmd.Stdout, cmd.Stderr = &text, &messages
 	err = cmd.Run()
 	switch {
@@ -43,7 +43,7 @@ func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case text.over:
-		return out(base, refuse("the PDF has more than %d MiB of text", mostText>>20))
+		return out(base, refuse("the PDF has more than %d MiB of text", maxText>>20))
 	case err != nil:
 		return out(base, refuse("pdftotext: %v: %s",
 			err, cut(strings.TrimSpace(strings.ToValidUTF8(messages.String(), "")), 200)))

@@ -65,8 +65,8 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 	return p, nil
 }
 
-// mostFacts bounds the facts of a document.
-const mostFacts = 200_000
+// maxFacts bounds the facts of a document.
+const maxFacts = 200_000
 
 // takeFacts extracts the facts of a document: those of its primary statements, and from other tables those
 // that the statements do not have. Of two facts for the same metric and period the first one is kept.
@@ -104,7 +104,7 @@ func (p *prepared) takeFacts() {
 		}
 	}
 	p.facts = append(p.facts, elsewhere...)
-	p.facts = p.facts[:min(len(p.facts), mostFacts)]
+	p.facts = p.facts[:min(len(p.facts), maxFacts)]
 }
 
 // tagged puts the facts that are data (inline XBRL, company facts) before those that were read from text.
@@ -140,8 +140,8 @@ func (p *prepared) tagged() {
 	p.facts = facts
 }
 
-// fewestDigits is the number of characters above which a figure rarely occurs twice in a document.
-const fewestDigits = 4
+// minDigits is the number of characters above which a figure rarely occurs twice in a document.
+const minDigits = 4
 
 // shows returns the index of the first chunk that has a table with the figure in a row of the fact's metric,
 // or else in any row if the figure is long enough. It returns -1 if there is none.
@@ -163,7 +163,7 @@ func (p *prepared) shows(f kernel.Fact) int {
 				if m, ok := metrics.ByLabel(t.Rows[r].Label); ok && m.Key == f.Metric {
 					return i
 				}
-				if anywhere < 0 && len(f.Figure.Text) > fewestDigits {
+				if anywhere < 0 && len(f.Figure.Text) > minDigits {
 					anywhere = i
 				}
 			}

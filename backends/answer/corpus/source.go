@@ -18,9 +18,9 @@ import (
 
 // Bounds of a document. A document beyond them is refused, not cut.
 const (
-	mostPages = 5_000
-	mostText  = 64 << 20 // in all pages, in bytes
-	mostTitle = 1_000    // in characters; also for names and URLs
+	maxPages = 5_000
+	maxText  = 64 << 20 // in all pages, in bytes
+	maxTitle = 1_000    // in characters; also for names and URLs
 )
 
 // Source is a document as a reader has made it from a file.
@@ -75,7 +75,7 @@ var corpusID = regexp.MustCompile(`^corpus:[A-Za-z0-9._~/-]{1,200}$`)
 // check normalises and validates the fields of a source.
 func (s *Source) check() error {
 	line := func(name, value string) (string, error) {
-		value = text.Short(text.Storable(strings.ToValidUTF8(text.Normal(value), "\uFFFD")), mostTitle)
+		value = text.Short(text.Storable(strings.ToValidUTF8(text.Normal(value), "\uFFFD")), maxTitle)
 		if !text.IsLine(value) {
 			return "", refuse("%s has control characters", name)
 		}
@@ -116,13 +116,13 @@ func (s *Source) check() error {
 	if s.Issuer.Name == "" && (len(s.Facts) > 0 || len(s.Prices) > 0) {
 		return refuse("facts and prices need an issuer")
 	}
-	if len(s.Pages) > mostPages {
-		return refuse("more than %d pages", mostPages)
+	if len(s.Pages) > maxPages {
+		return refuse("more than %d pages", maxPages)
 	}
 	size := 0
 	for i, page := range s.Pages {
-		if size += len(page.Text); size > mostText {
-			return refuse("more than %d MiB of text", mostText>>20)
+		if size += len(page.Text); size > maxText {
+			return refuse("more than %d MiB of text", maxText>>20)
 		}
 		s.Pages[i].Text = text.Storable(strings.ToValidUTF8(text.Lines(page.Text), "\uFFFD"))
 	}
@@ -147,7 +147,7 @@ func checkURL(address string) error {
 	switch {
 	case address == "":
 		return refuse("url is missing")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(address) > 2*mostTitle ||
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(address) > 2*maxTitle ||
 		!text.IsLine(address):
 		return refuse("url %q is neither http(s) nor corpus:", text.Short(address, 80))
 	case u.User != nil:

@@ -12,13 +12,13 @@ import (
 )
 
 // unpackedWorkbook bounds the decompressed size of all parts of a workbook.
-const unpackedWorkbook = 4 * mostText
+const unpackedWorkbook = 4 * maxText
 
 // readWorkbook reads the visible sheets of an Excel workbook. A sheet is one page, or several if it has long
 // tables. A workbook of one sheet with the columns date and close holds prices, as a CSV file does. In
 // workbooks of the SEC, the sheets that repeat the cover page of a report name its issuer and period.
 func readWorkbook(_ context.Context, r io.Reader, base Source, out emit) error {
-	sheets, err := workbook.Read(r, workbook.Limits{Unpacked: unpackedWorkbook, Rows: mostCSVRows, Columns: mostCells})
+	sheets, err := workbook.Read(r, workbook.Limits{Unpacked: unpackedWorkbook, Rows: maxCSVRows, Columns: maxCells})
 	switch {
 	case err != nil:
 		return out(base, refuse("the workbook cannot be read: %v", err))
@@ -66,8 +66,8 @@ func tell(says map[string]string, row []string) {
 		return
 	}
 	for _, cell := range row[1:] {
-		if cell != "" && says[concept] == "" && len(says) < mostContexts {
-			says[concept] = cut(cell, mostTitle)
+		if cell != "" && says[concept] == "" && len(says) < maxContexts {
+			says[concept] = cut(cell, maxTitle)
 		}
 	}
 }
@@ -156,13 +156,13 @@ func namesColumns(row []string) bool {
 		slices.ContainsFunc(row[1:], func(cell string) bool { return cell != "" })
 }
 
-// mostHeaderRows bounds the rows of a table that name its columns.
-const mostHeaderRows = 4
+// maxHeaderRows bounds the rows of a table that name its columns.
+const maxHeaderRows = 4
 
 // headerRows returns how many of the first rows name columns: at least one, and not all.
 func headerRows(grid [][]string) int {
 	n := 1
-	for n < min(len(grid)-1, mostHeaderRows) && namesColumns(grid[n]) {
+	for n < min(len(grid)-1, maxHeaderRows) && namesColumns(grid[n]) {
 		n++
 	}
 	return n

@@ -119,14 +119,14 @@ var abbreviations = map[string]bool{
 	"al": true, "vol": true, "art": true,
 }
 
-// mostSentences bounds the sentences of a text.
-const mostSentences = 2000
+// maxSentences bounds the sentences of a text.
+const maxSentences = 2000
 
 // Split splits a paragraph into sentences. A mark after the full stop belongs to the sentence before it.
 func Split(text string) []string {
 	var all []string
 	start := 0
-	for i := 0; i < len(text) && len(all) < mostSentences; i++ {
+	for i := 0; i < len(text) && len(all) < maxSentences; i++ {
 		c := text[i]
 		if c != '.' && c != '!' && c != '?' {
 			continue

@@ -34,9 +34,9 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 	case computed(w):
 		return Draft{}
 	case shareOf.MatchString(body):
-		return ofText(body, passages, leastCover, sharing)
+		return ofText(body, passages, minCover, sharing)
 	}
-	return ofText(body, passages, leastCover, nil)
+	return ofText(body, passages, minCover, nil)
 }
 
 // Verdict reports whether a question asks for yes or no.
@@ -169,18 +169,18 @@ var kinds = []kind{
 
 // Bounds for quotes.
 const (
-	leastCover  = 0.62
+	minCover    = 0.62
 	coverOfMany = 0.9 // the least cover if there are more than manyQuotes
 	manyQuotes  = 100
 	longReport  = 20   // from so many pages on, a sentence itself has to contain most words of the question,
 	saidOfLong  = 0.75 // that is, this share of them
-	fewestAsked = 3    // and at least this many words
+	minAsked    = 3    // and at least this many words
 	saidCover   = 0.8  // the least share in the sentence itself for a figure that is usually computed
 	nearby      = 0.65 // the weight of a word in the heading, the title or the sentence before
-	leastLead   = 0.06
+	minLead     = 0.06
 	ofLatest    = 0.02 // the bonus for a sentence of the latest report if no period is asked for
-	mostQuote   = 900  // the largest length of a sentence in bytes
-	leastQuote  = 20
+	maxQuote    = 900  // the largest length of a sentence in bytes
+	minQuote    = 20
 )
 
 // quote is a sentence that may answer.
@@ -266,14 +266,14 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 	}
 	url := passages[quotes[0].passage].URL
 	if slices.ContainsFunc(passages, func(p kernel.Passage) bool { return p.URL == url && p.Page > longReport }) &&
-		(len(asked) < fewestAsked || quotes[0].cover < coverOfMany || quotes[0].said < saidOfLong) {
+		(len(asked) < minAsked || quotes[0].cover < coverOfMany || quotes[0].said < saidOfLong) {
 		return Draft{}
 	}
 	best := quotes[0]
 	chosen := []quote{best}
 	if len(quotes) > 1 {
 		second := quotes[1]
-		if best.score-second.score < leastLead {
+		if best.score-second.score < minLead {
 			if second.text != best.text && (second.passage != best.passage || second.at-best.at > 2 || best.at-second.at > 2) &&
 				best.cover < 0.85 {
 				return Draft{} // two sentences fit equally well
@@ -549,11 +549,11 @@ func quotesOf(passages []kernel.Passage) []quote {
 			for _, s := range Split(line) {
 				at++
 				behind, words := before, map[terms.Term]bool(nil)
-				if len(s) <= mostQuote {
+				if len(s) <= maxQuote {
 					words = setOf(s)
 				}
 				before = words
-				if len(s) < leastQuote || len(s) > mostQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") ||
+				if len(s) < minQuote || len(s) > maxQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") ||
 					pointing.MatchString(s) || broken.MatchString(s) {
 					continue
 				}

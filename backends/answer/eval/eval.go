@@ -89,14 +89,14 @@ func Half(name string) (held bool) {
 	return h.Sum32()>>3&1 == 1
 }
 
-// mostLine bounds the length of a line in a set, in bytes.
-const mostLine = 1 << 20
+// maxLine bounds the length of a line in a set, in bytes.
+const maxLine = 1 << 20
 
 // Read reads a set with one question per line.
 func Read(r io.Reader) ([]Question, error) {
 	var all []Question
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, mostLine)
+	lines.Buffer(nil, maxLine)
 	for n := 1; lines.Scan(); n++ {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue

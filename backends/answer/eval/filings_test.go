@@ -68,7 +68,7 @@ func TestFilings(t *testing.T) {
 	}
 	t.Log("\n" + b.String())
 	for _, r := range rows[:3] {
-		if Rate(r.Right, r.Answerable) < leastRight || Rate(r.Wrong, r.Questions) > mostWrong || Rate(r.Hit12, r.Ranked) < leastHit || Rate(r.Held, r.Marks) < leastHeld || r.Foreign > 0 {
+		if Rate(r.Right, r.Answerable) < minRight || Rate(r.Wrong, r.Questions) > maxWrong || Rate(r.Hit12, r.Ranked) < minHit || Rate(r.Held, r.Marks) < minHeld || r.Foreign > 0 {
 			t.Errorf("%s: %+v", r.Name, r.Report)
 		}
 	}
@@ -76,8 +76,8 @@ func TestFilings(t *testing.T) {
 
 // What the rules reach without a model, in per cent.
 const (
-	leastRight = 60
-	mostWrong  = 5
-	leastHit   = 95 // of passages among the first twelve
-	leastHeld  = 99 // of marks
+	minRight = 60
+	maxWrong = 5
+	minHit   = 95 // of passages among the first twelve
+	minHeld  = 99 // of marks
 )

@@ -30,20 +30,20 @@ type Mention struct {
 	Bracketed bool
 }
 
-// mostMentions bounds the figures of one text.
-const mostMentions = 5000
+// maxMentions bounds the figures of one text.
+const maxMentions = 5000
 
 // Doubt replaces a point or a comma between digits whose meaning is unknown, and looks like a point. A number
 // that contains it is no figure.
 const Doubt = "\u2024"
 
-// mostDigits bounds the digits of a number. Longer ones are no figures.
-const mostDigits = 18
+// maxDigits bounds the digits of a number. Longer ones are no figures.
+const maxDigits = 18
 
 // Find returns the figures of a text, in order.
 func Find(text string) []Mention {
 	var found []Mention
-	for i := 0; i < len(text) && len(found) < mostMentions; {
+	for i := 0; i < len(text) && len(found) < maxMentions; {
 		if !digit(text[i]) && (text[i] != '.' || i+1 >= len(text) || !digit(text[i+1])) {
 			i++
 			continue
@@ -107,7 +107,7 @@ func number(text string, i int) (value, step float64, end int) {
 			return 0, 0, -1
 		}
 	}
-	if len(digits) > mostDigits {
+	if len(digits) > maxDigits {
 		return 0, 0, -1
 	}
 	value, err := strconv.ParseFloat(string(digits), 64)

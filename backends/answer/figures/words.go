@@ -21,7 +21,7 @@ func places(words string, from, step float64) map[string]float64 {
 // ninety-nine", "a hundred".
 func Spelled(text string) []Mention {
 	var found []Mention
-	for i := 0; i < len(text) && len(found) < mostMentions; {
+	for i := 0; i < len(text) && len(found) < maxMentions; {
 		if !letter(text[i]) || i > 0 && letter(text[i-1]) {
 			i++
 			continue

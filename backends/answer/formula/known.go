@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// mostKnown is how many passages have their tables cached.
-const mostKnown = 256
+// maxKnown is how many passages have their tables cached.
+const maxKnown = 256
 
 // Tables caches the tables of passages, because many questions read the same report. The zero value is ready
 // to use, and it is safe for concurrent use.
@@ -33,7 +33,7 @@ func (t *Tables) of(p *kernel.Passage) [][]*Series {
 	all = ofPassage(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.known == nil || len(t.known) >= mostKnown {
+	if t.known == nil || len(t.known) >= maxKnown {
 		t.known = make(map[[sha256.Size]byte][][]*Series)
 	}
 	t.known[key] = all

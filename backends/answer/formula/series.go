@@ -53,11 +53,11 @@ func setOf(texts ...string) set {
 
 func (s set) has(t terms.Term) bool { return s[t] }
 
-// mostSeries bounds the series that are compared with a question.
-const mostSeries = 8000
+// maxSeries bounds the series that are compared with a question.
+const maxSeries = 8000
 
-// mostTables bounds the tables that are read from one passage.
-const mostTables = 8
+// maxTables bounds the tables that are read from one passage.
+const maxTables = 8
 
 // read returns the series of the tables in the passages.
 func read(passages []kernel.Passage, known *Tables) []*Series {
@@ -78,7 +78,7 @@ func read(passages []kernel.Passage, known *Tables) []*Series {
 				}
 				all = append(all, &own)
 			}
-			if n++; len(all) > mostSeries {
+			if n++; len(all) > maxSeries {
 				return all
 			}
 		}
@@ -101,7 +101,7 @@ func inReport(p, report kernel.Period) kernel.Period {
 func ofPassage(p *kernel.Passage) [][]*Series {
 	text := paragraph(p.Text)
 	beside := surroundings{p.Section, setOf(text), scaleIn(text)}
-	found := tables.ParseAll(p.Text, mostTables)
+	found := tables.ParseAll(p.Text, maxTables)
 	all := make([][]*Series, 0, len(found))
 	for _, t := range found {
 		all = append(all, ofTable(t, beside))

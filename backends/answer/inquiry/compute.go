@@ -46,11 +46,11 @@ var twins = map[string][]string{
 	"eps_basic": {"eps_diluted"},
 }
 
-// leastSure is the least certainty of a fact that is computed with: that of a fact from a statement.
-const leastSure = 80
+// minSureness is the least certainty of a fact that is computed with: that of a fact from a statement.
+const minSureness = 80
 
-// mostSteps bounds the evaluation steps of one answer.
-const mostSteps = 4000
+// maxSteps bounds the evaluation steps of one answer.
+const maxSteps = 4000
 
 // Book holds the facts of one issuer and the state of one computation. It is not safe for concurrent use.
 type Book struct {
@@ -79,7 +79,7 @@ func Signs() []string {
 func NewBook(facts []kernel.Fact) *Book {
 	b := &Book{facts: make(map[Need][]kernel.Fact)}
 	for _, f := range facts {
-		if f.Sure < leastSure {
+		if f.Sure < minSureness {
 			continue
 		}
 		m, _ := metrics.Metric(f.Metric)
@@ -124,7 +124,7 @@ func (b *Book) find(n Need) (kernel.Fact, bool) {
 			case n.Quarter == 0 && f.Report.Quarter != 0:
 				d += 50
 			}
-			return 2*d + 1 - f.Sure/leastSure
+			return 2*d + 1 - f.Sure/minSureness
 		}
 		best := slices.MinFunc(list, func(x, y kernel.Fact) int {
 			if d := away(x) - away(y); d != 0 {
@@ -150,7 +150,7 @@ type result struct {
 // eval computes an expression for a period. It returns false if a figure is missing, or if the expression is
 // too deep or takes too many steps.
 func (b *Book) eval(e *expr, p Period, depth int) (result, bool) {
-	if b.steps++; e == nil || depth > mostDepth || b.steps > mostSteps {
+	if b.steps++; e == nil || depth > maxDepth || b.steps > maxSteps {
 		return result{}, false
 	}
 	switch e.op {
@@ -246,7 +246,7 @@ func (b *Book) twoDays(e *expr, p Period, depth int) (result, bool) {
 // formula that the question states comes first. An optional metric (e.may) that its statement does not
 // contain is 0.
 func (b *Book) metric(e *expr, p Period, depth int) (result, bool) {
-	if own := b.own[e.key]; own != nil && depth < mostDepth {
+	if own := b.own[e.key]; own != nil && depth < maxDepth {
 		return b.eval(own, p, depth+1)
 	}
 	if f, ok := b.find(Need{e.key, p}); ok {

@@ -34,13 +34,13 @@ type parser struct {
 }
 
 const (
-	mostTokens = 200
-	mostDepth  = 20
+	maxTokens = 200
+	maxDepth  = 20
 )
 
 // parse parses all tokens. It returns nil if they are not an expression.
 func parse(tokens []string, leaf func(string) *expr) *expr {
-	if len(tokens) == 0 || len(tokens) > mostTokens {
+	if len(tokens) == 0 || len(tokens) > maxTokens {
 		return nil
 	}
 	p := &parser{tokens: tokens, leaf: leaf}
@@ -77,7 +77,7 @@ func (p *parser) chain(operators string, operand func() *expr) *expr {
 }
 
 func (p *parser) operand() *expr {
-	if p.depth++; p.depth > mostDepth {
+	if p.depth++; p.depth > maxDepth {
 		return nil
 	}
 	defer func() { p.depth-- }()
@@ -236,7 +236,7 @@ func named(text string) (key string, ok bool) {
 
 // keys adds the metrics that a calculation needs to a set, including those of their formulas.
 func (e *expr) keys(into map[string]bool) {
-	if e == nil || len(into) > mostTokens {
+	if e == nil || len(into) > maxTokens {
 		return
 	}
 	if e.key != "" && !into[e.key] {

@@ -71,12 +71,12 @@ type Inquiry struct {
 	Loose bool
 }
 
-// mostBody bounds the length of a question in bytes.
-const mostBody = 2000
+// maxBody bounds the length of a question in bytes.
+const maxBody = 2000
 
 // Read reads a question without the names of its issuers. What is longer than 2,000 bytes is not read.
 func Read(body string) *Inquiry {
-	if len(body) > mostBody {
+	if len(body) > maxBody {
 		return &Inquiry{Op: Text}
 	}
 	q := &Inquiry{Calculation: calculation(body)}

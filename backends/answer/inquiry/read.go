@@ -91,8 +91,8 @@ var (
 	moveWord  = regexp.MustCompile(`(?i)\b(?:chang\w*|compare[ds]?|comparing|comparison|differ\w*|variance|movement|fluctuat\w*|evol\w*)\b`)
 	growth    = regexp.MustCompile(`(?i)\bhow fast\b|\bgrowth(?: rate)?\b|\byear[- ]over[- ]year\b|\byoy\b|\by/y\b|\bannual growth\b`)
 	averages  = regexp.MustCompile(`(?i)\b(?:average|mean|avg\.?)\b`)
-	mostWord  = regexp.MustCompile(`(?i)\b(?:most|highest|largest|greatest|biggest|best|maximum)\b`)
-	leastWord = regexp.MustCompile(`(?i)\b(?:least|lowest|smallest|fewest|worst|minimum)\b`)
+	maxWord   = regexp.MustCompile(`(?i)\b(?:most|highest|largest|greatest|biggest|best|maximum)\b`)
+	minWord   = regexp.MustCompile(`(?i)\b(?:least|lowest|smallest|fewest|worst|minimum)\b`)
 	threeWays = regexp.MustCompile(`(?i)\boperat(?:ions|ing)\b(?: activities)?,? (?:and |or )?invest(?:ing|ments?)\b(?: activities)?,? (?:and |or )?financ(?:ing|e)\b(?: activities)?`)
 	healthy   = regexp.MustCompile(`(?i)\b(?:healthy|good|sound|adequate|strong|sufficient|comfortable|intensive|heavy|solvent|liquid)\b`)
 	ofSame    = regexp.MustCompile(`(?i)^(?:is|are|does|do|would|was) (?:it|this|that|they|these)\b`)
@@ -248,7 +248,7 @@ func apartFromPeriods(text string) (rest string, periods []Period) {
 func (q *Calculation) understand(text, lead string) bool {
 	// Several measures, one of which is the most.
 	if threeWays.MatchString(lead + text) {
-		most, least := mostWord.MatchString(text), leastWord.MatchString(text)
+		most, least := maxWord.MatchString(text), minWord.MatchString(text)
 		if most == least && !strings.Contains(strings.ToLower(text), "lost the least") ||
 			!strings.Contains(strings.ToLower(text), "cash") {
 			return false
@@ -305,7 +305,7 @@ func (q *Calculation) understand(text, lead string) bool {
 	}
 	q.either = up && down
 	always = always || isSteady && (up || down) || (up || down) && yes && q.Years > 2
-	most, least := mostWord.MatchString(rest), leastWord.MatchString(rest)
+	most, least := maxWord.MatchString(rest), minWord.MatchString(rest)
 	good := take(healthy)
 	paid := take(anyPaid)
 	one := &q.what[0]
@@ -315,8 +315,8 @@ func (q *Calculation) understand(text, lead string) bool {
 		if least {
 			q.direction = -1
 		}
-		take(mostWord)
-		take(leastWord)
+		take(maxWord)
+		take(minWord)
 	case which:
 		return false
 	case always && yes && q.direction != 0:

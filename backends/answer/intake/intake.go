@@ -60,15 +60,15 @@ type entry struct {
 	due                   int64
 }
 
-// mostProblem bounds the stored reason of a failure, in bytes.
-const mostProblem = 500
+// maxProblem bounds the stored reason of a failure, in bytes.
+const maxProblem = 500
 
 // stored returns a text in a form that both databases accept, because file names and headers may be any
 // bytes.
 func stored(s string) string { return text.Storable(strings.ToValidUTF8(s, "\uFFFD")) }
 
-// cut returns the beginning of a reason, at most mostProblem bytes.
-func cut(s string) string { return stored(s[:min(len(s), mostProblem)]) }
+// cut returns the beginning of a reason, at most maxProblem bytes.
+func cut(s string) string { return stored(s[:min(len(s), maxProblem)]) }
 
 // pause returns how long to wait after a number of consecutive failures: a minute at first, doubling up to a
 // limit.

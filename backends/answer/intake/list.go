@@ -35,12 +35,12 @@ type List struct {
 
 // Bounds of what is fetched.
 const (
-	mostList      = 4 << 20
-	mostAddresses = 10_000
-	mostAddress   = 2000
-	mostBody      = 64 << 20
-	mostRedirects = 5
-	mostHeader    = 500
+	maxList      = 4 << 20
+	maxAddresses = 10_000
+	maxAddress   = 2000
+	maxBody      = 64 << 20
+	maxRedirects = 5
+	maxHeader    = 500
 
 	// FetchTimeout is how long a fetch may take, including redirects.
 	FetchTimeout = 2 * time.Minute
@@ -119,7 +119,7 @@ func (l *List) read() ([]string, error) {
 func parse(r io.Reader) ([]string, error) {
 	var wrong []error
 	addresses, seen := []string{}, make(map[string]bool)
-	limited := &io.LimitedReader{R: r, N: mostList + 1}
+	limited := &io.LimitedReader{R: r, N: maxList + 1}
 	lines := bufio.NewScanner(limited)
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
@@ -128,14 +128,14 @@ func parse(r io.Reader) ([]string, error) {
 		}
 		u, err := url.Parse(line)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
-			len(line) > mostAddress || line != stored(line) || strings.ContainsAny(line, " \t") {
+			len(line) > maxAddress || line != stored(line) || strings.ContainsAny(line, " \t") {
 			if len(wrong) < 10 {
 				wrong = append(wrong, fmt.Errorf("line %d is not an address of http or https without a user", n))
 			}
 			continue
 		}
-		if len(addresses) == mostAddresses {
-			return nil, fmt.Errorf("there are more than %d addresses", mostAddresses)
+		if len(addresses) == maxAddresses {
+			return nil, fmt.Errorf("there are more than %d addresses", maxAddresses)
 		}
 		seen[line] = true
 		addresses = append(addresses, line)
@@ -144,7 +144,7 @@ func parse(r io.Reader) ([]string, error) {
 		return nil, err
 	}
 	if limited.N == 0 {
-		return nil, fmt.Errorf("the list has more than %d bytes", mostList)
+		return nil, fmt.Errorf("the list has more than %d bytes", maxList)
 	}
 	return addresses, errors.Join(wrong...)
 }
@@ -214,7 +214,7 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 	}
 	client := *l.Client
 	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
-		if len(via) > mostRedirects || r.URL.Scheme != "http" && r.URL.Scheme != "https" || r.URL.User != nil {
+		if len(via) > maxRedirects || r.URL.Scheme != "http" && r.URL.Scheme != "https" || r.URL.User != nil {
 			return errors.New("too many redirects, or one to no address of http or https")
 		}
 		return nil
@@ -249,9 +249,9 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 	if f.title == "" || f.title == "." || f.title == "/" {
 		f.title = response.Request.URL.Hostname()
 	}
-	f.body, err = io.ReadAll(io.LimitReader(response.Body, mostBody+1))
-	if err == nil && len(f.body) > mostBody {
-		err = fmt.Errorf("it has more than %d MiB", mostBody>>20)
+	f.body, err = io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	if err == nil && len(f.body) > maxBody {
+		err = fmt.Errorf("it has more than %d MiB", maxBody>>20)
 	}
 	return f, err
 }
@@ -259,7 +259,7 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 // header returns the value of a header that is stored to be sent back, or the empty string if it is too long
 // or cannot be stored.
 func header(r *http.Response, name string) string {
-	if value := r.Header.Get(name); len(value) <= mostHeader && value == stored(value) {
+	if value := r.Header.Get(name); len(value) <= maxHeader && value == stored(value) {
 		return value
 	}
 	return ""

@@ -13,8 +13,8 @@ func TestParse(t *testing.T) {
 		{"https://a.example/1\nfile:///etc/passwd\nhttps://b.example\n", "https://a.example/1 https://b.example", "line 2"},
 		{"https://user:secret@a.example/1", "", "line 1 is not an address"},
 		{"https://a.example/with blanks", "", "line 1"},
-		{strings.Repeat("#", mostList), "", "too long"},
-		{strings.Repeat("# comment\n", mostList/10+1), "", "more than"},
+		{strings.Repeat("#", maxList), "", "too long"},
+		{strings.Repeat("# comment\n", maxList/10+1), "", "more than"},
 	} {
 		got, err := parse(strings.NewReader(c.text))
 		if strings.Join(got, " ") != c.want || (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {

@@ -11,8 +11,8 @@ import (
 // Span is the part of a text from the byte Start up to, but not including, the byte End.
 type Span struct{ Start, End int }
 
-// fewestLetters is the least length of a sentence of a claim that is looked for as a whole.
-const fewestLetters = 12
+// minLetters is the least length of a sentence of a claim that is looked for as a whole.
+const minLetters = 12
 
 // Highlight returns the parts of a passage that a claim about it repeats, in order and without overlaps:
 // sentences that the passage contains word for word, and figures of the same value. Years and single digits
@@ -74,7 +74,7 @@ func sentences(claim string) (list []string) {
 			if end < 0 {
 				end = len(rest) - 1
 			}
-			if one := strings.TrimSpace(rest[:end+1]); len(one) >= fewestLetters {
+			if one := strings.TrimSpace(rest[:end+1]); len(one) >= minLetters {
 				list = append(list, strings.TrimSuffix(one, "."))
 			}
 			rest = rest[end+1:]

@@ -35,8 +35,8 @@ var ErrNotFound = errors.New("there is no such company")
 // Bounds of what is returned at once.
 const (
 	MostCompanies = 200
-	mostDocuments = 500
-	mostFacts     = 50_000
+	maxDocuments  = 500
+	maxFacts      = 50_000
 )
 
 // Company is an issuer with the fiscal years of its documents, the latest first.
@@ -153,10 +153,10 @@ func (l *Library) Company(ctx context.Context, id int64) (h Holding, err error) 
 		h.Years = one[0].Years
 		if h.List, err = store.List(c, func(r store.Row) (d Document, err error) {
 			return d, r.Scan(&d.Title, &d.URL, &d.Kind, &d.Form, &d.Fiscal, &d.Quarter)
-		}, "SELECT title, url, kind, form, fiscal, quarter FROM answer_documents WHERE issuer_id = ? ORDER BY fiscal DESC, id DESC LIMIT ?", id, mostDocuments); err != nil {
+		}, "SELECT title, url, kind, form, fiscal, quarter FROM answer_documents WHERE issuer_id = ? ORDER BY fiscal DESC, id DESC LIMIT ?", id, maxDocuments); err != nil {
 			return err
 		}
-		facts, err := corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{id}, Most: mostFacts})
+		facts, err := corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{id}, Most: maxFacts})
 		if err != nil {
 			return err
 		}

@@ -198,8 +198,8 @@ type IssuerMention struct {
 	Slip bool
 }
 
-// mostWords bounds the words of a text that are looked at.
-const mostWords = 1000
+// maxWords bounds the words of a text that are looked at.
+const maxWords = 1000
 
 // Find returns the issuers that a text names, in the order of the text: by names with and without their legal
 // form, by tickers, and by names with one slip.
@@ -237,7 +237,7 @@ func tokenize(s string) []token {
 			for _, possessive := range []string{"'s", "’s"} {
 				word = strings.TrimSuffix(word, possessive)
 			}
-			if key := strings.Join(words(word), " "); key != "" && len(list) < mostWords {
+			if key := strings.Join(words(word), " "); key != "" && len(list) < maxWords {
 				list = append(list, token{key, start, start + len(word)})
 			}
 		}
@@ -248,7 +248,7 @@ func tokenize(s string) []token {
 			start >= 0 && (r == '.' || r == '\'' || r == '’' || r == '-')
 		if r == '&' {
 			flush(i)
-			if len(list) < mostWords {
+			if len(list) < maxWords {
 				list = append(list, token{"and", i, i + 1})
 			}
 			continue

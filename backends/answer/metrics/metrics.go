@@ -233,12 +233,12 @@ func Find(text string) []MetricMention {
 	return found
 }
 
-// mostStems bounds the words of a text that are looked at.
-const mostStems = 2000
+// maxStems bounds the words of a text that are looked at.
+const maxStems = 2000
 
 func placesOf(text string) []place {
 	var list []place
-	for _, word := range runs.FindAllStringIndex(text, mostStems) {
+	for _, word := range runs.FindAllStringIndex(text, maxStems) {
 		terms.Each(text[word[0]:word[1]], func(w string) {
 			if t := terms.Stem(w); t != "" {
 				list = append(list, place{string(t), word[0], word[1]})

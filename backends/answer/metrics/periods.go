@@ -19,8 +19,8 @@ type Mention struct {
 	Start, End int // the byte offsets of the period in the text
 }
 
-// mostPeriods bounds the mentions of one text.
-const mostPeriods = 64
+// maxPeriods bounds the mentions of one text.
+const maxPeriods = 64
 
 const (
 	monthName = `(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?`
@@ -62,7 +62,7 @@ func Periods(text string) []Mention {
 	}
 	var found []Mention
 	add := func(at []int, p kernel.Period) {
-		if !p.Known() || len(found) >= mostPeriods {
+		if !p.Known() || len(found) >= maxPeriods {
 			return
 		}
 		for _, other := range found {
@@ -73,7 +73,7 @@ func Periods(text string) []Mention {
 		found = append(found, Mention{p, at[0], at[1]})
 	}
 	each := func(re *regexp.Regexp, period func(group func(int) string) kernel.Period) {
-		for _, at := range re.FindAllStringSubmatchIndex(text, mostPeriods) {
+		for _, at := range re.FindAllStringSubmatchIndex(text, maxPeriods) {
 			add(at, period(func(i int) string {
 				if at[2*i] < 0 {
 					return ""

@@ -51,11 +51,11 @@ var wellKnownKeys = sync.OnceValue(func() map[string]bool {
 
 // WellKnown reports whether a text is the name of a well-known issuer and nothing else.
 func WellKnown(text string) bool {
-	return len(text) < mostName && len(Key(text)) > 1 && (wellKnownKeys()[Key(text)] || wellKnownKeys()[Short(text)])
+	return len(text) < maxName && len(Key(text)) > 1 && (wellKnownKeys()[Key(text)] || wellKnownKeys()[Short(text)])
 }
 
-// mostName bounds the length of a name in bytes.
-const mostName = 120
+// maxName bounds the length of a name in bytes.
+const maxName = 120
 
 // others returns the other names that people use for the issuers in names, and their tickers, and the names
 // of well-known issuers that are not among them.

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// mostAnswer bounds the response of a model, in bytes.
-const mostAnswer = 1 << 20
+// maxAnswer bounds the response of a model, in bytes.
+const maxAnswer = 1 << 20
 
 // Chat is a client of a chat completions endpoint.
 type Chat struct {
@@ -85,7 +85,7 @@ func (c *Chat) Complete(ctx context.Context, r Request) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	answer, header, err := post(ctx, c.Client, c.URL, c.Key, raw, mostAnswer)
+	answer, header, err := post(ctx, c.Client, c.URL, c.Key, raw, maxAnswer)
 	if err != nil {
 		return Response{}, err
 	}

@@ -26,8 +26,8 @@ type Embeddings struct {
 	Client *http.Client
 }
 
-// mostVectors bounds the response of an endpoint, in bytes.
-const mostVectors = 16 << 20
+// maxVectors bounds the response of an endpoint, in bytes.
+const maxVectors = 16 << 20
 
 type vectorsRequest struct {
 	Model    string   `json:"model"`
@@ -52,7 +52,7 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := post(ctx, e.Client, e.URL, e.Key, raw, mostVectors)
+	answer, _, err := post(ctx, e.Client, e.URL, e.Key, raw, maxVectors)
 	if errors.Is(err, errRefused) {
 		err = fmt.Errorf("%w: %w", kernel.ErrTexts, err)
 	}

@@ -51,7 +51,7 @@ func TestChat(t *testing.T) {
 		answer string
 	}{
 		"refused": {http.StatusTooManyRequests, `{}`}, "none": {http.StatusOK, `{"choices":[]}`}, "no JSON": {http.StatusOK, `<html>`},
-		"too long": {http.StatusOK, strings.Repeat("x", mostAnswer+1)}, "redirect": {http.StatusFound, ""},
+		"too long": {http.StatusOK, strings.Repeat("x", maxAnswer+1)}, "redirect": {http.StatusFound, ""},
 	} {
 		status, answer = bad.status, bad.answer
 		if _, err := c.Complete(t.Context(), Request{}); !errors.Is(err, ErrUnavailable) {

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
 )
 
-// mostReferences bounds the number of references of an answer.
-const mostReferences = 20
+// maxReferences bounds the number of references of an answer.
+const maxReferences = 20
 
 // assemble makes the outcome from the draft in w, with its references and sub-queries.
 func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *work) (o Outcome, err error) {
@@ -53,7 +53,7 @@ func (p *Pipeline) render(w *work) (string, []Reference) {
 			key, _, _ := strings.Cut(url, "#")
 			n := numbers[key]
 			if n == 0 {
-				if len(references) == mostReferences {
+				if len(references) == maxReferences {
 					continue
 				}
 				references = append(references, Reference{passage.Title, url})

@@ -189,7 +189,7 @@ type Trace struct {
 func (t *Trace) call(step string, r models.Response, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := Call{Step: step, Model: text.Short(r.Model, mostModel), Usage: r.Usage}
+	c := Call{Step: step, Model: text.Short(r.Model, maxModel), Usage: r.Usage}
 	if err != nil {
 		c.Error, t.lacking = err.Error(), true
 	}
@@ -213,8 +213,8 @@ const (
 	judgeLimit    = 20 * time.Second
 )
 
-// mostModel bounds the length of a model's name in a trace, because the name comes from the model's provider.
-const mostModel = 100
+// maxModel bounds the length of a model's name in a trace, because the name comes from the model's provider.
+const maxModel = 100
 
 // atOnce is how many sub-queries are worked on at a time.
 const atOnce = 4

@@ -16,12 +16,12 @@ var classesText string
 
 // term is a word, or several words, of a class.
 type term struct {
-	// parts are the strings to look for, with spaces around whole words. There are at most mostGap bytes between
+	// parts are the strings to look for, with spaces around whole words. There are at most maxGap bytes between
 	// two of them.
 	parts []string
 }
 
-const mostGap = 60
+const maxGap = 60
 
 // classes returns the terms of each class in classes.txt.
 var classes = sync.OnceValue(func() map[string][]term {
@@ -101,7 +101,7 @@ func (t term) find(text string) (start, end int) {
 	at := 0
 	for i, part := range t.parts {
 		found := strings.Index(text[at:], part)
-		if found < 0 || i > 0 && found > mostGap {
+		if found < 0 || i > 0 && found > maxGap {
 			return 0, 0
 		}
 		if i == 0 {

@@ -218,7 +218,7 @@ func (q *Question) screening(asked string, r reading, compareMin int, mentions, 
 // plain returns a sub-query without surrounding white space, or the empty string if it is too long.
 func plain(s string) string {
 	s = strings.TrimSpace(s)
-	if len(s) > mostSub {
+	if len(s) > maxSub {
 		return ""
 	}
 	return s

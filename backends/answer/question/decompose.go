@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	mostSubs = 5
-	mostSub  = 300 // in bytes
+	maxSubs = 5
+	maxSub  = 300 // in bytes
 )
 
 var (
@@ -29,7 +29,7 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 	}
 	var subs []string
 	add := func(s string) {
-		if s = plain(s); s != "" && len(subs) < mostSubs && !slices.Contains(subs, s) {
+		if s = plain(s); s != "" && len(subs) < maxSubs && !slices.Contains(subs, s) {
 			subs = append(subs, s)
 		}
 	}
@@ -141,12 +141,12 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// Plan returns the sub-queries that a model has made, normalised and without repetitions, at most mostSubs.
+// Plan returns the sub-queries that a model has made, normalised and without repetitions, at most maxSubs.
 // Those that are too long are left out.
 func Plan(list []string) []string {
 	var subs []string
 	for _, s := range list {
-		if s = plain(Normalise(s)); s != "" && len(subs) < mostSubs && !slices.Contains(subs, s) {
+		if s = plain(Normalise(s)); s != "" && len(subs) < maxSubs && !slices.Contains(subs, s) {
 			subs = append(subs, s)
 		}
 	}

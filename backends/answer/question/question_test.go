@@ -141,11 +141,11 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(q.Subs) > mostSubs {
+		if len(q.Subs) > maxSubs {
 			t.Errorf("%q", q.Subs)
 		}
 		for _, sub := range q.Subs {
-			if len(sub) > mostSub || sub == "" {
+			if len(sub) > maxSub || sub == "" {
 				t.Errorf("%q", sub)
 			}
 		}

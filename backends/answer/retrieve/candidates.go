@@ -24,12 +24,12 @@ type candidate struct {
 	fact    bool // it contains a fact of a metric that the question names
 }
 
-// mostScored is how many passages are scored. If the filters leave more, the full-text index proposes some of
+// maxScored is how many passages are scored. If the filters leave more, the full-text index proposes some of
 // them.
-const mostScored = 8_000
+const maxScored = 8_000
 
 // candidates returns the passages that are to be scored: those that pass the filters and contain a term of the
-// question. It reads every passage of the issuers in f. If f has no issuers, or if more than mostScored of their
+// question. It reads every passage of the issuers in f. If f has no issuers, or if more than maxScored of their
 // passages pass the filters, it reads only those that propose finds in the full-text index.
 func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *wanted, f kernel.Filters) ([]*candidate, error) {
 	if len(f.Issuers) > 0 {
@@ -50,7 +50,7 @@ func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *wanted, f 
 			}
 		}
 		all, looked, err := scan(c, w, query.String(), args)
-		if err != nil || looked <= mostScored {
+		if err != nil || looked <= maxScored {
 			return all, err
 		}
 	}
@@ -63,14 +63,14 @@ func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *wanted, f 
 	return all, err
 }
 
-// scan reads the vectors of the passages that satisfy an SQL condition, at most mostScored+1. looked is the
+// scan reads the vectors of the passages that satisfy an SQL condition, at most maxScored+1. looked is the
 // number of rows read.
 func scan(c kernel.Conn, w *wanted, where string, args []any) (all []*candidate, looked int, err error) {
 	for i := range w.terms {
 		w.terms[i].found = 0 // an earlier scan with narrower filters may have counted
 	}
 	err = c.All("SELECT chunk_id, document_id, issuer_id, kind, terms FROM answer_vectors WHERE "+where+" LIMIT ?",
-		append(args, mostScored+1), func(r store.Row) error {
+		append(args, maxScored+1), func(r store.Row) error {
 			one := new(candidate)
 			if err := r.Scan(&one.ID, &one.Document, &one.Issuer, &one.Kind, (*[]byte)(&one.vector)); err != nil {
 				return err

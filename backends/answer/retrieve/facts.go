@@ -38,8 +38,8 @@ func named(p kernel.Period, periods []kernel.Period) bool {
 	return slices.ContainsFunc(periods, p.Same)
 }
 
-// mostStated bounds the facts that an inquiry is answered from.
-const mostStated = 4000
+// maxStated bounds the facts that an inquiry is answered from.
+const maxStated = 4000
 
 // stated returns the passages of the facts that answer an inquiry, and all facts of its metrics. With a nil
 // inquiry these are the metrics that the question names, in its periods.
@@ -50,7 +50,7 @@ func stated(
 	if q != nil {
 		keys = q.Metrics()
 	}
-	found, err = corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{issuer}, Metrics: keys, Most: mostStated})
+	found, err = corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{issuer}, Metrics: keys, Most: maxStated})
 	if err != nil || len(found) == 0 {
 		return nil, nil, err
 	}
@@ -67,7 +67,7 @@ func stated(
 	}
 	var ids []int64
 	add := func(id int64) {
-		if id != 0 && !slices.Contains(ids, id) && (q != nil || len(ids) < mostBeside) {
+		if id != 0 && !slices.Contains(ids, id) && (q != nil || len(ids) < maxBeside) {
 			ids = append(ids, id)
 		}
 	}
@@ -81,8 +81,8 @@ func stated(
 	return passages, found, err
 }
 
-// mostBeside bounds the passages of statements that are put before others if there is no inquiry.
-const mostBeside = 3
+// maxBeside bounds the passages of statements that are put before others if there is no inquiry.
+const maxBeside = 3
 
 // passagesOf reads the passages with the given ids, in the order of ids.
 func passagesOf(c kernel.Conn, ids []int64) ([]*candidate, error) {

@@ -16,7 +16,7 @@ import (
 
 // Bounds of what the full-text index proposes.
 const (
-	mostProposed = 300 // for one query, the latest passages
+	maxProposed  = 300 // for one query, the latest passages
 	sampled      = 1500
 	fewProposals = 60 // with this many proposals no looser query is made
 )
@@ -161,7 +161,7 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f ker
 }
 
 // enough is the number of hits in a stretch of the latest passages at which no longer stretch is searched.
-const enough = mostProposed / 2
+const enough = maxProposed / 2
 
 // having returns the latest passages that pass the filters and have all words of one of the lists. last is
 // the id of the last passage.
@@ -204,7 +204,7 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 			b.WriteString("(" + strings.Join(quoted(words, `"`), " AND ") + ")")
 		}
 		b.WriteString(")")
-		return store.List(c, scanID, query, b.String(), mostProposed)
+		return store.List(c, scanID, query, b.String(), maxProposed)
 	}
 	var lists []string
 	for _, words := range either {
@@ -221,7 +221,7 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 	}
 	list := func(more string, args ...any) ([]int64, error) {
 		return store.List(c, scanID, b.String()+more+" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?",
-			append(args, mostProposed)...)
+			append(args, maxProposed)...)
 	}
 	// The index returns all passages with a word in no order, and each must be fetched to learn its id. So the
 	// latest stretches of passages are searched first, from short to long, except those in which too few hits

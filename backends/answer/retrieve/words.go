@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// mostTerms bounds the terms of a question that are looked for.
-const mostTerms = 32
+// maxTerms bounds the terms of a question that are looked for.
+const maxTerms = 32
 
 // wanted holds what a question is searched by: its terms, years, periods and metrics.
 type wanted struct {
@@ -64,7 +64,7 @@ func parse(text string) *wanted {
 	last := ""
 	terms.Each(text, func(word string) {
 		t := terms.Stem(word)
-		if t == "" || len(w.terms) == mostTerms {
+		if t == "" || len(w.terms) == maxTerms {
 			last = ""
 			return
 		}
@@ -115,7 +115,7 @@ const otherWeight = 0.35
 // synonyms adds the terms of the other names of the metrics that a text names.
 func (w *wanted) synonyms(text string) {
 	add := func(t terms.Term) {
-		if len(w.terms) < mostTerms && !slices.ContainsFunc(w.terms, func(s sought) bool { return s.term == t }) {
+		if len(w.terms) < maxTerms && !slices.ContainsFunc(w.terms, func(s sought) bool { return s.term == t }) {
 			w.terms = append(w.terms, sought{term: t, hash: t.Hash(), weight: otherWeight, other: true})
 		}
 	}

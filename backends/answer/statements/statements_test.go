@@ -160,7 +160,7 @@ func TestRead(t *testing.T) {
 	} {
 		got := facts(t, c.text, c.report)
 		for _, w := range c.want {
-			if got[w] < leastOfStatement {
+			if got[w] < minStatementRows {
 				t.Errorf("%s: without %+v: %v", name, w, got)
 			}
 		}
@@ -174,7 +174,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-const leastOfStatement = 80
+const minStatementRows = 80
 
 // TestWrong checks that a statement in which nothing adds up, because its columns are lost, gives no facts.
 func TestWrong(t *testing.T) {
@@ -222,7 +222,7 @@ Total liabilities and equity                     $      531       $      580    
 `
 	got := facts(t, page, kernel.Period{Year: 2024, Quarter: 2, Months: 3})
 	for _, w := range []want{{"cash", 2024, 2, 0, 109e6}, {"cash", 2023, 0, 0, 187e6}, {"cash", 2023, 2, 0, 84e6}} {
-		if got[w] < leastOfStatement {
+		if got[w] < minStatementRows {
 			t.Errorf("without %+v: %v", w, got)
 		}
 	}

@@ -123,7 +123,7 @@ func split(line string) []cell {
 	runes := []rune(line)
 	start, blanks := -1, 0
 	flush := func(end int) {
-		if start >= 0 && len(cells) < mostColumns {
+		if start >= 0 && len(cells) < maxColumns {
 			cells = append(cells, cell{string(runes[start:end]), start, end})
 		}
 		start = -1
@@ -206,11 +206,11 @@ func pieces(c cell) []cell {
 
 // Bounds for what stands between two rows of one table.
 const (
-	mostGap    = 6   // in lines without figures
-	mostGroup  = 110 // of the name of a group, in letters
-	mostLead   = 160 // of a line right before a row, in letters
-	mostAbove  = 12  // of a header, in lines
-	fewestRows = 2
+	maxGap   = 6   // in lines without figures
+	maxGroup = 110 // of the name of a group, in letters
+	maxLead  = 160 // of a line right before a row, in letters
+	maxAbove = 12  // of a header, in lines
+	minRows  = 2
 )
 
 // region returns the next table at or after the line from, as the lines from begin up to end. They are equal
@@ -221,19 +221,19 @@ func region(page []laid, from int) (begin, end int) {
 			continue
 		}
 		last, rows, gap := at+1, 1, 0
-		for i := at + 1; i < len(page) && i-at < mostRows; i++ {
+		for i := at + 1; i < len(page) && i-at < maxRows; i++ {
 			one := &page[i]
 			if one.role == isValue {
 				last, gap = i+1, 0
 				rows++
 				continue
 			}
-			if gap++; gap > mostGap || one.role == isHead && dated(one) || one.role == isText && !groupName(one) &&
+			if gap++; gap > maxGap || one.role == isHead && dated(one) || one.role == isText && !groupName(one) &&
 				!leadsOn(page, i) {
 				break
 			}
 		}
-		if rows < fewestRows {
+		if rows < minRows {
 			at = last - 1
 			continue
 		}
@@ -246,7 +246,7 @@ func region(page []laid, from int) (begin, end int) {
 // the row.
 func above(page []laid, from, at int) int {
 	begin := at
-	for i := at - 1; i >= from && at-i <= mostAbove; i-- {
+	for i := at - 1; i >= from && at-i <= maxAbove; i-- {
 		switch one := &page[i]; {
 		case one.role == isHead:
 			begin = i
@@ -275,7 +275,7 @@ func dated(l *laid) bool {
 // groupName reports whether a line without figures can stand between rows.
 func groupName(l *laid) bool {
 	text := strings.TrimSpace(l.text)
-	return len(text) <= mostGroup && (!strings.HasSuffix(text, ".") || len(text) < 40) && len(l.cells) <= 3
+	return len(text) <= maxGroup && (!strings.HasSuffix(text, ".") || len(text) < 40) && len(l.cells) <= 3
 }
 
 // leadsOn reports whether a long line is the beginning of the next row's name.
@@ -284,7 +284,7 @@ func leadsOn(page []laid, i int) bool {
 		return false
 	}
 	text := strings.TrimSpace(page[i].text)
-	return len(text) < mostLead || continues(text, page[i+1].cells[0].text)
+	return len(text) < maxLead || continues(text, page[i+1].cells[0].text)
 }
 
 // gridOf puts the cells of lines into columns: those of the rows with the most figures, matched by where they

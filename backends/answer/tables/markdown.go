@@ -8,8 +8,8 @@ import (
 
 // Bounds of a table. What lies beyond is not read.
 const (
-	mostRows    = 2000
-	mostColumns = 60
+	maxRows    = 2000
+	maxColumns = 60
 )
 
 // IsRow reports whether a line of Markdown is a row of a table.
@@ -34,7 +34,7 @@ func Split(line string) []string {
 			continue
 		}
 		cell := strings.Join(strings.Fields(strings.ReplaceAll(line[start:i], `\|`, "|")), " ")
-		if cells = append(cells, cell); len(cells) == mostColumns {
+		if cells = append(cells, cell); len(cells) == maxColumns {
 			break
 		}
 		start = i + 1
@@ -80,7 +80,7 @@ func rowsOf(lines []string) [][]string {
 		if isRule(line) {
 			continue
 		}
-		if rows = append(rows, Split(line)); len(rows) == mostRows {
+		if rows = append(rows, Split(line)); len(rows) == maxRows {
 			break
 		}
 	}

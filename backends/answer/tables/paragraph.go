@@ -38,8 +38,8 @@ func paragraphs(b *strings.Builder, lines []laid) {
 	}
 }
 
-// fewestBeside is the least number of lines with a second column.
-const fewestBeside = 5
+// minBeside is the least number of lines with a second column.
+const minBeside = 5
 
 // columned returns the end of the lines in two columns of text that begin at the line from, and where the
 // second column begins. If the text has one column, the end is from.
@@ -67,7 +67,7 @@ func columned(lines []laid, from int) (end, at int) {
 			end = i + 1
 		}
 	}
-	if both < fewestBeside {
+	if both < minBeside {
 		return from, 0
 	}
 	return end, at

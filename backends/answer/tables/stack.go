@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// fewestStacked is the least number of lines with nothing but a figure on a page whose cells have a line
+// minStacked is the least number of lines with nothing but a figure on a page whose cells have a line
 // each.
-const fewestStacked = 12
+const minStacked = 12
 
 // stacked reports whether the cells of a page have a line each: most lines with a figure contain nothing
 // else.
@@ -24,7 +24,7 @@ func stacked(lines []string) bool {
 			joined++
 		}
 	}
-	return lone >= fewestStacked && lone > 4*joined
+	return lone >= minStacked && lone > 4*joined
 }
 
 // fromStack converts cells on a line each to Markdown. A name begins a row, and the figures after it are its
@@ -87,7 +87,7 @@ func (s *stack) row() {
 	switch {
 	case s.width > 0 && len(cells) == s.width && label != "":
 		s.grid = append(s.grid, append([]string{label}, cells...))
-	case s.width > 0 && len(strings.Fields(label)) <= 16 && len(s.grid) < mostRows:
+	case s.width > 0 && len(strings.Fields(label)) <= 16 && len(s.grid) < maxRows:
 		row := make([]string, s.width+1)
 		row[0] = strings.TrimSpace(label + " " + strings.Join(cells, " "))
 		s.grid = append(s.grid, row)
@@ -106,7 +106,7 @@ func (s *stack) flush() {
 		}
 	}
 	switch heads := headsOf(s.heads); {
-	case rows >= fewestRows:
+	case rows >= minRows:
 		last := len(s.grid)
 		for last > 0 && blank(s.grid[last-1][1:]) { // they are headings of what follows
 			last--

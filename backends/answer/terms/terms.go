@@ -16,8 +16,8 @@ import (
 // Term is the stem of a word, or a number.
 type Term string
 
-// mostLetters bounds the length of a term. Longer runs are no words.
-const mostLetters = 40
+// maxLetters bounds the length of a term. Longer runs are no words.
+const maxLetters = 40
 
 // Of returns the terms of a text in their order, without those that say nothing.
 func Of(text string) []Term {
@@ -34,13 +34,13 @@ func Of(text string) []Term {
 // without the commas. "&" within a word belongs to it ("r&d"), and an apostrophe is left out together with
 // what follows it ("company's").
 func Each(text string, fn func(word string)) {
-	var buffer [mostLetters * utf8.UTFMax]byte
+	var buffer [maxLetters * utf8.UTFMax]byte
 	word := buffer[:0]
 	letters := 0
 	skip := false // inside what follows an apostrophe
 	var last rune
 	flush := func() {
-		if letters > 0 && letters <= mostLetters {
+		if letters > 0 && letters <= maxLetters {
 			fn(string(word))
 		}
 		word, letters, skip = buffer[:0], 0, false
@@ -51,18 +51,18 @@ func Each(text string, fn func(word string)) {
 			if skip {
 				break
 			}
-			if letters++; letters <= mostLetters {
+			if letters++; letters <= maxLetters {
 				word = utf8.AppendRune(word, unicode.ToLower(r))
 			}
 		case letters == 0:
 		case (r == '\'' || r == '’') && unicode.IsLetter(last):
 			skip = true
 		case (r == '.' || r == ',') && isDigit(last) && isDigit(next(text, i, r)):
-			if r == '.' && letters < mostLetters {
+			if r == '.' && letters < maxLetters {
 				letters++
 				word = append(word, '.')
 			}
-		case r == '&' && unicode.IsLetter(last) && unicode.IsLetter(next(text, i, r)) && letters < mostLetters:
+		case r == '&' && unicode.IsLetter(last) && unicode.IsLetter(next(text, i, r)) && letters < maxLetters:
 			letters++
 			word = append(word, '&')
 		default:

@@ -52,8 +52,8 @@ type Builder struct {
 }
 
 const (
-	noTerm    = 1 << 24
-	mostWords = 100_000 // the number of words in the cache
+	noTerm   = 1 << 24
+	maxWords = 100_000 // the number of words in the cache
 )
 
 // Reset begins a new vector.
@@ -72,7 +72,7 @@ func (b *Builder) hash(word string) uint32 {
 	if t := Stem(word); t != "" {
 		h = t.Hash()
 	}
-	if len(b.hashes) < mostWords {
+	if len(b.hashes) < maxWords {
 		b.hashes[word] = h
 	}
 	return h

@@ -63,14 +63,14 @@ func NewTrace(t *api.Trace) (*Trace, error) {
 	return page, json.Unmarshal(how, &page.How)
 }
 
-// mostShown bounds the passages of a page.
-const mostShown = 200
+// maxShown bounds the passages of a page.
+const maxShown = 200
 
-// Found returns the ids of the passages that were found, best first, without repetitions, at most mostShown.
+// Found returns the ids of the passages that were found, best first, without repetitions, at most maxShown.
 func (t *Trace) Found() (ids []int64) {
 	seen := make(map[int64]bool)
 	for _, id := range t.How.Passages {
-		if !seen[id] && len(ids) < mostShown {
+		if !seen[id] && len(ids) < maxShown {
 			seen[id] = true
 			ids = append(ids, id)
 		}

@@ -43,9 +43,9 @@ type Options struct {
 
 // Bounds of what is read.
 const (
-	mostAnswer = 4 << 20
-	mostPage   = 4 << 20
-	mostHops   = 3
+	maxAnswer = 4 << 20
+	maxPage   = 4 << 20
+	maxHops   = 3
 )
 
 // Provider is a provider of web search. It implements retrieve.Web.
@@ -75,7 +75,7 @@ func New(o Options) (*Provider, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	p.pages = &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) > mostHops || !p.allowed(r.URL) {
+		if len(via) > maxHops || !p.allowed(r.URL) {
 			return errNotAllowed
 		}
 		return nil
@@ -123,7 +123,7 @@ func (p *Provider) Search(ctx context.Context, query string, limit int) ([]retri
 	if p.options.Key != "" {
 		request.Header.Set("Authorization", "Bearer "+p.options.Key)
 	}
-	body, _, err := fetch(p.client, request, mostAnswer)
+	body, _, err := fetch(p.client, request, maxAnswer)
 	if err != nil {
 		return nil, fmt.Errorf("web search: %w", err)
 	}
@@ -161,7 +161,7 @@ func (p *Provider) text(ctx context.Context, u *url.URL) string {
 		return ""
 	}
 	request.Header.Set("Accept", "text/html, text/plain")
-	body, kind, err := fetch(p.pages, request, mostPage)
+	body, kind, err := fetch(p.pages, request, maxPage)
 	if err != nil {
 		return ""
 	}

@@ -29,9 +29,9 @@ const unpackedInMemory = 16 << 20
 // isoDate is the format of dates whose format the workbook leaves to the reader's region.
 const isoDate = "yyyy-mm-dd"
 
-// mostEmptyRows bounds the rows without text in all sheets together, because a file of a few bytes can claim
+// maxEmptyRows bounds the rows without text in all sheets together, because a file of a few bytes can claim
 // a million of them.
-const mostEmptyRows = 2_000_000
+const maxEmptyRows = 2_000_000
 
 // compound is the signature of files that older programs wrote and of password-protected ones: both are
 // compound files and not zip archives ([MS-CFB] section 2.2).
@@ -72,7 +72,7 @@ func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	var sheets []Sheet
-	left, empty := limits, mostEmptyRows
+	left, empty := limits, maxEmptyRows
 	for _, name := range file.GetSheetList() {
 		if visible, err := file.GetSheetVisible(name); err != nil || !visible {
 			continue

@@ -44,9 +44,9 @@ type Accounts struct {
 }
 
 const (
-	// activityDays and activityMost bound the events that a user is shown.
+	// activityDays and maxActivity bound the events that a user is shown.
 	activityDays = 30
-	activityMost = 20
+	maxActivity  = 20
 )
 
 // Activity returns the recent events of a user's account, the latest first.
@@ -54,7 +54,7 @@ func (a *Accounts) Activity(ctx context.Context, user string) ([]audit.Record, e
 	now := a.Now()
 	list, _, err := a.Feed.List(ctx, audit.Query{
 		Since: now.Add(-activityDays * 24 * time.Hour), Until: now, Actor: user, Action: "user.",
-	}, activityMost, 0)
+	}, maxActivity, 0)
 	return list, err
 }
 

@@ -24,10 +24,10 @@ const (
 )
 
 const (
-	// reasonMost is the maximum length of a reason in the audit feed, in bytes. It may quote the mail server.
-	reasonMost = 300
-	// waitingMost bounds how many waiting mails are counted.
-	waitingMost = 10_000
+	// maxReason is the maximum length of a reason in the audit feed, in bytes. It may quote the mail server.
+	maxReason = 300
+	// maxWaiting bounds how many waiting mails are counted.
+	maxWaiting = 10_000
 	// testTimeout is the time limit of a test mail.
 	testTimeout = 20 * time.Second
 	// downAgain is how often a node notes that the mail server cannot be reached, while mails wait.
@@ -37,7 +37,7 @@ const (
 // reason returns an error as the audit feed has it.
 func reason(err error) string {
 	text := err.Error()
-	return strings.ToValidUTF8(text[:min(len(text), reasonMost)], "")
+	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "")
 }
 
 func (a *Accounts) noteMail(ctx context.Context, action string, detail ...string) {
@@ -78,7 +78,7 @@ func (a *Accounts) Waiting(ctx context.Context) (w Waiting, err error) {
 	err = a.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT count(*), COALESCE(sum(CASE WHEN attempts > 0 THEN 1 ELSE 0 END), 0) FROM "+
 			"(SELECT attempts FROM authserver_links WHERE due_at IS NOT NULL AND expires_at > ? LIMIT ?) AS waiting",
-			a.Micros(), waitingMost).Scan(&w.Count, &w.Failed)
+			a.Micros(), maxWaiting).Scan(&w.Count, &w.Failed)
 	})
 	return w, err
 }

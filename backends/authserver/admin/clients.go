@@ -117,8 +117,8 @@ func fullClientResponse(c *clients.Client) client {
 	return response
 }
 
-// secretLeast is the least number of characters of a secret that the request contains.
-const secretLeast = 16
+// minSecret is the least number of characters of a secret that the request contains.
+const minSecret = 16
 
 func (a *API) createClient(c *call) (any, error) {
 	var body struct {
@@ -156,9 +156,9 @@ func (a *API) createClient(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(body.Secret) > 0 && len(body.Secret) < secretLeast {
+	if len(body.Secret) > 0 && len(body.Secret) < minSecret {
 		return nil, apierror.New(http.StatusBadRequest, clients.InvalidMetadata,
-			"client_secret must have at least %d characters; leave it out, and one is made", secretLeast).With("client_secret")
+			"client_secret must have at least %d characters; leave it out, and one is made", minSecret).With("client_secret")
 	}
 	secret, err := a.Clients.CreateGiven(c.R.Context(), one, clients.Given{ID: body.ID, Secret: body.Secret})
 	if store.IsUniqueViolation(err) {

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 )
 
-// checkMost limits the time that the providers have to respond.
-const checkMost = 10 * time.Second
+// maxCheck limits the time that the providers have to respond.
+const maxCheck = 10 * time.Second
 
 // upstream is a provider at which people sign in, in a response.
 type upstream struct {
@@ -53,7 +53,7 @@ type upstreamFailure struct {
 const (
 	upstreamLogin       = "user.oidc_login"
 	upstreamLoginFailed = "user.oidc_login_failed"
-	searchedMost        = 500
+	maxSearched         = 500
 )
 
 // upstreams returns the providers at which people sign in. It fetches the discovery document and the keys of each.
@@ -70,7 +70,7 @@ func (a *API) upstreams(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(c.R.Context(), checkMost)
+	ctx, cancel := context.WithTimeout(c.R.Context(), maxCheck)
 	defer cancel()
 	results := make([]upstream, len(a.Upstreams))
 	var asking sync.WaitGroup
@@ -99,7 +99,7 @@ func (a *API) lastByUpstream(ctx context.Context, action string) (map[string]aud
 	}
 	now := a.Now()
 	events, _, err := a.Feed.List(ctx, audit.Query{Action: action, Since: now.Add(-a.MaxLookback), Until: now},
-		searchedMost, 0)
+		maxSearched, 0)
 	for _, e := range events {
 		slug, _ := audit.Value(e.Detail, "upstream")
 		if _, ok := last[slug]; !ok {
@@ -137,10 +137,10 @@ func checked(ctx context.Context, up *upstreams.Upstream, use upstreams.Use) ups
 	return result
 }
 
-// errorMost is the maximum length of an error in a response, in bytes. It may quote the provider.
-const errorMost = 500
+// maxError is the maximum length of an error in a response, in bytes. It may quote the provider.
+const maxError = 500
 
-func short(text string) string { return stored(text[:min(len(text), errorMost)]) }
+func short(text string) string { return stored(text[:min(len(text), maxError)]) }
 
 // identity is a connected account of a user, in a response.
 type identity struct {

@@ -125,7 +125,7 @@ func TestWanted(t *testing.T) { // not parallel: it counts allocations
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	many := make([]Rule, rulesMost+1)
+	many := make([]Rule, maxRules+1)
 	for i := range many {
 		many[i] = Rule{Claim: "c" + strconv.Itoa(i), From: Roles}
 	}
@@ -150,7 +150,7 @@ func TestCheck(t *testing.T) {
 		"not ASCII":         {[]Rule{{Claim: "rôles", From: Roles}}, false, "claim_rules[0].claim"},
 		"an empty step":     {[]Rule{{Claim: "a..b", From: Roles}}, false, "claim_rules[0].claim"},
 		"too deep":          {[]Rule{{Claim: "a.b.c.d", From: Roles}}, false, "claim_rules[0].claim"},
-		"too long":          {[]Rule{{Claim: strings.Repeat("a", claimMost+1), From: Roles}}, false, "claim_rules[0].claim"},
+		"too long":          {[]Rule{{Claim: strings.Repeat("a", maxClaim+1), From: Roles}}, false, "claim_rules[0].claim"},
 		"twice":             {[]Rule{{Claim: "a", From: Roles}, {Claim: "a", From: Roles}}, false, "claim_rules[1].claim"},
 		"inside another":    {[]Rule{{Claim: "a", From: Roles}, {Claim: "a.b", From: Roles}}, false, "claim_rules[1].claim"},
 		"around another":    {[]Rule{{Claim: "a.b", From: Roles}, {Claim: "a", From: Roles}}, false, "claim_rules[1].claim"},
@@ -160,7 +160,7 @@ func TestCheck(t *testing.T) {
 		"prefix of a text":  {[]Rule{{Claim: "a", From: "attributes.x", Prefix: "a"}}, false, "claim_rules[0].prefix"},
 		"strips nothing":    {[]Rule{{Claim: "a", From: Roles, Strip: true}}, false, "claim_rules[0].prefix"},
 		"a long prefix": {
-			[]Rule{{Claim: "a", From: Roles, Prefix: strings.Repeat("a", prefixMost+1)}},
+			[]Rule{{Claim: "a", From: Roles, Prefix: strings.Repeat("a", maxPrefix+1)}},
 			false,
 			"claim_rules[0].prefix",
 		},
@@ -201,12 +201,12 @@ func TestCheck(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	many := make([]string, rolesMost+1)
+	many := make([]string, maxRoles+1)
 	for i := range many {
 		many[i] = strconv.Itoa(i)
 	}
 	for name, roles := range map[string][]string{
-		"many": many, "empty": {""}, "long": {strings.Repeat("r", roleMost+1)},
+		"many": many, "empty": {""}, "long": {strings.Repeat("r", maxRole+1)},
 		"lines": {"a\nb"}, "twice": {"a", "a"}, "zero": {"a\x00"}, "no text": {"a\xff"},
 	} {
 		if RolesFault(roles) == "" {
@@ -223,7 +223,7 @@ func TestFaults(t *testing.T) {
 	for name, attributes := range map[string]map[string][]string{
 		"many": wide, "no name": {"": {"x"}}, "a strange name": {"a b": {"x"}}, "no value": {"a": {}},
 		"many values": {"a": many}, "an empty value": {"a": {""}},
-		"a long value": {"a": {strings.Repeat("x", valueMost+1)}}, "lines": {"a": {"b\nc"}},
+		"a long value": {"a": {strings.Repeat("x", maxValue+1)}}, "lines": {"a": {"b\nc"}},
 	} {
 		if AttributesFault(attributes) == "" {
 			t.Errorf("attributes with %s are good", name)

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	rolesMost      = 100 // of a user, and of a group
-	roleMost       = 100 // characters
-	attributesMost = 50
-	valuesMost     = 20  // of one attribute
-	valueMost      = 500 // characters
+	maxRoles      = 100 // of a user, and of a group
+	maxRole       = 100 // characters
+	maxAttributes = 50
+	maxValues     = 20  // of one attribute
+	maxValue      = 500 // characters
 )
 
 // RolesFault describes what is wrong with the roles of a user or a group. It is empty if they are valid.
 func RolesFault(roles []string) string {
-	if len(roles) > rolesMost {
-		return fmt.Sprintf("there are more than %d roles", rolesMost)
+	if len(roles) > maxRoles {
+		return fmt.Sprintf("there are more than %d roles", maxRoles)
 	}
 	for i, role := range roles {
 		switch {
-		case role == "" || utf8.RuneCountInString(role) > roleMost || !line(role):
-			return fmt.Sprintf("a role must be one line of 1 to %d characters", roleMost)
+		case role == "" || utf8.RuneCountInString(role) > maxRole || !line(role):
+			return fmt.Sprintf("a role must be one line of 1 to %d characters", maxRole)
 		case slices.Contains(roles[:i], role):
 			return fmt.Sprintf("the role %q is there twice", role)
 		}
@@ -35,8 +35,8 @@ func RolesFault(roles []string) string {
 
 // AttributesFault describes what is wrong with the attributes of a user. It is empty if they are valid.
 func AttributesFault(attributes map[string][]string) string {
-	if len(attributes) > attributesMost {
-		return fmt.Sprintf("there are more than %d attributes", attributesMost)
+	if len(attributes) > maxAttributes {
+		return fmt.Sprintf("there are more than %d attributes", maxAttributes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		if fault := AttributeFault(name, attributes[name]); fault != "" {
@@ -52,12 +52,12 @@ func AttributeFault(name string, values []string) string {
 	case !attributeName.MatchString(name):
 		return fmt.Sprintf("the name of an attribute, %.100q, must be 1 to 64 letters, digits, underscores, points, colons"+
 			" and hyphens", name)
-	case len(values) == 0 || len(values) > valuesMost:
-		return fmt.Sprintf("the attribute %s must have 1 to %d values", name, valuesMost)
+	case len(values) == 0 || len(values) > maxValues:
+		return fmt.Sprintf("the attribute %s must have 1 to %d values", name, maxValues)
 	case slices.ContainsFunc(values, func(value string) bool {
-		return value == "" || utf8.RuneCountInString(value) > valueMost || !line(value)
+		return value == "" || utf8.RuneCountInString(value) > maxValue || !line(value)
 	}):
-		return fmt.Sprintf("a value of the attribute %s must be one line of 1 to %d characters", name, valueMost)
+		return fmt.Sprintf("a value of the attribute %s must be one line of 1 to %d characters", name, maxValue)
 	}
 	return ""
 }

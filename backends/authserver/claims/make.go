@@ -17,9 +17,9 @@ type Facts struct {
 // plainNumber matches a number without an exponent that every JSON parser represents.
 var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,10})?$`)
 
-// membersMost bounds the claims of rules in a token, in bytes of JSON, since tokens are sent in a header of each
+// maxMembers bounds the claims of rules in a token, in bytes of JSON, since tokens are sent in a header of each
 // request.
-const membersMost = 8 << 10
+const maxMembers = 8 << 10
 
 // Members are the claims that rules have made. A nil *Members has none.
 type Members struct {
@@ -79,7 +79,7 @@ func (m *Members) put(claim string, value any) bool {
 		value = union(list, more)
 	}
 	text, err := json.Marshal(value)
-	if err != nil || m.size+len(claim)+len(text) > membersMost {
+	if err != nil || m.size+len(claim)+len(text) > maxMembers {
 		return false
 	}
 	m.size += len(claim) + len(text)

@@ -54,10 +54,10 @@ type Rule struct {
 }
 
 const (
-	rulesMost  = 30
-	claimMost  = 100 // bytes of a name
-	prefixMost = 100 // bytes
-	levelsMost = 3
+	maxRules  = 30
+	maxClaim  = 100 // bytes of a name
+	maxPrefix = 100 // bytes
+	maxLevels = 3
 )
 
 // own are the claims that the server itself makes, or that decide whether a token is valid. No rule can make one of
@@ -89,8 +89,8 @@ func steps(claim string) []string {
 // Check returns an error with status 400 for rules that are not valid. Rules of a resource must be for access tokens
 // only.
 func Check(rules []Rule, resource bool) error {
-	if len(rules) > rulesMost {
-		return refuse("claim_rules", fmt.Sprintf("must be at most %d", rulesMost))
+	if len(rules) > maxRules {
+		return refuse("claim_rules", fmt.Sprintf("must be at most %d", maxRules))
 	}
 	for i := range rules {
 		r := &rules[i]
@@ -113,10 +113,10 @@ func refuse(param, message string) error {
 func (r *Rule) claimFault(before []Rule) string {
 	path := steps(r.Claim)
 	switch {
-	case len(r.Claim) > claimMost || !claimName.MatchString(r.Claim) || slices.Contains(path, "") ||
-		len(path) > levelsMost:
+	case len(r.Claim) > maxClaim || !claimName.MatchString(r.Claim) || slices.Contains(path, "") ||
+		len(path) > maxLevels:
 		return fmt.Sprintf("must be a name of at most %d letters, digits and characters of URLs, with at most %d names"+
-			" between points", claimMost, levelsMost)
+			" between points", maxClaim, maxLevels)
 	case slices.ContainsFunc(own, func(name string) bool { return strings.EqualFold(name, path[0]) }):
 		return "is a claim of the server's own, which no rule makes"
 	}
@@ -144,8 +144,8 @@ func (r *Rule) prefixFault() string {
 		return "is required with strip_prefix"
 	case r.Prefix != "" && r.From != Roles && r.From != Groups:
 		return "is for roles and groups alone"
-	case len(r.Prefix) > prefixMost:
-		return fmt.Sprintf("must have at most %d bytes", prefixMost)
+	case len(r.Prefix) > maxPrefix:
+		return fmt.Sprintf("must have at most %d bytes", maxPrefix)
 	}
 	return ""
 }

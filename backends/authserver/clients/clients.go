@@ -183,16 +183,16 @@ type Clients struct {
 
 const (
 	topic = "clients"
-	// rowsMost bounds how many clients are cached.
-	rowsMost = 20_000
+	// maxRows bounds how many clients are cached.
+	maxRows = 20_000
 )
 
 // New returns the clients of a server.
 func New(s *kernel.Server, o Options) *Clients {
-	o.SelfMost = cmp.Or(o.SelfMost, selfMost)
+	o.SelfMost = cmp.Or(o.SelfMost, maxSelf)
 	cs := &Clients{Server: s, options: o, proven: newProven(s.Now), remotes: newRemotes(o.Networks, s.Logger)}
 	s.Closing(cs.remotes.end)
-	cs.rows = kernel.NewCache(rowsMost, s.Now, cs.read)
+	cs.rows = kernel.NewCache(maxRows, s.Now, cs.read)
 	cs.seen = kernel.NewBatch(cs.writeSeen, func(ids []string, err error) {
 		cs.Logger().Warn("it could not be noted which clients were there", zap.Int("clients", len(ids)), zap.Error(err))
 	})

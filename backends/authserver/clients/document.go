@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// documentsMost bounds the number of clients with metadata documents.
-	documentsMost = 10_000
+	// maxDocuments bounds the number of clients with metadata documents.
+	maxDocuments = 10_000
 	// documentsRoom is how many of them are removed when there are too many.
 	documentsRoom = 100
 	// documentsIdle is how long a client with a metadata document is kept to which nothing was granted.
@@ -211,7 +211,7 @@ const unused = "source = '" + Document + "' AND status = '" + Active + "' AND sc
 func makeRoom(conn store.Conn, now time.Time) error {
 	var n int
 	if err := conn.Row("SELECT count(*) FROM authserver_clients WHERE source = '" + Document + "'").Scan(&n); err != nil ||
-		n < documentsMost {
+		n < maxDocuments {
 		return err
 	}
 	gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+
@@ -229,7 +229,7 @@ func (cs *Clients) Sweep(ctx context.Context) (n int, err error) {
 	err = cs.Write(ctx, func(conn store.Conn) error {
 		gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+
 			unused+" LIMIT ?)",
-			cs.Now().Add(-documentsIdle).UnixMicro(), documentsMost)
+			cs.Now().Add(-documentsIdle).UnixMicro(), maxDocuments)
 		n = int(gone)
 		return err
 	})

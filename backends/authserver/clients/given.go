@@ -17,19 +17,19 @@ type Given struct {
 }
 
 const (
-	givenIDMost     = 255 // characters
-	givenSecretMost = 512
+	maxGivenID     = 255 // characters
+	maxGivenSecret = 512
 )
 
 // checkGiven returns an error for an invalid id or secret (RFC 6749 appendix A).
 func (cs *Clients) checkGiven(g *Given) error {
 	invisible := func(r rune) bool { return r < ' ' || r > '~' }
 	switch {
-	case len(g.ID) > givenIDMost || strings.ContainsFunc(g.ID, invisible) || strings.ContainsAny(g.ID, ` "\\`):
+	case len(g.ID) > maxGivenID || strings.ContainsFunc(g.ID, invisible) || strings.ContainsAny(g.ID, ` "\\`):
 		return refuse("client_id", "must have at most 255 characters of ASCII, without blanks and quotes")
 	case strings.HasPrefix(g.ID, "http://") || strings.HasPrefix(g.ID, "https://"):
 		return refuse("client_id", "must not be a URL, which is the id of a client with a metadata document")
-	case len(g.Secret) > givenSecretMost || strings.ContainsFunc(g.Secret, invisible):
+	case len(g.Secret) > maxGivenSecret || strings.ContainsFunc(g.Secret, invisible):
 		return refuse("client_secret", "must have at most 512 characters of ASCII")
 	case g.Hash != "" && !password.Known(g.Hash) && (len(cs.options.Pepper) == 0 || !strings.HasPrefix(g.Hash, peppered)):
 		return refuse("client_secret", "is hashed in a way that is not known here, or that costs too much to check")

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// sourcesMost bounds how many key sets are cached.
-	sourcesMost = 1000
-	// fetchesMost bounds how many requests wait for a key set at the same time.
-	fetchesMost = 32
+	// maxSources bounds how many key sets are cached.
+	maxSources = 1000
+	// maxFetches bounds how many requests wait for a key set at the same time.
+	maxFetches = 32
 )
 
 // remotes are the key sets that clients publish at a jwks_uri (RFC 7591 section 2). Since anybody can register one,
@@ -31,7 +31,7 @@ type remotes struct {
 
 func newRemotes(allow []netip.Prefix, logger func() *zap.Logger) *remotes {
 	return &remotes{
-		allow: allow, logger: logger, waiting: make(chan struct{}, fetchesMost),
+		allow: allow, logger: logger, waiting: make(chan struct{}, maxFetches),
 		sources: make(map[string]*jwks.Source),
 	}
 }
@@ -44,7 +44,7 @@ func (r *remotes) at(uri string) *jwks.Source {
 		return found
 	}
 	for other, source := range r.sources { // in random order
-		if len(r.sources) < sourcesMost {
+		if len(r.sources) < maxSources {
 			break
 		}
 		source.Close()

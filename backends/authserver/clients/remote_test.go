@@ -20,9 +20,9 @@ func TestRemotes(t *testing.T) {
 	t.Parallel()
 	r := newRemotes(nil, zap.NewNop)
 	defer r.end()
-	for i := range sourcesMost + 10 {
+	for i := range maxSources + 10 {
 		uri := fmt.Sprintf("https://c%d.example/keys", i)
-		if at := r.at(uri); at != r.at(uri) || at.JWKS != uri || len(r.sources) > sourcesMost {
+		if at := r.at(uri); at != r.at(uri) || at.JWKS != uri || len(r.sources) > maxSources {
 			t.Fatalf("%d sources", len(r.sources))
 		}
 	}
@@ -37,7 +37,7 @@ func TestRemotes(t *testing.T) {
 	if found, err := known.Find(t.Context(), "k", "ES256"); err != nil || len(found) != 1 {
 		t.Errorf("%d keys, error %v", len(found), err)
 	}
-	for range fetchesMost {
+	for range maxFetches {
 		r.waiting <- struct{}{}
 		near.waiting <- struct{}{}
 	}

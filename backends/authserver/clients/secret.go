@@ -114,11 +114,11 @@ func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, e
 	return true, err
 }
 
-// provenFor is how long a secret that was verified with the slow hash is remembered, and provenMost for how many
+// provenFor is how long a secret that was verified with the slow hash is remembered, and maxProven for how many
 // clients.
 const (
-	provenFor  = 5 * time.Minute
-	provenMost = 50_000
+	provenFor = 5 * time.Minute
+	maxProven = 50_000
 )
 
 // proven remembers one verified secret of each client, as a digest under a key of this process.
@@ -162,7 +162,7 @@ func (p *proven) has(id string, sum [sha256.Size]byte) bool {
 func (p *proven) add(id string, sum [sha256.Size]byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.all) >= provenMost {
+	if len(p.all) >= maxProven {
 		clear(p.all)
 	}
 	p.all[id] = provenSecret{sum, p.now().Add(provenFor)}

@@ -15,15 +15,15 @@ import (
 const (
 	// seenEvery is the resolution of Client.SeenAt.
 	seenEvery = time.Hour
-	// selfMost is the number of self-registered clients from which those that hold nothing are removed early.
-	selfMost = 100_000
-	// selfLeast is how long such a client is kept nevertheless. It is longer than seenEvery, so that a client that a
+	// maxSelf is the number of self-registered clients from which those that hold nothing are removed early.
+	maxSelf = 100_000
+	// minSelf is how long such a client is kept nevertheless. It is longer than seenEvery, so that a client that a
 	// user is about to authorize is kept.
-	selfLeast = 2 * seenEvery
+	minSelf = 2 * seenEvery
 	// unusedRows is how many clients are removed in one transaction.
 	unusedRows = 100
-	// unusedMost is how many clients are removed in one run, since each is recorded in the audit feed.
-	unusedMost = 50 * unusedRows
+	// maxUnused is how many clients are removed in one run, since each is recorded in the audit feed.
+	maxUnused = 50 * unusedRows
 )
 
 // see records that a client that registered itself was seen. The row is written at most once an hour, in a batch in the
@@ -77,20 +77,20 @@ func (cs *Clients) SweepUnused(ctx context.Context) (total int, err error) {
 	now := cs.Now()
 	cutoff := func(d time.Duration) int64 { return now.Add(-d).UnixMicro() }
 	if d := cs.options.UnusedLife; d > 0 {
-		total, err = cs.removeIdle(ctx, unusedMost, "never_used", "seen_at = 0 AND issued_at < ? AND updated_at < ?",
+		total, err = cs.removeIdle(ctx, maxUnused, "never_used", "seen_at = 0 AND issued_at < ? AND updated_at < ?",
 			cutoff(d), cutoff(d))
 	}
 	if d := cs.options.IdleLife; err == nil && d > 0 {
 		var n int
-		n, err = cs.removeIdle(ctx, unusedMost-total, "idle", "seen_at > 0 AND seen_at < ? AND updated_at < ?",
+		n, err = cs.removeIdle(ctx, maxUnused-total, "idle", "seen_at > 0 AND seen_at < ? AND updated_at < ?",
 			cutoff(d), cutoff(d))
 		total += n
 	}
 	if err == nil && cs.options.UnusedLife > 0 {
 		var excess, n int
 		if excess, err = cs.excess(ctx); err == nil {
-			n, err = cs.removeIdle(ctx, min(excess, unusedMost-total), "too_many",
-				"seen_at < ? AND issued_at < ? AND updated_at < ?", cutoff(selfLeast), cutoff(selfLeast), cutoff(selfLeast))
+			n, err = cs.removeIdle(ctx, min(excess, maxUnused-total), "too_many",
+				"seen_at < ? AND issued_at < ? AND updated_at < ?", cutoff(minSelf), cutoff(minSelf), cutoff(minSelf))
 			total += n
 		}
 	}

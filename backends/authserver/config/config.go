@@ -407,8 +407,8 @@ func (c *Config) Networks() []netip.Prefix {
 // Given reports whether a key is set by the file or the environment.
 func (c *Config) Given(key string) bool { return c.given[key] }
 
-// secretLeast is the least number of characters of a secret that signs.
-const secretLeast = 32
+// minSecret is the least number of characters of a secret that signs.
+const minSecret = 32
 
 // Warnings returns what an operator should know although the server works. They are logged at the start and shown in
 // the notices of the administration API.
@@ -427,7 +427,7 @@ func (c *Config) Warnings() []string {
 	add(c.DCR.Mode != AdminOnly && c.OAuth.DefaultClientScope == "",
 		"oauth.default_client_scope is empty: clients that register themselves have no scope ceiling; a later version refuses them")
 	add(c.Session.Secret == "", "session.secret is not set: logins and pages in use end with the process, and several nodes do not know each other's")
-	add(c.Session.Secret != "" && len(c.Session.Secret) < secretLeast,
+	add(c.Session.Secret != "" && len(c.Session.Secret) < minSecret,
 		"session.secret has fewer than 32 characters: who guesses it can make what this server hands to browsers; make one with: openssl rand -hex 32")
 	add(c.Admin.Enabled && c.Admin.APIKey == "",
 		"admin.api_key is not set: the administration API is open to every program of this machine")

@@ -466,7 +466,7 @@ func stateSecret(c *Config, value any) string {
 	switch text := *value.(*string); {
 	case text == "" && len(c.BrokerProviders) > 0:
 		return "required when there are broker_providers"
-	case text != "" && len(text) < secretLeast:
+	case text != "" && len(text) < minSecret:
 		return "must have at least 32 characters"
 	}
 	return ""

@@ -51,9 +51,9 @@ func (u *Upstream) Secret() string { return u.secret }
 
 // Limits of the list upstreams and of its entries.
 const (
-	upstreamsMost = 50
-	wordsMost     = 1000
-	wordMost      = 255
+	maxUpstreams = 50
+	maxWords     = 1000
+	maxWord      = 255
 )
 
 // upstreams reads the list upstreams.
@@ -87,8 +87,8 @@ func (l *loader) upstreams() {
 		}
 		return nil
 	})
-	if n := len(l.Upstreams); n > upstreamsMost {
-		l.at("upstreams", l.lists.upstreams, "has %d entries, which are more than %d", n, upstreamsMost)
+	if n := len(l.Upstreams); n > maxUpstreams {
+		l.at("upstreams", l.lists.upstreams, "has %d entries, which are more than %d", n, maxUpstreams)
 	}
 }
 
@@ -182,11 +182,11 @@ func (u *Upstream) bounded() error {
 	}
 	for name, words := range lists {
 		long := slices.ContainsFunc(words, func(word string) bool {
-			return len(word) > wordMost || strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7F })
+			return len(word) > maxWord || strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7F })
 		})
-		if long || len(words) > wordsMost {
+		if long || len(words) > maxWords {
 			return fmt.Errorf("%s: more than %d, or one that has more than %d bytes or a control character",
-				name, wordsMost, wordMost)
+				name, maxWords, maxWord)
 		}
 	}
 	return nil

@@ -307,8 +307,8 @@ func (x *Connections) revoked(ctx context.Context, p *brokers.Provider, one *Con
 	return errRevoked
 }
 
-// accountsMost bounds how many tokens of service accounts are cached.
-const accountsMost = 10_000
+// maxAccounts bounds how many tokens of service accounts are cached.
+const maxAccounts = 10_000
 
 // account returns a token of a service account. It is shared by all users until it expires.
 func (x *Connections) account(
@@ -334,7 +334,7 @@ func (x *Connections) account(
 		}
 		x.accounts.Lock()
 		defer x.accounts.Unlock()
-		if len(x.tokens) >= accountsMost {
+		if len(x.tokens) >= maxAccounts {
 			clear(x.tokens)
 		}
 		x.tokens[key] = granted

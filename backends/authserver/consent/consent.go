@@ -84,13 +84,13 @@ func counting(client *clients.Client, all []Grant) []Grant {
 	return slices.DeleteFunc(all, func(g Grant) bool { return g.redirects != now })
 }
 
-// grantsMost bounds how many consents one query reads. It is a literal in the statement that each authorization request
+// maxGrants bounds how many consents one query reads. It is a literal in the statement that each authorization request
 // runs, since SQLite prepares a statement again each time if its LIMIT is a parameter.
-const grantsMost = 10_000
+const maxGrants = 10_000
 
 func find(c store.Conn, user, client string) ([]Grant, error) {
 	return store.List(c, scan, "SELECT "+columns+" FROM authserver_consents WHERE user_id = ? AND client_id = ? LIMIT "+
-		strconv.Itoa(grantsMost), user, client)
+		strconv.Itoa(maxGrants), user, client)
 }
 
 // Approve stores what a user grants: the approved scopes among those that were asked for. Scopes that were granted
@@ -142,7 +142,7 @@ func (s *Consents) upsert(
 func (s *Consents) Of(ctx context.Context, user string) (list []Grant, err error) {
 	err = s.Read(ctx, func(c store.Conn) (err error) {
 		list, err = store.List(c, scan, "SELECT "+
-			columns+" FROM authserver_consents WHERE user_id = ? ORDER BY updated_at DESC, id DESC LIMIT ?", user, grantsMost)
+			columns+" FROM authserver_consents WHERE user_id = ? ORDER BY updated_at DESC, id DESC LIMIT ?", user, maxGrants)
 		return err
 	})
 	return list, err

@@ -25,12 +25,12 @@ import (
 const (
 	maxURL      = 2048
 	maxDocument = 5 << 10
-	// fetchesMost bounds the concurrent fetches, and hostPerSecond and hostBurst the fetches from one host.
-	fetchesMost   = 32
+	// maxFetches bounds the concurrent fetches, and hostPerSecond and hostBurst the fetches from one host.
+	maxFetches    = 32
 	hostPerSecond = 1
 	hostBurst     = 5
-	// leastFresh is how long a document is fresh at least, whatever its headers say.
-	leastFresh = time.Minute
+	// minFresh is how long a document is fresh at least, whatever its headers say.
+	minFresh = time.Minute
 )
 
 // duration is the metric of the fetches.
@@ -71,7 +71,7 @@ func New(s *kernel.Server, o Options) *Documents {
 	client := outbound.NewClient(o.Networks, o.Timeout)
 	client.Transport = s.Follow(client.Transport)
 	return &Documents{
-		Server: s, options: o, client: client, places: make(chan struct{}, fetchesMost),
+		Server: s, options: o, client: client, places: make(chan struct{}, maxFetches),
 		hosts: kernel.NewLimiter(hostPerSecond, hostBurst, s.Now),
 	}
 }
@@ -223,7 +223,7 @@ func check(text []byte, id string) error {
 	return nil
 }
 
-// fresh returns how long a response is fresh (RFC 9111 section 4.2), which is bounded by leastFresh and the TTL.
+// fresh returns how long a response is fresh (RFC 9111 section 4.2), which is bounded by minFresh and the TTL.
 // Without freshness headers it is the TTL. Zero means that the response must not be stored.
 func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 	lifetime, ok := time.Duration(0), false
@@ -233,7 +233,7 @@ func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 		case "no-store":
 			return 0
 		case "no-cache":
-			return min(leastFresh, d.options.TTL)
+			return min(minFresh, d.options.TTL)
 		case "max-age":
 			seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
 			if err != nil {
@@ -254,7 +254,7 @@ func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 	if !ok {
 		lifetime = d.options.TTL
 	}
-	return min(max(lifetime, leastFresh), d.options.TTL)
+	return min(max(lifetime, minFresh), d.options.TTL)
 }
 
 // age returns the Age header of a response (RFC 9111 section 5.1).

@@ -25,8 +25,8 @@ const (
 	// aloneLasts limits how long a challenge of the sign-in page can be answered. The page may be open in a tab long
 	// before somebody signs in.
 	aloneLasts = time.Hour
-	// handleMost bounds a user handle, in bytes (Web Authentication Level 3, section 5.4.3).
-	handleMost = 64
+	// maxHandle bounds a user handle, in bytes (Web Authentication Level 3, section 5.4.3).
+	maxHandle = 64
 )
 
 // errOldPage is the error for the challenge of a page that was open for too long or was answered before.
@@ -36,7 +36,7 @@ var errOldPage = apierror.New(http.StatusUnprocessableEntity, "invalid_credentia
 // userHandle returns the user handle of a user, by which authenticators identify the account (Web Authentication Level
 // 3, section 5.4.3). It is the id, or a digest of an imported id that is too long or may be a mail address.
 func userHandle(id string) []byte {
-	if len(id) > handleMost || strings.Contains(id, "@") {
+	if len(id) > maxHandle || strings.Contains(id, "@") {
 		sum := sha256.Sum256([]byte("user handle\n" + id))
 		return sum[:]
 	}

@@ -42,8 +42,8 @@ const (
 const (
 	// maxFactors bounds how many factors a user may have.
 	maxFactors = 20
-	// nameMost bounds the name of a factor, in characters.
-	nameMost = 60
+	// maxName bounds the name of a factor, in characters.
+	maxName = 60
 	// lasts is how long setting up or using an app or a passkey may take.
 	lasts = 10 * time.Minute
 )
@@ -204,7 +204,7 @@ func (f *Factors) add(ctx context.Context, user string, one *Factor, handle stri
 
 func name(typed string) (string, error) {
 	name := text.Storable(text.Normal(typed))
-	if name == "" || len([]rune(name)) > nameMost || !text.IsLine(name) {
+	if name == "" || len([]rune(name)) > maxName || !text.IsLine(name) {
 		return "", &apierror.Error{
 			Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: "name",
 			Message: "the name must be one line of 1 to 60 characters",

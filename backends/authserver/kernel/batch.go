@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// batchMost bounds how many rows wait to be written.
-	batchMost = 10_000
+	// maxBatch bounds how many rows wait to be written.
+	maxBatch = 10_000
 	// batchRows is how many rows are written in one transaction.
 	batchRows = 500
 	// batchPause is how long rows are gathered before they are written.
@@ -37,7 +37,7 @@ func NewBatch[T any](write func(ctx context.Context, rows []T) error, lost func(
 // Add queues a row. It returns false if too many rows are waiting; it does not block.
 func (b *Batch[T]) Add(row T) bool {
 	b.mu.Lock()
-	full := len(b.rows) >= batchMost
+	full := len(b.rows) >= maxBatch
 	if !full {
 		b.rows = append(b.rows, row)
 	}

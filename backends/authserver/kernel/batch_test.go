@@ -28,12 +28,12 @@ func TestBatch(t *testing.T) {
 		}
 		lost += len(rows)
 	})
-	for i := range batchMost + 10 {
-		if b.Add(i) != (i < batchMost) {
+	for i := range maxBatch + 10 {
+		if b.Add(i) != (i < maxBatch) {
 			t.Fatalf("row %d", i)
 		}
 	}
-	if err := b.Flush(t.Context()); err != nil || wrote != batchMost {
+	if err := b.Flush(t.Context()); err != nil || wrote != maxBatch {
 		t.Errorf("%d written, error %v", wrote, err)
 	}
 	fail = failing
@@ -46,7 +46,7 @@ func TestBatch(t *testing.T) {
 	cancel()
 	b.Add(1)
 	b.Run(ctx) // writes the rest
-	if wrote != batchMost+1 {
+	if wrote != maxBatch+1 {
 		t.Errorf("%d written", wrote)
 	}
 }

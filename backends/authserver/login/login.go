@@ -46,8 +46,8 @@ type Options struct {
 	Factors *factors.Factors
 }
 
-// sessionsMost bounds in how many browsers a user may be signed in.
-const sessionsMost = 100
+// maxSessions bounds in how many browsers a user may be signed in.
+const maxSessions = 100
 
 // Login signs users in and out.
 type Login struct {
@@ -66,7 +66,7 @@ func New(s *kernel.Server, people *users.Users, o Options) *Login {
 	return &Login{
 		Server: s, users: people, options: o, Lockout: o.Lockout,
 		sessions: session.Store[string]{
-			Table: "authserver_sessions", Idle: o.MaxAge, Whole: o.MaxAge, Most: sessionsMost,
+			Table: "authserver_sessions", Idle: o.MaxAge, Whole: o.MaxAge, Most: maxSessions,
 			More: "methods",
 		},
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// agentMost bounds how many characters of a User-Agent are stored.
-const agentMost = 300
+// maxAgent bounds how many characters of a User-Agent are stored.
+const maxAgent = 300
 
 // agent returns the User-Agent of a request as it is stored.
 func agent(ctx context.Context) string {
 	agent := text.Storable(kernel.AgentOf(ctx))
-	return text.Short(strings.Join(strings.Fields(agent), " "), agentMost)
+	return text.Short(strings.Join(strings.Fields(agent), " "), maxAgent)
 }
 
 // Browser is a session in the list that its user sees.
@@ -39,7 +39,7 @@ func (l *Login) Browsers(ctx context.Context, user string) (list []Browser, err 
 			b.SignedInAt = time.UnixMicro(at)
 			return b, err
 		}, `SELECT id, agent, address, created_at FROM authserver_sessions WHERE user_id = ? AND created_at > ? ORDER BY id DESC LIMIT ?`,
-			user, since, sessionsMost)
+			user, since, maxSessions)
 		return err
 	})
 	return list, err

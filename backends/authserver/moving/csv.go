@@ -29,10 +29,10 @@ func CSV(file io.Reader, each func(Record) error) error {
 	r := csv.NewReader(limited)
 	r.ReuseRecord = true
 	read := func() ([]string, error) {
-		limited.N = recordMost
+		limited.N = maxRecord
 		cells, err := r.Read()
 		if limited.N == 0 { // a truncated line looks like the end of the file
-			err = fmt.Errorf("a line has more than %d bytes; a quotation mark may be missing", recordMost)
+			err = fmt.Errorf("a line has more than %d bytes; a quotation mark may be missing", maxRecord)
 		}
 		return cells, err
 	}

@@ -155,8 +155,8 @@ func Tollgate(file io.Reader, each func(Record) error) error {
 		} else if err != nil {
 			return fmt.Errorf("line %d: %w", i, err)
 		}
-		if len(raw) > recordMost {
-			return fmt.Errorf("line %d has more than %d bytes", i, recordMost)
+		if len(raw) > maxRecord {
+			return fmt.Errorf("line %d has more than %d bytes", i, maxRecord)
 		}
 		if err := each(exportedRecord(i, raw)); err != nil {
 			return err

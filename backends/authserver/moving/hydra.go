@@ -44,8 +44,8 @@ func Hydra(file io.Reader, each func(Record) error) error {
 			}
 			continue
 		}
-		if len(raw) > recordMost {
-			return fmt.Errorf("entry %d has more than %d bytes", i, recordMost)
+		if len(raw) > maxRecord {
+			return fmt.Errorf("entry %d has more than %d bytes", i, maxRecord)
 		}
 		if err := one(i, raw); err != nil {
 			return err

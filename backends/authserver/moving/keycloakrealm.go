@@ -12,11 +12,11 @@ import (
 var keycloakOwnRoles = []string{"offline_access", "uma_authorization"}
 
 const (
-	// keycloakRolesMost bounds how many composite roles a realm has, and how many roles one of them consists of, also
+	// maxKeycloakRoles bounds how many composite roles a realm has, and how many roles one of them consists of, also
 	// through others.
-	keycloakRolesMost = 10_000
-	// keycloakProvidersMost bounds how many identity providers a realm has.
-	keycloakProvidersMost = 10_000
+	maxKeycloakRoles = 10_000
+	// maxKeycloakProviders bounds how many identity providers a realm has.
+	maxKeycloakProviders = 10_000
 )
 
 // keycloakRealm is what the records of a realm refer to.
@@ -89,8 +89,8 @@ func (k *keycloakRealm) role(client string) func(i int, raw json.RawMessage) err
 		if len(list) == 0 {
 			return nil
 		}
-		if len(k.composites) >= keycloakRolesMost {
-			return fmt.Errorf("there are more than %d composite roles", keycloakRolesMost)
+		if len(k.composites) >= maxKeycloakRoles {
+			return fmt.Errorf("there are more than %d composite roles", maxKeycloakRoles)
 		}
 		k.composites[keycloakRole{client, r.Name}] = list
 		return nil
@@ -106,8 +106,8 @@ func (k *keycloakRealm) provider(_ int, raw json.RawMessage) error {
 	if json.Unmarshal(raw, &p) != nil || p.Alias == "" || p.Config["issuer"] == "" {
 		return nil // it is no OpenID provider
 	}
-	if len(k.issuers) >= keycloakProvidersMost {
-		return fmt.Errorf("there are more than %d identity providers", keycloakProvidersMost)
+	if len(k.issuers) >= maxKeycloakProviders {
+		return fmt.Errorf("there are more than %d identity providers", maxKeycloakProviders)
 	}
 	k.issuers[p.Alias] = p.Config["issuer"]
 	return nil
@@ -132,7 +132,7 @@ func keycloakList(realm []string, ofClients map[string][]string) (list []keycloa
 func (k *keycloakRealm) rolesOf(realm []string, ofClients map[string][]string) (roles []string, incomplete bool) {
 	pending := keycloakList(realm, ofClients)
 	seen := make(map[keycloakRole]bool, len(pending))
-	for len(pending) > 0 && len(seen) < keycloakRolesMost {
+	for len(pending) > 0 && len(seen) < maxKeycloakRoles {
 		role := pending[len(pending)-1]
 		pending = pending[:len(pending)-1]
 		if seen[role] { // also where roles consist of each other

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// recordMost bounds the size of an entry of a file, in bytes.
-const recordMost = 1 << 20
+// maxRecord bounds the size of an entry of a file, in bytes.
+const maxRecord = 1 << 20
 
 // elements calls each with the elements of an array, whose opening bracket comes next.
 func elements(d *json.Decoder, each func(i int, raw json.RawMessage) error) error {
@@ -19,8 +19,8 @@ func elements(d *json.Decoder, each func(i int, raw json.RawMessage) error) erro
 		if err := d.Decode(&raw); err != nil {
 			return err
 		}
-		if len(raw) > recordMost {
-			return fmt.Errorf("entry %d has more than %d bytes", i, recordMost)
+		if len(raw) > maxRecord {
+			return fmt.Errorf("entry %d has more than %d bytes", i, maxRecord)
 		}
 		if err := each(i, raw); err != nil {
 			return err

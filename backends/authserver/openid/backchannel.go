@@ -37,11 +37,11 @@ const (
 	logoutLife    = 2 * time.Minute  // of a logout token
 	logoutLease   = 30 * time.Second // longer than an attempt can take
 	logoutEvery   = 2 * time.Second
-	logoutsMost   = 200 // in one run
+	maxLogouts    = 200 // in one run
 	logoutsAtOnce = 8
-	// attemptsMost is how often a logout token is sent to a client that does not answer; with the pauses of
+	// maxAttempts is how often a logout token is sent to a client that does not answer; with the pauses of
 	// jobs.Backoff that takes about a day.
-	attemptsMost = 30
+	maxAttempts = 30
 )
 
 // sid returns the claim sid of a session, which identifies the session to clients and reveals nothing else.
@@ -87,7 +87,7 @@ func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 	err := s.Read(ctx, func(c store.Conn) (err error) {
 		ids, err = store.List(c, func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
 			"SELECT id FROM authserver_session_clients WHERE session_id IS NULL AND due_at <= ? AND leased_until <= ? ORDER BY due_at, id LIMIT ?",
-			now, now, logoutsMost)
+			now, now, maxLogouts)
 		return err
 	})
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *OpenID) sendLogout(ctx context.Context, id int64) (done bool, err error
 		s.Audit(ctx, kernel.Event{Action: "client.logout_told", Actor: e.user, Client: e.client})
 		return true, s.forget(settle, e)
 	}
-	final := errors.Is(err, errRefused) || e.attempts >= attemptsMost
+	final := errors.Is(err, errRefused) || e.attempts >= maxAttempts
 	s.Logger().Warn("a client was not told of a logout", zap.String("client", e.client), zap.Bool("again",
 		!final), zap.Error(err))
 	if final {

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// restsMost bounds how many tokens and consents a token depends on, and thereby how often it may be exchanged.
-const restsMost = 32
+// maxRests bounds how many tokens and consents a token depends on, and thereby how often it may be exchanged.
+const maxRests = 32
 
 // Exchange issues an access token in place of the one it is given (RFC 8693), and returns its jti. The new token
 // belongs to the same family and expires no later. It depends on the exchanged token, on all that one depends on, and
@@ -24,7 +24,7 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 			o.restsOn = append(o.restsOn, id)
 		}
 	}
-	if len(o.restsOn) > restsMost {
+	if len(o.restsOn) > maxRests {
 		return Answer{}, "", kernel.Refuse(kernel.InvalidRequest,
 			"the token has been exchanged too often; begin with one that was not")
 	}

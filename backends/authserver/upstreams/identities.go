@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// identitiesMost is the maximum number of connected accounts of a user.
-	identitiesMost = 20
-	// groupsMost is the maximum number of groups that one connection gives.
-	groupsMost = 100
+	// maxIdentities is the maximum number of connected accounts of a user.
+	maxIdentities = 20
+	// maxGroups is the maximum number of groups that one connection gives.
+	maxGroups = 100
 )
 
 // identity is a row of authserver_identities, which connects a user with an account at a provider.
@@ -55,7 +55,7 @@ func rowOf(c store.Conn, issuer, subject string) (*identity, error) {
 // rowsOf returns the rows of a user, the oldest first.
 func rowsOf(c store.Conn, user string) ([]*identity, error) {
 	return store.List(c, scan, "SELECT "+columns+" FROM authserver_identities WHERE user_id = ? ORDER BY id LIMIT ?",
-		user, identitiesMost)
+		user, maxIdentities)
 }
 
 // insert connects a user with an account at a provider.
@@ -171,7 +171,7 @@ func (s *Upstreams) Link(ctx context.Context, user string, up *Upstream, subject
 		if err != nil {
 			return err
 		}
-		if len(rows) >= identitiesMost {
+		if len(rows) >= maxIdentities {
 			return errMany
 		}
 		made = true

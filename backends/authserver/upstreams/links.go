@@ -18,8 +18,8 @@ type Link struct {
 	Username string `json:"username,omitempty"`
 }
 
-// issuerMost is the maximum length of an issuer, in bytes.
-const issuerMost = 1000
+// maxIssuer is the maximum length of an issuer, in bytes.
+const maxIssuer = 1000
 
 // Check returns an error with status 422 for a link that cannot be stored.
 func (l *Link) Check() error {
@@ -27,7 +27,7 @@ func (l *Link) Check() error {
 	switch {
 	case err != nil || issuer.Host == "" || issuer.Scheme != "https" && issuer.Scheme != "http":
 		return users.Invalid("identities", "the issuer of an identity must be the URL of an OpenID provider")
-	case len(l.Issuer) > issuerMost:
+	case len(l.Issuer) > maxIssuer:
 		return users.Invalid("identities", "the issuer of an identity has at most 1000 bytes")
 	case !people.Identifies(l.Issuer, l.Subject):
 		return users.Invalid("identities",
@@ -86,7 +86,7 @@ func (s *Upstreams) PutLinks(c store.Conn, user string, links []Link) error {
 		case has != "":
 			return users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+has)
 		}
-		if count++; count > identitiesMost {
+		if count++; count > maxIdentities {
 			return users.Invalid("identities", "a user has at most 20 identities")
 		}
 		if _, err := s.insert(c, user, l.Issuer, l.Subject, l.Username); err != nil {

@@ -94,7 +94,7 @@ func (s *Upstreams) update(c store.Conn, row *identity, p *oidclogin.Person) (*u
 	if err != nil {
 		return nil, err
 	}
-	groups := p.Groups[:min(len(p.Groups), groupsMost)]
+	groups := p.Groups[:min(len(p.Groups), maxGroups)]
 	if err := s.Users.SwapGroups(c, u, row.Groups, slices.Concat(groups, kept)); err != nil {
 		return nil, err
 	}
@@ -103,11 +103,11 @@ func (s *Upstreams) update(c store.Conn, row *identity, p *oidclogin.Person) (*u
 	return u, err
 }
 
-// usernameMost is the maximum length of a stored user name of a provider, in characters.
-const usernameMost = 200
+// maxUsername is the maximum length of a stored user name of a provider, in characters.
+const maxUsername = 200
 
 func username(told string) string {
-	called := text.Short(text.Storable(text.Normal(told)), usernameMost)
+	called := text.Short(text.Storable(text.Normal(told)), maxUsername)
 	if !text.IsLine(called) {
 		return ""
 	}

@@ -15,7 +15,7 @@ func (s *Users) SwapGroups(c store.Conn, u *User, less, more []string) error {
 		return slices.Contains(less, group) && !slices.Contains(more, group)
 	})
 	for _, group := range storable(more) {
-		if !slices.Contains(groups, group) && len(groups) < groupMost {
+		if !slices.Contains(groups, group) && len(groups) < maxGroup {
 			groups = append(groups, group)
 		}
 	}

@@ -56,8 +56,8 @@ func (s *Users) DeletionOf(ctx context.Context, id string) (at time.Time, err er
 	return at, err
 }
 
-// deletionsMost bounds how many accounts one run deletes.
-const deletionsMost = 1000
+// maxDeletions bounds how many accounts one run deletes.
+const maxDeletions = 1000
 
 // SweepDeleted deletes the accounts whose time has come, and returns how many. An account whose deletion has been
 // cancelled in the meantime is kept.
@@ -66,7 +66,7 @@ func (s *Users) SweepDeleted(ctx context.Context) (n int, err error) {
 	var ids []string
 	err = s.Read(ctx, func(c store.Conn) error {
 		ids, err = store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
-			"SELECT id FROM authserver_users WHERE delete_at <= ? LIMIT ?", now, deletionsMost)
+			"SELECT id FROM authserver_users WHERE delete_at <= ? LIMIT ?", now, maxDeletions)
 		return err
 	})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// groupRolesMost bounds the number of groups that have roles.
-const groupRolesMost = 1000
+// maxGroupRoles bounds the number of groups that have roles.
+const maxGroupRoles = 1000
 
 // GroupRoles are the roles that a group gives to its members.
 type GroupRoles struct {
@@ -26,7 +26,7 @@ type GroupRoles struct {
 func (s *Users) GroupRoles(ctx context.Context) (list []GroupRoles, err error) {
 	err = s.Read(ctx, func(c store.Conn) (err error) {
 		list, err = store.List(c, scanGroup, "SELECT group_name, roles FROM authserver_group_roles"+
-			" ORDER BY group_name LIMIT ?", groupRolesMost)
+			" ORDER BY group_name LIMIT ?", maxGroupRoles)
 		return err
 	})
 	return list, err
@@ -81,9 +81,9 @@ func (s *Users) SetGroupRoles(ctx context.Context, g GroupRoles, by string) erro
 			g.Group).Scan(&others); err != nil {
 			return err
 		}
-		if others >= groupRolesMost {
+		if others >= maxGroupRoles {
 			return apierror.New(http.StatusConflict, "conflict",
-				"%d groups have roles already; take those of another group away first", groupRolesMost)
+				"%d groups have roles already; take those of another group away first", maxGroupRoles)
 		}
 		_, err := c.Exec("INSERT INTO authserver_group_roles (group_name, roles) VALUES (?, ?) ON CONFLICT (group_name)"+
 			" DO UPDATE SET roles = excluded.roles", g.Group, string(roles))

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	passwordLeast = 8   // the least number of characters of a new password if Users.Length is not set
-	passwordMost  = 256 // the greatest number of characters
+	minPassword = 8   // the least number of characters of a new password if Users.Length is not set
+	maxPassword = 256 // the greatest number of characters
 )
 
 // PasswordLength returns the least number of characters of a new password.
-func (s *Users) PasswordLength() int { return cmp.Or(s.Length, passwordLeast) }
+func (s *Users) PasswordLength() int { return cmp.Or(s.Length, minPassword) }
 
 // rules returns the rules for new passwords.
 func (s *Users) rules() password.Rules {
-	return password.Rules{Least: s.PasswordLength(), Most: passwordMost}
+	return password.Rules{Least: s.PasswordLength(), Most: maxPassword}
 }
 
 // ErrCredentials is the error for an unknown user, a wrong password and a disabled user alike.

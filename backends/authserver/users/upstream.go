@@ -174,7 +174,7 @@ func storable(groups []string) []string {
 	}
 	list := []string{}
 	for _, group := range groups {
-		if group != "" && len([]rune(group)) <= groupMost && len(list) < groupMost && !slices.Contains(list, group) &&
+		if group != "" && len([]rune(group)) <= maxGroup && len(list) < maxGroup && !slices.Contains(list, group) &&
 			text.Storable(group) == group {
 			list = append(list, group)
 		}

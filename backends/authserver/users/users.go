@@ -37,9 +37,9 @@ const (
 const Local = "local"
 
 const (
-	nameMost  = 200 // characters
-	groupMost = 100 // number of groups, and characters of one
-	idMost    = 100 // characters
+	maxName  = 200 // characters
+	maxGroup = 100 // number of groups, and characters of one
+	maxID    = 100 // characters
 )
 
 // User is a row of authserver_users. Times are microseconds since 1970.
@@ -264,7 +264,7 @@ func (s *Users) new(n New) (*User, error) {
 	if u.ID == "" {
 		u.ID = uuid.Must(uuid.NewV7()).String()
 	}
-	if len(u.ID) > idMost || !text.IsLine(u.ID) || strings.ContainsAny(u.ID, "/:") {
+	if len(u.ID) > maxID || !text.IsLine(u.ID) || strings.ContainsAny(u.ID, "/:") {
 		return nil, Invalid("id", "the id must have at most 100 characters, and neither a slash nor a colon")
 	}
 	var err error
@@ -505,11 +505,11 @@ func (u *User) check() error {
 	if u.Role != RoleUser && u.Role != RoleAdmin {
 		return Invalid("role", "the role must be user or admin")
 	}
-	if len(u.Groups) > groupMost {
+	if len(u.Groups) > maxGroup {
 		return Invalid("groups", "there are too many groups")
 	}
 	for _, group := range u.Groups {
-		if group == "" || len([]rune(group)) > groupMost || !text.IsLine(group) {
+		if group == "" || len([]rune(group)) > maxGroup || !text.IsLine(group) {
 			return Invalid("groups", "a group must be one line of at most 100 characters")
 		}
 	}
@@ -528,7 +528,7 @@ func Address(typed string) (string, error) {
 
 func name(typed string) (string, error) {
 	name := text.Storable(text.Normal(typed))
-	if len([]rune(name)) > nameMost || !text.IsLine(name) {
+	if len([]rune(name)) > maxName || !text.IsLine(name) {
 		return "", Invalid("name", "the name must be one line of at most 200 characters")
 	}
 	return name, nil

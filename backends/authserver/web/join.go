@@ -26,8 +26,8 @@ const (
 	joinCookie = "authserver_join"
 	// joinLasts limits the time between the sign-in at the provider and the confirmation.
 	joinLasts = 15 * time.Minute
-	// joinMost is the maximum length of the cookie; browsers keep about 4 KB.
-	joinMost = 3500
+	// maxJoin is the maximum length of the cookie; browsers keep about 4 KB.
+	maxJoin = 3500
 )
 
 // joins is the content of the cookie: the account at the provider.
@@ -61,7 +61,7 @@ func (c *call) offer(up *upstreams.Upstream, person *oidclogin.Person, to string
 		return err
 	}
 	kept := c.Signer("join").Sign(raw, c.Browser())
-	if len(kept) > joinMost { // the name is too long
+	if len(kept) > maxJoin { // the name is too long
 		if raw, err = json.Marshal(joins{up.Slug, person.Subject, "", c.Micros()}); err != nil {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 const (
 	onwardCookie = "authserver_onward"
 	onwardLasts  = time.Hour
-	// onwardMost bounds the value of the cookie, since browsers limit cookies to about 4 KB.
-	onwardMost = 3500
+	// maxOnward bounds the value of the cookie, since browsers limit cookies to about 4 KB.
+	maxOnward = 3500
 )
 
 // withOnward adds the address at which to continue to that of a page.
@@ -31,7 +31,7 @@ func withOnward(page, redirect string) string {
 // keepOnward stores the address at which to continue in the cookie.
 func (c *call) keepOnward() {
 	value := url.QueryEscape(c.onward())
-	if value != "" && len(value) <= onwardMost {
+	if value != "" && len(value) <= maxOnward {
 		c.setOnward(value, int(onwardLasts/time.Second))
 	}
 }

@@ -30,8 +30,8 @@ const (
 	providerPath = "/login/provider"
 	// joining prefixes the kept path of a sign-in that only connects accounts.
 	joining = "join "
-	// hintMost is the maximum length of a login_hint, in bytes.
-	hintMost = 320
+	// maxHint is the maximum length of a login_hint, in bytes.
+	maxHint = 320
 )
 
 // providerLink is a button on the sign-in page.
@@ -125,7 +125,7 @@ func (c *call) startProvider() error {
 		to = joining + to
 	}
 	ask := oidclogin.Ask{Again: c.Query.Flag("again")}
-	if hint := c.Query.Text("hint"); len(hint) <= hintMost {
+	if hint := c.Query.Text("hint"); len(hint) <= maxHint {
 		ask.Hint = hint
 	}
 	if err := c.leadUpstream(c.flow(up), ask, to); err != nil {

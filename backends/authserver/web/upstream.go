@@ -34,8 +34,8 @@ const (
 	// upstreamCookie is the cookie with the state of a sign-in that is in progress. If there is one already, of another
 	// tab, the mark of the sign-in is appended to the name.
 	upstreamCookie = "authserver_oidc_state"
-	// upstreamsMost is how many sign-ins of one browser may be in progress.
-	upstreamsMost = 8
+	// maxUpstreams is how many sign-ins of one browser may be in progress.
+	maxUpstreams = 8
 	// cookiePart is the length of the value of one cookie, so that browsers accept it, and cookieParts how many cookies
 	// there may be for one sign-in, since the address at which to continue may be long.
 	cookiePart, cookieParts = 3500, 5
@@ -96,7 +96,7 @@ func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
 		if !strings.HasPrefix(other.Name, upstreamCookie) {
 			continue
 		}
-		if pending++; pending >= upstreamsMost { // abandoned sign-ins
+		if pending++; pending >= maxUpstreams { // abandoned sign-ins
 			c.upstreamPart(other.Name, "", -1)
 		}
 	}
@@ -183,8 +183,8 @@ func (c *call) backFromUpstream(up *Upstream) (person *oidclogin.Person, to stri
 	return person, to, err
 }
 
-// causeMost bounds the length of the cause in the audit feed, which may quote the response.
-const causeMost = 200
+// maxCause bounds the length of the cause in the audit feed, which may quote the response.
+const maxCause = 200
 
 // refusedUpstream records a failed sign-in, with the user if that is known. The page does not show what the provider
 // has sent. more is added to the audit event.
@@ -199,7 +199,7 @@ func (c *call) refusedUpstream(err error, user string, more ...string) error {
 	detail := append(more, "reason", e.Code)
 	if e.Cause != nil {
 		cause := e.Cause.Error()
-		detail = append(detail, "cause", strings.ToValidUTF8(cause[:min(len(cause), causeMost)], ""))
+		detail = append(detail, "cause", strings.ToValidUTF8(cause[:min(len(cause), maxCause)], ""))
 	}
 	c.Audit(c.Context(), kernel.Event{
 		Action: "user.oidc_login_failed", Actor: user, Address: c.Address(c.R),

@@ -50,8 +50,8 @@ func (a *Accounts) Roles(ctx context.Context) (list []*Role, err error) {
 	return list, err
 }
 
-// rolesMost limits the number of roles, all of which are read at once.
-const rolesMost = 200
+// maxRoles limits the number of roles, all of which are read at once.
+const maxRoles = 200
 
 // SaveRole creates a role if its ID is 0, and changes it otherwise. Only a superuser may do this, because roles
 // decide what all other users may do. System roles keep their names and have no stored permissions: superuser needs
@@ -104,7 +104,7 @@ func (r *Role) row(c kernel.Conn) error {
 		return err
 	case other != 0 && other != r.ID:
 		return kernel.Invalid("name", "taken", "there is a role of this name")
-	case r.ID == 0 && n >= rolesMost:
+	case r.ID == 0 && n >= maxRoles:
 		return kernel.Conflict("there are %d roles, which is the most", n)
 	case r.ID == 0:
 		return c.Row("INSERT INTO cms_roles (name, label) VALUES (?, ?) RETURNING id", r.Name, r.Label).Scan(&r.ID)

@@ -361,7 +361,7 @@ func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (to st
 	path = cleanPath(path)
 	err = p.Read(ctx, func(c kernel.Conn) error {
 		rest := ""
-		for begin := path; begin != "" && len(path) <= pathMost; { // the longest moved prefix counts
+		for begin := path; begin != "" && len(path) <= maxPath; { // the longest moved prefix counts
 			err := c.Row("SELECT p.path FROM cms_page_redirects r JOIN cms_pages p ON p.id = r.page_id WHERE r.path = ?",
 				begin).Scan(&to)
 			if err == nil {

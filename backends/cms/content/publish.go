@@ -204,8 +204,8 @@ func (p *Content) Preview(ctx context.Context, token string) (*Page, error) {
 	return page, nil
 }
 
-// dueMost limits how many pages one run of PublishDue publishes, and how many it unpublishes.
-const dueMost = 200
+// maxDue limits how many pages one run of PublishDue publishes, and how many it unpublishes.
+const maxDue = 200
 
 // PublishDue publishes and unpublishes the pages whose time has come, in the name of the site. A page that cannot
 // be published, for instance because a field has become required, is logged and its time is removed.
@@ -237,7 +237,7 @@ func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 			ids, err = store.List(c, func(r store.Row) (id int64, err error) {
 				err = r.Scan(&id)
 				return id, err
-			}, "SELECT id FROM cms_pages WHERE "+due.column+" <= ? ORDER BY "+due.column+" LIMIT ?", p.Moment(), dueMost)
+			}, "SELECT id FROM cms_pages WHERE "+due.column+" <= ? ORDER BY "+due.column+" LIMIT ?", p.Moment(), maxDue)
 			return err
 		})
 		if err != nil {

@@ -27,7 +27,7 @@ func (s *schema) keepRevision(c kernel.Conn, page *Page) error {
 		return err
 	}
 	_, err = c.Exec("DELETE FROM cms_page_revisions WHERE page_id = ? AND rev <= (SELECT r.rev FROM cms_page_revisions r WHERE r.page_id = ? ORDER BY r.rev DESC LIMIT 1 OFFSET ?)",
-		page.ID, page.ID, revisionsMost)
+		page.ID, page.ID, maxRevisions)
 	return err
 }
 
@@ -47,7 +47,7 @@ func (p *Content) Revisions(ctx context.Context, u *kernel.User, id int64) (list
 			return kernel.Forbidden("you may not see what pages of the template %s were", page.Template)
 		}
 		size := 0
-		return c.All("SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? ORDER BY rev DESC LIMIT ?", []any{id, revisionsMost}, func(r store.Row) error {
+		return c.All("SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? ORDER BY rev DESC LIMIT ?", []any{id, maxRevisions}, func(r store.Row) error {
 			if size > listMostBytes {
 				return errEnough
 			}

@@ -21,9 +21,9 @@ import (
 
 // Limits of a page.
 const (
-	nameMost      = 128  // of a name, in characters
-	pathMost      = 2048 // of a path, in characters
-	revisionsMost = 50   // of a page; older ones are deleted
+	maxName       = 128  // of a name, in characters
+	maxPath       = 2048 // of a path, in characters
+	maxRevisions  = 50   // of a page; older ones are deleted
 	siblingsTried = 1000 // how many names such as post-2 are tried if none was given
 )
 
@@ -87,15 +87,15 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 	return page, nil
 }
 
-// plain converts values of any Go types to those that JSON decoding yields. It refuses values that exceed dataMost
+// plain converts values of any Go types to those that JSON decoding yields. It refuses values that exceed maxData
 // bytes.
 func plain(fields map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(fields)
 	if err != nil {
 		return nil, kernel.Invalid("fields", "type", "these values are no JSON")
 	}
-	if len(raw) > dataMost {
-		return nil, kernel.Invalid("fields", "length", fmt.Sprintf("the values of a page have at most %d bytes", dataMost))
+	if len(raw) > maxData {
+		return nil, kernel.Invalid("fields", "length", fmt.Sprintf("the values of a page have at most %d bytes", maxData))
 	}
 	return decode(string(raw))
 }
@@ -288,7 +288,7 @@ func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	var faults []error
 	if e.Title != nil {
 		title := strings.TrimSpace(*e.Title)
-		if limit := max(s.fields[TitleField].Settings.Most, textMost); title == "" || utf8.RuneCountInString(title) > limit ||
+		if limit := max(s.fields[TitleField].Settings.Most, maxText); title == "" || utf8.RuneCountInString(title) > limit ||
 			!text.IsLine(title) {
 			faults = append(faults, kernel.Invalid(TitleField, "length", fmt.Sprintf("a title is one line of 1 to %d characters",
 				limit)))
@@ -325,8 +325,8 @@ func (s *schema) apply(page *Page, e *Edit) (string, error) {
 		return "", err
 	}
 	values := s.store(page.Fields)
-	if len(values) > dataMost {
-		return "", kernel.Invalid("fields", "length", fmt.Sprintf("the values of a page have at most %d bytes", dataMost))
+	if len(values) > maxData {
+		return "", kernel.Invalid("fields", "length", fmt.Sprintf("the values of a page have at most %d bytes", maxData))
 	}
 	return values, nil
 }
@@ -417,8 +417,8 @@ func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
 	if base == "" {
 		base = "page"
 	}
-	if len(base) > nameMost-5 {
-		base = strings.Trim(base[:nameMost-5], "._-")
+	if len(base) > maxName-5 {
+		base = strings.Trim(base[:maxName-5], "._-")
 	}
 	for n := 1; n <= siblingsTried; n++ {
 		name := base
@@ -433,7 +433,7 @@ func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
 }
 
 func goodPageName(name string) bool {
-	if name == "" || len(name) > nameMost || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
+	if name == "" || len(name) > maxName || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
 		return false
 	}
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == "" &&
@@ -448,14 +448,14 @@ func join(parent *Page, name string) (string, error) {
 		return "/", nil
 	}
 	path := strings.TrimSuffix(parent.Path, "/") + "/" + name
-	if len(path) > pathMost {
-		return "", kernel.Invalid("name", "length", fmt.Sprintf("a path has at most %d characters", pathMost))
+	if len(path) > maxPath {
+		return "", kernel.Invalid("name", "length", fmt.Sprintf("a path has at most %d characters", maxPath))
 	}
 	return path, nil
 }
 
-// wordsMost limits how many words of a value are indexed.
-const wordsMost = 16_000
+// maxWords limits how many words of a value are indexed.
+const maxWords = 16_000
 
 // index writes the searchable copies of those values that differ between page and previous.
 func (s *schema) index(c kernel.Conn, page, previous *Page) error {
@@ -535,7 +535,7 @@ func (r copied) write(c kernel.Conn, page, field int64, n int) error {
 // wordsOf returns those words of a folded text that are indexed.
 func wordsOf(folded string) []string {
 	words := selector.SplitWords(folded)
-	return words[:min(len(words), wordsMost)]
+	return words[:min(len(words), maxWords)]
 }
 
 // addWords adds the words of a copy to the full-text index of SQLite.

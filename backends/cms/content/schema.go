@@ -56,9 +56,9 @@ const flagSystem = 1
 
 // Limits of a site's templates and fields, all of which are kept in memory.
 const (
-	templatesMost = 1000
-	fieldsMost    = 2000
-	ofTemplate    = 200 // fields of a template
+	maxTemplates = 1000
+	maxFields    = 2000
+	ofTemplate   = 200 // fields of a template
 )
 
 // TitleField is the name of the field that all pages have.
@@ -344,7 +344,7 @@ func (s *schema) saveField(c kernel.Conn, field Field) error {
 		return kernel.Invalid("name", "form", nameForm+"; words of selectors such as parent and limit are taken")
 	case field.ID == 0 && old != nil:
 		return kernel.Invalid("name", "taken", "there is a field of this name")
-	case field.ID == 0 && len(s.fields) >= fieldsMost:
+	case field.ID == 0 && len(s.fields) >= maxFields:
 		return kernel.Conflict("there are %d fields, which is the most", len(s.fields))
 	case field.ID != 0 && (old == nil || old.ID != field.ID):
 		return kernel.NotFound("field")
@@ -429,7 +429,7 @@ func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
 		return kernel.Invalid("name", "form", nameForm+"; templates may have dashes, too")
 	case t.ID == 0 && old != nil && old.ID != 0:
 		return kernel.Invalid("name", "taken", "there is a template of this name")
-	case t.ID == 0 && len(s.templates) >= templatesMost:
+	case t.ID == 0 && len(s.templates) >= maxTemplates:
 		return kernel.Conflict("there are %d templates, which is the most", len(s.templates))
 	case t.ID != 0 && (old == nil || old.ID != t.ID):
 		return kernel.NotFound("template")

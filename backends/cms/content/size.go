@@ -8,8 +8,8 @@ import (
 // SideMost limits the width and the height of a resized image, in pixels.
 const SideMost = 2560
 
-// sizesMost limits how many image sizes a field may have.
-const sizesMost = 20
+// maxSizes limits how many image sizes a field may have.
+const maxSizes = 20
 
 // Size is a box in pixels that an image is scaled to fit into or, with Cover, to fill. A side of 0 is not limited.
 type Size struct {

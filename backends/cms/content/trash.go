@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// trashMost limits how many pages Trashed returns.
-const trashMost = 500
+// maxTrash limits how many pages Trashed returns.
+const maxTrash = 500
 
 // Trashed returns the pages that were put into the trash themselves, not with a page above them, and that u may
 // change, in descending order of their IDs. If before is not 0, only pages with smaller IDs are returned. There are
@@ -22,7 +22,7 @@ func (p *Content) Trashed(
 	if err != nil {
 		return nil, 0, err
 	}
-	limit = min(max(limit, 1), trashMost)
+	limit = min(max(limit, 1), maxTrash)
 	where, args := "p.trash_root = p.id", []any{}
 	if before > 0 {
 		where, args = where+" AND p.id < ?", append(args, before)

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// orderMost limits how many siblings Order sorts at once.
-const orderMost = 1000
+// maxOrder limits how many siblings Order sorts at once.
+const maxOrder = 1000
 
 // subtree is a condition that selects a page and all pages below it. Its two parameters are both the page's ID.
 const subtree = "(id = ? OR id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?))"
@@ -152,8 +152,8 @@ func rebase(c kernel.Conn, id int64, from, to string) error {
 		if err := c.Row("SELECT MAX(LENGTH(path)) FROM cms_pages WHERE "+subtree, id, id).Scan(&longest); err != nil {
 			return err
 		}
-		if longest+int64(len(to)-len(from)) > pathMost {
-			return kernel.Invalid("parent", "length", "the path of a page below it would have more than "+strconv.Itoa(pathMost)+
+		if longest+int64(len(to)-len(from)) > maxPath {
+			return kernel.Invalid("parent", "length", "the path of a page below it would have more than "+strconv.Itoa(maxPath)+
 				" characters")
 		}
 	}
@@ -179,8 +179,8 @@ func (p *Content) touch(
 // Order places the given children of a page before its other children, in the given order. It accepts at most
 // 1,000.
 func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, children []int64) error {
-	if len(children) > orderMost {
-		return kernel.Invalid("children", "many", "at most "+strconv.Itoa(orderMost)+" pages are put in order at once")
+	if len(children) > maxOrder {
+		return kernel.Invalid("children", "many", "at most "+strconv.Itoa(maxOrder)+" pages are put in order at once")
 	}
 	return p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
 		if _, err := s.editable(c, u, parent, 0); err != nil {
@@ -319,8 +319,8 @@ func (s *schema) trashed(c kernel.Conn, u *kernel.User, id int64) (*Page, error)
 	return page, nil
 }
 
-// deleteMost limits how many pages are deleted at once.
-const deleteMost = 10_000
+// maxDelete limits how many pages are deleted at once.
+const maxDelete = 10_000
 
 // Delete permanently removes a page in the trash, with its revisions and all pages below it. Values of other pages
 // no longer refer to it; blocks may keep its ID.
@@ -337,12 +337,12 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 			err = r.Scan(&id)
 			return id, err
 		}, "SELECT p.id FROM cms_pages p WHERE "+strings.ReplaceAll(subtree, "(id = ? OR id IN", "(p.id = ? OR p.id IN")+
-			" ORDER BY LENGTH(p.path) DESC LIMIT ?", id, id, deleteMost+1)
+			" ORDER BY LENGTH(p.path) DESC LIMIT ?", id, id, maxDelete+1)
 		if err != nil {
 			return err
 		}
-		if len(ids) > deleteMost {
-			return kernel.Conflict("there are more than %d pages below it: delete some of them first", deleteMost)
+		if len(ids) > maxDelete {
+			return kernel.Conflict("there are more than %d pages below it: delete some of them first", maxDelete)
 		}
 		for _, id := range ids { // lower pages first
 			if err := p.forget(c, s, id); err != nil {
@@ -372,12 +372,12 @@ func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
 	}
 	referring, err := store.List(c, func(r store.Row) (*Page, error) { return s.scan(r) }, "SELECT "+
 		columns+" FROM cms_pages p WHERE p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.num = ? AND v.field_id IN (?"+
-		strings.Repeat(", ?", len(fields)-1)+")) LIMIT ?", append(append([]any{float64(id)}, fields...), deleteMost+1)...)
+		strings.Repeat(", ?", len(fields)-1)+")) LIMIT ?", append(append([]any{float64(id)}, fields...), maxDelete+1)...)
 	if err != nil {
 		return err
 	}
-	if len(referring) > deleteMost {
-		return kernel.Conflict("more than %d pages refer to page %d", deleteMost, id)
+	if len(referring) > maxDelete {
+		return kernel.Conflict("more than %d pages refer to page %d", maxDelete, id)
 	}
 	for _, previous := range referring {
 		page := *previous

@@ -51,15 +51,15 @@ var kinds = map[string]selector.Kind{
 
 // Limits of values.
 const (
-	textMost     = 255     // characters of a line, by default
-	textareaMost = 65_536  // characters of a textarea, by default
-	longest      = 262_144 // characters that a field may allow
-	listMost     = 100     // pages, options, files or blocks, by default
-	listLongest  = 1000    // entries that a field may allow
-	dataMost     = 1 << 20 // bytes of all values of a page
-	jsonMost     = 65_536  // bytes of a JSON value
-	jsonDepth    = 32
-	number53     = 1 << 53
+	maxText     = 255     // characters of a line, by default
+	maxTextarea = 65_536  // characters of a textarea, by default
+	longest     = 262_144 // characters that a field may allow
+	maxList     = 100     // pages, options, files or blocks, by default
+	listLongest = 1000    // entries that a field may allow
+	maxData     = 1 << 20 // bytes of all values of a page
+	maxJSON     = 65_536  // bytes of a JSON value
+	jsonDepth   = 32
+	number53    = 1 << 53
 )
 
 // Settings restrict the values of a field. A setting that does not apply to the field's type is refused.
@@ -113,8 +113,8 @@ func (f *Field) check(s *schema) error {
 		return invalid("templates", "templates are of fields of pages")
 	case (len(o.Extensions) > 0 || o.MaxBytes != 0) && !is(TypeFile), o.MaxBytes < 0:
 		return invalid("extensions", "extensions and max_bytes are of fields of files")
-	case len(o.Sizes) > 0 && !is(TypeFile), len(o.Sizes) > sizesMost:
-		return invalid("sizes", fmt.Sprintf("sizes are of fields of files, at most %d of them", sizesMost))
+	case len(o.Sizes) > 0 && !is(TypeFile), len(o.Sizes) > maxSizes:
+		return invalid("sizes", fmt.Sprintf("sizes are of fields of files, at most %d of them", maxSizes))
 	case (len(o.Blocks) > 0) != is(TypeBlocks) || len(o.Blocks) > 100:
 		return invalid("blocks", "a field of blocks has 1 to 100 kinds of them, and no other has any")
 	}
@@ -132,7 +132,7 @@ func (f *Field) check(s *schema) error {
 		}
 	}
 	for _, option := range o.Options {
-		if option == "" || utf8.RuneCountInString(option) > textMost || !text.IsLine(option) {
+		if option == "" || utf8.RuneCountInString(option) > maxText || !text.IsLine(option) {
 			return invalid("options", "an option is one line of 1 to 255 characters")
 		}
 	}
@@ -159,7 +159,7 @@ func (o *Settings) list() int {
 	if o.Most > 0 {
 		return o.Most
 	}
-	return listMost
+	return maxList
 }
 
 // clean validates a value and returns it in its stored form, or nil if it is empty. old is the value that the page
@@ -185,14 +185,14 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		if f.Type == TypeText {
 			limit = max(limit, 0)
 			if limit == 0 {
-				limit = textMost
+				limit = maxText
 			}
 			if v = strings.TrimSpace(v); !text.IsLine(v) {
 				return nil, invalid("this is one line, without control characters")
 			}
 		} else {
 			if limit == 0 {
-				limit = textareaMost
+				limit = maxTextarea
 			}
 			if v = strings.ReplaceAll(v, "\r\n", "\n"); !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
 				return nil, invalid("this is not text")
@@ -238,7 +238,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 	case TypeEmail:
 		v, _ := value.(string)
 		address, err := mailaddress.Parse(v)
-		if err != nil || utf8.RuneCountInString(address) > textMost {
+		if err != nil || utf8.RuneCountInString(address) > maxText {
 			return nil, invalid("a mail address is expected")
 		}
 		return address, nil
@@ -272,9 +272,9 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		return cleanFiles(f, value, old)
 	case TypeJSON:
 		raw := encode(value)
-		if len(raw) > jsonMost || depth(value) > jsonDepth {
+		if len(raw) > maxJSON || depth(value) > jsonDepth {
 			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d bytes and %d levels of JSON",
-				f.Name, jsonMost, jsonDepth))
+				f.Name, maxJSON, jsonDepth))
 		}
 		return value, nil
 	case TypeBlocks:
@@ -380,7 +380,7 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 		delete(has, id)
 		kept := maps.Clone(file)
 		if description, ok := given["description"].(string); ok {
-			if utf8.RuneCountInString(description) > textMost || !text.IsLine(description) {
+			if utf8.RuneCountInString(description) > maxText || !text.IsLine(description) {
 				return nil, kernel.Invalid(f.Name, "length", f.Name+": a description is one line of at most 255 characters")
 			}
 			kept["description"] = description

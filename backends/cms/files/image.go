@@ -26,20 +26,20 @@ import (
 )
 
 const (
-	// pixelsMost limits the images that are scaled, in pixels. A larger image is served as it is.
-	pixelsMost = 24_000_000
+	// maxPixels limits the images that are scaled, in pixels. A larger image is served as it is.
+	maxPixels = 24_000_000
 	// atOnce limits how many images are decoded at the same time: each needs up to 8 bytes per pixel.
 	atOnce = 2
-	// cacheMost limits the total size of scaled images that are kept, in bytes.
-	cacheMost = 2 << 30
-	quality   = 82
+	// maxCache limits the total size of scaled images that are kept, in bytes.
+	maxCache = 2 << 30
+	quality  = 82
 )
 
 // scales reports whether a file is an image that can be scaled.
 func scales(f *blob.File) bool {
 	switch f.MediaType {
 	case "image/jpeg", "image/png", "image/gif":
-		return f.Width > 0 && f.Width*f.Height <= pixelsMost
+		return f.Width > 0 && f.Width*f.Height <= maxPixels
 	}
 	return false
 }
@@ -264,7 +264,7 @@ func mean(n, m int, fn func(at int, shares []share)) {
 	}
 }
 
-// sweep removes the oldest scaled images until the cache is within cacheMost. It counts unfinished files, too.
+// sweep removes the oldest scaled images until the cache is within maxCache. It counts unfinished files, too.
 func (c *cache) sweep() (removed int, err error) {
 	type made struct {
 		file string
@@ -293,7 +293,7 @@ func (c *cache) sweep() (removed int, err error) {
 	}
 	slices.SortFunc(list, func(a, b made) int { return a.at.Compare(b.at) })
 	for _, m := range list {
-		if total <= cacheMost {
+		if total <= maxCache {
 			break
 		}
 		if err := os.Remove(m.file); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -406,15 +406,15 @@ func (c *compiler) visible() {
 	c.where = append(c.where, or(either))
 }
 
-// mergeMost limits the templates of a merged query, each of which reads up to the limit.
-const mergeMost = 32
+// maxMerge limits the templates of a merged query, each of which reads up to the limit.
+const maxMerge = 32
 
 // merge turns a list of published pages of several templates into a union of one query for each template, if an
 // index has the pages of each template in the requested order. Otherwise the database would read all of them, or
 // search all pages.
 func (c *compiler) merge() {
 	ids := c.view.IDs
-	if !c.narrowed || c.view.All || len(ids) < 2 || len(ids) > mergeMost || len(c.where) != 1 || len(c.joins) > 0 ||
+	if !c.narrowed || c.view.All || len(ids) < 2 || len(ids) > maxMerge || len(c.where) != 1 || len(c.joins) > 0 ||
 		!slices.Equal(c.statuses, []Status{Published}) {
 		return
 	}

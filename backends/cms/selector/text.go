@@ -28,8 +28,8 @@ func Key(folded string) (key string, more bool) {
 	return folded, false
 }
 
-// wordMost limits the length of a word in bytes; longer words are cut.
-const wordMost = 255
+// maxWord limits the length of a word in bytes; longer words are cut.
+const maxWord = 255
 
 // SplitWords returns the words of a folded text: runs of letters, digits and marks.
 func SplitWords(folded string) []string {
@@ -37,8 +37,8 @@ func SplitWords(folded string) []string {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	})
 	for i, word := range words {
-		if len(word) > wordMost {
-			words[i] = strings.ToValidUTF8(word[:wordMost], "")
+		if len(word) > maxWord {
+			words[i] = strings.ToValidUTF8(word[:maxWord], "")
 		}
 	}
 	return words

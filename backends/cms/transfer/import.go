@@ -52,7 +52,7 @@ func (s Site) Import(ctx context.Context, from io.Reader) (Done, error) {
 		Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field),
 		came: make(map[string]bool), there: make(map[string]bool),
 	}
-	i.in.Buffer(make([]byte, 0, 64<<10), lineMost)
+	i.in.Buffer(make([]byte, 0, 64<<10), maxLine)
 	if err := i.all(ctx); err != nil {
 		return i.done, &LineError{max(i.at, 1), err}
 	}

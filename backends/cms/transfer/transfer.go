@@ -44,7 +44,7 @@ const version = 1
 const (
 	batch     = 200      // pages in one transaction
 	chunkSize = 96 << 10 // bytes of a file on one line
-	lineMost  = 4 << 20  // bytes; allows for the escaped values of a page
+	maxLine   = 4 << 20  // bytes; allows for the escaped values of a page
 )
 
 // line is one line of an export. Exactly one of its members is set.

@@ -20,8 +20,8 @@ const (
 	prefix = "cms" // of the tables
 	// Most limits the number of webhooks, because each change may have to write a row for each of them.
 	Most = 20
-	// deliveriesMost limits how many deliveries of a webhook are listed.
-	deliveriesMost = 100
+	// maxDeliveries limits how many deliveries of a webhook are listed.
+	maxDeliveries = 100
 )
 
 // NewHooks returns the hooks that queue the events of a site.
@@ -190,7 +190,7 @@ func (s Webhooks) Deliveries(ctx context.Context, u *kernel.User, id int64) (lis
 		if _, err := s.Hooks.Address(c, id); err != nil {
 			return kernel.OrNotFound(err, "webhook")
 		}
-		all, err := s.Hooks.Deliveries(c, id, deliveriesMost)
+		all, err := s.Hooks.Deliveries(c, id, maxDeliveries)
 		for _, d := range all {
 			list = append(list, &Delivery{
 				ID: d.ID, Event: d.Event, Topic: d.Topic, State: d.State, Attempts: d.Attempts, Answer: d.Answer,

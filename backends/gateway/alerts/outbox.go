@@ -28,17 +28,17 @@ const (
 )
 
 const (
-	// attemptsMost is how often a message is tried. With the pauses of jobs.Backoff this takes about a day.
-	attemptsMost = 30
+	// maxAttempts is how often a message is tried. With the pauses of jobs.Backoff this takes about a day.
+	maxAttempts = 30
 	// sentWithin is the maximum age of an alert whose messages are still sent.
 	sentWithin = 3 * 24 * time.Hour
 	// mailLease and webhookLease are how long a node reserves a message: longer than one attempt can take.
 	mailLease    = 40 * time.Second
 	webhookLease = 15 * time.Second
-	// runMost limits how many messages one webhook gets in one run.
-	runMost    = 100
-	answerMost = 200 // characters
-	agent      = "Tollgate-Gateway"
+	// maxRun limits how many messages one webhook gets in one run.
+	maxRun    = 100
+	maxAnswer = 200 // characters
+	agent     = "Tollgate-Gateway"
 )
 
 // target returns the name of a webhook in the database: the origin of its URL, without the path because that may
@@ -160,7 +160,7 @@ func (m *outgoing) Over(ctx context.Context, refused error) error {
 
 // Failed implements mail.Claimed.
 func (m *outgoing) Failed(ctx context.Context, reason error) (again bool, err error) {
-	if m.attempts >= attemptsMost {
+	if m.attempts >= maxAttempts {
 		return false, m.set(ctx, "failed", reason.Error(), nil)
 	}
 	next := m.service.now().Add(jobs.Backoff(m.attempts)).UnixMicro()
@@ -181,7 +181,7 @@ func (m *outgoing) Hold(ctx context.Context, wait time.Duration) error {
 func (m *outgoing) set(ctx context.Context, state, answer string, next *int64) error {
 	return m.service.db.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(`UPDATE gateway_alert_messages SET state = ?, answer = ?, next_at = ?, leased_until = 0 WHERE id = ?`,
-			state, text.Short(answer, answerMost), next, m.id)
+			state, text.Short(answer, maxAnswer), next, m.id)
 		return err
 	})
 }
@@ -214,7 +214,7 @@ func (s *Service) deliver(ctx context.Context, o *Options) (done int, err error)
 // deliverTo posts the due messages of one webhook in order. It stops at the first attempt that fails, and returns how
 // many were sent.
 func (s *Service) deliverTo(ctx context.Context, w *Webhook) (done int, err error) {
-	ids, err := s.due(ctx, channelWebhook, w.target(), runMost)
+	ids, err := s.due(ctx, channelWebhook, w.target(), maxRun)
 	for _, id := range ids {
 		m, err := s.claim(ctx, id, webhookLease)
 		if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// nameMost limits the length of a name in a mail, in characters.
-const nameMost = 100
+// maxName limits the length of a name in a mail, in characters.
+const maxName = 100
 
 // whose returns a phrase that names the holder the alert is about.
 func (a *Alert) whose() string {
-	name := text.Short(a.Name, nameMost)
+	name := text.Short(a.Name, maxName)
 	switch a.On {
 	case keychain.OnOrganisation:
 		return "the organisation"
@@ -90,8 +90,8 @@ func (a *Alert) text() (subject, body string) {
 func (a *Alert) watched() (subject, body string) {
 	requests, where := "all requests", ""
 	if a.On == OnModel {
-		requests = "the requests to " + text.Short(a.Holder, nameMost)
-		where = " to " + text.Short(a.Holder, nameMost)
+		requests = "the requests to " + text.Short(a.Holder, maxName)
+		where = " to " + text.Short(a.Holder, maxName)
 	}
 	begins, ends := a.Begins.Format(time.RFC3339), a.Ends.Format(time.RFC3339)
 	seconds := func(micros int64) string { return time.Duration(micros * 1000).Round(10 * time.Millisecond).String() }

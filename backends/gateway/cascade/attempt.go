@@ -446,9 +446,9 @@ func (r *run) cooldownInAdvance(c *keychain.Candidate, key *keychain.Key, h http
 	if !ok {
 		return
 	}
-	longest := mostReset
+	longest := maxReset
 	if daily {
-		longest = mostDaily
+		longest = maxDaily
 	}
 	r.Memory.Health.limit(providerScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, longest))
 }
@@ -596,7 +596,7 @@ func (r *run) letGo() {
 	if r.req.Chat != nil {
 		r.req.Chat.Release()
 	}
-	if h := r.req.Hub; h == nil || len(h.Body) < leastLetGo || !h.LetGo() {
+	if h := r.req.Hub; h == nil || len(h.Body) < minLetGo || !h.LetGo() {
 		return
 	}
 	if !r.aliased {
@@ -607,8 +607,8 @@ func (r *run) letGo() {
 	r.req.Release()
 }
 
-// leastLetGo is the size from which on a body is released early.
-const leastLetGo = 64 << 10
+// minLetGo is the size from which on a body is released early.
+const minLetGo = 64 << 10
 
 // maxDropped bounds the header that lists the parameters left out (specification 1.3).
 const maxDropped = 20

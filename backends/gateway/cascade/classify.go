@@ -83,7 +83,7 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	case http.StatusPaymentRequired:
 		f.class = noCredit
 		if waits {
-			f.class, f.reason, f.wait = rateLimited, ReasonRateLimited, clamp(wait, mostReset)
+			f.class, f.reason, f.wait = rateLimited, ReasonRateLimited, clamp(wait, maxReset)
 		}
 	case http.StatusUnauthorized:
 		f.class = badKey

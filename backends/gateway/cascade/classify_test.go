@@ -45,7 +45,7 @@ func TestClassify(t *testing.T) {
 		{"503", 503, nil, `{}`, want{class: transient, reason: ReasonOverloaded, code: "service_unavailable"}},
 		{"503, wait", 503, headers("Retry-After", "7"), `{}`, want{class: transient, reason: ReasonOverloaded, wait: 7 * time.Second, code: "service_unavailable"}},
 		{"503, wait a day", 503, headers("Retry-After", "86400"), `{}`, want{class: transient, reason: ReasonOverloaded, wait: lastBackoff, code: "service_unavailable"}},
-		{"503, wait nothing", 503, headers("Retry-After", "0"), `{}`, want{class: transient, reason: ReasonOverloaded, wait: leastReset, code: "service_unavailable"}},
+		{"503, wait nothing", 503, headers("Retry-After", "0"), `{}`, want{class: transient, reason: ReasonOverloaded, wait: minReset, code: "service_unavailable"}},
 		{"504", 504, nil, `{}`, want{class: transient, reason: ReasonErrors, code: "gateway_timeout"}},
 		{"520", 520, nil, `{}`, want{class: transient, reason: ReasonErrors, code: "upstream_error"}},
 		{"524", 524, nil, `{}`, want{class: transient, reason: ReasonErrors, code: "upstream_error"}},

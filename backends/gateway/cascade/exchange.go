@@ -67,7 +67,7 @@ func (x *exchange) open() io.ReadCloser {
 		return x.shaped.Reader()
 	}
 	// Transports send small bodies in one write with the header if they know the type of the reader.
-	if len(x.written) < leastLetGo {
+	if len(x.written) < minLetGo {
 		return io.NopCloser(bytes.NewReader(x.written))
 	}
 	return &sent{left: x.written}

@@ -12,9 +12,9 @@ import (
 // The bounds of a cooldown that a provider asks for (specification 13.4).
 const (
 	defaultReset = time.Minute
-	leastReset   = time.Second
-	mostReset    = time.Hour
-	mostDaily    = 24 * time.Hour
+	minReset     = time.Second
+	maxReset     = time.Hour
+	maxDaily     = 24 * time.Hour
 )
 
 // buckets pairs the header that states what is left of a limit with the one that states when it is refilled. Daily
@@ -39,29 +39,29 @@ var buckets = [...]struct {
 // a minute.
 func resetTime(h http.Header, e *wire.UpstreamError, now time.Time) time.Duration {
 	if wait, ok := retryAfter(h, now); ok {
-		return clamp(wait, mostReset)
+		return clamp(wait, maxReset)
 	}
 	if wait, daily, ok := exhausted(h, now); ok {
 		if daily {
-			return clamp(wait, mostDaily)
+			return clamp(wait, maxDaily)
 		}
-		return clamp(wait, mostReset)
+		return clamp(wait, maxReset)
 	}
 	if e != nil {
 		if e.Daily {
-			return clamp(untilPacificMidnight(now), mostDaily)
+			return clamp(untilPacificMidnight(now), maxDaily)
 		}
 		if wait, ok := parseWait(e.RetryDelay, now); ok {
-			return clamp(wait, mostReset)
+			return clamp(wait, maxReset)
 		}
 		if wait, ok := tryAgainIn(e.Message, now); ok {
-			return clamp(wait, mostReset)
+			return clamp(wait, maxReset)
 		}
 	}
 	return defaultReset
 }
 
-func clamp(wait, longest time.Duration) time.Duration { return min(max(wait, leastReset), longest) }
+func clamp(wait, longest time.Duration) time.Duration { return min(max(wait, minReset), longest) }
 
 // retryAfter parses Retry-After-Ms, else Retry-After (RFC 9110, section 10.2.3).
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {

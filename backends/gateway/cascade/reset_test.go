@@ -133,7 +133,7 @@ func FuzzResetTime(f *testing.F) {
 	f.Fuzz(func(t *testing.T, after, reset, message string, now int64) {
 		h := http.Header{"Retry-After": {after}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {reset}, "Retry-After-Ms": {reset}}
 		e := &wire.UpstreamError{Message: message, RetryDelay: reset}
-		if got := resetTime(h, e, time.Unix(now%(1<<40), 0)); got < leastReset || got > mostDaily {
+		if got := resetTime(h, e, time.Unix(now%(1<<40), 0)); got < minReset || got > maxDaily {
 			t.Fatalf("%q, %q, %q: %s", after, reset, message, got)
 		}
 	})

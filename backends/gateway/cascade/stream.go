@@ -19,7 +19,7 @@ import (
 // Times of a stream (specification 2.7, 12.4).
 const (
 	keepAliveEvery = 10 * time.Second
-	mostComments   = 5 * time.Minute
+	maxComments    = 5 * time.Minute
 )
 
 // The bounds of reading behind [DONE], to reach the end of a body.
@@ -292,7 +292,7 @@ func (s *relay) onSilence() {
 	}
 	now := time.Now()
 	switch {
-	case now.Sub(s.lastByte) >= s.limits.idle, s.begun && now.Sub(s.lastContent) >= mostComments:
+	case now.Sub(s.lastByte) >= s.limits.idle, s.begun && now.Sub(s.lastContent) >= maxComments:
 		s.cancel(errIdle)
 		return
 	case !s.begun && !now.Before(s.limits.thought):
@@ -309,7 +309,7 @@ func (s *relay) onSilence() {
 		}
 	}
 	next := min(s.lastWrite.Add(keepAliveEvery).Sub(now), s.lastByte.Add(s.limits.idle).Sub(now),
-		s.lastContent.Add(mostComments).Sub(now))
+		s.lastContent.Add(maxComments).Sub(now))
 	s.watch.Reset(max(next, time.Millisecond))
 }
 

@@ -19,8 +19,8 @@ type Forecast struct {
 // paceDays is the number of days before today that are averaged. It is a whole week because weekends differ.
 const paceDays = 7
 
-// leastPace is the shortest part of a day that is extrapolated.
-const leastPace = time.Hour
+// minPace is the shortest part of a day that is extrapolated.
+const minPace = time.Hour
 
 // Forecast computes the spending of today and of this month, and estimates that of the whole month.
 func (s *Ledger) Forecast(ctx context.Context) (Forecast, error) {
@@ -58,7 +58,7 @@ func (s *Ledger) Forecast(ctx context.Context) (Forecast, error) {
 	if len(lines) > 0 && lines[0].Day < week.Format(time.DateOnly) {
 		days = paceDays // the gateway was used before the week, which may begin with days without spending
 	}
-	perDay := float64(f.Today) * float64(24*time.Hour) / float64(max(now.Sub(today), leastPace))
+	perDay := float64(f.Today) * float64(24*time.Hour) / float64(max(now.Sub(today), minPace))
 	if days > 0 {
 		perDay = float64(inWeek) / float64(days)
 	}

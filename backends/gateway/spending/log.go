@@ -66,7 +66,7 @@ const (
 	batchRows  = 500     // a full batch is written without waiting for the interval
 	insertRows = 50      // rows per statement
 	maxPending = 200_000 // records kept while the database is down, about 60 MB
-	mostSpare  = 10 * batchRows
+	maxSpare   = 10 * batchRows
 )
 
 // Log writes records to the database in batches, so that requests do not wait for it.
@@ -257,7 +257,7 @@ func (l *Log) done(batch []Record, last int64) {
 	if l.taken = l.taken[len(batch):]; len(l.taken) > 0 {
 		return
 	}
-	if cap(l.memory) <= mostSpare { // memory that grew during an outage of the database is not kept
+	if cap(l.memory) <= maxSpare { // memory that grew during an outage of the database is not kept
 		l.spare = l.memory[:0]
 	}
 	l.taken, l.memory = nil, nil

@@ -15,10 +15,10 @@ import (
 const EventStreamType = "application/vnd.amazon.eventstream"
 
 const (
-	// frameHead is the length of a frame before its headers, frameLeast that of the smallest frame.
-	frameHead  = 12
-	frameLeast = frameHead + 4
-	frameRead  = 4 << 10
+	// frameHead is the length of a frame before its headers, minFrame that of the smallest frame.
+	frameHead = 12
+	minFrame  = frameHead + 4
+	frameRead = 4 << 10
 )
 
 // EventStream converts a stream in Amazon's event stream encoding to server-sent events. The name of an event is its
@@ -114,7 +114,7 @@ func (e *EventStream) decode() (ok bool, err error) {
 		return false, nil
 	}
 	size := binary.BigEndian.Uint32(e.in)
-	if size < frameLeast || size > MaxEvent {
+	if size < minFrame || size > MaxEvent {
 		return false, fmt.Errorf("%w: a frame of %d bytes", ErrBroken, size)
 	}
 	if len(e.in) < int(size) {

@@ -15,7 +15,7 @@ const (
 	MessageTokens = 4
 	AudioTokens   = 500
 	perImage      = 1100 // an image of unknown size
-	mostPerImage  = 1600
+	maxPerImage   = 1600
 	perFile       = 1500 // the minimum for a file
 	bytesPerFile  = 1500
 )
@@ -33,7 +33,7 @@ func ImageTokens(url []byte) int64 {
 	if err != nil || config.Width <= 0 || config.Height <= 0 || config.Width > 1<<16 || config.Height > 1<<16 {
 		return perImage
 	}
-	return min(mostPerImage, max(1, int64(config.Width)*int64(config.Height)/750))
+	return min(maxPerImage, max(1, int64(config.Width)*int64(config.Height)/750))
 }
 
 // FileTokens estimates the tokens of a file by the length of its data URL.

@@ -25,7 +25,7 @@ const (
 	Vocabulary     = 20_000 // the number of different words
 	LongThread     = 1      // the id of the long thread
 	longestThread  = 50_000
-	mostMembers    = 20_000
+	maxMembers     = 20_000
 	recentThreads  = 20_000
 	textBytes      = 8 << 20
 	batchSize      = 50_000
@@ -72,7 +72,7 @@ type Forum struct {
 // New returns a forum with a number of posts. It is the same in every run.
 func New(posts int64) *Forum {
 	f := &Forum{
-		Posts: posts, Threads: max(1, posts/postsPerThread), members: min(mostMembers, max(2, posts/10)),
+		Posts: posts, Threads: max(1, posts/postsPerThread), members: min(maxMembers, max(2, posts/10)),
 		long:   min(longestThread, posts/4),
 		random: rand.New(rand.NewPCG(seedNumber, seedNumber)), next: 1, //nolint:gosec // G404: not a secret
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// leastBudget is the smallest thinking budget, in tokens.
-const leastBudget = 1024
+// minBudget is the smallest thinking budget, in tokens.
+const minBudget = 1024
 
 // reasoning reads thinking and output_config.effort (specification 11.1).
 func (r *reader) reasoning(f *fields) error {
@@ -85,8 +85,8 @@ func (r *reader) budget(v gjson.Result) (hub.Effort, error) {
 	switch limit := r.request.MaxTokens; {
 	case err != nil:
 		return "", err
-	case n < leastBudget:
-		return "", invalid(at, "must be at least %d", leastBudget)
+	case n < minBudget:
+		return "", invalid(at, "must be at least %d", minBudget)
 	case limit > 0 && n >= limit:
 		return "", invalid(at, "must be less than max_tokens")
 	}

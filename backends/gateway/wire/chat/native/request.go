@@ -530,8 +530,8 @@ type medium struct {
 	file    int // size of a file part in bytes
 }
 
-// mostPictures bounds the images of a request that are inspected.
-const mostPictures = 256
+// maxPictures bounds the images of a request that are inspected.
+const maxPictures = 256
 
 // medium counts a part that is not text.
 func (r *Request) medium(m *medium) {
@@ -539,7 +539,7 @@ func (r *Request) medium(m *medium) {
 	switch m.need {
 	case wire.NeedImage:
 		url := m.url[:min(len(m.url), wire.HeadOfImage)]
-		if r.pictures++; r.pictures > mostPictures {
+		if r.pictures++; r.pictures > maxPictures {
 			url = nil
 		}
 		if m.escaped { // the slash is the only character of base64 that is escaped
