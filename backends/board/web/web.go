@@ -227,6 +227,16 @@ type frame struct {
 	Place       string // permanent path of this page
 
 	call *call
+	// forums are the forums of the threads in a list, by id. They are set if a list has threads of several forums.
+	forums map[int64]content.ForumInfo
+}
+
+// ForumOf returns the forum of a thread in a list with threads of several forums, or nil in other lists.
+func (f *frame) ForumOf(id int64) *content.ForumInfo {
+	if forum, ok := f.forums[id]; ok {
+		return &forum
+	}
+	return nil
 }
 
 // Canonical returns the address under which search engines should know this page. It is a full address if that of
