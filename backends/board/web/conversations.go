@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -85,6 +86,8 @@ type conversationPage struct {
 	conversations.Reading
 	Others  []conversations.Person
 	Last    bool   // the page has the last messages
+	Me      int64  // the id of the actor
+	Reports bool   // the actor may report messages
 	Text    string // of the reply
 	Preview string // HTML
 }
@@ -95,7 +98,8 @@ func (c *call) conversationPage() (*conversationPage, error) {
 		return nil, err
 	}
 	reading, err := c.Conversations.Open(c.Context(), c.actor, c.ID("conversationId"), before, messagesPerPage)
-	return &conversationPage{Reading: reading, Others: c.others(reading.People), Last: before == 0}, err
+	return &conversationPage{Reading: reading, Others: c.others(reading.People), Last: before == 0, Me: c.actor.ID(),
+		Reports: c.actor.May(rights.ReportCreate)}, err
 }
 
 func (c *call) conversation() error {
@@ -128,6 +132,41 @@ func (c *call) answerConversation() error {
 func (c *call) leaveConversation() error {
 	return c.Then(c.Conversations.Leave(c.Context(), c.actor, c.ID("conversationId")), "/conversations",
 		"You have left the conversation.")
+}
+
+// reportForm is a report of a message that is being written.
+type reportForm struct {
+	Conversation int64
+	Message      conversations.Message
+	Before       int // the messages before it that the moderators see
+	Reason       string
+}
+
+func (c *call) reportForm() (reportForm, error) {
+	id := c.ID("conversationId")
+	message, err := c.Conversations.Reportable(c.Context(), c.actor, id, c.ID("messageId"))
+	return reportForm{Conversation: id, Message: message, Before: conversations.Before}, err
+}
+
+func (c *call) askReportMessage() error {
+	form, err := c.reportForm()
+	if err != nil {
+		return err
+	}
+	return c.Show("conversation_report", "Report", form)
+}
+
+func (c *call) reportMessage() error {
+	form, err := c.reportForm()
+	if err != nil {
+		return err
+	}
+	form.Reason = c.Form.Text("reason")
+	err = c.Conversations.Report(c.Context(), c.actor, form.Conversation, form.Message.ID, form.Reason)
+	if err != nil {
+		return c.ShowForm(err, "conversation_report", "Report", form)
+	}
+	return c.Redirect("/conversations/"+itoa(form.Conversation), "Thank you. The moderators will look at it.")
 }
 
 // block blocks or unblocks a member.

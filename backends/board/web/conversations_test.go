@@ -51,3 +51,32 @@ func TestConversationPages(t *testing.T) {
 		bob.Get(at1).Want(200, "Nobody else takes part")
 	})
 }
+
+// TestReportMessagePages reports a private message, which moderators of the board then see.
+func TestReportMessagePages(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, web.Options{})
+		bob, eve, mod := s.as("bob"), s.as("eve"), s.as("mod")
+		p := bob.Get("/conversations/new").Want(200)
+		p = p.Send(p.Where(), "recipients", "eve", "title", "Only for you", "message", "A **bad** word").Want(200).Lacks(">Report</a>")
+		talk, message := p.Where(), s.number("SELECT max(id) FROM board_conversation_messages")
+		form := talk + at("/messages/%d/report", message)
+		mod.Get(form).Want(404).Lacks("bad")
+		mod.Get("/moderation/reports").Want(200, "There are no open reports")
+
+		e := eve.Get(talk).Want(200, `href="`+form+`"`)
+		e = e.Get(form).Want(200, "<strong>bad</strong>", "nothing else of the conversation")
+		eve.Post(form, url.Values{"reason": {"forged"}}).Want(http.StatusForbidden)
+		e.Get(form).Send(form, "reason", " ").Want(422, "tell the moderators what is wrong")
+		e.Get(form).Send(form, "reason", "not <nice>").Want(200, "Thank you", "<h1>Only for you</h1>")
+		e.Get(form).Send(form, "reason", "again").Want(409, "already")
+
+		bob.Get("/moderation/reports").Want(403).Lacks("bad")
+		m := mod.Get("/moderation/reports").Want(200, "in a private conversation", "not &lt;nice&gt;", "<strong>bad</strong>").Lacks("Only for you")
+		report := s.number("SELECT id FROM board_message_reports")
+		m.Send("/moderation/reports", "message_report", at("%d", report), "note", "warned").Want(200, "The report is closed", "There are no open reports")
+		mod.Get(talk).Want(404)
+		s.as("ada").Get("/moderation/log").Want(200, "report.close", "private message, report")
+	})
+}

@@ -79,6 +79,11 @@ var routes = slices.Concat([]page{
 		Keeps: []string{"message"},
 	},
 	{Method: post, Path: "/conversations/{conversationId}/leave", Serve: (*call).leaveConversation},
+	{
+		Method: get, Path: "/conversations/{conversationId}/messages/{messageId}/report",
+		Serve: (*call).askReportMessage,
+	},
+	{Method: post, Path: "/conversations/{conversationId}/messages/{messageId}/report", Serve: (*call).reportMessage},
 	{Method: post, Path: "/members/{userId}/block", Serve: (*call).block},
 
 	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
