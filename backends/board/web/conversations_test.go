@@ -68,7 +68,7 @@ func TestReportMessagePages(t *testing.T) {
 		e := eve.Get(talk).Want(200, `href="`+form+`"`)
 		e = e.Get(form).Want(200, "<strong>bad</strong>", "nothing else of the conversation")
 		eve.Post(form, url.Values{"reason": {"forged"}}).Want(http.StatusForbidden)
-		e.Get(form).Send(form, "reason", " ").Want(422, "tell the moderators what is wrong")
+		e.Get(form).Send(form, "reason", " ").Want(422, "Tell the moderators what is wrong")
 		e.Get(form).Send(form, "reason", "not <nice>").Want(200, "Thank you", "<h1>Only for you</h1>")
 		e.Get(form).Send(form, "reason", "again").Want(409, "already")
 
