@@ -127,7 +127,7 @@ func lock(c store.Conn, id int64) error {
 	return kernel.OrNotFound(c.Row("SELECT id FROM board_conversations WHERE id = ?"+c.Lock(), id).Scan(&id))
 }
 
-// add adds a message to a conversation. For the others it becomes unread.
+// add adds a message to a conversation. For the others it becomes unread, and they are mailed.
 func (s *Service) add(c store.Conn, a *rights.Actor, id int64, message string) error {
 	var last int64
 	err := c.Row("INSERT INTO board_conversation_messages (conversation_id, author_id, message, created_at)"+
@@ -137,7 +137,10 @@ func (s *Service) add(c store.Conn, a *rights.Actor, id int64, message string) e
 	}
 	_, err = c.Exec("UPDATE board_conversation_members SET last_id = ?,"+
 		" read_id = CASE WHEN user_id = ? THEN ? ELSE read_id END WHERE conversation_id = ?", last, a.ID(), last, id)
-	return err
+	if err != nil {
+		return err
+	}
+	return s.queueMails(c, a, id, last)
 }
 
 // filtered applies the word filter to what was written in a field, and check to the result. What would hold a post is

@@ -20,6 +20,8 @@ type conversationsPage struct {
 	List    []conversations.Conversation
 	Older   int64 // the message before which the next page begins
 	Blocked []conversations.Person
+	First   bool
+	Mails   bool // the member is mailed about new messages
 }
 
 func (c *call) conversations() error {
@@ -36,12 +38,19 @@ func (c *call) conversations() error {
 	for i := range page.List {
 		page.List[i].People = c.others(page.List[i].People)
 	}
-	if before == 0 {
+	if page.First = before == 0; page.First {
+		if page.Mails, err = c.Conversations.Mails(c.Context(), c.actor); err != nil {
+			return err
+		}
 		if page.Blocked, err = c.Conversations.Blocked(c.Context(), c.actor); err != nil {
 			return err
 		}
 	}
 	return c.Show("conversations", "Messages", page)
+}
+
+func (c *call) setMessageMails() error {
+	return c.Then(c.Conversations.SetMails(c.Context(), c.actor, c.Form.Flag("mails")), "/conversations", "Saved.")
 }
 
 // others returns people without the actor.
@@ -98,8 +107,10 @@ func (c *call) conversationPage() (*conversationPage, error) {
 		return nil, err
 	}
 	reading, err := c.Conversations.Open(c.Context(), c.actor, c.ID("conversationId"), before, messagesPerPage)
-	return &conversationPage{Reading: reading, Others: c.others(reading.People), Last: before == 0, Me: c.actor.ID(),
-		Reports: c.actor.May(rights.ReportCreate)}, err
+	return &conversationPage{
+		Reading: reading, Others: c.others(reading.People), Last: before == 0, Me: c.actor.ID(),
+		Reports: c.actor.May(rights.ReportCreate),
+	}, err
 }
 
 func (c *call) conversation() error {

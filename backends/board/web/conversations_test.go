@@ -52,6 +52,24 @@ func TestConversationPages(t *testing.T) {
 	})
 }
 
+// TestMessageMailsPage switches mails about private messages off and on.
+func TestMessageMailsPage(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, web.Options{})
+		const on = `name="mails" value="1" checked`
+		bob := s.as("bob")
+		p := bob.Get("/conversations").Want(200, on)
+		p = p.Send("/conversations/mails", "mails", "").Want(200, "Saved").Lacks(on)
+		p.Send("/conversations/mails", "mails", "1").Want(200, "Saved", on)
+		bob.Post("/conversations/mails", url.Values{"mails": {""}}).Want(http.StatusForbidden)
+
+		end := "/unsubscribe?token=" + s.service.Mails.UnsubscribeToken(s.number("SELECT id FROM board_users WHERE username = 'bob'"), 'm', 0)
+		s.guest().Get(end).Want(200, "Stop receiving mail about private messages").Send(end).Want(200, "Under Messages")
+		bob.Get("/conversations").Want(200).Lacks(on)
+	})
+}
+
 // TestReportMessagePages reports a private message, which moderators of the board then see.
 func TestReportMessagePages(t *testing.T) {
 	t.Parallel()
