@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
@@ -81,15 +82,15 @@ func TestMailOfMessages(t *testing.T) {
 		want("a message while a mail was under way", "bob by alice")
 
 		read("bob", id)
-		must(t, all.SetMails(ctx, s.actor("bob"), false))
+		must(t, all.Wish(ctx, s.actor("bob"), conversations.Wishes{Mails: false, Accepts: true}))
 		reply("alice", id)
 		want("to somebody who wants no mails", "")
-		must(t, all.SetMails(ctx, s.actor("bob"), true))
+		must(t, all.Wish(ctx, s.actor("bob"), conversations.Wishes{Mails: true, Accepts: true}))
 		reply("alice", id)
 		must(t, all.Leave(ctx, s.actor("bob"), id))
 		want("to somebody who left", "")
 		other := s.talk("Another", "bob", "mod")
-		must(t, all.SetMails(ctx, s.actor("mod"), false))
+		must(t, all.Wish(ctx, s.actor("mod"), conversations.Wishes{Mails: false, Accepts: true}))
 		want("to one who has just switched mails off", "bob by alice")
 		reply("alice", other)
 		want("in the end", "")

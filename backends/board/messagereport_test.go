@@ -116,7 +116,7 @@ func TestReportMessageRefused(t *testing.T) {
 		}
 
 		// The bound of a day, whatever the flood limits.
-		var messages []int64
+		messages := make([]int64, 0, 20)
 		for range 20 {
 			must(t, all.Reply(ctx, s.actor("alice"), id, "one more", posts.Once{}))
 			messages = append(messages, s.lastMessage(id))

@@ -36,8 +36,8 @@ func (s *Service) queueMails(c store.Conn, a *rights.Actor, id, message int64) e
 	return err
 }
 
-// UnreadIn returns the name of the author of a message of a conversation, or of DeletedName if the author is deleted. The
-// error is NotFound if the actor takes no part in the conversation, or has read all of it.
+// UnreadIn returns the name of the author of a message of a conversation, or DeletedName if the author is deleted. The
+// error is NotFound if the actor takes no part in the conversation or has read all of it.
 func UnreadIn(c store.Conn, a *rights.Actor, id, message int64) (author string, err error) {
 	err = c.Row("SELECT COALESCE((SELECT u.username FROM board_conversation_messages w JOIN board_users u"+
 		" ON u.id = w.author_id WHERE w.id = ?), '"+DeletedName+"') FROM board_conversation_members m"+
@@ -45,25 +45,40 @@ func UnreadIn(c store.Conn, a *rights.Actor, id, message int64) (author string, 
 	return author, kernel.OrNotFound(err)
 }
 
-// Mails reports whether the actor is mailed about new messages.
-func (s *Service) Mails(ctx context.Context, a *rights.Actor) (on bool, err error) {
+// Wishes are what a member wishes about private messages.
+type Wishes struct {
+	Mails   bool // mails about new ones
+	Accepts bool // that others may start conversations with it
+}
+
+// Wishes returns what the actor wishes.
+func (s *Service) Wishes(ctx context.Context, a *rights.Actor) (w Wishes, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT message_mails = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&on)
+		return c.Row("SELECT message_mails = 1, accepts_messages = 1 FROM board_users WHERE id = ?", a.ID()).Scan(
+			&w.Mails, &w.Accepts)
 	})
-	return on, err
+	return w, err
 }
 
-// SetMails sets whether the actor is mailed about new messages.
-func (s *Service) SetMails(ctx context.Context, a *rights.Actor, on bool) error {
-	return s.Write(ctx, func(c store.Conn) error { return SetMails(c, a.ID(), on) })
+// Wish sets what the actor wishes. Mails that wait are not sent to one who wants none any more.
+func (s *Service) Wish(ctx context.Context, a *rights.Actor, w Wishes) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE board_users SET message_mails = CAST(? AS BIGINT), accepts_messages = CAST(? AS BIGINT)"+
+			" WHERE id = ?", number(w.Mails), number(w.Accepts), a.ID())
+		return err
+	})
 }
 
-// SetMails sets whether a member is mailed about new messages. Mails that wait are not sent if it is not.
-func SetMails(c store.Conn, user int64, on bool) error {
-	wanted := 0
-	if on {
-		wanted = 1
+// number returns a yes or no in the form in which it is stored.
+func number(yes bool) int64 {
+	if yes {
+		return 1
 	}
-	_, err := c.Exec("UPDATE board_users SET message_mails = ? WHERE id = ?", wanted, user)
+	return 0
+}
+
+// EndMails makes a member get no more mails about private messages.
+func EndMails(c store.Conn, user int64) error {
+	_, err := c.Exec("UPDATE board_users SET message_mails = 0 WHERE id = ?", user)
 	return err
 }

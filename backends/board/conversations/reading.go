@@ -134,7 +134,8 @@ func (s *Service) Open(ctx context.Context, a *rights.Actor, id, before int64, l
 			return err
 		}
 		p.People = people[id]
-		p.Messages, p.Earlier, err = page(c, messages(), id, before, limit, scanMessage, func(m Message) int64 { return m.ID })
+		p.Messages, p.Earlier, err = page(c, messages(), id, before, limit, scanMessage,
+			func(m Message) int64 { return m.ID })
 		return err
 	})
 	if err != nil {

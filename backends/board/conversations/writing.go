@@ -24,7 +24,8 @@ type NewConversation struct {
 }
 
 // Start starts a conversation and returns its id. A request that is repeated with the same key gets the result of the
-// first one. The error is the same for a recipient who does not exist, cannot use the board, or has blocked the actor.
+// first one. The error is the same for a recipient who does not exist, cannot use the board, accepts no messages,
+// or has blocked the actor.
 func (s *Service) Start(
 	ctx context.Context, a *rights.Actor, request NewConversation, once posts.Once,
 ) (id int64, err error) {
@@ -213,6 +214,7 @@ func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids
 		err := c.Row("SELECT u.id, EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = u.id)"+
 			" FROM board_users u WHERE u.username_key = ?"+
 			" AND (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?)"+
+			" AND u.accepts_messages = 1"+
 			" AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = u.id AND b.blocked_id = ?)",
 			a.ID(), text.Fold(name), s.Moment(), a.ID()).Scan(&id, &blocks)
 		switch {

@@ -368,7 +368,7 @@ func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error)
 func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error {
 	return s.Write(ctx, func(c store.Conn) (err error) {
 		if u.mode == conversations.MailMode {
-			return conversations.SetMails(c, u.user, false)
+			return conversations.EndMails(c, u.user)
 		}
 		if u.target == "" {
 			_, err = c.Exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND mode = ?", u.user, u.mode)

@@ -21,7 +21,7 @@ type conversationsPage struct {
 	Older   int64 // the message before which the next page begins
 	Blocked []conversations.Person
 	First   bool
-	Mails   bool // the member is mailed about new messages
+	Wishes  conversations.Wishes
 }
 
 func (c *call) conversations() error {
@@ -39,7 +39,7 @@ func (c *call) conversations() error {
 		page.List[i].People = c.others(page.List[i].People)
 	}
 	if page.First = before == 0; page.First {
-		if page.Mails, err = c.Conversations.Mails(c.Context(), c.actor); err != nil {
+		if page.Wishes, err = c.Conversations.Wishes(c.Context(), c.actor); err != nil {
 			return err
 		}
 		if page.Blocked, err = c.Conversations.Blocked(c.Context(), c.actor); err != nil {
@@ -49,8 +49,11 @@ func (c *call) conversations() error {
 	return c.Show("conversations", "Messages", page)
 }
 
-func (c *call) setMessageMails() error {
-	return c.Then(c.Conversations.SetMails(c.Context(), c.actor, c.Form.Flag("mails")), "/conversations", "Saved.")
+// wish saves what the member wishes about private messages.
+func (c *call) wish() error {
+	return c.Then(c.Conversations.Wish(c.Context(), c.actor, conversations.Wishes{
+		Mails: c.Form.Flag("mails"), Accepts: c.Form.Flag("accepts"),
+	}), "/conversations", "Saved.")
 }
 
 // others returns people without the actor.

@@ -52,21 +52,25 @@ func TestConversationPages(t *testing.T) {
 	})
 }
 
-// TestMessageMailsPage switches mails about private messages off and on.
-func TestMessageMailsPage(t *testing.T) {
+// TestMessageWishes switches mails about private messages, and new conversations by others, off and on.
+func TestMessageWishes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, web.Options{})
-		const on = `name="mails" value="1" checked`
-		bob := s.as("bob")
-		p := bob.Get("/conversations").Want(200, on)
-		p = p.Send("/conversations/mails", "mails", "").Want(200, "Saved").Lacks(on)
-		p.Send("/conversations/mails", "mails", "1").Want(200, "Saved", on)
-		bob.Post("/conversations/mails", url.Values{"mails": {""}}).Want(http.StatusForbidden)
+		const mails, accepts, save = `name="mails" value="1" checked`, `name="accepts" value="1" checked`, "/conversations/wishes"
+		bob, eve := s.as("bob"), s.as("eve")
+		p := bob.Get("/conversations").Want(200, mails, accepts)
+		p = p.Send(save, "mails", "", "accepts", "1").Want(200, "Saved", accepts).Lacks(mails)
+		p = p.Send(save, "mails", "1", "accepts", "").Want(200, "Saved", mails).Lacks(accepts)
+		e := eve.Get("/conversations/new").Want(200)
+		e = e.Send(e.Where(), "recipients", "bob", "title", "Hello there", "message", "some text").Want(422, "no member called bob who accepts messages")
+		p.Send(save, "mails", "1", "accepts", "1").Want(200, "Saved", mails, accepts)
+		e.Send(e.Where(), "recipients", "bob", "title", "Hello there", "message", "some text").Want(200, "Your message is sent")
+		bob.Post(save, url.Values{"mails": {""}}).Want(http.StatusForbidden)
 
 		end := "/unsubscribe?token=" + s.service.Mails.UnsubscribeToken(s.number("SELECT id FROM board_users WHERE username = 'bob'"), 'm', 0)
 		s.guest().Get(end).Want(200, "Stop receiving mail about private messages").Send(end).Want(200, "Under Messages")
-		bob.Get("/conversations").Want(200).Lacks(on)
+		bob.Get("/conversations").Want(200, accepts).Lacks(mails)
 	})
 }
 

@@ -73,7 +73,7 @@ var routes = slices.Concat([]page{
 		Method: post, Path: "/conversations/new", Serve: (*call).startConversation,
 		Keeps: []string{"recipients", "title", "message"},
 	},
-	{Method: post, Path: "/conversations/mails", Serve: (*call).setMessageMails},
+	{Method: post, Path: "/conversations/wishes", Serve: (*call).wish},
 	{Method: get, Path: "/conversations/{conversationId}", Serve: (*call).conversation},
 	{
 		Method: post, Path: "/conversations/{conversationId}", Serve: (*call).answerConversation,

@@ -155,6 +155,15 @@ inBrowser('a member writes to another one, who reports it', phone, async (tab, c
   await tab.getByLabel('What is wrong with it?').fill('advertising');
   await button(tab, 'Tell the moderators').click();
   await tab.getByRole('status').getByText('The moderators will look at it').waitFor();
+
+  await context.clearCookies();
+  await signIn(tab, 'mona');
+  await tab.goto(`${url}/moderation/reports`);
+  await tab.getByText('advertising').waitFor();
+  await tab.getByText('Buy my watches.').waitFor();
+  await sound(tab, 'Reports');
+  await button(tab, 'Close').click();
+  await tab.getByRole('status').getByText('The report is closed').waitFor();
 });
 
 inBrowser('every page of the account is sound in the dark', { ...phone, colorScheme: 'dark' }, async (tab) => {
