@@ -582,7 +582,7 @@ func TestUnsubscribeToken(t *testing.T) {
 	s := newSite(t, databases.SQLite(t), kernel.Options{})
 	thread, alice := s.threadOf("Public thread"), s.actor("alice")
 	s.do("alice", "PUT", path("/threads/%d/subscription", thread), `{"mode":"daily"}`).want(200)
-	for kind, target := range map[byte]string{'t': "thread", 'f': "forum", 'i': "instant", 'd': "daily", 'w': "weekly"} {
+	for kind, target := range map[byte]string{'t': "thread", 'f': "forum", 'i': "instant", 'd': "daily", 'w': "weekly", 'm': "message"} {
 		token := s.service.Mails.UnsubscribeToken(alice.ID(), kind, thread)
 		u, err := s.service.Mails.ReadUnsubscription(token)
 		if err != nil || u.Target() != target {

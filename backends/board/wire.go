@@ -64,7 +64,7 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	})
 	s.Moderation = moderation.New(k, moderation.Options{Rights: s.Rights, Search: s.Search, Posts: s.Posts})
 	s.Warnings = warnings.New(k, s.Rights)
-	s.Conversations = conversations.New(k)
+	s.Conversations = conversations.New(k, s.Rights)
 	s.Accounts = accounts.New(k, accounts.Options{Rights: s.Rights, Tokens: common.tokens})
 	s.Mails = mails.New(k, s.Rights)
 	s.Admin = admin.New(k, admin.Options{Rights: s.Rights, Posts: s.Posts, Accounts: s.Accounts})

@@ -1,6 +1,7 @@
 // Package conversations implements the private conversations of members: a member starts one with others, who alone
 // read it and reply until they leave, and members block others who shall not write to them. Nobody else reads a
-// conversation, whatever their rights; to them it does not exist.
+// conversation, whatever their rights; to them it does not exist. Of a message that a participant reports, the
+// moderators of the board see copies of that message and of a few before it.
 package conversations
 
 import (
@@ -23,10 +24,15 @@ const (
 const DeletedName = "deleted member"
 
 // Service reads and writes the private conversations of a board.
-type Service struct{ *kernel.Server }
+type Service struct {
+	*kernel.Server
+	rights *rights.Service
+}
 
 // New returns the Service of a board.
-func New(board *kernel.Server) *Service { return &Service{Server: board} }
+func New(board *kernel.Server, actors *rights.Service) *Service {
+	return &Service{Server: board, rights: actors}
+}
 
 // Person is a member as others see it.
 type Person struct {
@@ -38,7 +44,10 @@ func scanPerson(r store.Row) (p Person, err error) { return p, r.Scan(&p.ID, &p.
 
 // EveryListing returns all list queries by name, for the test of their query plans.
 func EveryListing() map[string]content.Listing {
-	return map[string]content.Listing{"conversations": listing(), "messages": messages(), "blocked": blocked()}
+	return map[string]content.Listing{
+		"conversations": listing(), "messages": messages(), "blocked": blocked(),
+		"reports": openReports(), "reported messages": reportedMessages(),
+	}
 }
 
 // mayWrite returns an error if the actor may not write to others now: the accounts that may not use the board, the

@@ -41,7 +41,7 @@ func leave(c store.Conn, user, id int64) error {
 }
 
 // Forget ends all that a member who is being deleted has to do with conversations. Its messages stay for the others,
-// without its name.
+// and its reports and what was reported of it for the moderators, without its name.
 func Forget(c store.Conn, user int64) error {
 	ids, err := store.List(c, func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
 		"SELECT conversation_id FROM board_conversation_members WHERE user_id = ?", user)
@@ -55,6 +55,8 @@ func Forget(c store.Conn, user int64) error {
 	}
 	for _, statement := range []string{
 		"UPDATE board_conversation_messages SET author_id = NULL WHERE author_id = ?",
+		"UPDATE board_reported_messages SET author_id = NULL WHERE author_id = ?",
+		"UPDATE board_message_reports SET user_id = NULL WHERE user_id = ?",
 		"UPDATE board_conversations SET starter_id = NULL WHERE starter_id = ?",
 		"DELETE FROM board_blocks WHERE user_id = ?",
 		"DELETE FROM board_blocks WHERE blocked_id = ?",

@@ -99,6 +99,15 @@ type Message struct {
 	At     kernel.Moment
 }
 
+// scanMessage reads a message from the columns of messages. Its HTML is the text as it was written.
+func scanMessage(r store.Row) (m Message, err error) {
+	err = r.Scan(&m.ID, &m.Author.ID, &m.Author.Name, &m.HTML, &m.At)
+	if m.Author.ID == 0 {
+		m.Author.Name = DeletedName
+	}
+	return m, err
+}
+
 // Reading is a page of a conversation.
 type Reading struct {
 	ID       int64
@@ -125,13 +134,8 @@ func (s *Service) Open(ctx context.Context, a *rights.Actor, id, before int64, l
 			return err
 		}
 		p.People = people[id]
-		p.Messages, p.Earlier, err = page(c, messages(), id, before, limit, func(r store.Row) (m Message, err error) {
-			err = r.Scan(&m.ID, &m.Author.ID, &m.Author.Name, &m.HTML, &m.At)
-			if m.Author.ID == 0 {
-				m.Author.Name = DeletedName
-			}
-			return m, err
-		}, func(m Message) int64 { return m.ID })
+		p.Messages, p.Earlier, err = page(c, messages(), id, before, limit, scanMessage,
+			func(m Message) int64 { return m.ID })
 		return err
 	})
 	if err != nil {

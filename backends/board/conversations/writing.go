@@ -24,7 +24,8 @@ type NewConversation struct {
 }
 
 // Start starts a conversation and returns its id. A request that is repeated with the same key gets the result of the
-// first one. The error is the same for a recipient who does not exist, cannot use the board, or has blocked the actor.
+// first one. The error is the same for a recipient who does not exist, cannot use the board, accepts no messages,
+// or has blocked the actor.
 func (s *Service) Start(
 	ctx context.Context, a *rights.Actor, request NewConversation, once posts.Once,
 ) (id int64, err error) {
@@ -127,7 +128,7 @@ func lock(c store.Conn, id int64) error {
 	return kernel.OrNotFound(c.Row("SELECT id FROM board_conversations WHERE id = ?"+c.Lock(), id).Scan(&id))
 }
 
-// add adds a message to a conversation. For the others it becomes unread.
+// add adds a message to a conversation. For the others it becomes unread, and they are mailed.
 func (s *Service) add(c store.Conn, a *rights.Actor, id int64, message string) error {
 	var last int64
 	err := c.Row("INSERT INTO board_conversation_messages (conversation_id, author_id, message, created_at)"+
@@ -137,7 +138,10 @@ func (s *Service) add(c store.Conn, a *rights.Actor, id int64, message string) e
 	}
 	_, err = c.Exec("UPDATE board_conversation_members SET last_id = ?,"+
 		" read_id = CASE WHEN user_id = ? THEN ? ELSE read_id END WHERE conversation_id = ?", last, a.ID(), last, id)
-	return err
+	if err != nil {
+		return err
+	}
+	return s.queueMails(c, a, id, last)
 }
 
 // filtered applies the word filter to what was written in a field, and check to the result. What would hold a post is
@@ -210,6 +214,7 @@ func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids
 		err := c.Row("SELECT u.id, EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = u.id)"+
 			" FROM board_users u WHERE u.username_key = ?"+
 			" AND (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?)"+
+			" AND u.accepts_messages = 1"+
 			" AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = u.id AND b.blocked_id = ?)",
 			a.ID(), text.Fold(name), s.Moment(), a.ID()).Scan(&id, &blocks)
 		switch {

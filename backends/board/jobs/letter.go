@@ -21,6 +21,12 @@ var textSource string
 //go:embed letter.html.tmpl
 var htmlSource string
 
+//go:embed message.txt.tmpl
+var messageTextSource string
+
+//go:embed message.html.tmpl
+var messageHTMLSource string
+
 //go:embed link.txt.tmpl
 var linkTextSource string
 
@@ -28,10 +34,12 @@ var linkTextSource string
 var linkHTMLSource string
 
 var (
-	textLetter = text.Must(text.New("text").Parse(textSource))
-	htmlLetter = html.Must(html.New("html").Parse(htmlSource))
-	textLink   = text.Must(text.New("text").Parse(linkTextSource))
-	htmlLink   = html.Must(html.New("html").Parse(linkHTMLSource))
+	textLetter  = text.Must(text.New("text").Parse(textSource))
+	htmlLetter  = html.Must(html.New("html").Parse(htmlSource))
+	textMessage = text.Must(text.New("text").Parse(messageTextSource))
+	htmlMessage = html.Must(html.New("html").Parse(messageHTMLSource))
+	textLink    = text.Must(text.New("text").Parse(linkTextSource))
+	htmlLink    = html.Must(html.New("html").Parse(linkHTMLSource))
 )
 
 // template is a parsed template of text/template or html/template.
@@ -54,6 +62,14 @@ func (l letterData) Link(post int64) string {
 		return ""
 	}
 	return l.BaseURL + "/posts/" + strconv.FormatInt(post, 10)
+}
+
+// Conversation returns the address of a conversation, or an empty string if the address of the board is not known.
+func (l letterData) Conversation(id int64) string {
+	if l.BaseURL == "" {
+		return ""
+	}
+	return l.BaseURL + "/conversations/" + strconv.FormatInt(id, 10)
 }
 
 // Rest returns how many new posts of a thread the mail does not show.
@@ -80,6 +96,9 @@ var linkPages = map[string]string{
 func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	data := letterData{Mailing: mailing, BaseURL: m.BaseURL, Subject: subject(mailing), Footer: m.Footer}
 	inText, inHTML := template(textLetter), template(htmlLetter)
+	if len(mailing.Messages) > 0 {
+		inText, inHTML = textMessage, htmlMessage
+	}
 	switch {
 	case mailing.Link != nil:
 		inText, inHTML = textLink, htmlLink
@@ -109,10 +128,15 @@ var linkSubjects = map[string]string{
 	accounts.LinkJoin: "Confirm your mail address", accounts.LinkKnown: "You are a member already",
 }
 
-// subject returns the subject of a mailing, which must have a link or at least one thread.
+// subject returns the subject of a mailing, which must have a link, a message or at least one thread.
 func subject(m *mails.Mailing) string {
 	if m.Link != nil {
 		return "[" + m.Board + "] " + linkSubjects[m.Mode]
+	}
+	if n := len(m.Messages); n == 1 {
+		return "[" + m.Board + "] a private message of " + m.Messages[0].Author
+	} else if n > 1 {
+		return "[" + m.Board + "] private messages in " + strconv.Itoa(n) + " conversations"
 	}
 	what := m.Threads[0].Title
 	if n := len(m.Threads) + m.More; n > 1 {

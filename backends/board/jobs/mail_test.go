@@ -294,6 +294,7 @@ func TestLetters(t *testing.T) {
 		"instant": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
 		"weekly":  {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "weekly"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread, busy}, More: 2, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
 		"no-url":  {"", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "daily"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
+		"message": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "message"}, Name: "alice", Email: "a@example.com", Board: "Board", Messages: []mails.MailMessage{{ID: 9, Author: "bob"}}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
 		"reset":   {"https://forum.example.com", linkMailing(accounts.LinkReset, "SECRET"), ""},
 		"email":   {"https://forum.example.com", linkMailing(accounts.LinkEmail, "SECRET"), ""},
 		"join":    {"https://forum.example.com", linkMailing(accounts.LinkJoin, "SECRET"), ""},

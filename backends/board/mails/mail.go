@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -58,10 +59,12 @@ type Mailing struct {
 	Recipient
 	Name, Email string
 	Board       string // the name of the board
-	// Threads are those of which the member may see new posts now. Without any, and without a Link, there is nothing to
-	// send.
+	// Threads are those of which the member may see new posts now. Without any, and without Messages or a Link,
+	// there is nothing to send.
 	Threads []MailThread
 	More    int // how many threads there are beyond these
+	// Messages are the conversations with private messages that the member has not read. A mail about them has no threads.
+	Messages []MailMessage
 	// Link is set for a mail with a link, which has no threads. It is nil for a mail about threads.
 	Link *accounts.MailLink
 	// Unsubscribe is a token for ReadUnsubscription.
@@ -146,6 +149,9 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	}
 	if err := a.CheckOffline(); err != nil {
 		return err
+	}
+	if m.Mode == conversations.MailMode {
+		return s.composeMessages(ctx, a, m)
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		m.Threads, m.More = nil, 0
@@ -315,7 +321,7 @@ func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, unti
 const unsubscribeSize = 8 + 1 + 8
 
 // UnsubscribeToken returns the token with which a member can end the mails of a thread or forum (kind t or f, and its
-// id) or of a mode (kind i, d or w; the id is 0).
+// id), of a mode (kind i, d or w; the id is 0), or about private messages (kind m; the id is 0).
 func (s *Service) UnsubscribeToken(user int64, kind byte, id int64) string {
 	raw := binary.BigEndian.AppendUint64(nil, uint64(user)) //nolint:gosec // ids are positive
 	raw = append(raw, kind)
@@ -351,6 +357,8 @@ func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error)
 		u.mode = "daily"
 	case 'w':
 		u.mode = "weekly"
+	case 'm':
+		u.mode = conversations.MailMode
 	}
 	return u, nil
 }
@@ -359,6 +367,9 @@ func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error)
 // more than once.
 func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error {
 	return s.Write(ctx, func(c store.Conn) (err error) {
+		if u.mode == conversations.MailMode {
+			return conversations.EndMails(c, u.user)
+		}
 		if u.target == "" {
 			_, err = c.Exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND mode = ?", u.user, u.mode)
 			return err

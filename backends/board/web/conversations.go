@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -19,6 +20,8 @@ type conversationsPage struct {
 	List    []conversations.Conversation
 	Older   int64 // the message before which the next page begins
 	Blocked []conversations.Person
+	First   bool
+	Wishes  conversations.Wishes
 }
 
 func (c *call) conversations() error {
@@ -35,12 +38,22 @@ func (c *call) conversations() error {
 	for i := range page.List {
 		page.List[i].People = c.others(page.List[i].People)
 	}
-	if before == 0 {
+	if page.First = before == 0; page.First {
+		if page.Wishes, err = c.Conversations.Wishes(c.Context(), c.actor); err != nil {
+			return err
+		}
 		if page.Blocked, err = c.Conversations.Blocked(c.Context(), c.actor); err != nil {
 			return err
 		}
 	}
 	return c.Show("conversations", "Messages", page)
+}
+
+// wish saves what the member wishes about private messages.
+func (c *call) wish() error {
+	return c.Then(c.Conversations.Wish(c.Context(), c.actor, conversations.Wishes{
+		Mails: c.Form.Flag("mails"), Accepts: c.Form.Flag("accepts"),
+	}), "/conversations", "Saved.")
 }
 
 // others returns people without the actor.
@@ -85,6 +98,8 @@ type conversationPage struct {
 	conversations.Reading
 	Others  []conversations.Person
 	Last    bool   // the page has the last messages
+	Me      int64  // the id of the actor
+	Reports bool   // the actor may report messages
 	Text    string // of the reply
 	Preview string // HTML
 }
@@ -95,7 +110,10 @@ func (c *call) conversationPage() (*conversationPage, error) {
 		return nil, err
 	}
 	reading, err := c.Conversations.Open(c.Context(), c.actor, c.ID("conversationId"), before, messagesPerPage)
-	return &conversationPage{Reading: reading, Others: c.others(reading.People), Last: before == 0}, err
+	return &conversationPage{
+		Reading: reading, Others: c.others(reading.People), Last: before == 0, Me: c.actor.ID(),
+		Reports: c.actor.May(rights.ReportCreate),
+	}, err
 }
 
 func (c *call) conversation() error {
@@ -128,6 +146,41 @@ func (c *call) answerConversation() error {
 func (c *call) leaveConversation() error {
 	return c.Then(c.Conversations.Leave(c.Context(), c.actor, c.ID("conversationId")), "/conversations",
 		"You have left the conversation.")
+}
+
+// reportForm is a report of a message that is being written.
+type reportForm struct {
+	Conversation int64
+	Message      conversations.Message
+	Before       int // the messages before it that the moderators see
+	Reason       string
+}
+
+func (c *call) reportForm() (reportForm, error) {
+	id := c.ID("conversationId")
+	message, err := c.Conversations.Reportable(c.Context(), c.actor, id, c.ID("messageId"))
+	return reportForm{Conversation: id, Message: message, Before: conversations.Before}, err
+}
+
+func (c *call) askReportMessage() error {
+	form, err := c.reportForm()
+	if err != nil {
+		return err
+	}
+	return c.Show("conversation_report", "Report", form)
+}
+
+func (c *call) reportMessage() error {
+	form, err := c.reportForm()
+	if err != nil {
+		return err
+	}
+	form.Reason = c.Form.Text("reason")
+	err = c.Conversations.Report(c.Context(), c.actor, form.Conversation, form.Message.ID, form.Reason)
+	if err != nil {
+		return c.ShowForm(err, "conversation_report", "Report", form)
+	}
+	return c.Redirect("/conversations/"+itoa(form.Conversation), "Thank you. The moderators will look at it.")
 }
 
 // block blocks or unblocks a member.

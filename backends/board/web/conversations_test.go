@@ -51,3 +51,54 @@ func TestConversationPages(t *testing.T) {
 		bob.Get(at1).Want(200, "Nobody else takes part")
 	})
 }
+
+// TestMessageWishes switches mails about private messages, and new conversations by others, off and on.
+func TestMessageWishes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, web.Options{})
+		const mails, accepts, save = `name="mails" value="1" checked`, `name="accepts" value="1" checked`, "/conversations/wishes"
+		bob, eve := s.as("bob"), s.as("eve")
+		p := bob.Get("/conversations").Want(200, mails, accepts)
+		p = p.Send(save, "mails", "", "accepts", "1").Want(200, "Saved", accepts).Lacks(mails)
+		p = p.Send(save, "mails", "1", "accepts", "").Want(200, "Saved", mails).Lacks(accepts)
+		e := eve.Get("/conversations/new").Want(200)
+		e = e.Send(e.Where(), "recipients", "bob", "title", "Hello there", "message", "some text").Want(422, "no member called bob who accepts messages")
+		p.Send(save, "mails", "1", "accepts", "1").Want(200, "Saved", mails, accepts)
+		e.Send(e.Where(), "recipients", "bob", "title", "Hello there", "message", "some text").Want(200, "Your message is sent")
+		bob.Post(save, url.Values{"mails": {""}}).Want(http.StatusForbidden)
+
+		end := "/unsubscribe?token=" + s.service.Mails.UnsubscribeToken(s.number("SELECT id FROM board_users WHERE username = 'bob'"), 'm', 0)
+		s.guest().Get(end).Want(200, "Stop receiving mail about private messages").Send(end).Want(200, "Under Messages")
+		bob.Get("/conversations").Want(200, accepts).Lacks(mails)
+	})
+}
+
+// TestReportMessagePages reports a private message, which moderators of the board then see.
+func TestReportMessagePages(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, web.Options{})
+		bob, eve, mod := s.as("bob"), s.as("eve"), s.as("mod")
+		p := bob.Get("/conversations/new").Want(200)
+		p = p.Send(p.Where(), "recipients", "eve", "title", "Only for you", "message", "A **bad** word").Want(200).Lacks(">Report</a>")
+		talk, message := p.Where(), s.number("SELECT max(id) FROM board_conversation_messages")
+		form := talk + at("/messages/%d/report", message)
+		mod.Get(form).Want(404).Lacks("bad")
+		mod.Get("/moderation/reports").Want(200, "There are no open reports")
+
+		e := eve.Get(talk).Want(200, `href="`+form+`"`)
+		e = e.Get(form).Want(200, "<strong>bad</strong>", "nothing else of the conversation")
+		eve.Post(form, url.Values{"reason": {"forged"}}).Want(http.StatusForbidden)
+		e.Get(form).Send(form, "reason", " ").Want(422, "Tell the moderators what is wrong")
+		e.Get(form).Send(form, "reason", "not <nice>").Want(200, "Thank you", "<h1>Only for you</h1>")
+		e.Get(form).Send(form, "reason", "again").Want(409, "already")
+
+		bob.Get("/moderation/reports").Want(403).Lacks("bad")
+		m := mod.Get("/moderation/reports").Want(200, "in a private conversation", "not &lt;nice&gt;", "<strong>bad</strong>").Lacks("Only for you")
+		report := s.number("SELECT id FROM board_message_reports")
+		m.Send("/moderation/reports", "message_report", at("%d", report), "note", "warned").Want(200, "The report is closed", "There are no open reports")
+		mod.Get(talk).Want(404)
+		s.as("ada").Get("/moderation/log").Want(200, "report.close", "private message, report")
+	})
+}

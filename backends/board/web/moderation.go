@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -187,10 +188,12 @@ func (c *call) seen() map[int64]string {
 	return versions
 }
 
-// reportsPage is a page of reported posts.
+// reportsPage is a page of reported posts. The first one begins with reported private messages.
 type reportsPage struct {
 	listing
-	Items []reportItem
+	Items        []reportItem
+	Messages     []conversations.MessageReport
+	MoreMessages bool // than those in Messages
 }
 
 type reportItem struct {
@@ -213,6 +216,12 @@ func (c *call) reports() error {
 	}
 	list.Next = next
 	page := reportsPage{listing: list}
+	if list.Forum == 0 && list.After == 0 {
+		page.Messages, page.MoreMessages, err = c.Conversations.Reports(c.Context(), c.actor, queuePerPage)
+		if err != nil {
+			return err
+		}
+	}
 	for i, item := range items {
 		row := reportItem{ReportedPost: item, Focus: item.PostID == focus}
 		if i+1 < len(items) {
@@ -225,14 +234,20 @@ func (c *call) reports() error {
 	return c.Show("reports", "Reports", page)
 }
 
-// closeReport closes the reports of a post, and deletes the post if the form says so.
+// closeReport closes the reports of a post, and deletes the post if the form says so, or a report of a private message.
 func (c *call) closeReport() error {
 	post, back := c.Form.Number("post"), listLink("/moderation/reports", c.Form.Number("forum"), c.Form.Number("after"),
 		c.Form.Number("then"))
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	if c.Form.Text("do") == "delete" {
+	switch report := c.Form.Number("message_report"); {
+	case c.Form.Err() != nil:
+		return c.Form.Err()
+	case report != 0:
+		return c.Then(c.Conversations.CloseReport(c.Context(), c.actor, report, c.Form.Text("note")), back,
+			"The report is closed.")
+	case c.Form.Text("do") == "delete":
 		return c.Then(c.Admin.DeleteReported(c.Context(), c.actor, post, c.Form.Text("note")), back,
 			"The post is deleted and the report closed.")
 	}

@@ -73,12 +73,18 @@ var routes = slices.Concat([]page{
 		Method: post, Path: "/conversations/new", Serve: (*call).startConversation,
 		Keeps: []string{"recipients", "title", "message"},
 	},
+	{Method: post, Path: "/conversations/wishes", Serve: (*call).wish},
 	{Method: get, Path: "/conversations/{conversationId}", Serve: (*call).conversation},
 	{
 		Method: post, Path: "/conversations/{conversationId}", Serve: (*call).answerConversation,
 		Keeps: []string{"message"},
 	},
 	{Method: post, Path: "/conversations/{conversationId}/leave", Serve: (*call).leaveConversation},
+	{
+		Method: get, Path: "/conversations/{conversationId}/messages/{messageId}/report",
+		Serve: (*call).askReportMessage,
+	},
+	{Method: post, Path: "/conversations/{conversationId}/messages/{messageId}/report", Serve: (*call).reportMessage},
 	{Method: post, Path: "/members/{userId}/block", Serve: (*call).block},
 
 	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},

@@ -17,7 +17,7 @@ func TestBoardPages(t *testing.T) {
 	b := newBoard(t)
 	people := b.Path("people.json")
 	// Who has a password can sign in.
-	fixture := `{"users": [{"name": "grace", "password": "correct horse", "posts": 10}, {"name": "henry", "password": "correct horse", "posts": 10}]}`
+	fixture := `{"users": [{"name": "grace", "password": "correct horse", "posts": 10}, {"name": "henry", "password": "correct horse", "posts": 10}, {"name": "mona", "password": "correct horse", "groups": ["registered", "moderators"]}]}`
 	if err := os.WriteFile(people, []byte(fixture), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -132,6 +132,40 @@ inBrowser('a keyboard reaches the content first, and everything else in order', 
   assert.ok(await tab.evaluate(() => document.querySelector('main').contains(document.activeElement)));
 });
 
+inBrowser('a member writes to another one, who reports it', phone, async (tab, context) => {
+  await signIn(tab, 'henry');
+  await tab.goto(`${url}/conversations`);
+  await sound(tab, 'Messages');
+  await tab.getByRole('link', { name: 'New conversation' }).click();
+  await sound(tab, 'New conversation');
+  await tab.getByLabel('To').fill('grace');
+  await tab.getByLabel('Title').fill('Just you');
+  await tab.getByLabel('Message').fill('Buy my watches.');
+  await button(tab, 'Send').click();
+  await sound(tab, 'Just you');
+
+  await context.clearCookies();
+  await signIn(tab, 'grace');
+  await tab.goto(`${url}/conversations`);
+  await sound(tab, 'Messages');
+  await tab.getByRole('link', { name: 'Just you' }).click();
+  await sound(tab, 'Just you');
+  await tab.getByRole('link', { name: 'Report the message of henry' }).click();
+  await sound(tab, 'Report this message');
+  await tab.getByLabel('What is wrong with it?').fill('advertising');
+  await button(tab, 'Tell the moderators').click();
+  await tab.getByRole('status').getByText('The moderators will look at it').waitFor();
+
+  await context.clearCookies();
+  await signIn(tab, 'mona');
+  await tab.goto(`${url}/moderation/reports`);
+  await tab.getByText('advertising').waitFor();
+  await tab.getByText('Buy my watches.').waitFor();
+  await sound(tab, 'Reports');
+  await button(tab, 'Close').click();
+  await tab.getByRole('status').getByText('The report is closed').waitFor();
+});
+
 inBrowser('every page of the account is sound in the dark', { ...phone, colorScheme: 'dark' }, async (tab) => {
   await signIn(tab, 'grace');
   const account = 'Your account';
