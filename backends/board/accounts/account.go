@@ -15,8 +15,8 @@ import (
 
 // The maximum lengths of the texts of a profile, in characters.
 const (
-	memberTitleMost = 80
-	bioMost         = 2000
+	maxMemberTitle = 80
+	maxBio         = 2000
 )
 
 // Profile is what members tell about themselves.
@@ -68,13 +68,13 @@ func (p Profile) check() error {
 		zoneErr = kernel.Invalid("timeZone", "unknown", zoneErr.Error())
 	}
 	switch {
-	case utf8.RuneCountInString(p.Title) > memberTitleMost:
+	case utf8.RuneCountInString(p.Title) > maxMemberTitle:
 		titleErr = kernel.Invalid("title", "too_long", "the title has at most 80 characters")
 	case !text.IsLine(p.Title):
 		titleErr = kernel.Invalid("title", "control_character", "the title must be one line without control characters")
 	}
 	switch {
-	case utf8.RuneCountInString(p.Bio) > bioMost:
+	case utf8.RuneCountInString(p.Bio) > maxBio:
 		bioErr = kernel.Invalid("bio", "too_long", "the text has at most 2000 characters")
 	case !text.IsPlain(p.Bio):
 		bioErr = kernel.Invalid("bio", "control_character", "the text must not have control characters")

@@ -33,8 +33,8 @@ var (
 // passwords has the rules for new passwords.
 var passwords = password.Rules{Least: 10, Most: 256}
 
-// nameBytesMost is the length, in bytes, beyond which no name or mail address is looked up.
-const nameBytesMost = 400
+// maxNameBytes is the length, in bytes, beyond which no name or mail address is looked up.
+const maxNameBytes = 400
 
 // errWait returns the error (status 429) for a client that has attempted something too often. what begins its
 // message, and wait is how long further attempts are refused.
@@ -55,7 +55,7 @@ func errLogin() error {
 // the session of the cookie former, which may be empty. address is the address of the client, by which wrong
 // passwords are counted.
 func (s *Service) Login(ctx context.Context, name, password, address, former string) (cookie string, err error) {
-	if len(name) > nameBytesMost || passwords.Long(password) {
+	if len(name) > maxNameBytes || passwords.Long(password) {
 		return "", errLogin()
 	}
 	p, err := s.verify(ctx, name, password, address)

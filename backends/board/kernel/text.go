@@ -10,9 +10,9 @@ import (
 
 // The maximum lengths of texts, in characters. Those of titles and messages are settings.
 const (
-	reasonMost = 200
-	SlugMost   = 60
-	WordsMost  = 10_000 // in words; settings and forums may allow fewer
+	maxReason = 200
+	SlugMost  = 60
+	WordsMost = 10_000 // in words; settings and forums may allow fewer
 )
 
 // CheckTitle normalizes and checks the title of a thread. It returns the title to store, or an error of Invalid.
@@ -69,9 +69,9 @@ func CheckReason(reason string) (string, error) {
 	switch n := utf8.RuneCountInString(reason); {
 	case !text.IsLine(reason):
 		return "", Invalid("reason", "control_character", "the reason must be one line without control characters")
-	case n > reasonMost:
+	case n > maxReason:
 		return "", Invalid("reason", "too_long", fmt.Sprintf("the reason has %d characters, at most %d are allowed",
-			n, reasonMost))
+			n, maxReason))
 	}
 	return reason, nil
 }

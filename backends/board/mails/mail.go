@@ -244,8 +244,8 @@ func subscribed(c store.Conn, a *rights.Actor, m MailThread) (mode string, err e
 	return following.Subscribed(c, a.ID(), m.source, m.target)
 }
 
-// lateMost is the maximum number of late posts that one mail considers.
-const lateMost = 500
+// maxLate is the maximum number of late posts that one mail considers.
+const maxLate = 500
 
 // latePosts returns, by thread, the ids of posts that were held until after the member had read a later post of the
 // thread. The member was notified of them only then, so they are unread although the mark of what was read is behind
@@ -255,7 +255,7 @@ func latePosts(c store.Conn, user int64) (map[int64][]any, error) {
 	return late, c.All("SELECT n.thread_id, n.post_id FROM board_notifications n"+
 		" JOIN board_thread_reads r ON r.user_id = n.user_id AND r.thread_id = n.thread_id"+
 		" WHERE n.user_id = ? AND n.post_id <= r.last_read_post_id AND n.created_at > r.read_at ORDER BY n.id DESC LIMIT ?",
-		[]any{user, lateMost}, func(r store.Row) error {
+		[]any{user, maxLate}, func(r store.Row) error {
 			var thread, post int64
 			err := r.Scan(&thread, &post)
 			late[thread] = append(late[thread], post)

@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// readMost limits for how many members a merge or a split keeps what they have read. To others posts are new once
+// maxRead limits for how many members a merge or a split keeps what they have read. To others posts are new once
 // more.
-const readMost = 10_000
+const maxRead = 10_000
 
 // reader is a member with the last post that the member has read of a thread.
 type reader struct{ user, post int64 }
@@ -20,13 +20,13 @@ func (s *Service) readBoth(ctx context.Context, one, other int64) ([]reader, err
 		" ELSE y.last_read_post_id END"+
 		" FROM board_threads t JOIN board_thread_reads x ON x.thread_id = t.id AND x.last_read_post_id >= t.last_post_id"+
 		" JOIN board_thread_reads y ON y.user_id = x.user_id JOIN board_threads o ON o.id = y.thread_id"+
-		" AND y.last_read_post_id >= o.last_post_id WHERE t.id = ? AND o.id = ? LIMIT ?", one, other, readMost)
+		" AND y.last_read_post_id >= o.last_post_id WHERE t.id = ? AND o.id = ? LIMIT ?", one, other, maxRead)
 }
 
 // readFrom lists the members who have read a thread up to a post, or further.
 func (s *Service) readFrom(ctx context.Context, thread, post int64) ([]reader, error) {
 	return s.readers(ctx, "SELECT user_id, last_read_post_id FROM board_thread_reads WHERE thread_id = ?"+
-		" AND last_read_post_id >= ? LIMIT ?", thread, post, readMost)
+		" AND last_read_post_id >= ? LIMIT ?", thread, post, maxRead)
 }
 
 func (s *Service) readers(ctx context.Context, query string, args ...any) (found []reader, err error) {

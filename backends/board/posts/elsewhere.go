@@ -8,8 +8,8 @@ import (
 // Elsewhere is a post that was moved to another thread, with the number that it had in this one.
 type Elsewhere struct{ Number, Post int64 }
 
-// elsewhereMost limits how many moved posts a page names.
-const elsewhereMost = 50
+// maxElsewhere limits how many moved posts a page names.
+const maxElsewhere = 50
 
 // elsewhere returns the posts that were moved from a thread and had numbers between those of a page of the thread. It
 // asks only if a number is missing on the page.
@@ -28,7 +28,7 @@ func elsewhere(c store.Conn, t *content.Thread, page []*content.Post, more bool)
 		return nil, nil
 	}
 	err = c.All("SELECT number, post_id FROM board_moved_posts WHERE thread_id = ? AND number BETWEEN ? AND ?"+
-		" ORDER BY number"+content.Limit(c.Dialect()), []any{t.ID, least, most, elsewhereMost}, func(r store.Row) error {
+		" ORDER BY number"+content.Limit(c.Dialect()), []any{t.ID, least, most, maxElsewhere}, func(r store.Row) error {
 		var e Elsewhere
 		err := r.Scan(&e.Number, &e.Post)
 		list = append(list, e)

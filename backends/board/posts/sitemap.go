@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// sitemapMost is how many thread ids a part of the sitemap covers. So no part has more addresses than a file
+	// maxSitemap is how many thread ids a part of the sitemap covers. So no part has more addresses than a file
 	// may have, and a new thread changes only the last part.
-	sitemapMost = sitemap.Most
+	maxSitemap = sitemap.Most
 	// sitemapBatch is how many threads are read at a time.
 	sitemapBatch = 1000
 )
@@ -42,7 +42,7 @@ func (s *Service) SitemapParts(ctx context.Context) (parts int, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT COALESCE(MAX(id), 0) FROM board_threads").Scan(&last)
 	})
-	return int((last + sitemapMost - 1) / sitemapMost), err
+	return int((last + maxSitemap - 1) / maxSitemap), err
 }
 
 // sitemapThreads returns the query for the threads of a part. Its arguments are the id before the first thread, the
@@ -59,8 +59,8 @@ func sitemapThreads() content.Listing {
 // forum, as the actor may. It reads them in batches rather than in one long read, since the client decides how fast
 // it takes them.
 func (s *Service) SitemapThreads(ctx context.Context, a *rights.Actor, part int, each func(ListedThread)) error {
-	after := int64(part-1) * sitemapMost
-	for end := after + sitemapMost; ; {
+	after := int64(part-1) * maxSitemap
+	for end := after + maxSitemap; ; {
 		var n int
 		var last int64
 		var page []ListedThread

@@ -73,8 +73,8 @@ func spaced(s string) string {
 }
 
 const (
-	// PostgreSQL keeps no position above positionsMost, and at most positionsEach positions of a word.
-	positionsMost = 16_383
+	// PostgreSQL keeps no position above maxPositions, and at most positionsEach positions of a word.
+	maxPositions  = 16_383
 	positionsEach = 255
 )
 
@@ -85,7 +85,7 @@ func vectorOf(texts ...string) string {
 	at, position := make(map[string][]int), 0
 	for _, s := range texts {
 		for _, term := range text.Terms(s) {
-			position = min(position+1, positionsMost)
+			position = min(position+1, maxPositions)
 			places, known := at[term.Text]
 			if !known {
 				words = append(words, term.Text)
@@ -94,7 +94,7 @@ func vectorOf(texts ...string) string {
 				at[term.Text] = append(places, position)
 			}
 		}
-		position = min(position+1, positionsMost)
+		position = min(position+1, maxPositions)
 	}
 	var b strings.Builder
 	for _, word := range words {

@@ -35,9 +35,9 @@ const (
 	// maxSearchWords limits the number of words in a query.
 	maxSearchWords = 16
 	// A search goes through the posts with the words from the newest on, searchChunk at a time, and stops after
-	// searchMost of them. So posts of a rare author with common words are found over several pages.
+	// maxSearch of them. So posts of a rare author with common words are found over several pages.
 	searchChunk = 250
-	searchMost  = 20_000
+	maxSearch   = 20_000
 )
 
 // Found is a post that matches a query, and its thread.
@@ -75,7 +75,7 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (list []Fo
 // searchIDs returns the ids on a page of posts. next is the After of the next page, or 0 if there is none.
 func searchIDs(c store.Conn, phrases [][]string, filter condition, q Query) (page []any, next int64, err error) {
 	walk := wordWalk{c: c, words: queryOf(c.Dialect(), phrases), after: q.After}
-	for looked := 0; looked < searchMost; {
+	for looked := 0; looked < maxSearch; {
 		with, more, err := walk.next()
 		if err != nil {
 			return nil, 0, err

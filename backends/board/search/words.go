@@ -16,9 +16,9 @@ import (
 const WordsToFold = 500
 
 const (
-	// wordsMost is how many new posts may wait before their words are folded even if others are writing. A search
+	// maxWords is how many new posts may wait before their words are folded even if others are writing. A search
 	// takes some 2 ms to read a list of that length.
-	wordsMost = 1000
+	maxWords = 1000
 	// wordsQuiet is how long nobody must have written before the words are folded.
 	wordsQuiet = 100 * time.Millisecond
 )
@@ -44,7 +44,7 @@ func (w *Words) add() {
 
 // quiet waits until nobody writes, or until too many posts have been written to wait any longer.
 func (w *Words) quiet(ctx context.Context) error {
-	for previous := w.posts.Load(); previous < wordsMost; {
+	for previous := w.posts.Load(); previous < maxWords; {
 		select {
 		case <-time.After(wordsQuiet):
 		case <-ctx.Done():

@@ -19,8 +19,8 @@ func TestQuiet(t *testing.T) {
 	}{
 		"nobody writes":    {posts: WordsToFold, took: wordsQuiet},
 		"others do":        {posts: WordsToFold, coming: 10, every: wordsQuiet / 2, took: 6 * wordsQuiet},
-		"too many":         {posts: wordsMost},
-		"they become such": {posts: wordsMost - 10, coming: 100, every: wordsQuiet / 2, took: 5 * wordsQuiet},
+		"too many":         {posts: maxWords},
+		"they become such": {posts: maxWords - 10, coming: 100, every: wordsQuiet / 2, took: 5 * wordsQuiet},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

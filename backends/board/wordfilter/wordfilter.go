@@ -73,9 +73,9 @@ func (l *List) Holds(text string) bool {
 // the first one knows that İ is a capital i, and only the second one that σ and ς are the same letter.
 func caseless(text string) string { return fold(strings.ToLower(text)).folded }
 
-// replacedMost limits the length of a text, in bytes, to which replacements are still applied. A text of that
+// maxReplaced limits the length of a text, in bytes, to which replacements are still applied. A text of that
 // length is too long for everything.
-const replacedMost = 1 << 20
+const maxReplaced = 1 << 20
 
 // Replace returns the text with filtered words replaced.
 func (l *List) Replace(text string) string {
@@ -89,7 +89,7 @@ func (l *List) Replace(text string) string {
 	for i := range l.replaces {
 		r := &l.replaces[i]
 		switch {
-		case len(at.text) > replacedMost:
+		case len(at.text) > maxReplaced:
 			return at.text
 		case r.odd || !plain:
 			if text := replaceLetters(at.text, r.pattern.text, r.by.text); text != at.text {

@@ -16,7 +16,7 @@ func plainly(filters []Filter, text string) (replaced string, holds bool) {
 		case f.Pattern == "":
 		case f.Hold:
 			holds = holds || strings.Contains(caseless(text), caseless(f.Pattern))
-		case len(replaced) <= replacedMost:
+		case len(replaced) <= maxReplaced:
 			replaced = replaceLetters(replaced, f.Pattern, f.Replacement)
 		}
 	}
@@ -77,7 +77,7 @@ func TestReplace(t *testing.T) {
 			filters = append(filters, Filter{Pattern: pattern, Replacement: by})
 		}
 		plain, _ := plainly(filters, test.text)
-		if len(plain) > replacedMost {
+		if len(plain) > maxReplaced {
 			test.want = plain
 		}
 		if got := New(filters).Replace(test.text); got != test.want || got != plain {
