@@ -42,6 +42,15 @@ func TestClaimRules(t *testing.T) {
 		}
 		return fmt.Sprint(all["department"], " ", all["realm_access"])
 	}
+	// checked returns what a service in the same process learns of an access token.
+	checked := func(text string) string {
+		t.Helper()
+		all, _, ok, err := l.CheckToken(t.Context(), text)
+		if err != nil || !ok {
+			t.Fatalf("the token is valid: %t, %v", ok, err)
+		}
+		return fmt.Sprint(all["department"], " ", all["realm_access"])
+	}
 	verifier := oauth2.GenerateVerifier()
 	app := l.app()
 	app.Endpoint.AuthStyle = oauth2.AuthStyleInParams
@@ -63,6 +72,9 @@ func TestClaimRules(t *testing.T) {
 		}
 		if got := shown(token.AccessToken); got != want[0] {
 			t.Errorf("%s: the access token has %s, want %s", id, got, want[0])
+		}
+		if got := checked(token.AccessToken); got != want[0] {
+			t.Errorf("%s: the check gives %s, want %s", id, got, want[0])
 		}
 		if got := shown(token.Extra("id_token").(string)); got != want[1] {
 			t.Errorf("%s: the ID token has %s, want %s", id, got, want[1])
