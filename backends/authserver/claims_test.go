@@ -45,9 +45,12 @@ func TestClaimRules(t *testing.T) {
 	// checked returns what a service in the same process learns of an access token.
 	checked := func(text string) string {
 		t.Helper()
-		all, _, ok, err := l.CheckToken(t.Context(), text)
+		all, _, ok, err := l.server.CheckToken(t.Context(), text)
 		if err != nil || !ok {
 			t.Fatalf("the token is valid: %t, %v", ok, err)
+		}
+		if all["name"] != "Ann" || all["email"] != "ann@example.com" || all["email_verified"] != false {
+			t.Errorf("the user is %v, %v, %v", all["name"], all["email"], all["email_verified"])
 		}
 		return fmt.Sprint(all["department"], " ", all["realm_access"])
 	}
@@ -59,7 +62,7 @@ func TestClaimRules(t *testing.T) {
 		app.ClientID: {"<nil> map[roles:[files:reader]]", "<nil> <nil>"},
 	} {
 		c := *app
-		c.ClientID = id
+		c.ClientID, c.Scopes = id, append(c.Scopes, "profile", "email")
 		resource := oauth2.SetAuthURLParam("resource", "https://files.example")
 		to, _ := l.answers(c.AuthCodeURL("s1", oauth2.S256ChallengeOption(verifier), resource))
 		back, err := url.Parse(to)
