@@ -54,8 +54,8 @@ type Arrival struct {
 }
 
 // SignIn is like InitUser, for a user who comes on their own. A new user is let in by an invitation, by a rule that
-// puts them into a team or as an operator, and otherwise as the policy says. The limits of the policy are imposed in any
-// case. For a known user it updates the profile and the teams that rules put them into, which follow the identity
+// puts them into a team or as an operator, and otherwise as the policy says. The limits of the policy are imposed in
+// any case. For a known user it updates the profile and the teams that rules put them into, which follow the identity
 // provider.
 //
 // Its errors are 403 new_users_refused, user_waiting, user_suspended, team_account, invitation_invalid and
@@ -154,8 +154,8 @@ func (s *Service) arrive(
 	return user, changed, err
 }
 
-// ensureUser reads the user, or creates one if the policy allows it. welcome reports that a rule, an invitation or being
-// an operator lets the person in.
+// ensureUser reads the user, or creates one if the policy allows it. welcome reports that a rule, an invitation or
+// being an operator lets the person in.
 func (s *Service) ensureUser(
 	c store.Conn, who *Arrival, policy *NewUsers, welcome bool,
 ) (user User, isNew bool, err error) {
