@@ -2,17 +2,29 @@ package authserver
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
 // CheckToken returns the claims of an access token that this server issued and that is valid now: neither expired nor
 // revoked, of an active client and an active user. For any other token, ok is false. An error means that the database
 // does not answer.
+//
+// The claims are those of the token, with those that rules have made. If the token has the scopes profile and email,
+// the present name and mail address of its user are added, as in the answer of userinfo.
 func (s *Server) CheckToken(
 	ctx context.Context, token string,
 ) (claims map[string]any, expires time.Time, ok bool, err error) {
-	c, _, ok, err := s.rooms.tokens.Live(ctx, token)
+	c, user, ok, err := s.rooms.tokens.Live(ctx, token)
 	if err != nil || !ok {
+		return nil, time.Time{}, false, err
+	}
+	made, err := c.Custom()
+	if err != nil {
 		return nil, time.Time{}, false, err
 	}
 	claims = map[string]any{
@@ -31,5 +43,21 @@ func (s *Server) CheckToken(
 	if c.Confirm.JKT != "" {
 		claims["cnf"] = map[string]any{"jkt": c.Confirm.JKT}
 	}
+	maps.Copy(claims, made) // no rule makes a claim of the server's own
+	addPerson(claims, c, user)
 	return claims, time.Unix(c.Expires, 0), true, nil
+}
+
+// addPerson adds the claims about the user of a token that its scope permits.
+func addPerson(claims map[string]any, c *tokens.Claims, user tokens.User) {
+	if c.User() == "" {
+		return
+	}
+	scope := strings.Fields(c.Scope)
+	if slices.Contains(scope, "profile") && user.Name != "" {
+		claims["name"] = user.Name
+	}
+	if slices.Contains(scope, "email") {
+		claims["email"], claims["email_verified"] = user.Email, user.Verified
+	}
 }

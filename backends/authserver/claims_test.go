@@ -42,6 +42,18 @@ func TestClaimRules(t *testing.T) {
 		}
 		return fmt.Sprint(all["department"], " ", all["realm_access"])
 	}
+	// checked returns what a service in the same process learns of an access token.
+	checked := func(text string) string {
+		t.Helper()
+		all, _, ok, err := l.server.CheckToken(t.Context(), text)
+		if err != nil || !ok {
+			t.Fatalf("the token is valid: %t, %v", ok, err)
+		}
+		if all["name"] != "Ann" || all["email"] != "ann@example.com" || all["email_verified"] != false {
+			t.Errorf("the user is %v, %v, %v", all["name"], all["email"], all["email_verified"])
+		}
+		return fmt.Sprint(all["department"], " ", all["realm_access"])
+	}
 	verifier := oauth2.GenerateVerifier()
 	app := l.app()
 	app.Endpoint.AuthStyle = oauth2.AuthStyleInParams
@@ -50,7 +62,7 @@ func TestClaimRules(t *testing.T) {
 		app.ClientID: {"<nil> map[roles:[files:reader]]", "<nil> <nil>"},
 	} {
 		c := *app
-		c.ClientID = id
+		c.ClientID, c.Scopes = id, append(c.Scopes, "profile", "email")
 		resource := oauth2.SetAuthURLParam("resource", "https://files.example")
 		to, _ := l.answers(c.AuthCodeURL("s1", oauth2.S256ChallengeOption(verifier), resource))
 		back, err := url.Parse(to)
@@ -63,6 +75,9 @@ func TestClaimRules(t *testing.T) {
 		}
 		if got := shown(token.AccessToken); got != want[0] {
 			t.Errorf("%s: the access token has %s, want %s", id, got, want[0])
+		}
+		if got := checked(token.AccessToken); got != want[0] {
+			t.Errorf("%s: the check gives %s, want %s", id, got, want[0])
 		}
 		if got := shown(token.Extra("id_token").(string)); got != want[1] {
 			t.Errorf("%s: the ID token has %s, want %s", id, got, want[1])

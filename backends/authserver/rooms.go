@@ -369,7 +369,7 @@ func (s *Server) tokenUser(ctx context.Context, id string) (tokens.User, error) 
 	if err != nil {
 		return tokens.User{}, err
 	}
-	return tokens.User{Email: u.Email, Active: u.Active()}, nil
+	return tokens.User{Email: u.Email, Verified: u.EmailVerified, Name: u.Name, Active: u.Active()}, nil
 }
 
 // openIDMetadata returns the discovery metadata of the OpenID layer.

@@ -42,6 +42,8 @@ type reader struct {
 	last    func() string       // what the last command has printed
 	running map[string]*process // what was started and runs on, by its command
 	names   []string            // of what runs, as they were started
+
+	passwords map[string]string // of the users who were added, by mail address
 }
 
 // process is a command that keeps running.
@@ -61,6 +63,7 @@ type before struct {
 	node      bool              // the packages of Node.js
 	authority string            // the root of certificates that everybody trusts
 	stands    map[string]string // what stands for a `…` that was not printed
+	provider  string            // the model provider in the page's Caddyfile for which a scripted model stands in
 }
 
 // pagePorts matches the ports that pages name.
@@ -97,7 +100,7 @@ func newReader(t *testing.T, name string, b before) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{t: t, name: name, text: string(text), home: home, ports: make(map[string]string), running: make(map[string]*process)}
+	r := &reader{t: t, name: name, text: string(text), home: home, ports: make(map[string]string), running: make(map[string]*process), passwords: make(map[string]string)}
 	t.Cleanup(func() {
 		for _, command := range r.names {
 			r.end(command)
@@ -268,7 +271,7 @@ func (r *reader) follow(b before) {
 		if block.File != "" {
 			text := r.local(block.Text)
 			if block.Language() == "caddyfile" {
-				text = r.config(block.Text)
+				text = r.config(r.standIn(block.Text, b.provider))
 			}
 			name := r.local(block.File)
 			if home, ok := strings.CutPrefix(name, "~"); ok {
@@ -279,7 +282,13 @@ func (r *reader) follow(b before) {
 			r.write(name, text, 0o600)
 		}
 		copied, isCopied := strings.CutPrefix(block.Note, "copied ")
+		who, inBrowser := strings.CutPrefix(block.Note, "in a browser: ")
 		switch {
+		case inBrowser:
+			shown := r.inBrowser(where, who)
+			if block.Language() == "text" {
+				r.compare(where, block.Text, shown, true)
+			}
 		case isCopied:
 			word, _, _ := strings.Cut(copied, " ")
 			line := regexp.MustCompile(`(?m)^ *` + word + ` (?:.*\\\n)*.*$`).FindString(r.printed)
@@ -365,6 +374,7 @@ func (r *reader) step(step doctest.Step, stands map[string]string) *string {
 	}
 	printed := r.run(script.String())
 	r.last = func() string { return printed }
+	r.remember(command, printed)
 	return &printed
 }
 
@@ -567,9 +577,11 @@ func (r *reader) end(command string) {
 
 // followed has the pages that are followed from the first block to the last, and what they require.
 var followed = map[string]before{
-	"README.md":                              {},
-	"docs/tutorials/first-answer.md":         {stands: map[string]string{"gsk_…": "gsk_0123456789"}},
-	"docs/tutorials/team-gateway.md":         {authority: "var/lib/tollgate/caddy/pki/authorities/local/root.crt"},
+	"README.md":                      {},
+	"docs/tutorials/first-answer.md": {stands: map[string]string{"gsk_…": "gsk_0123456789"}},
+	"docs/tutorials/team-gateway.md": {
+		authority: "var/lib/tollgate/caddy/pki/authorities/local/root.crt", provider: "openai",
+	},
 	"docs/tutorials/existing-service.md":     {},
 	"docs/tutorials/authorization-server.md": {stands: map[string]string{}},
 	"docs/tutorials/answers.md":              {},

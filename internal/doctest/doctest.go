@@ -8,6 +8,8 @@
 //	<!-- prints -->           for a block of text: the output of the last command contains this
 //	<!-- a browser ends at -->  for a block of text: where the printed address leads somebody
 //	                          who signs in and allows what is asked
+//	<!-- in a browser: role mail -->  before the block, a user does what the text above says in
+//	                          a browser, which shows what a block of text contains
 //	<!-- copied curl -i -->   for a block of text: the output of the printed command that begins
 //	                          with `curl`, run with the options that follow, contains this
 package doctest

@@ -143,7 +143,9 @@ func createKey(o *options) *cobra.Command {
 		Short: "Creates a gateway key, and the user if necessary, and prints the key once",
 		Long: `
 Creates a gateway key and prints it, which is shown only once. A user who does not
-exist yet is created first.
+exist yet is created first, except by a mail address: that must be the id of a user, or
+the address that an identity provider has confirmed for one. To make a user whose id is
+a mail address, run: tollgate keychain users add
 
 The limits are imposed: the user sees them but cannot change them, and replacements of
 the key share them. With --own they are the user's own. To limit all keys of a user
@@ -168,6 +170,11 @@ together, run: tollgate keychain users limit
 		options.Catalog = s.catalog
 		key, err := s.CreateKey(s.Ctx, s.user, options)
 		if missingUser(err) {
+			if strings.Contains(s.user, "@") {
+				return fmt.Errorf("there is no user with the id or confirmed mail address %q; people have an address after "+
+					"a sign-in at which their identity provider confirms it. To make a user with this id, run: "+
+					"tollgate keychain users add %s", s.user, s.user)
+			}
 			key, err = s.firstKey(flags, options)
 		}
 		if err != nil {

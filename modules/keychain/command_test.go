@@ -281,6 +281,7 @@ func TestErrors(t *testing.T) {
 		"keys list":                              `required flag(s) "user" not set`,
 		"keys create x -u a":                     `unknown command "x"`,
 		"keys list -u nobody":                    `there is no user "nobody"; add one with: tollgate keychain users add`,
+		"keys create -u ada@example.com":         "tollgate keychain users add ada@example.com",
 		"keys create -u alice --rate-limit 0":    "rate_limit_per_minute must be from 1",
 		"keys create -u alice --rate-limit many": "invalid argument",
 		"keys create -u nobody --rate-limit -1":  "rate_limit_per_minute must be from 1",

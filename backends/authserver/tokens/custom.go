@@ -3,6 +3,8 @@ package tokens
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"go.uber.org/zap"
 
@@ -44,4 +46,16 @@ func (c *Claims) beyond(raw []byte) []byte {
 		return nil
 	}
 	return bytes.Clone(raw[n : len(raw)-1])
+}
+
+// Custom returns the claims that rules have made. It is nil if there are none.
+func (c *Claims) Custom() (made map[string]any, err error) {
+	if len(c.custom) == 0 {
+		return nil, nil //nolint:nilnil // see above
+	}
+	object := append(append([]byte{'{'}, c.custom[1:]...), '}')
+	if err := json.Unmarshal(object, &made); err != nil {
+		return nil, fmt.Errorf("reading the claims of rules in an access token: %w", err)
+	}
+	return made, nil
 }

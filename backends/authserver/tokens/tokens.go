@@ -50,8 +50,10 @@ type Options struct {
 
 // User is the user that a token is about.
 type User struct {
-	Email  string
-	Active bool // also false if there is no such user
+	Email    string
+	Verified bool // the user has confirmed the address
+	Name     string
+	Active   bool // also false if there is no such user
 }
 
 // Tokens issues, checks and revokes tokens.

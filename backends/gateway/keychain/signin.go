@@ -47,13 +47,16 @@ type Arrival struct {
 	Complete bool
 	// Invitation is the token of an invitation that they bring. It may be empty.
 	Invitation string
+	// Operator reports that the configuration makes them an operator, who could add themselves.
+	Operator bool
 
 	at time.Time // of the sign-in
 }
 
-// SignIn is like InitUser, for a user who comes on their own. A new user is let in by an invitation or by a rule that
-// puts them into a team, and otherwise as the policy says. The limits of the policy are imposed in any case. For a
-// known user it updates the profile and the teams that rules put them into, which follow the identity provider.
+// SignIn is like InitUser, for a user who comes on their own. A new user is let in by an invitation, by a rule that
+// puts them into a team or as an operator, and otherwise as the policy says. The limits of the policy are imposed in
+// any case. For a known user it updates the profile and the teams that rules put them into, which follow the identity
+// provider.
 //
 // Its errors are 403 new_users_refused, user_waiting, user_suspended, team_account, invitation_invalid and
 // invitation_for_another.
@@ -118,7 +121,7 @@ func (s *Service) arrive(
 	if err != nil {
 		return User{}, false, err
 	}
-	welcome := len(rules) > 0 || invitation != nil
+	welcome := len(rules) > 0 || invitation != nil || who.Operator
 	user, isNew, err := s.ensureUser(c, who, policy, welcome)
 	if err != nil {
 		return User{}, false, err
@@ -151,8 +154,8 @@ func (s *Service) arrive(
 	return user, changed, err
 }
 
-// ensureUser reads the user, or creates one if the policy allows it. welcome reports that a rule or an invitation lets
-// the person in.
+// ensureUser reads the user, or creates one if the policy allows it. welcome reports that a rule, an invitation or
+// being an operator lets the person in.
 func (s *Service) ensureUser(
 	c store.Conn, who *Arrival, policy *NewUsers, welcome bool,
 ) (user User, isNew bool, err error) {

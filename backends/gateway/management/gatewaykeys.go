@@ -30,6 +30,7 @@ func (s *Service) signIn(c *rest.Call, invitation string) (any, error) {
 	if caller, ok := c.Who.(*Caller); ok {
 		who.Email, who.Name = caller.Email, caller.Name
 		who.Teams, who.Groups, who.Complete = s.Teams.of(caller)
+		who.Operator = s.Operators.has(caller)
 	}
 	user, key, created, err := s.Keychain.SignIn(c.R.Context(), who, s.NewUsers)
 	if err != nil {

@@ -341,3 +341,22 @@ func TestLimitOnKey(t *testing.T) {
 		}
 	}
 }
+
+// TestOperatorsAreLetIn checks that operators get in at their first sign-in where others are refused or have to wait.
+func TestOperatorsAreLetIn(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]keychain.NewUsers{"refuse": {Refuse: true}, "approve": {Approve: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rt, s, _ := operated(t)
+			s.NewUsers = policy
+			for caller, want := range map[string]int{
+				"operator": http.StatusCreated, "boss": http.StatusCreated, "auditor": http.StatusForbidden,
+			} {
+				if status, answer := ask(t, rt, caller, http.MethodPost, "/users/init", ""); status != want {
+					t.Errorf("%s: status %d, %s", caller, status, answer.Raw)
+				}
+			}
+		})
+	}
+}

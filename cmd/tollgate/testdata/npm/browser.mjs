@@ -5,8 +5,9 @@ import { createServer } from 'node:http';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
 
-// It finds this machine alone.
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1'] });
+// It finds this machine alone. With HTTPS_PORT every site is at that port of it.
+const sites = process.env.HTTPS_PORT ? `MAP *:443 127.0.0.1:${process.env.HTTPS_PORT}, ` : '';
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', `--host-resolver-rules=${sites}MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1`] });
 after(() => browser.close());
 
 // page opens a tab of its own. complaints collects what went wrong in it; loading
