@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
@@ -537,8 +538,14 @@ func TestDocumentMetrics(t *testing.T) {
 	}
 }
 
+// building is held while a command is built, since the package of commands keeps the one that was built last. The
+// binary builds all of them on one goroutine.
+var building sync.Mutex
+
 // command returns a command of the binary with its subcommands, or nil if there is no such command.
 func command(name string) *cobra.Command {
+	building.Lock()
+	defer building.Unlock()
 	registered, ok := caddycmd.Commands()[name]
 	if !ok {
 		return nil

@@ -49,7 +49,7 @@ func TestMake(t *testing.T) {
 			[]Rule{{Claim: "r", From: Roles, Prefix: "shop:", Strip: true}},
 			`{"r":["buyer","seller"]}`,
 		},
-		"no role":      {[]Rule{{Claim: "roles", From: Roles, Prefix: "bank:"}}, `{}`},
+		"no role":      {[]Rule{{Claim: "roles", From: Roles, Prefix: "bank:"}}, `{"roles":[]}`},
 		"groups":       {[]Rule{{Claim: "groups", From: Groups, Prefix: "staff/"}}, `{"groups":["staff/night"]}`},
 		"an attribute": {[]Rule{{Claim: "dept", From: "attributes.department"}}, `{"dept":"sales"}`},
 		"a list": {
@@ -64,8 +64,8 @@ func TestMake(t *testing.T) {
 		"in an object": {[]Rule{
 			{Claim: "realm_access.roles", From: Roles, Prefix: "a"},
 			{Claim: "realm_access.groups", From: Groups, Prefix: "x"},
-		}, `{"realm_access":{"roles":["admin"]}}`},
-		"in no object": {[]Rule{{Claim: "a.b.c", From: Roles, Prefix: "x"}}, `{}`},
+		}, `{"realm_access":{"groups":[],"roles":["admin"]}}`},
+		"in no object": {[]Rule{{Claim: "a.b.c", From: "attributes.none"}}, `{}`},
 		"a URL": {
 			[]Rule{{Claim: "https://shop.example/roles", From: Roles, Prefix: "a"}},
 			`{"https://shop.example/roles":["admin"]}`,

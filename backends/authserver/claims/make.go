@@ -43,7 +43,7 @@ func Wanted(place string, scope []string, lists ...[]Rule) (rules []Rule) {
 	return rules
 }
 
-// Make makes the claims of rules. A claim without a value is left out. If several rules make lists of the
+// Make makes the claims of rules. An attribute without a value is left out. If several rules make lists of the
 // same name, the claim has the values of all of them; otherwise the first rule wins.
 func Make(rules []Rule, facts *Facts) *Members {
 	m := &Members{object: make(map[string]any)}
@@ -159,9 +159,10 @@ func (r *Rule) value(f *Facts) any {
 	return values[0]
 }
 
-// filter returns the roles or groups that a rule selects, or nil if there are none.
-func (r *Rule) filter(list []string) any {
-	var through []string
+// filter returns the roles or groups that a rule selects. Without any it returns an empty list and not nil, so that a
+// client learns that a user has lost the last one.
+func (r *Rule) filter(list []string) []string {
+	through := []string{}
 	for _, one := range list {
 		rest, ok := strings.CutPrefix(one, r.Prefix)
 		if !ok {
@@ -173,9 +174,6 @@ func (r *Rule) filter(list []string) any {
 		if rest != "" && !slices.Contains(through, rest) {
 			through = append(through, rest)
 		}
-	}
-	if through == nil {
-		return nil
 	}
 	return through
 }

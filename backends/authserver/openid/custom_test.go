@@ -88,7 +88,7 @@ func TestClaimRules(t *testing.T) {
 		check("in place of the scope's", l.tokens("openid", "groups"), "<nil> [staff] <nil> <nil>",
 			"<nil> [staff] <nil> <nil>")
 		set(claims.Rule{Claim: "groups", From: claims.Groups, Prefix: "none"})
-		check("which leaves nothing", l.tokens("openid", "groups"), "<nil> <nil> <nil> <nil>", "<nil> <nil> <nil> <nil>")
+		check("which leaves nothing", l.tokens("openid", "groups"), "<nil> [] <nil> <nil>", "<nil> [] <nil> <nil>")
 
 		// Discovery tells of what the server makes itself.
 		set(claims.Rule{Claim: "roles", From: claims.Roles})
