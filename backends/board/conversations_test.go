@@ -132,7 +132,10 @@ func TestConversationsRefuse(t *testing.T) {
 		refused(t, "a reply of somebody suspended", all.Reply(ctx, s.actor("bob"), id, "hello you", posts.Once{}), 403, "suspended")
 		s.exec("UPDATE board_users SET suspended_until = NULL, moderated = 1 WHERE username = 'bob'")
 		refused(t, "by somebody who is moderated", start("bob", "alice", "hello you"), 403, "author_moderated")
-		s.exec("UPDATE board_users SET moderated = 0 WHERE username = 'bob'")
+		s.exec("UPDATE board_users SET moderated = 0, moderated_until = ? WHERE username = 'bob'",
+			s.clock.now().Add(time.Hour).UnixMicro())
+		refused(t, "by somebody with warnings", start("bob", "alice", "hello you"), 403, "author_moderated")
+		s.exec("UPDATE board_users SET moderated_until = 0 WHERE username = 'bob'")
 
 		// Blocked: the answer is that for somebody who does not exist.
 		alice, bob := s.user("alice"), s.user("bob")

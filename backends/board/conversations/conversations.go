@@ -57,7 +57,7 @@ func (s *Service) mayWrite(a *rights.Actor) error {
 	switch {
 	case a.User == nil:
 		return kernel.NotFound()
-	case a.User.Moderated:
+	case a.User.NeedsApproval(s.Moment()):
 		return kernel.Forbidden("author", "author_moderated",
 			"your posts need approval, so you may not write private messages")
 	case !a.MayAnywhere(rights.ReplyPost):

@@ -109,7 +109,7 @@ func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w writing, body co
 // editHeld found.
 func (s *Service) heldFor(a *rights.Actor, forum int64, bad bool) bool {
 	r := a.In(forum)
-	return a.User.Moderated || a.User.ModeratedUntil > s.Moment() ||
+	return a.User.NeedsApproval(s.Moment()) ||
 		!r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
