@@ -127,12 +127,12 @@ func (a *App) begin() error {
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
-	a.gateway.Store(gateway)
 	go a.catalog.source.Run(a.ctx)
 	if last := gateway.prices.Load(); last != nil {
 		a.priced = last
 		a.catalog.source.UsePrices(last.prices) // until they are read
 	}
+	a.gateway.Store(gateway) // from now on requests may call Reprice
 	go a.followPrices(a.ctx, gateway)
 	if a.first != nil {
 		go a.firstRun(a.ctx, gateway)
