@@ -69,35 +69,35 @@ var (
 	roundTo    = regexp.MustCompile(`(?i)\b(?:round\w*|with)\b[^.]{0,40}?\b(zero|one|two|three|four|\d)[- ]decimals?|\b(?:nearest|closest) (whole|integer|hundredth|tenth)`)
 	formatting = regexp.MustCompile(`(?i)\((?:[^()]*\b(?:in|as|round\w*|units?|usd|expressed)\b[^()]*|%|\$)\)|,?\s*\b(?:answer(?:ed)?|expressed|stated|reported)? ?in (?:units? of )?(?:us|usd|u\.s\.)? ?(?:dollars?)? ?(?:thousands?|millions?|billions?|percents?)(?: of (?:us )?dollars?)?`)
 
-	shareOf   = regexp.MustCompile(`(?i)^(.*?)\bas an? (?:%|percent|percentage|share|proportion|fraction|ratio) of (?:its |their |the |total )*(.*)$`)
-	ratioOf   = regexp.MustCompile(`(?i)^(.*?)\bratio of (.+?) to (.+)$`)
-	nYears    = regexp.MustCompile(`(?i)\b(\d|two|three|four|five)[- ]years?\b|\b(?:last|past|previous|over the) (\d|two|three|four|five) (?:fiscal |financial )?years?\b`)
-	points    = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s?%`)
-	steady    = regexp.MustCompile(`(?i)\b(?:consistent(?:ly)?|stable|steady|constant)\b`)
-	historic  = regexp.MustCompile(`(?i)\bhistorical(?:ly)?\b|\bover (?:time|the years)\b|\btrend(?:s|ed|ing)?\b|\bdevelop(?:ed|s|ment)?\b|\bevol\w+`)
-	everyYear = regexp.MustCompile(`(?i)\b(?:(?:in )?(?:every|each) (?:single )?(?:fiscal )?(?:year|quarter)|year after year|(?:for )?(?:\w+ )?consecutive (?:fiscal )?years)\b`)
-	exceeding = regexp.MustCompile(`(?i)\b(?:exceed(?:s|ed)?|(?:is|was|were|are)? ?(?:more|greater|higher|larger|bigger|less|lower|smaller) than|outpace[ds]?|cover(?:s|ed)?|enough to cover|fall short of|(?:below|above))\b`)
-	lesser    = regexp.MustCompile(`(?i)\b(?:less|lower|smaller|short|below)\b`)
-	threshold = regexp.MustCompile(`(?i)\b(above|over|more than|greater than|higher than|exceed(?:s|ed)?|at least|below|under|less than|lower than)\s+(\$?\d[\d,.]*)\s?(%|x|times|thousand|million|billion)?`)
-	doubting  = regexp.MustCompile(`(?i)\bif\b[^.?]*\bnot (?:an? )?(?:useful|relevant|meaningful|applicable|appropriate)\b`)
-	whichYear = regexp.MustCompile(`(?i)^(?:in )?(?:which|what) (?:of the )?(?:fiscal |financial )?(?:years?|quarters?|periods?)\b`)
-	yesNo     = regexp.MustCompile(`(?i)^(?:is|are|was|were|did|does|do|has|have|had)\b`)
-	signed    = regexp.MustCompile(`(?i)\b(positive|negative)\b`)
-	upWord    = regexp.MustCompile(`(?i)\b(?:increas\w*|grow\w*|grew|ris(?:e|en|ing)|rose|improv\w*|higher|climb\w*|gain(?:ed)?|expand\w*|up)\b`)
-	downWord  = regexp.MustCompile(`(?i)\b(?:decreas\w*|declin\w*|drop\w*|fall\w*|fell|reduc\w*|worsen\w*|deteriorat\w*|lower|shr[aiu]nk\w*|contract(?:ed|ing)|down)\b`)
-	annually  = regexp.MustCompile(`(?i)\bcagr\b|\bcompound(?:ed)? (?:annual(?:i[sz]ed)? )?growth(?: rate)?\b`)
-	adding    = regexp.MustCompile(`(?i)\b(?:sum|combined|cumulative|aggregate)\b`)
-	joining   = regexp.MustCompile(`(?i)\s(?:less|minus|plus|divided by|multiplied by|times)\s|\s[-+*/×÷]\s`)
-	moveWord  = regexp.MustCompile(`(?i)\b(?:chang\w*|compare[ds]?|comparing|comparison|differ\w*|variance|movement|fluctuat\w*|evol\w*)\b`)
-	growth    = regexp.MustCompile(`(?i)\bhow fast\b|\bgrowth(?: rate)?\b|\byear[- ]over[- ]year\b|\byoy\b|\by/y\b|\bannual growth\b`)
-	averages  = regexp.MustCompile(`(?i)\b(?:average|mean|avg\.?)\b`)
-	maxWord   = regexp.MustCompile(`(?i)\b(?:most|highest|largest|greatest|biggest|best|maximum)\b`)
-	minWord   = regexp.MustCompile(`(?i)\b(?:least|lowest|smallest|fewest|worst|minimum)\b`)
-	threeWays = regexp.MustCompile(`(?i)\boperat(?:ions|ing)\b(?: activities)?,? (?:and |or )?invest(?:ing|ments?)\b(?: activities)?,? (?:and |or )?financ(?:ing|e)\b(?: activities)?`)
-	healthy   = regexp.MustCompile(`(?i)\b(?:healthy|good|sound|adequate|strong|sufficient|comfortable|intensive|heavy|solvent|liquid)\b`)
-	ofSame    = regexp.MustCompile(`(?i)^(?:is|are|does|do|would|was) (?:it|this|that|they|these)\b`)
-	asksValue = regexp.MustCompile(`(?i)^what(?:'s| is| was| are)(?: the)? `)
-	anyPaid   = regexp.MustCompile(`(?i)\b(?:pay|paid|pays|repurchase[ds]?|buy back|bought back|declare[ds]?|distribute[ds]?)\b`)
+	shareOf     = regexp.MustCompile(`(?i)^(.*?)\bas an? (?:%|percent|percentage|share|proportion|fraction|ratio) of (?:its |their |the |total )*(.*)$`)
+	ratioOf     = regexp.MustCompile(`(?i)^(.*?)\bratio of (.+?) to (.+)$`)
+	nYears      = regexp.MustCompile(`(?i)\b(\d|two|three|four|five)[- ]years?\b|\b(?:last|past|previous|over the) (\d|two|three|four|five) (?:fiscal |financial )?years?\b`)
+	points      = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s?%`)
+	steady      = regexp.MustCompile(`(?i)\b(?:consistent(?:ly)?|stable|steady|constant)\b`)
+	historic    = regexp.MustCompile(`(?i)\bhistorical(?:ly)?\b|\bover (?:time|the years)\b|\btrend(?:s|ed|ing)?\b|\bdevelop(?:ed|s|ment)?\b|\bevol\w+`)
+	everyYear   = regexp.MustCompile(`(?i)\b(?:(?:in )?(?:every|each) (?:single )?(?:fiscal )?(?:year|quarter)|year after year|(?:for )?(?:\w+ )?consecutive (?:fiscal )?years)\b`)
+	exceeding   = regexp.MustCompile(`(?i)\b(?:exceed(?:s|ed)?|(?:is|was|were|are)? ?(?:more|greater|higher|larger|bigger|less|lower|smaller) than|outpace[ds]?|cover(?:s|ed)?|enough to cover|fall short of|(?:below|above))\b`)
+	lesser      = regexp.MustCompile(`(?i)\b(?:less|lower|smaller|short|below)\b`)
+	threshold   = regexp.MustCompile(`(?i)\b(above|over|more than|greater than|higher than|exceed(?:s|ed)?|at least|below|under|less than|lower than)\s+(\$?\d[\d,.]*)\s?(%|x|times|thousand|million|billion)?`)
+	doubting    = regexp.MustCompile(`(?i)\bif\b[^.?]*\bnot (?:an? )?(?:useful|relevant|meaningful|applicable|appropriate)\b`)
+	whichYear   = regexp.MustCompile(`(?i)^(?:in )?(?:which|what) (?:of the )?(?:fiscal |financial )?(?:years?|quarters?|periods?)\b`)
+	yesNo       = regexp.MustCompile(`(?i)^(?:is|are|was|were|did|does|do|has|have|had)\b`)
+	signed      = regexp.MustCompile(`(?i)\b(positive|negative)\b`)
+	upWord      = regexp.MustCompile(`(?i)\b(?:increas\w*|grow\w*|grew|ris(?:e|en|ing)|rose|improv\w*|higher|climb\w*|gain(?:ed)?|expand\w*|up)\b`)
+	downWord    = regexp.MustCompile(`(?i)\b(?:decreas\w*|declin\w*|drop\w*|fall\w*|fell|reduc\w*|worsen\w*|deteriorat\w*|lower|shr[aiu]nk\w*|contract(?:ed|ing)|down)\b`)
+	annually    = regexp.MustCompile(`(?i)\bcagr\b|\bcompound(?:ed)? (?:annual(?:i[sz]ed)? )?growth(?: rate)?\b`)
+	adding      = regexp.MustCompile(`(?i)\b(?:sum|combined|cumulative|aggregate)\b`)
+	joining     = regexp.MustCompile(`(?i)\s(?:less|minus|plus|divided by|multiplied by|times)\s|\s[-+*/×÷]\s`)
+	moveWord    = regexp.MustCompile(`(?i)\b(?:chang\w*|compare[ds]?|comparing|comparison|differ\w*|variance|movement|fluctuat\w*|evol\w*)\b`)
+	growth      = regexp.MustCompile(`(?i)\bhow fast\b|\bgrowth(?: rate)?\b|\byear[- ]over[- ]year\b|\byoy\b|\by/y\b|\bannual growth\b`)
+	averages    = regexp.MustCompile(`(?i)\b(?:average|mean|avg\.?)\b`)
+	highestWord = regexp.MustCompile(`(?i)\b(?:most|highest|largest|greatest|biggest|best|maximum)\b`)
+	lowestWord  = regexp.MustCompile(`(?i)\b(?:least|lowest|smallest|fewest|worst|minimum)\b`)
+	threeWays   = regexp.MustCompile(`(?i)\boperat(?:ions|ing)\b(?: activities)?,? (?:and |or )?invest(?:ing|ments?)\b(?: activities)?,? (?:and |or )?financ(?:ing|e)\b(?: activities)?`)
+	healthy     = regexp.MustCompile(`(?i)\b(?:healthy|good|sound|adequate|strong|sufficient|comfortable|intensive|heavy|solvent|liquid)\b`)
+	ofSame      = regexp.MustCompile(`(?i)^(?:is|are|does|do|would|was) (?:it|this|that|they|these)\b`)
+	asksValue   = regexp.MustCompile(`(?i)^what(?:'s| is| was| are)(?: the)? `)
+	anyPaid     = regexp.MustCompile(`(?i)\b(?:pay|paid|pays|repurchase[ds]?|buy back|bought back|declare[ds]?|distribute[ds]?)\b`)
 )
 
 // calculation reads a question for the measures of statements. It returns nil if it cannot read the whole question.
@@ -248,7 +248,7 @@ func apartFromPeriods(text string) (rest string, periods []Period) {
 func (q *Calculation) understand(text, lead string) bool {
 	// Several measures, one of which is the most.
 	if threeWays.MatchString(lead + text) {
-		most, least := maxWord.MatchString(text), minWord.MatchString(text)
+		most, least := highestWord.MatchString(text), lowestWord.MatchString(text)
 		if most == least && !strings.Contains(strings.ToLower(text), "lost the least") ||
 			!strings.Contains(strings.ToLower(text), "cash") {
 			return false
@@ -305,7 +305,7 @@ func (q *Calculation) understand(text, lead string) bool {
 	}
 	q.either = up && down
 	always = always || isSteady && (up || down) || (up || down) && yes && q.Years > 2
-	most, least := maxWord.MatchString(rest), minWord.MatchString(rest)
+	most, least := highestWord.MatchString(rest), lowestWord.MatchString(rest)
 	good := take(healthy)
 	paid := take(anyPaid)
 	one := &q.what[0]
@@ -315,8 +315,8 @@ func (q *Calculation) understand(text, lead string) bool {
 		if least {
 			q.direction = -1
 		}
-		take(maxWord)
-		take(minWord)
+		take(highestWord)
+		take(lowestWord)
 	case which:
 		return false
 	case always && yes && q.direction != 0:

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 )
 
-// maxCheck limits the time that the providers have to respond.
-const maxCheck = 10 * time.Second
+// checkTimeout limits the time that the providers have to respond.
+const checkTimeout = 10 * time.Second
 
 // upstream is a provider at which people sign in, in a response.
 type upstream struct {
@@ -70,7 +70,7 @@ func (a *API) upstreams(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(c.R.Context(), maxCheck)
+	ctx, cancel := context.WithTimeout(c.R.Context(), checkTimeout)
 	defer cancel()
 	results := make([]upstream, len(a.Upstreams))
 	var asking sync.WaitGroup

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// NoteMost is the maximum number of characters of a note.
-const NoteMost = 2000
+// MaxNote is the maximum number of characters of a note.
+const MaxNote = 2000
 
 // Note is what a moderator has noted about a member.
 type Note struct {
@@ -88,8 +88,8 @@ func (s *Service) AddNote(ctx context.Context, a *rights.Actor, member int64, me
 		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return err
 		}
-		if n := utf8.RuneCountInString(message); n == 0 || n > NoteMost || strings.ContainsRune(message, 0) {
-			return kernel.Invalid("message", "length", fmt.Sprintf("a note has 1 to %d characters", NoteMost))
+		if n := utf8.RuneCountInString(message); n == 0 || n > MaxNote || strings.ContainsRune(message, 0) {
+			return kernel.Invalid("message", "length", fmt.Sprintf("a note has 1 to %d characters", MaxNote))
 		}
 		var notes int
 		if err := c.Row("SELECT count(*) FROM board_member_notes WHERE user_id = ?", member).Scan(&notes); err != nil {

@@ -27,10 +27,10 @@ func New(board *kernel.Server, rights *rights.Service) *Service {
 }
 
 const (
-	// PointsMost is the maximum number of points of a warning.
-	PointsMost = 100
-	// DaysMost is the maximum number of days for which a warning counts, unless it counts for ever.
-	DaysMost = 3650
+	// MaxPoints is the maximum number of points of a warning.
+	MaxPoints = 100
+	// MaxDays is the maximum number of days for which a warning counts, unless it counts for ever.
+	MaxDays = 3650
 	// kept limits how many warnings and notes of a member are read.
 	kept = 200
 )
@@ -93,10 +93,10 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 		return w, err
 	case reason == "":
 		return w, kernel.Invalid("reason", "required", "tell the member the reason")
-	case request.Points < 0 || request.Points > PointsMost:
-		return w, kernel.Invalid("points", "range", fmt.Sprintf("a warning has 0 to %d points", PointsMost))
-	case request.Days < 0 || request.Days > DaysMost:
-		return w, kernel.Invalid("days", "range", fmt.Sprintf("a warning counts for 1 to %d days, or with 0 for ever", DaysMost))
+	case request.Points < 0 || request.Points > MaxPoints:
+		return w, kernel.Invalid("points", "range", fmt.Sprintf("a warning has 0 to %d points", MaxPoints))
+	case request.Days < 0 || request.Days > MaxDays:
+		return w, kernel.Invalid("days", "range", fmt.Sprintf("a warning counts for 1 to %d days, or with 0 for ever", MaxDays))
 	}
 	err = s.Write(ctx, func(c store.Conn) error {
 		t, p, err := content.PostByID(c, a, request.Post, "")

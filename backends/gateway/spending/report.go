@@ -93,17 +93,17 @@ type usageGroup struct {
 
 // Orders of lines, by the columns of a statement: 1 is the group, 2 to 4 identify the line, and the sums follow.
 const (
-	byTime      = "4"
-	maxRequests = "5 DESC, 2, 3"
+	byTime     = "4"
+	byRequests = "5 DESC, 2, 3"
 )
 
 var usageGroups = []usageGroup{
 	{
-		"provider", "provider", "''", "0", maxRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByProvider },
+		"provider", "provider", "''", "0", byRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByProvider },
 		func(line *UsageGroup, text, _ string, _ int64) { line.Provider = &text },
 	},
 	{
-		"model", "provider", "model", "0", maxRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByModel },
+		"model", "provider", "model", "0", byRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByModel },
 		func(line *UsageGroup, text, more string, _ int64) { line.Provider, line.Model = &text, &more },
 	},
 	{
@@ -111,11 +111,11 @@ var usageGroups = []usageGroup{
 		func(line *UsageGroup, _, _ string, at int64) { line.Day = fromHour(at * 24).Format(time.DateOnly) },
 	},
 	{
-		"key", "key_id", "''", "0", maxRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByKey },
+		"key", "key_id", "''", "0", byRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByKey },
 		func(line *UsageGroup, text, _ string, _ int64) { line.KeyID = &text },
 	},
 	{
-		"tier", "tier", "''", "0", maxRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByTier },
+		"tier", "tier", "''", "0", byRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByTier },
 		func(line *UsageGroup, text, _ string, _ int64) { line.Tier = &text },
 	},
 	{
