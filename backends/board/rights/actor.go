@@ -84,8 +84,8 @@ func (a *Actor) CheckBlocked(now kernel.Moment) error {
 	return apierror.New(http.StatusForbidden, "owner_unavailable", "this account cannot use the board now")
 }
 
-// NeedsApproval reports whether every post of the member waits for approval now, because a moderator wants it or because
-// of warnings.
+// NeedsApproval reports whether every post of the member waits for approval now, because a moderator wants it or
+// because of warnings.
 func (u *User) NeedsApproval(now kernel.Moment) bool { return u.Moderated || u.ModeratedUntil > now }
 
 // Suspended reports whether the actor is suspended, that is, may read but not write now.
