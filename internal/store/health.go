@@ -65,11 +65,11 @@ func (h *health) up() {
 func (h *health) down(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.replace(unavailable(err)) // before the line: who has read it finds the health changed
 	if step, _, _ := strings.Cut(err.Error(), ":"); step != h.logged {
 		h.logged = step
 		h.logger.Error("database unavailable", zap.Error(err))
 	}
-	h.replace(unavailable(err))
 }
 
 // writes returns nil while writes work, and otherwise the error of the last failed one.

@@ -75,7 +75,10 @@ func TestAnswersCascade(t *testing.T) {
 		t.Errorf("%v", a.Header)
 	}
 	d.reload(e2e.Swap(t, config, "\t\t\tuser desk\n", "\t\t\tuser desk\n\t\t\textract_when_down\n"))
-	enveloped(t, d.ask(asked), 200, "Answered")
+	question := func() *e2e.Answer { return d.ask(asked) }
+	d.awaitReload("rules answer while both providers are down", question, func(a *e2e.Answer) bool {
+		return a.Status == http.StatusOK && outcome(a) == "Answered"
+	})
 	all, failed := d.usage("desk")
 	d.Stop() // which writes what is left
 	if allNow, failedNow := d.usage("desk"); allNow < all || failedNow < failed || allNow-failedNow < 6 || failedNow < 3 {
@@ -100,12 +103,16 @@ func TestAnswersCascadeUnderWay(t *testing.T) {
 	asking := make(chan *e2e.Answer, 1)
 	go func() { asking <- d.ask(asked) }()
 	old.await(t, old.hanging, "draft")
-	d.reload(e2e.Swap(t, before, provider(old), provider(young)))
+	d.reload(e2e.Swap(t, e2e.Swap(t, before, provider(old), provider(young)), "rate 100000", "rate 90000"))
 	young.say(func(step, prompt string) string {
 		return strings.Replace(honest(step, prompt), "had revenue", "had a revenue", 1)
 	})
+	quota := func() *e2e.Answer { return d.do(http.MethodGet, "/v1/quota", "") }
+	d.awaitReload("the new configuration has its rate", quota, func(a *e2e.Answer) bool {
+		return a.Header.Get("X-RateLimit-Limit") == "90000"
+	})
 	if a := d.ask(asked); !strings.Contains(a.Body, "had a revenue") {
-		t.Errorf("behind the reload: %d %s", a.Status, a.Body)
+		t.Errorf("after the reload: %d %s", a.Status, a.Body)
 	}
 	old.say(honest)
 	old.release()

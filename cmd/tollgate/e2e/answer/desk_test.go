@@ -117,6 +117,20 @@ func (d *desk) reload(config string) {
 	d.client.CloseIdleConnections()
 }
 
+// awaitReload asks until an answer satisfies ok: the listener of the previous configuration may still accept a
+// connection for a moment after a reload.
+func (d *desk) awaitReload(what string, ask func() *e2e.Answer, ok func(*e2e.Answer) bool) {
+	d.T.Helper()
+	e2e.Eventually(d.T, e2e.WaitLimit, what, func() error {
+		a := ask()
+		d.client.CloseIdleConnections()
+		if !ok(a) {
+			return fmt.Errorf("%d %v %s %w", a.Status, a.Header, a.Body, a.Err)
+		}
+		return nil
+	})
+}
+
 // do sends a request with the key and headers by pairs; the connection may break.
 func (d *desk) do(method, path, body string, header ...string) *e2e.Answer {
 	d.T.Helper()

@@ -239,9 +239,10 @@ func TestAnswersReloadUnderWay(t *testing.T) {
 	if list, err := d.Admin(http.MethodGet, "/admin/answer/keys", "", ""); err != nil || !strings.Contains(list, `"label":"desk"`) {
 		t.Errorf("%s %v", list, err)
 	}
-	if a := d.do(http.MethodGet, "/v1/quota", ""); a.Header.Get("X-RateLimit-Limit") != "90000" || gjson.Get(a.Body, "result.pending").Int() != 1 {
-		t.Errorf("%v %s", a.Header, a.Body)
-	}
+	quota := func() *e2e.Answer { return d.do(http.MethodGet, "/v1/quota", "") }
+	d.awaitReload("the new configuration has the new rate and the pending question", quota, func(a *e2e.Answer) bool {
+		return a.Header.Get("X-RateLimit-Limit") == "90000" && gjson.Get(a.Body, "result.pending").Int() == 1
+	})
 	o.say(honest)
 	o.release()
 	enveloped(t, <-asking, 200, "Answered")

@@ -1,0 +1,36 @@
+package store
+
+import (
+	"errors"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// TestHealthChangesBeforeItsLine checks that the state has changed when its log line is written, so that somebody who
+// reacts to the line does not read the old state.
+func TestHealthChangesBeforeItsLine(t *testing.T) {
+	var h *health
+	var states []error
+	core := zapcore.NewNopCore()
+	h = newHealth(zap.New(zapcore.RegisterHooks(enabled{core}, func(zapcore.Entry) error {
+		states = append(states, h.ready())
+		return nil
+	})))
+	gone := errors.New("opening: gone")
+	h.down(gone)
+	h.up()
+	if len(states) != 2 || !errors.Is(states[0], gone) || states[1] != nil {
+		t.Errorf("states at the lines: %v", states)
+	}
+}
+
+// enabled is a core that accepts each entry.
+type enabled struct{ zapcore.Core }
+
+func (enabled) Enabled(zapcore.Level) bool { return true }
+
+func (e enabled) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	return checked.AddCore(entry, e)
+}
