@@ -130,7 +130,7 @@ func TestRefusals(t *testing.T) {
 			{"alice", "POST", public, `{"title":null,"message":"A message"}`, 400, []string{"invalid_body", "type"}},
 			{"alice", "POST", public, `{"title":"A title","message":"` + "\xff" + `"}`, 400, []string{"invalid_body", "encoding"}},
 			{"alice", "POST", public, `{"title":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`, 400, []string{"invalid_body", "nesting"}},
-			{"alice", "POST", public, `{"title":"A title","message":"` + strings.Repeat("x", int(kernel.Objects.Most)) + `"}`, 413, []string{"payload_too_large"}},
+			{"alice", "POST", public, `{"title":"A title","message":"` + strings.Repeat("x", int(kernel.Objects.MaxBytes)) + `"}`, 413, []string{"payload_too_large"}},
 			{"alice", "POST", public, `{"title":"ab","message":"A message"}`, 422, []string{"validation_failed", "too_short"}},
 			{"alice", "POST", public, `{"title":"` + strings.Repeat("a", 121) + `","message":"A message"}`, 422, []string{"validation_failed", "too_long"}},
 			{"alice", "POST", public, `{"title":"a\nb title","message":"A message"}`, 422, []string{"validation_failed", "control_character"}},

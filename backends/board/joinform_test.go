@@ -67,7 +67,7 @@ func TestTakenNameSpendsNoMail(t *testing.T) {
 			_, err := s.service.Accounts.Register(t.Context(), accounts.NewMember{Name: name, Email: "new@example.com", Password: "correct horse", Address: address, Form: s.joinForm()})
 			return err
 		}
-		for i := range accounts.NewAccounts.Most {
+		for i := range accounts.NewAccounts.Max {
 			refused(t, "taken", join([]string{"bob", "B0B"}[i%2], clientAddress), 422, []string{"taken", "alike"}[i%2])
 		}
 		refused(t, "too many", join("bob", clientAddress), 429, "")

@@ -289,12 +289,12 @@ func TestLinksOfNetwork(t *testing.T) {
 		}
 		for _, network := range []string{"192.0.2.%d", "2001:db8:0:%x::/64"} {
 			client := 0
-			for asked := int64(0); asked < accounts.LinksFrom.Most; client++ {
+			for asked := int64(0); asked < accounts.LinksFrom.Max; client++ {
 				for range 10 {
 					must(t, ask(path(network, client)))
 					asked++
 				}
-				for range accounts.LinksFrom.Most {
+				for range accounts.LinksFrom.Max {
 					refused(t, "of a client", ask(path(network, client)), 429, "")
 				}
 			}
@@ -397,7 +397,7 @@ func TestMailsOfMember(t *testing.T) {
 		ctx := t.Context()
 		bob, _, err := s.service.Accounts.Resume(ctx, s.signIn("bob", "correct horse"))
 		must(t, err)
-		for i := range accounts.LinksOf.Most - 1 {
+		for i := range accounts.LinksOf.Max - 1 {
 			must(t, s.service.Accounts.AskEmail(ctx, bob, path("stranger%d@example.com", i), "correct horse", path("2001:db8:%d::/64", i)))
 		}
 		again := func() error { return s.service.Accounts.AskEmailAgain(ctx, bob, "198.51.100.1") }

@@ -34,7 +34,7 @@ const (
 
 // kept is the store of the sessions. Their users are identified by issuer and subject.
 var kept = session.Store[string]{
-	Table: "home_sessions", Idle: sessionIdle, Whole: sessionWhole, Every: time.Minute, Most: maxSessions,
+	Table: "home_sessions", Idle: sessionIdle, Whole: sessionWhole, Every: time.Minute, MaxPerUser: maxSessions,
 	More: "name, administrator",
 }
 

@@ -22,8 +22,8 @@ type Limit struct {
 	Table string
 	// What is attempted. It distinguishes the limits of a table.
 	What string
-	// Most is how many attempts are allowed Within a time.
-	Most   int64
+	// Max is how many attempts are allowed Within a time.
+	Max    int64
 	Within time.Duration
 }
 
@@ -64,12 +64,12 @@ func (n Count) try(now time.Time) (query string, args []any) {
 	return "INSERT INTO " + n.Table + " AS a (key, tries, ends_at) VALUES (?, 1, ?) ON CONFLICT (key) DO UPDATE SET" +
 		" tries = CASE WHEN a.ends_at <= ? THEN 1 ELSE a.tries + 1 END," +
 		" ends_at = CASE WHEN a.ends_at <= ? OR a.tries < ? THEN excluded.ends_at ELSE a.ends_at END" +
-		" RETURNING tries, ends_at", []any{n.key, now.Add(n.Within).UnixMicro(), at, at, n.Most}
+		" RETURNING tries, ends_at", []any{n.key, now.Add(n.Within).UnixMicro(), at, at, n.Max}
 }
 
 func (n Count) wait(r store.Row, now time.Time) (time.Duration, error) {
 	var tries, ends int64
-	if err := r.Scan(&tries, &ends); err != nil || tries <= n.Most {
+	if err := r.Scan(&tries, &ends); err != nil || tries <= n.Max {
 		return 0, err
 	}
 	return time.UnixMicro(ends).Sub(now), nil
@@ -79,7 +79,7 @@ func (n Count) wait(r store.Row, now time.Time) (time.Duration, error) {
 func (n Count) Spent(c store.Conn, now time.Time) (wait time.Duration, err error) {
 	var ends int64
 	err = c.Row("SELECT ends_at FROM "+n.Table+" WHERE key = ? AND ends_at > ? AND tries >= ?",
-		n.key, now.UnixMicro(), n.Most).Scan(&ends)
+		n.key, now.UnixMicro(), n.Max).Scan(&ends)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}

@@ -15,7 +15,7 @@ CREATE TABLE tried (key TEXT NOT NULL PRIMARY KEY, tries BIGINT NOT NULL, ends_a
 DROP TABLE tried;
 `)}}}}}
 
-var passwords = Limit{Table: "tried", What: "password", Most: 3, Within: time.Minute}
+var passwords = Limit{Table: "tried", What: "password", Max: 3, Within: time.Minute}
 
 func TestLimit(t *testing.T) {
 	t.Parallel()
@@ -72,7 +72,7 @@ func TestLimit(t *testing.T) {
 		now = now.Add(20 * time.Second)
 		waits(bob, 40*time.Second)
 		waits(bob, 40*time.Second) // what is refused makes it no longer
-		for _, other := range []Count{passwords.Of("bob"), passwords.Of("bob", "192.0.2.2"), passwords.Of("bob192.0.2.1"), {passwords, "x"}, Limit{Table: "tried", What: "mail", Most: 3}.Of("bob", "192.0.2.1")} {
+		for _, other := range []Count{passwords.Of("bob"), passwords.Of("bob", "192.0.2.2"), passwords.Of("bob192.0.2.1"), {passwords, "x"}, Limit{Table: "tried", What: "mail", Max: 3}.Of("bob", "192.0.2.1")} {
 			spent(other, 0)
 		}
 		now = now.Add(40 * time.Second)
@@ -115,7 +115,7 @@ func TestParallel(t *testing.T) {
 				n++
 			}
 		}
-		if n != passwords.Most {
+		if n != passwords.Max {
 			t.Errorf("%d passed", n)
 		}
 	})

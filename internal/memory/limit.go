@@ -7,9 +7,9 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// Least is the smallest budget: the largest body of a model request fits into it together with the largest answer,
+// MinBudget is the smallest budget: the largest body of a model request fits into it together with the largest answer,
 // which counts twice because of what is made of it.
-const Least = 96 << 20
+const MinBudget = 96 << 20
 
 // unknown replaces the memory of a system that does not report it.
 const unknown = 1 << 30
@@ -26,5 +26,5 @@ func Default() int64 {
 			limit = int64(n)
 		}
 	}
-	return max(limit/4, Least)
+	return max(limit/4, MinBudget)
 }

@@ -70,7 +70,7 @@ func (b *Budget) Resize(size int64) {
 
 // part returns the limit for the large shares of one owner together, so that an owner whose large requests wait for
 // slow servers, on purpose or not, leaves as much to the others.
-func (b *Budget) part() int64 { return max(b.size.Load()/2, Least) }
+func (b *Budget) part() int64 { return max(b.size.Load()/2, MinBudget) }
 
 // try grows a share if the bytes for it are free.
 func (b *Budget) try(g growth) bool {

@@ -44,12 +44,12 @@ func TestShare(t *testing.T) {
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := New(4 * Least)
+		b := New(4 * MinBudget)
 		held := make([]Share, 3)
 		for i := range held {
 			held[i] = b.Share("one")
 		}
-		if err := errors.Join(held[0].Grow(t.Context(), small), held[0].Grow(t.Context(), Least), held[1].Grow(t.Context(), Least), held[2].Grow(t.Context(), small)); err != nil {
+		if err := errors.Join(held[0].Grow(t.Context(), small), held[0].Grow(t.Context(), MinBudget), held[1].Grow(t.Context(), MinBudget), held[2].Grow(t.Context(), small)); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -58,13 +58,13 @@ func TestOwners(t *testing.T) {
 		}
 		for _, owner := range []string{"two", ""} {
 			share := b.Share(owner)
-			if err := share.Grow(t.Context(), Least); err != nil {
+			if err := share.Grow(t.Context(), MinBudget); err != nil {
 				t.Errorf("another owner, %q: %v", owner, err)
 			}
 			share.Free()
 		}
 		all, began := b.Share("three"), time.Now()
-		if err := all.Grow(t.Context(), 2*Least+1); !errors.Is(err, ErrFull) || !time.Now().Equal(began) {
+		if err := all.Grow(t.Context(), 2*MinBudget+1); !errors.Is(err, ErrFull) || !time.Now().Equal(began) {
 			t.Errorf("what never fits: %v after %s", err, time.Since(began))
 		}
 		late := b.Share("one")
@@ -72,7 +72,7 @@ func TestOwners(t *testing.T) {
 			time.Sleep(Patience / 2)
 			held[1].Free()
 		}()
-		if err := late.Grow(t.Context(), Least); err != nil {
+		if err := late.Grow(t.Context(), MinBudget); err != nil {
 			t.Errorf("once there is room: %v", err)
 		}
 		synctest.Wait() // the one that was given back is done with
@@ -85,10 +85,10 @@ func TestOwners(t *testing.T) {
 		}
 		// What does not fit for another reason counts for nobody.
 		other, none := b.Share(""), b.Share("one")
-		if err := other.Grow(t.Context(), 4*Least); err != nil {
+		if err := other.Grow(t.Context(), 4*MinBudget); err != nil {
 			t.Fatal(err)
 		}
-		if err := none.Grow(t.Context(), Least); !errors.Is(err, ErrFull) || len(b.owned) != 0 {
+		if err := none.Grow(t.Context(), MinBudget); !errors.Is(err, ErrFull) || len(b.owned) != 0 {
 			t.Errorf("error %v, owned: %v", err, b.owned)
 		}
 		other.Free()
@@ -247,14 +247,14 @@ func TestPromise(t *testing.T) {
 func TestDefault(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
-	for limit, want := range map[int64]int64{4 << 30: 1 << 30, 100 << 20: Least} {
+	for limit, want := range map[int64]int64{4 << 30: 1 << 30, 100 << 20: MinBudget} {
 		debug.SetMemoryLimit(limit)
 		if got := Default(); got != want {
 			t.Errorf("%d of %d, want %d", got, limit, want)
 		}
 	}
 	debug.SetMemoryLimit(math.MaxInt64)
-	if got := Default(); got < Least || got > 1<<44 {
+	if got := Default(); got < MinBudget || got > 1<<44 {
 		t.Errorf("%d of this machine", got)
 	}
 }

@@ -155,7 +155,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("imported: %v, %v", ok, err)
 		}
 	}
-	r := Rules{Least: 4, Most: 6}
+	r := Rules{Min: 4, Max: 6}
 	for password, want := range map[string]error{"e\u0301e\u0301": ErrShort, strings.Repeat("e\u0301", 6): nil, strings.Repeat("e\u0301", 7): ErrLong} {
 		if err := r.Check(password); !errors.Is(err, want) || r.Long(password) != (want == ErrLong) { //nolint:errorlint // of the table
 			t.Errorf("%+q: %v, want %v", password, err, want)
@@ -188,7 +188,7 @@ func TestGate(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	t.Parallel()
-	r := Rules{Least: 4, Most: 10}
+	r := Rules{Min: 4, Max: 10}
 	for password, want := range map[string]error{
 		"abc": ErrShort, "äöü": ErrShort, "äöüß": nil, "0123456789": nil, "0123456789a": ErrLong, "": ErrShort,
 		"ALICE": ErrGuessable, "ａｌｉｃｅ": ErrGuessable, " alice ": ErrGuessable, "alice1": nil, "A@b.EXAMP": ErrGuessable,

@@ -18,10 +18,10 @@ var (
 
 // Rules are the limits for the length of a new password, in characters. A letter with its accents counts as one if
 // Unicode has a composed form.
-type Rules struct{ Least, Most int }
+type Rules struct{ Min, Max int }
 
 // Long reports whether a password is longer than Check allows.
-func (r Rules) Long(password string) bool { return count(password) > r.Most }
+func (r Rules) Long(password string) bool { return count(password) > r.Max }
 
 func count(password string) int { return utf8.RuneCountInString(norm.NFC.String(password)) }
 
@@ -29,9 +29,9 @@ func count(password string) int { return utf8.RuneCountInString(norm.NFC.String(
 // and width, ErrGuessable. Empty texts in tried are ignored.
 func (r Rules) Check(password string, tried ...string) error {
 	switch n := count(password); {
-	case n < r.Least:
+	case n < r.Min:
 		return ErrShort
-	case n > r.Most:
+	case n > r.Max:
 		return ErrLong
 	}
 	bare := text.Fold(password)

@@ -141,8 +141,8 @@ type Input[C Caller] struct {
 	Value    string // initial value
 	Max      int64  // in characters, or the greatest number
 	Required bool
-	// Least returns the first date that may be given, such as 2027-01-31.
-	Least func(C) string
+	// FirstDate returns the first date that may be given, such as 2027-01-31.
+	FirstDate func(C) string
 	// Options makes it a select.
 	Options func(C) ([]Choice, error)
 }
@@ -153,8 +153,8 @@ func (i *Input[C]) view(c C, id, kind, value string) (input, error) {
 		ID: id + i.Name, Name: i.Name, Label: i.Label, Help: i.Help, Kind: kind, Type: i.Type,
 		Value: value, On: value != "", Max: i.Max, Required: i.Required,
 	}
-	if i.Least != nil {
-		v.Least = i.Least(c)
+	if i.FirstDate != nil {
+		v.Least = i.FirstDate(c)
 	}
 	switch {
 	case i.Options != nil:

@@ -38,7 +38,7 @@ func (f Faults) Err(status int, code string) error {
 // Objects reads JSON objects whose members are checked one by one, and reports all faults together. Call.Decode, by
 // contrast, decodes into a struct and stops at the first fault.
 type Objects struct {
-	Most     int64  // limit for the body, in bytes
+	MaxBytes int64  // limit for the body, in bytes
 	Code     string // code of refusals, which have status 400
 	TooLarge string // code for a body that is too large, with status 413
 }
@@ -85,10 +85,10 @@ func (o Objects) read(c *Call) ([]byte, error) {
 			return nil, o.Refuse("", "content_type", "the body must be sent as application/json")
 		}
 	}
-	raw, err := c.body(o.Most)
+	raw, err := c.body(o.MaxBytes)
 	switch {
 	case errors.Is(err, errTooLarge):
-		err = apierror.New(http.StatusRequestEntityTooLarge, o.TooLarge, "the body is larger than %d bytes", o.Most)
+		err = apierror.New(http.StatusRequestEntityTooLarge, o.TooLarge, "the body is larger than %d bytes", o.MaxBytes)
 	case errors.Is(err, errIncomplete):
 		err = o.Refuse("", "incomplete", errIncomplete.Error())
 	}

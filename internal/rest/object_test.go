@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-var testObjects = Objects{Most: 1000, Code: "bad_body", TooLarge: "too_large"}
+var testObjects = Objects{MaxBytes: 1000, Code: "bad_body", TooLarge: "too_large"}
 
 // TestObject checks that all faults of the members are reported together, and that each reader accepts its kind of
 // value.

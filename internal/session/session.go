@@ -26,8 +26,8 @@ type Store[U any] struct {
 	Whole time.Duration
 	// Every is how often the use of a session is recorded.
 	Every time.Duration
-	// Most is how many sessions a user may have. The oldest end.
-	Most int
+	// MaxPerUser is how many sessions a user may have. The oldest end.
+	MaxPerUser int
 	// More lists columns that the service has added to the table, separated by commas, which Find reads too. Default:
 	// none.
 	More string
@@ -46,7 +46,7 @@ type Session[U any] struct {
 // it beforehand (session fixation).
 func (s Store[U]) Begin(c store.Conn, user U, now time.Time) (text string, err error) {
 	_, err = c.Exec("DELETE FROM "+s.Table+" WHERE id IN (SELECT id FROM "+s.Table+
-		" WHERE user_id = ? ORDER BY id DESC LIMIT 1000 OFFSET ?)", user, s.Most-1)
+		" WHERE user_id = ? ORDER BY id DESC LIMIT 1000 OFFSET ?)", user, s.MaxPerUser-1)
 	if err != nil {
 		return "", err
 	}

@@ -21,7 +21,7 @@ var databases = storetest.Fixture{Schemas: []store.Schema{{Name: "test", Migrati
 func TestStore(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
-		s := Store[string]{Table: "browsers", Idle: time.Hour, Whole: 3 * time.Hour, Every: time.Minute, Most: 2}
+		s := Store[string]{Table: "browsers", Idle: time.Hour, Whole: 3 * time.Hour, Every: time.Minute, MaxPerUser: 2}
 		start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		now := start
 		in := func(fn func(c store.Conn) error) {
@@ -100,7 +100,7 @@ func TestStore(t *testing.T) {
 func TestBeganAt(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
-		s := Store[string]{Table: "browsers", Idle: time.Hour, Most: 9}
+		s := Store[string]{Table: "browsers", Idle: time.Hour, MaxPerUser: 9}
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		begun := make(map[string]string)
 		err := db.Write(t.Context(), func(c store.Conn) (err error) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Most is how many URLs a file may have.
-const Most = 50_000
+// MaxURLs is how many URLs a file may have.
+const MaxURLs = 50_000
 
 // Writer writes a file entry by entry. Close returns its errors.
 type Writer struct {

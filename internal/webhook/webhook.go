@@ -30,7 +30,7 @@ const Topic = "webhook.test"
 const maxAddress = 2000
 
 var (
-	// ErrMany refuses another webhook because there are Options.Most.
+	// ErrMany refuses another webhook because there are Options.Max.
 	ErrMany = errors.New("there are too many webhooks")
 	// ErrOff refuses to test a webhook that is disabled.
 	ErrOff = errors.New("the webhook is off: switch it on first")
@@ -60,8 +60,8 @@ type Options struct {
 	Agent string
 	// Topics are all topics that a webhook can subscribe to.
 	Topics []string
-	// Most is the maximum number of webhooks, as each change may have to write that many rows.
-	Most int
+	// Max is the maximum number of webhooks, as each change may have to write that many rows.
+	Max int
 	// Keyring returns the keyring that encrypts secrets in the database, or nil if there is none. While it returns an
 	// error nothing is sent.
 	Keyring func() (keyring.Keyring, error)
@@ -140,7 +140,7 @@ func (h *Hooks) Add(c store.Conn, address string, topics []string, sealed, by st
 	if err := c.Row("SELECT count(*) FROM " + h.hooks).Scan(&n); err != nil {
 		return 0, err
 	}
-	if n >= h.Most {
+	if n >= h.Max {
 		return 0, ErrMany
 	}
 	err = c.Row("INSERT INTO "+h.hooks+

@@ -53,7 +53,7 @@ func (s *site) use(keys ...[]byte) {
 // node returns another Hooks on the same database, as a further process would have.
 func (s *site) node() *Hooks {
 	return New(Options{
-		DB: s.db, Prefix: "test", Headers: "X-Test", Agent: "Test", Topics: []string{"thing.made", "thing.lost"}, Most: 5,
+		DB: s.db, Prefix: "test", Headers: "X-Test", Agent: "Test", Topics: []string{"thing.made", "thing.lost"}, Max: 5,
 		Keyring: func() (keyring.Keyring, error) { return s.ring, s.away },
 		Now:     func() time.Time { return time.Unix(1_700_000_000, s.ahead.Load()) },
 	})
@@ -160,7 +160,7 @@ func TestOutbox(t *testing.T) {
 			t.Errorf("what waited is not due: %v %v", due, err)
 		}
 		s.write(func(c store.Conn) error { return s.Delete(c, one) })
-		for range s.Most - 1 {
+		for range s.Max - 1 {
 			s.webhook("https://example.com/")
 		}
 		if err := s.db.Write(t.Context(), func(c store.Conn) error {

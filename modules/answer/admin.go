@@ -24,7 +24,7 @@ func init() {
 
 // Admin adds routes to Caddy's admin endpoint, for operators of the server:
 //
-//   - GET /admin/answer/traces?before=&most=: the newest answers, without their texts.
+//   - GET /admin/answer/traces?before=&limit=: the newest answers, without their texts.
 //   - GET /admin/answer/traces/{id}: the outcome of a question and how it was reached: each stage, the passages
 //     found, what was computed, and what the checks found. It contains the question. A client that accepts
 //     text/html gets a page with the texts of the passages.
@@ -33,7 +33,7 @@ func init() {
 //     key.
 //   - POST /admin/answer/keys/{id}/revoke: revokes a key.
 //   - GET /admin/answer/corpus: counts what is in the corpus.
-//   - GET /admin/answer/corpus/documents?kind=&after=&most=: lists the documents; with ?url= describes what was
+//   - GET /admin/answer/corpus/documents?kind=&after=&limit=: lists the documents; with ?url= describes what was
 //     made of one. DELETE /admin/answer/corpus/documents?url= removes one.
 //   - POST /admin/answer/corpus/ingest: ingests the documents of an application/jsonl body, one per line, or
 //     files of this machine: {"paths", "issuer", "workers"}. The response has a line from time to time with the
@@ -117,18 +117,18 @@ func traces(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	most := maxTraces
-	if text := r.URL.Query().Get("most"); text != "" {
-		if most, err = strconv.Atoi(text); err != nil || most < 1 || most > maxTraces {
-			return refuse(http.StatusBadRequest, "most is a whole number from 1 to 100")
+	limit := maxTraces
+	if text := r.URL.Query().Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxTraces {
+			return refuse(http.StatusBadRequest, "limit is a whole number from 1 to 100")
 		}
 	}
-	list, err := n.server.Recent(r.Context(), r.URL.Query().Get("before"), most)
+	list, err := n.server.Recent(r.Context(), r.URL.Query().Get("before"), limit)
 	switch {
 	case err != nil:
 		return err
 	case page(w, r):
-		return web.Recent(w, n.server.Bar(r), list, len(list) == most)
+		return web.Recent(w, n.server.Bar(r), list, len(list) == limit)
 	}
 	return tell(w, http.StatusOK, map[string]any{"answers": list})
 }

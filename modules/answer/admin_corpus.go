@@ -84,12 +84,12 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 	q := corpus.ListQuery{Kind: kernel.Kind(query.Get("kind"))}
 	for name, set := range map[string]func(n int64){
 		"after": func(n int64) { q.After = n },
-		"most":  func(n int64) { q.Most = int(n) },
+		"limit": func(n int64) { q.Limit = int(n) },
 	} {
 		if text := query.Get(name); text != "" {
 			n, err := strconv.ParseInt(text, 10, 32)
-			if err != nil || n < 0 || name == "most" && (n < 1 || n > 1000) {
-				return refuse(http.StatusBadRequest, name+" must be a whole number; most from 1 to 1000")
+			if err != nil || n < 0 || name == "limit" && (n < 1 || n > 1000) {
+				return refuse(http.StatusBadRequest, name+" must be a whole number; limit from 1 to 1000")
 			}
 			set(n)
 		}

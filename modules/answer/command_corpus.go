@@ -132,12 +132,12 @@ func listCommand(o *options) *cobra.Command {
 	var q corpus.ListQuery
 	var kind string
 	cmd := &cobra.Command{
-		Use: "list [--kind <kind>] [--after <id>] [--most <n>]", Args: cobra.NoArgs,
+		Use: "list [--kind <kind>] [--after <id>] [--limit <n>]", Args: cobra.NoArgs,
 		Short: "Lists the documents, in the order they were ingested",
 	}
 	cmd.Flags().StringVar(&kind, "kind", "", "List only one kind: filing, news, transcript, table or web")
 	cmd.Flags().Int64Var(&q.After, "after", 0, "List only documents after this id")
-	cmd.Flags().IntVar(&q.Most, "most", 100, "Number of documents, at most 1000")
+	cmd.Flags().IntVar(&q.Limit, "limit", 100, "Number of documents, at most 1000")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
 		q.Kind = kernel.Kind(kind)
 		list, err := s.Corpus.List(s.Ctx, q)

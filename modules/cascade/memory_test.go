@@ -34,10 +34,10 @@ func TestBodiesOfOneUser(t *testing.T) { //nolint:paralleltest // Caddy runs one
 		keys[user] = key.Key
 	}
 	budget := app.MemoryBudget()
-	budget.Resize(4 * memory.Least)
+	budget.Resize(4 * memory.MinBudget)
 	taken := budget.Share("alice")
 	defer taken.Free()
-	if err := taken.Grow(t.Context(), 2*memory.Least); err != nil {
+	if err := taken.Grow(t.Context(), 2*memory.MinBudget); err != nil {
 		t.Fatal(err)
 	}
 	large := strings.Replace(chatRequest(false), "{", "{"+strings.Repeat(" ", 100<<10), 1)

@@ -81,7 +81,7 @@ func (w *Watch) unmarshal(d *caddyfile.Dispenser, option string, args []string) 
 func (w *Watch) options() (alerts.Watch, error) {
 	o := alerts.Watch{
 		Errors: max(cmp.Or(w.Errors, defaultErrors), 0), Latency: time.Duration(w.Latency),
-		Window: cmp.Or(time.Duration(w.Window), defaultWindow), Least: cmp.Or(w.Requests, defaultRequests),
+		Window: cmp.Or(time.Duration(w.Window), defaultWindow), MinRequests: cmp.Or(w.Requests, defaultRequests),
 	}
 	switch {
 	case o.Errors > 100:
@@ -90,7 +90,7 @@ func (w *Watch) options() (alerts.Watch, error) {
 		return o, errors.New("latency: a duration such as 30s")
 	case o.Window < time.Minute || o.Window > timings.MaxWindow:
 		return o, errors.New("window: from 1m to 24h")
-	case o.Least < 1:
+	case o.MinRequests < 1:
 		return o, errors.New("requests: at least 1")
 	}
 	return o, nil

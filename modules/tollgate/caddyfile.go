@@ -84,7 +84,7 @@ func (a *App) memoryOption(d *caddyfile.Dispenser) error {
 		return d.ArgErr()
 	}
 	n, err := humanize.ParseBytes(size)
-	if err != nil || n < memory.Least || n > math.MaxInt64 {
+	if err != nil || n < memory.MinBudget || n > math.MaxInt64 {
 		return d.Errf("memory: %q is not a size of at least 96MiB, such as 2GiB", size)
 	}
 	a.Memory = int64(n)

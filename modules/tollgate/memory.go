@@ -46,9 +46,9 @@ func ofBudget(number func(*memory.Budget) int64) func() float64 {
 
 // provisionMemory takes the budget. Start sets its size, since a configuration that is only tried must not change it.
 func (a *App) provisionMemory(ctx caddy.Context) error {
-	if a.Memory != 0 && a.Memory < memory.Least {
+	if a.Memory != 0 && a.Memory < memory.MinBudget {
 		return fmt.Errorf("memory: must be at least %d MiB, which one large request and its answer may take",
-			memory.Least>>20)
+			memory.MinBudget>>20)
 	}
 	if err := a.takeMemory(a.MemorySize()); err != nil {
 		return fmt.Errorf("memory: %w", err)

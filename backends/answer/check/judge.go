@@ -16,13 +16,13 @@ type Scores struct {
 	Responsive float64 `json:"responsive"`
 }
 
-// Least is the lowest score that passes.
-const Least = 0.7
+// MinScore is the lowest score that passes.
+const MinScore = 0.7
 
 // Pass reports whether an answer with these scores may be sent. Scores above 1 come from a judge that has
 // misunderstood the scale, and do not pass.
 func (s Scores) Pass() bool {
-	return s.Grounded >= Least && s.Responsive >= Least && s.Grounded <= 1 && s.Responsive <= 1
+	return s.Grounded >= MinScore && s.Responsive >= MinScore && s.Grounded <= 1 && s.Responsive <= 1
 }
 
 var schema = json.RawMessage(`{"type":"object","properties":{"grounded":{"type":"number"},"responsive":{"type":"number"}},"required":["grounded","responsive"],"additionalProperties":false}`)

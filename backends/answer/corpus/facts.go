@@ -13,7 +13,7 @@ type FactQuery struct {
 	Issuers []int64 // at least one
 	Metrics []string
 	Years   []int // fiscal years, as facts have them
-	Most    int   // default: 500
+	Limit   int   // default: 500
 }
 
 // Facts returns the facts that a query selects, the latest period first and within a period those of the
@@ -31,8 +31,8 @@ func FactsOf(c kernel.Conn, q FactQuery) ([]kernel.Fact, error) {
 	if len(q.Issuers) == 0 {
 		return nil, nil
 	}
-	if q.Most <= 0 {
-		q.Most = 500
+	if q.Limit <= 0 {
+		q.Limit = 500
 	}
 	var b strings.Builder
 	args := make([]any, 0, 8)
@@ -58,7 +58,7 @@ func FactsOf(c kernel.Conn, q FactQuery) ([]kernel.Fact, error) {
 			f.Period.End = ""
 		}
 		return f, err
-	}, b.String(), append(args, q.Most)...)
+	}, b.String(), append(args, q.Limit)...)
 }
 
 // in writes the condition that a column is one of a list, and appends its arguments.

@@ -15,7 +15,7 @@ type ListQuery struct {
 	Issuer int64       // 0 for all
 	Kind   kernel.Kind // empty for all
 	After  int64       // the id of the last document of the previous page
-	Most   int         // the size of a page; default 100, at most 1,000
+	Limit  int         // the size of a page; default 100, at most 1,000
 }
 
 const documentColumns = "SELECT d.id, d.kind, d.form, COALESCE(d.issuer_id, 0), d.fiscal, d.quarter, d.period_end, d.published_at, d.title, d.url, d.lang, d.sha256, d.chunks FROM answer_documents d "
@@ -31,8 +31,8 @@ func scanDocument(r store.Row) (d kernel.Document, err error) {
 // List returns the documents that a query selects, in the order in which they were added. If it returns as
 // many as were asked for, there may be more.
 func (c *Corpus) List(ctx context.Context, q ListQuery) (list []kernel.Document, err error) {
-	if q.Most <= 0 {
-		q.Most = 100
+	if q.Limit <= 0 {
+		q.Limit = 100
 	}
 	where, args := []string{"d.id > ?"}, []any{q.After}
 	if q.Issuer != 0 {
@@ -43,7 +43,7 @@ func (c *Corpus) List(ctx context.Context, q ListQuery) (list []kernel.Document,
 	}
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		list, err = store.List(conn, scanDocument, documentColumns+"WHERE "+strings.Join(where, " AND ")+
-			" ORDER BY d.id LIMIT ?", append(args, min(q.Most, 1000))...)
+			" ORDER BY d.id LIMIT ?", append(args, min(q.Limit, 1000))...)
 		return err
 	})
 	return list, err

@@ -51,7 +51,7 @@ func TestManage(t *testing.T) {
 		if err != nil || len(text) != 1 || !text[0].Table {
 			t.Errorf("%+v, %v", text, err)
 		}
-		list, err := c.List(t.Context(), corpus.ListQuery{Most: 2})
+		list, err := c.List(t.Context(), corpus.ListQuery{Limit: 2})
 		if err != nil || len(list) != 2 || list[0].URL != d.URL {
 			t.Errorf("%+v, %v", list, err)
 		}

@@ -156,7 +156,7 @@ func (l *Library) Company(ctx context.Context, id int64) (h Holding, err error) 
 		}, "SELECT title, url, kind, form, fiscal, quarter FROM answer_documents WHERE issuer_id = ? ORDER BY fiscal DESC, id DESC LIMIT ?", id, maxDocuments); err != nil {
 			return err
 		}
-		facts, err := corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{id}, Most: maxFacts})
+		facts, err := corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{id}, Limit: maxFacts})
 		if err != nil {
 			return err
 		}

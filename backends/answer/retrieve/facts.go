@@ -50,7 +50,7 @@ func stated(
 	if q != nil {
 		keys = q.Metrics()
 	}
-	found, err = corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{issuer}, Metrics: keys, Most: maxStated})
+	found, err = corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{issuer}, Metrics: keys, Limit: maxStated})
 	if err != nil || len(found) == 0 {
 		return nil, nil, err
 	}

@@ -9,7 +9,7 @@ import (
 // neighboursOf is the number of best passages whose neighbours are added.
 const neighboursOf = 4
 
-// neighbours adds the passages before and after the best ones, as far as q.MostTokens leaves room for them.
+// neighbours adds the passages before and after the best ones, as far as q.MaxTokens leaves room for them.
 func neighbours(c kernel.Conn, result *Result, q Query) error {
 	type place struct {
 		document int64
@@ -28,7 +28,7 @@ func neighbours(c kernel.Conn, result *Result, q Query) error {
 			continue // a passage of the web
 		}
 		for _, seq := range []int{p.Seq - 1, p.Seq + 1} {
-			if seq >= 0 && !found[place{p.Document, seq}] && len(result.Passages)+len(where) < q.Most {
+			if seq >= 0 && !found[place{p.Document, seq}] && len(result.Passages)+len(where) < q.Limit {
 				found[place{p.Document, seq}] = true
 				where = append(where, "document_id = ? AND seq = ?")
 				args = append(args, p.Document, seq)
@@ -47,7 +47,7 @@ func neighbours(c kernel.Conn, result *Result, q Query) error {
 		return err
 	}
 	for _, one := range all {
-		if tokens += one.Tokens; tokens > q.MostTokens {
+		if tokens += one.Tokens; tokens > q.MaxTokens {
 			break
 		}
 		result.Passages = append(result.Passages, one.Passage)

@@ -26,10 +26,10 @@ import (
 
 // Options configure a Retriever. The zero Options are usable.
 type Options struct {
-	// Most is the largest number of passages in a result. Default: 12.
-	Most int
-	// MostTokens is the largest number of tokens in the passages of a result. Default: 8,000.
-	MostTokens int
+	// Limit is the largest number of passages in a result. Default: 12.
+	Limit int
+	// MaxTokens is the largest number of tokens in the passages of a result. Default: 8,000.
+	MaxTokens int
 	// Web is a provider of web search, which adds a list of its own. It may be nil.
 	Web Web
 	// Dense makes embedding vectors, which add a list of their own. It may be nil. The corpus has the vectors of
@@ -47,8 +47,8 @@ type Retriever struct {
 
 // New returns a Retriever of the corpus c.
 func New(c *corpus.Corpus, o Options) *Retriever {
-	o.Most = cmp.Or(o.Most, 12)
-	o.MostTokens = cmp.Or(o.MostTokens, 8_000)
+	o.Limit = cmp.Or(o.Limit, 12)
+	o.MaxTokens = cmp.Or(o.MaxTokens, 8_000)
 	return &Retriever{corpus: c, options: o, enough: enough}
 }
 
@@ -60,8 +60,8 @@ type Query struct {
 	// Inquiry is the question in so far as it asks for figures of one issuer, or nil. The passages that answer
 	// it come first, and the facts that it needs are among those of the result.
 	Inquiry *inquiry.Calculation
-	// Most and MostTokens override those of the Options unless they are 0.
-	Most, MostTokens int
+	// Limit and MaxTokens override those of the Options unless they are 0.
+	Limit, MaxTokens int
 	// Wide ignores the filter of periods from the beginning.
 	Wide bool
 	// Outside limits the time that is spent on providers of vectors and web pages. With 0 they have as long as
@@ -89,8 +89,8 @@ const fewest = 3
 // Search finds passages. It is no error if there are none, or if a provider of vectors or web pages fails
 // (see Result.Lacking).
 func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
-	q.Most = cmp.Or(q.Most, r.options.Most)
-	q.MostTokens = cmp.Or(q.MostTokens, r.options.MostTokens)
+	q.Limit = cmp.Or(q.Limit, r.options.Limit)
+	q.MaxTokens = cmp.Or(q.MaxTokens, r.options.MaxTokens)
 	var result Result
 	w := parse(q.Text)
 	if len(w.terms) == 0 {
@@ -185,7 +185,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 			front = append(front, one)
 		}
 	}
-	result.Passages = choose(front, q.Most, q.MostTokens)
+	result.Passages = choose(front, q.Limit, q.MaxTokens)
 	err = r.corpus.Read(ctx, func(c kernel.Conn) error { return neighbours(c, &result, q) })
 	return result, err
 }

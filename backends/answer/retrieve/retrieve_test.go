@@ -119,7 +119,7 @@ func TestSearch(t *testing.T) {
 		if got = search(retrieve.Query{Text: "How many employees were there?", Filters: f, Wide: true}); len(got.Dropped) > 0 || got.Passages[0].Page != 3 {
 			t.Errorf("%+v", got)
 		}
-		if got = search(retrieve.Query{Text: "dividend per share", Filters: wexlermere, Most: 3, MostTokens: 30}); len(got.Passages) == 0 || len(got.Passages) > 1 {
+		if got = search(retrieve.Query{Text: "dividend per share", Filters: wexlermere, Limit: 3, MaxTokens: 30}); len(got.Passages) == 0 || len(got.Passages) > 1 {
 			t.Errorf("%+v", got.Passages)
 		}
 

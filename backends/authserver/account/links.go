@@ -48,7 +48,7 @@ var links = maillink.Store[string]{Table: "authserver_links", Notices: []string{
 
 // limit returns a limit of how often links may be requested within an hour.
 func limit(what string, max int64) attempts.Limit {
-	return attempts.Limit{Table: "authserver_attempts", What: what, Most: max, Within: time.Hour}
+	return attempts.Limit{Table: "authserver_attempts", What: what, Max: max, Within: time.Hour}
 }
 
 // The limits of links to an address and from the network of a client.

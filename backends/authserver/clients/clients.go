@@ -164,9 +164,9 @@ type Options struct {
 	// UnusedLife is how long a client that registered itself is kept if it is never used, and IdleLife how long after
 	// its last use, provided that nothing is lost by its removal. Zero keeps them forever.
 	UnusedLife, IdleLife time.Duration
-	// SelfMost is the number of self-registered clients from which those that hold nothing are removed early. Default:
+	// MaxSelfRegistered is the number of self-registered clients from which those that hold nothing are removed early. Default:
 	// 100 000.
-	SelfMost int
+	MaxSelfRegistered int
 }
 
 // Clients manages all clients.
@@ -189,7 +189,7 @@ const (
 
 // New returns the clients of a server.
 func New(s *kernel.Server, o Options) *Clients {
-	o.SelfMost = cmp.Or(o.SelfMost, maxSelf)
+	o.MaxSelfRegistered = cmp.Or(o.MaxSelfRegistered, maxSelf)
 	cs := &Clients{Server: s, options: o, proven: newProven(s.Now), remotes: newRemotes(o.Networks, s.Logger)}
 	s.Closing(cs.remotes.end)
 	cs.rows = kernel.NewCache(maxRows, s.Now, cs.read)

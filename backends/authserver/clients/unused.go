@@ -100,13 +100,13 @@ func (cs *Clients) SweepUnused(ctx context.Context) (total int, err error) {
 	return total, err
 }
 
-// excess returns by how many the number of self-registered clients exceeds SelfMost.
+// excess returns by how many the number of self-registered clients exceeds MaxSelfRegistered.
 func (cs *Clients) excess(ctx context.Context) (n int, err error) {
 	err = cs.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT count(*) FROM authserver_clients WHERE source = '" + DCR + "' AND status = '" + Active +
 			"'").Scan(&n)
 	})
-	return max(0, n-cs.options.SelfMost), err
+	return max(0, n-cs.options.MaxSelfRegistered), err
 }
 
 // removeIdle removes at most limit idle clients that match a condition. It searches outside of the write transaction,

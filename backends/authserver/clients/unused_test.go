@@ -192,7 +192,7 @@ func TestSeen(t *testing.T) {
 func TestTooManyUnused(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
-		s := newSelfish(k, clients.Options{UnusedLife: 30 * day, IdleLife: 180 * day, SelfMost: 6})
+		s := newSelfish(k, clients.Options{UnusedLife: 30 * day, IdleLife: 180 * day, MaxSelfRegistered: 6})
 		now := func(name string) {
 			if _, err := s.Current(t.Context(), s.ids[name]); err != nil {
 				t.Fatal(err)

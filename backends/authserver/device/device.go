@@ -39,7 +39,7 @@ const (
 )
 
 // typing bounds how many wrong codes a user may enter (section 5.1), on all nodes together.
-var typing = attempts.Limit{Table: "authserver_attempts", What: "device code", Most: 10, Within: 10 * time.Minute}
+var typing = attempts.Limit{Table: "authserver_attempts", What: "device code", Max: 10, Within: 10 * time.Minute}
 
 // The errors of the token endpoint (section 3.5).
 const (

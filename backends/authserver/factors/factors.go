@@ -49,7 +49,7 @@ const (
 )
 
 // guesses bounds the wrong codes of a user, whatever address they come from, since a code has only six digits.
-var guesses = attempts.Limit{Table: "authserver_attempts", What: "second factor", Most: 5, Within: 15 * time.Minute}
+var guesses = attempts.Limit{Table: "authserver_attempts", What: "second factor", Max: 5, Within: 15 * time.Minute}
 
 // Factor is an app or a passkey of a user.
 type Factor struct {

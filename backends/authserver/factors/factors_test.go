@@ -192,7 +192,7 @@ func TestDraft(t *testing.T) {
 }
 
 // TestMost checks that the number of factors is bounded, and that a user cannot remove those of another.
-func TestMost(t *testing.T) {
+func TestMaxFactors(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		d := newDesk(t, k)

@@ -66,7 +66,7 @@ func New(s *kernel.Server, people *users.Users, o Options) *Login {
 	return &Login{
 		Server: s, users: people, options: o, Lockout: o.Lockout,
 		sessions: session.Store[string]{
-			Table: "authserver_sessions", Idle: o.MaxAge, Whole: o.MaxAge, Most: maxSessions,
+			Table: "authserver_sessions", Idle: o.MaxAge, Whole: o.MaxAge, MaxPerUser: maxSessions,
 			More: "methods",
 		},
 	}
@@ -147,7 +147,7 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 	}
 	err = users.ErrCredentials
 	var u *users.User
-	if len(a.Email) <= lockout.IdentityMost {
+	if len(a.Email) <= lockout.MaxIdentity {
 		u, err = l.users.Verify(ctx, a.Email, a.Password)
 	}
 	if err == nil {

@@ -23,7 +23,7 @@ func (s *Users) PasswordLength() int { return cmp.Or(s.Length, minPassword) }
 
 // rules returns the rules for new passwords.
 func (s *Users) rules() password.Rules {
-	return password.Rules{Least: s.PasswordLength(), Most: maxPassword}
+	return password.Rules{Min: s.PasswordLength(), Max: maxPassword}
 }
 
 // ErrCredentials is the error for an unknown user, a wrong password and a disabled user alike.
@@ -35,9 +35,9 @@ func (s *Users) hash(ctx context.Context, pass, email, name string) (string, err
 	rules := s.rules()
 	switch err := rules.Check(pass, email, name); {
 	case errors.Is(err, password.ErrShort):
-		return "", Invalid("password", fmt.Sprintf("the password must have %d characters or more", rules.Least))
+		return "", Invalid("password", fmt.Sprintf("the password must have %d characters or more", rules.Min))
 	case errors.Is(err, password.ErrLong):
-		return "", Invalid("password", fmt.Sprintf("the password must have at most %d characters", rules.Most))
+		return "", Invalid("password", fmt.Sprintf("the password must have at most %d characters", rules.Max))
 	case err != nil:
 		return "", Invalid("password", err.Error())
 	}

@@ -20,7 +20,7 @@ import (
 // attemptLimit returns a limit of how often something may be attempted within a time. what distinguishes the limits
 // of the table.
 func attemptLimit(what string, limit int64, within time.Duration) attempts.Limit {
-	return attempts.Limit{Table: "board_attempts", What: what, Most: limit, Within: within}
+	return attempts.Limit{Table: "board_attempts", What: what, Max: limit, Within: within}
 }
 
 // The limits of wrong passwords, for one name and client and for one client, and of registrations by one client.
@@ -31,7 +31,7 @@ var (
 )
 
 // passwords has the rules for new passwords.
-var passwords = password.Rules{Least: 10, Most: 256}
+var passwords = password.Rules{Min: 10, Max: 256}
 
 // maxNameBytes is the length, in bytes, beyond which no name or mail address is looked up.
 const maxNameBytes = 400

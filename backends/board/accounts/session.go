@@ -23,7 +23,7 @@ const (
 )
 
 // sessions stores the sessions.
-var sessions = session.Store[int64]{Table: "board_sessions", Idle: SessionIdle, Every: 5 * time.Minute, Most: 50}
+var sessions = session.Store[int64]{Table: "board_sessions", Idle: SessionIdle, Every: 5 * time.Minute, MaxPerUser: 50}
 
 // Session is a browser in which a member is signed in.
 type Session struct {

@@ -33,7 +33,7 @@ const MaxWebhooks = 20
 
 func newHooks(s *Server) *webhook.Hooks {
 	return webhook.New(webhook.Options{
-		DB: s.DB, Prefix: "board", Headers: "X-Board", Agent: "Tollgate-Board", Topics: Topics, Most: MaxWebhooks,
+		DB: s.DB, Prefix: "board", Headers: "X-Board", Agent: "Tollgate-Board", Topics: Topics, Max: MaxWebhooks,
 		Keyring: func() (keyring.Keyring, error) { return s.keyring() }, Now: func() time.Time { return s.Now() },
 	})
 }

@@ -6,7 +6,7 @@ import "github.com/tollgate-gateway/tollgate/internal/rest"
 const Mount = "/api/v1"
 
 // Objects is how the API reads JSON bodies: the maximum size, in bytes, and the codes of its errors.
-var Objects = rest.Objects{Most: 256 << 10, Code: "invalid_body", TooLarge: "payload_too_large"}
+var Objects = rest.Objects{MaxBytes: 256 << 10, Code: "invalid_body", TooLarge: "payload_too_large"}
 
 // BadBody returns the error for a request whose JSON body is malformed, at the given field.
 func BadBody(field, reason, message string) error { return Objects.Refuse(field, reason, message) }

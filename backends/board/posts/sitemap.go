@@ -13,7 +13,7 @@ import (
 const (
 	// maxSitemap is how many thread ids a part of the sitemap covers. So no part has more addresses than a file
 	// may have, and a new thread changes only the last part.
-	maxSitemap = sitemap.Most
+	maxSitemap = sitemap.MaxURLs
 	// sitemapBatch is how many threads are read at a time.
 	sitemapBatch = 1000
 )

@@ -86,7 +86,7 @@ var ending = []resource.Input[*call]{
 			{Value: "0", Label: "ever (ban only)"},
 		}, nil
 	}},
-	{Name: "date", Label: "Or up to and with", Type: "date", Least: func(c *call) string {
+	{Name: "date", Label: "Or up to and with", Type: "date", FirstDate: func(c *call) string {
 		return c.kernel.Moment().Time().In(c.actor.User.Zone()).Format(time.DateOnly)
 	}},
 	{Name: "reason", Label: "Reason, for the log", Max: 200},

@@ -29,11 +29,11 @@ const (
 	StatusDisabled = "disabled" // cannot sign in; existing sessions and tokens are not accepted
 )
 
-// NameMost limits the name of a user or a role, in characters.
-const NameMost = 128
+// MaxName limits the name of a user or a role, in characters.
+const MaxName = 128
 
 // passwords are the rules for new passwords. The upper limit bounds the work of hashing.
-var passwords = password.Rules{Least: 10, Most: 256}
+var passwords = password.Rules{Min: 10, Max: 256}
 
 // topic is the topic under which nodes notify each other of changed users.
 const topic = "cms_users"
@@ -367,7 +367,7 @@ func (a *Accounts) ResetPassword(ctx context.Context, name string) (made string,
 
 // GoodName reports whether name is valid for a user or a role.
 func GoodName(name string) bool {
-	if name == "" || len(name) > NameMost || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
+	if name == "" || len(name) > MaxName || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
 		return false
 	}
 	for _, r := range []byte(name) {

@@ -121,7 +121,7 @@ func (c Content) link(ctx context.Context, call *handler.Call) (any, error) {
 	if err := members(call, &request, "seconds"); err != nil {
 		return nil, err
 	}
-	if limit := int64(content.PreviewMost / time.Second); request.Seconds < 1 || request.Seconds > limit {
+	if limit := int64(content.MaxPreview / time.Second); request.Seconds < 1 || request.Seconds > limit {
 		return nil, handler.Errorf(http.StatusBadRequest, "seconds is from 1 to %d", limit)
 	}
 	token, until, err := c.Pages.PreviewLink(ctx, &call.User, id(call), time.Duration(request.Seconds)*time.Second)

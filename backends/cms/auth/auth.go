@@ -32,8 +32,8 @@ const CookieName = "cms_session"
 const revokedTopic = "cms_tokens"
 
 var (
-	sessions = session.Store[int64]{Table: "cms_sessions", Idle: 24 * time.Hour, Every: time.Minute, Most: 50}
-	logins   = attempts.Limit{Table: "cms_attempts", What: "login", Most: 5, Within: 15 * time.Minute}
+	sessions = session.Store[int64]{Table: "cms_sessions", Idle: 24 * time.Hour, Every: time.Minute, MaxPerUser: 50}
+	logins   = attempts.Limit{Table: "cms_attempts", What: "login", Max: 5, Within: 15 * time.Minute}
 )
 
 // The refusals. errForeign is returned on every route, the others only on routes that need authorization.

@@ -64,7 +64,7 @@ func size(requested script.Object) (to content.Size, err error) {
 	}
 	to = content.Size{Width: side("width"), Height: side("height"), Cover: requested["fit"] == "cover"}
 	if fit := requested["fit"]; !to.Valid() || fit != nil && fit != "cover" && fit != "contain" {
-		return to, kernel.BadRequest("a size has width or height, from 1 to %d, and with fit: 'cover' both", content.SideMost)
+		return to, kernel.BadRequest("a size has width or height, from 1 to %d, and with fit: 'cover' both", content.MaxSide)
 	}
 	return to, nil
 }

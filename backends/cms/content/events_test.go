@@ -23,7 +23,7 @@ func TestEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Hooks = webhook.New(webhook.Options{
-			DB: s.DB, Prefix: "cms", Headers: "X-CMS", Agent: "cms", Topics: content.Topics, Most: 10,
+			DB: s.DB, Prefix: "cms", Headers: "X-CMS", Agent: "cms", Topics: content.Topics, Max: 10,
 			Keyring: func() (keyring.Keyring, error) { return ring, nil }, Now: s.Now,
 		})
 		address, topics, err := s.Hooks.Check("https://example.com/hook", content.Topics)

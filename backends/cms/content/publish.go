@@ -158,11 +158,11 @@ func (p *Content) Draft(ctx context.Context, u *kernel.User, id int64) (*Page, e
 	return page, s.useDraft(page)
 }
 
-// PreviewMost limits how long a link to a preview is valid.
-const PreviewMost = 30 * 24 * time.Hour
+// MaxPreview limits how long a link to a preview is valid.
+const MaxPreview = 30 * 24 * time.Hour
 
 // PreviewLink returns a token that shows a page as its draft describes it, or an unpublished page, to anyone who
-// has the token. The token is valid for lifetime, but at most for PreviewMost; until is its end. Only those who may
+// has the token. The token is valid for lifetime, but at most for MaxPreview; until is its end. Only those who may
 // edit the page get a token.
 func (p *Content) PreviewLink(
 	ctx context.Context, u *kernel.User, id int64, lifetime time.Duration,
@@ -178,7 +178,7 @@ func (p *Content) PreviewLink(
 	if !s.may(u, page.Template, editing) {
 		return "", 0, kernel.Forbidden("you may not change pages of the template %s", page.Template)
 	}
-	until = instant.Of(p.Now().Add(min(lifetime, PreviewMost)).Truncate(time.Second))
+	until = instant.Of(p.Now().Add(min(lifetime, MaxPreview)).Truncate(time.Second))
 	return p.Signer("cms preview").Sign(fmt.Appendf(nil, "%d %d", id, until)), until, nil
 }
 

@@ -219,7 +219,7 @@ func TestDrafts(t *testing.T) {
 		if seen, err := s.Page(t.Context(), s.guest, page.ID); err != nil || seen.Draft || seen.Title != "Live" {
 			t.Errorf("a guest sees %+v, error %v", seen, err)
 		}
-		token, until, err := s.PreviewLink(t.Context(), s.ann, page.ID, content.PreviewMost*2)
+		token, until, err := s.PreviewLink(t.Context(), s.ann, page.ID, content.MaxPreview*2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestDrafts(t *testing.T) {
 			_, err := s.Preview(t.Context(), bad)
 			s.want(err, 404, "a token "+bad)
 		}
-		_, _, err = s.PreviewLink(t.Context(), s.guest, page.ID, content.PreviewMost)
+		_, _, err = s.PreviewLink(t.Context(), s.guest, page.ID, content.MaxPreview)
 		s.want(err, 403, "a guest's link")
 		live, err := s.PublishDraft(t.Context(), s.ann, page.ID, 3)
 		if err != nil || live.Title != "Next" || live.Draft || live.Fields["price"] != 5.0 {
@@ -248,7 +248,7 @@ func TestDrafts(t *testing.T) {
 		if list, err := s.Revisions(t.Context(), s.ann, page.ID); err != nil || len(list) != 1 || list[0].Title != "Live" {
 			t.Errorf("%v, error %v", list, err)
 		}
-		s.ahead.Add(int64(content.PreviewMost))
+		s.ahead.Add(int64(content.MaxPreview))
 		if until > s.Moment() {
 			t.Error("a link is good for longer than it may be")
 		}
@@ -284,7 +284,7 @@ func TestReadersSeeNoDraft(t *testing.T) {
 		if seen, err := s.Draft(t.Context(), s.ann, page.ID); err != nil || seen.Title != "Next" || seen.PublishAt != *soon || seen.UnpublishAt != *later {
 			t.Errorf("an editor sees %+v, error %v", seen, err)
 		}
-		token, _, err := s.PreviewLink(t.Context(), s.ann, page.ID, content.PreviewMost)
+		token, _, err := s.PreviewLink(t.Context(), s.ann, page.ID, content.MaxPreview)
 		if err == nil {
 			_, err = s.Trash(t.Context(), s.ann, page.ID, 0)
 		}

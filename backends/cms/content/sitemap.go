@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// SitemapMost is the number of page IDs that a part of the sitemap covers. A part therefore has at most as many
+// SitemapPart is the number of page IDs that a part of the sitemap covers. A part therefore has at most as many
 // addresses as the protocol allows in one file.
-const SitemapMost = sitemap.Most
+const SitemapPart = sitemap.MaxURLs
 
 // SitemapParts returns the number of parts of the sitemap, which is at least one.
 func (p *Content) SitemapParts(ctx context.Context) (parts int, err error) {
@@ -22,7 +22,7 @@ func (p *Content) SitemapParts(ctx context.Context) (parts int, err error) {
 	err = p.Read(ctx, func(c kernel.Conn) error {
 		return c.Row("SELECT COALESCE(MAX(id), 0) FROM cms_pages").Scan(&last)
 	})
-	return int(last/SitemapMost) + 1, err
+	return int(last/SitemapPart) + 1, err
 }
 
 // Sitemap writes a part of the sitemap, counted from 0: the published pages that everybody may see. base is the
@@ -34,8 +34,8 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 	}
 	out := sitemap.Pages(to)
 	set := s.set(&kernel.User{Roles: []string{kernel.RoleGuest}}, viewing)
-	from := int64(part) * SitemapMost
-	for after, end := from-1, from+SitemapMost; after < end; {
+	from := int64(part) * SitemapPart
+	for after, end := from-1, from+SitemapPart; after < end; {
 		type row struct {
 			id       int64
 			template int64

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// SideMost limits the width and the height of a resized image, in pixels.
-const SideMost = 2560
+// MaxSide limits the width and the height of a resized image, in pixels.
+const MaxSide = 2560
 
 // maxSizes limits how many image sizes a field may have.
 const maxSizes = 20
@@ -43,7 +43,7 @@ func ParseSize(text string) (s Size, ok bool) {
 
 // Valid reports whether an image can be scaled to this size.
 func (s Size) Valid() bool {
-	within := func(side int) bool { return side >= 0 && side <= SideMost }
+	within := func(side int) bool { return side >= 0 && side <= MaxSide }
 	return within(s.Width) && within(s.Height) && (s.Width > 0 || s.Height > 0) &&
 		(!s.Cover || s.Width > 0 && s.Height > 0)
 }

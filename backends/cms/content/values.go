@@ -128,7 +128,7 @@ func (f *Field) check(s *schema) error {
 	for _, size := range o.Sizes {
 		if _, ok := ParseSize(size); !ok {
 			return invalid("sizes", fmt.Sprintf("a size is such as 640x, x480, 640x480 or 200x200c, with sides of 1 to %d",
-				SideMost))
+				MaxSide))
 		}
 	}
 	for _, option := range o.Options {

@@ -92,7 +92,7 @@ func (f *Files) Open(ctx context.Context, u *kernel.User, id int64) (*content.Fi
 }
 
 // Serve answers with a file that u may see. For an image, the query parameters width and height (1 to
-// content.SideMost pixels) request a version that fits into that box or, with fit=cover, fills it. Images are never
+// content.MaxSide pixels) request a version that fits into that box or, with fit=cover, fills it. Images are never
 // enlarged. The size must be allowed by the image's field, or signed by the parameter sig; see Query.
 func (f *Files) Serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id int64) error {
 	query := r.URL.Query()
@@ -182,8 +182,8 @@ func sizeOf(query url.Values) (s content.Size, err error) {
 		if text == "" {
 			continue
 		}
-		if *into, err = strconv.Atoi(text); err != nil || *into < 1 || *into > content.SideMost {
-			return s, kernel.BadRequest("%s is a number of pixels from 1 to %d", name, content.SideMost)
+		if *into, err = strconv.Atoi(text); err != nil || *into < 1 || *into > content.MaxSide {
+			return s, kernel.BadRequest("%s is a number of pixels from 1 to %d", name, content.MaxSide)
 		}
 	}
 	switch query.Get("fit") {

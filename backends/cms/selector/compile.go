@@ -246,8 +246,8 @@ func (c *compiler) single(name Name, t Term) error {
 	}
 	if name.Text == "sort" {
 		for _, v := range t.Values {
-			if c.sorts = append(c.sorts, v); len(c.sorts) > SortsMost {
-				return refuse(v.position, "pages are sorted by %d fields at most", SortsMost)
+			if c.sorts = append(c.sorts, v); len(c.sorts) > MaxSorts {
+				return refuse(v.position, "pages are sorted by %d fields at most", MaxSorts)
 			}
 		}
 		return nil
@@ -265,9 +265,9 @@ func (c *compiler) single(name Name, t Term) error {
 			c.after = &v
 		}
 	case "limit", "start":
-		least, most, into := 1, LimitMost, &c.Limit
+		least, most, into := 1, MaxLimit, &c.Limit
 		if name.Text == "start" {
-			least, most, into = 0, StartMost, &c.Start
+			least, most, into = 0, MaxStart, &c.Start
 		}
 		n, err := strconv.Atoi(v.Text)
 		if err != nil || n < least || n > most {

@@ -30,15 +30,15 @@ import (
 
 // Limits of a selector.
 const (
-	Most      = 4096 // length in bytes
-	TermsMost = 32
-	// AlternativesMost limits the number of fields times the number of values of a term, summed over all terms.
-	AlternativesMost = 600
-	SortsMost        = 4
+	MaxLength = 4096 // length in bytes
+	MaxTerms  = 32
+	// MaxAlternatives limits the number of fields times the number of values of a term, summed over all terms.
+	MaxAlternatives = 600
+	MaxSorts        = 4
 
 	DefaultLimit = 25
-	LimitMost    = 500
-	StartMost    = 10_000
+	MaxLimit     = 500
+	MaxStart     = 10_000
 )
 
 // Error is an error in a selector.
@@ -96,8 +96,8 @@ type Selector struct{ Terms []Term }
 
 // Parse parses a selector. The empty selector matches all pages. The error is an *Error.
 func Parse(text string) (*Selector, error) {
-	if len(text) > Most {
-		return nil, &Error{1, fmt.Sprintf("it is longer than %d bytes", Most)}
+	if len(text) > MaxLength {
+		return nil, &Error{1, fmt.Sprintf("it is longer than %d bytes", MaxLength)}
 	}
 	r := reader{text: text}
 	if !utf8.ValidString(text) {
@@ -106,15 +106,15 @@ func Parse(text string) (*Selector, error) {
 	s := new(Selector)
 	alternatives := 0
 	for r.blank(); r.at < len(text); {
-		if len(s.Terms) == TermsMost {
-			return nil, r.refuse("it has more than %d terms", TermsMost)
+		if len(s.Terms) == MaxTerms {
+			return nil, r.refuse("it has more than %d terms", MaxTerms)
 		}
 		t, err := r.term()
 		if err != nil {
 			return nil, err
 		}
-		if alternatives += len(t.Fields) * len(t.Values); alternatives > AlternativesMost {
-			return nil, r.refuse("it has more than %d alternatives", AlternativesMost)
+		if alternatives += len(t.Fields) * len(t.Values); alternatives > MaxAlternatives {
+			return nil, r.refuse("it has more than %d alternatives", MaxAlternatives)
 		}
 		s.Terms = append(s.Terms, t)
 		if r.at == len(text) {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// KeyMost is the number of characters of a text that are indexed and ordered by.
-const KeyMost = 200
+// MaxKey is the number of characters of a text that are indexed and ordered by.
+const MaxKey = 200
 
 // Fold returns a text in the form in which texts are compared: in NFKC and in lower case, without characters that a
 // database does not accept.
@@ -20,7 +20,7 @@ func Fold(text string) string {
 func Key(folded string) (key string, more bool) {
 	n := 0
 	for i := range folded {
-		if n == KeyMost {
+		if n == MaxKey {
 			return folded[:i], true
 		}
 		n++

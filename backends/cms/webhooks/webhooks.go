@@ -18,8 +18,8 @@ import (
 
 const (
 	prefix = "cms" // of the tables
-	// Most limits the number of webhooks, because each change may have to write a row for each of them.
-	Most = 20
+	// MaxWebhooks limits the number of webhooks, because each change may have to write a row for each of them.
+	MaxWebhooks = 20
 	// maxDeliveries limits how many deliveries of a webhook are listed.
 	maxDeliveries = 100
 )
@@ -27,7 +27,7 @@ const (
 // NewHooks returns the hooks that queue the events of a site.
 func NewHooks(s *kernel.Server) *webhook.Hooks {
 	return webhook.New(webhook.Options{
-		DB: s.DB, Prefix: prefix, Headers: "X-CMS", Agent: "Tollgate-CMS", Topics: content.Topics, Most: Most,
+		DB: s.DB, Prefix: prefix, Headers: "X-CMS", Agent: "Tollgate-CMS", Topics: content.Topics, Max: MaxWebhooks,
 		Keyring: func() (keyring.Keyring, error) { return keyringOf(s) }, Now: func() time.Time { return s.Now() },
 	})
 }
@@ -130,7 +130,7 @@ func (s Webhooks) Add(ctx context.Context, u *kernel.User, address string, topic
 	err = s.Write(ctx, func(c kernel.Conn) error {
 		made.ID, err = s.Hooks.Add(c, address, topics, sealed, u.Name)
 		if errors.Is(err, webhook.ErrMany) {
-			return kernel.Conflict("there are %d webhooks already, delete one first", Most)
+			return kernel.Conflict("there are %d webhooks already, delete one first", MaxWebhooks)
 		}
 		return err
 	})

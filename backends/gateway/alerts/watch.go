@@ -32,8 +32,8 @@ type Watch struct {
 	// Window is the length of time back from now that is evaluated. An episode ends once its threshold has not been
 	// reached for as long as Window. It is at most timings.MaxWindow.
 	Window time.Duration
-	// Least is the number of requests in the window below which nothing is raised.
-	Least int64
+	// MinRequests is the number of requests in the window below which nothing is raised.
+	MinRequests int64
 }
 
 // latencyPart is the percentile that is compared with Watch.Latency.
@@ -63,7 +63,7 @@ var rules = []rule{
 		KindErrors, KindErrorsEnd,
 		func(w *Watch) bool { return w.Errors > 0 },
 		func(w *Watch, c *timings.Counts) bool {
-			return c.Total() >= w.Least && c.Failed > 0 && c.Failed*100 >= c.Total()*int64(w.Errors)
+			return c.Total() >= w.MinRequests && c.Failed > 0 && c.Failed*100 >= c.Total()*int64(w.Errors)
 		},
 		func(w *Watch, c *timings.Counts, a *Alert) {
 			a.Threshold, a.amount, a.spent = w.Errors, c.Total(), c.Failed
@@ -73,7 +73,7 @@ var rules = []rule{
 		KindLatency, KindLatencyEnd,
 		func(w *Watch) bool { return w.Latency > 0 },
 		func(w *Watch, c *timings.Counts) bool {
-			return c.Answered >= max(w.Least, 1) && c.Percentile(latencyPart) >= w.Latency
+			return c.Answered >= max(w.MinRequests, 1) && c.Percentile(latencyPart) >= w.Latency
 		},
 		func(w *Watch, c *timings.Counts, a *Alert) {
 			a.amount, a.spent = w.Latency.Microseconds(), c.Percentile(latencyPart).Microseconds()

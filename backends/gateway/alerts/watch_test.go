@@ -71,7 +71,7 @@ func TestWatch(t *testing.T) {
 		one, other := p.node(), p.node()
 		o := &Options{
 			Thresholds: DefaultThresholds, Webhooks: []Webhook{{URL: "https://example.com/", Secret: []byte("secret")}},
-			Watch: Watch{Errors: 20, Latency: 10 * time.Second, Window: 10 * time.Minute, Least: 10},
+			Watch: Watch{Errors: 20, Latency: 10 * time.Second, Window: 10 * time.Minute, MinRequests: 10},
 		}
 		want := func(want ...string) {
 			t.Helper()

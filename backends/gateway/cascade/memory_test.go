@@ -121,9 +121,9 @@ func TestAnswersOfOneUser(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha"}})
 			other := r.as(newAccount(t, r.catalog, setup{keys: []string{"alpha"}}))
-			r.engine.Budget = memory.New(4 * memory.Least)
+			r.engine.Budget = memory.New(4 * memory.MinBudget)
 			mine := r.engine.Budget.Share(r.account.UserID)
-			if err := mine.Grow(t.Context(), 2*memory.Least); err != nil {
+			if err := mine.Grow(t.Context(), 2*memory.MinBudget); err != nil {
 				t.Fatal(err)
 			}
 			r.alpha.always = answer
@@ -194,7 +194,7 @@ func TestStreamsLetGoOfBodies(t *testing.T) { //nolint:paralleltest // it measur
 			keys: []string{"alpha"}, members: nativeOrChat(route.upstream), transport: upstream,
 			models: `{"provider":"alpha","id":"a-low","tiers":["low"],"tools":true}`,
 		})
-		r.engine.Budget = memory.New(4 * memory.Least)
+		r.engine.Budget = memory.New(4 * memory.MinBudget)
 		share := r.engine.Budget.Share("")
 		if err := share.Grow(t.Context(), size); err != nil {
 			t.Fatal(err)

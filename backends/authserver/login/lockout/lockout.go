@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// IdentityMost is how many bytes of an identity are significant.
-const IdentityMost = 254
+// MaxIdentity is how many bytes of an identity are significant.
+const MaxIdentity = 254
 
 // warnEvery is the least time between two warnings.
 const warnEvery = time.Minute
@@ -73,7 +73,7 @@ func (l *Lockout) Of(identity, address string) Key {
 	identity = strings.ToLower(strings.TrimSpace(identity))
 	text := make([]byte, 0, 512)
 	text = append(text, l.salt[:]...)
-	text = append(text, identity[:min(len(identity), IdentityMost)]...)
+	text = append(text, identity[:min(len(identity), MaxIdentity)]...)
 	text = append(append(text, 0), address...) // no address contains NUL
 	one := sha256.Sum256(text)
 	// Without NUL, so that it differs from the hash of any identity.

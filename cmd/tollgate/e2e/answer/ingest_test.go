@@ -96,11 +96,11 @@ func TestAnswersIngested(t *testing.T) {
 			}
 		}
 
-		list, err := d.Admin(http.MethodGet, documents+"?kind=filing&most=1000", "", "")
+		list, err := d.Admin(http.MethodGet, documents+"?kind=filing&limit=1000", "", "")
 		if err != nil || gjson.Get(list, `documents.#(url=="`+address+`").passages`).Int() != 1 {
 			t.Errorf("%s %v", list, err)
 		}
-		if page, err := d.Admin(http.MethodGet, documents+"?most=2&after="+gjson.Get(list, "documents.0.id").String(), "", ""); err != nil || gjson.Get(page, "documents.#").Int() != 2 {
+		if page, err := d.Admin(http.MethodGet, documents+"?limit=2&after="+gjson.Get(list, "documents.0.id").String(), "", ""); err != nil || gjson.Get(page, "documents.#").Int() != 2 {
 			t.Errorf("%s %v", page, err)
 		}
 		if n := counted(); n.Get("documents").Int() != before.Get("documents").Int()+1 || n.Get("version").Int() <= before.Get("version").Int() {

@@ -45,7 +45,7 @@ func TestTracePage(t *testing.T) {
 	if page := pages["/refused"].Body; strings.Contains(page, "<script") || strings.Contains(page, "<b>") || !strings.Contains(page, "&lt;script&gt;evil()") || !strings.Contains(page, "$777 million is in no marked passage") {
 		t.Errorf("%s", page)
 	}
-	list := d.operate(http.MethodGet, "/admin/answer/traces?most=1", nil)
+	list := d.operate(http.MethodGet, "/admin/answer/traces?limit=1", nil)
 	newest := gjson.Get(list.Body, "answers.0")
 	if list.Status != http.StatusOK || gjson.Get(list.Body, "answers.#").Int() != 1 || newest.Get("reason").Str != "FailedToAnswer" || strings.Contains(list.Body, "Sundrift") {
 		t.Errorf("%d %s", list.Status, list.Body)
@@ -55,7 +55,7 @@ func TestTracePage(t *testing.T) {
 		t.Errorf("%d %s", older.Status, older.Body)
 	}
 	pages["/list"] = d.operate(http.MethodGet, "/admin/answer/traces", nil, "Accept", "text/html")
-	if a := d.operate(http.MethodGet, "/admin/answer/traces?most=none", nil); a.Status != http.StatusBadRequest {
+	if a := d.operate(http.MethodGet, "/admin/answer/traces?limit=none", nil); a.Status != http.StatusBadRequest {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
 	if a := d.operate(http.MethodGet, "/admin/answer/traces/ans_none", nil, "Accept", "text/html"); a.Status != http.StatusNotFound {
