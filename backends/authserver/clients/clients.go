@@ -164,8 +164,8 @@ type Options struct {
 	// UnusedLife is how long a client that registered itself is kept if it is never used, and IdleLife how long after
 	// its last use, provided that nothing is lost by its removal. Zero keeps them forever.
 	UnusedLife, IdleLife time.Duration
-	// MaxSelfRegistered is the number of self-registered clients from which those that hold nothing are removed early. Default:
-	// 100 000.
+	// MaxSelfRegistered is the number of self-registered clients from which those that hold nothing are removed early.
+	// Default: 100 000.
 	MaxSelfRegistered int
 }
 
