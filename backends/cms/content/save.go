@@ -354,7 +354,7 @@ func (s *schema) fits(c kernel.Conn, t *Template, parent *Page) error {
 			return err
 		}
 		if exists {
-			return kernel.Conflict("there is one page of the template %s, and it is there", t.Name)
+			return kernel.Conflict("the template %s allows one page, and it exists already", t.Name)
 		}
 	}
 	return s.below(c, t, parent)
