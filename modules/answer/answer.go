@@ -275,6 +275,7 @@ func (h *Handler) Presence() tollgate.Presence {
 	return tollgate.Presence{
 		Service: answer.SchemaName, Title: "Answers",
 		Summary: "Questions about investments, answered from a corpus with its sources.", Path: "/",
+		API: "/v1/openapi.json",
 	}
 }
 

@@ -12,8 +12,9 @@
 //   - GET /v1/answers/{id} answers 200 for a failed answer: its envelope tells the reason.
 //   - The member "previous" of a question is the id of an answer of the same account that it follows. A company
 //     or period that the question leaves out is taken from there.
-//   - Beyond the contract, GET /v1/answers/{id}/evidence returns the passages that an answer stands on, and GET
-//     /v1/companies and /v1/companies/{id} return what the corpus holds.
+//   - Beyond the contract, GET /v1/openapi.json describes the API, without a key, GET
+//     /v1/answers/{id}/evidence returns the passages that an answer stands on, and GET /v1/companies and
+//     /v1/companies/{id} return what the corpus holds.
 package api
 
 import (
@@ -179,17 +180,21 @@ func (a *API) Close() {
 func (a *API) Waiting() int { return len(a.house) }
 
 // ServeHTTP serves every path of the API and answers 404 for all others. It authenticates the caller before
-// it calls the function of the route.
+// it calls the function of the route. The OpenAPI document needs no key.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rest.NoSniff(w.Header())
 	w.Header().Set("Cache-Control", "no-store")
+	if r.URL.Path == documentPath {
+		document.ServeHTTP(w, r)
+		return
+	}
 	route, id, ok := routeOf(r.URL.Path)
 	if !ok {
 		a.refuse(w, http.StatusNotFound, "NotFound")
 		return
 	}
-	if r.Method != route.method && (r.Method != http.MethodHead || route.method != http.MethodGet) {
-		w.Header().Set("Allow", route.allow)
+	if r.Method != route.Method && (r.Method != http.MethodHead || route.Method != http.MethodGet) {
+		w.Header().Set("Allow", route.allow())
 		a.refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed")
 		return
 	}
@@ -213,45 +218,6 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	route.serve(a, w, r, caller, id)
-}
-
-// route is a row of the table of routes.
-type route struct {
-	method, allow string
-	service       string // the service that the key must have
-	serve         func(a *API, w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string)
-}
-
-// routeOf returns the route of a path and the id that the path contains, if any. ok is false for an unknown
-// path.
-func routeOf(path string) (_ route, id string, ok bool) {
-	if one, ok := routes[path]; ok && !strings.HasSuffix(path, "/") {
-		return one, "", true
-	}
-	for _, prefix := range []string{"/v1/answers/", "/v1/sources/", "/v1/companies/"} {
-		if rest, below := strings.CutPrefix(path, prefix); below && rest != "" {
-			if answer, of := strings.CutSuffix(rest, evidencePath); of && prefix == "/v1/answers/" {
-				return routes[prefix+evidencePath], answer, true
-			}
-			return routes[prefix], rest, true
-		}
-	}
-	return route{}, "", false
-}
-
-// evidencePath follows the id of an answer in a path.
-const evidencePath = "/evidence"
-
-// routes maps paths to their routes. A path that ends in "/" is followed by an id.
-var routes = map[string]route{
-	"/v1/answer":   {http.MethodPost, "POST", accounts.ServiceAnswer, (*API).ask},
-	"/v1/quota":    {http.MethodGet, "GET, HEAD", accounts.ServiceQuota, (*API).quota},
-	"/v1/answers/": {http.MethodGet, "GET, HEAD", accounts.ServiceAnswer, (*API).answer},
-	"/v1/sources/": {http.MethodGet, "GET, HEAD", accounts.ServiceAnswer, (*API).source},
-
-	"/v1/answers/" + evidencePath: {http.MethodGet, "GET, HEAD", accounts.ServiceAnswer, (*API).evidence},
-	"/v1/companies":               {http.MethodGet, "GET, HEAD", accounts.ServiceAnswer, (*API).companies},
-	"/v1/companies/":              {http.MethodGet, "GET, HEAD", accounts.ServiceAnswer, (*API).company},
 }
 
 // envelope is the body of every response.

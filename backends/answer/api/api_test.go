@@ -102,6 +102,7 @@ func (r *rig) doIn(ctx context.Context, method, path, body string, header ...str
 	}
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, request)
+	checkDocumented(r.t, request, w)
 	return w
 }
 
