@@ -181,6 +181,7 @@ func (s *site) do(method, path, body string, headers ...string) *httptest.Respon
 	}
 	w := httptest.NewRecorder()
 	s.server.ServeHTTP(w, r)
+	s.checkDocumented(r, w)
 	for _, cookie := range w.Result().Cookies() {
 		if cookie.Name == "cms_session" {
 			s.cookie = cookie.Value

@@ -3,19 +3,15 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
 	"github.com/tollgate-gateway/tollgate/backends/cms/files"
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
-	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 	"github.com/tollgate-gateway/tollgate/backends/cms/webhooks"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -24,7 +20,7 @@ import (
 const ContentClass = "Content"
 
 // Content is the built-in content API: it lets users see and change pages, templates and fields according to their
-// rights. Its routes need authorization, except those for files and previews. The ETag of a page is its version.
+// rights. Its routes need authorization, except those for files and previews, and the OpenAPI document. The ETag of a page is its version.
 // PATCH and DELETE honor If-Match (RFC 9110, 13.1.1); without it they change any version.
 type Content struct {
 	Pages    *content.Content
@@ -41,62 +37,8 @@ func (c Content) Methods() map[string]handler.Func {
 		"unpublish": c.unpublish, "move": c.move, "order": c.order, "trashed": c.trashed, "restore": c.restore,
 		"remove": c.remove, "link": c.link, "preview": c.preview, "webhooks": c.webhooks, "addWebhook": c.addWebhook,
 		"setWebhook": c.setWebhook, "dropWebhook": c.dropWebhook, "rotateWebhook": c.rotateWebhook,
-		"testWebhook": c.testWebhook, "deliveries": c.deliveries,
+		"testWebhook": c.testWebhook, "deliveries": c.deliveries, "openapi": c.openapi,
 	}
-}
-
-// ContentRoutes returns the routes for a value of the content setting: off, read or write.
-func ContentRoutes(serves string) []routes.Entry {
-	var list []routes.Entry
-	add := func(method, endpoint, name string) *routes.Options {
-		list = append(list, routes.Entry{
-			Method: method, Endpoint: "content/" + endpoint, Class: ContentClass, Func: name,
-			Options: routes.Defaults(),
-		})
-		return &list[len(list)-1].Options
-	}
-	const page = `pages/{id:\d{1,18}}`
-	if serves == settings.ContentOff {
-		return nil
-	}
-	add("GET", "pages", "list")
-	add("GET", page, "page")
-	add("GET", "path[/{path:.+}]", "path")
-	add("GET", "templates", "templates")
-	add("GET", "fields", "fields")
-	// Browsers request files and previews without a token: the rights of guests, or the link itself, grant access.
-	add("GET", `files/{id:\d{1,18}}`, "file").Auth = false
-	add("GET", strings.TrimPrefix(previews, "content/")+"{token}", "preview").Auth = false
-	if serves != settings.ContentWrite {
-		return list
-	}
-	add("POST", "pages", "create")
-	add("PATCH", page, "change")
-	add("DELETE", page, "trash")
-	upload := add("POST", page+"/files/{field}", "attach")
-	// the field and the pace of the body limit it
-	upload.Stream, upload.BodyLimit, upload.Timeout = true, math.MaxInt64, time.Hour
-	add("GET", page+"/revisions", "revisions")
-	add("POST", page+`/revisions/{revision:\d{1,18}}/restore`, "revert")
-	add("GET", page+"/draft", "draft")
-	add("DELETE", page+"/draft", "dropDraft")
-	add("POST", page+"/publish", "publish")
-	add("POST", page+"/unpublish", "unpublish")
-	add("POST", page+"/move", "move")
-	add("POST", page+"/order", "order")
-	add("POST", page+"/restore", "restore")
-	add("POST", page+"/preview", "link")
-	add("GET", "trash", "trashed")
-	add("DELETE", `trash/{id:\d{1,18}}`, "remove")
-	const hook = `webhooks/{id:\d{1,18}}`
-	add("GET", "webhooks", "webhooks")
-	add("POST", "webhooks", "addWebhook")
-	add("PATCH", hook, "setWebhook")
-	add("DELETE", hook, "dropWebhook")
-	add("POST", hook+"/secret", "rotateWebhook")
-	add("POST", hook+"/test", "testWebhook")
-	add("GET", hook+"/deliveries", "deliveries")
-	return list
 }
 
 func (c Content) list(ctx context.Context, call *handler.Call) (any, error) {
