@@ -20,8 +20,8 @@ import (
 const ContentClass = "Content"
 
 // Content is the built-in content API: it lets users see and change pages, templates and fields according to their
-// rights. Its routes need authorization, except those for files and previews, and the OpenAPI document. The ETag of a page is its version.
-// PATCH and DELETE honor If-Match (RFC 9110, 13.1.1); without it they change any version.
+// rights. Its routes need authorization, except those for files and previews, and the OpenAPI document. The ETag of a
+// page is its version. PATCH and DELETE honor If-Match (RFC 9110, 13.1.1); without it they change any version.
 type Content struct {
 	Pages    *content.Content
 	Files    *files.Files

@@ -284,7 +284,7 @@ func TestFamiliesOfThePast(t *testing.T) {
 {"page":{"path":"/book","template":"book","title":"Book","status":"published","sort":1,"fields":{},"created":"2026-01-02T03:04:05.000Z","modified":"2026-01-02T03:04:05.000Z"}}
 {"end":{}}
 `
-	if _, err := s.Import(t.Context(), strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "one page of the template home") {
+	if _, err := s.Import(t.Context(), strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "the template home allows one page") {
 		t.Errorf("%v, want there to be one home", err)
 	}
 	text = strings.Replace(text, `"template":"home"`, `"template":"shelf"`, 1)
