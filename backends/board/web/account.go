@@ -119,9 +119,17 @@ func (c *call) subscriptions() error {
 
 // notificationsPage lists the notifications of a member.
 type notificationsPage struct {
-	List   []api.NotificationInfo
-	Newest int64
-	Older  int64
+	List    []notificationView
+	Newest  int64
+	Older   int64
+	First   bool
+	Notices bool // the member is notified of reactions and answers
+}
+
+// notificationView is a notification with how many members reacted, if it is one of reactions.
+type notificationView struct {
+	api.NotificationInfo
+	Count int64
 }
 
 func (c *call) notifications() error {
@@ -133,12 +141,15 @@ func (c *call) notifications() error {
 	if err != nil {
 		return err
 	}
-	page := notificationsPage{Older: next}
+	page := notificationsPage{Older: next, First: after == 0}
 	for _, n := range list {
-		page.List = append(page.List, api.ViewNotification(n))
+		page.List = append(page.List, notificationView{api.ViewNotification(n), n.Count})
 	}
 	if after == 0 && len(page.List) > 0 {
 		page.Newest = page.List[0].ID
+	}
+	if page.Notices, err = c.Following.Notices(c.Context(), c.actor); err != nil {
+		return err
 	}
 	return c.Show("notifications", "Notifications", page)
 }
