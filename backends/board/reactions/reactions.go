@@ -49,9 +49,12 @@ func (s *Service) MayReact(a *rights.Actor, t *content.Thread, p *content.Post) 
 	return a.CheckSuspended(s.Moment())
 }
 
+// turnOf identifies those who react to the same post, who wait for each other.
+type turnOf struct{ post int64 }
+
 // React makes kind the actor's reaction to a post, instead of any other one. An empty kind takes the reaction back.
 func (s *Service) React(ctx context.Context, a *rights.Actor, post int64, kind string) error {
-	return s.Write(ctx, func(c store.Conn) error {
+	return s.Write(store.InTurn(ctx, turnOf{post}), func(c store.Conn) error {
 		t, p, err := content.PostByID(c, a, post, "")
 		if err != nil {
 			return err
@@ -64,8 +67,11 @@ func (s *Service) React(ctx context.Context, a *rights.Actor, post int64, kind s
 		}
 		var previous string
 		err = c.Row("SELECT kind FROM board_reactions WHERE post_id = ? AND user_id = ?", post, a.ID()).Scan(&previous)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) || kind == previous {
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
+		}
+		if kind == previous {
+			return nil
 		}
 		if previous != "" {
 			if err := s.count(c, post, previous, -1); err != nil {
