@@ -133,10 +133,12 @@ func Of(c store.Conn, a *rights.Actor, posts ...any) (map[int64][]Count, error) 
 	if len(posts) == 0 {
 		return all, nil
 	}
+	var offered []Count
+	for _, kind := range a.Rights.Settings.ReactionKinds() {
+		offered = append(offered, Count{Kind: kind})
+	}
 	for _, id := range posts {
-		for _, kind := range a.Rights.Settings.ReactionKinds() {
-			all[id.(int64)] = append(all[id.(int64)], Count{Kind: kind})
-		}
+		all[id.(int64)] = slices.Clone(offered)
 	}
 	return all, c.All(CountsOf(len(posts)), append([]any{a.ID()}, posts...), func(r store.Row) error {
 		var id int64
