@@ -62,8 +62,7 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	s.Search = search.New(k, common.words)
 	s.Reactions = reactions.New(k, s.Following)
 	s.Posts = posts.New(k, posts.Options{
-		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Reactions: s.Reactions,
-		Views: common.views,
+		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Views: common.views,
 	})
 	s.Moderation = moderation.New(k, moderation.Options{Rights: s.Rights, Search: s.Search, Posts: s.Posts})
 	s.Warnings = warnings.New(k, s.Rights)

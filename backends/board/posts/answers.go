@@ -32,23 +32,20 @@ func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, is
 		if err := a.CheckSuspended(s.Moment()); err != nil || is == (t.Answer == p.ID) {
 			return err
 		}
+		marked, detail := p.ID, "marked"
+		if !is {
+			marked, detail = 0, "taken back"
+		}
 		if !a.Owns(t.Author) {
-			detail := "marked"
-			if !is {
-				detail = "taken back"
-			}
 			if err := s.rights.Logged(c, a, "thread.answer", rights.ContentApprove, t.Forum, t.ID, p.ID, detail); err != nil {
 				return err
 			}
 		}
-		if !is {
-			if err := answer(c, t, 0); err != nil {
-				return err
-			}
-			return following.Untell(c, following.KindAnswer, p)
-		}
-		if err := answer(c, t, p.ID); err != nil {
+		if err := answer(c, t, marked); err != nil {
 			return err
+		}
+		if !is {
+			return following.Untell(c, following.KindAnswer, p)
 		}
 		return s.following.Tell(c, a, following.KindAnswer, t, p)
 	})
@@ -71,8 +68,6 @@ func mayAnswer(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.
 		return kernel.Forbidden("postId", "not_a_reply", "only a visible reply can be the answer")
 	case a.User == nil, !a.Owns(t.Author) && !a.Has(t.Forum, rights.ContentApprove):
 		return kernel.Forbidden("postId", "no_permission", "only the author of the thread and moderators choose its answer")
-	case (t.Locked || !f.Open) && !a.Has(t.Forum, rights.LockBypass):
-		return kernel.Forbidden("threadId", "thread_locked", "this thread is locked or its forum closed")
 	}
 	return nil
 }
@@ -95,8 +90,8 @@ func answerOf(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread
 
 // addReactions adds to the posts of a page their reactions, whether the actor has bookmarked them, and whether it ignores
 // their authors.
-func (s *Service) addReactions(
-	c store.Conn, a *rights.Actor, t *content.Thread, list []*content.Post, views []PostView,
+func addReactions(
+	c store.Conn, a *rights.Actor, t *content.Thread, list []*content.Post, views []PostView, now kernel.Moment,
 ) error {
 	if len(list) == 0 {
 		return nil
@@ -115,7 +110,7 @@ func (s *Service) addReactions(
 	}
 	ignored, err := following.Ignores(c, a, authors...)
 	for i, p := range list {
-		views[i].Reactions, views[i].React = counts[p.ID], s.reactions.MayReact(a, t, p) == nil
+		views[i].Reactions, views[i].React = counts[p.ID], reactions.May(a, t, p, now) == nil
 		views[i].Ignored, views[i].Bookmarked = ignored[p.Author] != 0, marked[p.ID] != 0
 	}
 	return err

@@ -6,7 +6,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 )
@@ -18,7 +17,6 @@ type Service struct {
 	attachments *attachments.Service
 	following   *following.Service
 	search      *search.Service
-	reactions   *reactions.Service
 	views       *Views
 }
 
@@ -28,7 +26,6 @@ type Options struct {
 	Attachments *attachments.Service
 	Following   *following.Service
 	Search      *search.Service
-	Reactions   *reactions.Service
 	// Views is shared by all boards on one database.
 	Views *Views
 }
@@ -37,7 +34,6 @@ type Options struct {
 func New(board *kernel.Server, o Options) *Service {
 	return &Service{
 		Server: board, rights: o.Rights, attachments: o.Attachments, following: o.Following, search: o.Search,
-		reactions: o.Reactions,
-		views:     o.Views,
+		views: o.Views,
 	}
 }

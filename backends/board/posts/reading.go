@@ -36,9 +36,8 @@ type PostView struct {
 	content.PostInfo
 	New                                             bool
 	Edit, Delete, Restore, Approve, Report, History bool
-	Attach, Warn, React                             bool
+	Attach, Warn, React, IsAnswer, Bookmarked       bool
 	Answers                                         bool // the actor may mark it as the answer, or take that back
-	IsAnswer, Bookmarked                            bool
 	Ignored                                         bool // the actor ignores its author
 	Reactions                                       []reactions.Count
 	Attachments                                     []attachments.Attachment
@@ -88,7 +87,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 			view.New = a.User != nil && p.ID > page.LastRead && p.Created > marks.Since(t.Forum, now)
 			page.Posts = append(page.Posts, view)
 		}
-		if err := s.addReactions(c, a, t, list, page.Posts); err != nil {
+		if err := addReactions(c, a, t, list, page.Posts, now); err != nil {
 			return err
 		}
 		if page.Answer, err = answerOf(c, a, f, t); err != nil {

@@ -31,9 +31,9 @@ func EveryListing() map[string]content.Listing {
 	return map[string]content.Listing{"who reacted": reactors(), "bookmarks": bookmarks()}
 }
 
-// MayReact returns an error if the actor may not react to a post that it sees: to its own posts, and to those that do
+// May returns an error if the actor may not react to a post that it sees: to its own posts, and to those that do
 // not yet or no longer appear.
-func (s *Service) MayReact(a *rights.Actor, t *content.Thread, p *content.Post) error {
+func May(a *rights.Actor, t *content.Thread, p *content.Post, now kernel.Moment) error {
 	switch {
 	case a.User == nil:
 		return kernel.NotFound()
@@ -43,10 +43,7 @@ func (s *Service) MayReact(a *rights.Actor, t *content.Thread, p *content.Post) 
 		return kernel.Forbidden("postId", "not_visible", "this post is "+rights.VisibilityNames[max(t.Visibility,
 			p.Visibility)])
 	}
-	if err := a.CheckBlocked(s.Moment()); err != nil {
-		return err
-	}
-	return a.CheckSuspended(s.Moment())
+	return a.CheckSuspended(now)
 }
 
 // turnOf identifies those who react to the same post, who wait for each other.
@@ -59,7 +56,7 @@ func (s *Service) React(ctx context.Context, a *rights.Actor, post int64, kind s
 		if err != nil {
 			return err
 		}
-		if err := s.MayReact(a, t, p); err != nil {
+		if err := May(a, t, p, s.Moment()); err != nil {
 			return err
 		}
 		if kind != "" && !slices.Contains(a.Rights.Settings.ReactionKinds(), kind) {
@@ -127,12 +124,9 @@ func CountsOf(posts int) string {
 }
 
 // Of returns the reactions to each of some posts, in the order of the settings and then those that are no longer
-// offered. Those that are offered and nobody has given have the number 0.
+// offered. Those that are offered and nobody has given have the number 0. posts must not be empty.
 func Of(c store.Conn, a *rights.Actor, posts ...any) (map[int64][]Count, error) {
 	all := make(map[int64][]Count, len(posts))
-	if len(posts) == 0 {
-		return all, nil
-	}
 	var offered []Count
 	for _, kind := range a.Rights.Settings.ReactionKinds() {
 		offered = append(offered, Count{Kind: kind})

@@ -119,17 +119,11 @@ func (c *call) subscriptions() error {
 
 // notificationsPage lists the notifications of a member.
 type notificationsPage struct {
-	List    []notificationView
+	List    []following.Notification
 	Newest  int64
 	Older   int64
 	First   bool
 	Notices bool // the member is notified of reactions and answers
-}
-
-// notificationView is a notification with how many members reacted, if it is one of reactions.
-type notificationView struct {
-	api.NotificationInfo
-	Count int64
 }
 
 func (c *call) notifications() error {
@@ -141,10 +135,7 @@ func (c *call) notifications() error {
 	if err != nil {
 		return err
 	}
-	page := notificationsPage{Older: next, First: after == 0}
-	for _, n := range list {
-		page.List = append(page.List, notificationView{api.ViewNotification(n), n.Count})
-	}
+	page := notificationsPage{List: list, Older: next, First: after == 0}
 	if after == 0 && len(page.List) > 0 {
 		page.Newest = page.List[0].ID
 	}

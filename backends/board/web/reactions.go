@@ -1,9 +1,6 @@
 package web
 
-import (
-	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
-)
+import "github.com/tollgate-gateway/tollgate/backends/board/reactions"
 
 // reactionRoutes lists the pages and forms of reactions, answers and bookmarks.
 var reactionRoutes = []page{
@@ -15,11 +12,6 @@ var reactionRoutes = []page{
 	{Method: get, Path: "/account/bookmarks", Serve: (*call).bookmarks},
 	{Method: post, Path: "/account/notices", Serve: (*call).setNotices},
 }
-
-const (
-	reactorsPerPage  = 50
-	bookmarksPerPage = 25
-)
 
 func (c *call) react() error {
 	id := c.ID("postId")
@@ -43,7 +35,7 @@ func (c *call) reactors() error {
 		return err
 	}
 	page := reactorsPage{postPage: postPage{Post: view, Thread: thread}}
-	page.List, page.Next, err = c.Reactions.Who(c.Context(), c.actor, view.ID, after, reactorsPerPage)
+	page.List, page.Next, err = c.Reactions.Who(c.Context(), c.actor, view.ID, after, postsPerPage)
 	if err != nil {
 		return err
 	}
@@ -52,24 +44,19 @@ func (c *call) reactors() error {
 
 // setAnswer marks a reply as the answer of its thread, or takes that back.
 func (c *call) setAnswer() error {
-	id, notice := c.ID("postId"), "This post is the answer now."
-	is := c.Form.Text("answer") == "yes"
-	if !is {
-		notice = "This post is not the answer any more."
-	}
+	id, is := c.ID("postId"), c.Form.Text("answer") == "yes"
+	notice := map[bool]string{true: "This post is the answer now.", false: "This post is not the answer any more."}[is]
 	return c.Then(c.Posts.SetAnswer(c.Context(), c.actor, id, is), "/posts/"+itoa(id), notice)
 }
 
 // bookmarkPage asks for the note at a bookmark.
 type bookmarkPage struct {
 	postPage
-	Note    string
-	Is      bool // there is a bookmark already
-	MaxNote int
+	Note string
+	Is   bool // there is a bookmark already
 }
 
 func (c *call) bookmarkForm() (page bookmarkPage, err error) {
-	page.MaxNote = reactions.MaxNote
 	if page.Post, page.Thread, err = c.Posts.PostByID(c.Context(), c.actor, c.ID("postId")); err != nil {
 		return page, err
 	}
@@ -90,23 +77,20 @@ func (c *call) bookmark() error {
 	if c.Form.Flag("list") {
 		to = "/account/bookmarks"
 	}
-	switch c.Form.Text("do") {
-	case "remove":
+	if c.Form.Text("do") == "remove" {
 		return c.Then(c.Reactions.Unbookmark(c.Context(), c.actor, id), to, "The bookmark is removed.")
-	case "save":
-		note := c.Form.Text("note")
-		refusal := c.Reactions.Bookmark(c.Context(), c.actor, id, note)
-		if refusal == nil {
-			return c.Redirect(to, "The bookmark is saved.")
-		}
-		form, err := c.bookmarkForm()
-		if err != nil {
-			return err
-		}
-		form.Note = note
-		return c.ShowForm(refusal, "bookmark", "Bookmark", form)
 	}
-	return kernel.Invalid("do", "unknown", "do must be save or remove")
+	note := c.Form.Text("note")
+	refusal := c.Reactions.Bookmark(c.Context(), c.actor, id, note)
+	if refusal == nil {
+		return c.Redirect(to, "The bookmark is saved.")
+	}
+	form, err := c.bookmarkForm()
+	if err != nil {
+		return err
+	}
+	form.Note = note
+	return c.ShowForm(refusal, "bookmark", "Bookmark", form)
 }
 
 // bookmarksPage lists the bookmarks of a member.
@@ -122,7 +106,7 @@ func (c *call) bookmarks() error {
 		return err
 	}
 	var page bookmarksPage
-	page.List, page.Older, err = c.Reactions.Bookmarks(c.Context(), c.actor, before, bookmarksPerPage)
+	page.List, page.Older, err = c.Reactions.Bookmarks(c.Context(), c.actor, before, postsPerPage)
 	if err != nil {
 		return err
 	}
