@@ -193,7 +193,7 @@ func TestReactions(t *testing.T) {
 	})
 }
 
-// TestReactionsAtOnce has many members react to a post at the same time, each several times.
+// TestReactionsAtOnce lets many members react to a post at the same time, each several times.
 func TestReactionsAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// A member who ignores another one, by a row of board_blocks, gets no private messages and no notifications of what that
-// one does, except warnings, and sees its posts collapsed.
+// A member who ignores another one, by a row of board_blocks, gets no private messages and no notifications of what
+// that one does, except warnings, and sees its posts collapsed.
 
 // MaxIgnored is how many others a member can ignore.
 const MaxIgnored = 1000

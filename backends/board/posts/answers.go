@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// A thread has at most one answer, which is one of its replies. It loses the answer when that reply is deleted or leaves
-// the thread.
+// A thread has at most one answer, which is one of its replies. It loses the answer when that reply is deleted or
+// leaves the thread.
 
 // SetAnswer marks a reply as the answer of its thread, instead of any other one, or takes that back. What a moderator
 // does in the thread of somebody else goes into the log. The author of the reply is notified.
@@ -88,8 +88,8 @@ func answerOf(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread
 	return &view, nil
 }
 
-// addReactions adds to the posts of a page their reactions, whether the actor has bookmarked them, and whether it ignores
-// their authors.
+// addReactions adds to the posts of a page their reactions, whether the actor has bookmarked them, and whether it
+// ignores their authors.
 func addReactions(
 	c store.Conn, a *rights.Actor, t *content.Thread, list []*content.Post, views []PostView, now kernel.Moment,
 ) error {

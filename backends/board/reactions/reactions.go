@@ -117,7 +117,8 @@ type Count struct {
 	Own  bool // the actor is one of them
 }
 
-// CountsOf is the query for the reactions to posts: a row for each post and reaction. Its arguments are user and posts.
+// CountsOf returns the query for the reactions to posts, with a row for each post and reaction. Its arguments are user
+// and posts.
 func CountsOf(posts int) string {
 	return "SELECT n.post_id, n.kind, n.n, EXISTS (SELECT 1 FROM board_reactions r WHERE r.post_id = n.post_id" +
 		" AND r.user_id = ? AND r.kind = n.kind) FROM board_reaction_counts n WHERE n.post_id IN (" + kernel.Marks(posts) + ")"
