@@ -408,9 +408,15 @@ func TestIgnoring(t *testing.T) {
 		if list, _ := s.notices("alice"); len(list) != 1 || list[0].Actor != "mod" || s.number("SELECT count(*) FROM board_mails") != 1 {
 			t.Errorf("alice is told of %+v", list)
 		}
+		s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"ignored in between"}`).want(201)
+		s.do("mod", "POST", path("/threads/%d/posts", thread), `{"message":"the last reply"}`).want(201)
+		s.clock.advance(following.InstantDelay)
+		if m := s.mails()["alice instant"]; m == nil || len(m.Threads) != 1 || m.Threads[0].Count != 2 || m.Threads[0].Posts[1].Author != "mod" {
+			t.Errorf("alice is mailed %+v", m)
+		}
 		must(t, all.Unignore(ctx, alice, s.user("bob")))
 		s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"heard again"}`).want(201)
-		if list, _ := s.notices("alice"); len(list) != 2 || list[0].Actor != "bob" || s.view("alice", ids[1]).Ignored {
+		if list, _ := s.notices("alice"); len(list) != 3 || list[0].Actor != "bob" || s.view("alice", ids[1]).Ignored {
 			t.Errorf("alice is told of %+v", list)
 		}
 	})
