@@ -1,8 +1,8 @@
 // Package board implements a discussion board: forums, threads and posts with permissions, moderation and posting
 // rules, served as a JSON API and as web pages. This package connects the packages below it, each of which may use
 // those that come before it in this list: kernel (used by all), rights, attachments, content (the rows of forums,
-// threads and posts), following, search, posts, conversations, accounts, mails, admin, seed (fixtures), api, web and
-// jobs. wire.go constructs them and passes each one what it needs from the others.
+// threads and posts), following, reactions, search, posts, conversations, accounts, mails, admin, seed (fixtures), api,
+// web and jobs. wire.go constructs them and passes each one what it needs from the others.
 package board
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
@@ -40,6 +41,7 @@ type Server struct {
 	Attachments   *attachments.Service
 	Following     *following.Service
 	Search        *search.Service
+	Reactions     *reactions.Service
 	Posts         *posts.Service
 	Conversations *conversations.Service
 	Accounts      *accounts.Service

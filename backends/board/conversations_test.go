@@ -139,19 +139,19 @@ func TestConversationsRefuse(t *testing.T) {
 
 		// Blocked: the answer is that for somebody who does not exist.
 		alice, bob := s.user("alice"), s.user("bob")
-		must(t, all.Block(ctx, s.actor("alice"), bob))
-		must(t, all.Block(ctx, s.actor("alice"), bob))
+		must(t, s.service.Following.Ignore(ctx, s.actor("alice"), bob))
+		must(t, s.service.Following.Ignore(ctx, s.actor("alice"), bob))
 		refused(t, "by somebody blocked", start("bob", "alice", "hello you"), 422, "not_accepted")
 		refused(t, "to somebody blocked", start("alice", "bob", "hello you"), 422, "blocked")
 		refused(t, "a reply of somebody blocked", all.Reply(ctx, s.actor("bob"), id, "hello you", posts.Once{}), 403, "not_accepted")
 		refused(t, "a reply to somebody blocked", all.Reply(ctx, s.actor("alice"), id, "hello you", posts.Once{}), 403, "not_accepted")
-		if list, err := all.Blocked(ctx, s.actor("alice")); err != nil || len(list) != 1 || list[0].Name != "bob" {
+		if list, err := s.service.Following.Ignored(ctx, s.actor("alice")); err != nil || len(list) != 1 || list[0].Name != "bob" {
 			t.Errorf("blocked: %v, %v", list, err)
 		}
-		must(t, all.Unblock(ctx, s.actor("alice"), bob))
+		must(t, s.service.Following.Unignore(ctx, s.actor("alice"), bob))
 		must(t, all.Reply(ctx, s.actor("bob"), id, "hello again", posts.Once{}))
-		refused(t, "blocking oneself", all.Block(ctx, s.actor("alice"), alice), 422, "self")
-		refused(t, "blocking nobody", all.Block(ctx, s.actor("alice"), 1<<40), 404, "")
+		refused(t, "blocking oneself", s.service.Following.Ignore(ctx, s.actor("alice"), alice), 422, "self")
+		refused(t, "blocking nobody", s.service.Following.Ignore(ctx, s.actor("alice"), 1<<40), 404, "")
 
 		// The word filter.
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold')")
@@ -191,7 +191,7 @@ func TestConversationsOfDeleted(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, all := t.Context(), s.service.Conversations
 		id := s.talk("With bob", "bob")
-		must(t, all.Block(ctx, s.actor("alice"), s.user("mod")))
+		must(t, s.service.Following.Ignore(ctx, s.actor("alice"), s.user("mod")))
 		must(t, s.service.Admin.DeleteMember(ctx, s.actor("admin"), s.user("alice")))
 		page, err := all.Open(ctx, s.actor("bob"), id, 0, 10)
 		must(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
@@ -28,6 +29,9 @@ func TestPlans(t *testing.T) {
 		for name, l := range conversations.EveryListing() {
 			statements["conversations: "+name] = l.SQL(d)
 		}
+		for name, l := range reactions.EveryListing() {
+			statements[name] = l.SQL(d)
+		}
 		if d == store.SQLite { // on PostgreSQL see TestSearchReadsWhatItFinds
 			statements["posts with words"] = search.WordsOfIndex().SQL(d)
 		}
@@ -39,6 +43,9 @@ func TestPlans(t *testing.T) {
 			"threads subscribed":       "SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN (?, ?, ?)",
 			"followers":                "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?",
 			"the last post of threads": "SELECT p.id FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1",
+			"reactions to posts":       reactions.CountsOf(3),
+			"posts bookmarked":         "SELECT post_id, id FROM board_bookmarks WHERE user_id = ? AND post_id IN (?, ?, ?)",
+			"members ignored":          "SELECT blocked_id, 1 FROM board_blocks WHERE user_id = ? AND blocked_id IN (?, ?, ?)",
 			"the last of a forum":      "SELECT " + content.LastOfForum(d, "id") + " FROM board_forums f WHERE f.id = ?",
 			"the counts of a forum":    "SELECT " + content.ForumThreads + ", " + content.ForumPosts + " FROM board_forums f WHERE f.id = ?",
 			"the author's last posts":  "SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20",

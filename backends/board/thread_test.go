@@ -23,15 +23,15 @@ func TestThreadColumns(t *testing.T) {
 			{Forum: 2, Title: "plain", Slug: "plain", AuthorName: "alice", LastPoster: "bob", Next: 1},
 			{
 				Forum: 2, Title: "1 2 3 ", Slug: "", AuthorName: " ä é ", Visibility: 2, Sticky: true, Locked: true, Replies: 1 << 40, Views: 3, First: 4, Last: 5,
-				LastPoster: "名 \x1f\n", Created: 1_700_000_000_000_000, LastAt: -1, Next: math.MaxInt64,
+				LastPoster: "名 \x1f\n", Created: 1_700_000_000_000_000, LastAt: -1, Next: math.MaxInt64, Answer: 5,
 			},
 			{Forum: 1, Title: "", Slug: "", AuthorName: "", LastPoster: "", Next: 7},
 		} {
 			err := s.kernel.Write(t.Context(), func(c store.Conn) error {
 				return c.Row("INSERT INTO board_threads (forum_id, title, slug, author_name, visibility, is_sticky, is_locked, reply_count, view_count, first_post_id, last_post_id,"+
-					" last_poster_name, created_at, last_post_at, next_number) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+					" last_poster_name, created_at, last_post_at, next_number, answer_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 					want.Forum, want.Title, want.Slug, want.AuthorName, want.Visibility, kernel.Bool(want.Sticky), kernel.Bool(want.Locked), want.Replies, want.Views, want.First, want.Last,
-					want.LastPoster, want.Created, want.LastAt, want.Next).Scan(&want.ID)
+					want.LastPoster, want.Created, want.LastAt, want.Next, want.Answer).Scan(&want.ID)
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -52,7 +52,7 @@ func TestThreadColumns(t *testing.T) {
 
 func TestThreadTextThatIsNone(t *testing.T) {
 	t.Parallel()
-	numbers := strings.Repeat("0 ", 14)
+	numbers := strings.Repeat("0 ", 15)
 	for _, value := range []any{
 		nil, int64(1), "", "1 2 3", numbers + "1 1 1 a b", numbers + "1 1 1 a b ", numbers + "-1 1 1 a b c d", numbers + "1 1 x a b c d", numbers + "1 1  a b c d",
 		numbers + "1 1 - a b c d", numbers + "1 1 1x a b c d", numbers + "1 1 9223372036854775807 a b c d", numbers + "9223372036854775807 1 1 a b c d",

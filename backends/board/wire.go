@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
@@ -59,6 +60,7 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	s.Attachments = attachments.New(k, common.strips)
 	s.Following = following.New(k, s.Rights)
 	s.Search = search.New(k, common.words)
+	s.Reactions = reactions.New(k, s.Following)
 	s.Posts = posts.New(k, posts.Options{
 		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Views: common.views,
 	})
@@ -77,7 +79,7 @@ func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 	return web.New(s.kernel, web.Rooms{
 		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts,
 		Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Moderation: s.Moderation,
-		Warnings: s.Warnings, Conversations: s.Conversations, Ready: s.Ready,
+		Reactions: s.Reactions, Warnings: s.Warnings, Conversations: s.Conversations, Ready: s.Ready,
 	}, options, logger)
 }
 

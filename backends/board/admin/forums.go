@@ -39,6 +39,7 @@ type ForumSpec struct {
 	FloodSeconds    *int64 // nil means the setting of the board; 0: no limit
 	MinWords        int64  // 0 means one
 	MaxWords        int64  // 0 means the setting of the board
+	Answers         bool
 }
 
 // Tag returns the entity tag of the properties.
@@ -112,7 +113,7 @@ func rowOf(f *content.Forum) ForumRow {
 			Parent: f.Parent, Type: f.Kind, Title: f.Title, Description: f.Description, LinkURL: f.Link.String, Open: f.Open,
 			AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads,
 			ModeratePosts:  f.ModeratePosts,
-			RequiresPrefix: f.RequiresPrefix,
+			RequiresPrefix: f.RequiresPrefix, Answers: f.Answers,
 		},
 	}
 	if f.FloodSeconds.Valid {
@@ -246,7 +247,7 @@ func (f *ForumSpec) forum() content.Forum {
 		Link: sql.NullString{String: f.LinkURL, Valid: f.LinkURL != ""},
 		Open: f.Open, AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads,
 		ModeratePosts:  f.ModeratePosts,
-		RequiresPrefix: f.RequiresPrefix, MinWords: f.MinWords, MaxWords: f.MaxWords,
+		RequiresPrefix: f.RequiresPrefix, MinWords: f.MinWords, MaxWords: f.MaxWords, Answers: f.Answers,
 	}
 	if f.FloodSeconds != nil {
 		made.FloodSeconds = sql.NullInt64{Int64: *f.FloodSeconds, Valid: true}
@@ -289,12 +290,12 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 		f := spec.forum()
 		_, err = c.Exec("UPDATE board_forums"+
 			" SET type = ?, title = ?, description = ?, link_url = ?, is_open = ?, allow_threads = ?, allow_replies = ?,"+
-			" moderate_threads = ?, moderate_posts = ?, requires_prefix = ?, flood_seconds = ?, min_words = ?, max_words = ?"+
-			" WHERE id = ?",
+			" moderate_threads = ?, moderate_posts = ?, requires_prefix = ?, flood_seconds = ?, min_words = ?, max_words = ?,"+
+			" answers = ? WHERE id = ?",
 			f.Kind, f.Title, f.Description, f.Link, kernel.Bool(f.Open), kernel.Bool(f.AllowThreads),
 			kernel.Bool(f.AllowReplies),
 			kernel.Bool(f.ModerateThreads), kernel.Bool(f.ModeratePosts), kernel.Bool(f.RequiresPrefix), f.FloodSeconds,
-			kernel.Null(f.MinWords), kernel.Null(f.MaxWords), id)
+			kernel.Null(f.MinWords), kernel.Null(f.MaxWords), kernel.Bool(f.Answers), id)
 		if err != nil {
 			return err
 		}
@@ -336,6 +337,7 @@ func (f *ForumSpec) Differences(to *ForumSpec) []posts.Difference {
 		{What: "holds threads", From: yes(f.ModerateThreads), To: yes(to.ModerateThreads)},
 		{What: "holds posts", From: yes(f.ModeratePosts), To: yes(to.ModeratePosts)},
 		{What: "needs a prefix", From: yes(f.RequiresPrefix), To: yes(to.RequiresPrefix)},
+		{What: "has answers", From: yes(f.Answers), To: yes(to.Answers)},
 		{What: "flood seconds", From: flood(f.FloodSeconds), To: flood(to.FloodSeconds)},
 		{What: "least words", From: kernel.Itoa(f.MinWords), To: kernel.Itoa(to.MinWords)},
 		{What: "most words", From: kernel.Itoa(f.MaxWords), To: kernel.Itoa(to.MaxWords)},

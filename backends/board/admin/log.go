@@ -40,7 +40,7 @@ type LogQuery struct {
 var LogActions = []string{
 	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.move", "post.reject", "post.restore",
 	"reply.post", "report.close", "report.create",
-	"thread.edit", "thread.lock", "thread.merge", "thread.move", "thread.post", "thread.split", "thread.stick",
+	"thread.answer", "thread.edit", "thread.lock", "thread.merge", "thread.move", "thread.post", "thread.split", "thread.stick",
 	"filter.add", "filter.delete", "forum.create", "forum.delete", "forum.edit", "forum.look", "forum.rights",
 	"forum.shift",
 	"group.create", "group.delete", "group.edit",

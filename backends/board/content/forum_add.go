@@ -21,12 +21,12 @@ func AddForum(c store.Conn, f Forum) (id int64, err error) {
 	}
 	err = c.Row("INSERT INTO board_forums (parent_id, path, depth, position, type, title, slug, description, link_url,"+
 		" is_open, allow_threads, allow_replies,"+
-		" moderate_threads, moderate_posts, requires_prefix, flood_seconds, min_words, max_words)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+		" moderate_threads, moderate_posts, requires_prefix, flood_seconds, min_words, max_words, answers)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 		kernel.Null(f.Parent), path, depth, f.Position, f.Kind, f.Title, f.Slug, f.Description, f.Link, kernel.Bool(f.Open),
 		kernel.Bool(f.AllowThreads), kernel.Bool(f.AllowReplies),
 		kernel.Bool(f.ModerateThreads), kernel.Bool(f.ModeratePosts), kernel.Bool(f.RequiresPrefix), f.FloodSeconds,
-		kernel.Null(f.MinWords), kernel.Null(f.MaxWords)).Scan(&id)
+		kernel.Null(f.MinWords), kernel.Null(f.MaxWords), kernel.Bool(f.Answers)).Scan(&id)
 	if err != nil {
 		return 0, err
 	}

@@ -28,13 +28,14 @@ type Thread struct {
 	Created        kernel.Moment
 	LastAt         kernel.Moment
 	Next           int64
+	Answer         int64 // the reply that answers the thread; 0 if none does
 }
 
 // ThreadColumns selects a thread as a single text: its numbers, the lengths of all its texts but the last, and its
 // texts. Passing a column through the SQLite driver costs more than formatting and parsing a number.
 const ThreadColumns = "concat_ws(' ', t.id, t.forum_id, COALESCE(t.author_id, 0), COALESCE(t.prefix_id, 0)," +
 	" t.visibility, t.is_sticky, t.is_locked," +
-	" t.reply_count, t.view_count, t.first_post_id, t.last_post_id, t.created_at, t.last_post_at, t.next_number," +
+	" t.reply_count, t.view_count, t.first_post_id, t.last_post_id, t.created_at, t.last_post_at, t.next_number, t.answer_id," +
 	" octet_length(t.title), octet_length(t.slug), octet_length(t.author_name), t.title, t.slug, t.author_name," +
 	" t.last_poster_name)"
 
@@ -53,7 +54,7 @@ func (t *Thread) Scan(value any) error {
 	var sticky, locked, title, slug, author int64
 	for _, into := range [...]*int64{
 		&t.ID, &t.Forum, &t.Author, &t.Prefix, &t.Visibility, &sticky, &locked,
-		&t.Replies, &t.Views, &t.First, &t.Last, (*int64)(&t.Created), (*int64)(&t.LastAt), &t.Next,
+		&t.Replies, &t.Views, &t.First, &t.Last, (*int64)(&t.Created), (*int64)(&t.LastAt), &t.Next, &t.Answer,
 		&title, &slug, &author,
 	} {
 		if *into, rest, ok = cutNumber(rest); !ok {
@@ -108,6 +109,7 @@ type Forum struct {
 	FloodSeconds    sql.NullInt64
 	MinWords        int64
 	MaxWords        int64
+	Answers         bool // whether replies can be marked as the answer
 
 	// These fields are set for forums that are read with CountedForums.
 	Threads, Posts int64
@@ -118,14 +120,14 @@ type Forum struct {
 const ForumColumns = "f.id, COALESCE(f.parent_id, 0), f.depth, f.position, f.type, f.title, f.slug, f.description," +
 	" f.link_url, f.is_open, f.allow_threads, f.allow_replies," +
 	" f.moderate_threads, f.moderate_posts, f.requires_prefix, f.flood_seconds, COALESCE(f.min_words, 1)," +
-	" COALESCE(f.max_words, 10000)"
+	" COALESCE(f.max_words, 10000), f.answers"
 
 // ScanForum reads a row of ForumColumns.
 func ScanForum(r store.Row) (*Forum, error) {
 	f := new(Forum)
 	return f, r.Scan(&f.ID, &f.Parent, &f.Depth, &f.Position, &f.Kind, &f.Title, &f.Slug, &f.Description, &f.Link, &f.Open,
 		&f.AllowThreads, &f.AllowReplies,
-		&f.ModerateThreads, &f.ModeratePosts, &f.RequiresPrefix, &f.FloodSeconds, &f.MinWords, &f.MaxWords)
+		&f.ModerateThreads, &f.ModeratePosts, &f.RequiresPrefix, &f.FloodSeconds, &f.MinWords, &f.MaxWords, &f.Answers)
 }
 
 // Post is a row of board_posts.

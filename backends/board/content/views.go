@@ -32,6 +32,7 @@ type ForumInfo struct {
 	PostCount      int64          `json:"postCount"`
 	LastPostAt     *kernel.Moment `json:"lastPostAt"`
 	Can            ForumCan       `json:"can"`
+	Answers        bool           `json:"-"` // for pages only
 }
 
 // ForumCan is what the actor may do in a forum.
@@ -61,6 +62,7 @@ type ThreadInfo struct {
 	LastPosterUsername string        `json:"lastPosterUsername"`
 	IsSubscribed       *bool         `json:"isSubscribed"`
 	Unread             *bool         `json:"unread"`
+	Solved             bool          `json:"-"` // for pages only
 }
 
 // PostInfo is a post.
@@ -89,6 +91,9 @@ func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now 
 		Visibility: rights.VisibilityNames[t.Visibility],
 		CreatedAt:  t.Created, FirstPostID: t.First, LastPostID: t.Last, LastPostAt: t.LastAt,
 		LastPosterUsername: t.LastPoster,
+	}
+	if f := access.Forums[t.Forum]; f != nil {
+		view.Solved = t.Answer != 0 && f.Answers
 	}
 	if p, ok := access.Prefixes[t.Prefix]; ok {
 		view.Prefix = &PrefixInfo{p.ID, p.Label}

@@ -1,5 +1,5 @@
 // Package conversations implements the private conversations of members: a member starts one with others, who alone
-// read it and reply until they leave, and members block others who shall not write to them. Nobody else reads a
+// read it and reply until they leave, and those whom a member ignores cannot write to it. Nobody else reads a
 // conversation, whatever their rights; to them it does not exist. Of a message that a participant reports, the
 // moderators of the board see copies of that message and of a few before it.
 package conversations
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -15,9 +16,8 @@ import (
 
 // These are the limits of conversations.
 const (
-	MaxRecipients = 10   // of a new conversation
-	MaxBlocked    = 1000 // by one member
-	newPerDay     = 3    // conversations that a new member may start in a day
+	MaxRecipients = 10 // of a new conversation
+	newPerDay     = 3  // conversations that a new member may start in a day
 )
 
 // DeletedName stands for the name of a member that was deleted.
@@ -35,17 +35,12 @@ func New(board *kernel.Server, actors *rights.Service) *Service {
 }
 
 // Person is a member as others see it.
-type Person struct {
-	ID   int64 // 0 for a member that was deleted
-	Name string
-}
-
-func scanPerson(r store.Row) (p Person, err error) { return p, r.Scan(&p.ID, &p.Name) }
+type Person = following.Person
 
 // EveryListing returns all list queries by name, for the test of their query plans.
 func EveryListing() map[string]content.Listing {
 	return map[string]content.Listing{
-		"conversations": listing(), "messages": messages(), "blocked": blocked(),
+		"conversations": listing(), "messages": messages(),
 		"reports": openReports(), "reported messages": reportedMessages(),
 	}
 }

@@ -25,7 +25,7 @@ type NewConversation struct {
 
 // Start starts a conversation and returns its id. A request that is repeated with the same key gets the result of the
 // first one. The error is the same for a recipient who does not exist, cannot use the board, accepts no messages,
-// or has blocked the actor.
+// or ignores the actor.
 func (s *Service) Start(
 	ctx context.Context, a *rights.Actor, request NewConversation, once posts.Once,
 ) (id int64, err error) {
@@ -69,7 +69,7 @@ func (s *Service) Start(
 
 // Reply adds a message to a conversation in which the actor takes part. A request that is repeated with the same key
 // has no further effect. The error is Forbidden if nobody else takes part any more, or if another one who does and the
-// actor have blocked each other.
+// actor ignore each other.
 func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message string, once posts.Once) error {
 	message, messageErr := a.Rights.Settings.CheckMessage(message)
 	if messageErr == nil {
@@ -226,7 +226,7 @@ func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids
 		case id == a.ID():
 			return nil, kernel.Invalid("recipients", "self", "you cannot write to yourself")
 		case blocks:
-			return nil, kernel.Invalid("recipients", "blocked", "you have blocked "+text.Short(name, 40))
+			return nil, kernel.Invalid("recipients", "blocked", "you ignore "+text.Short(name, 40))
 		}
 		if !slices.Contains(ids, id) {
 			ids = append(ids, id)

@@ -36,7 +36,7 @@ func (s *Service) queueMail(
 			target, thread, post, post, MailDue("daily", now).UnixMicro(), MailDue("weekly", now).UnixMicro(), MailDue("instant",
 				now).UnixMicro(), now.UnixMicro(),
 			target, id, a.ID(),
-		}, to.args()...)...)
+		}, to.args(a.ID())...)...)
 }
 
 // moveMail moves waiting mails to the mode in which a thread or forum is followed from now on, since nothing looks

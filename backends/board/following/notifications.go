@@ -26,6 +26,7 @@ type Notification struct {
 	Created      kernel.Moment
 	Read         kernel.Moment
 	Title        string
+	Count        int64 // of a notification of reactions: how many members have reacted by now
 }
 
 const (
@@ -73,6 +74,11 @@ func (s *Service) Notifications(
 					return err
 				}
 				n.Title, n.Thread = t.Title, t.ID // the post may have been moved
+				if n.Kind == KindReaction {
+					if err := n.countReactions(c); err != nil {
+						return err
+					}
+				}
 				list = append(list, n)
 			}
 			if len(batch) < notificationBatch {

@@ -33,7 +33,8 @@ type audience struct {
 	modes []any // only followers in these modes; empty for all modes
 }
 
-// sql returns a condition on board_subscriptions s. Its arguments are those of args.
+// sql returns a condition on board_subscriptions s. Its arguments are those of args. It leaves out those who ignore the
+// author of the post.
 func (a audience) sql() (condition string) {
 	if a.some {
 		condition = " AND s.user_id IN (" + kernel.Marks(len(a.ids)) + ")"
@@ -41,10 +42,10 @@ func (a audience) sql() (condition string) {
 	if len(a.modes) > 0 {
 		condition += " AND s.mode IN (" + kernel.Marks(len(a.modes)) + ")"
 	}
-	return condition
+	return condition + notIgnored("s.user_id")
 }
 
-func (a audience) args() []any { return slices.Concat(a.ids, a.modes) }
+func (a audience) args(author int64) []any { return append(slices.Concat(a.ids, a.modes), author) }
 
 const (
 	// followersSeeing limits how many followers of a thread that is or was held are checked one by one.
@@ -151,7 +152,7 @@ func (s *Service) notifyFollowers(
 	err := c.Later("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
 		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions s WHERE target = ? AND target_id = ?"+
 		" AND mode <> 'none' AND user_id <> ?"+to.sql(),
-		append([]any{kind, t.ID, post, a.User.Name, s.Moment(), target, id, a.ID()}, to.args()...)...)
+		append([]any{kind, t.ID, post, a.User.Name, s.Moment(), target, id, a.ID()}, to.args(a.ID())...)...)
 	if err != nil {
 		return err
 	}

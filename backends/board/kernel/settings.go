@@ -65,6 +65,8 @@ type Settings struct {
 	ThreadsPerHour  int64
 	PostsPerHour    int64
 
+	Reactions string // that members can give to posts, one on each line; empty: none
+
 	TokensMost int64
 	TokenDays  int64
 
@@ -88,6 +90,7 @@ func DefaultSettings(o Options) Settings {
 		WarningDays: 90, WarningHold: 3, WarningSuspend: 6, WarningSuspendDays: 7,
 		Flood: !o.NoFlood, FloodPosts: 5, FloodSeconds: 15, NewFloodPosts: 2, NewFloodSeconds: 60, EditsPerMinute: 10,
 		ThreadsPerHour: 10, PostsPerHour: 60,
+		Reactions:  "👍 Like\n🙏 Thanks\n😄 Funny\n🤝 Agree",
 		TokensMost: 10, TokenDays: 90,
 		AttachmentsMost: 10, AttachmentKiB: 10 << 10, MemberMiB: 500,
 	}
@@ -239,6 +242,12 @@ func AllSettings() []Setting {
 		number(texts, "edit_grace_seconds", "Edits without a note", "Within so many seconds of posting.",
 			0, 86_400, func(s *Settings) *int64 { return &s.EditGraceSeconds }),
 
+		{
+			Name: "reactions", Section: texts, Label: "Reactions to posts",
+			Hint: "One on each line, at most 8 of up to 20 characters. Empty: none. One that is left out stays on posts that have it.",
+			Kind: KindText, Most: 200, of: func(s *Settings) any { return &s.Reactions },
+		},
+
 		number(newcomers, "hold_first", "Hold the first posts", "So many posts of each member wait for approval.",
 			0, 1000, func(s *Settings) *int64 { return &s.HoldFirst }),
 		number(newcomers, "new_member_posts", "A member is new below",
@@ -322,7 +331,22 @@ func (s *Settings) Contradictions() (wrong []error) {
 	if s.Question != "" && strings.TrimSpace(s.Answers) == "" {
 		wrong = append(wrong, Invalid("answers", "required", "Right answers: give one at least, for the question"))
 	}
+	for _, kind := range s.ReactionKinds() {
+		if len(s.ReactionKinds()) > 8 || utf8.RuneCountInString(kind) > 20 {
+			return append(wrong, Invalid("reactions", "length", "Reactions to posts: at most 8, each of up to 20 characters"))
+		}
+	}
 	return wrong
+}
+
+// ReactionKinds returns the reactions that members can give, in the order in which they are shown.
+func (s *Settings) ReactionKinds() (kinds []string) {
+	for line := range strings.Lines(s.Reactions) {
+		if kind := strings.TrimSpace(line); kind != "" && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // OfflineAnswer returns the error (status 503) with which a board that is offline answers requests.

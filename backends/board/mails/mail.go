@@ -202,8 +202,9 @@ func (s *Service) mailThread(
 	// One row is for followers of the thread and of its forum alike; the member may have stopped following either.
 	m = MailThread{ID: t.ID, Title: t.Title, Slug: t.Slug, source: "thread", target: t.ID}
 	const thread = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0" +
-		" AND COALESCE(p.author_id, 0) <> ?"
-	posts, args := thread, append(make([]any, 0, 6+len(late)), t.ID, r.first, r.last, a.ID())
+		" AND COALESCE(p.author_id, 0) <> ?" +
+		" AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = p.author_id)"
+	posts, args := thread, append(make([]any, 0, 7+len(late)), t.ID, r.first, r.last, a.ID(), a.ID())
 	if current, err := subscribed(c, a, m); err != nil {
 		return m, err
 	} else if current != mode {

@@ -1,6 +1,8 @@
 package moderation
 
 import (
+	"slices"
+
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -78,15 +80,19 @@ func (t *transfer) attend(ids []any) error {
 		append([]any{t.to.ID}, ids...)...); err != nil {
 		return err
 	}
+	if _, err := t.c.Exec("UPDATE board_threads SET answer_id = 0 WHERE id = ? AND answer_id"+chosen,
+		append([]any{t.from.ID}, ids...)...); err != nil {
+		return err
+	}
 	if _, err := t.c.Exec("UPDATE board_reports SET forum_id = ? WHERE post_id"+chosen,
 		append([]any{t.to.Forum}, ids...)...); err != nil {
 		return err
 	}
-	// There is no index of notifications by post, but one by member; others than followers were notified of the first
-	// post only, as followers of the forum.
+	// There is no index of notifications by post, but one by member; others than followers and authors were notified of
+	// the first post only, as followers of the forum.
 	_, err := t.c.Exec("UPDATE board_notifications SET thread_id = ? WHERE user_id IN (SELECT user_id"+
-		" FROM board_subscriptions WHERE target = 'thread' AND target_id = ?) AND post_id"+chosen,
-		append([]any{t.to.ID, t.from.ID}, ids...)...)
+		" FROM board_subscriptions WHERE target = 'thread' AND target_id = ? UNION SELECT author_id FROM board_post_ids"+
+		" WHERE id"+chosen+") AND post_id"+chosen, slices.Concat([]any{t.to.ID, t.from.ID}, ids, ids)...)
 	return err
 }
 

@@ -292,6 +292,7 @@ func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *content.F
 		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth,
 		Position:    f.Position,
 		Description: f.Description, IsOpen: f.Open, RequiresPrefix: f.RequiresPrefix, Prefixes: []content.PrefixInfo{},
+		Answers: f.Answers,
 	}
 	if f.Link.Valid {
 		view.LinkURL = &f.Link.String

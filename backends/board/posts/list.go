@@ -89,6 +89,7 @@ func EveryListing() map[string]content.Listing {
 		"queue":                                    queueOfForum(),
 		"open reports":                             OpenReports(),
 		"notifications":                            following.NotificationsOf(),
+		"ignored members":                          following.IgnoredBy(),
 		"sticky threads":                           stickyThreads("= 0"),
 		"threads of the sitemap":                   sitemapThreads(),
 		"newest threads of all forums":             newestOfAll(),

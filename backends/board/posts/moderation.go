@@ -55,6 +55,11 @@ func (s *Service) shift(
 		return 0, 0, err
 	}
 	p.Visibility = to
+	if to == rights.Deleted && t.Answer == p.ID {
+		if err := answer(c, t, 0); err != nil {
+			return 0, 0, err
+		}
+	}
 	if starts {
 		posts, err = threads*(1+t.Replies), startShifted(c, t, to, threads)
 	} else {

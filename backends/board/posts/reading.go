@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -19,9 +20,10 @@ type Reading struct {
 	Forum    content.ForumInfo
 	Above    []content.ForumInfo // the ancestors of the forum, from the root down
 	Posts    []PostView
-	Moved    []Elsewhere // posts that were moved from this part of the thread to another one
-	LastRead int64       // the last post that the actor has read
-	Told     bool        // whether the actor has an unseen notification of one of the posts
+	Answer   *content.PostInfo // the reply that answers the thread; nil if none does, or the actor does not see it
+	Moved    []Elsewhere       // posts that were moved from this part of the thread to another one
+	LastRead int64             // the last post that the actor has read
+	Told     bool              // whether the actor has an unseen notification of one of the posts
 	Mode     string
 	Can      ThreadCan
 	// Before and After are the ids after which the posts of the previous and of the next page begin. They are nil
@@ -34,7 +36,10 @@ type PostView struct {
 	content.PostInfo
 	New                                             bool
 	Edit, Delete, Restore, Approve, Report, History bool
-	Attach, Warn                                    bool
+	Attach, Warn, React, IsAnswer, Bookmarked       bool
+	Answers                                         bool // the actor may mark it as the answer, or take that back
+	Ignored                                         bool // the actor ignores its author
+	Reactions                                       []reactions.Count
 	Attachments                                     []attachments.Attachment
 }
 
@@ -81,6 +86,12 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 			view := s.viewPostFor(a, f, t, p, now)
 			view.New = a.User != nil && p.ID > page.LastRead && p.Created > marks.Since(t.Forum, now)
 			page.Posts = append(page.Posts, view)
+		}
+		if err := addReactions(c, a, t, list, page.Posts, now); err != nil {
+			return err
+		}
+		if page.Answer, err = answerOf(c, a, f, t); err != nil {
+			return err
 		}
 		if err := addAttachments(c, page.Posts); err != nil {
 			return err
@@ -129,6 +140,8 @@ func (s *Service) viewPostFor(
 	view.Approve = a.Has(t.Forum, rights.ContentApprove) && p.Visibility == rights.Unapproved && !suspended
 	view.Report = a.User != nil && a.May(rights.ReportCreate) && !a.Owns(p.Author) && !suspended
 	view.Warn = a.Has(t.Forum, rights.ContentApprove) && p.Author != 0 && !a.Owns(p.Author) && !suspended
+	view.IsAnswer = f.Answers && t.Answer == p.ID
+	view.Answers = !suspended && mayAnswer(a, f, t, p) == nil
 	view.History = p.Edits > 0 && (a.Owns(p.Author) || a.Has(t.Forum, rights.PostEditOthers))
 	return view
 }

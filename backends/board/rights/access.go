@@ -51,6 +51,7 @@ type Node struct {
 	ID, Parent int64 // Parent is 0 for a root
 	position   int64
 	Kind       string
+	Answers    bool // whether replies can be marked as the answer
 }
 
 // Override holds the rights that a forum adds to those of a group (Set) and takes away (Clear).
@@ -184,9 +185,9 @@ func (a *Access) loadGroups(c store.Conn) error {
 // loadForums reads the tree of forums and sets their Order.
 func (a *Access) loadForums(c store.Conn) error {
 	children := make(map[int64][]*Node)
-	err := c.All("SELECT id, COALESCE(parent_id, 0), position, type FROM board_forums", nil, func(r store.Row) error {
+	err := c.All("SELECT id, COALESCE(parent_id, 0), position, type, answers FROM board_forums", nil, func(r store.Row) error {
 		n := new(Node)
-		err := r.Scan(&n.ID, &n.Parent, &n.position, &n.Kind)
+		err := r.Scan(&n.ID, &n.Parent, &n.position, &n.Kind, &n.Answers)
 		a.Forums[n.ID] = n
 		children[n.Parent] = append(children[n.Parent], n)
 		return err

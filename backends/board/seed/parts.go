@@ -130,6 +130,7 @@ func (sd *seeder) forum(c store.Conn, f SeedForum) error {
 		Parent: parent, Kind: f.Type, Title: f.Title, Slug: f.Slug, Description: f.Description, Open: !f.Closed,
 		AllowThreads: true, AllowReplies: true,
 		ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts, RequiresPrefix: f.RequiresPrefix,
+		Answers:  f.Answers,
 		MinWords: f.MinWords, MaxWords: f.MaxWords,
 	}
 	if f.LinkURL != nil {

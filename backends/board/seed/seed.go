@@ -140,6 +140,7 @@ type SeedForum struct {
 	ModerateThreads bool    `json:"moderateThreads"`
 	ModeratePosts   bool    `json:"moderatePosts"`
 	RequiresPrefix  bool    `json:"requiresPrefix"`
+	Answers         bool    `json:"answers"`
 	FloodSeconds    *int64  `json:"floodSeconds"`
 	MinWords        int64   `json:"minWords"`
 	MaxWords        int64   `json:"maxWords"`

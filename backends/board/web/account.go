@@ -119,9 +119,11 @@ func (c *call) subscriptions() error {
 
 // notificationsPage lists the notifications of a member.
 type notificationsPage struct {
-	List   []api.NotificationInfo
-	Newest int64
-	Older  int64
+	List    []following.Notification
+	Newest  int64
+	Older   int64
+	First   bool
+	Notices bool // the member is notified of reactions and answers
 }
 
 func (c *call) notifications() error {
@@ -133,12 +135,12 @@ func (c *call) notifications() error {
 	if err != nil {
 		return err
 	}
-	page := notificationsPage{Older: next}
-	for _, n := range list {
-		page.List = append(page.List, api.ViewNotification(n))
-	}
+	page := notificationsPage{List: list, Older: next, First: after == 0}
 	if after == 0 && len(page.List) > 0 {
 		page.Newest = page.List[0].ID
+	}
+	if page.Notices, err = c.Following.Notices(c.Context(), c.actor); err != nil {
+		return err
 	}
 	return c.Show("notifications", "Notifications", page)
 }

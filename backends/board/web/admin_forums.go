@@ -96,6 +96,10 @@ var forumForm = resource.Form[*call, forum]{
 		{Name: "moderate_posts", Label: "Replies wait for approval", Flag: func(f *forum) *bool { return &f.ModeratePosts }},
 		{Name: "requires_prefix", Label: "Threads need a prefix", Flag: func(f *forum) *bool { return &f.RequiresPrefix }},
 		{
+			Name: "answers", Label: "A reply can be marked as the answer",
+			Flag: func(f *forum) *bool { return &f.Answers },
+		},
+		{
 			Name: "flood_seconds", Label: "Seconds until one more post", Help: "Empty: as on the board; 0: no limit.",
 			Type: "number", Max: 86_400, Text: func(f *forum) *string { return &f.flood },
 		},

@@ -15,11 +15,11 @@ const (
 	messagesPerPage      = 25
 )
 
-// conversationsPage lists a member's private conversations and, on its first page, whom it has blocked.
+// conversationsPage lists a member's private conversations and, on its first page, whom it ignores.
 type conversationsPage struct {
 	List    []conversations.Conversation
 	Older   int64 // the message before which the next page begins
-	Blocked []conversations.Person
+	Ignored []conversations.Person
 	First   bool
 	Wishes  conversations.Wishes
 }
@@ -42,7 +42,7 @@ func (c *call) conversations() error {
 		if page.Wishes, err = c.Conversations.Wishes(c.Context(), c.actor); err != nil {
 			return err
 		}
-		if page.Blocked, err = c.Conversations.Blocked(c.Context(), c.actor); err != nil {
+		if page.Ignored, err = c.Following.Ignored(c.Context(), c.actor); err != nil {
 			return err
 		}
 	}
@@ -183,18 +183,19 @@ func (c *call) reportMessage() error {
 	return c.Redirect("/conversations/"+itoa(form.Conversation), "Thank you. The moderators will look at it.")
 }
 
-// block blocks or unblocks a member.
-func (c *call) block() error {
+// ignore makes the user ignore a member, or no longer.
+func (c *call) ignore() error {
 	id := c.ID("userId")
 	to := "/members/" + itoa(id)
 	if c.Form.Flag("list") {
 		to = "/conversations"
 	}
-	switch c.Form.Text("block") {
+	switch c.Form.Text("ignore") {
 	case "yes":
-		return c.Then(c.Conversations.Block(c.Context(), c.actor, id), to, "You will get no more messages of this member.")
+		return c.Then(c.Following.Ignore(c.Context(), c.actor, id), to,
+			"You get no messages and notifications of this member, and its posts are collapsed.")
 	case "no":
-		return c.Then(c.Conversations.Unblock(c.Context(), c.actor, id), to, "This member may write to you again.")
+		return c.Then(c.Following.Unignore(c.Context(), c.actor, id), to, "You do not ignore this member any more.")
 	}
-	return kernel.Invalid("block", "unknown", "block must be yes or no")
+	return kernel.Invalid("ignore", "unknown", "ignore must be yes or no")
 }

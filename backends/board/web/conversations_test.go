@@ -16,7 +16,7 @@ func TestConversationPages(t *testing.T) {
 		s := newSite(t, db, web.Options{})
 		bob, eve := s.as("bob"), s.as("eve")
 		id := func(name string) int64 { return s.number("SELECT id FROM board_users WHERE username = '" + name + "'") }
-		p := bob.Get(at("/members/%d", id("eve"))).Want(200, "Write a message", "Block messages")
+		p := bob.Get(at("/members/%d", id("eve"))).Want(200, "Write a message", ">Ignore<")
 		p = p.Get("/conversations/new?to=eve").Want(200, `value="eve"`)
 		p = p.Send(p.Where(), "recipients", "eve", "title", "Only for you", "message", "Hello **eve**", "preview", "1").Want(200, "Preview", "<strong>eve</strong>")
 		p = p.Send(p.Where(), "recipients", "eve, nobody", "title", "Only for you", "message", "Hello **eve**").Want(422, "nobody who accepts messages", "Hello **eve**</textarea>")
@@ -38,14 +38,14 @@ func TestConversationPages(t *testing.T) {
 			q.Send(at1 + "/leave").Want(404)
 		}
 		s.guest().Get(at1).Want(200, "<h1>Sign in</h1>").Lacks("Only for you")
-		for _, action := range []string{at1, at1 + "/leave", "/conversations/new", at("/members/%d/block", id("bob"))} {
-			eve.Post(action, url.Values{"message": {"forged"}, "block": {"yes"}}).Want(http.StatusForbidden)
+		for _, action := range []string{at1, at1 + "/leave", "/conversations/new", at("/members/%d/ignore", id("bob"))} {
+			eve.Post(action, url.Values{"message": {"forged"}, "ignore": {"yes"}}).Want(http.StatusForbidden)
 		}
 
-		// A blocked member learns no more than that the message is not accepted.
-		e = e.Get(at("/members/%d", id("bob"))).Send(at("/members/%d/block", id("bob")), "block", "yes").Want(200, "no more messages", "Unblock")
+		// A member who is ignored learns no more than that the message is not accepted.
+		e = e.Get(at("/members/%d", id("bob"))).Send(at("/members/%d/ignore", id("bob")), "ignore", "yes").Want(200, "no messages and notifications", "Stop ignoring")
 		bob.Get(at1).Want(200).Send(at1, "message", "Why?").Want(403, "does not accept messages", "Why?</textarea>")
-		e = e.Get("/conversations").Want(200, "Blocked members").Send(at("/members/%d/block", id("bob")), "block", "no", "list", "1").Want(200, "may write to you again").Lacks("Blocked members")
+		e = e.Get("/conversations").Want(200, "Ignored members").Send(at("/members/%d/ignore", id("bob")), "ignore", "no", "list", "1").Want(200, "do not ignore").Lacks("Ignored members")
 		e.Get(at1).Send(at1+"/leave").Want(200, "You have left").Lacks("Only for you")
 		e.Get(at1).Want(404)
 		bob.Get(at1).Want(200, "Nobody else takes part")

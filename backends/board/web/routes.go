@@ -85,7 +85,7 @@ var routes = slices.Concat([]page{
 		Serve: (*call).askReportMessage,
 	},
 	{Method: post, Path: "/conversations/{conversationId}/messages/{messageId}/report", Serve: (*call).reportMessage},
-	{Method: post, Path: "/members/{userId}/block", Serve: (*call).block},
+	{Method: post, Path: "/members/{userId}/ignore", Serve: (*call).ignore},
 
 	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
 	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login, Else: (*call).loginMeanwhile},
@@ -117,4 +117,4 @@ var routes = slices.Concat([]page{
 	{Method: get, Path: "/account/warnings", Serve: (*call).ownWarnings},
 	{Method: get, Path: "/account/notifications", Serve: (*call).notifications},
 	{Method: post, Path: "/account/notifications", Serve: (*call).readNotifications},
-}, moderationRoutes, adminRoutes, attachmentRoutes)
+}, reactionRoutes, moderationRoutes, adminRoutes, attachmentRoutes)

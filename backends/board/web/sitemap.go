@@ -26,7 +26,7 @@ var forRobots = []string{
 	"/moderation", "/admin", "/search", "/new", "/memberlist.php", "/conversations",
 	kernel.Mount + "/", "/forums/*/new", "/threads/*/reply", "/threads/*/manage", "/threads/*/choose",
 	"/threads/*/unread", "/threads/*/last",
-	"/threads/*/posts/", "/posts/*/report", "/posts/*/warn",
+	"/threads/*/posts/", "/posts/*/report", "/posts/*/warn", "/posts/*/reactions", "/posts/*/bookmark",
 }
 
 // open reports whether guests can read anything.

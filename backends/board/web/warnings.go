@@ -81,8 +81,8 @@ type memberPage struct {
 	Record   *warnings.Record // nil for others
 	Warnings []warningView
 	Message  string // a note that is being written
-	Writes   bool   // whether the actor is another member, who may write to or block this one
-	Blocked  bool   // by the actor
+	Writes   bool   // whether the actor is another member, who may write to or ignore this one
+	Ignored  bool   // by the actor
 }
 
 // record adds what moderators see of a member to a profile.
@@ -105,7 +105,7 @@ func (c *call) profile() (*memberPage, error) {
 	}
 	page := &memberPage{MemberInfo: api.Member(user)}
 	if page.Writes = c.actor.User != nil && !c.actor.Owns(user.ID); page.Writes {
-		if page.Blocked, err = c.Conversations.Blocks(c.Context(), c.actor, user.ID); err != nil {
+		if page.Ignored, err = c.Following.IgnoresMember(c.Context(), c.actor, user.ID); err != nil {
 			return nil, err
 		}
 	}

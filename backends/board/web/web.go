@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
@@ -85,6 +86,7 @@ type Rooms struct {
 	Attachments   *attachments.Service
 	Following     *following.Service
 	Search        *search.Service
+	Reactions     *reactions.Service
 	Posts         *posts.Service
 	Conversations *conversations.Service
 	Accounts      *accounts.Service

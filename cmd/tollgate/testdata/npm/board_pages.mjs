@@ -166,6 +166,57 @@ inBrowser('a member writes to another one, who reports it', phone, async (tab, c
   await tab.getByRole('status').getByText('The report is closed').waitFor();
 });
 
+inBrowser('a question gets an answer, reactions, a bookmark and a reader who ignores its author', phone, async (tab, context) => {
+  await signIn(tab, 'grace');
+  const thread = async () => {
+    await tab.goto(url);
+    await tab.getByRole('link', { name: 'Help', exact: true }).first().click();
+    await sound(tab, 'Help');
+    await tab.locator('main').getByRole('link', { name: 'A question' }).first().click();
+    await at(tab, 'A question');
+  };
+  await thread();
+  const reply = tab.locator('#post-2');
+  await reply.getByRole('button', { name: 'Like for post 2' }).click();
+  await reply.getByRole('button', { name: 'Like 1 for post 2', pressed: true }).waitFor();
+  await reply.getByRole('button', { name: 'Mark post 2 as the answer' }).click();
+  await tab.getByRole('status').getByText('This post is the answer now').waitFor();
+  await tab.getByText('Show the answer here').click();
+  await tab.getByRole('complementary', { name: 'Answer' }).locator('strong', { hasText: 'this' }).waitFor();
+  await sound(tab, 'A question');
+  await reply.getByRole('link', { name: 'Who reacted to post 2' }).click();
+  await sound(tab, 'Reactions');
+  await tab.goBack();
+  await reply.getByRole('link', { name: 'Bookmark post 2' }).click();
+  await sound(tab, 'Bookmark');
+  await tab.getByLabel('Note').fill('try this');
+  await button(tab, 'Save bookmark').click();
+  await tab.getByRole('status').getByText('The bookmark is saved').waitFor();
+  await tab.goto(`${url}/account/bookmarks`);
+  await tab.getByText('try this').waitFor();
+  await sound(tab, 'Your account');
+
+  await thread();
+  await reply.getByRole('link', { name: 'henry' }).click();
+  await button(tab, 'Ignore').click();
+  await button(tab, 'Stop ignoring').waitFor();
+  await sound(tab, 'henry');
+  await thread();
+  await tab.getByText('You ignore henry. Show post 2').click();
+  await sound(tab, 'A question');
+  await tab.goto(`${url}/conversations`);
+  await sound(tab, 'Messages');
+  await tab.getByRole('button', { name: 'Stop ignoring henry' }).click();
+  await tab.getByRole('status').getByText('You do not ignore this member any more').waitFor();
+
+  await context.clearCookies();
+  await signIn(tab, 'henry');
+  await tab.goto(`${url}/account/notifications`);
+  await tab.getByText('grace reacted to your post').waitFor();
+  await tab.getByText('grace marked your post as the answer').waitFor();
+  await sound(tab, 'Your account');
+});
+
 inBrowser('every page of the account is sound in the dark', { ...phone, colorScheme: 'dark' }, async (tab) => {
   await signIn(tab, 'grace');
   const account = 'Your account';

@@ -1,0 +1,96 @@
+package following
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// A member who ignores another one, by a row of board_blocks, gets no private messages and no notifications of what
+// that one does, except warnings, and sees its posts collapsed.
+
+// MaxIgnored is how many others a member can ignore.
+const MaxIgnored = 1000
+
+// notIgnored returns a condition: the member in a column does not ignore the author, whose id is its argument.
+func notIgnored(column string) string {
+	return " AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = " + column + " AND b.blocked_id = ?)"
+}
+
+// Person is a member as others see it.
+type Person struct {
+	ID   int64 // 0 for a member that was deleted
+	Name string
+}
+
+// IgnoredBy returns the query for those whom a member ignores. Its arguments are user and limit.
+func IgnoredBy() content.Listing {
+	return content.Listing{
+		Columns: "b.blocked_id, (SELECT u.username FROM board_users u WHERE u.id = b.blocked_id)", From: "board_blocks b",
+		Where: "b.user_id = ?", Order: "b.blocked_id",
+	}
+}
+
+// Ignored lists those whom the actor ignores.
+func (s *Service) Ignored(ctx context.Context, a *rights.Actor) (list []Person, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		list, err = store.List(c, func(r store.Row) (p Person, err error) { return p, r.Scan(&p.ID, &p.Name) },
+			IgnoredBy().SQL(c.Dialect()), a.ID(), MaxIgnored)
+		return err
+	})
+	return list, err
+}
+
+// Ignores returns which of some members the actor ignores; the others are not in the map. users must not be empty.
+func Ignores(c store.Conn, a *rights.Actor, users ...any) (map[int64]int64, error) {
+	ignored := make(map[int64]int64)
+	if a.User == nil {
+		return ignored, nil
+	}
+	return ignored, c.All("SELECT blocked_id, 1 FROM board_blocks WHERE user_id = ? AND blocked_id IN ("+
+		kernel.Marks(len(users))+")", append([]any{a.ID()}, users...), content.Into(ignored))
+}
+
+// IgnoresMember reports whether the actor ignores a member.
+func (s *Service) IgnoresMember(ctx context.Context, a *rights.Actor, user int64) (yes bool, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		ignored, err := Ignores(c, a, user)
+		yes = len(ignored) > 0
+		return err
+	})
+	return yes, err
+}
+
+// Ignore makes the actor ignore a member, who is not told.
+func (s *Service) Ignore(ctx context.Context, a *rights.Actor, user int64) error {
+	if user == a.ID() {
+		return kernel.Invalid("userId", "self", "you cannot ignore yourself")
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		var known, count int64
+		err := c.Row("SELECT (SELECT count(*) FROM board_users WHERE id = ? AND state IN ('active', 'banned')),"+
+			" (SELECT count(*) FROM board_blocks WHERE user_id = ?)", user, a.ID()).Scan(&known, &count)
+		switch {
+		case err != nil:
+			return err
+		case known == 0:
+			return kernel.NotFound()
+		case count >= MaxIgnored:
+			return kernel.Conflict("you ignore as many members as is possible")
+		}
+		_, err = c.Exec("INSERT INTO board_blocks (user_id, blocked_id, created_at) VALUES (?, ?, ?)"+
+			" ON CONFLICT (user_id, blocked_id) DO NOTHING", a.ID(), user, s.Moment())
+		return err
+	})
+}
+
+// Unignore makes the actor ignore a member no more.
+func (s *Service) Unignore(ctx context.Context, a *rights.Actor, user int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("DELETE FROM board_blocks WHERE user_id = ? AND blocked_id = ?", a.ID(), user)
+		return err
+	})
+}

@@ -1,0 +1,71 @@
+package following
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// The kinds of notifications to the author of a post: members have reacted to it, or it was marked as the answer of its
+// thread. They are not mailed.
+const (
+	KindReaction = "reaction"
+	KindAnswer   = "answer"
+)
+
+// Tell notifies the author of a post of what the actor did with it, unless that is the author, or a member whom the
+// author ignores, or the author wants no such notifications. The notification takes the place of an unread one of the
+// same kind about the post.
+func (s *Service) Tell(c store.Conn, a *rights.Actor, kind string, t *content.Thread, p *content.Post) error {
+	var wanted bool
+	err := c.Row("SELECT EXISTS (SELECT 1 FROM board_users s WHERE s.id = ? AND s.id <> ? AND s.state <> 'deleted'"+
+		" AND s.reaction_notices = 1"+notIgnored("s.id")+")", p.Author, a.ID(), a.ID()).Scan(&wanted)
+	if err != nil || !wanted {
+		return err
+	}
+	if err := Untell(c, kind, p); err != nil {
+		return err
+	}
+	_, err = c.Exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
+		" VALUES (?, ?, ?, ?, ?, ?)", p.Author, kind, t.ID, p.ID, a.User.Name, s.Moment())
+	return err
+}
+
+// Untell deletes the unread notification of a kind about a post, if it is among the newest ones of the author.
+func Untell(c store.Conn, kind string, p *content.Post) error {
+	_, err := c.Exec("DELETE FROM board_notifications WHERE id IN (SELECT w.id FROM (SELECT id, kind, post_id, read_at"+
+		" FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
+		" WHERE w.kind = ? AND w.post_id = ? AND w.read_at IS NULL)", p.Author, maxUnseen, kind, p.ID)
+	return err
+}
+
+// countReactions sets how many members have reacted to the post of a notification and, if it is one, who that is.
+func (n *Notification) countReactions(c store.Conn) error {
+	var name string
+	err := c.Row("SELECT COALESCE((SELECT CAST(sum(n) AS BIGINT) FROM board_reaction_counts WHERE post_id = ?), 0),"+
+		" COALESCE((SELECT u.username FROM board_reactions r JOIN board_users u ON u.id = r.user_id WHERE r.post_id = ?"+
+		" ORDER BY r.user_id LIMIT 1), '')", n.Post, n.Post).Scan(&n.Count, &name)
+	if n.Count == 1 {
+		n.Actor = name
+	}
+	return err
+}
+
+// Notices reports whether the actor is notified of reactions to its posts, and of posts of it that became answers.
+func (s *Service) Notices(ctx context.Context, a *rights.Actor) (yes bool, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT reaction_notices = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&yes)
+	})
+	return yes, err
+}
+
+// SetNotices sets whether the actor is notified of reactions and answers from now on.
+func (s *Service) SetNotices(ctx context.Context, a *rights.Actor, yes bool) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE board_users SET reaction_notices = ? WHERE id = ?", kernel.Bool(yes), a.ID())
+		return err
+	})
+}

@@ -1,0 +1,117 @@
+package posts
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// A thread has at most one answer, which is one of its replies. It loses the answer when that reply is deleted or
+// leaves the thread.
+
+// SetAnswer marks a reply as the answer of its thread, instead of any other one, or takes that back. What a moderator
+// does in the thread of somebody else goes into the log. The author of the reply is notified.
+func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, is bool) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		t, p, err := content.PostByID(c, a, post, c.Lock())
+		if err != nil {
+			return err
+		}
+		f, err := content.ForumFor(c, a, t.Forum)
+		if err != nil {
+			return err
+		}
+		if err := mayAnswer(a, f, t, p); err != nil {
+			return err
+		}
+		if err := a.CheckSuspended(s.Moment()); err != nil || is == (t.Answer == p.ID) {
+			return err
+		}
+		marked, detail := p.ID, "marked"
+		if !is {
+			marked, detail = 0, "taken back"
+		}
+		if !a.Owns(t.Author) {
+			if err := s.rights.Logged(c, a, "thread.answer", rights.ContentApprove, t.Forum, t.ID, p.ID, detail); err != nil {
+				return err
+			}
+		}
+		if err := answer(c, t, marked); err != nil {
+			return err
+		}
+		if !is {
+			return following.Untell(c, following.KindAnswer, p)
+		}
+		return s.following.Tell(c, a, following.KindAnswer, t, p)
+	})
+}
+
+// answer sets the answer of a thread; 0 is none.
+func answer(c store.Conn, t *content.Thread, post int64) error {
+	t.Answer = post
+	_, err := c.Exec("UPDATE board_threads SET answer_id = ? WHERE id = ?", post, t.ID)
+	return err
+}
+
+// mayAnswer returns an error unless the actor, as the author of the thread or a moderator, may mark a post that it sees
+// as the answer of its thread.
+func mayAnswer(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post) error {
+	switch {
+	case !f.Answers:
+		return kernel.Forbidden("postId", "no_answers", "threads of this forum have no answers")
+	case p.Number == 1 || p.Visibility != rights.Visible:
+		return kernel.Forbidden("postId", "not_a_reply", "only a visible reply can be the answer")
+	case a.User == nil, !a.Owns(t.Author) && !a.Has(t.Forum, rights.ContentApprove):
+		return kernel.Forbidden("postId", "no_permission", "only the author of the thread and moderators choose its answer")
+	}
+	return nil
+}
+
+// answerOf returns the answer of a thread, or nil if it has none that the actor sees.
+func answerOf(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread) (*content.PostInfo, error) {
+	if !f.Answers || t.Answer == 0 {
+		return nil, nil
+	}
+	p, err := content.PostFor(c, a, t, t.Answer)
+	if kernel.NotFoundErr(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	view := content.ViewPost(p)
+	return &view, nil
+}
+
+// addReactions adds to the posts of a page their reactions, whether the actor has bookmarked them, and whether it
+// ignores their authors.
+func addReactions(
+	c store.Conn, a *rights.Actor, t *content.Thread, list []*content.Post, views []PostView, now kernel.Moment,
+) error {
+	if len(list) == 0 {
+		return nil
+	}
+	ids, authors := make([]any, len(list)), make([]any, len(list))
+	for i, p := range list {
+		ids[i], authors[i] = p.ID, p.Author
+	}
+	counts, err := reactions.Of(c, a, ids...)
+	if err != nil {
+		return err
+	}
+	marked, err := reactions.Bookmarked(c, a, ids...)
+	if err != nil {
+		return err
+	}
+	ignored, err := following.Ignores(c, a, authors...)
+	for i, p := range list {
+		views[i].Reactions, views[i].React = counts[p.ID], reactions.May(a, t, p, now) == nil
+		views[i].Ignored, views[i].Bookmarked = ignored[p.Author] != 0, marked[p.ID] != 0
+	}
+	return err
+}

@@ -1,0 +1,127 @@
+package reactions
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// These are the limits of bookmarks.
+const (
+	MaxBookmarks = 5000 // of one member
+	MaxNote      = 200  // characters of the note at a bookmark
+)
+
+// Bookmark is a post that a member has bookmarked. The bookmark of a thread is that of its first post.
+type Bookmark struct {
+	ID     int64
+	Note   string // empty if there is none
+	At     kernel.Moment
+	Post   content.PostInfo
+	Thread *content.Thread
+}
+
+// bookmarks returns the query for the bookmarks of a member, newest first. Its arguments are user, id and limit.
+func bookmarks() content.Listing {
+	return content.Listing{
+		Columns: "k.id, k.post_id, k.note, k.created_at", From: "board_bookmarks k", Index: "board_bookmarks_list",
+		Where: "k.user_id = ? AND k.id < ?", Order: "k.id DESC",
+	}
+}
+
+// Bookmarks lists the actor's bookmarks of posts that it still sees, newest first. The page begins before the bookmark
+// with the id before, or with the newest if before is 0. It may be short, or empty, and still have a next one, which
+// begins at next unless that is 0.
+func (s *Service) Bookmarks(
+	ctx context.Context, a *rights.Actor, before int64, limit int,
+) (list []Bookmark, next int64, err error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		list = nil
+		rows, err := store.List(c, func(r store.Row) (b Bookmark, err error) {
+			return b, r.Scan(&b.ID, &b.Post.ID, &b.Note, &b.At)
+		}, bookmarks().SQL(c.Dialect()), a.ID(), before, limit+1)
+		if err != nil {
+			return err
+		}
+		rows, next = store.CutAt(rows, limit, func(b Bookmark) int64 { return b.ID })
+		for _, b := range rows {
+			t, p, err := content.PostByID(c, a, b.Post.ID, "")
+			if kernel.NotFoundErr(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			b.Post, b.Thread = content.ViewPost(p), t
+			list = append(list, b)
+		}
+		return nil
+	})
+	return list, next, err
+}
+
+// Bookmarked returns which of some posts the actor has bookmarked; the others are not in the map. posts must not be
+// empty.
+func Bookmarked(c store.Conn, a *rights.Actor, posts ...any) (map[int64]int64, error) {
+	marked := make(map[int64]int64)
+	if a.User == nil {
+		return marked, nil
+	}
+	return marked, c.All("SELECT post_id, id FROM board_bookmarks WHERE user_id = ? AND post_id IN ("+
+		kernel.Marks(len(posts))+")", append([]any{a.ID()}, posts...), content.Into(marked))
+}
+
+// BookmarkOf returns the note at the actor's bookmark of a post, and whether there is a bookmark.
+func (s *Service) BookmarkOf(ctx context.Context, a *rights.Actor, post int64) (note string, is bool, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		err := c.Row("SELECT note FROM board_bookmarks WHERE user_id = ? AND post_id = ?", a.ID(), post).Scan(&note)
+		if is = err == nil; errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return note, is, err
+}
+
+// Bookmark makes the actor bookmark a post that it sees, or changes the note at the bookmark.
+func (s *Service) Bookmark(ctx context.Context, a *rights.Actor, post int64, note string) error {
+	note = text.Normal(note)
+	if utf8.RuneCountInString(note) > MaxNote || !text.IsLine(note) {
+		return kernel.Invalid("note", "length", "a note has at most "+kernel.Itoa(MaxNote)+" characters, in one line")
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		if _, _, err := content.PostByID(c, a, post, ""); err != nil {
+			return err
+		}
+		var count int64
+		if err := c.Row("SELECT count(*) FROM board_bookmarks WHERE user_id = ? AND post_id <> ?", a.ID(),
+			post).Scan(&count); err != nil {
+			return err
+		}
+		if count >= MaxBookmarks {
+			return kernel.Conflict("you have as many bookmarks as is possible; remove one first")
+		}
+		_, err := c.Exec("INSERT INTO board_bookmarks (user_id, post_id, note, created_at) VALUES (?, ?, ?, ?)"+
+			" ON CONFLICT (user_id, post_id) DO UPDATE SET note = excluded.note", a.ID(), post, note, s.Moment())
+		return err
+	})
+}
+
+// Unbookmark removes the actor's bookmark of a post, also of one that the actor no longer sees.
+func (s *Service) Unbookmark(ctx context.Context, a *rights.Actor, post int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("DELETE FROM board_bookmarks WHERE user_id = ? AND post_id = ?", a.ID(), post)
+		return err
+	})
+}

@@ -1,0 +1,120 @@
+package web
+
+import "github.com/tollgate-gateway/tollgate/backends/board/reactions"
+
+// reactionRoutes lists the pages and forms of reactions, answers and bookmarks.
+var reactionRoutes = []page{
+	{Method: post, Path: "/posts/{postId}/reaction", Serve: (*call).react},
+	{Method: get, Path: "/posts/{postId}/reactions", Admit: guests, Serve: (*call).reactors},
+	{Method: post, Path: "/posts/{postId}/answer", Serve: (*call).setAnswer},
+	{Method: get, Path: "/posts/{postId}/bookmark", Serve: (*call).askBookmark},
+	{Method: post, Path: "/posts/{postId}/bookmark", Serve: (*call).bookmark},
+	{Method: get, Path: "/account/bookmarks", Serve: (*call).bookmarks},
+	{Method: post, Path: "/account/notices", Serve: (*call).setNotices},
+}
+
+func (c *call) react() error {
+	id := c.ID("postId")
+	return c.Then(c.Reactions.React(c.Context(), c.actor, id, c.Form.Text("reaction")), "/posts/"+itoa(id), "")
+}
+
+// reactorsPage lists those who have reacted to a post.
+type reactorsPage struct {
+	postPage
+	List []reactions.Reactor
+	Next int64 // the member behind whom the next page begins; 0 on the last page
+}
+
+func (c *call) reactors() error {
+	after := c.Query.Number("after")
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	view, thread, err := c.Posts.PostByID(c.Context(), c.actor, c.ID("postId"))
+	if err != nil {
+		return err
+	}
+	page := reactorsPage{postPage: postPage{Post: view, Thread: thread}}
+	page.List, page.Next, err = c.Reactions.Who(c.Context(), c.actor, view.ID, after, postsPerPage)
+	if err != nil {
+		return err
+	}
+	return c.Show("reactions", "Reactions", page)
+}
+
+// setAnswer marks a reply as the answer of its thread, or takes that back.
+func (c *call) setAnswer() error {
+	id, is := c.ID("postId"), c.Form.Text("answer") == "yes"
+	notice := map[bool]string{true: "This post is the answer now.", false: "This post is not the answer any more."}[is]
+	return c.Then(c.Posts.SetAnswer(c.Context(), c.actor, id, is), "/posts/"+itoa(id), notice)
+}
+
+// bookmarkPage asks for the note at a bookmark.
+type bookmarkPage struct {
+	postPage
+	Note string
+	Is   bool // there is a bookmark already
+}
+
+func (c *call) bookmarkForm() (page bookmarkPage, err error) {
+	if page.Post, page.Thread, err = c.Posts.PostByID(c.Context(), c.actor, c.ID("postId")); err != nil {
+		return page, err
+	}
+	page.Note, page.Is, err = c.Reactions.BookmarkOf(c.Context(), c.actor, page.Post.ID)
+	return page, err
+}
+
+func (c *call) askBookmark() error {
+	form, err := c.bookmarkForm()
+	if err != nil {
+		return err
+	}
+	return c.Show("bookmark", "Bookmark", form)
+}
+
+func (c *call) bookmark() error {
+	id, to := c.ID("postId"), "/posts/"+itoa(c.ID("postId"))
+	if c.Form.Flag("list") {
+		to = "/account/bookmarks"
+	}
+	if c.Form.Text("do") == "remove" {
+		return c.Then(c.Reactions.Unbookmark(c.Context(), c.actor, id), to, "The bookmark is removed.")
+	}
+	note := c.Form.Text("note")
+	refusal := c.Reactions.Bookmark(c.Context(), c.actor, id, note)
+	if refusal == nil {
+		return c.Redirect(to, "The bookmark is saved.")
+	}
+	form, err := c.bookmarkForm()
+	if err != nil {
+		return err
+	}
+	form.Note = note
+	return c.ShowForm(refusal, "bookmark", "Bookmark", form)
+}
+
+// bookmarksPage lists the bookmarks of a member.
+type bookmarksPage struct {
+	List  []reactions.Bookmark
+	Older int64 // the bookmark before which the next page begins; 0 on the last page
+}
+
+func (c *call) bookmarks() error {
+	before := c.Query.Number("before")
+	err := c.Query.Err()
+	if err != nil {
+		return err
+	}
+	var page bookmarksPage
+	page.List, page.Older, err = c.Reactions.Bookmarks(c.Context(), c.actor, before, postsPerPage)
+	if err != nil {
+		return err
+	}
+	return c.Show("bookmarks", "Bookmarks", page)
+}
+
+// setNotices sets whether the member is notified of reactions and answers.
+func (c *call) setNotices() error {
+	return c.Then(c.Following.SetNotices(c.Context(), c.actor, c.Form.Flag("notices")), "/account/notifications",
+		"Saved.")
+}
