@@ -46,6 +46,8 @@ var shown = sync.OnceValue(func() *pages.Look {
 		"tint":       tint,
 		"before":     func(id int64) int64 { return id - 1 },
 		"forumPath":  func(f content.ForumInfo) string { return pages.Slugged("/forums/", f.ID, f.Slug) },
+		"pagePath":   pagePath,
+		"add":        func(n, more int64) int64 { return n + more },
 		"threadPath": func(t content.ThreadInfo) string { return pages.Slugged("/threads/", t.ID, t.Slug) },
 
 		"administering": adminTabs.At,
