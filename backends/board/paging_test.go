@@ -181,16 +181,15 @@ func TestPlaceAt(t *testing.T) {
 	})
 }
 
-// TestBoundPlan checks that the search for the beginning of a page only looks up posts by the primary key.
+// TestBoundPlan checks that the search for the beginning of a page only looks up posts by the primary key. For
+// PostgreSQL, whose plan does not show what is done for each step, TestPlans has the look-up alone.
 func TestBoundPlan(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, kernel.Options{})
-		for _, column := range []string{"number", "created_at"} {
-			plan, err := s.plan(posts.BoundOf(column))
-			if err != nil || strings.Contains(plan, "SCAN p") || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, `"Sort"`) || strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "SEARCH p") && !strings.Contains(plan, "Index Scan") {
-				t.Errorf("%s: %v\n%s", column, err, plan)
-			}
+	s := newSite(t, databases.SQLite(t), kernel.Options{})
+	for _, column := range []string{"number", "created_at"} {
+		plan, err := s.plan(posts.BoundOf(column))
+		if err != nil || strings.Contains(plan, "SCAN p") || strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "SEARCH p USING PRIMARY KEY (thread_id=? AND id>?)") {
+			t.Errorf("%s: %v\n%s", column, err, plan)
 		}
-	})
+	}
 }

@@ -34,6 +34,7 @@ func TestPlans(t *testing.T) {
 		maps.Copy(statements, map[string]string{
 			"a thread":                 "SELECT " + content.ThreadColumns + " FROM board_threads t WHERE t.id = ?",
 			"a post":                   "SELECT " + content.PostColumns + " FROM board_posts p WHERE p.thread_id = ? AND p.id = ?",
+			"a step to a page":         "SELECT p.number FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? ORDER BY p.id LIMIT 1",
 			"the thread of a post":     "SELECT thread_id FROM board_post_ids WHERE id = ?",
 			"threads read":             "SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN (?, ?, ?)",
 			"threads subscribed":       "SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN (?, ?, ?)",

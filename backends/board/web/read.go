@@ -74,6 +74,9 @@ func (c *call) forum() error {
 			return err
 		}
 	}
+	if err := c.facesOfThreads(page.Sticky, page.Threads); err != nil {
+		return err
+	}
 	c.frame.Feed = "/forums/" + itoa(id) + "/feed.atom"
 	// Other pages than the first have other threads, and so an address of their own.
 	if c.frame.Place = pages.Slugged("/forums/", page.ID, page.Slug); !page.First {
@@ -115,6 +118,9 @@ func (c *call) thread() error {
 		if err := c.Following.MarkRead(c.Context(), c.actor, id, last); err != nil {
 			return err
 		}
+	}
+	if err := c.facesOfPosts(reading.Posts); err != nil {
+		return err
 	}
 	c.frame.Place = pagePath(reading.Thread, reading.Page)
 	if reading.Page == 0 {

@@ -103,6 +103,9 @@ func (c *call) profile() (*memberPage, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.readFaces([]int64{user.ID}); err != nil {
+		return nil, err
+	}
 	page := &memberPage{MemberInfo: api.Member(user)}
 	if page.Writes = c.actor.User != nil && !c.actor.Owns(user.ID); page.Writes {
 		if page.Blocked, err = c.Conversations.Blocks(c.Context(), c.actor, user.ID); err != nil {
@@ -140,6 +143,8 @@ func (c *call) saveRecord() error {
 	case "note":
 		page.Message = c.Form.Text("message")
 		err, notice = c.Warnings.AddNote(c.Context(), c.actor, page.UserID, page.Message), "The note is saved."
+	case "picture":
+		err, notice = c.Warnings.RemovePicture(c.Context(), c.actor, page.UserID), "The picture is removed."
 	case "forget":
 		err, notice = c.Warnings.DeleteNote(c.Context(), c.actor, page.UserID, id), "The note is deleted."
 	default:

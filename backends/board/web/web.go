@@ -47,6 +47,7 @@ var shown = sync.OnceValue(func() *pages.Look {
 		"before":     func(id int64) int64 { return id - 1 },
 		"forumPath":  func(f content.ForumInfo) string { return pages.Slugged("/forums/", f.ID, f.Slug) },
 		"pagePath":   pagePath,
+		"pictures":   func() string { return strings.Join(attachments.AvatarExtensions, ",") },
 		"add":        func(n, more int64) int64 { return n + more },
 		"threadPath": func(t content.ThreadInfo) string { return pages.Slugged("/threads/", t.ID, t.Slug) },
 
@@ -231,6 +232,7 @@ type frame struct {
 	call *call
 	// forums are the forums of the threads in a list, by id. They are set if a list has threads of several forums.
 	forums map[int64]content.ForumInfo
+	faces  map[int64]attachments.Face // of the members on the page who do not look like everybody
 }
 
 // ForumOf returns the forum of a thread in a list with threads of several forums, or nil in other lists.
