@@ -43,6 +43,7 @@ func TestPlans(t *testing.T) {
 			"the last of a forum":      "SELECT " + content.LastOfForum(d, "id") + " FROM board_forums f WHERE f.id = ?",
 			"the counts of a forum":    "SELECT " + content.ForumThreads + ", " + content.ForumPosts + " FROM board_forums f WHERE f.id = ?",
 			"the author's last posts":  "SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20",
+			"posts of a member":        search.PostsOfAuthor().SQL(d),
 			"posts read":               "SELECT p.id FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) ORDER BY i.id DESC",
 			"posts found":              "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) AND i.visibility = 0 AND t.visibility = 0 AND (t.forum_id IN (?, ?))",
 		})

@@ -34,8 +34,8 @@ type wordWalk struct {
 	rare   int
 }
 
-// next returns the next posts of the walk, at most searchChunk, and whether the walk goes on. It may go on and find
-// no more posts.
+func (w *wordWalk) at() int64 { return w.after }
+
 func (w *wordWalk) next() (ids []any, more bool, err error) {
 	if w.c.Dialect() == store.Postgres {
 		return w.nextWindow()

@@ -7,11 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
-	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -198,47 +196,6 @@ func (c *call) lastPage() error {
 		return c.mergedThread(err, c.ID("threadId"))
 	}
 	return c.toPlace(place, nil)
-}
-
-// searchPage shows a query and the posts that were found.
-type searchPage struct {
-	Query, Author string
-	Forum         int64
-	Forums        []content.ForumInfo
-	Asked         bool
-	Found         []api.FoundInfo
-	Older         string // the address of the next page
-}
-
-func (c *call) search() error {
-	forums, err := c.Posts.Forums(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	page := searchPage{
-		Query: c.Query.Text("q"), Author: c.Query.Text("author"), Forum: c.Query.Number("forum"),
-		Forums: forums,
-	}
-	page.Asked = page.Query != ""
-	after := c.Query.Number("after")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
-	if !page.Asked {
-		return c.Show("search", "Search", page)
-	}
-	found, next, err := c.Search.Find(c.Context(), c.actor,
-		search.Query{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
-	for _, f := range found {
-		page.Found = append(page.Found, api.ViewFound(f))
-	}
-	if next != 0 {
-		page.Older = "/search?" + url.Values{
-			"q": {page.Query}, "author": {page.Author}, "forum": {itoa(page.Forum)},
-			"after": {itoa(next)},
-		}.Encode()
-	}
-	return c.ShowForm(err, "search", "Search", page)
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

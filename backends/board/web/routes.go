@@ -117,4 +117,4 @@ var routes = slices.Concat([]page{
 	{Method: get, Path: "/account/warnings", Serve: (*call).ownWarnings},
 	{Method: get, Path: "/account/notifications", Serve: (*call).notifications},
 	{Method: post, Path: "/account/notifications", Serve: (*call).readNotifications},
-}, moderationRoutes, adminRoutes, attachmentRoutes, faceRoutes)
+}, moderationRoutes, adminRoutes, attachmentRoutes, faceRoutes, memberRoutes)

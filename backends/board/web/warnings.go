@@ -85,6 +85,9 @@ type memberPage struct {
 	Blocked  bool   // by the actor
 }
 
+// Tab tells the template which tab is shown.
+func (*memberPage) Tab() string { return "profile" }
+
 // record adds what moderators see of a member to a profile.
 func (c *call) record(page *memberPage, member int64) error {
 	if !warnings.Moderates(c.actor) || c.actor.Owns(member) {
