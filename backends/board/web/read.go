@@ -27,6 +27,7 @@ func (c *call) index() error {
 		return err
 	}
 	c.frame.Feed, c.frame.Place = "/feed.atom", "/"
+	c.share(c.frame.Settings.Name, c.frame.Settings.Description)
 	return c.Show("index", "", indexPage{tree})
 }
 
@@ -80,6 +81,7 @@ func (c *call) forum() error {
 	if c.frame.Place = pages.Slugged("/forums/", page.ID, page.Slug); !page.First {
 		c.frame.Place += "?" + url.Values{"after": {after}}.Encode()
 	}
+	c.share(page.Title, page.Description)
 	return c.Show("forum", page.Title, page)
 }
 
@@ -124,6 +126,7 @@ func (c *call) thread() error {
 	if reading.Page == 0 {
 		c.frame.Place += "?after=" + itoa(after)
 	}
+	c.shareThread(reading)
 	return c.Show("thread", reading.Thread.Title, reading)
 }
 

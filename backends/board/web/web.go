@@ -229,7 +229,8 @@ type frame struct {
 	Feed        string // path of the Atom feed of this page
 	Place       string // permanent path of this page
 
-	call *call
+	call   *call
+	shared *shared
 	// forums are the forums of the threads in a list, by id. They are set if a list has threads of several forums.
 	forums map[int64]content.ForumInfo
 	faces  map[int64]attachments.Face // of the members on the page who do not look like everybody
@@ -243,13 +244,12 @@ func (f *frame) ForumOf(id int64) *content.ForumInfo {
 	return nil
 }
 
-// Canonical returns the address under which search engines should know this page. It is a full address if that of
-// the board is known, since the board may be reachable under several.
+// Canonical returns the full address under which search engines should know this page.
 func (f *frame) Canonical() string {
 	if f.Place == "" {
 		return ""
 	}
-	return strings.TrimSuffix(f.call.options.BaseURL, "/") + f.Place
+	return f.call.Base() + f.Place
 }
 
 // Moderates reports whether the user may approve posts in any forum.
