@@ -86,10 +86,10 @@ func TestStructuredIsSafe(t *testing.T) {
 func TestExcerpt(t *testing.T) {
 	t.Parallel()
 	for html, want := range map[string]string{
-		"":                          "",
-		"<p>one</p>\n<p>two</p>":    "one two",
-		"<p>a &lt; b &amp; c</p>":   "a < b & c",
-		strings.Repeat("<p>ä</p>", 5000):                         "",
+		"":                               "",
+		"<p>one</p>\n<p>two</p>":         "one two",
+		"<p>a &lt; b &amp; c</p>":        "a < b & c",
+		strings.Repeat("<p>ä</p>", 5000): "",
 		`<p>x</p><a href="` + strings.Repeat("long", 900) + `">y`: "x",
 	} {
 		got := web.Excerpt(html, 20)
