@@ -1,6 +1,6 @@
-// Package attachments receives, stores and serves the files at posts, and the pictures of members. It limits how much a post and a member may
-// have, and removes the metadata of images, which can tell where they were taken. Package posts decides at which
-// posts files may be.
+// Package attachments receives, stores and serves the files at posts, and the pictures of members. It limits how much a
+// post and a member may have, and removes the metadata of images, which can tell where they were taken. Package posts
+// decides at which posts files may be.
 package attachments
 
 import (

@@ -11,8 +11,8 @@ type Elsewhere struct{ Number, Post int64 }
 // maxElsewhere limits how many moved posts a page names.
 const maxElsewhere = 50
 
-// elsewhere returns the posts that were moved from a thread and had numbers between those of a page of the thread, which
-// has up to size posts. It asks only if a number is missing on the page.
+// elsewhere returns the posts that were moved from a thread and had numbers between those of a page of the thread,
+// which has up to size posts. It asks only if a number is missing on the page.
 func elsewhere(
 	c store.Conn, t *content.Thread, r *Reading, page []*content.Post, more bool, size int,
 ) (list []Elsewhere, err error) {
