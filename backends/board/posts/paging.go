@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -85,21 +86,13 @@ func (s *Service) part(
 	if err != nil {
 		return nil, false, err
 	}
-	if list, more, err = s.posts(c, a, t, start-1, size); err != nil {
+	if list, _, err = s.posts(c, a, t, start-1, size+1); err != nil {
 		return nil, false, err
 	}
-	for i, p := range list {
-		if p.ID >= end {
-			return list[:i], false, nil
-		}
+	if i := slices.IndexFunc(list, func(p *content.Post) bool { return p.ID >= end }); i >= 0 {
+		list = list[:i]
 	}
-	if more && end < math.MaxInt64 { // does the next post belong to this page, too?
-		next, _, err := s.posts(c, a, t, list[len(list)-1].ID, 1)
-		if err != nil {
-			return nil, false, err
-		}
-		more = len(next) > 0 && next[0].ID < end
-	}
+	list, more = store.Cut(list, size)
 	return list, more, nil
 }
 

@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"math"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -17,27 +16,6 @@ func PostsOfAuthor() content.Listing {
 	}
 }
 
-// authorWalk goes through the posts of an author, from the newest on.
-type authorWalk struct {
-	c             store.Conn
-	author, after int64 // as in wordWalk
-}
-
-func (w *authorWalk) at() int64 { return w.after }
-
-func (w *authorWalk) next() (ids []any, more bool, err error) {
-	if w.after == 0 {
-		w.after = math.MaxInt64
-	}
-	err = w.c.All(PostsOfAuthor().SQL(w.c.Dialect()), []any{w.author, w.after, searchChunk}, func(r store.Row) error {
-		var id int64
-		err := r.Scan(&id)
-		ids, w.after = append(ids, id), id
-		return err
-	})
-	return ids, len(ids) == searchChunk, err
-}
-
 // By returns a page of the posts of a member in the forums that the actor reads, newest first. after and next are as in
 // Find, whose bounds hold here, too.
 func (s *Service) By(
@@ -49,7 +27,7 @@ func (s *Service) By(
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		var ids []any
-		if ids, next, err = searchIDs(c, &authorWalk{c, member, after}, filter, limit); err != nil {
+		if ids, next, err = searchIDs(c, &wordWalk{c: c, author: member, after: after}, filter, limit); err != nil {
 			return err
 		}
 		list, err = postsByID(c, a, ids)

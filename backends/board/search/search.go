@@ -74,17 +74,9 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (list []Fo
 	return list, next, err
 }
 
-// walker goes through posts from the newest on.
-type walker interface {
-	// next returns the next posts, at most searchChunk, and whether the walk goes on. It may go on and find no more.
-	next() (ids []any, more bool, err error)
-	// at returns the id below which the walk goes on.
-	at() int64
-}
-
 // searchIDs returns the ids on a page of up to limit posts of a walk that meet a condition. next is the After of the
 // next page, or 0 if there is none.
-func searchIDs(c store.Conn, walk walker, filter condition, limit int) (page []any, next int64, err error) {
+func searchIDs(c store.Conn, walk *wordWalk, filter condition, limit int) (page []any, next int64, err error) {
 	for looked := 0; looked < maxSearch; {
 		with, more, err := walk.next()
 		if err != nil {
@@ -111,7 +103,7 @@ func searchIDs(c store.Conn, walk walker, filter condition, limit int) (page []a
 		}
 		looked += len(with)
 	}
-	return page, walk.at(), nil
+	return page, walk.after, nil
 }
 
 // condition is a part of a WHERE clause. If where is empty, no row meets the condition.

@@ -16,7 +16,7 @@ func (c *call) account() error {
 
 // showAccount shows the form with the profile, and with the refusal of a form if there is one.
 func (c *call) showAccount(refusal error, form accounts.Profile) error {
-	if err := c.readFaces([]int64{c.actor.ID()}); err != nil {
+	if err := c.faceOf(c.actor.ID()); err != nil {
 		return err
 	}
 	return c.ShowForm(refusal, "account", "Profile", form)

@@ -1,10 +1,11 @@
 package web
 
 import (
+	"slices"
+
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -18,32 +19,24 @@ var faceRoutes = []page{
 	{Method: post, Path: "/account/picture/remove", Serve: (*call).removeAvatar},
 }
 
-// readFaces adds how members look to the page.
-func (c *call) readFaces(members []int64) (err error) {
+// readFaces adds how the authors of what a page lists look to the page. An author may be nil.
+func readFaces[T any](c *call, list []T, author func(T) *int64) (err error) {
+	var members []int64
+	for _, item := range list {
+		if id := author(item); id != nil {
+			members = append(members, *id)
+		}
+	}
 	c.frame.faces, err = c.Attachments.Faces(c.Context(), members)
 	return err
 }
 
-func (c *call) facesOfPosts(list []posts.PostView) error {
-	var members []int64
-	for _, p := range list {
-		if p.AuthorUserID != nil {
-			members = append(members, *p.AuthorUserID)
-		}
-	}
-	return c.readFaces(members)
+func (c *call) facesOfThreads(lists ...[]content.ThreadInfo) error {
+	return readFaces(c, slices.Concat(lists...), func(t content.ThreadInfo) *int64 { return t.AuthorUserID })
 }
 
-func (c *call) facesOfThreads(lists ...[]content.ThreadInfo) error {
-	var members []int64
-	for _, list := range lists {
-		for _, t := range list {
-			if t.AuthorUserID != nil {
-				members = append(members, *t.AuthorUserID)
-			}
-		}
-	}
-	return c.readFaces(members)
+func (c *call) faceOf(member int64) error {
+	return readFaces(c, []int64{member}, func(id int64) *int64 { return &id })
 }
 
 // Face returns how an author looks, who may be nil.

@@ -30,7 +30,7 @@ func (c *call) writtenBy(tab string) (page writtenPage, err error) {
 		return page, err
 	}
 	page.Tab, page.MemberInfo, page.First = tab, api.Member(user), !c.Query.Has("after")
-	return page, c.readFaces([]int64{user.ID})
+	return page, c.faceOf(user.ID)
 }
 
 func (c *call) memberPosts() error {

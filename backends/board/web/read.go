@@ -119,7 +119,7 @@ func (c *call) thread() error {
 			return err
 		}
 	}
-	if err := c.facesOfPosts(reading.Posts); err != nil {
+	if err := readFaces(c, reading.Posts, func(p posts.PostView) *int64 { return p.AuthorUserID }); err != nil {
 		return err
 	}
 	c.frame.Place = pagePath(reading.Thread, reading.Page)

@@ -77,13 +77,7 @@ func (c *call) search() error {
 	if next != 0 {
 		page.Older = page.address(page.Thread, next)
 	}
-	var authors []int64
-	for _, f := range page.Found {
-		if f.Post.AuthorUserID != nil {
-			authors = append(authors, *f.Post.AuthorUserID)
-		}
-	}
-	if err := c.readFaces(authors); err != nil {
+	if err := readFaces(c, page.Found, func(f foundThread) *int64 { return f.Post.AuthorUserID }); err != nil {
 		return err
 	}
 	return c.ShowForm(refusal, "search", "Search", page)

@@ -106,7 +106,7 @@ func (c *call) profile() (*memberPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.readFaces([]int64{user.ID}); err != nil {
+	if err := c.faceOf(user.ID); err != nil {
 		return nil, err
 	}
 	page := &memberPage{MemberInfo: api.Member(user)}
