@@ -38,6 +38,7 @@ func TestPlans(t *testing.T) {
 		maps.Copy(statements, map[string]string{
 			"a thread":                 "SELECT " + content.ThreadColumns + " FROM board_threads t WHERE t.id = ?",
 			"a post":                   "SELECT " + content.PostColumns + " FROM board_posts p WHERE p.thread_id = ? AND p.id = ?",
+			"a step to a page":         "SELECT p.number FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? ORDER BY p.id LIMIT 1",
 			"the thread of a post":     "SELECT thread_id FROM board_post_ids WHERE id = ?",
 			"threads read":             "SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN (?, ?, ?)",
 			"threads subscribed":       "SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN (?, ?, ?)",
@@ -49,6 +50,7 @@ func TestPlans(t *testing.T) {
 			"the last of a forum":      "SELECT " + content.LastOfForum(d, "id") + " FROM board_forums f WHERE f.id = ?",
 			"the counts of a forum":    "SELECT " + content.ForumThreads + ", " + content.ForumPosts + " FROM board_forums f WHERE f.id = ?",
 			"the author's last posts":  "SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20",
+			"posts of a member":        search.PostsOfAuthor().SQL(d),
 			"posts read":               "SELECT p.id FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) ORDER BY i.id DESC",
 			"posts found":              "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) AND i.visibility = 0 AND t.visibility = 0 AND (t.forum_id IN (?, ?))",
 		})

@@ -46,7 +46,7 @@ var LogActions = []string{
 	"group.create", "group.delete", "group.edit",
 	"member.approve", "member.ban", "member.delete", "member.groups", "member.moderate", "member.password",
 	"member.suspend", "member.unban", "member.unwarn", "member.warn",
-	"note.add", "note.delete",
+	"note.add", "note.delete", "picture.remove",
 	"moderator.remove", "moderator.set", "offline.look", "prefix.create", "prefix.delete", "prefix.edit",
 	"settings.change", "token.issue", "token.revoke",
 	"webhook.add", "webhook.delete", "webhook.enable", "webhook.rotate", "webhook.test",

@@ -1,6 +1,6 @@
-// Package attachments receives, stores and serves the files at posts. It limits how much a post and a member may
-// have, and removes the metadata of images, which can tell where they were taken. Package posts decides at which
-// posts files may be.
+// Package attachments receives, stores and serves the files at posts, and the pictures of members. It limits how much a
+// post and a member may have, and removes the metadata of images, which can tell where they were taken. Package posts
+// decides at which posts files may be.
 package attachments
 
 import (
@@ -41,7 +41,10 @@ func New(board *kernel.Server, strips *semaphore.Weighted) *Service {
 	s := &Service{Server: board, strips: strips}
 	s.files = blob.New(s.DB, blob.Options{
 		Folder: s.Options.Attachments, Table: "board_contents", Now: func() time.Time { return s.Now() },
-		Uses: []blob.Use{{Table: "board_attachments", Column: "sha256", Where: "removed_at IS NULL"}},
+		Uses: []blob.Use{
+			{Table: "board_attachments", Column: "sha256", Where: "removed_at IS NULL"},
+			{Table: "board_avatars", Column: "sha256"},
+		},
 	})
 	return s
 }

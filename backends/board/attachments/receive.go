@@ -29,20 +29,26 @@ func (s *Service) Keep(ctx context.Context, f *Received) error {
 
 // Receive reads a file that the actor sends. It returns an error if the file may not be attached.
 func (s *Service) Receive(a *rights.Actor, name string, content io.Reader) (*Received, error) {
-	limit := a.Rights.Settings.AttachmentKiB
-	received, err := s.files.Receive(name, content, limit<<10)
+	received, err := s.receive(name, content, a.Rights.Settings.AttachmentKiB<<10)
+	if err != nil {
+		return nil, err
+	}
+	return &Received{Attachment: Attachment{User: a.ID(), File: received.File, Stripped: true}, content: received}, nil
+}
+
+// receive reads a file of at most limit bytes.
+func (s *Service) receive(name string, content io.Reader, limit int64) (*blob.Received, error) {
+	received, err := s.files.Receive(name, content, limit)
 	refused, ok := errors.AsType[*blob.Error](err)
 	switch {
 	case ok:
 		return nil, kernel.Invalid(refused.Field, refused.Reason, refused.Message)
 	case errors.Is(err, blob.ErrTooLarge):
-		return nil, TooLarge(limit)
+		return nil, TooLarge(limit >> 10)
 	case errors.Is(err, blob.ErrIncomplete):
 		return nil, kernel.BadBody("", "incomplete", err.Error())
-	case err != nil:
-		return nil, err
 	}
-	return &Received{Attachment: Attachment{User: a.ID(), File: received.File, Stripped: true}, content: received}, nil
+	return received, err
 }
 
 // TooLarge returns the error for a file that is larger than the setting allows, in KiB.

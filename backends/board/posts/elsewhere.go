@@ -11,15 +11,23 @@ type Elsewhere struct{ Number, Post int64 }
 // maxElsewhere limits how many moved posts a page names.
 const maxElsewhere = 50
 
-// elsewhere returns the posts that were moved from a thread and had numbers between those of a page of the thread. It
-// asks only if a number is missing on the page.
-func elsewhere(c store.Conn, t *content.Thread, page []*content.Post, more bool) (list []Elsewhere, err error) {
-	if len(page) == 0 {
+// elsewhere returns the posts that were moved from a thread and had numbers between those of a page of the thread,
+// which has up to size posts. It asks only if a number is missing on the page.
+func elsewhere(
+	c store.Conn, t *content.Thread, r *Reading, page []*content.Post, more bool, size int,
+) (list []Elsewhere, err error) {
+	var least, most int64
+	switch {
+	case r.Page > 0:
+		least, most = (r.Page-1)*int64(size)+1, r.Page*int64(size)
+		more = more || r.Page < r.Pages
+	case len(page) == 0:
 		return nil, nil
-	}
-	least, most := page[0].Number, page[0].Number
-	for _, p := range page {
-		least, most = min(least, p.Number), max(most, p.Number)
+	default:
+		least, most = page[0].Number, page[0].Number
+		for _, p := range page {
+			least, most = min(least, p.Number), max(most, p.Number)
+		}
 	}
 	if !more {
 		most = t.Next - 1

@@ -99,6 +99,7 @@ func EveryListing() map[string]content.Listing {
 		all["threads of an author "+shows] = threadsOfAuthor(shows)
 		all["posts of a thread "+shows] = postsOfThread(shows)
 		all["posts of a thread, backwards "+shows] = postsBefore(shows)
+		all["number of the last post of a thread "+shows] = lastNumber(shows)
 	}
 	return all
 }

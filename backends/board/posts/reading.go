@@ -26,8 +26,10 @@ type Reading struct {
 	Told     bool              // whether the actor has an unseen notification of one of the posts
 	Mode     string
 	Can      ThreadCan
-	// Before and After are the ids after which the posts of the previous and of the next page begin. They are nil
-	// if there is no such page.
+	// Page is the number of the page, or 0 if it begins in the middle of one, and Pages is how many there are.
+	Page, Pages int64
+	// Before and After are the ids after which the posts of the previous and of the next part begin. They are nil if
+	// there is none, or if a page with a number is there.
 	Before, After *int64
 }
 
@@ -51,6 +53,13 @@ type ThreadCan struct {
 // ReadThread returns a page of up to limit posts of a thread, beginning after the post with the id after, and
 // counts a view.
 func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int64, limit int) (*Reading, error) {
+	return s.read(ctx, a, id, 0, after, limit)
+}
+
+// read reads a page of a thread by its number, or if that is 0 the posts after the id after.
+func (s *Service) read(
+	ctx context.Context, a *rights.Actor, id, number, after int64, limit int,
+) (*Reading, error) {
 	forums, err := s.Forums(ctx, a)
 	if err != nil {
 		return nil, err
@@ -61,7 +70,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 	}
 	page := new(Reading)
 	err = s.Read(ctx, func(c store.Conn) error {
-		*page = Reading{}
+		*page = Reading{Page: number}
 		t, err := content.ThreadFor(c, a, id, "")
 		if err != nil {
 			return err
@@ -78,7 +87,14 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		page.Thread, page.Forum = content.ViewThread(access, a, t, marks, now), s.viewForum(access, a, f)
 		page.Above, page.LastRead = forumsAbove(forums, t.Forum), marks.Read[t.ID]
 		page.Can = s.threadCan(c, a, f, t)
-		list, more, err := s.posts(c, a, t, after, limit)
+		if page.Pages, err = pagesOf(c, a, t, int64(limit)); err != nil {
+			return err
+		}
+		read := func() ([]*content.Post, bool, error) { return s.posts(c, a, t, after, limit) }
+		if number > 0 {
+			read = func() ([]*content.Post, bool, error) { return s.part(c, a, t, page, limit) }
+		}
+		list, more, err := read()
 		if err != nil {
 			return err
 		}
@@ -96,7 +112,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		if err := addAttachments(c, page.Posts); err != nil {
 			return err
 		}
-		if page.Moved, err = elsewhere(c, t, list, more); err != nil {
+		if page.Moved, err = elsewhere(c, t, page, list, more, limit); err != nil {
 			return err
 		}
 		if more {
@@ -234,10 +250,11 @@ func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view c
 	return view, err
 }
 
-// Place is where a post is shown: on the page of its thread that begins after the post After.
+// Place is where a post is shown: on a page of its thread, or if Page is 0 on the part that begins after the post
+// After.
 type Place struct {
-	Thread        content.ThreadInfo
-	After, Number int64
+	Thread              content.ThreadInfo
+	Page, After, Number int64
 }
 
 // PlaceOf returns the page on which a post is, if pages have pageSize posts.
@@ -337,6 +354,9 @@ func (s *Service) place(
 			return err
 		}
 		place = Place{Thread: content.ViewThread(access, a, t, content.Marks{}, s.Moment()), Number: p.Number}
+		if place.Page, err = pageOf(c, a, t, p, pageSize); err != nil || place.Page > 0 {
+			return err
+		}
 		start, err := stepBack(c, a, t, p.ID, int(p.Number-1)%pageSize)
 		if err == nil && start != nil {
 			place.After = *start

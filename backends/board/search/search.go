@@ -26,6 +26,7 @@ func New(board *kernel.Server, words *Words) *Service { return &Service{Server: 
 type Query struct {
 	Text   string
 	Forum  int64  // 0 for all forums
+	Thread int64  // 0 for all threads
 	Author string // empty for all authors
 	After  int64  // only posts with lower ids; 0 begins with the newest
 	Limit  int
@@ -57,13 +58,14 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (list []Fo
 	if len(phrases) == 0 || len(phrases) > maxSearchWords || len(q.Text) > 400 {
 		return nil, 0, kernel.BadRequest("q", "q must have 1 to 16 words")
 	}
-	filter := searchFilter(a, q)
+	filter := searchFilter(a, q, rights.ThreadView|rights.ForumSearch)
 	if filter.where == "" {
 		return nil, 0, nil
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		var ids []any
-		if ids, next, err = searchIDs(c, phrases, filter, q); err != nil {
+		walk := &wordWalk{c: c, words: queryOf(c.Dialect(), phrases), after: q.After}
+		if ids, next, err = searchIDs(c, walk, filter, q.Limit); err != nil {
 			return err
 		}
 		list, err = postsByID(c, a, ids)
@@ -72,9 +74,9 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (list []Fo
 	return list, next, err
 }
 
-// searchIDs returns the ids on a page of posts. next is the After of the next page, or 0 if there is none.
-func searchIDs(c store.Conn, phrases [][]string, filter condition, q Query) (page []any, next int64, err error) {
-	walk := wordWalk{c: c, words: queryOf(c.Dialect(), phrases), after: q.After}
+// searchIDs returns the ids on a page of up to limit posts of a walk that meet a condition. next is the After of the
+// next page, or 0 if there is none.
+func searchIDs(c store.Conn, walk *wordWalk, filter condition, limit int) (page []any, next int64, err error) {
 	for looked := 0; looked < maxSearch; {
 		with, more, err := walk.next()
 		if err != nil {
@@ -94,8 +96,8 @@ func searchIDs(c store.Conn, phrases [][]string, filter condition, q Query) (pag
 			}
 		}
 		switch {
-		case len(page) > q.Limit:
-			return page[:q.Limit], page[q.Limit-1].(int64), nil
+		case len(page) > limit:
+			return page[:limit], page[limit-1].(int64), nil
 		case !more:
 			return page, 0, nil
 		}
@@ -110,12 +112,13 @@ type condition struct {
 	args  []any
 }
 
-// searchFilter returns the condition for posts that the query asks for and that the actor sees.
-func searchFilter(a *rights.Actor, q Query) (f condition) {
+// searchFilter returns the condition for posts that the query asks for, in forums that the actor sees and in which it
+// has some rights.
+func searchFilter(a *rights.Actor, q Query, needed rights.Mask) (f condition) {
 	var open, own []any // forums in which the actor sees all threads, and those in which it sees only its own
 	for id, r := range a.Rights.Forums {
 		switch {
-		case q.Forum != 0 && q.Forum != id, !r.Visible, !r.Mask.Has(rights.ThreadView | rights.ForumSearch):
+		case q.Forum != 0 && q.Forum != id, !r.Visible, !r.Mask.Has(needed):
 		case r.Mask.Has(rights.ThreadViewOthers):
 			open = append(open, id)
 		case a.User != nil:
@@ -135,6 +138,10 @@ func searchFilter(a *rights.Actor, q Query) (f condition) {
 		return f
 	}
 	f.where = "i.visibility = 0 AND t.visibility = 0 AND (" + strings.Join(seen, " OR ") + ")"
+	if q.Thread != 0 {
+		f.where += " AND i.thread_id = ?"
+		f.args = append(f.args, q.Thread)
+	}
 	if q.Author != "" {
 		f.where += " AND i.author_id = (SELECT id FROM board_users WHERE username_key = ?)"
 		f.args = append(f.args, text.Fold(q.Author))

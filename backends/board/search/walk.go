@@ -23,11 +23,12 @@ const (
 	unlikely
 )
 
-// wordWalk goes through the posts that contain some words, from the newest on.
+// wordWalk goes through the posts that contain some words, or those of an author, from the newest on.
 type wordWalk struct {
-	c     store.Conn
-	words string
-	after int64 // the walk continues with lower ids; 0 before the first post
+	c      store.Conn
+	words  string
+	author int64 // 0 for posts with words
+	after  int64 // the walk continues with lower ids; 0 before the first post
 
 	// These fields are for PostgreSQL.
 	window int64 // the size of the next window, in ids
@@ -37,11 +38,15 @@ type wordWalk struct {
 // next returns the next posts of the walk, at most searchChunk, and whether the walk goes on. It may go on and find
 // no more posts.
 func (w *wordWalk) next() (ids []any, more bool, err error) {
-	if w.c.Dialect() == store.Postgres {
+	if w.author == 0 && w.c.Dialect() == store.Postgres {
 		return w.nextWindow()
 	}
 	if w.after == 0 {
 		w.after = math.MaxInt64
+	}
+	if w.author != 0 {
+		ids, err = w.read(PostsOfAuthor().SQL(w.c.Dialect()), w.author, w.after, searchChunk)
+		return ids, len(ids) == searchChunk, err
 	}
 	ids, err = w.read(WordsOfIndex().SQL(store.SQLite), w.words, w.after, searchChunk)
 	return ids, len(ids) == searchChunk, err

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -124,6 +125,23 @@ func (s *Service) DeleteNote(ctx context.Context, a *rights.Actor, member, id in
 			return err
 		}
 		return s.log(c, a, "note.delete", member)
+	})
+}
+
+// RemovePicture removes the picture of a member.
+func (s *Service) RemovePicture(ctx context.Context, a *rights.Actor, member int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		if err := check(c, a, member); err != nil {
+			return err
+		}
+		if err := a.CheckSuspended(s.Moment()); err != nil {
+			return err
+		}
+		removed, err := attachments.DropAvatar(c, member)
+		if err != nil || !removed {
+			return err
+		}
+		return s.log(c, a, "picture.remove", member)
 	})
 }
 

@@ -10,14 +10,22 @@ import (
 )
 
 func (c *call) account() error {
-	return c.Show("account", "Profile",
-		accounts.Profile{Title: c.actor.User.Title, Bio: c.actor.User.Bio, TimeZone: c.actor.User.TimeZone})
+	u := c.actor.User
+	return c.showAccount(nil, accounts.Profile{Title: u.Title, Bio: u.Bio, TimeZone: u.TimeZone})
+}
+
+// showAccount shows the form with the profile, and with the refusal of a form if there is one.
+func (c *call) showAccount(refusal error, form accounts.Profile) error {
+	if err := c.faceOf(c.actor.ID()); err != nil {
+		return err
+	}
+	return c.ShowForm(refusal, "account", "Profile", form)
 }
 
 func (c *call) saveProfile() error {
 	form := accounts.Profile{Title: c.Form.Text("title"), Bio: c.Form.Text("bio"), TimeZone: c.Form.Text("timeZone")}
 	if err := c.Accounts.SetProfile(c.Context(), c.actor, form); err != nil {
-		return c.ShowForm(err, "account", "Profile", form)
+		return c.showAccount(err, form)
 	}
 	return c.Redirect("/account", "Saved.")
 }

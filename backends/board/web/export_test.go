@@ -9,4 +9,5 @@ var (
 	AdminRoutes = adminRoutes
 	Absolute    = absolute
 	MatrixField = matrixField
+	Excerpt     = excerpt
 )

@@ -5,11 +5,11 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
-	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -27,6 +27,7 @@ func (c *call) index() error {
 		return err
 	}
 	c.frame.Feed, c.frame.Place = "/feed.atom", "/"
+	c.share(c.frame.Settings.Name, c.frame.Settings.Description)
 	return c.Show("index", "", indexPage{tree})
 }
 
@@ -72,11 +73,15 @@ func (c *call) forum() error {
 			return err
 		}
 	}
+	if err := c.facesOfThreads(page.Sticky, page.Threads); err != nil {
+		return err
+	}
 	c.frame.Feed = "/forums/" + itoa(id) + "/feed.atom"
 	// Other pages than the first have other threads, and so an address of their own.
 	if c.frame.Place = pages.Slugged("/forums/", page.ID, page.Slug); !page.First {
 		c.frame.Place += "?" + url.Values{"after": {after}}.Encode()
 	}
+	c.share(page.Title, page.Description)
 	return c.Show("forum", page.Title, page)
 }
 
@@ -92,18 +97,21 @@ func (c *call) readAll() error {
 
 func (c *call) thread() error {
 	id := c.ID("threadId")
-	post, after := c.Query.Number("post"), c.Query.Number("after")
+	post, after, page := c.Query.Number("post"), c.Query.Number("after"), c.Query.Number("page")
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	if post != 0 {
+	switch {
+	case post != 0:
 		return c.toPost(post)
+	case c.Query.Text("date") != "":
+		return c.toDate(id)
 	}
-	reading, err := c.Posts.ReadThread(c.Context(), c.actor, id, after, postsPerPage)
+	reading, err := c.readPart(id, page, after)
 	if err != nil {
 		return c.mergedThread(err, id)
 	}
-	if len(reading.Posts) == 0 && after > 0 {
+	if len(reading.Posts) == 0 && (after > 0 || reading.Page > reading.Pages) {
 		return c.Redirect("/threads/"+itoa(id)+"/last", "")
 	}
 	if last := lastOf(reading.Posts); c.actor.User != nil && (last > reading.LastRead || reading.Told) {
@@ -111,10 +119,14 @@ func (c *call) thread() error {
 			return err
 		}
 	}
-	c.frame.Place = pages.Slugged("/threads/", reading.Thread.ID, reading.Thread.Slug)
-	if after > 0 {
+	if err := readFaces(c, reading.Posts, func(p posts.PostView) *int64 { return p.AuthorUserID }); err != nil {
+		return err
+	}
+	c.frame.Place = pagePath(reading.Thread, reading.Page)
+	if reading.Page == 0 {
 		c.frame.Place += "?after=" + itoa(after)
 	}
+	c.shareThread(reading)
 	return c.Show("thread", reading.Thread.Title, reading)
 }
 
@@ -130,11 +142,41 @@ func (c *call) toPlace(p posts.Place, err error) error {
 	if err != nil {
 		return err
 	}
-	path := pages.Slugged("/threads/", p.Thread.ID, p.Thread.Slug)
+	path := pagePath(p.Thread, p.Page)
 	if p.After > 0 {
 		path += "?after=" + itoa(p.After)
 	}
 	return c.Redirect(path+"#post-"+itoa(p.Number), "")
+}
+
+// readPart reads a page of a thread, or the posts after a post if after is set.
+func (c *call) readPart(id, page, after int64) (*posts.Reading, error) {
+	if after > 0 {
+		return c.Posts.ReadThread(c.Context(), c.actor, id, after, postsPerPage)
+	}
+	return c.Posts.ReadPage(c.Context(), c.actor, id, page, postsPerPage)
+}
+
+// pagePath returns the path of a page of a thread. The first page has no number in it.
+func pagePath(t content.ThreadInfo, page int64) string {
+	path := pages.Slugged("/threads/", t.ID, t.Slug)
+	if page > 1 {
+		path += "?page=" + itoa(page)
+	}
+	return path
+}
+
+// toDate redirects to the first post of a thread on a day in the reader's time zone, or after it.
+func (c *call) toDate(id int64) error {
+	day, err := time.ParseInLocation(time.DateOnly, c.Query.Text("date"), c.Zone)
+	if err != nil {
+		return kernel.BadRequest("date", "date must be a day such as 2026-03-01")
+	}
+	place, err := c.Posts.PlaceAt(c.Context(), c.actor, id, kernel.MomentOf(day), postsPerPage)
+	if err != nil {
+		return c.mergedThread(err, id)
+	}
+	return c.toPlace(place, nil)
 }
 
 func (c *call) toPost(id int64) error {
@@ -157,47 +199,6 @@ func (c *call) lastPage() error {
 		return c.mergedThread(err, c.ID("threadId"))
 	}
 	return c.toPlace(place, nil)
-}
-
-// searchPage shows a query and the posts that were found.
-type searchPage struct {
-	Query, Author string
-	Forum         int64
-	Forums        []content.ForumInfo
-	Asked         bool
-	Found         []api.FoundInfo
-	Older         string // the address of the next page
-}
-
-func (c *call) search() error {
-	forums, err := c.Posts.Forums(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	page := searchPage{
-		Query: c.Query.Text("q"), Author: c.Query.Text("author"), Forum: c.Query.Number("forum"),
-		Forums: forums,
-	}
-	page.Asked = page.Query != ""
-	after := c.Query.Number("after")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
-	if !page.Asked {
-		return c.Show("search", "Search", page)
-	}
-	found, next, err := c.Search.Find(c.Context(), c.actor,
-		search.Query{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
-	for _, f := range found {
-		page.Found = append(page.Found, api.ViewFound(f))
-	}
-	if next != 0 {
-		page.Older = "/search?" + url.Values{
-			"q": {page.Query}, "author": {page.Author}, "forum": {itoa(page.Forum)},
-			"after": {itoa(next)},
-		}.Encode()
-	}
-	return c.ShowForm(err, "search", "Search", page)
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

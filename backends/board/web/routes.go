@@ -117,4 +117,4 @@ var routes = slices.Concat([]page{
 	{Method: get, Path: "/account/warnings", Serve: (*call).ownWarnings},
 	{Method: get, Path: "/account/notifications", Serve: (*call).notifications},
 	{Method: post, Path: "/account/notifications", Serve: (*call).readNotifications},
-}, reactionRoutes, moderationRoutes, adminRoutes, attachmentRoutes)
+}, reactionRoutes, moderationRoutes, adminRoutes, attachmentRoutes, faceRoutes, memberRoutes)

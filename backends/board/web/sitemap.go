@@ -23,7 +23,7 @@ const sitemapsAtOnce = 2
 // page, or belong to one member.
 var forRobots = []string{
 	"/login", "/register", "/forgot", "/reset", "/email", "/confirm", "/unsubscribe", "/account", "/members/",
-	"/moderation", "/admin", "/search", "/new", "/memberlist.php", "/conversations",
+	"/moderation", "/admin", "/search", "/new", "/memberlist.php", "/conversations", "/avatars/",
 	kernel.Mount + "/", "/forums/*/new", "/threads/*/reply", "/threads/*/manage", "/threads/*/choose",
 	"/threads/*/unread", "/threads/*/last",
 	"/threads/*/posts/", "/posts/*/report", "/posts/*/warn", "/posts/*/reactions", "/posts/*/bookmark",

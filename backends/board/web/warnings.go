@@ -85,6 +85,9 @@ type memberPage struct {
 	Ignored  bool   // by the actor
 }
 
+// Tab tells the template which tab is shown.
+func (*memberPage) Tab() string { return "profile" }
+
 // record adds what moderators see of a member to a profile.
 func (c *call) record(page *memberPage, member int64) error {
 	if !warnings.Moderates(c.actor) || c.actor.Owns(member) {
@@ -101,6 +104,9 @@ func (c *call) record(page *memberPage, member int64) error {
 func (c *call) profile() (*memberPage, error) {
 	user, err := c.Accounts.Profile(c.Context(), c.actor, c.ID("userId"))
 	if err != nil {
+		return nil, err
+	}
+	if err := c.faceOf(user.ID); err != nil {
 		return nil, err
 	}
 	page := &memberPage{MemberInfo: api.Member(user)}
@@ -140,6 +146,8 @@ func (c *call) saveRecord() error {
 	case "note":
 		page.Message = c.Form.Text("message")
 		err, notice = c.Warnings.AddNote(c.Context(), c.actor, page.UserID, page.Message), "The note is saved."
+	case "picture":
+		err, notice = c.Warnings.RemovePicture(c.Context(), c.actor, page.UserID), "The picture is removed."
 	case "forget":
 		err, notice = c.Warnings.DeleteNote(c.Context(), c.actor, page.UserID, id), "The note is deleted."
 	default:

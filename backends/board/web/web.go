@@ -47,6 +47,9 @@ var shown = sync.OnceValue(func() *pages.Look {
 		"tint":       tint,
 		"before":     func(id int64) int64 { return id - 1 },
 		"forumPath":  func(f content.ForumInfo) string { return pages.Slugged("/forums/", f.ID, f.Slug) },
+		"pagePath":   pagePath,
+		"pictures":   func() string { return strings.Join(attachments.AvatarExtensions, ",") },
+		"add":        func(n, more int64) int64 { return n + more },
 		"threadPath": func(t content.ThreadInfo) string { return pages.Slugged("/threads/", t.ID, t.Slug) },
 
 		"administering": adminTabs.At,
@@ -228,9 +231,11 @@ type frame struct {
 	Feed        string // path of the Atom feed of this page
 	Place       string // permanent path of this page
 
-	call *call
+	call   *call
+	shared *shared
 	// forums are the forums of the threads in a list, by id. They are set if a list has threads of several forums.
 	forums map[int64]content.ForumInfo
+	faces  map[int64]attachments.Face // of the members on the page who do not look like everybody
 }
 
 // ForumOf returns the forum of a thread in a list with threads of several forums, or nil in other lists.
@@ -241,13 +246,12 @@ func (f *frame) ForumOf(id int64) *content.ForumInfo {
 	return nil
 }
 
-// Canonical returns the address under which search engines should know this page. It is a full address if that of
-// the board is known, since the board may be reachable under several.
+// Canonical returns the full address under which search engines should know this page.
 func (f *frame) Canonical() string {
 	if f.Place == "" {
 		return ""
 	}
-	return strings.TrimSuffix(f.call.options.BaseURL, "/") + f.Place
+	return f.call.Base() + f.Place
 }
 
 // Moderates reports whether the user may approve posts in any forum.

@@ -2,10 +2,12 @@ package board
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
@@ -19,12 +21,23 @@ func TestBoardPages(t *testing.T) {
 	// Who has a password can sign in.
 	fixture := `{"users": [{"name": "grace", "password": "correct horse", "posts": 10}, {"name": "henry", "password": "correct horse", "posts": 10}, {"name": "mona", "password": "correct horse", "groups": ["registered", "moderators"]}],
 "forums": [{"slug": "help", "title": "Help", "answers": true}],
-"threads": [{"forum": "help", "title": "A question", "posts": [{"author": "grace", "message": "How?"}, {"author": "henry", "message": "Like **this**."}]}]}`
+"threads": [{"forum": "help", "title": "A question", "posts": [{"author": "grace", "message": "How?"}, {"author": "henry", "message": "Like **this**."}]},
+	{"forum": "public", "title": "A long journal", "posts": [` + entries(130) + `]}]}`
 	if err := os.WriteFile(people, []byte(fixture), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	b.Tool("board", "seed", "--fixture", people)
 	e2e.RunBrowser(t, "board_pages.mjs", "BOARD_URL="+strings.TrimSuffix(b.api, "/api/v1"))
+}
+
+// entries returns so many posts of a journal, one a day, for a fixture.
+func entries(many int) string {
+	list := make([]string, many)
+	day := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	for i := range list {
+		list[i] = fmt.Sprintf(`{"author": %q, "message": "Entry %d of the journal", "at": %q}`, []string{"grace", "henry", "mona"}[i%3], i+1, day.AddDate(0, 0, i).Format(time.RFC3339))
+	}
+	return strings.Join(list, ",")
 }
 
 // TestBoardPagesAndOthers checks that without pages all requests but those of the API go to the next handler, and that

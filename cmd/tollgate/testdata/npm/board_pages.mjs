@@ -217,6 +217,52 @@ inBrowser('a question gets an answer, reactions, a bookmark and a reader who ign
   await sound(tab, 'Your account');
 });
 
+inBrowser('a long thread has pages, and members have pictures and lists of what they wrote', { ...phone, viewport: { width: 360, height: 740 } }, async (tab) => {
+  await signIn(tab, 'grace');
+  await tab.goto(`${url}/account`);
+  await sound(tab, 'Your account');
+  const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+  await tab.getByLabel('Picture', { exact: true }).setInputFiles({ name: 'me.png', mimeType: 'image/png', buffer: Buffer.from(dot, 'base64') });
+  await button(tab, 'Use this picture').click();
+  await tab.getByRole('status').getByText('The picture is yours now').waitFor();
+  await sound(tab, 'Your account');
+
+  await tab.goto(`${url}/search?q=journal`);
+  await tab.getByText('At least 100 posts found in this thread').waitFor();
+  await sound(tab, 'Search');
+  await tab.getByRole('link', { name: 'All posts found in A long journal' }).click();
+  await sound(tab, 'Search');
+  await tab.getByRole('link', { name: 'A long journal' }).first().click();
+  await sound(tab, 'A long journal');
+  assert.match(tab.url(), /[?]page=6#post-130$/);
+  assert.ok(await tab.locator('img.face').first().evaluate((image) => image.naturalWidth > 0));
+  await tab.getByRole('link', { name: 'Page 1', exact: true }).first().click();
+  await tab.locator('#post-25').waitFor();
+  await sound(tab, 'A long journal');
+  assert.match(tab.url(), /-a-long-journal$/);
+  await tab.getByText('Go to a page or a date').click();
+  await tab.getByLabel('Page', { exact: true }).fill('3');
+  await sound(tab, 'A long journal');
+  await button(tab, 'Go to page').click();
+  await tab.locator('#post-51').waitFor();
+  await sound(tab, 'A long journal');
+  await tab.getByText('Go to a page or a date').click();
+  await tab.getByLabel('Date').fill('2025-05-01');
+  await button(tab, 'Go to date').click();
+  await tab.locator('#post-62').waitFor();
+  assert.match(tab.url(), /[?]page=3#post-62$/);
+
+  await tab.getByRole('link', { name: 'grace', exact: true }).nth(1).click();
+  await sound(tab, 'grace');
+  const lists = tab.getByRole('navigation', { name: 'Member' });
+  await lists.getByRole('link', { name: 'Posts' }).click();
+  await tab.getByText('Entry 130 of the journal').waitFor();
+  await sound(tab, 'grace');
+  await lists.getByRole('link', { name: 'Threads' }).click();
+  await tab.getByRole('link', { name: 'A long journal' }).waitFor();
+  await sound(tab, 'grace');
+});
+
 inBrowser('every page of the account is sound in the dark', { ...phone, colorScheme: 'dark' }, async (tab) => {
   await signIn(tab, 'grace');
   const account = 'Your account';

@@ -1,0 +1,147 @@
+package attachments
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/blob"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// MaxAvatar is the maximum size of a member's picture, in bytes.
+	MaxAvatar = 512 << 10
+	// maxAvatarSide is its maximum width and height in pixels, since a page shows many pictures.
+	maxAvatarSide = 2048
+	// avatarPause is how long a member waits between two pictures, which bounds the content that is not used any more.
+	avatarPause = time.Minute
+	// versionDigits is how many digits of the hash of a picture are in its path.
+	versionDigits = 16
+)
+
+// AvatarExtensions are the extensions that a member's picture can have. Those of animations are not among them.
+var AvatarExtensions = []string{".png", ".jpg", ".jpeg", ".webp"}
+
+var avatarTypes = []string{"image/png", "image/jpeg", "image/webp"}
+
+// Face is how a member looks beside what it writes.
+type Face struct {
+	Picture string // path of its picture; empty without one
+	Staff   string // the group of the staff to which it belongs; empty for others
+}
+
+// Faces returns how members look. Those who look like everybody are missing.
+func (s *Service) Faces(ctx context.Context, members []int64) (faces map[int64]Face, err error) {
+	if len(members) == 0 {
+		return nil, nil
+	}
+	ids := make([]any, len(members))
+	for i, id := range members {
+		ids[i] = id
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		faces = make(map[int64]Face)
+		err := c.All("SELECT user_id, substr(sha256, 1, ?) FROM board_avatars WHERE sha256 <> '' AND user_id IN ("+
+			kernel.Marks(len(ids))+")", append([]any{versionDigits}, ids...), func(r store.Row) error {
+			var id int64
+			var version string
+			err := r.Scan(&id, &version)
+			faces[id] = Face{Picture: "/avatars/" + kernel.Itoa(id) + "/" + version}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		// The last one is the highest in a new board, administrators.
+		return c.All("SELECT u.user_id, g.name FROM board_user_groups u JOIN board_groups g ON g.id = u.group_id"+
+			" WHERE g.kind = 'staff' AND u.user_id IN ("+kernel.Marks(len(ids))+") ORDER BY g.id", ids,
+			func(r store.Row) error {
+				var id int64
+				var group string
+				err := r.Scan(&id, &group)
+				faces[id] = Face{faces[id].Picture, group}
+				return err
+			})
+	})
+	return faces, err
+}
+
+// SetAvatar makes an image the picture of the actor. Its metadata is stripped.
+func (s *Service) SetAvatar(ctx context.Context, a *rights.Actor, name string, content io.Reader) error {
+	if a.User == nil {
+		return kernel.NotFound()
+	}
+	if err := a.CheckSuspended(s.Moment()); err != nil {
+		return err
+	}
+	f, err := s.receive(name, content, MaxAvatar)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	switch {
+	case !slices.Contains(avatarTypes, f.MediaType):
+		return kernel.Invalid("file", "type", "the picture must be a PNG, JPEG or WebP")
+	case max(f.Width, f.Height) > maxAvatarSide:
+		return kernel.Invalid("file", "image", "the picture may be "+kernel.Itoa(maxAvatarSide)+" pixels wide and high")
+	}
+	if err := s.files.Keep(ctx, f); err != nil {
+		return kernel.Unavailable(err)
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		now := s.Moment()
+		n, err := c.Exec("INSERT INTO board_avatars (user_id, name, media_type, size, sha256, width, height, created_at)"+
+			" VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id) DO UPDATE SET name = excluded.name,"+
+			" media_type = excluded.media_type, size = excluded.size, sha256 = excluded.sha256, width = excluded.width,"+
+			" height = excluded.height, created_at = excluded.created_at WHERE board_avatars.created_at <= ?",
+			a.ID(), f.Name, f.MediaType, f.Size, f.Hash, f.Width, f.Height, now, now.Add(-avatarPause))
+		if err == nil && n == 0 {
+			err = kernel.Invalid("file", "flood", "you have just changed your picture; wait a minute")
+		}
+		return err
+	})
+}
+
+// RemoveAvatar removes the picture of the actor.
+func (s *Service) RemoveAvatar(ctx context.Context, a *rights.Actor) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		_, err := DropAvatar(c, a.ID())
+		return err
+	})
+}
+
+// DropAvatar removes the picture of a member and returns whether there was one. The row stays, as it says when the
+// picture was set.
+func DropAvatar(c store.Conn, member int64) (bool, error) {
+	n, err := c.Exec("UPDATE board_avatars SET sha256 = '', name = '' WHERE user_id = ? AND sha256 <> ''", member)
+	return n > 0, err
+}
+
+// Avatar returns the handler that serves a picture of a member under its path in Face. Browsers keep it, since another
+// picture has another path.
+func (s *Service) Avatar(ctx context.Context, member int64, version string) (http.Handler, error) {
+	var f blob.File
+	var created kernel.Moment
+	err := s.Read(ctx, func(c store.Conn) error {
+		return kernel.OrNotFound(c.Row("SELECT name, media_type, size, sha256, width, height, created_at FROM board_avatars"+
+			" WHERE user_id = ? AND sha256 <> '' AND substr(sha256, 1, ?) = ?", member, versionDigits, version).
+			Scan(&f.Name, &f.MediaType, &f.Size, &f.Hash, &f.Width, &f.Height, &created))
+	})
+	if err != nil {
+		return nil, err
+	}
+	content, err := s.files.Open(ctx, &f)
+	if err != nil {
+		return nil, kernel.Unavailable(err)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer content.Close()
+		w.Header().Set("Cache-Control", "private, max-age=604800, immutable")
+		blob.Serve(w, r, &f, created.Time(), content)
+	}), nil
+}

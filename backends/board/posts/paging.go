@@ -1,0 +1,165 @@
+package posts
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Page n of a thread has the posts with the numbers from (n-1)*size+1 to n*size. Numbers never change, so a deleted
+// post leaves a gap: its page has one post less, and no post moves to another page. That is what links to pages and
+// search engines need.
+//
+// No index has the numbers. In a thread they ascend with the ids, so the id at which a page begins is found by a binary
+// search over the primary key, which takes one look-up for each bit of the highest id: 24 at 10 million posts, in one
+// statement, however long the thread is.
+//
+// Posts that were merged or moved into a thread have numbers after those that were there, but stand in the order of
+// their ids. The search then still gives every page a beginning, never before that of the page before it, so each post
+// is on exactly one page; but a page may have more posts than fit, which follow after its end (Reading.After).
+
+// BoundOf returns the statement that finds where a column of the posts of a thread, number or created_at, reaches a
+// value: the least id from which on the next post has at least the value. Its arguments are a power of 2 above half of
+// the highest id, the thread, and the value.
+func BoundOf(column string) string {
+	return "WITH RECURSIVE s(low, step) AS (SELECT CAST(0 AS BIGINT), CAST(? AS BIGINT) UNION ALL" +
+		" SELECT CASE WHEN (SELECT p." + column + " FROM board_posts p WHERE p.thread_id = ?" +
+		" AND p.id >= s.low + s.step ORDER BY p.id LIMIT 1) < ? THEN s.low + s.step ELSE s.low END, s.step / 2" +
+		" FROM s WHERE s.step > 0) SELECT low + 1 FROM s WHERE step = 0"
+}
+
+func boundOf(c store.Conn, t *content.Thread, column string, value int64) (id int64, err error) {
+	step := int64(1) << (bits.Len64(uint64(max(t.Last, t.First))) - 1) //nolint:gosec // ids are positive
+	err = c.Row(BoundOf(column), step, t.ID, value).Scan(&id)
+	return id, err
+}
+
+// lastNumber returns the query for the number of the last post of a thread. Its arguments are thread and limit.
+func lastNumber(shows string) content.Listing {
+	return content.Listing{
+		Columns: "p.number", From: "board_posts p", Where: "p.thread_id = ? AND p.visibility " + shows, Order: "p.id DESC",
+	}
+}
+
+// pagesOf returns how many pages of a size the actor sees of a thread. Posts after the last one that it sees do not
+// count, as their number would reveal them.
+func pagesOf(c store.Conn, a *rights.Actor, t *content.Thread, size int64) (pages int64, err error) {
+	if t.Next-1 <= size {
+		return 1, nil
+	}
+	last := int64(1)
+	err = c.All(lastNumber(a.Shows(t.Forum)).SQL(c.Dialect()), []any{t.ID, 1}, func(r store.Row) error {
+		return r.Scan(&last)
+	})
+	return (last-1)/size + 1, err
+}
+
+// extent returns the ids between which the posts of a page are: start is the least possible one, and end follows the
+// highest one. The last page has no end.
+func extent(c store.Conn, t *content.Thread, page, pages, size int64) (start, end int64, err error) {
+	start, end = 1, math.MaxInt64
+	if page > 1 {
+		if start, err = boundOf(c, t, "number", (page-1)*size+1); err != nil {
+			return 0, 0, err
+		}
+	}
+	if page < pages {
+		end, err = boundOf(c, t, "number", page*size+1)
+	}
+	return start, end, err
+}
+
+// part reads the posts of a page into r. After a page that does not exist r has no posts.
+func (s *Service) part(
+	c store.Conn, a *rights.Actor, t *content.Thread, r *Reading, size int,
+) (list []*content.Post, more bool, err error) {
+	if r.Page > r.Pages {
+		return nil, false, nil
+	}
+	start, end, err := extent(c, t, r.Page, r.Pages, int64(size))
+	if err != nil {
+		return nil, false, err
+	}
+	if list, _, err = s.posts(c, a, t, start-1, size+1); err != nil {
+		return nil, false, err
+	}
+	if i := slices.IndexFunc(list, func(p *content.Post) bool { return p.ID >= end }); i >= 0 {
+		list = list[:i]
+	}
+	list, more = store.Cut(list, size)
+	return list, more, nil
+}
+
+// ReadPage returns a page of a thread as ReadThread does, by its number from 1 on. Without such a page it has no posts;
+// nor has a page if all its posts are deleted.
+func (s *Service) ReadPage(ctx context.Context, a *rights.Actor, id, page int64, size int) (*Reading, error) {
+	return s.read(ctx, a, id, max(page, 1), 0, size)
+}
+
+// Numbers returns the numbers of the pages to link: the first, the last, and those around this one. 0 stands for the
+// pages in between.
+func (r *Reading) Numbers() (list []int64) {
+	for _, n := range []int64{1, r.Page - 2, r.Page - 1, r.Page, r.Page + 1, r.Page + 2, r.Pages} {
+		last := int64(0)
+		if len(list) > 0 {
+			last = list[len(list)-1]
+		}
+		if n <= last || n > r.Pages {
+			continue
+		}
+		switch {
+		case n == last+2:
+			list = append(list, n-1)
+		case n > last+2:
+			list = append(list, 0)
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+// PlaceAt returns the place of the first post of a thread that was written at a time or later, or of the last post if
+// all are older.
+func (s *Service) PlaceAt(
+	ctx context.Context, a *rights.Actor, id int64, at kernel.Moment, pageSize int,
+) (Place, error) {
+	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) {
+		t, err := content.ThreadFor(c, a, id, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		bound, err := boundOf(c, t, "created_at", int64(at))
+		if err != nil {
+			return nil, nil, err
+		}
+		list, _, err := s.posts(c, a, t, bound-1, 1)
+		if err != nil || len(list) > 0 {
+			return t, firstOf(list), err
+		}
+		return lastPost(c, a, t)
+	}, pageSize)
+}
+
+// pageOf returns the number of the page on which a post is, or 0 if the post is behind those that the page shows.
+func pageOf(c store.Conn, a *rights.Actor, t *content.Thread, p *content.Post, size int) (int64, error) {
+	pages, err := pagesOf(c, a, t, int64(size))
+	if err != nil {
+		return 0, err
+	}
+	page := min((p.Number-1)/int64(size)+1, pages)
+	start, end, err := extent(c, t, page, pages, int64(size))
+	if err != nil || p.ID < start || p.ID >= end {
+		return 0, err
+	}
+	before, err := stepBack(c, a, t, p.ID, size-1)
+	if err != nil || before != nil && *before >= start {
+		return 0, err
+	}
+	return page, nil
+}

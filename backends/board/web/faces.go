@@ -1,0 +1,76 @@
+package web
+
+import (
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// faceRoutes lists the pages of members' pictures.
+var faceRoutes = []page{
+	{Method: get, Path: "/avatars/{userId}/{version}", Admit: guests, Serve: (*call).avatar},
+	{
+		Method: post, Path: "/account/picture", Serve: (*call).setAvatar,
+		Upload: attachments.MaxAvatar + pages.MaxForm,
+	},
+	{Method: post, Path: "/account/picture/remove", Serve: (*call).removeAvatar},
+}
+
+// readFaces adds how the authors of what a page lists look to the page. An author may be nil.
+func readFaces[T any](c *call, list []T, author func(T) *int64) (err error) {
+	var members []int64
+	for _, item := range list {
+		if id := author(item); id != nil {
+			members = append(members, *id)
+		}
+	}
+	c.frame.faces, err = c.Attachments.Faces(c.Context(), members)
+	return err
+}
+
+func (c *call) facesOfThreads(lists ...[]content.ThreadInfo) error {
+	return readFaces(c, slices.Concat(lists...), func(t content.ThreadInfo) *int64 { return t.AuthorUserID })
+}
+
+func (c *call) faceOf(member int64) error {
+	return readFaces(c, []int64{member}, func(id int64) *int64 { return &id })
+}
+
+// Face returns how an author looks, who may be nil.
+func (f *frame) Face(author *int64) attachments.Face {
+	if author == nil {
+		return attachments.Face{}
+	}
+	return f.faces[*author]
+}
+
+// FaceOf returns how a member looks.
+func (f *frame) FaceOf(member int64) attachments.Face { return f.faces[member] }
+
+func (c *call) avatar() error {
+	picture, err := c.Attachments.Avatar(c.Context(), c.ID("userId"), c.R.PathValue("version"))
+	if err != nil {
+		return err
+	}
+	picture.ServeHTTP(c.W, c.R)
+	return nil
+}
+
+func (c *call) setAvatar() error {
+	file, err := c.file()
+	if err != nil {
+		return err
+	}
+	if err := c.Attachments.SetAvatar(c.Context(), c.actor, file.FileName(), file); err != nil {
+		u := c.actor.User
+		return c.showAccount(err, accounts.Profile{Title: u.Title, Bio: u.Bio, TimeZone: u.TimeZone})
+	}
+	return c.Redirect("/account", "The picture is yours now.")
+}
+
+func (c *call) removeAvatar() error {
+	return c.Then(c.Attachments.RemoveAvatar(c.Context(), c.actor), "/account", "The picture is removed.")
+}

@@ -1,0 +1,85 @@
+package web
+
+import (
+	"net/url"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+)
+
+// memberRoutes lists the pages of what a member has written.
+var memberRoutes = []page{
+	{Method: get, Path: "/members/{userId}/posts", Admit: guests, Serve: (*call).memberPosts},
+	{Method: get, Path: "/members/{userId}/threads", Admit: guests, Serve: (*call).memberThreads},
+}
+
+// writtenPage is a page of the posts or threads of a member, of which it has one.
+type writtenPage struct {
+	api.MemberInfo
+	Tab     string
+	Posts   []api.FoundInfo
+	Threads []content.ThreadInfo
+	First   bool
+	Older   string // the address of the next page
+}
+
+// writtenBy returns the member whose page is asked for, if the actor may see its profile.
+func (c *call) writtenBy(tab string) (page writtenPage, err error) {
+	user, err := c.Accounts.Profile(c.Context(), c.actor, c.ID("userId"))
+	if err != nil {
+		return page, err
+	}
+	page.Tab, page.MemberInfo, page.First = tab, api.Member(user), !c.Query.Has("after")
+	return page, c.faceOf(user.ID)
+}
+
+func (c *call) memberPosts() error {
+	after := c.Query.Number("after")
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	page, err := c.writtenBy("posts")
+	if err != nil {
+		return err
+	}
+	found, next, err := c.Search.By(c.Context(), c.actor, page.UserID, after, postsPerPage)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		page.Posts = append(page.Posts, api.ViewFound(f))
+	}
+	if next != 0 {
+		page.Older = "/members/" + itoa(page.UserID) + "/posts?after=" + itoa(next)
+	}
+	return c.Show("member_posts", "Posts of "+page.Username, page)
+}
+
+func (c *call) memberThreads() error {
+	page, err := c.writtenBy("threads")
+	if err != nil {
+		return err
+	}
+	var next string
+	if page.Threads, next, err = c.Posts.ThreadsBy(c.Context(), c.actor, page.UserID, c.Query.Text("after"),
+		threadsPerPage); err != nil {
+		return err
+	}
+	if next != "" {
+		page.Older = "/members/" + itoa(page.UserID) + "/threads?" + url.Values{"after": {next}}.Encode()
+	}
+	if err := c.nameForums(); err != nil {
+		return err
+	}
+	return c.Show("member_threads", "Threads of "+page.Username, page)
+}
+
+// nameForums makes the lists of threads on this page name the forum of each thread.
+func (c *call) nameForums() error {
+	forums, err := c.Posts.Forums(c.Context(), c.actor)
+	c.frame.forums = make(map[int64]content.ForumInfo, len(forums))
+	for _, f := range forums {
+		c.frame.forums[f.ID] = f
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package web
+
+import (
+	"net/url"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
+)
+
+const (
+	// hitsPerPage is how many of the newest posts that were found a page groups by their threads.
+	hitsPerPage = 100
+	// hitsShown is how many posts of a thread a page of results shows: the newest one with its text.
+	hitsShown = 4
+)
+
+// searchPage shows a query and the posts that were found, grouped by their threads. In a single thread each of them is
+// a group of its own.
+type searchPage struct {
+	Query, Author string
+	Forum, Thread int64
+	Forums        []content.ForumInfo
+	Asked         bool
+	Found         []foundThread
+	Older         string // the address of the next page
+}
+
+// foundThread is a thread with the posts of a page of results, newest first.
+type foundThread struct {
+	api.FoundInfo                 // the newest one
+	More          []api.FoundInfo // the next ones
+	Count         int64
+	All           string // the address of all posts of the thread that were found; empty if they are shown
+}
+
+// address returns the address of a page of results.
+func (p *searchPage) address(thread, after int64) string {
+	q := url.Values{"q": {p.Query}, "author": {p.Author}, "forum": {itoa(p.Forum)}}
+	if thread != 0 {
+		q.Set("thread", itoa(thread))
+	}
+	if after != 0 {
+		q.Set("after", itoa(after))
+	}
+	return "/search?" + q.Encode()
+}
+
+// Everywhere returns the address of the same search in all threads.
+func (p searchPage) Everywhere() string { return p.address(0, 0) }
+
+func (c *call) search() error {
+	forums, err := c.Posts.Forums(c.Context(), c.actor)
+	if err != nil {
+		return err
+	}
+	page := searchPage{
+		Query: c.Query.Text("q"), Author: c.Query.Text("author"), Forum: c.Query.Number("forum"),
+		Thread: c.Query.Number("thread"), Forums: forums,
+	}
+	page.Asked = page.Query != ""
+	after := c.Query.Number("after")
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	if !page.Asked {
+		return c.Show("search", "Search", page)
+	}
+	limit := hitsPerPage
+	if page.Thread != 0 {
+		limit = postsPerPage
+	}
+	found, next, refusal := c.Search.Find(c.Context(), c.actor, search.Query{
+		Text: page.Query, Forum: page.Forum, Thread: page.Thread, Author: page.Author, After: after, Limit: limit,
+	})
+	page.group(found)
+	if next != 0 {
+		page.Older = page.address(page.Thread, next)
+	}
+	if err := readFaces(c, page.Found, func(f foundThread) *int64 { return f.Post.AuthorUserID }); err != nil {
+		return err
+	}
+	return c.ShowForm(refusal, "search", "Search", page)
+}
+
+// group groups posts by their threads, in the order of the newest post of each.
+func (p *searchPage) group(found []search.Found) {
+	at := make(map[int64]int) // indexes of Found by threads
+	for _, f := range found {
+		i, known := at[f.Thread.ID]
+		if !known || p.Thread != 0 {
+			at[f.Thread.ID] = len(p.Found)
+			p.Found = append(p.Found, foundThread{FoundInfo: api.ViewFound(f), Count: 1})
+			continue
+		}
+		group := &p.Found[i]
+		group.Count++
+		group.All = p.address(f.Thread.ID, 0)
+		if len(group.More) < hitsShown-1 {
+			group.More = append(group.More, api.ViewFound(f))
+		}
+	}
+}

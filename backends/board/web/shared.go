@@ -1,0 +1,120 @@
+package web
+
+import (
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+const (
+	maxDescription = 200  // characters of the description of a page
+	maxStructured  = 1000 // characters of each post in the structured data of a page
+)
+
+// shared describes a page for search engines, and for sites where somebody posts its address.
+type shared struct {
+	Title, Description string
+	Kind               string // og:type (ogp.me)
+	Structured         any    // JSON-LD; nil for none
+}
+
+// Shared returns the description of this page, or nil if search engines should not have it: because guests do not see
+// it, or it has no permanent path. Only requests of guests get one, so it tells nothing that guests do not see.
+func (f *frame) Shared() *shared {
+	if f.User != nil || f.Place == "" {
+		return nil
+	}
+	return f.shared
+}
+
+func (c *call) share(title, description string) {
+	c.frame.shared = &shared{Title: title, Description: description, Kind: "website"}
+}
+
+// posting is a DiscussionForumPosting or a Comment (schema.org).
+type posting struct {
+	Context  string         `json:"@context,omitempty"`
+	Type     string         `json:"@type"`
+	Headline string         `json:"headline,omitempty"`
+	Text     string         `json:"text,omitempty"`
+	URL      string         `json:"url"`
+	Created  kernel.Moment  `json:"datePublished"`
+	Edited   *kernel.Moment `json:"dateModified,omitempty"`
+	Author   person         `json:"author"`
+	Replies  *counter       `json:"interactionStatistic,omitempty"`
+	Comments []posting      `json:"comment,omitempty"`
+}
+
+type person struct {
+	Type string `json:"@type"`
+	Name string `json:"name"`
+	URL  string `json:"url,omitempty"`
+}
+
+// counter is an InteractionCounter.
+type counter struct {
+	Type  string `json:"@type"`
+	Kind  string `json:"interactionType"`
+	Count int64  `json:"userInteractionCount"`
+}
+
+// shareThread describes a page of a thread. This is where a kind of thread gets structured data of another type.
+func (c *call) shareThread(r *posts.Reading) {
+	if c.actor.User != nil {
+		return
+	}
+	c.frame.shared = &shared{Title: r.Thread.Title, Kind: "article", Structured: c.discussion(r)}
+	if len(r.Posts) > 0 {
+		c.frame.shared.Description = excerpt(r.Posts[0].MessageHTML, maxDescription)
+	}
+}
+
+// discussion returns a thread as a posting with the other posts of the page as comments. Each page belongs to the same
+// posting, whose text is on the first one.
+func (c *call) discussion(r *posts.Reading) posting {
+	t := r.Thread
+	topic := posting{
+		Context: "https://schema.org", Type: "DiscussionForumPosting", Headline: t.Title, URL: c.Base() + pagePath(t, 1),
+		Created: t.CreatedAt, Author: c.person(t.AuthorUserID, t.AuthorUsername),
+		Replies: &counter{"InteractionCounter", "https://schema.org/CommentAction", t.ReplyCount},
+	}
+	for _, p := range r.Posts {
+		if p.ID == t.FirstPostID {
+			topic.Text, topic.Edited = excerpt(p.MessageHTML, maxStructured), p.EditedAt
+			continue
+		}
+		topic.Comments = append(topic.Comments, c.comment(p.PostInfo))
+	}
+	return topic
+}
+
+func (c *call) comment(p content.PostInfo) posting {
+	return posting{
+		Type: "Comment", Text: excerpt(p.MessageHTML, maxStructured), URL: c.Base() + "/posts/" + itoa(p.ID),
+		Created: p.PostedAt, Edited: p.EditedAt, Author: c.person(p.AuthorUserID, p.AuthorUsername),
+	}
+}
+
+func (c *call) person(id *int64, name string) person {
+	who := person{Type: "Person", Name: name}
+	if id != nil && c.actor.May(rights.ProfileView) {
+		who.URL = c.Base() + "/members/" + itoa(*id)
+	}
+	return who
+}
+
+// excerpt returns the beginning of the readable text of HTML, in one line of at most limit characters. It reads no more
+// of the HTML than it needs, as a post may be long.
+func excerpt(html string, limit int) string {
+	if most := 8*limit + 1000; len(html) > most {
+		html = html[:most]
+		if open := strings.LastIndexByte(html, '<'); open > strings.LastIndexByte(html, '>') {
+			html = html[:open]
+		}
+	}
+	return text.Short(text.Plain(strings.ToValidUTF8(html, "")), limit)
+}
