@@ -97,6 +97,7 @@ type subscriptionsPage struct {
 	Forums []following.FollowedForum
 	Modes  []string
 	Mail   accounts.MailAddress
+	digestForm
 }
 
 func (c *call) subscriptions() error {
@@ -106,6 +107,9 @@ func (c *call) subscriptions() error {
 	}
 	page := subscriptionsPage{Modes: following.Modes}
 	if page.Mail, err = c.Accounts.MailAddress(c.Context(), c.actor); err != nil {
+		return err
+	}
+	if page.digestForm, err = c.digestForm(); err != nil {
 		return err
 	}
 	if page.Forums, err = c.Following.FollowedForums(c.Context(), c.actor); err != nil {

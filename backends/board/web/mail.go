@@ -1,5 +1,12 @@
 package web
 
+import (
+	"fmt"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
+)
+
 // unsubscribePage asks the user to confirm the end of mails, or reports it.
 type unsubscribePage struct {
 	Target string // thread, forum, or the mode whose mails all end
@@ -38,4 +45,44 @@ func (c *call) followForum() error {
 			}
 			return c.Following.SubscribeForum(c.Context(), c.actor, id, mode)
 		})
+}
+
+// digestForm asks when the member gets digests.
+type digestForm struct{ Digests following.Digests }
+
+func (c *call) digestForm() (digestForm, error) {
+	d, err := c.Following.Digests(c.Context(), c.actor)
+	return digestForm{d}, err
+}
+
+// timeChoice is an option of a select.
+type timeChoice struct {
+	Value    int
+	Label    string
+	Selected bool
+}
+
+// Hours returns the hours of a day.
+func (f digestForm) Hours() (list []timeChoice) {
+	for hour := range 24 {
+		list = append(list, timeChoice{hour, fmt.Sprintf("%d:00", hour), int64(hour) == f.Digests.Hour})
+	}
+	return list
+}
+
+// Days returns the days of a week, from Monday on.
+func (f digestForm) Days() (list []timeChoice) {
+	for i := range 7 {
+		day := time.Weekday((i + 1) % 7)
+		list = append(list, timeChoice{int(day), day.String(), day == f.Digests.Day})
+	}
+	return list
+}
+
+func (c *call) saveDigests() error {
+	hour, day := c.Form.Number("hour"), c.Form.Number("day")
+	if err := c.Form.Err(); err != nil {
+		return err
+	}
+	return c.Then(c.Following.SetDigests(c.Context(), c.actor, hour, day), "/account/subscriptions", "Saved.")
 }

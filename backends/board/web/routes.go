@@ -114,6 +114,7 @@ var routes = slices.Concat([]page{
 	{Method: post, Path: "/account/tokens", Serve: (*call).issueToken},
 	{Method: post, Path: "/account/tokens/{tokenId}/revoke", Serve: (*call).revokeToken},
 	{Method: get, Path: "/account/subscriptions", Serve: (*call).subscriptions},
+	{Method: post, Path: "/account/digests", Serve: (*call).saveDigests},
 	{Method: get, Path: "/account/warnings", Serve: (*call).ownWarnings},
 	{Method: get, Path: "/account/notifications", Serve: (*call).notifications},
 	{Method: post, Path: "/account/notifications", Serve: (*call).readNotifications},
