@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
@@ -36,6 +37,8 @@ func TestPlans(t *testing.T) {
 			statements["posts with words"] = search.WordsOfIndex().SQL(d)
 		}
 		maps.Copy(statements, map[string]string{
+			"threads with a tag":       tags.ThreadsOf(d),
+			"the tags of threads":      tags.OfThreads(3),
 			"a thread":                 "SELECT " + content.ThreadColumns + " FROM board_threads t WHERE t.id = ?",
 			"a post":                   "SELECT " + content.PostColumns + " FROM board_posts p WHERE p.thread_id = ? AND p.id = ?",
 			"the thread of a post":     "SELECT thread_id FROM board_post_ids WHERE id = ?",
@@ -51,6 +54,7 @@ func TestPlans(t *testing.T) {
 			"the author's last posts":  "SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20",
 			"posts read":               "SELECT p.id FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) ORDER BY i.id DESC",
 			"posts found":              "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) AND i.visibility = 0 AND t.visibility = 0 AND (t.forum_id IN (?, ?))",
+			"posts found with a tag":   "SELECT i.id FROM board_post_ids i WHERE i.id IN (?, ?, ?) AND EXISTS (SELECT 1 FROM board_thread_tags g WHERE g.tag_id = ? AND g.thread_id = i.thread_id)",
 		})
 		for name, statement := range statements {
 			plan, err := s.plan(statement)

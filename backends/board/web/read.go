@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -72,6 +73,9 @@ func (c *call) forum() error {
 			return err
 		}
 	}
+	if err := c.tagged(page.Sticky, page.Threads); err != nil {
+		return err
+	}
 	c.frame.Feed = "/forums/" + itoa(id) + "/feed.atom"
 	// Other pages than the first have other threads, and so an address of their own.
 	if c.frame.Place = pages.Slugged("/forums/", page.ID, page.Slug); !page.First {
@@ -110,6 +114,9 @@ func (c *call) thread() error {
 		if err := c.Following.MarkRead(c.Context(), c.actor, id, last); err != nil {
 			return err
 		}
+	}
+	if err := c.tagged([]content.ThreadInfo{reading.Thread}); err != nil {
+		return err
 	}
 	c.frame.Place = pages.Slugged("/threads/", reading.Thread.ID, reading.Thread.Slug)
 	if after > 0 {
@@ -163,10 +170,19 @@ func (c *call) lastPage() error {
 type searchPage struct {
 	Query, Author string
 	Forum         int64
+	Tag           *tags.Tag // nil: all threads
 	Forums        []content.ForumInfo
 	Asked         bool
 	Found         []api.FoundInfo
 	Older         string // the address of the next page
+}
+
+// tag returns the id of the tag, or 0.
+func (p *searchPage) tag() int64 {
+	if p.Tag == nil {
+		return 0
+	}
+	return p.Tag.ID
 }
 
 func (c *call) search() error {
@@ -183,17 +199,22 @@ func (c *call) search() error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
+	if id := c.Query.Number("tag"); id != 0 {
+		if page.Tag, err = c.Tags.Seen(c.Context(), c.actor, id); err != nil {
+			return err
+		}
+	}
 	if !page.Asked {
 		return c.Show("search", "Search", page)
 	}
 	found, next, err := c.Search.Find(c.Context(), c.actor,
-		search.Query{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
+		search.Query{Text: page.Query, Forum: page.Forum, Tag: page.tag(), Author: page.Author, After: after, Limit: postsPerPage})
 	for _, f := range found {
 		page.Found = append(page.Found, api.ViewFound(f))
 	}
 	if next != 0 {
 		page.Older = "/search?" + url.Values{
-			"q": {page.Query}, "author": {page.Author}, "forum": {itoa(page.Forum)},
+			"q": {page.Query}, "author": {page.Author}, "forum": {itoa(page.Forum)}, "tag": {itoa(page.tag())},
 			"after": {itoa(next)},
 		}.Encode()
 	}

@@ -16,5 +16,8 @@ func (c *call) unread() error {
 	for _, f := range forums {
 		c.frame.forums[f.ID] = f
 	}
+	if err := c.tagged(list.Followed, list.Others); err != nil {
+		return err
+	}
 	return c.Show("unread", "What is new", list)
 }
