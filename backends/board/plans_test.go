@@ -54,7 +54,6 @@ func TestPlans(t *testing.T) {
 			"the author's last posts":  "SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20",
 			"posts read":               "SELECT p.id FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) ORDER BY i.id DESC",
 			"posts found":              "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) AND i.visibility = 0 AND t.visibility = 0 AND (t.forum_id IN (?, ?))",
-			"posts found with a tag":   "SELECT i.id FROM board_post_ids i WHERE i.id IN (?, ?, ?) AND EXISTS (SELECT 1 FROM board_thread_tags g WHERE g.tag_id = ? AND g.thread_id = i.thread_id)",
 		})
 		for name, statement := range statements {
 			plan, err := s.plan(statement)

@@ -24,9 +24,13 @@ const (
 	week = 7 * day
 )
 
-// Due returns when a digest is due about posts that are written at now: the next time at which the member's clock
-// shows the hour, for weekly ones on the day. Where a clock skips that hour it is the time after the gap.
+// Due returns when mails about posts that are written at now are due in a mode. That of digests is the next time at
+// which the member's clock shows the hour, for weekly ones on the day; where a clock skips that hour it is the time
+// after the gap.
 func (d Digests) Due(mode string, now time.Time) time.Time {
+	if mode != "daily" && mode != "weekly" {
+		return now.Add(InstantDelay)
+	}
 	local := now.In(d.Zone)
 	for i := 0; ; i++ {
 		due := time.Date(local.Year(), local.Month(), local.Day()+i, int(d.Hour), 0, 0, 0, d.Zone)

@@ -50,7 +50,7 @@ func moveMail(c store.Conn, user int64, target string, id int64, from, to string
 			" AND NOT EXISTS (SELECT 1 FROM board_subscriptions s WHERE s.user_id = m.user_id AND s.target = 'thread'" +
 			" AND s.target_id = m.thread_id AND s.mode = m.mode)"
 	}
-	due, err := MailDue(c, user, to, now)
+	d, err := DigestsOf(c, user)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func moveMail(c store.Conn, user int64, target string, id int64, from, to string
 		" ELSE board_mails.first_post_id END,"+
 		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id"+
 		" ELSE board_mails.last_post_id END",
-		append([]any{to, due.UnixMicro()}, args...)...)
+		append([]any{to, d.Due(to, now).UnixMicro()}, args...)...)
 	if err != nil {
 		return err
 	}
@@ -76,15 +76,6 @@ func mailed(mode string) bool { return mode != "" && mode != "none" }
 
 // InstantDelay is how long an instant mail waits for further posts.
 const InstantDelay = 15 * time.Second
-
-// MailDue returns when mails to a member about posts that are written at now are due in a mode.
-func MailDue(c store.Conn, user int64, mode string, now time.Time) (time.Time, error) {
-	if mode != "daily" && mode != "weekly" {
-		return now.Add(InstantDelay), nil
-	}
-	d, err := DigestsOf(c, user)
-	return d.Due(mode, now), err
-}
 
 // MailLater queues mails about a post whose followers have been notified already. An edit held the post before the
 // mails about it were due, so they were sent without it.

@@ -78,8 +78,7 @@ type Mailing struct {
 	Key string
 
 	rows    []mailRow
-	zone    *time.Location     // of the member
-	digests *following.Digests // when the member gets digests; nil for other mails
+	digests following.Digests // when the member gets digests
 }
 
 // MailForum is a forum whose threads a mail is about.
@@ -124,17 +123,13 @@ type mailRow struct {
 func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error) {
 	m := &Mailing{Recipient: to}
 	now := s.Moment()
-	err := s.Write(ctx, func(c store.Conn) error {
-		m.rows, m.digests = nil, nil
-		if to.Mode == "daily" || to.Mode == "weekly" {
-			d, err := following.DigestsOf(c, to.User)
-			if err != nil {
-				return err
-			}
-			if err := d.Anchor(c, to.User, s.Now()); err != nil {
-				return err
-			}
-			m.digests = &d
+	err := s.Write(ctx, func(c store.Conn) (err error) {
+		m.rows = nil
+		if m.digests, err = following.DigestsOf(c, to.User); err != nil {
+			return err
+		}
+		if err := m.digests.Anchor(c, to.User, s.Now()); err != nil {
+			return err
 		}
 		return c.All("UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ?"+
 			" AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.Lock()+")"+
@@ -150,7 +145,7 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 		return nil, err
 	}
 	kernel.SortBy(m.rows, func(r mailRow) int64 { return r.id })
-	if m.digests != nil {
+	if to.Mode == "daily" || to.Mode == "weekly" {
 		oldest := slices.MinFunc(m.rows, func(x, y mailRow) int { return cmp.Compare(x.created, y.created) })
 		if due := m.digests.Due(m.Mode, oldest.created.Time()); due.After(s.Now()) {
 			return nil, s.postpone(ctx, m, oldest.attempts, due)
@@ -173,11 +168,11 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	if a.CheckBlocked(s.Moment()) != nil && !joins {
 		return nil
 	}
-	m.Name, m.Board, m.zone = a.User.Name, a.Rights.Settings.Name, a.User.Zone()
+	m.Name, m.Board = a.User.Name, a.Rights.Settings.Name
 	m.Key = kernel.Itoa(m.User) + "." + m.Mode + "." + kernel.Itoa(m.rows[0].id) + "." +
 		kernel.Itoa(m.rows[len(m.rows)-1].last)
 	if m.rows[0].source == accounts.LinkSource {
-		return s.composeLink(ctx, m, m.zone)
+		return s.composeLink(ctx, m, a.User.Zone())
 	}
 	if err := a.CheckOffline(); err != nil {
 		return err
@@ -309,10 +304,7 @@ func latePosts(c store.Conn, user int64) (map[int64][]any, error) {
 // posts that were held until then, stay for the next mailing. If such a post lies between posts that were sent, the
 // whole row stays, because it is better to mail a post twice than never.
 func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
-	due := s.Now().Add(following.InstantDelay)
-	if m.digests != nil {
-		due = m.digests.Due(m.Mode, s.Now())
-	}
+	due := m.digests.Due(m.Mode, s.Now())
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
 			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND first_post_id = ? AND last_post_id = ?"+

@@ -26,7 +26,6 @@ func New(board *kernel.Server, words *Words) *Service { return &Service{Server: 
 type Query struct {
 	Text   string
 	Forum  int64  // 0 for all forums
-	Tag    int64  // 0 for all threads
 	Author string // empty for all authors
 	After  int64  // only posts with lower ids; 0 begins with the newest
 	Limit  int
@@ -136,10 +135,6 @@ func searchFilter(a *rights.Actor, q Query) (f condition) {
 		return f
 	}
 	f.where = "i.visibility = 0 AND t.visibility = 0 AND (" + strings.Join(seen, " OR ") + ")"
-	if q.Tag != 0 {
-		f.where += " AND EXISTS (SELECT 1 FROM board_thread_tags g WHERE g.tag_id = ? AND g.thread_id = i.thread_id)"
-		f.args = append(f.args, q.Tag)
-	}
 	if q.Author != "" {
 		f.where += " AND i.author_id = (SELECT id FROM board_users WHERE username_key = ?)"
 		f.args = append(f.args, text.Fold(q.Author))

@@ -25,31 +25,28 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, t Tag) error {
 		if err != nil {
 			return err
 		}
-		var taken, count int
-		if err := c.Row("SELECT (SELECT count(*) FROM board_tags WHERE name_key = ? AND id <> ?),"+
-			" (SELECT count(*) FROM board_tags)", text.Fold(name), t.ID).Scan(&taken, &count); err != nil {
+		var other, count int64
+		if err := c.Row("SELECT COALESCE((SELECT id FROM board_tags WHERE name_key = ?), 0),"+
+			" (SELECT count(*) FROM board_tags)", text.Fold(name)).Scan(&other, &count); err != nil {
 			return err
 		}
+		action := "tag.edit"
 		switch {
-		case taken > 0:
+		case other != 0 && other != t.ID:
 			return kernel.Invalid("name", "taken", "there is such a tag already; merge the two in the list")
 		case t.ID != 0:
-			was, err := scan(c.Row("UPDATE board_tags SET name = name WHERE id = ? RETURNING id, name", t.ID))
-			if err != nil {
-				return kernel.OrNotFound(err)
-			}
-			if _, err := c.Exec("UPDATE board_tags SET name = ?, name_key = ? WHERE id = ?", name, text.Fold(name),
-				t.ID); err != nil {
-				return err
-			}
-			return s.rights.Note(c, a, "tag.edit", kernel.Brief(was.Name)+" to "+kernel.Brief(name))
+			_, err = scan(c.Row("UPDATE board_tags SET name = ?, name_key = ? WHERE id = ? RETURNING id, name",
+				name, text.Fold(name), t.ID))
 		case a.Rights.Settings.Tags != kernel.TagsFree && count >= maxChoice:
-			return kernel.Conflict("there are at most " + kernel.Itoa(maxChoice) + " tags to choose from")
+			err = kernel.Conflict("there are at most " + kernel.Itoa(maxChoice) + " tags to choose from")
+		default:
+			action = "tag.create"
+			_, err = add(c, name)
 		}
-		if _, err := add(c, name); err != nil {
-			return err
+		if err != nil {
+			return kernel.OrNotFound(err)
 		}
-		return s.rights.Note(c, a, "tag.create", kernel.Brief(name))
+		return s.rights.Note(c, a, action, kernel.Brief(name))
 	})
 }
 

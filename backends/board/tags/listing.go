@@ -105,12 +105,6 @@ func (s *Service) Threads(
 	return page, err
 }
 
-// Seen returns a tag of which the actor sees a thread among the newest.
-func (s *Service) Seen(ctx context.Context, a *rights.Actor, tag int64) (*Tag, error) {
-	page, err := s.Threads(ctx, a, tag, "", 1)
-	return &page.Tag, err
-}
-
 // seen returns up to limit threads with a tag that the actor may see, and the cursor of the next page.
 func (s *Service) seen(
 	c store.Conn, a *rights.Actor, tag int64, at posts.Position, limit int,

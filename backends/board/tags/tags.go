@@ -50,7 +50,7 @@ func scan(r store.Row) (t Tag, err error) { return t, r.Scan(&t.ID, &t.Name) }
 
 // Split returns the names in texts of a form, which may each have several with commas between them.
 func Split(texts []string) (names []string) {
-	for _, part := range strings.Split(strings.Join(texts, ","), ",") {
+	for part := range strings.SplitSeq(strings.Join(texts, ","), ",") {
 		if name := text.Normal(part); name != "" {
 			names = append(names, name)
 		}
@@ -71,35 +71,20 @@ func check(a *rights.Actor, field, name string) (string, error) {
 	return name, nil
 }
 
-// Check returns an error of Invalid unless the names are fit to be the tags of a thread.
-func Check(a *rights.Actor, names []string) error {
-	keys := make(map[string]bool)
-	for _, name := range names {
-		if _, err := check(a, "tags", name); err != nil {
-			return err
-		}
-		keys[text.Fold(name)] = true
-	}
-	if len(keys) > MostOfThread {
-		return kernel.Invalid("tags", "too_many", "a thread has at most "+kernel.Itoa(MostOfThread)+" tags")
-	}
-	return nil
-}
-
 // Put gives a thread these tags instead of those that it has, in the transaction of another change. Names that are
 // equal but for case count once.
 func (s *Service) Put(c store.Conn, a *rights.Actor, t *content.Thread, names []string) error {
-	if err := Check(a, names); err != nil {
-		return err
-	}
 	var ids []int64
 	for _, name := range names {
-		id, err := find(c, a, text.Normal(name))
+		id, err := find(c, a, name)
 		if err != nil {
 			return err
 		}
 		if !slices.Contains(ids, id) {
 			ids = append(ids, id)
+		}
+		if len(ids) > MostOfThread {
+			return kernel.Invalid("tags", "too_many", "a thread has at most "+kernel.Itoa(MostOfThread)+" tags")
 		}
 	}
 	if _, err := c.Exec("DELETE FROM board_thread_tags WHERE thread_id = ?", t.ID); err != nil {
@@ -116,6 +101,9 @@ func (s *Service) Put(c store.Conn, a *rights.Actor, t *content.Thread, names []
 
 // find returns the id of the tag with a name. If members may write what tags they like it makes one that is missing.
 func find(c store.Conn, a *rights.Actor, name string) (id int64, err error) {
+	if name, err = check(a, "tags", name); err != nil {
+		return 0, err
+	}
 	err = c.Row("SELECT id FROM board_tags WHERE name_key = ?", text.Fold(name)).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
@@ -154,26 +142,16 @@ func (s *Service) Set(ctx context.Context, a *rights.Actor, thread int64, names 
 	})
 }
 
-// Choice is what authors can choose from.
-type Choice struct {
-	Free  bool     // they may write other tags
-	Names []string // if it is not free, all tags
-}
-
-// Choice returns what authors can choose from.
-func (s *Service) Choice(ctx context.Context, a *rights.Actor) (choice Choice, err error) {
-	if choice.Free = a.Rights.Settings.Tags == kernel.TagsFree; choice.Free {
-		return choice, nil
+// Choice returns the tags among which authors choose, or nil if they may write others.
+func (s *Service) Choice(ctx context.Context, a *rights.Actor) (list []Tag, err error) {
+	if a.Rights.Settings.Tags == kernel.TagsFree {
+		return nil, nil
 	}
-	err = s.Read(ctx, func(c store.Conn) error {
-		list, err := store.List(c, scan, "SELECT id, name FROM board_tags ORDER BY name_key LIMIT ?", maxChoice)
-		choice.Names = nil
-		for _, t := range list {
-			choice.Names = append(choice.Names, t.Name)
-		}
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		list, err = store.List(c, scan, "SELECT id, name FROM board_tags ORDER BY name_key LIMIT ?", maxChoice)
 		return err
 	})
-	return choice, err
+	return list, err
 }
 
 // maxChoice is the maximum number of tags that administrators define for a board.

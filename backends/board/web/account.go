@@ -109,7 +109,7 @@ func (c *call) subscriptions() error {
 	if page.Mail, err = c.Accounts.MailAddress(c.Context(), c.actor); err != nil {
 		return err
 	}
-	if page.digestForm, err = c.digestForm(); err != nil {
+	if page.Digests, err = c.Following.Digests(c.Context(), c.actor); err != nil {
 		return err
 	}
 	if page.Forums, err = c.Following.FollowedForums(c.Context(), c.actor); err != nil {

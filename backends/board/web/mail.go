@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
@@ -50,33 +49,11 @@ func (c *call) followForum() error {
 // digestForm asks when the member gets digests.
 type digestForm struct{ Digests following.Digests }
 
-func (c *call) digestForm() (digestForm, error) {
-	d, err := c.Following.Digests(c.Context(), c.actor)
-	return digestForm{d}, err
-}
-
-// timeChoice is an option of a select.
-type timeChoice struct {
-	Value    int
-	Label    string
-	Selected bool
-}
-
-// Hours returns the hours of a day.
-func (f digestForm) Hours() (list []timeChoice) {
-	for hour := range 24 {
-		list = append(list, timeChoice{hour, fmt.Sprintf("%d:00", hour), int64(hour) == f.Digests.Hour})
-	}
-	return list
-}
-
 // Days returns the days of a week, from Monday on.
-func (f digestForm) Days() (list []timeChoice) {
-	for i := range 7 {
-		day := time.Weekday((i + 1) % 7)
-		list = append(list, timeChoice{int(day), day.String(), day == f.Digests.Day})
+func (digestForm) Days() []time.Weekday {
+	return []time.Weekday{
+		time.Monday, time.Tuesday, time.Wednesday, time.Thursday, time.Friday, time.Saturday, time.Sunday,
 	}
-	return list
 }
 
 func (c *call) saveDigests() error {

@@ -34,7 +34,9 @@ func (c *call) manageForm() (*manageForm, error) {
 	if err != nil {
 		return nil, err
 	}
-	form.Tags = namesOf(of[reading.Thread.ID])
+	for _, t := range of[reading.Thread.ID] {
+		form.Tags = append(form.Tags, t.Name)
+	}
 	form.Forums, err = c.Posts.Forums(c.Context(), c.actor)
 	return form, err
 }

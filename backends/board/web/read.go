@@ -10,7 +10,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
-	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -170,19 +169,10 @@ func (c *call) lastPage() error {
 type searchPage struct {
 	Query, Author string
 	Forum         int64
-	Tag           *tags.Tag // nil: all threads
 	Forums        []content.ForumInfo
 	Asked         bool
 	Found         []api.FoundInfo
 	Older         string // the address of the next page
-}
-
-// tag returns the id of the tag, or 0.
-func (p *searchPage) tag() int64 {
-	if p.Tag == nil {
-		return 0
-	}
-	return p.Tag.ID
 }
 
 func (c *call) search() error {
@@ -199,22 +189,17 @@ func (c *call) search() error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	if id := c.Query.Number("tag"); id != 0 {
-		if page.Tag, err = c.Tags.Seen(c.Context(), c.actor, id); err != nil {
-			return err
-		}
-	}
 	if !page.Asked {
 		return c.Show("search", "Search", page)
 	}
 	found, next, err := c.Search.Find(c.Context(), c.actor,
-		search.Query{Text: page.Query, Forum: page.Forum, Tag: page.tag(), Author: page.Author, After: after, Limit: postsPerPage})
+		search.Query{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
 	for _, f := range found {
 		page.Found = append(page.Found, api.ViewFound(f))
 	}
 	if next != 0 {
 		page.Older = "/search?" + url.Values{
-			"q": {page.Query}, "author": {page.Author}, "forum": {itoa(page.Forum)}, "tag": {itoa(page.tag())},
+			"q": {page.Query}, "author": {page.Author}, "forum": {itoa(page.Forum)},
 			"after": {itoa(next)},
 		}.Encode()
 	}

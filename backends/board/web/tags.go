@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/url"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -26,13 +27,9 @@ func (c *call) tagged(lists ...[]content.ThreadInfo) (err error) {
 // TagsOf returns the tags of a thread on this page.
 func (f *frame) TagsOf(thread int64) []tags.Tag { return f.tags[thread] }
 
-// TagChoice returns what authors can choose from, or nil if there is nothing.
-func (f *frame) TagChoice() (*tags.Choice, error) {
-	choice, err := f.call.Tags.Choice(f.call.Context(), f.call.actor)
-	if err != nil || !choice.Free && len(choice.Names) == 0 {
-		return nil, err
-	}
-	return &choice, nil
+// TagChoice returns the tags among which authors choose.
+func (f *frame) TagChoice() ([]tags.Tag, error) {
+	return f.call.Tags.Choice(f.call.Context(), f.call.actor)
 }
 
 // tag lists the threads with a tag.
@@ -42,15 +39,7 @@ func (c *call) tag() error {
 	if err != nil {
 		return err
 	}
-	forums, err := c.Posts.Forums(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	c.frame.forums = make(map[int64]content.ForumInfo, len(forums))
-	for _, f := range forums {
-		c.frame.forums[f.ID] = f
-	}
-	if err := c.tagged(list.Threads); err != nil {
+	if err := errors.Join(c.inForums(), c.tagged(list.Threads)); err != nil {
 		return err
 	}
 	c.frame.Place = pages.Slugged("/tags/", list.Tag.ID, list.Tag.Slug())
@@ -58,14 +47,6 @@ func (c *call) tag() error {
 		c.frame.Place += "?" + url.Values{"after": {after}}.Encode()
 	}
 	return c.Show("tag", list.Tag.Name, list)
-}
-
-// namesOf returns the names of tags, for a form.
-func namesOf(list []tags.Tag) (names []string) {
-	for _, t := range list {
-		names = append(names, t.Name)
-	}
-	return names
 }
 
 var tagList = resource.List[*call, tags.Tag]{
@@ -95,13 +76,7 @@ var tagList = resource.List[*call, tags.Tag]{
 var tagForm = resource.Form[*call, tags.Tag]{
 	Path: "/admin/tags/{tagId}", New: "/admin/tags/new",
 	Head: resource.Head{
-		Title: "New tag", Tabs: adminTabs, Above: []resource.Target{{Label: "Tags", Path: "/admin/tags"}},
-	},
-	About: func(_ *call, t *tags.Tag, h *resource.Head) error {
-		if t.ID != 0 {
-			h.Title = "Tag " + t.Name
-		}
-		return nil
+		Title: "Tag", Tabs: adminTabs, Above: []resource.Target{{Label: "Tags", Path: "/admin/tags"}},
 	},
 	Load: func(c *call) (*tags.Tag, error) {
 		if c.isNew("tagId") {
