@@ -1,4 +1,4 @@
-// Package tags labels threads with tags, of which a thread has at most MostOfThread, and lists threads by tag. A setting
+// Package tags labels threads with tags, of which a thread has at most MaxOfThread, and lists threads by tag. A setting
 // says whether authors write what tags they like or choose among those of the administrators.
 package tags
 
@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// MostOfThread is the maximum number of tags of a thread.
-	MostOfThread = 5
+	// MaxOfThread is the maximum number of tags of a thread.
+	MaxOfThread = 5
 	maxName      = 30     // in characters
 	maxTags      = 10_000 // of a board
 )
@@ -83,8 +83,8 @@ func (s *Service) Put(c store.Conn, a *rights.Actor, t *content.Thread, names []
 		if !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
-		if len(ids) > MostOfThread {
-			return kernel.Invalid("tags", "too_many", "a thread has at most "+kernel.Itoa(MostOfThread)+" tags")
+		if len(ids) > MaxOfThread {
+			return kernel.Invalid("tags", "too_many", "a thread has at most "+kernel.Itoa(MaxOfThread)+" tags")
 		}
 	}
 	if _, err := c.Exec("DELETE FROM board_thread_tags WHERE thread_id = ?", t.ID); err != nil {
