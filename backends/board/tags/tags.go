@@ -21,8 +21,8 @@ import (
 const (
 	// MaxOfThread is the maximum number of tags of a thread.
 	MaxOfThread = 5
-	maxName      = 30     // in characters
-	maxTags      = 10_000 // of a board
+	maxName     = 30     // in characters
+	maxTags     = 10_000 // of a board
 )
 
 // Service manages the tags of a board.
