@@ -22,7 +22,8 @@ var adminRoutes = administrative(slices.Concat([]page{
 },
 	settingsForm.Pages(), forumForm.Pages(), groupList.Pages(), groupForm.Pages(), moderatorList.Pages(),
 	moderatorForm.Pages(), memberList.Pages(), memberForm.Pages(),
-	nameList.Pages(), prefixList.Pages(), prefixForm.Pages(), tagList.Pages(), tagForm.Pages(), wordList.Pages(), wordForm.Pages(), tokenList.Pages(),
+	nameList.Pages(), prefixList.Pages(), prefixForm.Pages(),
+	tagList.Pages(), tagForm.Pages(), wordList.Pages(), wordForm.Pages(), tokenList.Pages(),
 	tokenForm.Pages(), webhookList.Pages(), webhookForm.Pages(), newWebhook.Pages()))
 
 func administrative(list []page) []page {
