@@ -26,6 +26,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -49,6 +50,7 @@ type Server struct {
 	Admin         *admin.Service
 	Moderation    *moderation.Service
 	Warnings      *warnings.Service
+	Tags          *tags.Service
 
 	seeds  *seed.Service
 	kernel *kernel.Server

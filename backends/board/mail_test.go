@@ -615,24 +615,3 @@ func TestUnsubscribeToken(t *testing.T) {
 		}
 	}
 }
-
-func TestMailDue(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ mode, now, want string }{
-		{"instant", "2026-01-05T05:00:00Z", "2026-01-05T05:00:15Z"},
-		{"daily", "2026-01-05T05:59:59Z", "2026-01-05T06:00:00Z"},
-		{"daily", "2026-01-05T06:00:00Z", "2026-01-06T06:00:00Z"},
-		{"daily", "2026-01-05T07:00:00+02:00", "2026-01-05T06:00:00Z"},
-		{"weekly", "2026-01-05T05:00:00Z", "2026-01-05T06:00:00Z"}, // a Monday
-		{"weekly", "2026-01-05T06:00:00Z", "2026-01-12T06:00:00Z"},
-		{"weekly", "2025-12-31T12:00:00Z", "2026-01-05T06:00:00Z"},
-	} {
-		now, err := time.Parse(time.RFC3339, test.now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := following.MailDue(test.mode, now).UTC().Format(time.RFC3339); got != test.want {
-			t.Errorf("%s at %s: %s, want %s", test.mode, test.now, got, test.want)
-		}
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
@@ -36,6 +37,8 @@ func TestPlans(t *testing.T) {
 			statements["posts with words"] = search.WordsOfIndex().SQL(d)
 		}
 		maps.Copy(statements, map[string]string{
+			"threads with a tag":       tags.ThreadsOf(d),
+			"the tags of threads":      tags.OfThreads(3),
 			"a thread":                 "SELECT " + content.ThreadColumns + " FROM board_threads t WHERE t.id = ?",
 			"a post":                   "SELECT " + content.PostColumns + " FROM board_posts p WHERE p.thread_id = ? AND p.id = ?",
 			"a step to a page":         "SELECT p.number FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? ORDER BY p.id LIMIT 1",

@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
 	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -66,6 +67,7 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	})
 	s.Moderation = moderation.New(k, moderation.Options{Rights: s.Rights, Search: s.Search, Posts: s.Posts})
 	s.Warnings = warnings.New(k, s.Rights)
+	s.Tags = tags.New(k, s.Rights, s.Posts)
 	s.Conversations = conversations.New(k, s.Rights)
 	s.Accounts = accounts.New(k, accounts.Options{Rights: s.Rights, Tokens: common.tokens})
 	s.Mails = mails.New(k, s.Rights)
@@ -79,7 +81,7 @@ func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 	return web.New(s.kernel, web.Rooms{
 		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts,
 		Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Moderation: s.Moderation,
-		Reactions: s.Reactions, Warnings: s.Warnings, Conversations: s.Conversations, Ready: s.Ready,
+		Reactions: s.Reactions, Warnings: s.Warnings, Tags: s.Tags, Conversations: s.Conversations, Ready: s.Ready,
 	}, options, logger)
 }
 

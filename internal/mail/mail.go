@@ -24,8 +24,20 @@ type Message struct {
 	Text, HTML string
 	// Unsubscribe is a URL that ends such mails without a login (RFC 8058), or "".
 	Unsubscribe string
+	// Thread names the conversation that the mail belongs to, so that mail programs show it with the other mails of the
+	// conversation, or "". It has letters, digits, dots and hyphens only.
+	Thread string
+	// List is what the mail belongs to among all mails of the service, by which recipients can sort it. A mail without an
+	// ID of a list is a personal one.
+	List List
 	// About has the fields to log about the mail. They must contain neither the address nor the content.
 	About []zap.Field
+}
+
+// List is what recipients of mails subscribe to (RFC 2919).
+type List struct {
+	ID   string // letters, digits and hyphens
+	Name string // one line for people, or ""
 }
 
 // Transport hands mails over for delivery.

@@ -166,6 +166,15 @@ func (s *SMTP) message(m *Message) (*gomail.Msg, error) {
 	mail.SetDate()
 	mail.SetMessageIDWithValue(m.ID + "@" + s.domain)
 	mail.SetGenHeader("Auto-Submitted", "auto-generated")
+	if m.Thread != "" { // nobody has a mail with this id, but all mails of the conversation refer to it
+		root := "<" + m.Thread + "@" + s.domain + ">"
+		mail.SetGenHeader("In-Reply-To", root)
+		mail.SetGenHeader("References", root)
+	}
+	if m.List.ID != "" {
+		mail.SetGenHeader("List-Id", strings.TrimLeft(phrase(m.List.Name)+" <"+m.List.ID+"."+s.domain+">", " "))
+		mail.SetGenHeader("Precedence", "list")
+	}
 	if m.Unsubscribe != "" {
 		mail.SetGenHeader("List-Unsubscribe", "<"+m.Unsubscribe+">")
 		mail.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
@@ -175,4 +184,13 @@ func (s *SMTP) message(m *Message) (*gomail.Msg, error) {
 		mail.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	}
 	return mail, nil
+}
+
+// phrase returns a text of one line as a header may have it before an address (RFC 5322, RFC 2047).
+func phrase(text string) string {
+	if text == "" {
+		return ""
+	}
+	address := (&netmail.Address{Name: text, Address: "a@b"}).String()
+	return strings.TrimSuffix(address, " <a@b>")
 }

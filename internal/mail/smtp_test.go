@@ -1,9 +1,11 @@
 package mail
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
+	netmail "net/mail"
 	"strings"
 	"testing"
 
@@ -86,6 +88,56 @@ func TestNewSMTP(t *testing.T) {
 		}
 		if got := s.client.TLSPolicy() + " " + s.client.ServerAddr(); got != want {
 			t.Errorf("%s: %s, want %s", url, got, want)
+		}
+	}
+}
+
+// TestHeaders checks by what mail programs sort a mail, whatever the name of its list has in it.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	s, err := NewSMTP(SMTPOptions{URL: "smtp://localhost", From: "board@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	headers := func(m *Message) netmail.Header {
+		t.Helper()
+		m.Email, m.ID = "a@example.net", "thread-7.3"
+		made, err := s.message(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var raw bytes.Buffer
+		if _, err := made.WriteTo(&raw); err != nil {
+			t.Fatal(err)
+		}
+		got, err := netmail.ReadMessage(&raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Header
+	}
+	for name, want := range map[string]string{
+		"":                          "<forum-2.example.com>",
+		"Pets":                      `"Pets" <forum-2.example.com>`,
+		`Cats "& <dogs@b>`:          `"Cats \"& <dogs@b>" <forum-2.example.com>`,
+		"Gärten":                    "=?utf-8?q?G=C3=A4rten?= <forum-2.example.com>",
+		"End\r\nBcc: b@example.net": "=?utf-8?b?RW5kDQpCY2M6IGJAZXhhbXBsZS5uZXQ=?= <forum-2.example.com>",
+	} {
+		got := headers(&Message{Thread: "thread-7", List: List{ID: "forum-2", Name: name}, Unsubscribe: "https://example.com/end"})
+		for header, want := range map[string]string{
+			"Message-Id": "<thread-7.3@example.com>", "In-Reply-To": "<thread-7@example.com>", "References": "<thread-7@example.com>",
+			"List-Id": want, "Precedence": "list", "Auto-Submitted": "auto-generated", "Bcc": "",
+			"List-Unsubscribe": "<https://example.com/end>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+		} {
+			if got.Get(header) != want {
+				t.Errorf("%q: %s: %s, want %s", name, header, got.Get(header), want)
+			}
+		}
+	}
+	got := headers(new(Message))
+	for _, header := range []string{"In-Reply-To", "References", "List-Id", "Precedence", "List-Unsubscribe"} {
+		if got.Get(header) != "" {
+			t.Errorf("a personal mail has %s: %s", header, got.Get(header))
 		}
 	}
 }

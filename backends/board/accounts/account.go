@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -54,7 +55,10 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 		}
 		_, err = c.Exec("UPDATE board_users SET title = ?, bio = ?, time_zone = ? WHERE id = ?",
 			shown.Title, shown.Bio, shown.TimeZone, a.ID())
-		return err
+		if err != nil {
+			return err
+		}
+		return following.Reschedule(c, a.ID(), s.Now())
 	})
 	s.tokens.forget(lookups...) // other nodes notice the change when they next load the tokens
 	return err

@@ -41,6 +41,7 @@ var LogActions = []string{
 	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.move", "post.reject", "post.restore",
 	"reply.post", "report.close", "report.create",
 	"thread.answer", "thread.edit", "thread.lock", "thread.merge", "thread.move", "thread.post", "thread.split", "thread.stick",
+	"thread.tag",
 	"filter.add", "filter.delete", "forum.create", "forum.delete", "forum.edit", "forum.look", "forum.rights",
 	"forum.shift",
 	"group.create", "group.delete", "group.edit",
@@ -48,7 +49,7 @@ var LogActions = []string{
 	"member.suspend", "member.unban", "member.unwarn", "member.warn",
 	"note.add", "note.delete", "picture.remove",
 	"moderator.remove", "moderator.set", "offline.look", "prefix.create", "prefix.delete", "prefix.edit",
-	"settings.change", "token.issue", "token.revoke",
+	"settings.change", "tag.create", "tag.delete", "tag.edit", "tag.merge", "token.issue", "token.revoke",
 	"webhook.add", "webhook.delete", "webhook.enable", "webhook.rotate", "webhook.test",
 }
 

@@ -24,5 +24,8 @@ func LastOfThread(c store.Conn, t *Thread) error {
 	}
 	_, err = c.Exec("UPDATE board_threads SET last_post_id = ?, last_post_at = ?, last_poster_name = ? WHERE id = ?",
 		id, at, name, t.ID)
-	return err
+	if err != nil {
+		return err
+	}
+	return Tagged(c, t.ID, at)
 }

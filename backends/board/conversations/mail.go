@@ -25,7 +25,7 @@ func (s *Service) queueMails(c store.Conn, a *rights.Actor, id, message int64) e
 		" AND u.email_confirmed = 1 AND u.message_mails = 1 ORDER BY m.user_id"+
 		" ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET last_post_id = excluded.last_post_id,"+
 		" due_at = excluded.due_at, created_at = excluded.created_at",
-		message, message, following.MailDue(MailMode, now).UnixMicro(), now.UnixMicro(), id, a.ID())
+		message, message, now.Add(following.InstantDelay).UnixMicro(), now.UnixMicro(), id, a.ID())
 	if err != nil {
 		return err
 	}

@@ -16,12 +16,11 @@ import (
 func (s *Service) queueMail(
 	c store.Conn, a *rights.Actor, thread, post int64, target string, id int64, to audience,
 ) error {
-	now := s.Now()
+	now := s.Moment()
 	return c.Later("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
 		" created_at)"+
 		" SELECT s.user_id, s.mode, ?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT),"+
-		" CASE s.mode WHEN 'daily' THEN CAST(? AS BIGINT) WHEN 'weekly' THEN CAST(? AS BIGINT)"+
-		" ELSE CAST(? AS BIGINT) END, CAST(? AS BIGINT)"+
+		" CAST(? AS BIGINT) + "+digestDue+", CAST(? AS BIGINT)"+
 		" FROM board_subscriptions s JOIN board_users u ON u.id = s.user_id"+
 		" WHERE s.target = ? AND s.target_id = ? AND s.mode <> 'none' AND s.user_id <> ? AND u.email_confirmed = 1"+to.sql()+
 		" ORDER BY s.user_id"+
@@ -33,8 +32,7 @@ func (s *Service) queueMail(
 		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id"+
 		" ELSE board_mails.last_post_id END",
 		append([]any{
-			target, thread, post, post, MailDue("daily", now).UnixMicro(), MailDue("weekly", now).UnixMicro(), MailDue("instant",
-				now).UnixMicro(), now.UnixMicro(),
+			target, thread, post, post, now, now, now, now,
 			target, id, a.ID(),
 		}, to.args(a.ID())...)...)
 }
@@ -52,7 +50,11 @@ func moveMail(c store.Conn, user int64, target string, id int64, from, to string
 			" AND NOT EXISTS (SELECT 1 FROM board_subscriptions s WHERE s.user_id = m.user_id AND s.target = 'thread'" +
 			" AND s.target_id = m.thread_id AND s.mode = m.mode)"
 	}
-	_, err := c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
+	d, err := DigestsOf(c, user)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
 		" created_at)"+
 		" SELECT m.user_id, ?, m.source, m.thread_id, m.first_post_id, m.last_post_id, CAST(? AS BIGINT), m.created_at"+
 		" FROM board_mails m WHERE "+waiting+
@@ -61,7 +63,7 @@ func moveMail(c store.Conn, user int64, target string, id int64, from, to string
 		" ELSE board_mails.first_post_id END,"+
 		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id"+
 		" ELSE board_mails.last_post_id END",
-		append([]any{to, MailDue(to, now).UnixMicro()}, args...)...)
+		append([]any{to, d.Due(to, now).UnixMicro()}, args...)...)
 	if err != nil {
 		return err
 	}
@@ -72,24 +74,8 @@ func moveMail(c store.Conn, user int64, target string, id int64, from, to string
 // mailed reports whether subscriptions in a mode lead to mails.
 func mailed(mode string) bool { return mode != "" && mode != "none" }
 
-// digestHour is the hour in UTC at which digests are sent, the weekly ones on Mondays.
-const digestHour = 6
-
 // InstantDelay is how long an instant mail waits for further posts.
 const InstantDelay = 15 * time.Second
-
-// MailDue returns when mails about posts that are written at now are due in a mode.
-func MailDue(mode string, now time.Time) time.Time {
-	if mode != "daily" && mode != "weekly" {
-		return now.Add(InstantDelay)
-	}
-	now = now.UTC()
-	due := time.Date(now.Year(), now.Month(), now.Day(), digestHour, 0, 0, 0, time.UTC)
-	for !due.After(now) || mode == "weekly" && due.Weekday() != time.Monday {
-		due = due.AddDate(0, 0, 1)
-	}
-	return due
-}
 
 // MailLater queues mails about a post whose followers have been notified already. An edit held the post before the
 // mails about it were due, so they were sent without it.
@@ -99,15 +85,10 @@ func (s *Service) MailLater(c store.Conn, t *content.Thread, p *content.Post) er
 	if err != nil {
 		return err
 	}
-	to := audience{}
-	for _, mode := range Modes {
-		if mailed(mode) && edited > 0 && edited < kernel.MomentOf(MailDue(mode, p.Created.Time())) {
-			to.modes = append(to.modes, mode)
-		}
-	}
-	if len(to.modes) == 0 {
+	if edited == 0 {
 		return nil
 	}
+	to := audience{edited: edited, written: p.Created}
 	a := &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}
 	if err := s.queueMail(c, a, t.ID, p.ID, "thread", t.ID, to); err != nil || p.Number > 1 {
 		return err

@@ -28,24 +28,32 @@ func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post 
 
 // audience selects which followers are notified.
 type audience struct {
-	some  bool // only the followers in ids; otherwise all
-	ids   []any
-	modes []any // only followers in these modes; empty for all modes
+	some bool // only the followers in ids; otherwise all
+	ids  []any
+	// If edited is set, these are only followers to whom a mail about a post written at the time written was not yet
+	// due when the post was edited.
+	edited, written kernel.Moment
 }
 
-// sql returns a condition on board_subscriptions s. Its arguments are those of args. It leaves out those who ignore the
-// author of the post.
+// sql returns a condition on board_subscriptions s and, if edited is set, board_users u. Its arguments are those of
+// args. It leaves out those who ignore the author of the post.
 func (a audience) sql() (condition string) {
 	if a.some {
 		condition = " AND s.user_id IN (" + kernel.Marks(len(a.ids)) + ")"
 	}
-	if len(a.modes) > 0 {
-		condition += " AND s.mode IN (" + kernel.Marks(len(a.modes)) + ")"
+	if a.edited != 0 {
+		condition += " AND CAST(? AS BIGINT) < " + digestDue
 	}
 	return condition + notIgnored("s.user_id")
 }
 
-func (a audience) args(author int64) []any { return append(slices.Concat(a.ids, a.modes), author) }
+func (a audience) args(author int64) []any {
+	args := slices.Clone(a.ids)
+	if a.edited != 0 {
+		args = append(args, int64(a.edited-a.written), a.written, a.written)
+	}
+	return append(args, author)
+}
 
 const (
 	// followersSeeing limits how many followers of a thread that is or was held are checked one by one.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	text "text/template"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -84,7 +85,10 @@ func (l letterData) Open() string {
 }
 
 // Ends returns when the link of the mail expires, as text.
-func (l letterData) Ends() string { return l.Mailing.Link.Ends.Format("2 January 2006, 15:04 MST") }
+func (l letterData) Ends() string { return l.Time(l.Mailing.Link.Ends) }
+
+// Time returns a time as text, in its time zone.
+func (l letterData) Time(t time.Time) string { return t.Format("2 January 2006, 15:04 MST") }
 
 // linkPages has the path to which a link leads, by the kind of the link. The secret is appended to it.
 var linkPages = map[string]string{
@@ -112,13 +116,39 @@ func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	if err := inHTML.Execute(&rich, data); err != nil {
 		return nil, err
 	}
+	thread, list := belongs(mailing)
+	id := mailing.Key
+	if thread != "" {
+		id = thread + "." + id
+	}
 	return &mail.Message{
-		ID: mailing.Key, Name: mailing.Name, Email: mailing.Email, Subject: data.Subject, Text: plain.String(),
-		HTML:        rich.String(),
-		Unsubscribe: data.End,
+		ID: id, Name: mailing.Name, Email: mailing.Email, Subject: data.Subject, Text: plain.String(), HTML: rich.String(),
+		Thread: thread, List: list, Unsubscribe: data.End,
 		About: []zap.Field{zap.Int64("member", mailing.User), zap.String("mode", mailing.Mode), zap.Int("threads",
 			len(mailing.Threads)+mailing.More)},
 	}, nil
+}
+
+// belongs returns the thread or private conversation with whose other mails mail programs should show a mailing, if it
+// is about a single one and no digest, and the list that it belongs to: that of its forum, or that of the board if the
+// threads are in several forums. Links are personal mails.
+func belongs(m *mails.Mailing) (thread string, list mail.List) {
+	switch {
+	case len(m.Messages) == 1:
+		thread = "conversation-" + strconv.FormatInt(m.Messages[0].ID, 10)
+	case len(m.Threads) == 1 && m.More == 0 && m.Mode == "instant":
+		thread = "thread-" + strconv.FormatInt(m.Threads[0].ID, 10)
+	}
+	switch {
+	case m.Link != nil:
+	case len(m.Messages) > 0:
+		list = mail.List{ID: "messages", Name: m.Board}
+	case m.Forum.ID != 0:
+		list = mail.List{ID: "forum-" + strconv.FormatInt(m.Forum.ID, 10), Name: m.Forum.Title}
+	default:
+		list = mail.List{ID: "board", Name: m.Board}
+	}
+	return thread, list
 }
 
 // linkSubjects has the subjects of mails with links, by the kind of the link.

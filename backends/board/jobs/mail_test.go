@@ -73,7 +73,9 @@ func TestMail(t *testing.T) {
 		}
 		link := strings.Trim(got.Header.Get("List-Unsubscribe"), "<>")
 		if got.Header.Get("List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" || !strings.HasPrefix(link, "https://forum.example.com/unsubscribe?token=") ||
-			got.Header.Get("Auto-Submitted") != "auto-generated" || got.Header.Get("Message-Id") == "" || got.Header.Get("Date") == "" {
+			got.Header.Get("Auto-Submitted") != "auto-generated" || got.Header.Get("Date") == "" || got.Header.Get("In-Reply-To") != "<thread-1@example.com>" ||
+			got.Header.Get("References") != "<thread-1@example.com>" || !strings.HasPrefix(got.Header.Get("Message-Id"), "<thread-1.") ||
+			got.Header.Get("List-Id") != `"Public" <forum-4.example.com>` || got.Header.Get("Precedence") != "list" {
 			t.Errorf("%v", got.Header)
 		}
 		for _, want := range []string{"/posts/", "text/plain", "text/html", "&lt;script&gt;"} {
@@ -281,19 +283,20 @@ func linkMailing(kind, secret string) *mails.Mailing {
 // TestLetters compares the mails with those in testdata. With -update it writes them.
 func TestLetters(t *testing.T) {
 	t.Parallel()
-	thread := mails.MailThread{ID: 7, Title: "Cats & <dogs>", Posts: []mails.MailPost{{ID: 70, Number: 3, Author: "bob", Excerpt: "They <b>are</b> fine."}}, Count: 1}
-	busy := mails.MailThread{ID: 8, Title: "Busy", Posts: []mails.MailPost{{ID: 80, Number: 4, Author: "bob", Excerpt: "One"}, {ID: 81, Number: 5, Author: "mod", Excerpt: "Two"}}, Count: 9}
+	at := time.Date(2026, 1, 31, 23, 30, 0, 0, time.UTC).In(time.FixedZone("CET", 3600))
+	thread := mails.MailThread{ID: 7, Forum: 2, Title: "Cats & <dogs>", Posts: []mails.MailPost{{ID: 70, Number: 3, Author: "bob", At: at, Excerpt: "They <b>are</b> fine."}}, Count: 1}
+	busy := mails.MailThread{ID: 8, Title: "Busy", Posts: []mails.MailPost{{ID: 80, Number: 4, Author: "bob", At: at, Excerpt: "One"}, {ID: 81, Number: 5, Author: "mod", At: at, Excerpt: "Two"}}, Count: 9}
 	for name, test := range map[string]struct {
 		baseURL string
 		mailing *mails.Mailing
 		footer  string
 	}{
 		"footer":       {baseURL: "", mailing: linkMailing(accounts.LinkNotice, ""), footer: "Example & Co, <Berlin>"},
-		"footer-posts": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}, "Example & Co, <Berlin>"},
+		"footer-posts": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Forum: mails.MailForum{ID: 2, Title: "Pets"}, Unsubscribe: "TOKEN", Key: "3.k"}, "Example & Co, <Berlin>"},
 
-		"instant": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
+		"instant": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Forum: mails.MailForum{ID: 2, Title: "Pets"}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
 		"weekly":  {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "weekly"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread, busy}, More: 2, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
-		"no-url":  {"", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "daily"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
+		"no-url":  {"", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "daily"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Forum: mails.MailForum{ID: 2, Title: "Pets"}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
 		"message": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "message"}, Name: "alice", Email: "a@example.com", Board: "Board", Messages: []mails.MailMessage{{ID: 9, Author: "bob"}}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
 		"reset":   {"https://forum.example.com", linkMailing(accounts.LinkReset, "SECRET"), ""},
 		"email":   {"https://forum.example.com", linkMailing(accounts.LinkEmail, "SECRET"), ""},
@@ -306,7 +309,7 @@ func TestLetters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := "Subject: " + l.Subject + "\nUnsubscribe: " + l.Unsubscribe + "\n\n" + l.Text + "\n" + l.HTML
+		got := "Subject: " + l.Subject + "\nID: " + l.ID + "\nThread: " + l.Thread + "\nList: " + l.List.ID + " " + l.List.Name + "\nUnsubscribe: " + l.Unsubscribe + "\n\n" + l.Text + "\n" + l.HTML
 		file := "testdata/letter-" + name + ".txt"
 		if *update {
 			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {

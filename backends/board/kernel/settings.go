@@ -23,6 +23,12 @@ const (
 	RegistrationClosed   = "closed"   // nobody can join
 )
 
+// The values of Settings.Tags: where the tags of threads come from.
+const (
+	TagsList = "list" // authors choose among those of the administrators
+	TagsFree = "free" // authors write what they like
+)
+
 // Settings are what administrators can set for the whole board. A change takes effect with the next request, on every
 // node.
 type Settings struct {
@@ -32,6 +38,7 @@ type Settings struct {
 	Offline        bool
 	OfflineMessage string
 	Images         bool
+	Tags           string
 
 	TitleLeast, TitleMost     int64 // characters
 	MessageLeast, MessageMost int64 // characters
@@ -82,7 +89,7 @@ var SeedRules = DefaultSettings(Options{})
 // configuration.
 func DefaultSettings(o Options) Settings {
 	return Settings{
-		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.", Images: true,
+		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.", Images: true, Tags: TagsList,
 		TitleLeast: 3, TitleMost: 120, MessageLeast: 2, MessageMost: 30_000, WordsMost: 5_000, DuplicateSeconds: 60,
 		EditGraceSeconds: 300,
 		ConfirmMail:      true, FormSeconds: 3, NetworkMembers: 20,
@@ -198,6 +205,11 @@ func AllSettings() []Setting {
 		{
 			Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Most: 1000,
 			of: func(s *Settings) any { return &s.OfflineMessage },
+		},
+		{
+			Name: "tags", Section: general, Label: "Tags of threads",
+			Hint: "List: those that administrators have made. Free: authors write what they like.",
+			Kind: KindChoice, Choices: []string{TagsList, TagsFree}, of: func(s *Settings) any { return &s.Tags },
 		},
 		flag(general, "images", "Images in posts", "Images from https addresses. Applies to new posts from then on.",
 			func(s *Settings) *bool { return &s.Images }),

@@ -1,10 +1,12 @@
 package mails
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
@@ -63,6 +65,8 @@ type Mailing struct {
 	// there is nothing to send.
 	Threads []MailThread
 	More    int // how many threads there are beyond these
+	// Forum is the forum of all threads. It is empty if they are in several forums.
+	Forum MailForum
 	// Messages are the conversations with private messages that the member has not read. A mail about them has no threads.
 	Messages []MailMessage
 	// Link is set for a mail with a link, which has no threads. It is nil for a mail about threads.
@@ -73,12 +77,20 @@ type Mailing struct {
 	// then has a new secret.
 	Key string
 
-	rows []mailRow
+	rows    []mailRow
+	digests following.Digests // when the member gets digests
+}
+
+// MailForum is a forum whose threads a mail is about.
+type MailForum struct {
+	ID    int64
+	Title string
 }
 
 // MailThread is a thread with its new posts.
 type MailThread struct {
 	ID    int64
+	Forum int64
 	Title string
 	Slug  string
 	Posts []MailPost // the first of the new posts
@@ -92,6 +104,7 @@ type MailThread struct {
 type MailPost struct {
 	ID, Number int64
 	Author     string
+	At         time.Time // in the time zone of the member
 	Excerpt    string
 }
 
@@ -105,11 +118,19 @@ type mailRow struct {
 // ClaimMail claims the mail that waits for a recipient for this node and composes it from what the member may see
 // now. It returns nil without an error if another node was faster. If composing fails it returns the mailing, which
 // stays claimed, together with the error.
+//
+// A digest that is due before the reader's hour, because the clocks there have changed since it was queued, is put off.
 func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error) {
 	m := &Mailing{Recipient: to}
 	now := s.Moment()
-	err := s.Write(ctx, func(c store.Conn) error {
+	err := s.Write(ctx, func(c store.Conn) (err error) {
 		m.rows = nil
+		if m.digests, err = following.DigestsOf(c, to.User); err != nil {
+			return err
+		}
+		if err := m.digests.Anchor(c, to.User, s.Now()); err != nil {
+			return err
+		}
 		return c.All("UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ?"+
 			" AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.Lock()+")"+
 			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source, created_at",
@@ -124,6 +145,12 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 		return nil, err
 	}
 	kernel.SortBy(m.rows, func(r mailRow) int64 { return r.id })
+	if to.Mode == "daily" || to.Mode == "weekly" {
+		oldest := slices.MinFunc(m.rows, func(x, y mailRow) int { return cmp.Compare(x.created, y.created) })
+		if due := m.digests.Due(m.Mode, oldest.created.Time()); due.After(s.Now()) {
+			return nil, s.postpone(ctx, m, oldest.attempts, due)
+		}
+	}
 	return m, s.composeMail(ctx, m)
 }
 
@@ -154,7 +181,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 		return s.composeMessages(ctx, a, m)
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
-		m.Threads, m.More = nil, 0
+		m.Threads, m.More, m.Forum = nil, 0, MailForum{}
 		if err := c.Row("SELECT CASE email_confirmed WHEN 1 THEN email ELSE '' END FROM board_users WHERE id = ?",
 			m.User).Scan(&m.Email); err != nil {
 			return err
@@ -163,10 +190,14 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 		if err != nil {
 			return err
 		}
+		forums := make(map[int64]bool)
 		for _, r := range m.rows {
 			t, err := s.mailThread(c, a, m.Mode, r, late[r.thread])
 			if err != nil {
 				return err
+			}
+			if t.Count > 0 {
+				forums[t.Forum] = true
 			}
 			switch {
 			case t.Count == 0:
@@ -176,7 +207,11 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 				m.Threads = append(m.Threads, t)
 			}
 		}
-		return nil
+		if len(forums) != 1 {
+			return nil
+		}
+		m.Forum.ID = m.Threads[0].Forum
+		return c.Row("SELECT title FROM board_forums WHERE id = ?", m.Forum.ID).Scan(&m.Forum.Title)
 	})
 	if len(m.Threads) == 1 && m.Mode == "instant" {
 		m.Unsubscribe = s.UnsubscribeToken(m.User, m.Threads[0].source[0], m.Threads[0].target)
@@ -200,7 +235,7 @@ func (s *Service) mailThread(
 		return m, err
 	}
 	// One row is for followers of the thread and of its forum alike; the member may have stopped following either.
-	m = MailThread{ID: t.ID, Title: t.Title, Slug: t.Slug, source: "thread", target: t.ID}
+	m = MailThread{ID: t.ID, Forum: t.Forum, Title: t.Title, Slug: t.Slug, source: "thread", target: t.ID}
 	const thread = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0" +
 		" AND COALESCE(p.author_id, 0) <> ?" +
 		" AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = p.author_id)"
@@ -231,11 +266,12 @@ func (s *Service) mailThread(
 		m.Count == 0 {
 		return m, err
 	}
-	return m, c.All("SELECT p.id, p.number, p.author_name, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?",
+	return m, c.All("SELECT p.id, p.number, p.author_name, p.created_at, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?",
 		append(args, mailPosts), func(r store.Row) error {
 			var p MailPost
-			err := r.Scan(&p.ID, &p.Number, &p.Author, &p.Excerpt)
-			p.Excerpt = text.Short(p.Excerpt, mailExcerpt)
+			var at kernel.Moment
+			err := r.Scan(&p.ID, &p.Number, &p.Author, &at, &p.Excerpt)
+			p.At, p.Excerpt = at.Time().In(a.User.Zone()), text.Short(p.Excerpt, mailExcerpt)
 			m.Posts = append(m.Posts, p)
 			return err
 		})
@@ -268,7 +304,7 @@ func latePosts(c store.Conn, user int64) (map[int64][]any, error) {
 // posts that were held until then, stay for the next mailing. If such a post lies between posts that were sent, the
 // whole row stays, because it is better to mail a post twice than never.
 func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
-	due := following.MailDue(m.Mode, s.Now()).UnixMicro()
+	due := m.digests.Due(m.Mode, s.Now())
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
 			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND first_post_id = ? AND last_post_id = ?"+
@@ -278,7 +314,7 @@ func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
 					" THEN first_post_id ELSE ? END,"+
 					" last_post_id = CASE WHEN first_post_id < ? AND last_post_id = ? AND created_at = ? THEN ?"+
 					" ELSE last_post_id END, due_at = ?, attempts = 0, leased_until = 0 WHERE id = ?",
-					r.first, r.created, r.last+1, r.first, r.last, r.created, r.first-1, due, r.id)
+					r.first, r.created, r.last+1, r.first, r.last, r.created, r.first-1, due.UnixMicro(), r.id)
 			}
 			if err != nil {
 				return err

@@ -265,6 +265,9 @@ func (s *Service) end(move *transfer) error {
 	if err := reindex(c, to, first, false); err != nil {
 		return err
 	}
+	if err := content.TakeTags(c, from, to); err != nil {
+		return err
+	}
 	from.Visibility, from.Replies, from.Next = gone, 0, 1
 	for _, statement := range []struct {
 		sql  string
@@ -275,6 +278,7 @@ func (s *Service) end(move *transfer) error {
 			"UPDATE board_threads SET visibility = ?, is_sticky = 0, forum_id = ?, view_count = 0, prefix_id = NULL WHERE id = ?",
 			[]any{gone, to.Forum, from.ID},
 		},
+		{"DELETE FROM board_thread_tags WHERE thread_id = ?", []any{from.ID}},
 		{"UPDATE board_merged_threads SET merged_at = ? WHERE thread_id = ?", []any{s.Moment(), from.ID}},
 		{"UPDATE board_merged_threads SET into_id = ? WHERE into_id = ?", []any{to.ID, from.ID}},
 	} {

@@ -88,6 +88,9 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		if err := reindex(c, to, to.First, true); err != nil {
 			return err
 		}
+		if err := content.TakeTags(c, from, to); err != nil {
+			return err
+		}
 		if err := move.save(); err != nil {
 			return err
 		}

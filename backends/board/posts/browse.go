@@ -145,11 +145,10 @@ func (s *Service) Threads(
 	var from Position
 	if after != "" {
 		var ok bool
-		if from, ok = s.readCursor(forum, after); !ok {
+		if from, ok = s.ReadCursor(forum, after); !ok {
 			return nil, "", kernel.BadRequest("after", "after must be the nextCursor of a page of this forum, unchanged")
 		}
 	}
-	access := a.Rights.Access
 	err = s.ReadBriefly(ctx, func(c store.Conn) error {
 		list, next = []content.ThreadInfo{}, ""
 		if err := threadList(a, forum); err != nil {
@@ -159,7 +158,7 @@ func (s *Service) Threads(
 		if err != nil {
 			return err
 		}
-		if list, err = s.viewThreads(c, access, a, page); err == nil && more {
+		if list, err = s.ViewThreads(c, a, page); err == nil && more {
 			last := page[len(page)-1]
 			next = s.Cursor(forum, Position{last.LastAt, last.ID})
 		}
@@ -168,9 +167,9 @@ func (s *Service) Threads(
 	return list, next, err
 }
 
-func (s *Service) viewThreads(
-	c store.Conn, access *rights.Access, a *rights.Actor, page []*content.Thread,
-) ([]content.ThreadInfo, error) {
+// ViewThreads returns threads as the actor sees them in a list.
+func (s *Service) ViewThreads(c store.Conn, a *rights.Actor, page []*content.Thread) ([]content.ThreadInfo, error) {
+	access := a.Rights.Access
 	marks, err := content.MarksOf(c, a, page)
 	if err != nil {
 		return nil, err
@@ -188,10 +187,6 @@ const maxSticky = 50
 
 // Sticky lists the sticky threads of a forum that the actor sees.
 func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) (list []content.ThreadInfo, err error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, err
-	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		if err := threadList(a, forum); err != nil {
 			return err
@@ -207,7 +202,7 @@ func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) (lis
 		if err != nil {
 			return err
 		}
-		list, err = s.viewThreads(c, access, a, page)
+		list, err = s.ViewThreads(c, a, page)
 		return err
 	})
 	return list, err

@@ -28,7 +28,9 @@ func (s *Service) Cursor(forum int64, p Position) string {
 	return s.cursors().Sign(b)
 }
 
-func (s *Service) readCursor(forum int64, text string) (p Position, ok bool) {
+// ReadCursor returns the position in a cursor. ok is false if it is not a cursor of that forum. A list that is not of a
+// forum has a negative number of its own.
+func (s *Service) ReadCursor(forum int64, text string) (p Position, ok bool) {
 	b, ok := s.cursors().Open(text)
 	if !ok || len(b) != cursorBody || b[0] != cursorVersion || b[1] != cursorThreads {
 		return p, false

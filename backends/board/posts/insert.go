@@ -47,6 +47,9 @@ func (s *Service) insert(
 		err = c.Later("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id ="+
 			" ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
 			id, a.User.Name, max(w.now, t.LastAt), t.ID)
+		if err == nil {
+			err = content.Tagged(c, t.ID, max(w.now, t.LastAt))
+		}
 	default:
 		err = c.Later("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.ID)
 	}

@@ -110,7 +110,8 @@ type Position struct {
 	ID int64
 }
 
-func (p Position) args() (at kernel.Moment, id int64) {
+// Args returns the position as arguments of a query for what comes after it.
+func (p Position) Args() (at kernel.Moment, id int64) {
 	if p == (Position{}) {
 		return math.MaxInt64, math.MaxInt64
 	}
@@ -122,7 +123,7 @@ func (p Position) args() (at kernel.Moment, id int64) {
 func (s *Service) threads(
 	c store.Conn, a *rights.Actor, forum int64, after Position, limit int,
 ) (page []*content.Thread, more bool, err error) {
-	at, id := after.args()
+	at, id := after.Args()
 	shows, own := a.Shows(forum), !a.Has(forum, rights.ThreadViewOthers)
 	collect := func(r store.Row) error {
 		t, err := content.ScanThread(r)

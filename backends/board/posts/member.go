@@ -20,19 +20,15 @@ func (s *Service) ThreadsBy(
 	var from Position
 	if after != "" {
 		var ok bool
-		if from, ok = s.readCursor(0, after); !ok {
+		if from, ok = s.ReadCursor(0, after); !ok {
 			return nil, "", kernel.BadRequest("after", "after must be the cursor of a page of a member's threads, unchanged")
 		}
 	}
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	at, id := from.args()
+	at, id := from.Args()
 	err = s.Read(ctx, func(c store.Conn) error {
 		list, next = nil, ""
 		var page []*content.Thread
-		for _, forum := range access.Order {
+		for _, forum := range a.Rights.Access.Order {
 			if !a.MayIn(forum, rights.ThreadView) || !a.Has(forum, rights.ThreadViewOthers) && !a.Owns(member) {
 				continue
 			}
@@ -51,7 +47,7 @@ func (s *Service) ThreadsBy(
 			last := page[len(page)-1]
 			next = s.Cursor(0, Position{last.LastAt, last.ID})
 		}
-		list, err = s.viewThreads(c, access, a, page)
+		list, err = s.ViewThreads(c, a, page)
 		return err
 	})
 	return list, next, err

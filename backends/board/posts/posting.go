@@ -34,6 +34,8 @@ type NewThread struct {
 	Prefix    int64 // 0 for none
 	Subscribe bool
 	Files     []*attachments.Received
+	// Also, if it is set, stores what belongs to the thread in the same transaction. It may be called more than once.
+	Also func(c store.Conn, t *content.Thread, first int64) error
 }
 
 // NewReply is a request to reply in a thread.
@@ -112,6 +114,11 @@ func (s *Service) StartThread(
 		p, err := s.insert(c, a, t, w, request.Files)
 		if err != nil {
 			return done, err
+		}
+		if request.Also != nil {
+			if err := request.Also(c, t, p); err != nil {
+				return done, err
+			}
 		}
 		w.rights |= rights.ForumView | rights.ThreadPost
 		if !f.Open || !f.AllowThreads {

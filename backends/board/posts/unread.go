@@ -54,7 +54,7 @@ func (s *Service) Unread(ctx context.Context, a *rights.Actor, after string, lim
 	var first Position
 	if after != "" {
 		var ok bool
-		if first, ok = s.readCursor(0, after); !ok {
+		if first, ok = s.ReadCursor(0, after); !ok {
 			return u, kernel.BadRequest("after", "after must be the cursor of a page of unread threads, unchanged")
 		}
 	}
@@ -86,7 +86,7 @@ func (s *Service) followedUnread(c store.Conn, access *rights.Access, a *rights.
 		return err
 	}
 	for _, t := range threads {
-		if lists(a, t) && marks.Unread(t, now) {
+		if Lists(a, t) && marks.Unread(t, now) {
 			u.Followed = append(u.Followed, content.ViewThread(access, a, t, marks, now))
 		}
 	}
@@ -99,7 +99,7 @@ func (s *Service) otherUnread(
 	now := s.Moment()
 	query := newestOfAll().SQL(c.Dialect())
 	for range maxUnreadBatches {
-		before, id := at.args()
+		before, id := at.Args()
 		batch, err := store.List(c, content.ScanThread, query, now.Add(-content.KeepUnread), before, id, unreadBatch)
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func (s *Service) otherUnread(
 			return err
 		}
 		for _, t := range batch {
-			if !lists(a, t) || marks.Subscribed[t.ID] != 0 || !marks.Unread(t, now) {
+			if !Lists(a, t) || marks.Subscribed[t.ID] != 0 || !marks.Unread(t, now) {
 				at = Position{t.LastAt, t.ID}
 				continue
 			}
@@ -128,7 +128,7 @@ func (s *Service) otherUnread(
 	return nil
 }
 
-// lists reports whether the list of a thread's forum shows the thread to an actor.
-func lists(a *rights.Actor, t *content.Thread) bool {
+// Lists reports whether the list of a thread's forum shows the thread to an actor.
+func Lists(a *rights.Actor, t *content.Thread) bool {
 	return a.MayIn(t.Forum, rights.ThreadView) && (a.Has(t.Forum, rights.ThreadViewOthers) || a.Owns(t.Author))
 }

@@ -53,6 +53,22 @@ func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, thread int64) 
 	})
 }
 
+// Titled returns a thread, which it locks, if the actor may change the title and what goes with it.
+func (s *Service) Titled(c store.Conn, a *rights.Actor, thread int64) (*content.Thread, error) {
+	t, err := content.ThreadFor(c, a, thread, c.Lock())
+	if err != nil {
+		return nil, err
+	}
+	f, err := content.ForumFor(c, a, t.Forum)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.mayChange(c, a, f, t, ThreadChange{Title: &t.Title}); err != nil {
+		return nil, err
+	}
+	return t, a.CheckSuspended(s.Moment())
+}
+
 // Preview renders a message as it would be shown at a post, with filtered words replaced. post is 0 for a new post,
 // which has no files yet.
 func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, error) {

@@ -105,6 +105,7 @@ type subscriptionsPage struct {
 	Forums []following.FollowedForum
 	Modes  []string
 	Mail   accounts.MailAddress
+	digestForm
 }
 
 func (c *call) subscriptions() error {
@@ -114,6 +115,9 @@ func (c *call) subscriptions() error {
 	}
 	page := subscriptionsPage{Modes: following.Modes}
 	if page.Mail, err = c.Accounts.MailAddress(c.Context(), c.actor); err != nil {
+		return err
+	}
+	if page.Digests, err = c.Following.Digests(c.Context(), c.actor); err != nil {
 		return err
 	}
 	if page.Forums, err = c.Following.FollowedForums(c.Context(), c.actor); err != nil {

@@ -22,7 +22,8 @@ var adminRoutes = administrative(slices.Concat([]page{
 },
 	settingsForm.Pages(), forumForm.Pages(), groupList.Pages(), groupForm.Pages(), moderatorList.Pages(),
 	moderatorForm.Pages(), memberList.Pages(), memberForm.Pages(),
-	nameList.Pages(), prefixList.Pages(), prefixForm.Pages(), wordList.Pages(), wordForm.Pages(), tokenList.Pages(),
+	nameList.Pages(), prefixList.Pages(), prefixForm.Pages(),
+	tagList.Pages(), tagForm.Pages(), wordList.Pages(), wordForm.Pages(), tokenList.Pages(),
 	tokenForm.Pages(), webhookList.Pages(), webhookForm.Pages(), newWebhook.Pages()))
 
 func administrative(list []page) []page {
@@ -40,6 +41,7 @@ var adminTabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
 	{Label: "Moderators", Path: "/admin/moderators"},
 	{Label: "Members", Path: "/admin/members"},
 	{Label: "Prefixes", Path: "/admin/prefixes"},
+	{Label: "Tags", Path: "/admin/tags"},
 	{Label: "Word filter", Path: "/admin/words"},
 	{Label: "Tokens", Path: "/admin/tokens"},
 	{Label: "Webhooks", Path: "/admin/webhooks"},

@@ -188,6 +188,9 @@ func TestUnconfirmedAddress(t *testing.T) {
 		bob.Get("/email?token="+m.Link.Secret).Send("/email", "secret", m.Link.Secret).Want(200)
 		bob.Get("/account/email").Want(200, "Mails go to bob@example.com.")
 		bob.Get("/account/subscriptions").Want(200).Lacks("No mails come")
+		p = bob.Get("/account/subscriptions").Want(200, `<option value="6" selected>6:00`, `<option value="1" selected>Monday`, "your time zone, UTC")
+		p.Send("/account/digests", "hour", "18", "day", "5").Want(200, "Saved.", `<option value="18" selected>18:00`, `<option value="5" selected>Friday`)
+		p.Send("/account/digests", "hour", "24", "day", "5").Want(422)
 		reply("Bob is told of this")
 		if m := s.mailed("bob", "instant"); m == nil || m.Email != "bob@example.com" || len(m.Threads) != 1 {
 			t.Errorf("%+v", m)

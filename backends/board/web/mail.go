@@ -1,5 +1,11 @@
 package web
 
+import (
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
+)
+
 // unsubscribePage asks the user to confirm the end of mails, or reports it.
 type unsubscribePage struct {
 	Target string // thread, forum, or the mode whose mails all end
@@ -38,4 +44,22 @@ func (c *call) followForum() error {
 			}
 			return c.Following.SubscribeForum(c.Context(), c.actor, id, mode)
 		})
+}
+
+// digestForm asks when the member gets digests.
+type digestForm struct{ Digests following.Digests }
+
+// Days returns the days of a week, from Monday on.
+func (digestForm) Days() []time.Weekday {
+	return []time.Weekday{
+		time.Monday, time.Tuesday, time.Wednesday, time.Thursday, time.Friday, time.Saturday, time.Sunday,
+	}
+}
+
+func (c *call) saveDigests() error {
+	hour, day := c.Form.Number("hour"), c.Form.Number("day")
+	if err := c.Form.Err(); err != nil {
+		return err
+	}
+	return c.Then(c.Following.SetDigests(c.Context(), c.actor, hour, day), "/account/subscriptions", "Saved.")
 }

@@ -1,8 +1,11 @@
 package web
 
 import (
+	"slices"
+
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -11,6 +14,7 @@ type manageForm struct {
 	*posts.Reading
 	Forums []content.ForumInfo
 	Title  string
+	Tags   []string
 	Prefix int64
 	Target int64
 	Other  string // the thread to merge with
@@ -25,6 +29,13 @@ func (c *call) manageForm() (*manageForm, error) {
 	form := &manageForm{Reading: reading, Title: reading.Thread.Title, Target: reading.Thread.ForumID}
 	if reading.Thread.Prefix != nil {
 		form.Prefix = reading.Thread.Prefix.ID
+	}
+	of, err := c.Tags.Of(c.Context(), reading.Thread)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range of[reading.Thread.ID] {
+		form.Tags = append(form.Tags, t.Name)
 	}
 	form.Forums, err = c.Posts.Forums(c.Context(), c.actor)
 	return form, err
@@ -61,6 +72,12 @@ func (c *call) change() error {
 		change.Title = &form.Title
 		form.Prefix = c.Form.Number("prefixId")
 		change.Prefix = &form.Prefix
+		had := form.Tags
+		if form.Tags = tags.Split(c.Form.Values("tags")); c.Form.Flag("tagged") && !slices.Equal(form.Tags, had) {
+			if err := c.Tags.Set(c.Context(), c.actor, form.Thread.ID, form.Tags); err != nil {
+				return c.ShowForm(err, "manage", "Manage thread", form)
+			}
+		}
 	case "merge":
 		return c.merge(form)
 	case "move":

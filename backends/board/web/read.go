@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -73,7 +74,9 @@ func (c *call) forum() error {
 			return err
 		}
 	}
-	if err := c.facesOfThreads(page.Sticky, page.Threads); err != nil {
+	if err := errors.Join(
+		c.facesOfThreads(page.Sticky, page.Threads), c.tagged(page.Sticky, page.Threads),
+	); err != nil {
 		return err
 	}
 	c.frame.Feed = "/forums/" + itoa(id) + "/feed.atom"
@@ -120,6 +123,9 @@ func (c *call) thread() error {
 		}
 	}
 	if err := readFaces(c, reading.Posts, func(p posts.PostView) *int64 { return p.AuthorUserID }); err != nil {
+		return err
+	}
+	if err := c.tagged([]content.ThreadInfo{reading.Thread}); err != nil {
 		return err
 	}
 	c.frame.Place = pagePath(reading.Thread, reading.Page)

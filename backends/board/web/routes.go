@@ -22,7 +22,7 @@ var routes = slices.Concat([]page{
 	{Method: get, Path: "/forums/{forumId}/new", Serve: (*call).newThread},
 	{
 		Method: post, Path: "/forums/{forumId}/new", Serve: (*call).startThread, Upload: maxEnclosed,
-		Keeps: []string{"title", "message", "prefixId", "subscribe"},
+		Keeps: []string{"title", "message", "prefixId", "subscribe", "tags"},
 	},
 	{Method: post, Path: "/forums/{forumId}/read", Serve: (*call).readForum},
 	{Method: get, Path: "/new", Serve: (*call).unread},
@@ -114,7 +114,8 @@ var routes = slices.Concat([]page{
 	{Method: post, Path: "/account/tokens", Serve: (*call).issueToken},
 	{Method: post, Path: "/account/tokens/{tokenId}/revoke", Serve: (*call).revokeToken},
 	{Method: get, Path: "/account/subscriptions", Serve: (*call).subscriptions},
+	{Method: post, Path: "/account/digests", Serve: (*call).saveDigests},
 	{Method: get, Path: "/account/warnings", Serve: (*call).ownWarnings},
 	{Method: get, Path: "/account/notifications", Serve: (*call).notifications},
 	{Method: post, Path: "/account/notifications", Serve: (*call).readNotifications},
-}, reactionRoutes, moderationRoutes, adminRoutes, attachmentRoutes, faceRoutes, memberRoutes)
+}, reactionRoutes, tagRoutes, moderationRoutes, adminRoutes, attachmentRoutes, faceRoutes, memberRoutes)

@@ -26,6 +26,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/look"
@@ -97,6 +98,7 @@ type Rooms struct {
 	Admin         *admin.Service
 	Moderation    *moderation.Service
 	Warnings      *warnings.Service
+	Tags          *tags.Service
 	// Ready prepares the board before a page is served.
 	Ready func(ctx context.Context) error
 }
@@ -236,6 +238,7 @@ type frame struct {
 	// forums are the forums of the threads in a list, by id. They are set if a list has threads of several forums.
 	forums map[int64]content.ForumInfo
 	faces  map[int64]attachments.Face // of the members on the page who do not look like everybody
+	tags   map[int64][]tags.Tag       // of the threads on this page
 }
 
 // ForumOf returns the forum of a thread in a list with threads of several forums, or nil in other lists.

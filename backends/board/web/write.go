@@ -7,7 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // threadForm is a thread that is being written.
@@ -18,6 +20,7 @@ type threadForm struct {
 	Title     string
 	Text      string
 	Prefix    int64
+	Tags      []string
 	Subscribe bool
 	Preview   string // HTML
 }
@@ -53,7 +56,7 @@ func (c *call) startThread() error {
 		return err
 	}
 	form.Title, form.Text, form.Subscribe = c.Form.Text("title"), c.Form.Text("message"), c.Form.Flag("subscribe")
-	form.Prefix = c.Form.Number("prefixId")
+	form.Prefix, form.Tags = c.Form.Number("prefixId"), tags.Split(c.Form.Values("tags"))
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
@@ -66,6 +69,7 @@ func (c *call) startThread() error {
 	}
 	done, err := c.Posts.StartThread(c.Context(), c.actor, form.Forum.ID, posts.NewThread{
 		Title: form.Title, Message: form.Text, Prefix: form.Prefix, Subscribe: form.Subscribe, Files: form.received,
+		Also: func(r store.Conn, t *content.Thread, _ int64) error { return c.Tags.Put(r, c.actor, t, form.Tags) },
 	}, c.once(form.Title, form.Text))
 	if err != nil {
 		return c.ShowForm(err, "thread_new", "New thread", form)

@@ -19,7 +19,7 @@ func TestBoardPages(t *testing.T) {
 	b := newBoard(t)
 	people := b.Path("people.json")
 	// Who has a password can sign in.
-	fixture := `{"users": [{"name": "grace", "password": "correct horse", "posts": 10}, {"name": "henry", "password": "correct horse", "posts": 10}, {"name": "mona", "password": "correct horse", "groups": ["registered", "moderators"]}],
+	fixture := `{"users": [{"name": "grace", "password": "correct horse", "posts": 10}, {"name": "henry", "password": "correct horse", "posts": 10}, {"name": "mona", "password": "correct horse", "groups": ["registered", "moderators"]}, {"name": "ada", "password": "correct horse", "groups": ["registered", "administrators"]}],
 "forums": [{"slug": "help", "title": "Help", "answers": true}],
 "threads": [{"forum": "help", "title": "A question", "posts": [{"author": "grace", "message": "How?"}, {"author": "henry", "message": "Like **this**."}]},
 	{"forum": "public", "title": "A long journal", "posts": [` + entries(130) + `]}]}`

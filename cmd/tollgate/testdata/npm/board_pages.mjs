@@ -263,6 +263,32 @@ inBrowser('a long thread has pages, and members have pictures and lists of what 
   await sound(tab, 'grace');
 });
 
+inBrowser('an administrator makes a tag, which a member gives to a thread', phone, async (tab, context) => {
+  await signIn(tab, 'ada');
+  await tab.goto(`${url}/admin/tags`);
+  await sound(tab, 'Tags');
+  await tab.getByRole('link', { name: 'New tag' }).click();
+  await sound(tab, 'Tag');
+  await tab.getByLabel('Name').fill('marsupials');
+  await button(tab, 'Save').click();
+  await sound(tab, 'Tags');
+
+  await context.clearCookies();
+  await signIn(tab, 'henry');
+  await tab.goto(url);
+  await tab.getByRole('link', { name: 'Public' }).first().click();
+  await tab.getByRole('link', { name: 'New thread' }).click();
+  await tab.getByLabel('Title').fill('On wombats');
+  await tab.getByLabel('Message').fill('They dig.');
+  await tab.getByLabel('marsupials').check();
+  await sound(tab, 'New thread');
+  await button(tab, 'Start thread').click();
+  await sound(tab, 'On wombats');
+  await tab.getByRole('link', { name: 'marsupials' }).click();
+  await sound(tab, 'Tag: marsupials');
+  await tab.getByRole('link', { name: 'On wombats' }).waitFor();
+});
+
 inBrowser('every page of the account is sound in the dark', { ...phone, colorScheme: 'dark' }, async (tab) => {
   await signIn(tab, 'grace');
   const account = 'Your account';

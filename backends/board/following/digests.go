@@ -1,0 +1,127 @@
+package following
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Digests is when a member gets digests.
+type Digests struct {
+	Hour int64          // of the member's day, from 0 to 23
+	Day  time.Weekday   // of the weekly ones
+	Zone *time.Location // the time zone of the member
+
+	anchor kernel.Moment // as stored, see anchorOf
+}
+
+const (
+	day  = 24 * time.Hour
+	week = 7 * day
+)
+
+// Due returns when mails about posts that are written at now are due in a mode. That of digests is the next time at
+// which the member's clock shows the hour, for weekly ones on the day; where a clock skips that hour it is the time
+// after the gap.
+func (d Digests) Due(mode string, now time.Time) time.Time {
+	if mode != "daily" && mode != "weekly" {
+		return now.Add(InstantDelay)
+	}
+	local := now.In(d.Zone)
+	for i := 0; ; i++ {
+		due := time.Date(local.Year(), local.Month(), local.Day()+i, int(d.Hour), 0, 0, 0, d.Zone)
+		if due.After(now) && (mode != "weekly" || due.Weekday() == d.Day) {
+			return due
+		}
+	}
+}
+
+// digestDue is how long after a time mails are due in the mode of a subscription s to a member u, as SQL. Its arguments
+// are the time, twice.
+//
+// SQL has no time zones, so it counts in whole days and weeks from board_users.digest_at, a past time of a digest.
+// Where the clocks change this is an hour early or late at most. ClaimMail of the package mails puts an early mail off,
+// and stores an anchor for the new time.
+const digestDue = "CASE s.mode WHEN 'daily' THEN 86400000000 - (CAST(? AS BIGINT) - u.digest_at) % 86400000000" +
+	" WHEN 'weekly' THEN 604800000000 - (CAST(? AS BIGINT) - u.digest_at) % 604800000000 ELSE 15000000 END"
+
+// anchorOf returns a time, two or three weeks before now, at which a member would have got a weekly digest if the
+// clocks had always been as at the next daily one.
+func (d Digests) anchorOf(now time.Time) kernel.Moment {
+	next := d.Due("daily", now)
+	ahead := (d.Day - next.In(d.Zone).Weekday() + 7) % 7
+	return kernel.MomentOf(next.Add(time.Duration(ahead)*day - 3*week))
+}
+
+// DigestsOf returns when a member gets digests.
+func DigestsOf(c store.Conn, user int64) (d Digests, err error) {
+	var zone string
+	err = c.Row("SELECT digest_hour, digest_day, digest_at, time_zone FROM board_users WHERE id = ?", user).Scan(
+		&d.Hour, &d.Day, &d.anchor, &zone)
+	if d.Zone = time.UTC; err == nil {
+		if known, unknown := text.Zone(zone); unknown == nil {
+			d.Zone = known
+		}
+	}
+	return d, err
+}
+
+// Anchor stores an anchor for a member whose clock has changed, or who wants digests at another time. It does nothing
+// if the stored one counts to the same times.
+func (d Digests) Anchor(c store.Conn, user int64, now time.Time) error {
+	at := d.anchorOf(now)
+	if at.Sub(d.anchor)%week == 0 {
+		return nil
+	}
+	_, err := c.Exec("UPDATE board_users SET digest_at = ? WHERE id = ?", at, user)
+	return err
+}
+
+// Reschedule moves the digests of a member that wait to the times which the row of the member has now. Those that are
+// overdue or failed stay where they are.
+func Reschedule(c store.Conn, user int64, now time.Time) error {
+	d, err := DigestsOf(c, user)
+	if err != nil {
+		return err
+	}
+	if err := d.Anchor(c, user, now); err != nil {
+		return err
+	}
+	for _, mode := range []string{"daily", "weekly"} {
+		if _, err := c.Exec("UPDATE board_mails SET due_at = ? WHERE user_id = ? AND mode = ? AND due_at > ?"+
+			" AND attempts = 0", d.Due(mode, now).UnixMicro(), user, mode, now.UnixMicro()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Digests returns when the actor gets digests.
+func (s *Service) Digests(ctx context.Context, a *rights.Actor) (d Digests, err error) {
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		d, err = DigestsOf(c, a.ID())
+		return err
+	})
+	return d, err
+}
+
+// SetDigests sets the hour and, for weekly ones, the day at which the actor gets digests.
+func (s *Service) SetDigests(ctx context.Context, a *rights.Actor, hour, day int64) error {
+	if hour < 0 || hour > 23 {
+		return kernel.Invalid("hour", "range", "the hour must be from 0 to 23")
+	}
+	if day < int64(time.Sunday) || day > int64(time.Saturday) {
+		return kernel.Invalid("day", "range", "the day must be from 0 (Sunday) to 6 (Saturday)")
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		if _, err := c.Exec("UPDATE board_users SET digest_hour = ?, digest_day = ? WHERE id = ?",
+			hour, day, a.ID()); err != nil {
+			return err
+		}
+		return Reschedule(c, a.ID(), s.Now())
+	})
+}

@@ -1,0 +1,96 @@
+package tags
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// All lists all tags by name.
+func (s *Service) All(ctx context.Context, a *rights.Actor) (list []Tag, err error) {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) (err error) {
+		list, err = store.List(c, scan, "SELECT id, name FROM board_tags ORDER BY name_key")
+		return err
+	})
+	return list, err
+}
+
+// Save adds a tag if its ID is 0, and otherwise renames the one with this id.
+func (s *Service) Save(ctx context.Context, a *rights.Actor, t Tag) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
+		name, err := check(a, "name", t.Name)
+		if err != nil {
+			return err
+		}
+		var other, count int64
+		if err := c.Row("SELECT COALESCE((SELECT id FROM board_tags WHERE name_key = ?), 0),"+
+			" (SELECT count(*) FROM board_tags)", text.Fold(name)).Scan(&other, &count); err != nil {
+			return err
+		}
+		action := "tag.edit"
+		switch {
+		case other != 0 && other != t.ID:
+			return kernel.Invalid("name", "taken", "there is such a tag already; merge the two in the list")
+		case t.ID != 0:
+			_, err = scan(c.Row("UPDATE board_tags SET name = ?, name_key = ? WHERE id = ? RETURNING id, name",
+				name, text.Fold(name), t.ID))
+		case a.Rights.Settings.Tags != kernel.TagsFree && count >= maxChoice:
+			err = kernel.Conflict("there are at most " + kernel.Itoa(maxChoice) + " tags to choose from")
+		default:
+			action = "tag.create"
+			_, err = add(c, name)
+		}
+		if err != nil {
+			return kernel.OrNotFound(err)
+		}
+		return s.rights.Note(c, a, action, kernel.Brief(name))
+	})
+}
+
+// Merge makes all threads with a tag have another one, by its name, instead, and deletes the first one.
+func (s *Service) Merge(ctx context.Context, a *rights.Actor, id int64, into string) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
+		from, err := scan(c.Row("SELECT id, name FROM board_tags WHERE id = ?", id))
+		if err != nil {
+			return kernel.OrNotFound(err)
+		}
+		to, err := scan(c.Row("SELECT id, name FROM board_tags WHERE name_key = ?", text.Fold(into)))
+		switch err = kernel.OrNotFound(err); {
+		case kernel.NotFoundErr(err), err == nil && to.ID == id:
+			return kernel.Invalid("into", "unknown", "give the name of another tag")
+		case err != nil:
+			return err
+		}
+		if _, err := c.Exec("INSERT INTO board_thread_tags (tag_id, thread_id, last_post_at) SELECT CAST(? AS BIGINT),"+
+			" thread_id, last_post_at FROM board_thread_tags WHERE tag_id = ? ON CONFLICT (tag_id, thread_id) DO NOTHING",
+			to.ID, id); err != nil {
+			return err
+		}
+		return s.remove(c, a, "tag.merge", from, " into "+kernel.Brief(to.Name))
+	})
+}
+
+// Delete deletes a tag and removes it from the threads that have it.
+func (s *Service) Delete(ctx context.Context, a *rights.Actor, id int64) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
+		t, err := scan(c.Row("SELECT id, name FROM board_tags WHERE id = ?", id))
+		if err != nil {
+			return kernel.OrNotFound(err)
+		}
+		return s.remove(c, a, "tag.delete", t, "")
+	})
+}
+
+func (s *Service) remove(c store.Conn, a *rights.Actor, action string, t Tag, detail string) error {
+	for _, statement := range []string{
+		"DELETE FROM board_thread_tags WHERE tag_id = ?", "DELETE FROM board_tags WHERE id = ?",
+	} {
+		if _, err := c.Exec(statement, t.ID); err != nil {
+			return err
+		}
+	}
+	return s.rights.Note(c, a, action, kernel.Brief(t.Name)+detail)
+}

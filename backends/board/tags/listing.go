@@ -1,0 +1,132 @@
+package tags
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// batch is how many threads are read at once while a page is filled.
+	batch = 100
+	// maxBatches limits how many batches are read for one page.
+	maxBatches = 10
+)
+
+// ThreadsOf returns the query for the threads with a tag, newest activity first. Its arguments are tag, the time and id
+// of the thread before the page, and limit.
+func ThreadsOf(d store.Dialect) string {
+	index := ""
+	if d == store.SQLite {
+		index = " INDEXED BY board_thread_tags_newest"
+	}
+	return "SELECT " + content.ThreadColumns + " FROM board_thread_tags g" + index + " JOIN board_threads t" +
+		" ON t.id = g.thread_id WHERE g.tag_id = ? AND (g.last_post_at, g.thread_id) < (?, ?)" +
+		" ORDER BY g.last_post_at DESC, g.thread_id DESC" + content.Limit(d)
+}
+
+// OfThreads returns the query for the tags of n threads.
+func OfThreads(n int) string {
+	return "SELECT g.thread_id, t.id, t.name FROM board_thread_tags g JOIN board_tags t ON t.id = g.tag_id" +
+		" WHERE g.thread_id IN (" + kernel.Marks(n) + ")"
+}
+
+// Of returns the tags of threads, by thread, in the order of their names.
+func (s *Service) Of(ctx context.Context, threads ...content.ThreadInfo) (tags map[int64][]Tag, err error) {
+	if len(threads) == 0 {
+		return nil, nil
+	}
+	ids := make([]any, len(threads))
+	for i, t := range threads {
+		ids[i] = t.ID
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		tags = make(map[int64][]Tag)
+		return c.All(OfThreads(len(ids)), ids, func(r store.Row) error {
+			var thread int64
+			var t Tag
+			err := r.Scan(&thread, &t.ID, &t.Name)
+			tags[thread] = append(tags[thread], t)
+			return err
+		})
+	})
+	for _, list := range tags {
+		slices.SortFunc(list, func(x, y Tag) int { return cmp.Compare(x.Name, y.Name) })
+	}
+	return tags, err
+}
+
+// Page is a page of the threads with a tag.
+type Page struct {
+	Tag     Tag
+	Threads []content.ThreadInfo
+	First   bool
+	Next    string // the cursor of the next page; empty on the last one
+}
+
+// Threads returns a page of the visible threads with a tag that the actor may see, newest activity first. after is the
+// cursor where the page begins, and empty for the first page.
+//
+// Threads in forums that the actor may not see are left out while the page is filled, so a page may be short, and even
+// empty, and still have a next one: it costs at most maxBatches reads. A tag of which the actor sees no thread is not
+// found, as if nobody had used it, since its name may say what is discussed where the actor is not admitted.
+func (s *Service) Threads(
+	ctx context.Context, a *rights.Actor, tag int64, after string, limit int,
+) (page Page, err error) {
+	var from posts.Position
+	if after != "" {
+		var ok bool
+		if from, ok = s.posts.ReadCursor(-tag, after); !ok {
+			return page, kernel.BadRequest("after", "after must be the cursor of a page of this tag, unchanged")
+		}
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		page = Page{First: after == ""}
+		if page.Tag, err = scan(c.Row("SELECT id, name FROM board_tags WHERE id = ?", tag)); err != nil {
+			return kernel.OrNotFound(err)
+		}
+		threads, next, err := s.seen(c, a, tag, from, limit)
+		if err != nil {
+			return err
+		}
+		if page.First && len(threads) == 0 && next == "" {
+			return kernel.NotFound()
+		}
+		page.Next = next
+		page.Threads, err = s.posts.ViewThreads(c, a, threads)
+		return err
+	})
+	return page, err
+}
+
+// seen returns up to limit threads with a tag that the actor may see, and the cursor of the next page.
+func (s *Service) seen(
+	c store.Conn, a *rights.Actor, tag int64, at posts.Position, limit int,
+) (seen []*content.Thread, next string, err error) {
+	for range maxBatches {
+		before, id := at.Args()
+		list, err := store.List(c, content.ScanThread, ThreadsOf(c.Dialect()), tag, before, id, batch)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, t := range list {
+			if t.Visibility == rights.Visible && posts.Lists(a, t) {
+				if len(seen) == limit {
+					return seen, s.posts.Cursor(-tag, at), nil
+				}
+				seen = append(seen, t)
+			}
+			at = posts.Position{At: t.LastAt, ID: t.ID}
+		}
+		if len(list) < batch {
+			return seen, "", nil
+		}
+	}
+	return seen, s.posts.Cursor(-tag, at), nil
+}

@@ -1,0 +1,158 @@
+// Package tags labels threads with tags, of which a thread has at most MaxOfThread, and lists threads by tag. A setting
+// says whether authors write what tags they like or choose among those of the administrators.
+package tags
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+const (
+	// MaxOfThread is the maximum number of tags of a thread.
+	MaxOfThread = 5
+	maxName     = 30     // in characters
+	maxTags     = 10_000 // of a board
+)
+
+// Service manages the tags of a board.
+type Service struct {
+	*kernel.Server
+	rights *rights.Service
+	posts  *posts.Service
+}
+
+// New returns the tags of a board.
+func New(board *kernel.Server, actors *rights.Service, threads *posts.Service) *Service {
+	return &Service{Server: board, rights: actors, posts: threads}
+}
+
+// Tag is a label of threads.
+type Tag struct {
+	ID   int64
+	Name string
+}
+
+// Slug returns the name in the form in which it is part of a URL.
+func (t Tag) Slug() string { return text.Slug(t.Name, kernel.SlugMost) }
+
+func scan(r store.Row) (t Tag, err error) { return t, r.Scan(&t.ID, &t.Name) }
+
+// Split returns the names in texts of a form, which may each have several with commas between them.
+func Split(texts []string) (names []string) {
+	for part := range strings.SplitSeq(strings.Join(texts, ","), ",") {
+		if name := text.Normal(part); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// check returns the name of a tag as it is stored, or an error of Invalid.
+func check(a *rights.Actor, field, name string) (string, error) {
+	name = text.Normal(name)
+	words := a.Rights.Access.Words
+	switch n := utf8.RuneCountInString(name); {
+	case n < 1 || n > maxName || !text.IsLine(name) || strings.Contains(name, ","):
+		return "", kernel.Invalid(field, "length", "a tag has 1 to 30 characters, in one line and without a comma")
+	case words.Holds(name) || words.Replace(name) != name:
+		return "", kernel.Invalid(field, "word_filter", "the tag "+name+" is not allowed here")
+	}
+	return name, nil
+}
+
+// Put gives a thread these tags instead of those that it has, in the transaction of another change. Names that are
+// equal but for case count once.
+func (s *Service) Put(c store.Conn, a *rights.Actor, t *content.Thread, names []string) error {
+	var ids []int64
+	for _, name := range names {
+		id, err := find(c, a, name)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+		if len(ids) > MaxOfThread {
+			return kernel.Invalid("tags", "too_many", "a thread has at most "+kernel.Itoa(MaxOfThread)+" tags")
+		}
+	}
+	if _, err := c.Exec("DELETE FROM board_thread_tags WHERE thread_id = ?", t.ID); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := c.Exec("INSERT INTO board_thread_tags (tag_id, thread_id, last_post_at) VALUES (?, ?, ?)",
+			id, t.ID, t.LastAt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find returns the id of the tag with a name. If members may write what tags they like it makes one that is missing.
+func find(c store.Conn, a *rights.Actor, name string) (id int64, err error) {
+	if name, err = check(a, "tags", name); err != nil {
+		return 0, err
+	}
+	err = c.Row("SELECT id FROM board_tags WHERE name_key = ?", text.Fold(name)).Scan(&id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	if a.Rights.Settings.Tags != kernel.TagsFree {
+		return 0, kernel.Invalid("tags", "unknown", "there is no tag "+name)
+	}
+	return add(c, name)
+}
+
+func add(c store.Conn, name string) (id int64, err error) {
+	var count int
+	if err := c.Row("SELECT count(*) FROM board_tags").Scan(&count); err != nil {
+		return 0, err
+	}
+	if count >= maxTags {
+		return 0, kernel.Conflict("a board has at most " + kernel.Itoa(maxTags) + " tags")
+	}
+	err = c.Row("INSERT INTO board_tags (name, name_key) VALUES (?, ?) ON CONFLICT (name_key) DO UPDATE"+
+		" SET name_key = excluded.name_key RETURNING id", name, text.Fold(name)).Scan(&id)
+	return id, err
+}
+
+// Set gives a thread these tags instead of those that it has. The actor needs to be allowed to change its title.
+func (s *Service) Set(ctx context.Context, a *rights.Actor, thread int64, names []string) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		t, err := s.posts.Titled(c, a, thread)
+		if err != nil {
+			return err
+		}
+		if err := s.Put(c, a, t, names); err != nil {
+			return err
+		}
+		return s.rights.Logged(c, a, "thread.tag", rights.ThreadEditTitle, t.Forum, t.ID, 0,
+			kernel.Brief(strings.Join(names, ", ")))
+	})
+}
+
+// Choice returns the tags among which authors choose, or nil if they may write others.
+func (s *Service) Choice(ctx context.Context, a *rights.Actor) (list []Tag, err error) {
+	if a.Rights.Settings.Tags == kernel.TagsFree {
+		return nil, nil
+	}
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		list, err = store.List(c, scan, "SELECT id, name FROM board_tags ORDER BY name_key LIMIT ?", maxChoice)
+		return err
+	})
+	return list, err
+}
+
+// maxChoice is the maximum number of tags that administrators define for a board.
+const maxChoice = 200
