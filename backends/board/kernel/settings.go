@@ -253,7 +253,6 @@ func AllSettings() []Setting {
 			0, 86_400, func(s *Settings) *int64 { return &s.DuplicateSeconds }),
 		number(texts, "edit_grace_seconds", "Edits without a note", "Within so many seconds of posting.",
 			0, 86_400, func(s *Settings) *int64 { return &s.EditGraceSeconds }),
-
 		{
 			Name: "reactions", Section: texts, Label: "Reactions to posts",
 			Hint: "One on each line, at most 8 of up to 20 characters. Empty: none. One that is left out stays on posts that have it.",

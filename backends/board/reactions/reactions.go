@@ -128,9 +128,10 @@ func CountsOf(posts int) string {
 // offered. Those that are offered and nobody has given have the number 0. posts must not be empty.
 func Of(c store.Conn, a *rights.Actor, posts ...any) (map[int64][]Count, error) {
 	all := make(map[int64][]Count, len(posts))
-	var offered []Count
-	for _, kind := range a.Rights.Settings.ReactionKinds() {
-		offered = append(offered, Count{Kind: kind})
+	kinds := a.Rights.Settings.ReactionKinds()
+	offered := make([]Count, len(kinds))
+	for i, kind := range kinds {
+		offered[i].Kind = kind
 	}
 	for _, id := range posts {
 		all[id.(int64)] = slices.Clone(offered)
