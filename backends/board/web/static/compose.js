@@ -4,11 +4,12 @@
 
 const area = document.getElementById('message');
 const form = area.form;
-const tools = document.getElementById('composer').content.querySelector('.tools').cloneNode(true);
+const tools = document.getElementById('composer');
 const status = tools.querySelector('[role=status]');
 const words = status.dataset;
 const say = (text) => { status.textContent = text; };
 area.before(tools);
+tools.hidden = false;
 
 // put writes a text in place of a part of the other text, so that the browser can undo it.
 function put(text, from = area.selectionStart, to = area.selectionEnd) {
