@@ -83,7 +83,7 @@ func TestMentionsNotify(t *testing.T) {
 		s.write("alice", open, "hello everybody")
 		s.wantTold("a follower", "newbie", "reply", "mention")
 
-		// Who does not see the post, or has blocked its author, is not told.
+		// Who does not see the post, or ignores its author, is not told.
 		s.write("mod", "Staff thread", "@bob and @admin, what do you think?")
 		s.wantTold("a forum that is hidden", "bob", "mention")
 		must(t, s.service.kernel.Write(ctx, func(c store.Conn) error {
@@ -91,7 +91,7 @@ func TestMentionsNotify(t *testing.T) {
 			return err
 		}))
 		s.write("alice", open, "once more, @bob")
-		s.wantTold("the author is blocked", "bob", "mention")
+		s.wantTold("the author is ignored", "bob", "mention")
 
 		// A held post tells when it is approved, and an edit that holds it, too.
 		held := s.write("watched", open, "may I, @bob?")

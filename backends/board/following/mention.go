@@ -17,7 +17,7 @@ const KindMention = "mention"
 const MentionMode = "named"
 
 // Mention notifies the members with these ids that a visible post mentions them, and queues mails about it. It leaves
-// out the author, who may not see the post, who has blocked the author, and whom it has notified of this post before. A
+// out the author, who may not see the post, who ignores the author, and whom it has notified of this post before. A
 // notification of the post that a follower has got becomes one of the mention. It is called after Notify.
 func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, post int64, ids []int64) error {
 	if len(ids) == 0 {
@@ -72,8 +72,7 @@ func (s *Service) mentionable(
 	}
 	people, err = store.List(c, func(r store.Row) (*rights.User, error) { return rights.ScanUser(r) },
 		"SELECT "+rights.UserColumns+" FROM board_users u WHERE u.id IN ("+kernel.Marks(len(ids))+") AND u.id <> ?"+
-			" AND u.state = 'active' AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = u.id AND b.blocked_id = ?)"+
-			" ORDER BY u.id", append(args, author.ID, author.ID)...)
+			" AND u.state = 'active'"+notIgnored("u.id")+" ORDER BY u.id", append(args, author.ID, author.ID)...)
 	for _, u := range people {
 		if err == nil {
 			err = rights.LoadGroups(c, u)
