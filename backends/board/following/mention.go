@@ -98,7 +98,7 @@ func (s *Service) queueMention(c store.Conn, thread, post, user int64) error {
 		" ELSE board_mails.first_post_id END,"+
 		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id"+
 		" ELSE board_mails.last_post_id END, created_at = excluded.created_at",
-		thread, post, post, MailDue(MentionMode, now).UnixMicro(), now.UnixMicro(), user, thread, post)
+		thread, post, post, now.Add(InstantDelay).UnixMicro(), now.UnixMicro(), user, thread, post)
 }
 
 // MentionMails reports whether the actor is mailed about posts that mention it.

@@ -265,11 +265,12 @@ func (s *Service) mailThread(
 		args = append(args, late...)
 	}
 	posts += " AND (" + unread + ")"
-	return m, m.read(c, posts, args)
+	err = m.read(c, a, posts, args)
+	return m, err
 }
 
-// read counts the posts that a query finds and reads the first of them.
-func (m *MailThread) read(c store.Conn, posts string, args []any) error {
+// read counts the posts that a query finds and reads the first of them, for a mail to a member.
+func (m *MailThread) read(c store.Conn, a *rights.Actor, posts string, args []any) error {
 	if err := c.Row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil ||
 		m.Count == 0 {
 		return err
