@@ -1,8 +1,8 @@
 // Package board implements a discussion board: forums, threads and posts with permissions, moderation and posting
 // rules, served as a JSON API and as web pages. This package connects the packages below it, each of which may use
 // those that come before it in this list: kernel (used by all), rights, attachments, content (the rows of forums,
-// threads and posts), following, reactions, search, posts, conversations, accounts, mails, admin, seed (fixtures), api,
-// web and jobs. wire.go constructs them and passes each one what it needs from the others.
+// threads and posts), following, reactions, search, posts, conversations, drafts, accounts, mails, admin, seed
+// (fixtures), api, web and jobs. wire.go constructs them and passes each one what it needs from the others.
 package board
 
 import (
@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
+	"github.com/tollgate-gateway/tollgate/backends/board/drafts"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
@@ -45,6 +46,7 @@ type Server struct {
 	Reactions     *reactions.Service
 	Posts         *posts.Service
 	Conversations *conversations.Service
+	Drafts        *drafts.Service
 	Accounts      *accounts.Service
 	Mails         *mails.Service
 	Admin         *admin.Service

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/drafts"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
@@ -32,6 +33,7 @@ var purges = []struct {
 	{0, "DELETE FROM board_attempts WHERE key IN (SELECT key FROM board_attempts WHERE ends_at <= ? LIMIT ?)"},
 	{0, "DELETE FROM board_forum_floods WHERE (user_id, forum_id) IN (SELECT user_id, forum_id FROM board_forum_floods" +
 		" WHERE full_at <= ? LIMIT ?)"},
+	{drafts.Keep, "DELETE FROM board_drafts WHERE id IN (SELECT id FROM board_drafts WHERE saved_at <= ? LIMIT ?)"},
 	{following.KeepNotifications, "DELETE FROM board_notifications WHERE id IN (SELECT id FROM board_notifications" +
 		" WHERE created_at <= ? LIMIT ?)"},
 	{0, "DELETE FROM board_links WHERE id IN (SELECT id FROM board_links WHERE expires_at <= ? LIMIT ?)"},
@@ -39,7 +41,7 @@ var purges = []struct {
 }
 
 // Purge deletes what is old: keys of repeated requests, marks of what was read, idle sessions, counts of attempts,
-// flood-control states of forums that no longer limit anybody, notifications, expired links, mails that could not be
+// flood-control states of forums that no longer limit anybody, drafts, notifications, expired links, mails that could not be
 // sent, deliveries to webhooks, and members who never confirmed their mail address. It returns the number of rows and
 // members that it removed, also with an error.
 func (s *Server) Purge(ctx context.Context) (n int64, err error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
+	"github.com/tollgate-gateway/tollgate/backends/board/drafts"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -69,6 +70,7 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	s.Warnings = warnings.New(k, s.Rights)
 	s.Tags = tags.New(k, s.Rights, s.Posts)
 	s.Conversations = conversations.New(k, s.Rights)
+	s.Drafts = drafts.New(k)
 	s.Accounts = accounts.New(k, accounts.Options{Rights: s.Rights, Tokens: common.tokens})
 	s.Mails = mails.New(k, s.Rights)
 	s.Admin = admin.New(k, admin.Options{Rights: s.Rights, Posts: s.Posts, Accounts: s.Accounts})
@@ -81,7 +83,8 @@ func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 	return web.New(s.kernel, web.Rooms{
 		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts,
 		Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Moderation: s.Moderation,
-		Reactions: s.Reactions, Warnings: s.Warnings, Tags: s.Tags, Conversations: s.Conversations, Ready: s.Ready,
+		Reactions: s.Reactions, Warnings: s.Warnings, Tags: s.Tags, Conversations: s.Conversations,
+		Drafts: s.Drafts, Ready: s.Ready,
 	}, options, logger)
 }
 

@@ -41,6 +41,7 @@ type Call struct {
 	ids      []id
 	images   string // further sources of images for the policy
 	forms    string // further targets of forms for the policy
+	requests string // where scripts may send requests, for the policy
 	begun    bool   // Begin succeeded, so the layout can be used
 	answered bool
 
@@ -91,13 +92,13 @@ func (c *Call) noStore() {
 }
 
 func (c *Call) setPolicy() {
-	c.W.Header().Set("Content-Security-Policy", policy(c.images, c.forms))
+	c.W.Header().Set("Content-Security-Policy", policy(c.images, c.forms, c.requests))
 }
 
 // policy returns a Content-Security-Policy that allows scripts, styles and images from the site itself, images from
-// further sources, and forms that lead to further targets.
-func policy(images, forms string) string {
-	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'" + images +
+// further sources, forms that lead to further targets, and requests of scripts as a further directive allows.
+func policy(images, forms, requests string) string {
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'" + images + requests +
 		"; form-action 'self'" + forms + "; frame-ancestors 'none'; base-uri 'none'"
 }
 
@@ -111,6 +112,12 @@ func (c *Call) AllowImages(source string) {
 // that is not a source (CSP 3, section 2.3.1) is ignored, since others may have written it.
 func (c *Call) AllowForms(source string) {
 	c.forms += onePolicySource(source)
+	c.setPolicy()
+}
+
+// AllowRequests lets the scripts of the page send requests to the site itself.
+func (c *Call) AllowRequests() {
+	c.requests = "; connect-src 'self'"
 	c.setPolicy()
 }
 

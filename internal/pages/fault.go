@@ -98,7 +98,7 @@ func (l *Look) errorPage(
 		panic(err) // a test of each service runs it
 	}
 	return http.Header{
-		"Content-Type": {"text/html; charset=utf-8"}, "Content-Security-Policy": {policy("", "")},
+		"Content-Type": {"text/html; charset=utf-8"}, "Content-Security-Policy": {policy("", "", "")},
 		"X-Content-Type-Options": {"nosniff"},
 		"Referrer-Policy":        {"strict-origin"}, // the URL may hold a secret
 	}, out.Bytes()

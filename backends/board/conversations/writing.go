@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -239,4 +240,16 @@ func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids
 		return nil, kernel.Invalid("recipients", "required", "name at least one member to write to")
 	}
 	return ids, nil
+}
+
+// Preview renders a message as it would be shown in a conversation.
+func (s *Service) Preview(a *rights.Actor, message string) (string, error) {
+	message, err := a.Rights.Settings.CheckMessage(message)
+	if err == nil {
+		message, err = filtered(a, message, "message", a.Rights.Settings.CheckMessage)
+	}
+	if err != nil {
+		return "", err
+	}
+	return markup.RenderBy(a.Rights.Settings, message), nil
 }

@@ -146,6 +146,9 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 			"thread", t.ID, to); err != nil {
 			return err
 		}
+		if err := s.Mention(c, &rights.User{ID: p.Author, Name: p.AuthorName}, t, p.ID, p.Mentioned()); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
@@ -173,6 +174,8 @@ func subject(m *mails.Mailing) string {
 		what = "news in " + strconv.Itoa(n) + " threads"
 	}
 	switch m.Mode {
+	case following.MentionMode:
+		what = "you are mentioned: " + what
 	case "daily":
 		what = "today: " + what
 	case "weekly":

@@ -177,8 +177,11 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	if err := a.CheckOffline(); err != nil {
 		return err
 	}
-	if m.Mode == conversations.MailMode {
+	switch m.Mode {
+	case conversations.MailMode:
 		return s.composeMessages(ctx, a, m)
+	case following.MentionMode:
+		return s.composeMentions(ctx, a, m)
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		m.Threads, m.More, m.Forum = nil, 0, MailForum{}
@@ -262,11 +265,17 @@ func (s *Service) mailThread(
 		args = append(args, late...)
 	}
 	posts += " AND (" + unread + ")"
+	err = m.read(c, a, posts, args)
+	return m, err
+}
+
+// read counts the posts that a query finds and reads the first of them, for a mail to a member.
+func (m *MailThread) read(c store.Conn, a *rights.Actor, posts string, args []any) error {
 	if err := c.Row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil ||
 		m.Count == 0 {
-		return m, err
+		return err
 	}
-	return m, c.All("SELECT p.id, p.number, p.author_name, p.created_at, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?",
+	return c.All("SELECT p.id, p.number, p.author_name, p.created_at, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?",
 		append(args, mailPosts), func(r store.Row) error {
 			var p MailPost
 			var at kernel.Moment
@@ -358,7 +367,7 @@ func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, unti
 const unsubscribeSize = 8 + 1 + 8
 
 // UnsubscribeToken returns the token with which a member can end the mails of a thread or forum (kind t or f, and its
-// id), of a mode (kind i, d or w; the id is 0), or about private messages (kind m; the id is 0).
+// id), of a mode (kind i, d or w; the id is 0), about private messages (kind m), or about mentions (kind n).
 func (s *Service) UnsubscribeToken(user int64, kind byte, id int64) string {
 	raw := binary.BigEndian.AppendUint64(nil, uint64(user)) //nolint:gosec // ids are positive
 	raw = append(raw, kind)
@@ -396,6 +405,8 @@ func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error)
 		u.mode = "weekly"
 	case 'm':
 		u.mode = conversations.MailMode
+	case 'n':
+		u.mode = following.MentionMode
 	}
 	return u, nil
 }
@@ -406,6 +417,9 @@ func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error
 	return s.Write(ctx, func(c store.Conn) (err error) {
 		if u.mode == conversations.MailMode {
 			return conversations.EndMails(c, u.user)
+		}
+		if u.mode == following.MentionMode {
+			return following.SetMentionMails(c, u.user, false)
 		}
 		if u.target == "" {
 			_, err = c.Exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND mode = ?", u.user, u.mode)

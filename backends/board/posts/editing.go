@@ -38,7 +38,10 @@ type Edited struct {
 func (s *Service) Edit(
 	ctx context.Context, a *rights.Actor, inThread, id int64, edit PostEdit,
 ) (done Edited, err error) {
-	body := compose(a, edit.Message)
+	body, err := s.compose(ctx, a, edit.Message)
+	if err != nil {
+		return done, err
+	}
 	reason, reasonErr := kernel.CheckReason(edit.Reason)
 	err = s.Write(ctx, func(c store.Conn) error {
 		done = Edited{Post: id, Thread: inThread}
@@ -162,10 +165,13 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 	if err := s.Hooks.Emit(c, kernel.TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
-	if !hold {
-		return nil
+	switch {
+	case hold:
+		return s.settle(c, t, p, rights.Unapproved, heldByEdit)
+	case p.Visibility == rights.Visible:
+		return s.mentionAnew(c, a, t, p, w.html)
 	}
-	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
+	return nil
 }
 
 // mayEdit returns the right by which the actor may edit a post that it sees, or an error that gives the reason why

@@ -66,6 +66,11 @@ func (s *Service) insert(
 			return 0, err
 		}
 	}
+	if shown == 1 {
+		if err := s.following.Mention(c, a.User, t, id, markup.Mentioned(w.html)); err != nil {
+			return 0, err
+		}
+	}
 	p := &content.Post{ID: id, Number: t.Next, Author: a.ID(), AuthorName: a.User.Name, Visibility: w.visibility}
 	if err := s.emitPosted(c, t, p, w.held); err != nil {
 		return 0, err

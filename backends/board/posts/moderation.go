@@ -281,6 +281,9 @@ func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, hel
 			return err
 		}
 	}
+	if err := s.following.Mention(c, &rights.User{ID: p.Author, Name: p.AuthorName}, t, p.ID, p.Mentioned()); err != nil {
+		return err
+	}
 	if p.Number > 1 {
 		return nil
 	}

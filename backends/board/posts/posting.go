@@ -68,7 +68,10 @@ func (s *Service) StartThread(
 	ctx context.Context, a *rights.Actor, forum int64, request NewThread, once Once,
 ) (Posted, error) {
 	given, titleErr := a.Rights.Settings.CheckTitle(request.Title)
-	body := compose(a, request.Message)
+	body, err := s.compose(ctx, a, request.Message)
+	if err != nil {
+		return Posted{}, err
+	}
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return Posted{}, err
@@ -136,7 +139,10 @@ func (s *Service) StartThread(
 func (s *Service) Reply(
 	ctx context.Context, a *rights.Actor, thread int64, request NewReply, once Once,
 ) (Posted, error) {
-	body := compose(a, request.Message)
+	body, err := s.compose(ctx, a, request.Message)
+	if err != nil {
+		return Posted{}, err
+	}
 	return s.withFiles(ctx, a, request.Files, turnOf{thread: thread}, once, func(c store.Conn) (done Posted, err error) {
 		look, err := s.lookAtThread(c, a, thread)
 		if err != nil {
@@ -218,21 +224,22 @@ type composed struct {
 	unfit      error // why text is not allowed although given is
 }
 
-// compose does the slow work on a message. It is called outside of the transaction, for which others wait.
-func compose(a *rights.Actor, message string) composed {
+// compose does the slow work on a message. It is called outside of the transaction, for which others wait. Its error
+// means that the members whom the message mentions could not be looked up.
+func (s *Service) compose(ctx context.Context, a *rights.Actor, message string) (body composed, err error) {
 	set, words := a.Rights.Settings, a.Rights.Access.Words
 	given, err := set.CheckMessage(message)
 	if err != nil {
-		return composed{err: err}
+		return composed{err: err}, nil
 	}
-	body := composed{given: given, held: words.Holds(given)}
+	body = composed{given: given, held: words.Holds(given)}
 	if body.text = words.Replace(given); body.text != given {
 		if body.text, body.unfit = set.CheckMessage(body.text); body.unfit != nil {
-			return body
+			return body, nil
 		}
 	}
-	body.html = markup.RenderBy(set, body.text)
-	return body
+	body.html, err = s.withMentions(ctx, a, markup.RenderBy(set, body.text))
+	return body, err
 }
 
 // writing is a post that has passed the rules.

@@ -71,9 +71,9 @@ func (s *Service) Titled(c store.Conn, a *rights.Actor, thread int64) (*content.
 
 // Preview renders a message as it would be shown at a post, with filtered words replaced. post is 0 for a new post,
 // which has no files yet.
-func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, error) {
-	body := compose(a, message)
-	if err := cmp.Or(body.err, body.unfit); err != nil {
+func (s *Service) Preview(ctx context.Context, a *rights.Actor, message string, post int64) (string, error) {
+	body, err := s.compose(ctx, a, message)
+	if err := cmp.Or(err, body.err, body.unfit); err != nil {
 		return "", err
 	}
 	return markup.WithPaths(body.html, post), nil

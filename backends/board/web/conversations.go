@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
+	"github.com/tollgate-gateway/tollgate/backends/board/drafts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -67,12 +68,22 @@ type conversationForm struct {
 	Title, Text string
 	Most        int    // recipients
 	Preview     string // HTML
+	Draft       *drafts.Draft
 }
 
+// newMessage is the place of a draft of a new conversation.
+var newMessage = drafts.Place{Kind: drafts.Message}
+
 func (c *call) newConversation() error {
-	return c.Show("conversation_new", "New conversation", &conversationForm{
-		Recipients: c.Query.Text("to"), Most: conversations.MaxRecipients,
-	})
+	form := &conversationForm{Recipients: c.Query.Text("to"), Most: conversations.MaxRecipients}
+	draft, err := c.Drafts.Of(c.Context(), c.actor, newMessage)
+	if err != nil {
+		return err
+	}
+	if draft != nil && (form.Recipients == "" || form.Recipients == draft.Recipients) {
+		form.Recipients, form.Title, form.Text, form.Draft = draft.Recipients, draft.Title, draft.Message, draft
+	}
+	return c.Show("conversation_new", "New conversation", form)
 }
 
 func (c *call) startConversation() (err error) {
@@ -81,8 +92,13 @@ func (c *call) startConversation() (err error) {
 		Most: conversations.MaxRecipients,
 	}
 	if c.Previews() {
-		form.Preview, err = c.Posts.Preview(c.actor, form.Text, 0)
+		form.Preview, err = c.Conversations.Preview(c.actor, form.Text)
 		return c.ShowForm(err, "conversation_new", "New conversation", form)
+	}
+	if c.Form.Flag("draft") {
+		return c.saveDraft(drafts.Draft{
+			Place: newMessage, Title: form.Title, Recipients: form.Recipients, Message: form.Text,
+		}, "conversation_new", "New conversation", form)
 	}
 	id, err := c.Conversations.Start(c.Context(), c.actor, conversations.NewConversation{
 		Recipients: strings.Split(form.Recipients, ","), Title: form.Title, Message: form.Text,
@@ -90,6 +106,7 @@ func (c *call) startConversation() (err error) {
 	if err != nil {
 		return c.ShowForm(err, "conversation_new", "New conversation", form)
 	}
+	c.endDraft(newMessage)
 	return c.Redirect("/conversations/"+itoa(id), "Your message is sent.")
 }
 
@@ -102,6 +119,7 @@ type conversationPage struct {
 	Reports bool   // the actor may report messages
 	Text    string // of the reply
 	Preview string // HTML
+	Draft   *drafts.Draft
 }
 
 func (c *call) conversationPage() (*conversationPage, error) {
@@ -121,6 +139,15 @@ func (c *call) conversation() error {
 	if err != nil {
 		return err
 	}
+	if page.Last {
+		page.Draft, err = c.Drafts.Of(c.Context(), c.actor, drafts.Place{Kind: drafts.Message, ID: page.ID})
+		if err != nil {
+			return err
+		}
+	}
+	if page.Draft != nil {
+		page.Text = page.Draft.Message
+	}
 	return c.Show("conversation", page.Title, page)
 }
 
@@ -129,8 +156,11 @@ func (c *call) answerConversation() error {
 	var preview string
 	var refusal error
 	if c.Previews() {
-		preview, refusal = c.Posts.Preview(c.actor, text, 0)
+		preview, refusal = c.Conversations.Preview(c.actor, text)
+	} else if c.Form.Flag("draft") {
+		return c.draftMessage(id, text)
 	} else if refusal = c.Conversations.Reply(c.Context(), c.actor, id, text, c.once(itoa(id), text)); refusal == nil {
+		c.endDraft(drafts.Place{Kind: drafts.Message, ID: id})
 		return c.Redirect("/conversations/"+itoa(id), "Your message is sent.")
 	} else if _, told := apierror.From(refusal); !told {
 		return refusal

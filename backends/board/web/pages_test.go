@@ -282,8 +282,8 @@ func unquoted(page string, attribute func(name, value string)) string {
 	}
 }
 
-// ourScript is what every page loads.
-var ourScript = regexp.MustCompile(`<script type="module" src="/assets/look\.js\?v=[0-9a-f]{24}"></script>`)
+// ourScripts are what every page loads, and pages with a form for a text.
+var ourScripts = regexp.MustCompile(`<script type="module" src="/assets/(?:look|compose)\.js\?v=[0-9a-f]{24}"></script>`)
 
 // inert fails if a page has something that a browser could execute, or an address that is not safe to follow.
 func inert(p *pagestest.Page) {
@@ -294,7 +294,7 @@ func inert(p *pagestest.Page) {
 	if !strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") {
 		return
 	}
-	rest := unquoted(strings.Replace(p.Text, ourScript.FindString(p.Text), "", 1), func(name, value string) {
+	rest := unquoted(ourScripts.ReplaceAllString(p.Text, ""), func(name, value string) {
 		if name != "href" && name != "src" && name != "action" {
 			return
 		}

@@ -118,4 +118,4 @@ var routes = slices.Concat([]page{
 	{Method: get, Path: "/account/warnings", Serve: (*call).ownWarnings},
 	{Method: get, Path: "/account/notifications", Serve: (*call).notifications},
 	{Method: post, Path: "/account/notifications", Serve: (*call).readNotifications},
-}, reactionRoutes, tagRoutes, moderationRoutes, adminRoutes, attachmentRoutes, faceRoutes, memberRoutes)
+}, reactionRoutes, composeRoutes, tagRoutes, moderationRoutes, adminRoutes, attachmentRoutes, faceRoutes, memberRoutes)

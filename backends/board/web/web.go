@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
+	"github.com/tollgate-gateway/tollgate/backends/board/drafts"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
@@ -93,6 +94,7 @@ type Rooms struct {
 	Reactions     *reactions.Service
 	Posts         *posts.Service
 	Conversations *conversations.Service
+	Drafts        *drafts.Service
 	Accounts      *accounts.Service
 	Mails         *mails.Service
 	Admin         *admin.Service
@@ -160,6 +162,7 @@ func (c *call) become(cookie string) (err error) {
 	}
 	if c.session != nil {
 		c.SignedIn(strconv.FormatInt(c.actor.User.ID, 10))
+		c.AllowRequests() // of the script compose.js
 	}
 	c.frame = &frame{
 		User: c.actor.User, Settings: c.actor.Settings(), Joining: c.actor.Unconfirmed(),

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/drafts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/tags"
@@ -22,7 +23,8 @@ type threadForm struct {
 	Prefix    int64
 	Tags      []string
 	Subscribe bool
-	Preview   string // HTML
+	Preview   string        // HTML
+	Draft     *drafts.Draft // with which the form begins; nil for none
 }
 
 func (c *call) threadForm() (*threadForm, error) {
@@ -43,6 +45,13 @@ func (c *call) newThread() error {
 		return err
 	}
 	form.Subscribe = true
+	draft, err := c.Drafts.Of(c.Context(), c.actor, drafts.Place{Kind: drafts.Thread, ID: form.Forum.ID})
+	if err != nil {
+		return err
+	}
+	if form.Draft = draft; draft != nil {
+		form.Title, form.Prefix, form.Text = draft.Title, draft.Prefix, draft.Message
+	}
 	return c.Show("thread_new", "New thread", form)
 }
 
@@ -61,8 +70,13 @@ func (c *call) startThread() error {
 		return err
 	}
 	if c.Previews() {
-		form.Preview, err = c.Posts.Preview(c.actor, form.Text, 0)
+		form.Preview, err = c.Posts.Preview(c.Context(), c.actor, form.Text, 0)
 		return c.ShowForm(err, "thread_new", "New thread", form)
+	}
+	place := drafts.Place{Kind: drafts.Thread, ID: form.Forum.ID}
+	if c.Form.Flag("draft") {
+		return c.saveDraft(drafts.Draft{Place: place, Title: form.Title, Prefix: form.Prefix, Message: form.Text},
+			"thread_new", "New thread", form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "thread_new", "New thread", form)
@@ -74,6 +88,7 @@ func (c *call) startThread() error {
 	if err != nil {
 		return c.ShowForm(err, "thread_new", "New thread", form)
 	}
+	c.endDraft(place)
 	return c.Redirect(pages.Slugged("/threads/", done.Thread, done.Slug), postedNotice(done))
 }
 
@@ -101,7 +116,8 @@ type replyForm struct {
 	Thread    content.ThreadInfo
 	Text      string
 	Subscribe bool
-	Preview   string // HTML
+	Preview   string        // HTML
+	Draft     *drafts.Draft // with which the form begins; nil for none
 }
 
 // replyForm returns the form for the thread in the path, which the actor must see. MayAnswer checks whether it may
@@ -122,20 +138,21 @@ func (c *call) newReply() error {
 	if err := c.Posts.MayAnswer(c.Context(), c.actor, form.Thread.ID); err != nil {
 		return err
 	}
-	quoted := c.Query.Number("quote")
-	if err := c.Query.Err(); err != nil {
+	quotes, err := c.quotes(form.Thread.ID)
+	if err != nil {
 		return err
 	}
-	if quoted != 0 {
-		post, _, err := c.Posts.Post(c.Context(), c.actor, form.Thread.ID, quoted)
+	if !c.Query.Flag("bare") { // the script adds quotations to a text that has begun already
+		form.Draft, err = c.Drafts.Of(c.Context(), c.actor, drafts.Place{Kind: drafts.Reply, ID: form.Thread.ID})
 		if err != nil {
 			return err
 		}
-		files, err := c.Posts.Attachments(c.Context(), c.actor, form.Thread.ID, quoted)
-		if err != nil {
-			return err
-		}
-		form.Text = posts.Quote(post.PostInfo, files)
+	}
+	switch form.Text = quotes; {
+	case form.Draft != nil && quotes != "":
+		form.Text = form.Draft.Message + "\n\n" + quotes
+	case form.Draft != nil:
+		form.Text = form.Draft.Message
 	}
 	return c.Show("reply", "Reply", form)
 }
@@ -151,8 +168,12 @@ func (c *call) reply() error {
 	}
 	form.Text, form.Subscribe = c.Form.Text("message"), c.Form.Flag("subscribe")
 	if c.Previews() {
-		form.Preview, err = c.Posts.Preview(c.actor, form.Text, 0)
+		form.Preview, err = c.Posts.Preview(c.Context(), c.actor, form.Text, 0)
 		return c.ShowForm(err, "reply", "Reply", form)
+	}
+	place := drafts.Place{Kind: drafts.Reply, ID: form.Thread.ID}
+	if c.Form.Flag("draft") {
+		return c.saveDraft(drafts.Draft{Place: place, Message: form.Text}, "reply", "Reply", form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "reply", "Reply", form)
@@ -162,6 +183,7 @@ func (c *call) reply() error {
 	if err != nil {
 		return c.ShowForm(err, "reply", "Reply", form)
 	}
+	c.endDraft(place)
 	return c.Redirect("/posts/"+itoa(done.Post), postedNotice(done))
 }
 
@@ -202,7 +224,7 @@ func (c *call) savePost() error {
 		Version: c.Form.Text("version"),
 	}
 	if c.Previews() {
-		form.Preview, err = c.Posts.Preview(c.actor, form.Text, post.ID)
+		form.Preview, err = c.Posts.Preview(c.Context(), c.actor, form.Text, post.ID)
 		return c.ShowForm(err, "edit", "Edit", form)
 	}
 	done, err := c.Posts.Edit(c.Context(), c.actor, thread.ID, post.ID,

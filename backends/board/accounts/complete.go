@@ -1,0 +1,53 @@
+package accounts
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+const (
+	maxCompleted = 8  // names
+	minCompleted = 2  // characters that a name begins with
+	namesRead    = 50 // names that are read for those of active members among them
+)
+
+// completions limits how often a member may look for names, so that nobody reads the whole list by it.
+var completions = attemptLimit("complete", 120, time.Minute)
+
+// Complete returns up to eight names of active members that begin as given, sorted. It needs the right to see the list of
+// members. A beginning of one character completes to nothing.
+func (s *Service) Complete(ctx context.Context, a *rights.Actor, beginning string) (names []string, err error) {
+	if a.User == nil || !a.May(rights.MemberlistView) {
+		return nil, kernel.Forbidden("q", "no_permission", "you may not see the list of members")
+	}
+	key := text.Fold(beginning)
+	if utf8.RuneCountInString(key) < minCompleted || len(beginning) > maxNameBytes {
+		return nil, nil
+	}
+	var wait time.Duration
+	err = s.Write(ctx, func(c store.Conn) (err error) {
+		wait, err = completions.Of(kernel.Itoa(a.ID())).Try(c, s.Now())
+		return err
+	})
+	if err == nil && wait > 0 {
+		err = kernel.Flooded(wait)
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		// Keys are compared by their bytes, so the names with one beginning form one range.
+		names, err = store.List(c, func(r store.Row) (name string, err error) { return name, r.Scan(&name) },
+			"SELECT w.username FROM (SELECT username, username_key, state FROM board_users WHERE username_key >= ?"+
+				" AND username_key < ? ORDER BY username_key LIMIT ?) w WHERE w.state = 'active' ORDER BY w.username_key LIMIT ?",
+			key, key+"\U0010FFFF", namesRead, maxCompleted)
+		return err
+	})
+	return names, err
+}

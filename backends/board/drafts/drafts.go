@@ -1,0 +1,206 @@
+// Package drafts keeps what members have begun to write and not posted yet, for each place at most one text of a member.
+// Only its writer sees a draft. It is deleted when it is posted, or Keep after it was last saved.
+package drafts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// These are the limits of drafts.
+const (
+	Keep    = 90 * 24 * time.Hour
+	MaxEach = 50 // drafts of one member
+	maxLine = 1000
+	// A draft may be longer than a message, so that a text that has become too long can be saved and cut.
+	maxLonger = 2
+)
+
+// These are the kinds of places.
+const (
+	Reply   = "reply"   // in the thread with the id of the place
+	Thread  = "thread"  // in the forum with that id
+	Message = "message" // in the conversation with that id, or in a new one if it is 0
+)
+
+// Place is where a draft is to be posted.
+type Place struct {
+	Kind string
+	ID   int64
+}
+
+// Path returns the path of the page on which the draft is written.
+func (p Place) Path() string {
+	id := kernel.Itoa(p.ID)
+	switch {
+	case p.Kind == Reply:
+		return "/threads/" + id + "/reply"
+	case p.Kind == Thread:
+		return "/forums/" + id + "/new"
+	case p.ID == 0:
+		return "/conversations/new"
+	}
+	return "/conversations/" + id
+}
+
+// Draft is a text that is not posted yet.
+type Draft struct {
+	Place
+	Row        int64  // identifies the draft
+	Title      string // of a new thread or conversation
+	Recipients string // of a new conversation
+	Prefix     int64  // of a new thread
+	Message    string
+	Saved      kernel.Moment
+
+	// In is the title of the thread, forum or conversation of the place. It is empty if that is a new conversation, or is
+	// gone or hidden from the member. Only List sets it.
+	In string
+}
+
+// Gone reports whether the place of a listed draft does not exist for the member any more.
+func (d Draft) Gone() bool { return d.In == "" && d.ID != 0 }
+
+// Service keeps the drafts of a board.
+type Service struct{ *kernel.Server }
+
+// New returns the Service of a board.
+func New(board *kernel.Server) *Service { return &Service{Server: board} }
+
+// Columns of board_drafts d, and how a row of them is read.
+const columns = "SELECT d.id, d.place, d.place_id, d.title, d.recipients, d.prefix_id, d.message, d.saved_at" +
+	" FROM board_drafts d WHERE d.user_id = ?"
+
+func scan(r store.Row) (d Draft, err error) {
+	return d, r.Scan(&d.Row, &d.Kind, &d.ID, &d.Title, &d.Recipients, &d.Prefix, &d.Message, &d.Saved)
+}
+
+// Of returns the actor's draft for a place, or nil if there is none.
+func (s *Service) Of(ctx context.Context, a *rights.Actor, at Place) (*Draft, error) {
+	if a.User == nil {
+		return nil, nil
+	}
+	var d Draft
+	err := s.ReadBriefly(ctx, func(c store.Conn) (err error) {
+		d, err = scan(c.Row(columns+" AND d.place = ? AND d.place_id = ?", a.ID(), at.Kind, at.ID))
+		return err
+	})
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &d, nil
+}
+
+// Save saves a draft of the actor in its place, instead of an earlier one there. A draft without a text and without a
+// title is deleted. The caller has checked that the actor sees the place.
+func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
+	d.Title, d.Recipients, d.Message = text.Normal(d.Title), text.Normal(d.Recipients), text.Lines(d.Message)
+	most := maxLonger * a.Rights.Settings.MessageMost
+	switch {
+	case d.Title == "" && d.Message == "":
+		return s.Delete(ctx, a, d.Place)
+	case int64(utf8.RuneCountInString(d.Message)) > most:
+		return kernel.Invalid("message", "too_long", "the message is too long even for a draft")
+	case utf8.RuneCountInString(d.Title) > maxLine:
+		return kernel.Invalid("title", "too_long", "the title is too long")
+	case utf8.RuneCountInString(d.Recipients) > maxLine:
+		return kernel.Invalid("recipients", "too_long", "these are too many names")
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		var others int64
+		// The row is locked, so that the number is right when the same member saves two drafts at once.
+		if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(new(int64)); err != nil {
+			return err
+		}
+		err := c.Row("SELECT count(*) FROM board_drafts WHERE user_id = ? AND NOT (place = ? AND place_id = ?)",
+			a.ID(), d.Kind, d.ID).Scan(&others)
+		if err != nil {
+			return err
+		}
+		if others >= MaxEach {
+			return kernel.Conflict("you have as many drafts as is possible; delete some first")
+		}
+		_, err = c.Exec("INSERT INTO board_drafts (user_id, place, place_id, title, recipients, prefix_id, message, saved_at)"+
+			" VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, place, place_id) DO UPDATE SET title = excluded.title,"+
+			" recipients = excluded.recipients, prefix_id = excluded.prefix_id, message = excluded.message,"+
+			" saved_at = excluded.saved_at", a.ID(), d.Kind, d.ID, text.Storable(d.Title), text.Storable(d.Recipients),
+			d.Prefix, text.Storable(d.Message), s.Moment())
+		return err
+	})
+}
+
+// Delete deletes the actor's draft for a place, if there is one.
+func (s *Service) Delete(ctx context.Context, a *rights.Actor, at Place) error {
+	if d, err := s.Of(ctx, a, at); err != nil || d == nil { // most posts have none, and a write costs more
+		return err
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("DELETE FROM board_drafts WHERE user_id = ? AND place = ? AND place_id = ?", a.ID(), at.Kind, at.ID)
+		return err
+	})
+}
+
+// Discard deletes the actor's draft in a row. The error is NotFound if there is none.
+func (s *Service) Discard(ctx context.Context, a *rights.Actor, row int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		n, err := c.Exec("DELETE FROM board_drafts WHERE user_id = ? AND id = ?", a.ID(), row)
+		if err == nil && n == 0 {
+			return kernel.NotFound()
+		}
+		return err
+	})
+}
+
+// List lists the actor's drafts, the newest first, with the titles of their places.
+func (s *Service) List(ctx context.Context, a *rights.Actor) (list []Draft, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		list, err = store.List(c, scan, columns+" ORDER BY d.saved_at DESC, d.id DESC LIMIT ?", a.ID(), MaxEach)
+		for i := range list {
+			if err == nil {
+				list[i].In, err = titleOf(c, a, list[i].Place)
+			}
+		}
+		return err
+	})
+	return list, err
+}
+
+// titleOf returns the title of a place, or an empty string if the actor does not see it.
+func titleOf(c store.Conn, a *rights.Actor, at Place) (title string, err error) {
+	switch at.Kind {
+	case Reply:
+		t, err := content.ThreadFor(c, a, at.ID, "")
+		if err == nil {
+			title = t.Title
+		}
+		return title, unlessMissing(err)
+	case Thread:
+		f, err := content.ForumFor(c, a, at.ID)
+		if err == nil {
+			title = f.Title
+		}
+		return title, unlessMissing(err)
+	}
+	err = c.Row("SELECT v.title FROM board_conversations v JOIN board_conversation_members m ON m.conversation_id = v.id"+
+		" WHERE v.id = ? AND m.user_id = ?", at.ID, a.ID()).Scan(&title)
+	return title, unlessMissing(kernel.OrNotFound(err))
+}
+
+func unlessMissing(err error) error {
+	if kernel.NotFoundErr(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,121 @@
+package following
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// KindMention is the kind of a notification that a post mentions the member.
+const KindMention = "mention"
+
+// MentionMode is the mode and the source, in the table board_mails, of mails about mentions.
+const MentionMode = "named"
+
+// Mention notifies the members with these ids that a visible post mentions them, and queues mails about it. It leaves
+// out the author, who may not see the post, who ignores the author, and whom it has notified of this post before. A
+// notification of the post that a follower has got becomes one of the mention. It is called after Notify.
+func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, post int64, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	people, err := s.mentionable(c, author, t, ids)
+	if err != nil {
+		return err
+	}
+	for _, u := range people {
+		// Among the newest ones, since a notification of this post is not old.
+		const known = " FROM (SELECT id, kind, post_id FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w" +
+			" WHERE w.post_id = ? AND w.kind "
+		var mentioned bool
+		err := c.Row("SELECT EXISTS (SELECT 1"+known+"= ?)", u.ID, maxUnseen, post, KindMention).Scan(&mentioned)
+		if err != nil {
+			return err
+		}
+		if mentioned {
+			continue
+		}
+		// Notify may run its statements later, and these run after them.
+		err = c.Later("UPDATE board_notifications SET kind = ?, read_at = NULL WHERE id IN (SELECT w.id"+known+
+			"IN ('reply', 'thread'))", KindMention, u.ID, maxUnseen, post)
+		if err != nil {
+			return err
+		}
+		err = c.Later("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
+			" SELECT u.id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_users u WHERE u.id = ? AND NOT EXISTS (SELECT 1"+known+"= ?)",
+			KindMention, t.ID, post, author.Name, s.Moment(), u.ID, u.ID, maxUnseen, post, KindMention)
+		if err != nil {
+			return err
+		}
+		if err := s.queueMention(c, t.ID, post, u.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mentionable returns those of the members with these ids who are notified of a mention, sorted by id.
+func (s *Service) mentionable(
+	c store.Conn, author *rights.User, t *content.Thread, ids []int64,
+) (people []*rights.User, err error) {
+	access := s.rights.LastAccess()
+	if access == nil {
+		return nil, nil
+	}
+	args := make([]any, 0, len(ids)+2)
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	people, err = store.List(c, func(r store.Row) (*rights.User, error) { return rights.ScanUser(r) },
+		"SELECT "+rights.UserColumns+" FROM board_users u WHERE u.id IN ("+kernel.Marks(len(ids))+") AND u.id <> ?"+
+			" AND u.state = 'active'"+notIgnored("u.id")+" ORDER BY u.id", append(args, author.ID, author.ID)...)
+	for _, u := range people {
+		if err == nil {
+			err = rights.LoadGroups(c, u)
+		}
+	}
+	return slices.DeleteFunc(people, func(u *rights.User) bool {
+		f := access.Of(u.ID, u.Groups).Forums[t.Forum] // what an administrator alone may see is not pressed on it
+		return !(&rights.Actor{User: u}).Admits(f.Seen, f.Natural, t.Author, t.Author, t.Visibility)
+	}), err
+}
+
+// queueMention queues a mail about a mention, unless the member wants none, has no confirmed address, or is mailed about
+// the post at once as a follower of the thread.
+func (s *Service) queueMention(c store.Conn, thread, post, user int64) error {
+	now := s.Now()
+	return c.Later("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
+		" created_at) SELECT u.id, '"+MentionMode+"', '"+MentionMode+"', CAST(? AS BIGINT), CAST(? AS BIGINT),"+
+		" CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM board_users u"+
+		" WHERE u.id = ? AND u.email_confirmed = 1 AND u.mention_mails = 1 AND NOT EXISTS (SELECT 1 FROM board_mails m"+
+		" WHERE m.user_id = u.id AND m.mode = 'instant' AND m.thread_id = ? AND ? BETWEEN m.first_post_id AND m.last_post_id)"+
+		" ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET"+
+		" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id"+
+		" ELSE board_mails.first_post_id END,"+
+		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id"+
+		" ELSE board_mails.last_post_id END, created_at = excluded.created_at",
+		thread, post, post, now.Add(InstantDelay).UnixMicro(), now.UnixMicro(), user, thread, post)
+}
+
+// MentionMails reports whether the actor is mailed about posts that mention it.
+func (s *Service) MentionMails(ctx context.Context, a *rights.Actor) (yes bool, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT mention_mails = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&yes)
+	})
+	return yes, err
+}
+
+// SetMentionMails sets whether a member is mailed about posts that mention it from now on.
+func SetMentionMails(c store.Conn, user int64, yes bool) error {
+	_, err := c.Exec("UPDATE board_users SET mention_mails = CAST(? AS BIGINT) WHERE id = ?", kernel.Bool(yes), user)
+	return err
+}
+
+// WishMentionMails sets it for the actor.
+func (s *Service) WishMentionMails(ctx context.Context, a *rights.Actor, yes bool) error {
+	return s.Write(ctx, func(c store.Conn) error { return SetMentionMails(c, a.ID(), yes) })
+}

@@ -1,0 +1,49 @@
+package mails
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// composeMentions fills in the address of a mailing and the threads with posts that mention the member, as far as it sees
+// them and has not read the notifications. The address stays empty if it is not confirmed, or if the member wants no such
+// mails any more.
+func (s *Service) composeMentions(ctx context.Context, a *rights.Actor, m *Mailing) error {
+	m.Unsubscribe = s.UnsubscribeToken(m.User, following.MentionMode[0], 0)
+	return s.Read(ctx, func(c store.Conn) error {
+		m.Threads, m.More = nil, 0
+		err := c.Row("SELECT CASE WHEN email_confirmed = 1 AND mention_mails = 1 THEN email ELSE '' END FROM board_users"+
+			" WHERE id = ?", m.User).Scan(&m.Email)
+		if err != nil {
+			return err
+		}
+		for _, r := range m.rows {
+			t, err := content.ThreadFor(c, a, r.thread, "")
+			if kernel.NotFoundErr(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			in := MailThread{ID: t.ID, Forum: t.Forum, Title: t.Title, Slug: t.Slug}
+			err = in.read(c, a, " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0"+
+				" AND EXISTS (SELECT 1 FROM board_notifications n WHERE n.user_id = ? AND n.post_id = p.id AND n.kind = ?"+
+				" AND n.read_at IS NULL)", []any{t.ID, r.first, r.last, m.User, following.KindMention})
+			switch {
+			case err != nil:
+				return err
+			case in.Count == 0:
+			case len(m.Threads) == mailThreads:
+				m.More++
+			default:
+				m.Threads = append(m.Threads, in)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,149 @@
+package markup
+
+import (
+	"html"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	tokens "golang.org/x/net/html"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// A text mentions a member by @name or, for any name, by @"name". Mentions are found in the rendered HTML, outside of
+// links and code. In stored HTML a mention is a link to the member's profile with the class mention, which no text can
+// have otherwise, so that it also tells who is mentioned.
+
+const (
+	// MaxMentions limits how many members a text mentions. Further ones stay text.
+	MaxMentions = 10
+	longestName = 40 // characters
+)
+
+// mention matches a mention with the character before it. Group 1 is a name in quotes, group 2 one without.
+var mention = regexp.MustCompile(`(?:^|[^\p{L}\p{M}\p{N}_@/.:#=+-])@(?:"([^"@<>&\n]+)"` +
+	`|([\p{L}\p{N}_](?:[\p{L}\p{M}\p{N}_.-]*[\p{L}\p{M}\p{N}_])?))`)
+
+// plainName matches names that can be mentioned without quotes.
+var plainName = regexp.MustCompile(`^[\p{L}\p{N}_](?:[\p{L}\p{M}\p{N}_.-]*[\p{L}\p{M}\p{N}_])?$`)
+
+// Mention returns the text that mentions a member.
+func Mention(name string) string {
+	if plainName.MatchString(name) {
+		return "@" + name
+	}
+	return `@"` + name + `"`
+}
+
+// Names returns the names that rendered HTML mentions, in the form of text.Fold, without duplicates and at most
+// MaxMentions. Whether members have these names is not known here.
+func Names(rendered string) (names []string) {
+	seen := make(map[string]bool)
+	eachText(rendered, func(raw string) string {
+		plain := html.UnescapeString(raw)
+		for _, at := range mention.FindAllStringSubmatchIndex(plain, -1) {
+			name, _, _ := named(plain, at)
+			if key := text.Fold(name); name != "" && !seen[key] && len(names) < MaxMentions {
+				seen[key] = true
+				names = append(names, key)
+			}
+		}
+		return raw
+	})
+	return names
+}
+
+// Linked returns rendered HTML in which mentions link to members. ids has their ids by names as returned by Names.
+// Other mentions stay text.
+func Linked(rendered string, ids map[string]int64) string {
+	if len(ids) == 0 {
+		return rendered
+	}
+	return eachText(rendered, func(raw string) string {
+		plain, written := html.UnescapeString(raw), 0
+		var out strings.Builder
+		for _, at := range mention.FindAllStringSubmatchIndex(plain, -1) {
+			name, start, end := named(plain, at)
+			id := ids[text.Fold(name)]
+			if name == "" || id == 0 {
+				continue
+			}
+			out.WriteString(html.EscapeString(plain[written:start]) + mentionStart + strconv.FormatInt(id, 10) + `">@` +
+				html.EscapeString(name) + "</a>")
+			written = end
+		}
+		if written == 0 {
+			return raw
+		}
+		return out.String() + html.EscapeString(plain[written:])
+	})
+}
+
+// named returns the name of a match of mention, and where the mention starts and ends. The name is empty if no member
+// can have it.
+func named(plain string, at []int) (name string, start, end int) {
+	first, last, end := at[4], at[5], at[5]
+	if start = first - 1; at[2] >= 0 {
+		first, last, end = at[2], at[3], at[3]+1
+		start = first - 2
+	}
+	if name = plain[first:last]; utf8.RuneCountInString(name) > longestName {
+		return "", start, end
+	}
+	return name, start, end
+}
+
+// mentionStart is how the link of a mention begins in stored HTML.
+const mentionStart = `<a class="mention" href="/members/`
+
+var mentioned = regexp.MustCompile(regexp.QuoteMeta(mentionStart) + `([1-9][0-9]{0,17})">`)
+
+// Mentioned returns the ids of the members whom stored HTML mentions, in their order there and without duplicates.
+func Mentioned(stored string) (ids []int64) {
+	if !strings.Contains(stored, mentionStart) {
+		return nil
+	}
+	seen := make(map[int64]bool)
+	for _, match := range mentioned.FindAllStringSubmatch(stored, -1) {
+		if id, err := strconv.ParseInt(match[1], 10, 64); err == nil && !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// eachText replaces each text of sanitised HTML that is neither in a link nor in code. change gets a text with its
+// entities and returns what takes its place.
+func eachText(rendered string, change func(raw string) string) string {
+	if !strings.Contains(rendered, "@") {
+		return rendered
+	}
+	var out strings.Builder
+	within := 0 // open elements whose text stays as it is
+	z := tokens.NewTokenizer(strings.NewReader(rendered))
+	for {
+		kind := z.Next()
+		raw := string(z.Raw()) // before the methods below, which change it
+		if kind == tokens.ErrorToken {
+			return out.String() + raw
+		}
+		if kind == tokens.TextToken && within == 0 && strings.Contains(raw, "@") {
+			raw = change(raw)
+		}
+		out.WriteString(raw)
+		if kind != tokens.StartTagToken && kind != tokens.EndTagToken {
+			continue
+		}
+		switch name, _ := z.TagName(); string(name) {
+		case "a", "code", "pre":
+			if kind == tokens.StartTagToken {
+				within++
+			} else {
+				within = max(0, within-1)
+			}
+		}
+	}
+}

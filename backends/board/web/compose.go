@@ -1,0 +1,131 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/drafts"
+	"github.com/tollgate-gateway/tollgate/backends/board/markup"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+)
+
+// composeRoutes are the routes of what helps to write. The forms themselves work without them.
+var composeRoutes = []page{
+	{Method: get, Path: "/account/drafts", Serve: (*call).drafts},
+	{Method: post, Path: "/account/drafts/{draftId}/discard", Serve: (*call).discardDraft},
+	{Method: post, Path: "/account/mentions", Serve: (*call).wishMentions},
+	{Method: get, Path: "/members/names", Serve: (*call).names},
+}
+
+// maxQuoted limits how many posts a reply quotes at once.
+const maxQuoted = 20
+
+// quotes returns the quotations of the posts of a thread that the query asks for.
+func (c *call) quotes(thread int64) (string, error) {
+	ids := c.Query.Numbers("quote")
+	if err := c.Query.Err(); err != nil {
+		return "", err
+	}
+	var quotes strings.Builder
+	for _, id := range ids[:min(len(ids), maxQuoted)] {
+		post, _, err := c.Posts.Post(c.Context(), c.actor, thread, id)
+		if err != nil {
+			return "", err
+		}
+		files, err := c.Posts.Attachments(c.Context(), c.actor, thread, id)
+		if err != nil {
+			return "", err
+		}
+		quotes.WriteString(posts.Quote(post.PostInfo, files))
+	}
+	return quotes.String(), nil
+}
+
+// saveDraft saves what is in a form, which is shown again if that is refused. The script of the form gets no page.
+func (c *call) saveDraft(d drafts.Draft, name, title string, form any) error {
+	err := c.Drafts.Save(c.Context(), c.actor, d)
+	switch {
+	case err != nil:
+		return c.ShowForm(err, name, title, form)
+	case c.Form.Flag("script"):
+		c.W.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	return c.Redirect(d.Path(), "The draft is saved. You find it here and under Drafts in your account.")
+}
+
+// draftMessage saves a draft of a message in a conversation.
+func (c *call) draftMessage(id int64, text string) error {
+	page, err := c.conversationPage()
+	if err != nil {
+		return err
+	}
+	page.Text = text
+	return c.saveDraft(drafts.Draft{Place: drafts.Place{Kind: drafts.Message, ID: id}, Message: text},
+		"conversation", page.Title, page)
+}
+
+// endDraft deletes the draft of what was posted. The post is there, so an error is only logged.
+func (c *call) endDraft(at drafts.Place) {
+	if err := c.Drafts.Delete(c.Context(), c.actor, at); err != nil {
+		c.kernel.Logger.Warn("the draft of a post is not deleted", zap.Int64("member", c.actor.ID()), zap.Error(err))
+	}
+}
+
+// Draft returns the draft of a reply in a thread with which its form begins, or nil if there is none.
+func (f *frame) Draft(thread int64) (*drafts.Draft, error) {
+	return f.call.Drafts.Of(f.call.Context(), f.call.actor, drafts.Place{Kind: drafts.Reply, ID: thread})
+}
+
+// Encloses returns what the user may attach to a post in a forum.
+func (f *frame) Encloses(forum int64) enclosed { return f.call.enclosed(forum) }
+
+func (c *call) drafts() error {
+	list, err := c.Drafts.List(c.Context(), c.actor)
+	if err != nil {
+		return err
+	}
+	return c.Show("drafts", "Drafts", list)
+}
+
+func (c *call) discardDraft() error {
+	return c.Then(c.Drafts.Discard(c.Context(), c.actor, c.ID("draftId")), "/account/drafts", "The draft is deleted.")
+}
+
+// MentionMails reports whether the user is mailed about mentions.
+func (f *frame) MentionMails() (bool, error) {
+	return f.call.Following.MentionMails(f.call.Context(), f.call.actor)
+}
+
+func (c *call) wishMentions() error {
+	return c.Then(c.Following.WishMentionMails(c.Context(), c.actor, c.Form.Flag("mails")), "/account/subscriptions",
+		"Saved.")
+}
+
+// completed is a name that completes a mention, and the text that mentions it.
+type completed struct {
+	Name    string `json:"name"`
+	Mention string `json:"mention"`
+}
+
+// names answers the script of the forms with the names that begin as the parameter q.
+func (c *call) names() error {
+	names, err := c.Accounts.Complete(c.Context(), c.actor, c.Query.Text("q"))
+	if err != nil {
+		return err
+	}
+	list := make([]completed, 0, len(names))
+	for _, name := range names {
+		list = append(list, completed{name, markup.Mention(name)})
+	}
+	out, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	c.W.Header().Set("Content-Type", "application/json; charset=utf-8")
+	_, _ = c.W.Write(out) // the browser may be gone
+	return nil
+}
