@@ -53,8 +53,8 @@ type foreign struct {
 }
 
 // parseForeign parses the stored forms $pbkdf2-<digest>$i=…,l=…$salt$sum of Ory Hydra and $scrypt$ln=…,r=…,p=…$salt$sum
-// of passlib, the portable hashes of phpass, and the result of MyBB. ok is false for any other form, and for one that would cost too much
-// to check.
+// of passlib, the portable hashes of phpass, and the result of MyBB. ok is false for any other form, and for one that
+// would cost too much to check.
 func parseForeign(stored string) (f foreign, ok bool) {
 	if f, ok = parsePhpass(stored); ok {
 		return f, true
