@@ -55,11 +55,8 @@ func importRow(ctx context.Context, b *bench) ([]line, error) {
 	said, err := command.Output()
 	took := time.Since(began)
 	var report struct{ Done map[string]int64 }
-	if err = errors.Join(err, json.Unmarshal(said, &report)); err != nil {
-		return nil, fmt.Errorf("importing: %w", err)
-	}
-	if report.Done["posts"] != posts {
-		return nil, fmt.Errorf("not all posts were imported: %s", said)
+	if err = errors.Join(err, json.Unmarshal(said, &report)); err != nil || report.Done["posts"] != posts {
+		return nil, fmt.Errorf("importing %d posts: %w", posts, errors.Join(err, errors.New(string(said))))
 	}
 	info, err := os.Stat(filepath.Join(dir, "tollgate.db"))
 	if err != nil {
