@@ -142,7 +142,7 @@ func (b *reader) order() {
 	b.orderFiles()
 	b.messages.order()
 	b.without("polls", b.polls, "the board has none; the threads are imported")
-	b.without("avatars", b.avatars, "the board has none")
+	b.without("avatars", b.avatars, "members choose new ones")
 	b.without("signatures", b.signatures, "the board has none")
 	if b.options.Attachments == "" {
 		b.without("files", int64(len(b.files)), "no folder with them was named")
