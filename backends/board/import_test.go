@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/moving"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 var importPosts = flag.Int("import.posts", 3000, "posts that TestImportResumes imports")
@@ -36,6 +37,36 @@ func (s *site) here(kind string, there int64) int64 {
 		kind, there)
 }
 
+// talks returns the private conversations of a member with their messages.
+func (s *site) talks(name string) string {
+	var list []string
+	actor := s.actor(text.Fold(name))
+	found, _, err := s.service.Conversations.List(s.t.Context(), actor, 0, 100)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, v := range found {
+		var people, messages []string
+		for _, p := range v.People {
+			people = append(people, p.Name)
+		}
+		read, err := s.service.Conversations.Open(s.t.Context(), actor, v.ID, 0, 100)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, m := range read.Messages {
+			html := strings.NewReplacer("<p>", "", "</p>", "", "\n", "").Replace(m.HTML)
+			messages = append(messages, m.Author.Name+": "+html)
+		}
+		unread := ""
+		if v.Unread {
+			unread = " unread"
+		}
+		list = append(list, fmt.Sprintf("%s (%s)%s: %s", v.Title, strings.Join(people, ", "), unread, strings.Join(messages, ", ")))
+	}
+	return strings.Join(list, "|")
+}
+
 func lines(r *moving.Report) (list []string) {
 	for _, l := range r.Lines {
 		list = append(list, l.String())
@@ -51,6 +82,7 @@ var wantLines = []string{
 	`changed: member 9 "alice": the name is taken or not allowed; the member is "alice 2"`,
 	`left out: thread 9 "Empty": it has no posts`,
 	`left out: file 3 "passwd.txt": its content is not in the folder`,
+	`left out: conversation 4 "": none of its members has an account`,
 }
 
 func TestImportPHPBB(t *testing.T) {
@@ -62,13 +94,13 @@ func TestImportPHPBB(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.exact()
-		if got, want := fmt.Sprint(report.Done), "map[files:3 forums:6 members:6 posts:12 threads:7]"; got != want {
+		if got, want := fmt.Sprint(report.Done), "map[conversations:3 files:3 forums:6 members:6 posts:12 threads:7]"; got != want {
 			t.Errorf("done %s, want %s", got, want)
 		}
 		if got := lines(report); !slices.Equal(got, wantLines) {
 			t.Errorf("the report is\n%s", strings.Join(got, "\n"))
 		}
-		if got := strings.Join(report.Notes, "\n"); !strings.Contains(got, "ADMINISTRATORS get no rights of the board: Root.") || !strings.Contains(got, "2 private messages are left out") {
+		if got := strings.Join(report.Notes, "\n"); !strings.Contains(got, "ADMINISTRATORS get no rights of the board: Root.") {
 			t.Errorf("the notes are\n%s", got)
 		}
 
@@ -118,6 +150,17 @@ func TestImportPHPBB(t *testing.T) {
 				t.Errorf("%s is %s, want %s", name, state, want)
 			}
 		}
+		// Members have the private messages that they had, and nobody else does.
+		for name, want := range map[string]string{
+			"Ann":     "A & B (Ann, Ann_Bob, Root): Ann_Bob: for three|A & B (Ann, Ann_Bob) unread: Ann: secret of <strong>two</strong>, Ann_Bob: answer",
+			"Ann_Bob": "A & B (Ann, Ann_Bob, Root): Ann_Bob: for three|A & B (Ann, Ann_Bob): Ann: secret of <strong>two</strong>, Ann_Bob: answer",
+			"Root":    "A & B (Ann, Ann_Bob, Root): Ann_Bob: for three",
+			"alice":   "",
+		} {
+			if got := s.talks(name); got != want {
+				t.Errorf("%s has\n%s, want\n%s", name, got, want)
+			}
+		}
 		// Old passwords are good, and are hashed anew.
 		const address = "192.0.2.1"
 		for name, password := range map[string]string{"Ann": "an old password", "Ann_Bob": `p&ss"word`, "root@example.org": "root's password"} {
@@ -135,7 +178,7 @@ func TestImportPHPBB(t *testing.T) {
 		}
 
 		again, err := s.imports(t.Context(), moving.Options{})
-		if err != nil || fmt.Sprint(lines(again)) != `[left out: thread 9 "Empty": it has no posts]` || s.number("SELECT count(*) FROM board_moved WHERE kind = 'post'") != 12 {
+		if err != nil || fmt.Sprint(lines(again)) != `[left out: thread 9 "Empty": it has no posts left out: conversation 4 "": none of its members has an account]` || s.number("SELECT count(*) FROM board_moved WHERE kind = 'post'") != 12 {
 			t.Errorf("imported twice: %v %v", lines(again), err)
 		}
 		s.exact()
@@ -153,7 +196,9 @@ func TestImportDryRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Only what is in the database of the forum at the time of the run clashes.
-		want := slices.DeleteFunc(slices.Clone(wantLines), func(line string) bool { return strings.Contains(line, "Spammer") })
+		want := slices.DeleteFunc(slices.Clone(wantLines), func(line string) bool {
+			return strings.Contains(line, "Spammer") || strings.Contains(line, "conversation")
+		})
 		if got := lines(report); !slices.Equal(got, want) || report.Done["posts"] != 12 || !report.DryRun {
 			t.Errorf("the report is\n%s\n%v", strings.Join(got, "\n"), report.Done)
 		}
@@ -246,8 +291,8 @@ func TestImportRefuses(t *testing.T) {
 		options moving.Options
 		want    string
 	}{
-		"another prefix":  {moving.Options{From: "phpbb", Dump: other}, `tables of topics in it: ["x_topics"]`},
-		"another program": {moving.Options{From: "nothing", Dump: other}, `there is no reader for "nothing"; there are: phpbb`},
+		"another prefix":  {moving.Options{From: "phpbb", Dump: other}, `tables of threads in it: ["x_topics"]`},
+		"another program": {moving.Options{From: "nothing", Dump: other}, `there is no reader for "nothing"; there are: mybb, phpbb`},
 		"no file":         {moving.Options{From: "phpbb", Dump: other + "x"}, "no such file"},
 	} {
 		if _, err := s.service.Import(t.Context(), test.options); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -37,6 +37,7 @@ var rows = []row{
 	{"t", "answers from a large corpus in SQLite (plain: in PostgreSQL)", answerRow},
 	{"u", "pages about a large organisation in SQLite (plain: in PostgreSQL)", teamRow},
 	{"v", "authorization server beside the npm package oidc-provider", oidcProviderRow},
+	{"w", "import of a forum of phpBB into a board in SQLite", importRow},
 }
 
 // choose returns the rows in a list such as "a,c", or all rows if the list is empty.

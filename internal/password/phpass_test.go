@@ -1,6 +1,7 @@
 package password
 
 import (
+	"encoding/hex"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,33 @@ func TestEscaped(t *testing.T) {
 	for stored, want := range map[string]bool{"$H$7saltsaltBE7DmqfSzIoLR3XNjqZPi0": true, own: false} {
 		if ok, err := h.Verify(t.Context(), stored, `a&b"<`); ok != want || err != nil {
 			t.Errorf("%q: %v, %v", stored, ok, err)
+		}
+	}
+}
+
+// TestMyBB checks the way of MyBB with a sum that another program has made.
+func TestMyBB(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ salt, sum, password string }{
+		{"sAlTsAlt", "b2f816b2f41426355f375629ebb88f40", "an old password"},
+	} {
+		sum, err := hex.DecodeString(test.sum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := MyBB([]byte(test.salt), sum)
+		if !Known(stored) || !Imported(stored) || !(Hasher{}).Stale(stored) {
+			t.Errorf("%s is not known as one of another program", stored)
+		}
+		for password, want := range map[string]bool{test.password: true, test.password + "!": false, "": false} {
+			if ok, err := (Hasher{}).Verify(t.Context(), stored, password); err != nil || ok != want {
+				t.Errorf("%s: %q matches: %t, error %v", stored, password, ok, err)
+			}
+		}
+		for _, broken := range []string{strings.Replace(stored, "mybb", "other", 1), MyBB([]byte(test.salt), sum[1:]), MyBB(nil, nil)} {
+			if Known(broken) {
+				t.Errorf("%s is known", broken)
+			}
 		}
 	}
 }

@@ -36,6 +36,7 @@ type Dump struct {
 	known map[string]int // the index in lists by the table and its columns
 	again *bufio.Reader
 	row   Row
+	made  map[string][]string // the columns of tables, from CREATE TABLE
 }
 
 // source is what a dump is read from: a file.
@@ -108,11 +109,15 @@ func (d *Dump) Scan(ctx context.Context, want func(table string) bool, each func
 		in: bufio.NewReaderSize(d.file, bufferSize), line: 1, dump: d, want: want, each: each, ctx: ctx, progress: progress,
 	}
 	err := s.statements()
+	d.made = s.tables
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("line %d: the dump ends in the middle of a statement: it is not complete", s.line)
 	}
 	return err
 }
+
+// Created reports whether Scan has found the CREATE TABLE statement of a table, which may have no rows.
+func (d *Dump) Created(table string) bool { return d.made[table] != nil }
 
 // At reads the row at a place that Scan has reported, for example to read the rows of a table in another order. The row
 // is valid until the next one is read.

@@ -24,8 +24,9 @@ func importCommand(o *options) *cobra.Command {
 		Args: cobra.ExactArgs(1), Short: "Imports a forum of another program from a dump of its database",
 		Long: `
 Imports a forum of another program from a dump of its MySQL or MariaDB database:
-members, who sign in with their passwords as before, forums, threads, posts, and
-with --attachments the files at posts from the folder where the program keeps them.
+members, who sign in with their passwords as before, forums, threads, posts, private
+messages, and with --attachments the files at posts from the folder where the program
+keeps them.
 Texts become Markdown. The addresses of the old forum lead to the new pages.
 Programs: ` + programs + `.
 
@@ -43,7 +44,7 @@ docs/how-to/move-a-forum.md.
 	flags := cmd.Flags()
 	flags.StringVar(&from.From, "from", "", "The program: "+programs+" (required)")
 	flags.StringVar(&from.Attachments, "attachments", "", "The folder with the files at posts. Default: they are left out")
-	flags.StringVar(&from.Prefix, "prefix", "", "What the names of tables begin with. Default: phpbb_")
+	flags.StringVar(&from.Prefix, "prefix", "", "What the names of tables begin with. Default: that of the program, such as phpbb_")
 	flags.BoolVar(&from.DryRun, "dry-run", false, "Only check, and change nothing")
 	cli.Required(cmd, "from")
 	cmd.RunE = o.run(func(s *session, args []string) error {

@@ -14,6 +14,8 @@ const (
 	MovedThread = "thread"
 	MovedPost   = "post"
 	MovedFile   = "file"
+
+	MovedConversation = "conversation"
 )
 
 // InsertMoved begins the statement that records ids of another program; InsertMovedRow are the placeholders of a row:

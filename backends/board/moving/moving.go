@@ -38,7 +38,9 @@ type Source struct {
 }
 
 // programs are the readers by program.
-var programs = map[string]func(context.Context, Options, *Report) (*Source, error){"phpbb": readPHPBB}
+var programs = map[string]func(context.Context, Options, *Report) (*Source, error){
+	"mybb": readMyBB, "phpbb": readPHPBB,
+}
 
 // Programs returns the names of the programs whose forums can be imported.
 func Programs() []string { return slices.Sorted(maps.Keys(programs)) }
@@ -155,11 +157,11 @@ func digest(path string) (string, error) {
 
 // ref is a post in the dump.
 type ref struct {
-	topic, post, at int64
-	place           sqldump.Place
+	thread, post, at int64
+	place            sqldump.Place
 }
 
-// byTopic orders posts by topic and then by time.
-func byTopic(x, y ref) int {
-	return cmp.Or(cmp.Compare(x.topic, y.topic), cmp.Compare(x.at, y.at), cmp.Compare(x.post, y.post))
+// byThread orders posts by thread and then by time.
+func byThread(x, y ref) int {
+	return cmp.Or(cmp.Compare(x.thread, y.thread), cmp.Compare(x.at, y.at), cmp.Compare(x.post, y.post))
 }

@@ -98,23 +98,11 @@ func (g phpbbGroups) may(group string, forum int64, option string) (may bool) {
 	return may
 }
 
-// apply sets what guests and members may do in a forum. What the dump does not allow is not allowed.
-func (g phpbbGroups) apply(f *seed.MovedForum) {
-	for _, group := range []struct{ there, here string }{{"GUESTS", "guest"}, {"REGISTERED", "registered"}} {
-		sees := g.may(group.there, f.ID, "f_list") && (f.Type != "forum" || g.may(group.there, f.ID, "f_read"))
-		if !sees && !slices.Contains(f.Hidden, group.here) {
-			f.Hidden = append(f.Hidden, group.here)
-		}
-		if !sees || f.Type != "forum" || group.here == "guest" { // guests write nowhere
-			continue
-		}
-		if !g.may(group.there, f.ID, "f_post") {
-			f.Silent = append(f.Silent, group.here)
-		}
-		if !g.may(group.there, f.ID, "f_reply") {
-			f.Reading = append(f.Reading, group.here)
-		}
-	}
+// access returns what guests or members may do in a forum.
+func (g phpbbGroups) access(f *seed.MovedForum, group string) access {
+	there := map[string]string{"guest": "GUESTS", "registered": "REGISTERED"}[group]
+	may := func(option string) bool { return g.may(there, f.ID, option) }
+	return access{may("f_list") && (f.Type != "forum" || may("f_read")), may("f_post"), may("f_reply")}
 }
 
 // shownNames is how many members of a group a note names.

@@ -1,96 +1,41 @@
 package moving
 
 import (
-	"cmp"
-	"errors"
 	"html"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/bbcode"
 	"github.com/tollgate-gateway/tollgate/internal/sqldump"
 )
 
-// thread returns a thread with the texts of its posts as they are in the dump.
-func (b *phpbb) thread(i int) (*seed.SeedThread, error) {
-	topic := &b.topics[i]
-	begin, found := b.first[topic.id]
-	if !found {
-		return nil, &seed.MovedError{
-			Kind: content.MovedThread, ID: topic.id, Name: topic.title, Err: errors.New("it has no posts"),
-		}
-	}
-	t := &seed.SeedThread{
-		Title: topic.title, Sticky: topic.sticky, Locked: topic.locked, Views: topic.views,
-		Moved: &seed.MovedThread{ID: topic.id, Forum: topic.forum},
-	}
-	if t.Moved.Forum == 0 { // an announcement in all forums, of phpBB 3.0
-		for _, f := range b.forums {
-			if f.Type == "forum" {
-				t.Moved.Forum = f.ID
-				break
-			}
-		}
-	}
-	var texts []postText
-	visible := -1
-	for j := begin; j < len(b.posts) && b.posts[j].topic == topic.id; j++ {
-		r, err := b.At(b.posts[j].place)
-		if err != nil {
-			return nil, err
-		}
-		p := b.postOf(r)
-		hidden := visibility(r, "post_visibility", "post_approved")
-		p.Visibility = rights.VisibilityNames[hidden]
-		if hidden == rights.Visible && visible < 0 {
-			visible = len(t.Posts)
-		}
-		t.Posts = append(t.Posts, p)
-		texts = append(texts, postText{
-			text: r.Text("post_text"), uid: r.Text("bbcode_uid"), bbcode: !r.Has("enable_bbcode") || r.Int("enable_bbcode") != 0,
-			files: b.filesOf(p.Moved),
-		})
-	}
-	// The first post of a thread that is shown is one that is shown.
-	if topic.visibility == rights.Visible && visible > 0 {
-		post, text := t.Posts[visible], texts[visible]
-		copy(t.Posts[1:visible+1], t.Posts[:visible])
-		copy(texts[1:visible+1], texts[:visible])
-		t.Posts[0], texts[0] = post, text
-	}
-	if topic.visibility != rights.Visible {
-		t.Posts[0].Visibility = rights.VisibilityNames[topic.visibility]
-	}
-	t.Moved.Convert = func(t *seed.SeedThread) error {
-		for i := range t.Posts {
-			t.Posts[i].Message = texts[i].markdown()
-		}
-		return nil
-	}
-	return t, nil
-}
-
-func (b *phpbb) postOf(r *sqldump.Row) seed.SeedPost {
+// textOf returns a post, and a function that returns its text.
+func (b *phpbb) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
 		Moved: r.Int("post_id"), MovedAuthor: r.Int("poster_id"), At: seconds(r, "post_time"),
 		EditReason: seed.MovedLine(text(r, "post_edit_reason"), 200),
+		Visibility: rights.VisibilityNames[visibility(r, "post_visibility", "post_approved")],
 	}
-	p.Guest = cmp.Or(seed.MovedLine(cmp.Or(text(r, "post_username"), b.names[p.MovedAuthor]), 40), "Guest")
+	p.Guest = guestName(text(r, "post_username"), b.names[p.MovedAuthor])
 	if p.MovedAuthor == phpbbAnonymous {
 		p.MovedAuthor = 0
 	}
 	if r.Int("post_edit_count") > 0 {
-		p.EditedAt = seconds(r, "post_edit_time")
-		if editor := r.Int("post_edit_user"); editor != p.MovedAuthor { // an empty name is that of the author
-			p.EditedBy = seed.MovedLine(b.names[editor], 40)
-		}
+		b.edited(&p, seconds(r, "post_edit_time"), r.Int("post_edit_user"))
 	}
-	return p
+	t := textIn(r, "post_text")
+	t.files = b.filesOf(p.Moved)
+	return p, t.markdown
+}
+
+// textIn returns the text in a column.
+func textIn(r *sqldump.Row, column string) postText {
+	bbcode := !r.Has("enable_bbcode") || r.Int("enable_bbcode") != 0
+	return postText{text: r.Text(column), uid: r.Text("bbcode_uid"), bbcode: bbcode}
 }
 
 // filesOf returns the names of the files at a post, by their numbers in texts: the newest has the number 0.
@@ -137,11 +82,20 @@ func (p postText) file(number, name string) string {
 	if err == nil && n >= 0 && n < len(p.files) && !slices.Contains(p.files, name) {
 		name = p.files[n]
 	}
-	label := strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", "*", `\*`, "_", `\_`, "<", `\<`).Replace(name)
 	if !slices.Contains(p.files, name) { // it is not imported
-		return label
+		return fileLabel(name)
 	}
-	link := "[" + label + "](<attachment:" + strings.NewReplacer("<", "", ">", "", `\`, "").Replace(name) + ">)"
+	return fileLink(name)
+}
+
+// fileLabel returns the name of a file as Markdown that shows it.
+func fileLabel(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", "*", `\*`, "_", `\_`, "<", `\<`).Replace(name)
+}
+
+// fileLink returns the Markdown of a file at the same post: a picture, or a link.
+func fileLink(name string) string {
+	link := "[" + fileLabel(name) + "](<attachment:" + strings.NewReplacer("<", "", ">", "", `\`, "").Replace(name) + ">)"
 	if pictureName.MatchString(name) {
 		return "!" + link
 	}

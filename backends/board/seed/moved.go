@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -26,6 +27,10 @@ type Moved struct {
 	// goroutine calls Thread at a time.
 	Threads int
 	Thread  func(i int) (*SeedThread, error)
+	// Conversations is the number of private conversations. Conversation returns the one with an index and its id; members
+	// have their ids there, too.
+	Conversations int
+	Conversation  func(i int) (id int64, v conversations.Imported, err error)
 }
 
 // MovedMember is a member of another program.
@@ -79,7 +84,7 @@ func (e *MovedError) Unwrap() error { return e.Err }
 type MovedOptions struct {
 	// DryRun means that nothing is written.
 	DryRun bool
-	// Progress is called as by LoadFixture. Its parts are members, forums, threads, posts and files.
+	// Progress is called as by LoadFixture. Its parts are members, forums, threads, posts, files and conversations.
 	Progress func(part string, done int)
 	// LeftOut is called with what is not imported, and Changed with what is imported in another form.
 	LeftOut, Changed func(e *MovedError)
@@ -147,7 +152,15 @@ func (l *movedLoader) load() error {
 		return err
 	}
 	l.seeder.name = "files"
-	return l.files()
+	if err := l.files(); err != nil {
+		return err
+	}
+	l.seeder.name = "conversations"
+	indexes := make([]int, l.Conversations)
+	for i := range indexes {
+		indexes[i] = i
+	}
+	return loadMoved(l, indexes, l.conversation)
 }
 
 // loadMoved adds the elements of a list in batches, those that earlier runs have not added.
@@ -248,6 +261,7 @@ func (l *movedLoader) check() error {
 		}
 	}
 	l.progress("files", len(l.Files))
+	l.progress("conversations", l.Conversations)
 	return nil
 }
 

@@ -8,92 +8,73 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The addresses of a forum of phpBB that was imported lead to the pages of the board. Who may not see such a page gets
-// the same answer as for an address that has never existed.
+// The addresses of a forum that was imported lead to the pages of the board. Who may not see such a page gets the same
+// answer as for an address that has never existed.
 
-const phpbb = "phpbb"
+// oldRoutes are the addresses of other programs.
+var oldRoutes = []page{
+	oldPage("/viewtopic.php", "phpbb", oldName{"p", content.MovedPost}, oldName{"t", content.MovedThread}),
+	oldPage("/viewforum.php", "phpbb", oldName{"f", content.MovedForum}),
+	oldPage("/memberlist.php", "phpbb", oldName{"u", content.MovedMember}),
+	oldPage("/download/file.php", "phpbb", oldName{"id", content.MovedFile}),
+	oldPage("/showthread.php", "mybb", oldName{"pid", content.MovedPost}, oldName{"tid", content.MovedThread}),
+	oldPage("/forumdisplay.php", "mybb", oldName{"fid", content.MovedForum}),
+	oldPage("/member.php", "mybb", oldName{"uid", content.MovedMember}),
+	oldPage("/attachment.php", "mybb", oldName{"aid", content.MovedFile}),
+}
 
-// moved returns the id here of what a parameter of an old address names, or 0.
-func (c *call) moved(kind, parameter string) (here int64, err error) {
-	there, err := strconv.ParseInt(c.R.URL.Query().Get(parameter), 10, 64)
+// oldName is a parameter of an old address and what it names.
+type oldName struct{ parameter, kind string }
+
+// oldPage returns the route of an address that names something in a parameter. The first that is known counts.
+func oldPage(path, program string, names ...oldName) page {
+	return page{Method: get, Path: path, Admit: guests, Serve: func(c *call) error {
+		for _, name := range names {
+			found, err := c.lead(program, name.kind, c.R.URL.Query().Get(name.parameter))
+			if found || err != nil {
+				return err
+			}
+		}
+		return pages.NotFound()
+	}}
+}
+
+// lead redirects to what had an id in another program. found is false if nothing had.
+func (c *call) lead(program, kind, id string) (found bool, err error) {
+	there, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || there < 1 {
-		return 0, nil //nolint:nilerr // it names nothing
+		return false, nil //nolint:nilerr // it names nothing
 	}
+	var here int64
 	err = c.Posts.Read(c.Context(), func(r store.Conn) (err error) {
-		here, err = content.Moved(r, phpbb, kind, there)
+		here, err = content.Moved(r, program, kind, there)
 		return err
 	})
-	return here, err
-}
-
-// oldTopic answers /viewtopic.php?t=1 and /viewtopic.php?p=2.
-func (c *call) oldTopic() error {
-	post, err := c.moved(content.MovedPost, "p")
-	if err != nil {
-		return err
+	if err != nil || here == 0 {
+		return false, err
 	}
-	if post != 0 {
-		if _, err := c.Posts.PlaceOf(c.Context(), c.actor, post, postsPerPage); err != nil {
-			return err
+	to := "/" + kind + "s/" + itoa(here)
+	switch kind {
+	case content.MovedPost:
+		_, err = c.Posts.PlaceOf(c.Context(), c.actor, here, postsPerPage)
+	case content.MovedThread:
+		place, placeErr := c.Posts.LastPlace(c.Context(), c.actor, here, postsPerPage)
+		if err = placeErr; err == nil {
+			to = pages.Slugged("/threads/", here, place.Thread.Slug)
 		}
-		return c.RedirectForGood("/posts/" + itoa(post))
+	case content.MovedForum:
+		f, _, _, forumErr := c.Posts.Forum(c.Context(), c.actor, here)
+		if err = forumErr; err == nil {
+			to = pages.Slugged("/forums/", f.ID, f.Slug)
+		}
+	case content.MovedMember:
+		_, err = c.Accounts.Profile(c.Context(), c.actor, here)
+	case content.MovedFile:
+		to = "/attachments/" + itoa(here)
+		_, err = c.Posts.Attachment(c.Context(), c.actor, here)
 	}
-	thread, err := c.moved(content.MovedThread, "t")
 	if err != nil {
-		return err
+		return true, err
 	}
-	if thread == 0 {
-		return pages.NotFound()
-	}
-	place, err := c.Posts.LastPlace(c.Context(), c.actor, thread, postsPerPage)
-	if err != nil {
-		return err
-	}
-	return c.RedirectForGood(pages.Slugged("/threads/", thread, place.Thread.Slug))
-}
-
-// oldForum answers /viewforum.php?f=1.
-func (c *call) oldForum() error {
-	forum, err := c.moved(content.MovedForum, "f")
-	if err != nil {
-		return err
-	}
-	if forum == 0 {
-		return pages.NotFound()
-	}
-	f, _, _, err := c.Posts.Forum(c.Context(), c.actor, forum)
-	if err != nil {
-		return err
-	}
-	return c.RedirectForGood(pages.Slugged("/forums/", f.ID, f.Slug))
-}
-
-// oldMember answers /memberlist.php?mode=viewprofile&u=1.
-func (c *call) oldMember() error {
-	member, err := c.moved(content.MovedMember, "u")
-	if err != nil {
-		return err
-	}
-	if member == 0 {
-		return pages.NotFound()
-	}
-	if _, err := c.Accounts.Profile(c.Context(), c.actor, member); err != nil {
-		return err
-	}
-	return c.RedirectForGood("/members/" + itoa(member))
-}
-
-// oldFile answers /download/file.php?id=1.
-func (c *call) oldFile() error {
-	file, err := c.moved(content.MovedFile, "id")
-	if err != nil {
-		return err
-	}
-	if file == 0 {
-		return pages.NotFound()
-	}
-	if _, err := c.Posts.Attachment(c.Context(), c.actor, file); err != nil {
-		return err
-	}
-	return c.RedirectForGood("/attachments/" + itoa(file))
+	return true, c.RedirectForGood(to)
 }

@@ -21,7 +21,9 @@ func TestOldAddresses(t *testing.T) {
 			"thread": {open, staff}, "post": {post, s.post("common secretheld post")}, "forum": {s.forum("public"), s.forum("staff")}, "member": {s.user("bob")},
 		} {
 			for i, id := range ids {
-				s.exec(fmt.Sprintf("INSERT INTO board_moved (program, kind, old_id, new_id) VALUES ('phpbb', '%s', %d, %d)", kind, 70+i, id))
+				for _, program := range []string{"phpbb", "mybb"} {
+					s.exec(fmt.Sprintf("INSERT INTO board_moved (program, kind, old_id, new_id) VALUES ('%s', '%s', %d, %d)", program, kind, 70+i, id))
+				}
 			}
 		}
 		guest, mod, ada := s.guest(), s.as("mod"), s.as("ada")
@@ -45,6 +47,12 @@ func TestOldAddresses(t *testing.T) {
 			{guest, "/viewforum.php?f=-1", ""},
 			{guest, "/memberlist.php", ""},
 			{guest, "/download/file.php?id=70", ""},
+			{guest, "/showthread.php?tid=70", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/showthread.php?tid=70&pid=70#pid70", "/posts/" + itoa(post)},
+			{guest, "/forumdisplay.php?fid=70", "/forums/" + itoa(s.forum("public")) + "-public"},
+			{mod, "/member.php?action=profile&uid=70", "/members/" + itoa(s.user("bob"))},
+			{guest, "/showthread.php?tid=71", ""},
+			{guest, "/attachment.php?aid=70", ""},
 			{ada, "/viewtopic.php?t=71", "/threads/" + itoa(staff) + "-secretstaff-thread"},
 		} {
 			test.browser.Client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -45,10 +45,6 @@ var routes = slices.Concat([]page{
 	{Method: post, Path: "/threads/{threadId}/subscription", Serve: (*call).subscribe},
 
 	{Method: get, Path: "/posts/{postId}", Admit: guests, Serve: (*call).permalink},
-	{Method: get, Path: "/viewtopic.php", Admit: guests, Serve: (*call).oldTopic},
-	{Method: get, Path: "/viewforum.php", Admit: guests, Serve: (*call).oldForum},
-	{Method: get, Path: "/memberlist.php", Admit: guests, Serve: (*call).oldMember},
-	{Method: get, Path: "/download/file.php", Admit: guests, Serve: (*call).oldFile},
 	{Method: get, Path: "/threads/{threadId}/posts/{postId}/edit", Serve: (*call).editPost},
 	{
 		Method: post, Path: "/threads/{threadId}/posts/{postId}/edit", Serve: (*call).savePost,
@@ -118,4 +114,5 @@ var routes = slices.Concat([]page{
 	{Method: get, Path: "/account/warnings", Serve: (*call).ownWarnings},
 	{Method: get, Path: "/account/notifications", Serve: (*call).notifications},
 	{Method: post, Path: "/account/notifications", Serve: (*call).readNotifications},
-}, reactionRoutes, composeRoutes, tagRoutes, moderationRoutes, adminRoutes, attachmentRoutes, faceRoutes, memberRoutes)
+}, reactionRoutes, composeRoutes, tagRoutes, moderationRoutes, adminRoutes, attachmentRoutes, faceRoutes, memberRoutes,
+	oldRoutes)

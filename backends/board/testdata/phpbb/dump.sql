@@ -180,15 +180,38 @@ UNLOCK TABLES;
 DROP TABLE IF EXISTS `phpbb_privmsgs`;
 CREATE TABLE `phpbb_privmsgs` (
   `msg_id` int(10) unsigned NOT NULL AUTO_INCREMENT,
+  `root_level` int(10) unsigned NOT NULL DEFAULT 0,
   `author_id` int(10) unsigned NOT NULL DEFAULT 0,
+  `message_time` int(10) unsigned NOT NULL DEFAULT 0,
+  `enable_bbcode` tinyint(1) unsigned NOT NULL DEFAULT 1,
+  `message_subject` varchar(255) COLLATE utf8mb3_bin NOT NULL DEFAULT '',
   `message_text` mediumtext COLLATE utf8mb3_bin NOT NULL,
+  `bbcode_uid` varchar(8) COLLATE utf8mb3_bin NOT NULL DEFAULT '',
+  `to_address` text COLLATE utf8mb3_bin NOT NULL,
   PRIMARY KEY (`msg_id`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_bin;
 
 LOCK TABLES `phpbb_privmsgs` WRITE;
 /*!40000 ALTER TABLE `phpbb_privmsgs` DISABLE KEYS */;
-INSERT INTO `phpbb_privmsgs` VALUES (1,3,'<t>secret of two</t>'),(2,4,'<t>answer</t>');
+INSERT INTO `phpbb_privmsgs` VALUES (1,0,3,1300000000,1,'A &amp; B','<r>secret of <B><s>[b]</s>two<e>[/b]</e></B></r>','','u_4'),(2,1,4,1300000100,1,'Re: A &amp; B','<t>answer</t>','','u_3'),(3,1,4,1300000200,1,'Re: A &amp; B','<t>for three</t>','','u_3:u_5'),(4,0,7,1300000300,1,'Gone','<t>nobody has it</t>','','u_7');
 /*!40000 ALTER TABLE `phpbb_privmsgs` ENABLE KEYS */;
+UNLOCK TABLES;
+
+DROP TABLE IF EXISTS `phpbb_privmsgs_to`;
+CREATE TABLE `phpbb_privmsgs_to` (
+  `msg_id` int(10) unsigned NOT NULL DEFAULT 0,
+  `user_id` int(10) unsigned NOT NULL DEFAULT 0,
+  `author_id` int(10) unsigned NOT NULL DEFAULT 0,
+  `pm_deleted` tinyint(1) unsigned NOT NULL DEFAULT 0,
+  `pm_new` tinyint(1) unsigned NOT NULL DEFAULT 1,
+  `pm_unread` tinyint(1) unsigned NOT NULL DEFAULT 1,
+  `folder_id` int(11) NOT NULL DEFAULT 0
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_bin;
+
+LOCK TABLES `phpbb_privmsgs_to` WRITE;
+/*!40000 ALTER TABLE `phpbb_privmsgs_to` DISABLE KEYS */;
+INSERT INTO `phpbb_privmsgs_to` VALUES (1,4,3,0,0,0,0),(1,3,3,0,0,0,-1),(2,3,4,0,1,1,0),(2,4,4,0,0,0,-1),(3,3,4,0,0,0,0),(3,5,4,0,0,0,0),(3,4,4,0,0,0,-1),(4,7,7,0,0,0,-1);
+/*!40000 ALTER TABLE `phpbb_privmsgs_to` ENABLE KEYS */;
 UNLOCK TABLES;
 
 DROP TABLE IF EXISTS `phpbb_topics`;

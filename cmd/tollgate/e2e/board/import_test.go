@@ -18,7 +18,7 @@ func TestBoardImport(t *testing.T) {
 	dump, files := e2e.Repo("backends/board/testdata/phpbb/dump.sql"), e2e.Repo("backends/board/testdata/phpbb/files")
 	dry := b.Tool("board", "import", "--from", "phpbb", dump, "--attachments", files, "--dry-run")
 	for _, want := range []string{
-		`changed: member 9 "alice": the name is taken or not allowed; the member is "alice 2"`, "note: 2 private messages are left out", "read: 3 files, 6 forums, 6 members, 12 posts, 7 threads",
+		`changed: member 9 "alice": the name is taken or not allowed; the member is "alice 2"`, "left out: 1 avatars", "read: 3 conversations, 3 files, 6 forums, 6 members, 12 posts, 7 threads",
 	} {
 		if !strings.Contains(dry, want) {
 			t.Errorf("the dry run does not tell %q:\n%s", want, dry)
@@ -33,7 +33,7 @@ func TestBoardImport(t *testing.T) {
 		Lines []struct{ Outcome, Kind, Reason string }
 	}
 	text := b.Tool("board", "import", "--from", "phpbb", dump, "--attachments", files, "--json")
-	if err := json.Unmarshal([]byte(text), &report); err != nil || report.Done["posts"] != 12 || len(report.Lines) != 7 {
+	if err := json.Unmarshal([]byte(text), &report); err != nil || report.Done["posts"] != 12 || len(report.Lines) != 8 {
 		t.Fatalf("%v: %s", err, text)
 	}
 
@@ -57,5 +57,42 @@ func TestBoardImport(t *testing.T) {
 	post := browser.Get("/viewtopic.php?p=13")
 	if place := browser.Get(post.Header.Get("Location")); post.StatusCode != http.StatusMovedPermanently || place.StatusCode != http.StatusSeeOther || !strings.HasSuffix(place.Header.Get("Location"), "#post-2") {
 		t.Errorf("a post: %d, then %d to %s", post.StatusCode, place.StatusCode, place.Header.Get("Location"))
+	}
+}
+
+// TestBoardImportOthers imports forums of other programs: a member signs in with the old password, old addresses lead
+// to the new pages, and those of a hidden forum lead nowhere.
+func TestBoardImportOthers(t *testing.T) {
+	t.Parallel()
+	for program, test := range map[string]struct {
+		files, password, thread, hidden, post string
+	}{
+		"mybb": {"uploads", "an old password", "/showthread.php?tid=20", "/showthread.php?tid=21", "/showthread.php?tid=20&pid=12"},
+	} {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			b := newBoard(t)
+			folder := e2e.Repo("backends/board/testdata/" + program)
+			b.Tool("board", "import", "--from", program, folder+"/dump.sql", "--attachments", folder+"/"+test.files)
+			browser := pagestest.New(t, strings.TrimSuffix(b.api, "/api/v1"), false)
+			for _, as := range []string{"a guest", "Ann"} {
+				if as == "Ann" {
+					page := browser.Get("/login")
+					if signed := page.Send("/login", "name", as, "password", test.password); signed.StatusCode != http.StatusSeeOther {
+						t.Fatalf("Ann cannot sign in with the old password: %d\n%s", signed.StatusCode, signed.Text)
+					}
+				}
+				moved := browser.Get(test.thread)
+				if moved.StatusCode != http.StatusMovedPermanently {
+					t.Fatalf("%s: %d", test.thread, moved.StatusCode)
+				}
+				browser.Get(moved.Header.Get("Location")).Want(200, "Hello <strong>everybody</strong>")
+				if post := browser.Get(test.post); post.StatusCode != http.StatusMovedPermanently {
+					t.Errorf("%s: %d", test.post, post.StatusCode)
+				}
+				browser.Get(test.hidden).Want(404)
+			}
+			browser.Get("/account").Want(200, "Ann")
+		})
 	}
 }

@@ -1,0 +1,84 @@
+package moving
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
+)
+
+// messages are the private messages of a dump. Members see here what they have there, and nothing else: messages are
+// in one conversation if they belong together there and the same members have them.
+type messages struct {
+	all           []message
+	having        map[int64][]conversations.ImportedMember // by message
+	conversations [][]message                              // after ordering
+}
+
+// message is a private message in the dump. Its thread is what keeps messages together there.
+type message struct {
+	ref
+
+	author int64
+	title  string
+}
+
+func newMessages() messages { return messages{having: make(map[int64][]conversations.ImportedMember)} }
+
+func (m *messages) add(message message) { m.all = append(m.all, message) }
+
+// has notes that a member has a message.
+func (m *messages) has(message, member int64, unread bool) {
+	m.having[message] = append(m.having[message], conversations.ImportedMember{ID: member, Unread: unread})
+}
+
+// order puts the messages into conversations. What nobody has any more is left out.
+func (m *messages) order() {
+	slices.SortFunc(m.all, func(x, y message) int { return byThread(x.ref, y.ref) })
+	indexes := make(map[string]int)
+	for _, one := range m.all {
+		owners := m.having[one.post]
+		slices.SortFunc(owners, func(x, y conversations.ImportedMember) int { return cmp.Compare(x.ID, y.ID) })
+		owners = slices.CompactFunc(owners, func(x, y conversations.ImportedMember) bool { return x.ID == y.ID })
+		if m.having[one.post] = owners; len(owners) == 0 {
+			continue
+		}
+		key := fmt.Sprint(one.thread)
+		for _, owner := range owners {
+			key += fmt.Sprint(" ", owner.ID)
+		}
+		if _, known := indexes[key]; !known {
+			indexes[key] = len(m.conversations)
+			m.conversations = append(m.conversations, nil)
+		}
+		m.conversations[indexes[key]] = append(m.conversations[indexes[key]], one)
+	}
+	m.all = nil
+	// The order of the last messages is that of a member's list.
+	slices.SortStableFunc(m.conversations, func(x, y []message) int {
+		return cmp.Compare(x[len(x)-1].at, y[len(y)-1].at)
+	})
+}
+
+// conversation returns a conversation with the texts of its messages.
+func (b *reader) conversation(i int) (id int64, v conversations.Imported, err error) {
+	list := b.messages.conversations[i]
+	v.Title = replyMark.ReplaceAllString(list[0].title, "")
+	v.Members = slices.Clone(b.messages.having[list[0].post])
+	for _, one := range list {
+		r, err := b.At(one.place)
+		if err != nil {
+			return 0, v, err
+		}
+		v.Messages = append(v.Messages, conversations.ImportedMessage{
+			Author: one.author, At: momentOf(one.at), Text: b.message(r),
+		})
+		for _, m := range b.messages.having[one.post] {
+			if i := slices.Index(v.Members, conversations.ImportedMember{ID: m.ID}); m.Unread && i >= 0 {
+				v.Members[i].Unread = true
+			}
+		}
+	}
+	return list[0].post, v, nil
+}

@@ -1,0 +1,247 @@
+package moving
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"html"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/internal/bbcode"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/sqldump"
+)
+
+// Values of columns of MyBB.
+const (
+	mybbAwaiting = 5  // usergroup
+	mybbDraft    = -2 // visible
+	mybbSent     = 2  // folder
+	mybbDrafts   = 3
+	mybbTrash    = 4
+)
+
+// mybb is a dump of MyBB 1.8 that is read.
+type mybb struct {
+	*reader
+
+	groups   map[int64]access
+	own      map[mybbPlace]access
+	parents  map[int64]int64 // of forums
+	copies   map[[16]byte]int64
+	subjects map[string]int64
+}
+
+type mybbPlace struct{ forum, group int64 }
+
+// readMyBB reads a dump of MyBB.
+func readMyBB(ctx context.Context, o Options, report *Report) (*Source, error) {
+	b := &mybb{
+		newReader(o, report, "mybb_"), make(map[int64]access), make(map[mybbPlace]access), make(map[int64]int64),
+		make(map[[16]byte]int64), make(map[string]int64),
+	}
+	return b.read(ctx, program{
+		tables: map[string]func(*sqldump.Row) error{
+			"users": b.user, "banned": b.banned, "usergroups": b.group, "forumpermissions": b.permission, "forums": b.forum,
+			"threads": b.row, "posts": b.postRow, "attachments": b.attachment, "privatemessages": b.private,
+		},
+		forumTable: "forums", threadTable: "threads", post: b.textOf,
+		message: func(r *sqldump.Row) string { return bbcode.Markdown(r.Text("message"), bbcode.Options{}) },
+	}, func() {
+		if len(b.groups) > 0 && (len(b.own) > 0 || b.Created(b.prefix+"forumpermissions")) {
+			b.rights = b.access
+		}
+	})
+}
+
+func (b *mybb) user(r *sqldump.Row) error {
+	m := seed.MovedMember{ID: r.Int("uid"), Hash: r.Text("password"), LastActive: active(r, "lastactive")}
+	if salt := r.Text("salt"); salt != "" && len(m.Hash) == 32 {
+		sum, _ := hex.DecodeString(m.Hash) // nothing is known of another form
+		m.Hash = password.MyBB([]byte(salt), sum)
+	}
+	m.Name, m.Email, m.JoinedAt = html.UnescapeString(r.Text("username")), r.Text("email"), seconds(r, "regdate")
+	if r.Int("usergroup") == mybbAwaiting {
+		m.State = "awaiting"
+	}
+	b.member(m, r.Text("signature") != "", r.Text("avatar") != "")
+	return nil
+}
+
+func (b *mybb) banned(r *sqldump.Row) error {
+	b.ban(r.Int("uid"), r.Int("lifted"))
+	return nil
+}
+
+func mybbAccess(r *sqldump.Row) access {
+	return access{
+		r.Int("canview") != 0 && r.Int("canviewthreads") != 0 && r.Int("canonlyviewownthreads") == 0,
+		r.Int("canpostthreads") != 0, r.Int("canpostreplys") != 0,
+	}
+}
+
+func (b *mybb) group(r *sqldump.Row) error {
+	b.groups[r.Int("gid")] = mybbAccess(r)
+	return nil
+}
+
+func (b *mybb) permission(r *sqldump.Row) error {
+	b.own[mybbPlace{r.Int("fid"), r.Int("gid")}] = mybbAccess(r)
+	return nil
+}
+
+// access returns what guests or members may do in a forum: what the nearest forum with rights of its own says.
+func (b *mybb) access(f *seed.MovedForum, group string) access {
+	there := map[string]int64{"guest": 1, "registered": 2}[group]
+	for id, steps := f.ID, 0; id != 0 && steps < maxForumDepth; id, steps = b.parents[id], steps+1 {
+		if own, ok := b.own[mybbPlace{id, there}]; ok {
+			return own
+		}
+	}
+	return b.groups[there]
+}
+
+// maxForumDepth bounds how many forums a forum is below, since a broken dump may have them in a circle.
+const maxForumDepth = 100
+
+func (b *mybb) forum(r *sqldump.Row) error {
+	f := forum{order: r.Int("disporder")}
+	f.ID, f.Parent = r.Int("fid"), r.Int("pid")
+	f.Title = cmp.Or(seed.MovedLine(withoutHTML(r.Text("name")), 100), fmt.Sprintf("Forum %d", f.ID))
+	f.Description = seed.MovedLine(withoutHTML(r.Text("description")), 500)
+	f.Type, f.Closed = "forum", r.Int("open") == 0
+	if r.Text("type") == "c" {
+		f.Type = "category"
+	}
+	if link := r.Text("linkto"); link != "" {
+		f.Type, f.LinkURL = "link", &link
+	}
+	if r.Text("password") != "" || r.Int("active") == 0 {
+		b.hide(&f.MovedForum, "the forum has a password or is not active; it is hidden from guests and members")
+	}
+	b.parents[f.ID] = f.Parent
+	b.forums = append(b.forums, f)
+	return nil
+}
+
+// withoutHTML returns a short text without the tags of HTML in it.
+func withoutHTML(text string) string { return html.UnescapeString(xmlTag.ReplaceAllString(text, "")) }
+
+// mybbVisibility returns the visibility of a thread or post.
+func mybbVisibility(r *sqldump.Row) int64 {
+	switch r.Int("visible") {
+	case 1:
+		return rights.Visible
+	case -1:
+		return rights.Deleted
+	default:
+		return rights.Unapproved
+	}
+}
+
+func (b *mybb) row(r *sqldump.Row) error {
+	closed := r.Text("closed")
+	if strings.HasPrefix(closed, "moved|") || r.Int("visible") == mybbDraft {
+		return nil // the thread is elsewhere, or only its author knows it
+	}
+	if r.Int("poll") != 0 {
+		b.polls++
+	}
+	b.threads = append(b.threads, thread{
+		id: r.Int("tid"), forum: r.Int("fid"), views: r.Int("views"), visibility: mybbVisibility(r),
+		title: r.Text("subject"), sticky: r.Int("sticky") != 0, locked: closed == "1",
+	})
+	return nil
+}
+
+func (b *mybb) postRow(r *sqldump.Row) error {
+	if r.Int("visible") != mybbDraft {
+		b.posts = append(b.posts, ref{r.Int("tid"), r.Int("pid"), r.Int("dateline"), r.Place})
+	}
+	return nil
+}
+
+func (b *mybb) attachment(r *sqldump.Row) error {
+	if r.Int("pid") == 0 || r.Int("visible") == 0 {
+		return nil
+	}
+	b.files = append(b.files, seed.MovedFile{
+		ID: r.Int("aid"), Post: r.Int("pid"), Author: r.Int("uid"), Name: r.Text("filename"),
+		Path: b.within(r.Text("attachname")), At: active(r, "dateuploaded"),
+	})
+	return nil
+}
+
+// within returns the path of a file in the folder of attachments. Whatever its name is, it does not leave the folder.
+func (b *reader) within(name string) string {
+	name = filepath.FromSlash(name)
+	if !filepath.IsLocal(name) {
+		name = filepath.Base(name)
+	}
+	return filepath.Join(b.options.Attachments, name)
+}
+
+// mybbFile matches a file in a text, which has no closing tag.
+var mybbFile = regexp.MustCompile(`(?i)\[attachment=(\d{1,18})\]`)
+
+func (b *mybb) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
+	p := seed.SeedPost{
+		Moved: r.Int("pid"), MovedAuthor: r.Int("uid"), At: seconds(r, "dateline"),
+		Visibility: rights.VisibilityNames[mybbVisibility(r)], EditReason: seed.MovedLine(r.Text("editreason"), 200),
+	}
+	p.Guest = guestName(html.UnescapeString(r.Text("username")), b.names[p.MovedAuthor])
+	b.edited(&p, seconds(r, "edittime"), r.Int("edituid"))
+	text := mybbFile.ReplaceAllString(r.Text("message"), "[attachment]$1[/attachment]")
+	return p, b.bbcodeWithFiles(text, p.Moved)
+}
+
+// bbcodeWithFiles returns a function that returns a text with BBCode as Markdown. Files in it are named by their ids.
+func (b *reader) bbcodeWithFiles(text string, post int64) func() string {
+	return func() string {
+		return bbcode.Markdown(text, bbcode.Options{File: func(_, id string) string {
+			n, _ := strconv.ParseInt(id, 10, 64) // 0 is no file
+			for _, i := range b.byPost[post] {
+				if b.files[i].ID == n && b.options.Attachments != "" {
+					return fileLink(b.files[i].Name)
+				}
+			}
+			return ""
+		}})
+	}
+}
+
+// replyMark matches what programs put before the subject of an answer.
+var replyMark = regexp.MustCompile(`(?i)^(?:\s*(?:re|fw|fwd|aw|wg):)+\s*`)
+
+// private reads a copy of a private message, of which each member who has it has one.
+func (b *mybb) private(r *sqldump.Row) error {
+	folder, id, subject := r.Int("folder"), r.Int("pmid"), r.Text("subject")
+	if folder == mybbDrafts || folder == mybbTrash {
+		return nil
+	}
+	sum := sha256.Sum256(fmt.Append(nil, r.Int("fromid"), " ", r.Int("dateline"), " ", subject, "\x00", r.Text("message")))
+	key := [16]byte(sum[:16])
+	first, known := b.copies[key]
+	if !known {
+		first = id
+		b.copies[key] = id
+		title := replyMark.ReplaceAllString(subject, "")
+		about, named := b.subjects[strings.ToLower(title)]
+		if !named {
+			about = int64(len(b.subjects) + 1)
+			b.subjects[strings.ToLower(title)] = about
+		}
+		b.messages.add(message{
+			ref: ref{about, id, r.Int("dateline"), r.Place}, author: r.Int("fromid"), title: title,
+		})
+	}
+	b.messages.has(first, r.Int("uid"), folder != mybbSent && r.Int("status") == 0)
+	return nil
+}

@@ -1,0 +1,302 @@
+package moving
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/internal/sqldump"
+)
+
+// reader is a dump that is read: what all programs have in common. Each program fills it by the rows of its tables. It
+// keeps all of a dump but the texts, which are read again when they are needed.
+type reader struct {
+	*sqldump.Dump
+	*Report
+
+	options Options
+	prefix  string
+	program
+	others map[string]bool // tables that end like that of threads, and so tell the prefix
+
+	users    []seed.MovedMember
+	names    map[int64]string // of users who may have posts, by id
+	bans     map[int64]int64  // the end of a user's ban in seconds, or 0 if it has none
+	forums   []forum
+	threads  []thread
+	posts    []ref // after sorting: by thread
+	first    map[int64]int
+	files    []seed.MovedFile
+	byPost   map[int64][]int // the indexes in files, by post
+	messages messages
+	// What the board does not have.
+	polls, signatures, avatars int64
+}
+
+// program is what one program adds to a reader.
+type program struct {
+	tables map[string]func(*sqldump.Row) error // by the name without its prefix
+	// threadTable is the name of the table of threads without its prefix, and forumTable that of forums.
+	threadTable, forumTable string
+	// rights returns what the dump says about a group, guest or registered. Nil means that it says nothing: all forums are
+	// hidden.
+	rights func(f *seed.MovedForum, group string) access
+	// post returns a post by its row, and a function that returns its text.
+	post func(r *sqldump.Row) (p seed.SeedPost, markdown func() string)
+	// message returns the text of a private message by its row.
+	message func(r *sqldump.Row) string
+}
+
+// access is what a group may do in a forum: see it, begin threads and reply.
+type access struct{ view, begin, reply bool }
+
+type forum struct {
+	seed.MovedForum
+	order int64
+}
+
+// thread is a thread without its posts.
+type thread struct {
+	id, forum, views, visibility int64
+	title                        string
+	sticky, locked               bool
+}
+
+// newReader returns a reader. prefix is that of the program by default.
+func newReader(o Options, report *Report, prefix string) *reader {
+	return &reader{
+		Report: report, options: o, prefix: cmp.Or(o.Prefix, prefix), others: make(map[string]bool),
+		names: make(map[int64]string), byPost: make(map[int64][]int), bans: make(map[int64]int64),
+		first: make(map[int64]int), messages: newMessages(),
+	}
+}
+
+// read opens the dump and reads it once. finish is called at its end, before what was read is ordered.
+func (b *reader) read(ctx context.Context, p program, finish func()) (s *Source, err error) {
+	if b.Dump, err = sqldump.Open(b.options.Dump); err != nil {
+		return nil, err
+	}
+	b.program = p
+	err = b.Scan(ctx, func(table string) bool {
+		if strings.HasSuffix(table, p.threadTable) {
+			b.others[table] = true
+		}
+		suffix, ours := strings.CutPrefix(table, b.prefix)
+		return ours && p.tables[suffix] != nil
+	}, func(r *sqldump.Row) error {
+		return p.tables[strings.TrimPrefix(r.Table, b.prefix)](r)
+	}, func(bytes int64) {
+		if b.options.Progress != nil {
+			b.options.Progress("bytes", bytes)
+		}
+	})
+	if err == nil && (len(b.forums) == 0 || len(b.threads) == 0) {
+		err = fmt.Errorf("the dump has no rows in %[1]s%[2]s and %[1]s%[3]s; tables of threads in it: %[4]q; "+
+			"if their names begin with something else than %[1]q, name it with --prefix", b.prefix, p.forumTable,
+			p.threadTable, slices.Sorted(maps.Keys(b.others)))
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	finish()
+	b.order()
+	s = &Source{Closer: b}
+	s.Members, s.Threads, s.Thread = b.users, len(b.threads), b.thread
+	s.Conversations, s.Conversation = len(b.messages.conversations), b.conversation
+	for _, f := range b.forums {
+		s.Forums = append(s.Forums, f.MovedForum)
+	}
+	if b.options.Attachments != "" {
+		s.Files = b.files
+	}
+	return s, nil
+}
+
+// order orders what was read, and notes what the board does not have.
+func (b *reader) order() {
+	slices.SortFunc(b.users, func(x, y seed.MovedMember) int { return cmp.Compare(x.ID, y.ID) })
+	b.users = slices.CompactFunc(b.users, func(x, y seed.MovedMember) bool { return x.ID == y.ID })
+	for i := range b.users {
+		if end, banned := b.bans[b.users[i].ID]; banned {
+			b.users[i].State = "banned"
+			b.users[i].BannedUntil = kernel.Moment(end * 1e6)
+		}
+	}
+	slices.SortFunc(b.threads, func(x, y thread) int { return cmp.Compare(x.id, y.id) })
+	slices.SortFunc(b.posts, byThread)
+	for i := range b.posts {
+		if i == 0 || b.posts[i].thread != b.posts[i-1].thread {
+			b.first[b.posts[i].thread] = i
+		}
+	}
+	b.orderForums()
+	b.orderFiles()
+	b.messages.order()
+	b.without("polls", b.polls, "the board has none; the threads are imported")
+	b.without("avatars", b.avatars, "members choose new ones")
+	b.without("signatures", b.signatures, "the board has none")
+	if b.options.Attachments == "" {
+		b.without("files", int64(len(b.files)), "no folder with them was named")
+	}
+}
+
+// orderForums puts parents before their children, and applies the rights of guests and members.
+func (b *reader) orderForums() {
+	slices.SortFunc(b.forums, func(x, y forum) int {
+		return cmp.Or(cmp.Compare(x.order, y.order), cmp.Compare(x.ID, y.ID))
+	})
+	known := make(map[int64]bool)
+	ordered := make([]forum, 0, len(b.forums))
+	for rest := b.forums; len(rest) > 0; {
+		var later []forum
+		for _, f := range rest {
+			if f.Parent != 0 && !known[f.Parent] {
+				later = append(later, f)
+				continue
+			}
+			known[f.ID] = true
+			ordered = append(ordered, f)
+		}
+		if len(later) == len(rest) { // their parents are missing
+			for i := range later {
+				later[i].Parent = 0
+			}
+		}
+		rest = later
+	}
+	b.forums = ordered
+	for i := range b.forums {
+		f := &b.forums[i].MovedForum
+		for _, group := range []string{"guest", "registered"} {
+			may := access{}
+			if b.rights != nil {
+				may = b.rights(f, group)
+			}
+			if !may.view && !slices.Contains(f.Hidden, group) {
+				f.Hidden = append(f.Hidden, group)
+			}
+			if !may.view || f.Type != "forum" || group == "guest" { // guests write nowhere
+				continue
+			}
+			if !may.begin {
+				f.Silent = append(f.Silent, group)
+			}
+			if !may.reply {
+				f.Reading = append(f.Reading, group)
+			}
+		}
+	}
+	if b.rights == nil {
+		b.Notes = append(b.Notes, "The dump has no tables of permissions: all forums are hidden from guests and members. "+
+			"Open those that they may see on the page of the administration.")
+	}
+}
+
+func (b *reader) orderFiles() {
+	slices.SortFunc(b.files, func(x, y seed.MovedFile) int { return cmp.Compare(x.ID, y.ID) })
+	for i := range b.files {
+		post := b.files[i].Post
+		b.byPost[post] = append(b.byPost[post], i)
+	}
+}
+
+// seconds returns a column with the seconds since 1970 as a time; 0 is no time.
+func seconds(r *sqldump.Row, column string) time.Time { return moment(r.Int(column)) }
+
+func moment(seconds int64) time.Time {
+	if seconds > 0 && seconds < 1<<33 {
+		return time.Unix(seconds, 0).UTC()
+	}
+	return time.Time{}
+}
+
+// active returns a column with the seconds since 1970 as a Moment; 0 is none.
+func active(r *sqldump.Row, column string) kernel.Moment { return momentOf(r.Int(column)) }
+
+func momentOf(seconds int64) kernel.Moment { return kernel.Moment(max(0, moment(seconds).UnixMicro())) }
+
+// member adds a user, and counts whether it has a signature and an avatar.
+func (b *reader) member(m seed.MovedMember, signature, avatar bool) {
+	b.signatures += int64(kernel.Bool(signature))
+	b.avatars += int64(kernel.Bool(avatar))
+	b.names[m.ID] = m.Name
+	b.users = append(b.users, m)
+}
+
+// edited notes when a post was edited, and by whom.
+func (b *reader) edited(p *seed.SeedPost, at time.Time, editor int64) {
+	if p.EditedAt = at; !at.IsZero() && editor != p.MovedAuthor { // an empty name is that of the author
+		p.EditedBy = seed.MovedLine(b.names[editor], 40)
+	}
+}
+
+// ban notes that a user is banned until a time in seconds, or for good if that is 0, unless the time has passed.
+func (b *reader) ban(user, end int64) {
+	if user != 0 && (end == 0 || time.Unix(end, 0).After(time.Now())) {
+		b.bans[user] = end
+	}
+}
+
+// thread returns a thread with the texts of its posts as they are in the dump.
+func (b *reader) thread(i int) (*seed.SeedThread, error) {
+	from := &b.threads[i]
+	begin, found := b.first[from.id]
+	if !found {
+		return nil, &seed.MovedError{
+			Kind: content.MovedThread, ID: from.id, Name: from.title, Err: errors.New("it has no posts"),
+		}
+	}
+	t := &seed.SeedThread{
+		Title: from.title, Sticky: from.sticky, Locked: from.locked, Views: from.views,
+		Moved: &seed.MovedThread{ID: from.id, Forum: from.forum},
+	}
+	var texts []func() string
+	visible := -1
+	for j := begin; j < len(b.posts) && b.posts[j].thread == from.id; j++ {
+		r, err := b.At(b.posts[j].place)
+		if err != nil {
+			return nil, err
+		}
+		p, markdown := b.post(r)
+		if p.Visibility == rights.VisibilityNames[rights.Visible] && visible < 0 {
+			visible = len(t.Posts)
+		}
+		t.Posts = append(t.Posts, p)
+		texts = append(texts, markdown)
+	}
+	// The first post of a thread that is shown is one that is shown.
+	if from.visibility == rights.Visible && visible > 0 {
+		post, text := t.Posts[visible], texts[visible]
+		copy(t.Posts[1:visible+1], t.Posts[:visible])
+		copy(texts[1:visible+1], texts[:visible])
+		t.Posts[0], texts[0] = post, text
+	}
+	if from.visibility != rights.Visible {
+		t.Posts[0].Visibility = rights.VisibilityNames[from.visibility]
+	}
+	t.Moved.Convert = func(t *seed.SeedThread) error {
+		for i := range t.Posts {
+			t.Posts[i].Message = texts[i]()
+		}
+		return nil
+	}
+	return t, nil
+}
+
+// hide hides a forum from guests and members, and reports it.
+func (b *reader) hide(f *seed.MovedForum, why string) {
+	f.Hidden = []string{"guest", "registered"}
+	b.changed(&seed.MovedError{Kind: content.MovedForum, ID: f.ID, Name: f.Title, Err: errors.New(why)})
+}
+
+// guestName returns the name that a post shows if its author has no account here: the first of some that is not empty.
+func guestName(names ...string) string { return cmp.Or(seed.MovedLine(cmp.Or(names...), 40), "Guest") }
